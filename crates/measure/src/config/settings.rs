@@ -1,0 +1,193 @@
+//! Effective settings: every parameter with its typed value and its origin.
+
+use std::collections::BTreeMap;
+
+/// How a parameter's text is read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParamKind {
+    /// Whole number in a range, both ends allowed.
+    Int {
+        /// Smallest legal value.
+        min: u64,
+        /// Largest legal value.
+        max: u64,
+    },
+    /// Blocks: a bare number counts blocks, a suffix K M G T counts bytes (binary).
+    Blocks,
+    /// Mebibytes, decimals allowed (`CACHE_MB=160`); a suffix K M G T overrides.
+    Mebibytes,
+    /// Seconds, decimals allowed; `30s 5m 1h` too.
+    Seconds,
+    /// TRUE or FALSE, any case.
+    Bool,
+    /// One of these words, any case; stored as written here.
+    Choice(&'static [&'static str]),
+    /// Any text.
+    Text,
+    /// Any text, never shown.
+    Secret,
+}
+
+/// One parameter an engine or a workload understands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ParamDef {
+    /// Upper-case name as in slob.conf.
+    pub name: &'static str,
+    /// Grammar.
+    pub kind: ParamKind,
+    /// Default as text; empty means unset.
+    pub default: &'static str,
+    /// Other spellings, accepted with a deprecation notice.
+    pub aliases: &'static [&'static str],
+    /// One line: meaning, unit, range.
+    pub help: &'static str,
+}
+
+/// Where an effective value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Nobody said otherwise.
+    Default,
+    /// `path:line`.
+    File(String, usize),
+    /// `ASSAY_<NAME>`.
+    Environment,
+    /// An option or `--set`.
+    CommandLine,
+    /// Read from the target (block size, loaded schemas).
+    Target,
+    /// Implied by another setting (named).
+    Implied(String),
+}
+
+/// A typed value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Not set and no default.
+    Unset,
+    /// Int.
+    Int(u64),
+    /// A number of blocks given as blocks, or bytes still to be divided by the block size.
+    Blocks(u64),
+    /// Bytes (of Blocks with a unit, or Mebibytes).
+    Bytes(u64),
+    /// Nanoseconds of a Seconds value.
+    Ns(u64),
+    /// Bool.
+    Bool(bool),
+    /// Choice or Text.
+    Text(String),
+    /// Secret.
+    Secret(String),
+}
+
+/// One parameter as it will be used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Effective {
+    /// Its definition.
+    pub def: ParamDef,
+    /// Its value.
+    pub value: Value,
+    /// The text as given (`***` for secrets).
+    pub text: String,
+    /// Where from.
+    pub origin: Origin,
+}
+
+/// A mistake or a notice, with its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Errors stop the program; notices are shown and the run goes on.
+    pub error: bool,
+    /// `slob.conf:12`, `--set`, `environment`.
+    pub place: String,
+    /// What is wrong with which value, and the way out.
+    pub text: String,
+}
+
+/// All effective parameters by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    values: BTreeMap<&'static str, Effective>,
+}
+
+impl Settings {
+    /// Adds or replaces one.
+    pub fn set(&mut self, effective: Effective) {
+        self.values.insert(effective.def.name, effective);
+    }
+
+    /// All, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Effective> {
+        self.values.values()
+    }
+
+    /// One parameter.
+    ///
+    /// # Panics
+    /// If no table defines `name`: a mistake in this program, not of its user.
+    #[must_use]
+    pub fn get(&self, name: &str) -> &Effective {
+        self.values
+            .get(name)
+            .unwrap_or_else(|| panic!("parameter {name} is in no table"))
+    }
+
+    /// Whether somebody set it (its origin is not the default).
+    #[must_use]
+    pub fn is_given(&self, name: &str) -> bool {
+        self.get(name).origin != Origin::Default
+    }
+
+    /// An Int.
+    #[must_use]
+    pub fn int(&self, name: &str) -> u64 {
+        match self.get(name).value {
+            Value::Int(n) => n,
+            ref other => panic!("parameter {name} is {other:?}, not a number"),
+        }
+    }
+
+    /// A Bool.
+    #[must_use]
+    pub fn bool(&self, name: &str) -> bool {
+        matches!(self.get(name).value, Value::Bool(true))
+    }
+
+    /// A Choice or Text; empty if unset.
+    #[must_use]
+    pub fn text(&self, name: &str) -> &str {
+        match &self.get(name).value {
+            Value::Text(text) => text,
+            _ => "",
+        }
+    }
+
+    /// Nanoseconds of a Seconds value; 0 if unset.
+    #[must_use]
+    pub fn ns(&self, name: &str) -> u64 {
+        match self.get(name).value {
+            Value::Ns(ns) => ns,
+            _ => 0,
+        }
+    }
+
+    /// Bytes of a Mebibytes value; 0 if unset.
+    #[must_use]
+    pub fn bytes(&self, name: &str) -> u64 {
+        match self.get(name).value {
+            Value::Bytes(bytes) => bytes,
+            _ => 0,
+        }
+    }
+
+    /// Blocks of a Blocks value for this block size (truncated); `None` if unset.
+    #[must_use]
+    pub fn blocks(&self, name: &str, block_bytes: u64) -> Option<u64> {
+        match self.get(name).value {
+            Value::Blocks(blocks) => Some(blocks),
+            Value::Bytes(bytes) => Some(bytes / block_bytes),
+            _ => None,
+        }
+    }
+}

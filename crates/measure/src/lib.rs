@@ -1,0 +1,12 @@
+//! The vocabulary of a measurement: clocks, units, random streams, histograms,
+//! statistics, snapshots, configuration grammar and the record.
+//!
+//! Everything here is pure: no I/O, no threads, no printing. Every other crate
+//! may depend on it; it depends on none of ours.
+#![forbid(unsafe_code)]
+
+pub mod clock;
+pub mod config;
+pub mod histogram;
+pub mod snapshot;
+pub mod stats;

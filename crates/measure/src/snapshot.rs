@@ -1,0 +1,388 @@
+//! Cumulative readings and their differences.
+//!
+//! A snapshot holds what was counted since the instance opened; an interval is
+//! the difference of two. Sets merge (threads, hosts) and differ (instants) by
+//! name, so whoever reads them needs no knowledge of the engine that wrote them.
+
+use crate::histogram::Histogram;
+use crate::stats::Stat;
+use std::collections::BTreeMap;
+
+/// Who waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Actor {
+    /// A session inside a call.
+    Foreground,
+    /// A writer, log writer or other helper.
+    Background,
+}
+
+/// Wait classes as in `V$EVENT_NAME`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WaitClass {
+    /// Reads a session waits for.
+    UserIo,
+    /// Reads and writes of background threads.
+    SystemIo,
+    /// Log sync at commit.
+    Commit,
+    /// Free buffers, log space, log switches.
+    Configuration,
+    /// Latches, busy buffers.
+    Concurrency,
+    /// Row locks.
+    Application,
+    /// Think time, timers; outside DB time.
+    Idle,
+    /// The rest.
+    Other,
+}
+
+/// One event's cumulative waits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventReading {
+    /// Event name, e.g. `db file sequential read`.
+    pub name: String,
+    /// Wait class.
+    pub class: WaitClass,
+    /// Foreground or background.
+    pub actor: Actor,
+    /// Waits that ended by a timer.
+    pub timeouts: u64,
+    /// Every wait's duration.
+    pub waits: Histogram,
+}
+
+/// One row of "IOStat by function and file type", cumulative.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct IoReading {
+    /// `Buffer Cache Reads`, `Direct Reads`, `DBWR`, `Direct Writes`, `LGWR`, `Others`.
+    pub function: String,
+    /// `Data File`, `Undo File`, `Log File`, `Control File`.
+    pub file_type: String,
+    /// Read requests below 128 KiB.
+    pub small_read_requests: u64,
+    /// Read requests of 128 KiB and more.
+    pub large_read_requests: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Write requests below 128 KiB.
+    pub small_write_requests: u64,
+    /// Write requests of 128 KiB and more.
+    pub large_write_requests: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Requests somebody waited for one by one.
+    pub waits: u64,
+    /// Time of those waits, ns.
+    pub wait_ns: u64,
+}
+
+/// A counter's value, or why there is none. `Na` is never added or written as 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Observed.
+    Count(u64),
+    /// Not observed, with one reason of awr-statistics 1.4.
+    Na(String),
+}
+
+/// Everything counted by one engine or one of its threads, cumulative since it opened.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StatSet {
+    /// Counters by [`Stat::name`].
+    pub counters: BTreeMap<String, Reading>,
+    /// Events, unordered, unique by (name, actor).
+    pub events: Vec<EventReading>,
+    /// I/O by function and file type, unique by both.
+    pub io: Vec<IoReading>,
+    /// Values that go up and down (dirty buffers, checkpoint age), by name with unit last.
+    pub gauges: BTreeMap<String, u64>,
+}
+
+impl StatSet {
+    /// Adds `n` to a counter.
+    pub fn add(&mut self, stat: Stat, n: u64) {
+        match self.counters.get_mut(stat.name) {
+            Some(Reading::Count(count)) => *count += n,
+            Some(Reading::Na(_)) => {}
+            None => {
+                self.counters
+                    .insert(stat.name.to_owned(), Reading::Count(n));
+            }
+        }
+    }
+
+    /// A counter's value; `None` if absent or n/a.
+    #[must_use]
+    pub fn get(&self, stat: Stat) -> Option<u64> {
+        match self.counters.get(stat.name) {
+            Some(Reading::Count(count)) => Some(*count),
+            _ => None,
+        }
+    }
+}
+
+/// What kind of work an operation was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OpKind {
+    /// A range of keys was read.
+    Select,
+    /// A range of keys was changed.
+    Update,
+    /// The scan table was read end to end.
+    Scan,
+}
+
+/// One kind of operation, cumulative since the gate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpReading {
+    /// The kind.
+    pub kind: OpKind,
+    /// Rows (= blocks of the table) the operations touched.
+    pub rows: u64,
+    /// From start of the operation to its end. Its count is the operations ended.
+    pub service: Histogram,
+    /// From the intended start; differs from `service` only under a RATE.
+    pub response: Histogram,
+}
+
+/// What the load generator itself counted, cumulative since the gate, all threads.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DriverReading {
+    /// By kind; kinds never run are absent.
+    pub ops: Vec<OpReading>,
+    /// Operations that failed, by class of error.
+    pub errors: BTreeMap<String, u64>,
+    /// Operations tried again.
+    pub retries: u64,
+    /// Operations whose key range was the hot spot's.
+    pub hot_spot_hits: u64,
+    /// Operations redirected to schema 1.
+    pub hot_schema_hits: u64,
+    /// Think times taken.
+    pub think_count: u64,
+    /// Time slept in them, ns.
+    pub think_ns: u64,
+    /// Sum of operation time, ns: DB time as the client sees it.
+    pub busy_ns: u64,
+    /// Sessions that have not stopped.
+    pub sessions_active: u64,
+    /// Operations begun and not ended at this instant.
+    pub in_flight: u64,
+    /// Time the in-flight operations have already taken at this instant, ns.
+    pub in_flight_ns: u64,
+    /// Lateness of starts under a RATE.
+    pub schedule_lag: Histogram,
+    /// CPU time of the driver threads, ns (thread clock).
+    pub thread_cpu_ns: u64,
+    /// schedstat run delay of the driver threads, ns: runnable but not on a CPU.
+    pub thread_run_delay_ns: u64,
+    /// Threads that drive sessions.
+    pub threads: u64,
+}
+
+/// One consistent reading of everything, taken while the sessions work.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// Monotonic instant, ns since the gate opened (0 at the gate).
+    pub at_ns: u64,
+    /// RFC 3339 wall time, a label only.
+    pub wall: String,
+    /// Between the first and the last thread's publication, ns.
+    pub skew_ns: u64,
+    /// Engine and driver-thread statistics, merged.
+    pub stats: StatSet,
+    /// The load generator's own counters.
+    pub driver: DriverReading,
+    /// The host.
+    pub host: HostReading,
+}
+
+/// Cumulative readings of one block device (`/proc/diskstats`).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DiskReading {
+    /// Kernel name, e.g. `vda`.
+    pub name: String,
+    /// Reads completed.
+    pub reads: u64,
+    /// Reads merged.
+    pub read_merges: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Time reading, ns.
+    pub read_ns: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Writes merged.
+    pub write_merges: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Time writing, ns.
+    pub write_ns: u64,
+    /// Requests in flight (gauge).
+    pub in_flight: u64,
+    /// Time with at least one request in flight, ns.
+    pub busy_ns: u64,
+    /// In-flight time summed over requests, ns.
+    pub weighted_ns: u64,
+    /// Flush requests completed.
+    pub flushes: u64,
+    /// Time flushing, ns.
+    pub flush_ns: u64,
+}
+
+/// Cumulative readings of one network interface.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NetReading {
+    /// Interface name.
+    pub name: String,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Errors and drops, both ways.
+    pub errors: u64,
+}
+
+/// The host at one instant. Absent sources leave `None` and are n/a, never 0.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostReading {
+    /// The ten columns of `/proc/stat`'s `cpu` line as ns:
+    /// user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice.
+    pub cpu_ns: Option<[u64; 10]>,
+    /// Online CPUs.
+    pub cpus: Option<u64>,
+    /// Context switches.
+    pub context_switches: Option<u64>,
+    /// Runnable tasks (gauge).
+    pub procs_running: Option<u64>,
+    /// 1, 5, 15 minute load averages.
+    pub load: Option<[f64; 3]>,
+    /// `/proc/meminfo` in bytes: total, available, dirty, cached, anon huge pages.
+    pub memory_bytes: BTreeMap<String, u64>,
+    /// Pressure stall totals, ns, by `cpu_some`, `io_some`, `io_full`, `memory_some`, `memory_full`.
+    pub psi_ns: BTreeMap<String, u64>,
+    /// Major faults and swap, from `/proc/vmstat`.
+    pub vmstat: BTreeMap<String, u64>,
+    /// Devices under the data.
+    pub disks: Vec<DiskReading>,
+    /// Interfaces but loopback.
+    pub nets: Vec<NetReading>,
+    /// `/proc/self/io` read_bytes and write_bytes.
+    pub process_read_bytes: Option<u64>,
+    /// See above.
+    pub process_write_bytes: Option<u64>,
+    /// CPU time of this process, ns (all threads).
+    pub process_cpu_ns: Option<u64>,
+    /// Resident memory of this process (gauge).
+    pub process_rss_bytes: Option<u64>,
+    /// cgroup throttled time, ns.
+    pub cgroup_throttled_ns: Option<u64>,
+}
+
+/// A name and a printable value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fact {
+    /// Snake case or the field's own spelling.
+    pub name: String,
+    /// Printable; `n/a (reason)` where unknown.
+    pub value: String,
+}
+
+/// One effective parameter with where it came from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SettingLine {
+    /// Parameter name as in slob.conf.
+    pub name: String,
+    /// Effective value; secrets are `***` already.
+    pub value: String,
+    /// `cli`, `env`, `file slob.conf:12`, `default`, `data set`, …
+    pub origin: String,
+}
+
+/// One session's totals over the whole run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionReading {
+    /// 1-based.
+    pub session: u64,
+    /// 1-based home schema.
+    pub schema: u64,
+    /// Operations ended.
+    pub ops: u64,
+    /// Rows touched.
+    pub rows: u64,
+    /// Time in operations, ns.
+    pub busy_ns: u64,
+    /// Time thinking, ns.
+    pub think_ns: u64,
+    /// Start of the first operation, ns after the gate.
+    pub first_op_ns: Option<u64>,
+    /// End of the last operation, ns after the gate.
+    pub last_op_ns: Option<u64>,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Verdict {
+    /// As planned.
+    #[default]
+    Complete,
+    /// Stopped early (Ctrl-C, TERM, recovered after a kill): valid as far as it goes.
+    Incomplete(String),
+    /// Not to be trusted: reasons.
+    Invalid(Vec<String>),
+}
+
+/// Everything one run measured, before any derivation: what readers start from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunData {
+    /// Short random id, also in the directory's name.
+    pub run_id: String,
+    /// User's label, if any.
+    pub label: Option<String>,
+    /// `slob`, later others.
+    pub workload: String,
+    /// `native`, `null`, …
+    pub engine: String,
+    /// assay's version.
+    pub version: String,
+    /// RFC 3339 start.
+    pub started: String,
+    /// The master seed.
+    pub seed: u64,
+    /// How it ended.
+    pub verdict: Verdict,
+    /// Sessions planned.
+    pub sessions: u64,
+    /// Fixed iterations (WORK_LOOP) instead of a timed window.
+    pub fixed_iterations: bool,
+    /// Effective configuration.
+    pub settings: Vec<SettingLine>,
+    /// Kernel, CPU, memory, device, file system, …
+    pub host: Vec<Fact>,
+    /// What the engine says of itself: achieved I/O mode, block size, files, ring features.
+    pub engine_facts: Vec<Fact>,
+    /// At the gate (all counters of the load are 0 by then or known).
+    pub gate: Snapshot,
+    /// Begin of the measured window.
+    pub begin: Snapshot,
+    /// End of the measured window.
+    pub end: Snapshot,
+    /// After the drain.
+    pub drained: Snapshot,
+    /// One per second from the gate on, cumulative.
+    pub series: Vec<Snapshot>,
+    /// Per session, whole run.
+    pub per_session: Vec<SessionReading>,
+    /// ns per operation of the null engine through the same loop: the harness floor.
+    pub floor_ns_per_op: Option<f64>,
+    /// ns of one clock reading.
+    pub clock_read_ns: Option<f64>,
+    /// Warnings in full sentences, each with what it may have done to the number and what to try.
+    pub warnings: Vec<String>,
+}

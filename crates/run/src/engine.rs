@@ -1,0 +1,313 @@
+//! The contract between the driver loop and whatever performs the work.
+//!
+//! One loop serves blocking and asynchronous engines alike, with fio's three
+//! answers: an operation is `Done`, `Queued` or does not fit (`Full`); then reap.
+
+use crate::plan::Plan;
+use crate::stop::Stop;
+use assay_measure::clock::Ns;
+use assay_measure::config::{ParamDef, Settings};
+use assay_measure::snapshot::{Fact, OpKind, StatSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Which session an operation belongs to: the index within its driver thread, from 0.
+pub type Tag = u32;
+
+/// One operation as the workload decided it. Keys and schemas count from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Read keys `first_key .. first_key + width` of the schema's table through its index.
+    Select {
+        /// Schema, from 1.
+        schema: u32,
+        /// First key, from 1.
+        first_key: u64,
+        /// Keys; all inside 1..=SCALE.
+        width: u32,
+    },
+    /// Change the same kind of range.
+    Update {
+        /// Schema, from 1.
+        schema: u32,
+        /// First key, from 1.
+        first_key: u64,
+        /// Keys; all inside 1..=SCALE.
+        width: u32,
+        /// Differs for every (session, operation, run): 16 hexadecimal digits of it
+        /// lead each changed column.
+        stamp: u64,
+        /// Commit after this operation (COMMIT_EVERY).
+        commit: bool,
+    },
+    /// Read the schema's scan table end to end.
+    Scan {
+        /// Schema, from 1.
+        schema: u32,
+    },
+}
+
+impl Op {
+    /// Its kind.
+    #[must_use]
+    pub fn kind(&self) -> OpKind {
+        match self {
+            Self::Select { .. } => OpKind::Select,
+            Self::Update { .. } => OpKind::Update,
+            Self::Scan { .. } => OpKind::Scan,
+        }
+    }
+}
+
+/// Why an operation failed. The run goes on up to its error limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpError {
+    /// Small class for counting: `io`, `corrupt`, `undo full`, `deadlock`, …
+    pub class: &'static str,
+    /// The whole story (the loop keeps the first ten).
+    pub text: String,
+    /// Trying once more may help (deadlock, serialisation).
+    pub retryable: bool,
+}
+
+/// How an operation ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Instant of its end, by the run's clock.
+    pub end_ns: Ns,
+    /// Rows touched, or the error.
+    pub result: Result<u64, OpError>,
+}
+
+/// The answer to [`Driver::submit`].
+#[derive(Debug)]
+pub enum Submit {
+    /// Ended already.
+    Done(Outcome),
+    /// Under way; [`Driver::reap`] will return it.
+    Queued,
+    /// No room now: reap, then submit again.
+    Full,
+}
+
+/// An operation that ended after it was queued.
+#[derive(Debug)]
+pub struct Completion {
+    /// The session's tag.
+    pub tag: Tag,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// The part of an engine that lives on one driver thread. Created on that thread and never moved.
+pub trait Driver {
+    /// Starts an operation of session `tag` at `now_ns` (one per session at a time).
+    fn submit(&mut self, tag: Tag, op: &Op, now_ns: Ns) -> Submit;
+
+    /// Pushes queued work to the kernel or peer, waits up to `timeout` for at least one
+    /// completion (zero: does not wait), and appends all completions to `out`.
+    /// May return with none. A failure here ends the run.
+    ///
+    /// # Errors
+    /// When the thread cannot go on (ring broken, peer gone).
+    fn reap(&mut self, timeout: Duration, out: &mut Vec<Completion>) -> Result<(), EngineError>;
+
+    /// Adds this thread's cumulative statistics to `into`. DB time, op counts and thread CPU are the loop's.
+    fn stats(&mut self, into: &mut StatSet);
+}
+
+/// What a driver thread is told when it opens its driver.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// This thread, from 0.
+    pub thread: usize,
+    /// Driver threads in all.
+    pub threads: usize,
+    /// For each tag: (session number from 1, home schema from 1).
+    pub sessions: Vec<(u32, u32)>,
+}
+
+/// An opened target, shared by the driver threads.
+pub trait Engine: Send + Sync {
+    /// Facts for the report: achieved I/O mode, block size, files, versions.
+    fn facts(&self) -> Vec<Fact>;
+
+    /// Driver threads wanted for so many sessions on this host's `cpus`.
+    fn driver_threads(&self, sessions: usize, cpus: usize) -> usize;
+
+    /// Opens the driver of one thread; called on that thread, before the gate.
+    ///
+    /// # Errors
+    /// When the target cannot serve the sessions.
+    fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError>;
+
+    /// Cumulative statistics of everything that is not a driver thread (writers, server), plus gauges.
+    fn sample(&self) -> StatSet;
+
+    /// Files or directories whose devices the host sampler should watch.
+    fn watched_paths(&self) -> Vec<PathBuf>;
+
+    /// Called once after the drain with every driver closed: flush, checkpoint, mark clean.
+    ///
+    /// # Errors
+    /// When the target could not be left in order.
+    fn close(&self) -> Result<(), EngineError>;
+}
+
+/// What is there before anything is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// Nothing: `prepare` may create it; `harmless` if `run` may do so by itself.
+    Absent {
+        /// An absent or empty native directory, or a `temp:` server.
+        harmless: bool,
+    },
+    /// A data set of ours.
+    Present(DataSet),
+}
+
+/// A loaded data set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataSet {
+    /// Schemas loaded, 1..=schemas.
+    pub schemas: u32,
+    /// Rows (= blocks) of each schema's table.
+    pub scale_blocks: u64,
+    /// Blocks of each schema's scan table.
+    pub scan_blocks: u64,
+    /// Block size.
+    pub block_bytes: u64,
+    /// Free text: format version, created, clean or not.
+    pub state: String,
+}
+
+/// One line of a plan, a summary: a label and a value, for people and for JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// snake_case with unit last: `total_bytes`, `free_bytes`, `estimated_s`.
+    pub key: &'static str,
+    /// For people.
+    pub label: String,
+    /// Number or text.
+    pub value: LineValue,
+}
+
+/// A value of a [`Line`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum LineValue {
+    /// Whole number in the key's unit.
+    Count(u64),
+    /// Decimal in the key's unit.
+    Decimal(f64),
+    /// Text.
+    Text(String),
+}
+
+/// Receives progress of long work; called at most a few times a second.
+pub trait Progress: Sync {
+    /// `done` of `total` in bytes of phase `phase`.
+    fn update(&self, phase: &str, done_bytes: u64, total_bytes: u64);
+}
+
+/// A target: one folder of `engines/`, one line in the registry.
+pub trait Target: Sync {
+    /// `native`, `postgres`, …: also the URL scheme.
+    fn name(&self) -> &'static str;
+
+    /// One line for help.
+    fn about(&self) -> &'static str;
+
+    /// Parameters beside the workload's own.
+    fn params(&self) -> &'static [ParamDef];
+
+    /// Looks without touching.
+    ///
+    /// # Errors
+    /// Foreign content, a damaged or unclean data set, no permission.
+    fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError>;
+
+    /// What `prepare` would do for `schemas` schemas: printed before the first byte is written.
+    ///
+    /// # Errors
+    /// When it must not or cannot be done (non-empty directory, too little space).
+    fn plan_prepare(
+        &self,
+        location: &str,
+        settings: &Settings,
+        schemas: u32,
+    ) -> Result<Vec<Line>, EngineError>;
+
+    /// Creates and loads the data set, then verifies it; returns the load summary.
+    ///
+    /// # Errors
+    /// As [`Target::plan_prepare`], and I/O errors; a failure leaves nothing that a later prepare refuses.
+    fn prepare(
+        &self,
+        location: &str,
+        settings: &Settings,
+        schemas: u32,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError>;
+
+    /// Verifies a data set; returns what was checked, or the first violation.
+    ///
+    /// # Errors
+    /// [`EngineError::Damaged`] names file, block, expectation and finding.
+    fn check(
+        &self,
+        location: &str,
+        settings: &Settings,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError>;
+
+    /// What `destroy` would remove.
+    ///
+    /// # Errors
+    /// When there is no data set of ours.
+    fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError>;
+
+    /// Removes exactly what the data set's control file names.
+    ///
+    /// # Errors
+    /// I/O errors; foreign files are left and named.
+    fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError>;
+
+    /// Opens it for a run.
+    ///
+    /// # Errors
+    /// Unclean, damaged, in use, or not fit for the plan.
+    fn open(
+        &self,
+        location: &str,
+        plan: &Plan,
+        settings: &Settings,
+    ) -> Result<Box<dyn Engine>, EngineError>;
+}
+
+/// Why a target could not do as asked. The variants decide the exit code.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The request contradicts itself or the data set (exit 2).
+    #[error("{0}")]
+    Usage(String),
+    /// The target or the host cannot serve (exit 3): absent, refused, unclean, no space.
+    #[error("{0}")]
+    Unusable(String),
+    /// Content is not what it must be (exit 3).
+    #[error("{0}")]
+    Damaged(String),
+    /// The operating system said no (exit 3).
+    #[error("{what}: {source}")]
+    Io {
+        /// What was being done to which file.
+        what: String,
+        /// Its answer.
+        source: std::io::Error,
+    },
+    /// Stopped on request (exit 130).
+    #[error("interrupted")]
+    Interrupted,
+}

@@ -1,0 +1,38 @@
+//! One stop request for the whole program, checked once per batch of work.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// A shared request to stop: none, after the operations under way, or at once.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicU8>);
+
+impl Stop {
+    /// Nothing requested.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks once more: first to stop and save, then to abandon what is in flight.
+    /// Safe to call from a signal-watching thread.
+    pub fn request(&self) {
+        let _ = self
+            .0
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| {
+                Some(n.saturating_add(1))
+            });
+    }
+
+    /// Whether to stop at the next boundary.
+    #[must_use]
+    pub fn requested(&self) -> bool {
+        self.0.load(Ordering::Acquire) >= 1
+    }
+
+    /// Whether to abandon what is in flight.
+    #[must_use]
+    pub fn abandoned(&self) -> bool {
+        self.0.load(Ordering::Acquire) >= 2
+    }
+}
