@@ -1,1 +1,31 @@
-//! Placeholder until its owner writes it.
+//! Block devices, files and memory: the one crate of the project that holds `unsafe` code.
+//!
+//! What it owns: the memory the kernel reads into and writes from ([`Pool`] frames and [`Ring`]
+//! buffers), the requests in flight ([`Ring`]), files opened for direct I/O ([`DirectFile`]), what can
+//! be known about the device behind a path ([`device_facts`]) and the checks that keep a run from
+//! writing over what is not its own ([`check_writable_target`]).
+//! What it must not know: blocks, schemas, sessions, statistics. Engines call it; it calls nobody.
+//!
+//! Every public function here is safe to call. The rule behind all of the `unsafe`: memory is lent to
+//! the kernel only while this crate itself keeps it mapped and keeps the lease that excludes others.
+
+mod error;
+mod file;
+mod mapping;
+mod pool;
+mod safety;
+
+pub use error::BlockError;
+pub use file::{DirectFile, OpenMode};
+pub use pool::{Exclusive, Lease, Pool, PoolOptions, Shared, Version};
+pub use safety::{free_bytes, is_dir_empty};
+
+#[cfg(test)]
+pub(crate) mod testing {
+    /// A directory of its own on a real file system, beside the build products: the system's temporary directory
+    /// may be a tmpfs, where direct I/O is accepted but not performed.
+    pub(crate) fn directory() -> tempfile::TempDir {
+        let executable = std::env::current_exe().unwrap();
+        tempfile::tempdir_in(executable.parent().unwrap()).unwrap()
+    }
+}

@@ -1,0 +1,387 @@
+//! Files opened for direct I/O.
+//!
+//! A [`DirectFile`] is opened here and read and written through a [`Ring`](crate::Ring); its own `read_at` and
+//! `write_at` are for small things such as control files. It does not know what a file holds.
+
+use crate::BlockError;
+use crate::mapping::{ALIGNMENT, Mapping};
+use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// Largest step of the internal bounce buffer in bytes.
+const BOUNCE_BYTES: usize = 1 << 20;
+
+/// How to open an existing file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenMode {
+    /// Allow reading.
+    pub read: bool,
+    /// Allow writing. At least one of the two must be set.
+    pub write: bool,
+    /// Ask for direct I/O (`O_DIRECT`); whether it was granted is [`DirectFile::is_direct`].
+    pub direct: bool,
+}
+
+/// A regular file or block device, open, usable from any thread.
+#[derive(Debug)]
+pub struct DirectFile {
+    descriptor: OwnedFd,
+    path: PathBuf,
+    direct: bool,
+}
+
+impl DirectFile {
+    /// Creates a file that must not exist yet, open for reading and writing.
+    ///
+    /// # Errors
+    /// [`BlockError::Io`]; an existing file is one ("File exists").
+    pub fn create_new(path: &Path, direct: bool) -> Result<Self, BlockError> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        if direct {
+            // An open that is refused for O_DIRECT has already created the file on some file systems, so the
+            // file is created without it first and opened again.
+            let made =
+                open_raw(path, flags).map_err(|error| BlockError::io(path, "create", error))?;
+            drop(made);
+            return Self::open(
+                path,
+                OpenMode {
+                    read: true,
+                    write: true,
+                    direct,
+                },
+            );
+        }
+        let descriptor =
+            open_raw(path, flags).map_err(|error| BlockError::io(path, "create", error))?;
+        Ok(Self {
+            descriptor,
+            path: path.to_path_buf(),
+            direct: false,
+        })
+    }
+
+    /// Opens an existing file or device. Where direct I/O is refused (`EINVAL`), the file is opened without it and
+    /// [`DirectFile::is_direct`] says so. Some file systems (tmpfs) accept the flag and use memory all the same.
+    ///
+    /// # Errors
+    /// [`BlockError::Io`], or [`BlockError::Invalid`] where neither reading nor writing is asked for.
+    pub fn open(path: &Path, mode: OpenMode) -> Result<Self, BlockError> {
+        let access = match (mode.read, mode.write) {
+            (true, true) => OFlags::RDWR,
+            (true, false) => OFlags::RDONLY,
+            (false, true) => OFlags::WRONLY,
+            (false, false) => {
+                return Err(BlockError::Invalid {
+                    what: format!(
+                        "{} can be opened for reading, for writing or both, not for neither",
+                        path.display()
+                    ),
+                });
+            }
+        };
+        if mode.direct {
+            match open_raw(path, access | OFlags::DIRECT) {
+                Ok(descriptor) => {
+                    return Ok(Self {
+                        descriptor,
+                        path: path.to_path_buf(),
+                        direct: true,
+                    });
+                }
+                Err(Errno::INVAL) => {}
+                Err(error) => return Err(BlockError::io(path, "open", error)),
+            }
+        }
+        let descriptor =
+            open_raw(path, access).map_err(|error| BlockError::io(path, "open", error))?;
+        Ok(Self {
+            descriptor,
+            path: path.to_path_buf(),
+            direct: false,
+        })
+    }
+
+    /// The path it was opened by.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether `O_DIRECT` was asked for and accepted.
+    pub fn is_direct(&self) -> bool {
+        self.direct
+    }
+
+    /// Length in bytes now; for a block device its capacity.
+    ///
+    /// # Errors
+    /// [`BlockError::Io`].
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "an empty file is no special case for any caller"
+    )]
+    pub fn len(&self) -> Result<u64, BlockError> {
+        let stat = rustix::fs::fstat(&self.descriptor)
+            .map_err(|error| BlockError::io(&self.path, "examine", error))?;
+        if rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::BlockDevice {
+            return rustix::fs::seek(&self.descriptor, rustix::fs::SeekFrom::End(0))
+                .map_err(|error| BlockError::io(&self.path, "find the size of", error));
+        }
+        Ok(u64::try_from(stat.st_size).unwrap_or(0))
+    }
+
+    /// Allocates space for, and extends the file to, `len` bytes (`fallocate`). The content of what is new reads
+    /// as zeroes, but the first write to each part of it still changes file system metadata: where that matters
+    /// (redo logs), write zeroes as well.
+    ///
+    /// # Errors
+    /// [`BlockError::NoSpace`] where the file system is too full, otherwise [`BlockError::Io`].
+    pub fn allocate(&self, len: u64) -> Result<(), BlockError> {
+        if len == 0 {
+            return Ok(());
+        }
+        // A refused fallocate may have filled the file system before it gave up (ext4 does), which would hurt
+        // everyone else on it: so the space is compared first, and what came of a refusal is given back.
+        let before = self.len()?;
+        let (needed, free) = self.needed_and_free(len)?;
+        if needed > free {
+            return Err(BlockError::NoSpace {
+                path: self.path.clone(),
+                needed,
+                free,
+            });
+        }
+        loop {
+            match rustix::fs::fallocate(&self.descriptor, FallocateFlags::empty(), 0, len) {
+                Ok(()) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(Errno::NOSPC | Errno::DQUOT) => {
+                    self.set_len(before)?;
+                    let (needed, free) = self.needed_and_free(len)?;
+                    return Err(BlockError::NoSpace {
+                        path: self.path.clone(),
+                        needed,
+                        free,
+                    });
+                }
+                // A file system without preallocation still has the length set, so that reads inside it work.
+                Err(Errno::OPNOTSUPP) if before < len => return self.set_len(len),
+                Err(Errno::OPNOTSUPP) => return Ok(()),
+                Err(error) => return Err(BlockError::io(&self.path, "allocate", error)),
+            }
+        }
+    }
+
+    /// Bytes that would have to be allocated for a length of `len`, and bytes that are free.
+    fn needed_and_free(&self, len: u64) -> Result<(u64, u64), BlockError> {
+        let failed = |error| BlockError::io(&self.path, "find the free space for", error);
+        let stat = rustix::fs::fstat(&self.descriptor).map_err(failed)?;
+        let space = rustix::fs::fstatvfs(&self.descriptor).map_err(failed)?;
+        let present = u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
+        Ok((
+            len.saturating_sub(present),
+            space.f_bavail.saturating_mul(space.f_frsize),
+        ))
+    }
+
+    fn set_len(&self, len: u64) -> Result<(), BlockError> {
+        rustix::fs::ftruncate(&self.descriptor, len)
+            .map_err(|error| BlockError::io(&self.path, "set the length of", error))
+    }
+
+    /// Makes all written data, and the metadata needed to read it back, durable (`fdatasync`).
+    ///
+    /// # Errors
+    /// [`BlockError::Io`]. After an error the data may be lost: do not try again, report it.
+    pub fn sync_data(&self) -> Result<(), BlockError> {
+        rustix::fs::fdatasync(&self.descriptor)
+            .map_err(|error| BlockError::io(&self.path, "synchronise", error))
+    }
+
+    /// Reads up to `data.len()` bytes at `offset` and returns how many there were before the end of the file. Any
+    /// offset and length will do, also with direct I/O: an aligned buffer is used in between. For small things.
+    ///
+    /// # Errors
+    /// [`BlockError::Io`].
+    pub fn read_at(&self, offset: u64, data: &mut [u8]) -> Result<usize, BlockError> {
+        let failed = |error: Errno| BlockError::io(&self.path, "read", error);
+        let mut done = 0;
+        if !self.direct {
+            while done < data.len() {
+                match rustix::io::pread(&self.descriptor, &mut data[done..], offset + done as u64) {
+                    Ok(0) => break,
+                    Ok(count) => done += count,
+                    Err(Errno::INTR) => {}
+                    Err(error) => return Err(failed(error)),
+                }
+            }
+            return Ok(done);
+        }
+        let mut bounce = Bounce::new(data.len())?;
+        while done < data.len() {
+            let at = offset + done as u64;
+            let skew = (at % ALIGNMENT as u64) as usize;
+            let wanted = data.len() - done;
+            let span = (skew + wanted)
+                .next_multiple_of(ALIGNMENT)
+                .min(bounce.len());
+            let got = self
+                .read_aligned(at - skew as u64, &mut bounce.bytes_mut()[..span])
+                .map_err(failed)?;
+            let usable = got.saturating_sub(skew).min(wanted);
+            if usable == 0 {
+                break;
+            }
+            data[done..done + usable].copy_from_slice(&bounce.bytes_mut()[skew..skew + usable]);
+            done += usable;
+        }
+        Ok(done)
+    }
+
+    /// Writes all of `data` at `offset`. Any offset and length will do, also with direct I/O: the blocks at the edges
+    /// are read, changed and written back, and a file that grows ends where the data ends. For small things,
+    /// one writer at a time.
+    ///
+    /// # Errors
+    /// [`BlockError::NoSpace`], [`BlockError::Io`].
+    pub fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
+        let outcome = if self.direct {
+            self.write_bounced(offset, data)?
+        } else {
+            self.write_all(offset, data)
+        };
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(Errno::NOSPC | Errno::DQUOT) => Err(BlockError::NoSpace {
+                path: self.path.clone(),
+                needed: data.len() as u64,
+                free: crate::free_bytes(&self.path)?,
+            }),
+            Err(error) => Err(BlockError::io(&self.path, "write", error)),
+        }
+    }
+
+    /// Takes the exclusive lock of the file (`flock`) without waiting. It is given back when the value is dropped
+    /// or the process ends, however it ends.
+    ///
+    /// # Errors
+    /// [`BlockError::InUse`] where another open of the file holds it, otherwise [`BlockError::Io`].
+    pub fn lock_exclusive(&self) -> Result<(), BlockError> {
+        match rustix::fs::flock(&self.descriptor, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(()),
+            Err(Errno::WOULDBLOCK) => Err(BlockError::InUse {
+                path: self.path.clone(),
+            }),
+            Err(error) => Err(BlockError::io(&self.path, "lock", error)),
+        }
+    }
+
+    fn write_all(&self, offset: u64, data: &[u8]) -> Result<(), Errno> {
+        let mut done = 0;
+        while done < data.len() {
+            match rustix::io::pwrite(&self.descriptor, &data[done..], offset + done as u64) {
+                Ok(0) => return Err(Errno::IO),
+                Ok(count) => done += count,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn write_bounced(&self, offset: u64, data: &[u8]) -> Result<Result<(), Errno>, BlockError> {
+        let length_before = self.len()?;
+        let mut bounce = Bounce::new(data.len())?;
+        let mut done = 0;
+        while done < data.len() {
+            let at = offset + done as u64;
+            let skew = (at % ALIGNMENT as u64) as usize;
+            let start = at - skew as u64;
+            let count = (data.len() - done).min(bounce.len() - skew);
+            let span = (skew + count).next_multiple_of(ALIGNMENT);
+            let block = &mut bounce.bytes_mut()[..span];
+            if skew != 0 || !count.is_multiple_of(ALIGNMENT) {
+                block.fill(0);
+                if let Err(error) = self.read_aligned(start, block) {
+                    return Ok(Err(error));
+                }
+            }
+            block[skew..skew + count].copy_from_slice(&data[done..done + count]);
+            if let Err(error) = self.write_all(start, block) {
+                return Ok(Err(error));
+            }
+            done += count;
+        }
+        let end = length_before.max(offset + data.len() as u64);
+        if !data.is_empty() && self.len()? > end {
+            return Ok(rustix::fs::ftruncate(&self.descriptor, end));
+        }
+        Ok(Ok(()))
+    }
+
+    /// Reads into an aligned buffer until it is full or the file ends.
+    fn read_aligned(&self, offset: u64, block: &mut [u8]) -> Result<usize, Errno> {
+        let mut done = 0;
+        while done < block.len() {
+            match rustix::io::pread(&self.descriptor, &mut block[done..], offset + done as u64) {
+                Ok(count) => {
+                    done += count;
+                    // A count that is no multiple of the alignment is the end of the file.
+                    if count == 0 || !count.is_multiple_of(ALIGNMENT) {
+                        break;
+                    }
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+}
+
+impl AsFd for DirectFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+fn open_raw(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o640))
+}
+
+/// An aligned buffer for one call.
+struct Bounce {
+    memory: Mapping,
+}
+
+impl Bounce {
+    /// Room for `wanted` bytes plus the skew of both edges, or for the largest step.
+    fn new(wanted: usize) -> Result<Self, BlockError> {
+        let len = (wanted + 2 * ALIGNMENT)
+            .next_multiple_of(ALIGNMENT)
+            .min(BOUNCE_BYTES);
+        Ok(Self {
+            memory: Mapping::new(len, false, "a bounce buffer")?,
+        })
+    }
+
+    fn len(&self) -> usize {
+        self.memory.len()
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the mapping is owned by this value, borrowed exclusively here, and zeroed at first.
+        unsafe { std::slice::from_raw_parts_mut(self.memory.base(), self.memory.len()) }
+    }
+}
+
+/// Turns an errno into the standard error type.
+pub(crate) fn os_error(error: Errno) -> io::Error {
+    io::Error::from(error)
+}
+
+#[cfg(test)]
+mod tests;

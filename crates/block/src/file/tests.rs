@@ -1,0 +1,139 @@
+use super::*;
+use proptest::prelude::*;
+
+fn directory() -> tempfile::TempDir {
+    crate::testing::directory()
+}
+
+#[test]
+fn an_existing_file_is_not_created_again() {
+    let place = directory();
+    let path = place.path().join("file");
+    for direct in [false, true] {
+        let made = DirectFile::create_new(&path, direct).unwrap();
+        made.write_at(0, b"precious").unwrap();
+        assert!(matches!(
+            DirectFile::create_new(&path, direct),
+            Err(BlockError::Io { what: "create", .. })
+        ));
+        let mut data = [0; 8];
+        assert_eq!(made.read_at(0, &mut data).unwrap(), 8);
+        assert_eq!(&data, b"precious");
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn a_missing_file_is_an_error_that_names_it() {
+    let place = directory();
+    let path = place.path().join("missing");
+    let error = DirectFile::open(
+        &path,
+        OpenMode {
+            read: true,
+            write: false,
+            direct: true,
+        },
+    )
+    .unwrap_err();
+    assert!(error.to_string().contains("missing"), "{error}");
+    let error = DirectFile::open(
+        &path,
+        OpenMode {
+            read: false,
+            write: false,
+            direct: true,
+        },
+    )
+    .unwrap_err();
+    assert!(matches!(error, BlockError::Invalid { .. }));
+}
+
+#[test]
+fn a_second_lock_is_refused_until_the_first_is_dropped() {
+    let place = directory();
+    let path = place.path().join("control");
+    let first = DirectFile::create_new(&path, false).unwrap();
+    first.lock_exclusive().unwrap();
+    let second = DirectFile::open(
+        &path,
+        OpenMode {
+            read: true,
+            write: true,
+            direct: false,
+        },
+    )
+    .unwrap();
+    assert!(matches!(
+        second.lock_exclusive(),
+        Err(BlockError::InUse { .. })
+    ));
+    drop(first);
+    second.lock_exclusive().unwrap();
+}
+
+#[test]
+fn allocation_sets_the_length_and_reads_as_zeroes() {
+    let place = directory();
+    let file = DirectFile::create_new(&place.path().join("data"), true).unwrap();
+    file.allocate(0).unwrap();
+    assert_eq!(file.len().unwrap(), 0);
+    file.allocate(1 << 20).unwrap();
+    assert_eq!(file.len().unwrap(), 1 << 20);
+    let mut data = vec![7; 100_000];
+    assert_eq!(file.read_at((1 << 20) - 50_000, &mut data).unwrap(), 50_000);
+    assert!(data[..50_000].iter().all(|&byte| byte == 0));
+    file.sync_data().unwrap();
+}
+
+#[test]
+fn allocation_beyond_the_free_space_says_how_much_there_is() {
+    let place = directory();
+    let file = DirectFile::create_new(&place.path().join("data"), false).unwrap();
+    let free = crate::free_bytes(place.path()).unwrap();
+    // More than there is, yet inside what the file system can address in one file (16 TiB on ext4).
+    let needed = free + (1 << 40);
+    match file.allocate(needed) {
+        Err(BlockError::NoSpace {
+            path, needed: said, ..
+        }) => {
+            assert_eq!(said, needed);
+            assert!(path.ends_with("data"));
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(
+        file.len().unwrap(),
+        0,
+        "a refused allocation leaves nothing behind"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn control_file_access_works_at_any_offset(
+        writes in proptest::collection::vec((0_usize..20_000, proptest::collection::vec(any::<u8>(), 0..9_000)), 1..8),
+        direct in any::<bool>(),
+    ) {
+        let place = directory();
+        let file = DirectFile::create_new(&place.path().join("control"), direct).unwrap();
+        let mut model = Vec::new();
+        for (offset, data) in &writes {
+            file.write_at(*offset as u64, data).unwrap();
+            if !data.is_empty() {
+                model.resize(model.len().max(offset + data.len()), 0);
+                model[*offset..offset + data.len()].copy_from_slice(data);
+            }
+            prop_assert_eq!(file.len().unwrap(), model.len() as u64);
+        }
+        let mut all = vec![0; model.len() + 5_000];
+        prop_assert_eq!(file.read_at(0, &mut all).unwrap(), model.len());
+        prop_assert_eq!(&all[..model.len()], &model[..]);
+        let mut part = vec![0; 100];
+        let from = model.len() / 3;
+        let count = file.read_at(from as u64, &mut part).unwrap();
+        prop_assert_eq!(&part[..count], &model[from..from + count]);
+    }
+}

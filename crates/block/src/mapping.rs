@@ -1,0 +1,210 @@
+//! An anonymous memory mapping: aligned, zeroed, unmapped on drop.
+//!
+//! It hands out raw addresses only. Who may touch which bytes is decided by the two owners,
+//! `pool` (leases) and `ring::slab` (buffers).
+
+use crate::BlockError;
+use std::io;
+
+/// Alignment of every mapping and of every piece of one that direct I/O touches, in bytes. Direct I/O
+/// needs the logical block size of the device, which is at most a page on every supported platform.
+pub(crate) const ALIGNMENT: usize = 4096;
+
+/// Size of a transparent huge page on x86-64 and on arm64 with 4 KiB pages, in bytes.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// An owned area of zeroed memory.
+pub(crate) struct Mapping {
+    /// First usable byte, aligned to `ALIGNMENT` or, with huge pages, to `HUGE_PAGE`.
+    base: *mut u8,
+    /// Usable bytes.
+    len: usize,
+    /// What was mapped, which is more than the usable part when alignment had to be cut from it.
+    mapped: *mut u8,
+    mapped_len: usize,
+}
+
+// SAFETY: a mapping is plain memory that belongs to the process, not to a thread. It offers raw addresses
+// only; the owners that turn them into accesses carry their own exclusion.
+unsafe impl Send for Mapping {}
+// SAFETY: as above: no method of a shared reference touches the memory.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps `len` bytes for `what` (used in the error), asking for huge pages where `huge_pages` is set.
+    /// The request for huge pages is advice: whether the kernel follows it is read back from `/proc`.
+    pub(crate) fn new(
+        len: usize,
+        huge_pages: bool,
+        what: &'static str,
+    ) -> Result<Self, BlockError> {
+        let alignment = if huge_pages { HUGE_PAGE } else { ALIGNMENT };
+        let mapped_len = len
+            .max(1)
+            .checked_next_multiple_of(alignment)
+            .and_then(|size| size.checked_add(alignment - ALIGNMENT))
+            .ok_or_else(|| BlockError::Invalid {
+                what: format!("{len} bytes of memory for {what} is more than can be addressed"),
+            })?;
+        let mapped = map(mapped_len, alignment).map_err(|source| BlockError::Memory {
+            what,
+            bytes: mapped_len as u64,
+            source,
+        })?;
+        let skip = mapped.align_offset(alignment);
+        let mapping = Self {
+            base: mapped.wrapping_add(skip),
+            len,
+            mapped,
+            mapped_len,
+        };
+        mapping.populate(huge_pages);
+        Ok(mapping)
+    }
+
+    /// The first byte.
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.base
+    }
+
+    /// Usable bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Brings the pages in now, so that no page fault falls into a measured interval. Both calls are
+    /// advice: where the kernel does not know them (populate needs 5.14), pages come on first touch.
+    #[cfg(not(miri))]
+    fn populate(&self, huge_pages: bool) {
+        use rustix::mm::{Advice, madvise};
+        if self.len == 0 {
+            return;
+        }
+        let base = self.base.cast::<core::ffi::c_void>();
+        let touched = self.len.next_multiple_of(ALIGNMENT);
+        if huge_pages {
+            let whole = self.len.next_multiple_of(HUGE_PAGE);
+            // SAFETY: [base, base + whole) lies inside this mapping (its length was rounded up for that), and
+            // this advice changes no content.
+            let _ = unsafe { madvise(base, whole, Advice::LinuxHugepage) };
+        }
+        // SAFETY: [base, base + touched) lies inside this mapping, nobody else knows it yet, and
+        // populating keeps its content, zeroes.
+        let _ = unsafe { madvise(base, touched, Advice::LinuxPopulateWrite) };
+    }
+
+    #[cfg(miri)]
+    fn populate(&self, _huge_pages: bool) {}
+
+    /// Bytes of this mapping that the kernel backs by huge pages, from `AnonHugePages` in
+    /// `/proc/self/smaps`; `None` where that file cannot be read.
+    pub(crate) fn huge_pages_bytes(&self) -> Option<u64> {
+        let smaps = std::fs::read_to_string("/proc/self/smaps").ok()?;
+        let start = self.base as u64;
+        huge_bytes_in(&smaps, start, start + self.len as u64)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: this is exactly what `map` returned, and the owners keep the mapping alive as long as
+        // anything, the kernel included, may touch it.
+        unsafe { unmap(self.mapped, self.mapped_len) };
+    }
+}
+
+#[cfg(not(miri))]
+fn map(len: usize, _alignment: usize) -> io::Result<*mut u8> {
+    use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+    // SAFETY: a new private mapping at an address of the kernel's choice replaces nothing.
+    let address = unsafe {
+        mmap_anonymous(
+            std::ptr::null_mut(),
+            len,
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::PRIVATE,
+        )
+    }?;
+    Ok(address.cast())
+}
+
+#[cfg(not(miri))]
+unsafe fn unmap(address: *mut u8, len: usize) {
+    // SAFETY: the caller passes what `map` returned, once.
+    let outcome = unsafe { rustix::mm::munmap(address.cast(), len) };
+    debug_assert!(outcome.is_ok(), "munmap of an own mapping: {outcome:?}");
+}
+
+#[cfg(miri)]
+fn layout(len: usize) -> std::alloc::Layout {
+    std::alloc::Layout::from_size_align(len, ALIGNMENT).expect("the sizes of tests are small")
+}
+
+// Miri knows no mmap with advice; the state machine and the accesses are the same over its allocator.
+#[cfg(miri)]
+fn map(len: usize, _alignment: usize) -> io::Result<*mut u8> {
+    // SAFETY: `len` is not zero.
+    Ok(unsafe { std::alloc::alloc_zeroed(layout(len)) })
+}
+
+#[cfg(miri)]
+unsafe fn unmap(address: *mut u8, len: usize) {
+    // SAFETY: the caller passes what `map` returned, once.
+    unsafe { std::alloc::dealloc(address, layout(len)) };
+}
+
+/// Sums `AnonHugePages` over the areas of an smaps text that overlap `[start, end)`, each counted at
+/// most up to its overlap, since the kernel merges neighbouring areas.
+fn huge_bytes_in(smaps: &str, start: u64, end: u64) -> Option<u64> {
+    let mut total = 0;
+    let mut overlap = 0;
+    let mut found = false;
+    for line in smaps.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let Some(first) = words.next() else { continue };
+        if let Some((low, high)) = first.split_once('-').and_then(|(low, high)| {
+            Some((
+                u64::from_str_radix(low, 16).ok()?,
+                u64::from_str_radix(high, 16).ok()?,
+            ))
+        }) {
+            overlap = high.min(end).saturating_sub(low.max(start));
+            found |= overlap > 0;
+        } else if first == "AnonHugePages:" && overlap > 0 {
+            let kibibytes: u64 = words.next()?.parse().ok()?;
+            total += (kibibytes * 1024).min(overlap);
+        }
+    }
+    found.then_some(total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn huge_pages_are_summed_over_the_areas_of_the_mapping_only() {
+        let smaps = "1000-3000 rw-p 00000000 00:00 0\nSize: 8 kB\nAnonHugePages:         4 kB\n\
+                     3000-9000 rw-p 00000000 00:00 0\nAnonHugePages:        24 kB\n\
+                     9000-a000 rw-p 00000000 00:00 0\nAnonHugePages:         4 kB\n";
+        assert_eq!(huge_bytes_in(smaps, 0x2000, 0x9000), Some(4096 + 24 * 1024));
+        assert_eq!(
+            huge_bytes_in(smaps, 0x4000, 0x5000),
+            Some(0x1000),
+            "a merged area counts up to the overlap"
+        );
+        assert_eq!(huge_bytes_in(smaps, 0xb000, 0xc000), None);
+    }
+
+    #[test]
+    fn a_mapping_is_aligned_and_zeroed() {
+        for (len, huge) in [(1, false), (8192, false), (3 << 20, true)] {
+            let mapping = Mapping::new(len, huge, "a test").unwrap();
+            assert_eq!(mapping.base().align_offset(ALIGNMENT), 0);
+            assert_eq!(mapping.len(), len);
+            // SAFETY: the test owns the mapping and no reference to its bytes is kept.
+            let bytes = unsafe { std::slice::from_raw_parts(mapping.base(), len) };
+            assert!(bytes.iter().all(|&byte| byte == 0));
+        }
+    }
+}
