@@ -1,1 +1,4 @@
-//! Placeholder until its owner writes it.
+//! Targets and probes: one folder each, one registry, one conformance suite.
+#![forbid(unsafe_code)]
+
+pub mod native;

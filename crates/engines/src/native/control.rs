@@ -1,0 +1,593 @@
+//! The control file: what the data set is, and what state it is in.
+//!
+//! `control.assay` holds two 4,096-byte slots written alternately; the valid
+//! one with the higher sequence number counts, so that a torn write loses the
+//! last change at most, never the file. It is locked (flock) while in use, and
+//! it names every file that `destroy` may remove.
+
+use super::layout::Geometry;
+use assay_run::engine::EngineError;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Name of the control file in the data set's directory.
+pub const CONTROL_NAME: &str = "control.assay";
+
+/// Name under which the control file is first written, then renamed.
+pub const CONTROL_TEMPORARY_NAME: &str = "control.assay.tmp";
+
+/// Format version this program writes and reads.
+pub const CONTROL_VERSION: u32 = 1;
+
+/// Bytes of one slot.
+pub const SLOT_BYTES: usize = 4096;
+
+/// Words the engine keeps for itself in the control file.
+pub const ENGINE_WORDS: usize = 16;
+
+const MAGIC: &[u8; 8] = b"ASSAYCTL";
+const CRC_AT: usize = SLOT_BYTES - 4;
+const FLAG_OBFUSCATE: u32 = 1;
+
+/// What state the data set is in.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum State {
+    /// `prepare` has not finished: only schemas `1..=loaded_schemas` are whole.
+    Loading = 1,
+    /// Everything is on disk and checked.
+    Clean = 2,
+    /// In use, or its last user did not close it.
+    Open = 3,
+}
+
+impl State {
+    /// The operator's word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Loading => "loading",
+            Self::Clean => "clean",
+            Self::Open => "open",
+        }
+    }
+}
+
+/// Everything the control file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Control {
+    /// Random identity, repeated in every block.
+    pub data_set: u64,
+    /// Seconds since 1970 UTC at creation.
+    pub created_unix_s: u64,
+    /// State.
+    pub state: State,
+    /// Layout; `geometry.schemas` is what the files have room for.
+    pub geometry: Geometry,
+    /// Schemas loaded and synced: `1..=loaded_schemas`.
+    pub loaded_schemas: u32,
+    /// Columns and block tails are pseudo-random.
+    pub obfuscate: bool,
+    /// Percent of each obfuscated column that is constant.
+    pub compress_pct: u32,
+    /// Redo log files.
+    pub redo_files: u32,
+    /// Bytes of each redo log file.
+    pub redo_file_bytes: u64,
+    /// Bytes of a log block.
+    pub log_block_bytes: u32,
+    /// Log position up to which every change is in the data files.
+    pub checkpoint_lsn: u64,
+    /// Number of the current log file's incarnation, from 1; 0 before the first use.
+    pub log_sequence: u64,
+    /// Highest change number given out.
+    pub change_number: u64,
+    /// Kept for the engine; 0 when new.
+    pub engine: [u64; ENGINE_WORDS],
+}
+
+impl Control {
+    /// Names of the data set's files, in the order of their file index: data files,
+    /// undo, redo logs. The control file itself is not among them.
+    #[must_use]
+    pub fn file_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = (0..self.geometry.data_files()).map(data_name).collect();
+        names.push(UNDO_NAME.to_owned());
+        names.extend((0..self.redo_files).map(redo_name));
+        names
+    }
+
+    /// Bytes of all its files, the control file included.
+    #[must_use]
+    pub fn total_bytes(&self) -> u64 {
+        let data: u64 = (0..self.geometry.data_files())
+            .map(|file| self.geometry.data_file_bytes(file))
+            .sum();
+        data + self.geometry.undo_file_bytes()
+            + u64::from(self.redo_files) * self.redo_file_bytes
+            + 2 * SLOT_BYTES as u64
+    }
+
+    fn encode(&self, sequence: u64) -> [u8; SLOT_BYTES] {
+        let mut slot = [0; SLOT_BYTES];
+        let g = &self.geometry;
+        let mut at = Cursor {
+            slot: &mut slot,
+            at: 0,
+        };
+        at.bytes(MAGIC);
+        at.u32(CONTROL_VERSION);
+        at.u32(SLOT_BYTES as u32);
+        at.u64(sequence);
+        at.u64(self.data_set);
+        at.u64(self.created_unix_s);
+        at.u32(self.state as u32);
+        at.u32(if self.obfuscate { FLAG_OBFUSCATE } else { 0 });
+        at.u32(g.block_bytes);
+        at.u32(g.schemas);
+        at.u64(g.scale);
+        at.u64(g.scan_blocks);
+        at.u64(g.seed);
+        at.u64(g.undo_blocks);
+        at.u64(g.blocks_per_file);
+        at.u32(self.loaded_schemas);
+        at.u32(self.compress_pct);
+        at.u32(self.redo_files);
+        at.u32(self.log_block_bytes);
+        at.u64(self.redo_file_bytes);
+        at.u64(self.checkpoint_lsn);
+        at.u64(self.log_sequence);
+        at.u64(self.change_number);
+        for word in self.engine {
+            at.u64(word);
+        }
+        let crc = crc32c::crc32c(&slot[..CRC_AT]);
+        slot[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
+        slot
+    }
+
+    /// The sequence number and content of a slot; a fragment saying why if it is not one.
+    fn decode(slot: &[u8]) -> Result<(u64, Self), String> {
+        if slot.len() < SLOT_BYTES || slot[..8] != *MAGIC {
+            return Err("no control record".into());
+        }
+        let mut from = Reader { slot, at: 8 };
+        let version = from.u32();
+        if version != CONTROL_VERSION {
+            return Err(format!(
+                "format version {version}, this program reads version {CONTROL_VERSION}"
+            ));
+        }
+        let stored = Reader { slot, at: CRC_AT }.u32();
+        if from.u32() as usize != SLOT_BYTES || crc32c::crc32c(&slot[..CRC_AT]) != stored {
+            return Err("its checksum is wrong".into());
+        }
+        let sequence = from.u64();
+        let data_set = from.u64();
+        let created_unix_s = from.u64();
+        let state = match from.u32() {
+            1 => State::Loading,
+            2 => State::Clean,
+            3 => State::Open,
+            other => return Err(format!("state {other} is unknown")),
+        };
+        let flags = from.u32();
+        let geometry = Geometry {
+            block_bytes: from.u32(),
+            schemas: from.u32(),
+            scale: from.u64(),
+            scan_blocks: from.u64(),
+            seed: from.u64(),
+            undo_blocks: from.u64(),
+            blocks_per_file: from.u64(),
+        };
+        geometry.validate()?;
+        let control = Self {
+            data_set,
+            created_unix_s,
+            state,
+            geometry,
+            obfuscate: flags & FLAG_OBFUSCATE != 0,
+            loaded_schemas: from.u32(),
+            compress_pct: from.u32(),
+            redo_files: from.u32(),
+            log_block_bytes: from.u32(),
+            redo_file_bytes: from.u64(),
+            checkpoint_lsn: from.u64(),
+            log_sequence: from.u64(),
+            change_number: from.u64(),
+            engine: std::array::from_fn(|_| from.u64()),
+        };
+        Ok((sequence, control))
+    }
+}
+
+/// Name of the undo file.
+pub const UNDO_NAME: &str = "undo.assay";
+
+/// Name of data file `file`, from 0: `data-0001.assay`.
+#[must_use]
+pub fn data_name(file: u16) -> String {
+    format!("data-{:04}.assay", u32::from(file) + 1)
+}
+
+/// Name of redo log file `file`, from 0: `redo-01.assay`.
+#[must_use]
+pub fn redo_name(file: u32) -> String {
+    format!("redo-{:02}.assay", file + 1)
+}
+
+/// An open, locked control file. Dropping it releases the lock and changes nothing.
+#[derive(Debug)]
+pub struct ControlFile {
+    path: PathBuf,
+    file: File,
+    sequence: u64,
+    control: Control,
+}
+
+impl ControlFile {
+    /// Creates the control file of a new data set in `dir`, durable on return.
+    ///
+    /// # Errors
+    /// `Unusable` when there is one already or another process is creating it; I/O errors.
+    pub fn create(dir: &Path, control: &Control) -> Result<Self, EngineError> {
+        let path = dir.join(CONTROL_NAME);
+        let temporary = dir.join(CONTROL_TEMPORARY_NAME);
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&temporary)
+            .map_err(|e| io_error("creating", &temporary, e))?;
+        lock(&file, &temporary)?;
+        // Only now is it certain that nobody else is between these two steps.
+        if path.exists() {
+            return Err(EngineError::Unusable(format!(
+                "{} exists already",
+                path.display()
+            )));
+        }
+        let mut both = [0; 2 * SLOT_BYTES];
+        both[SLOT_BYTES..].copy_from_slice(&control.encode(1));
+        file.set_len(0)
+            .and_then(|()| file.write_all_at(&both, 0))
+            .and_then(|()| file.sync_all())
+            .map_err(|e| io_error("writing", &temporary, e))?;
+        std::fs::rename(&temporary, &path).map_err(|e| io_error("renaming", &temporary, e))?;
+        sync_dir(dir)?;
+        Ok(Self {
+            path,
+            file,
+            sequence: 1,
+            control: control.clone(),
+        })
+    }
+
+    /// Opens and locks the control file in `dir`.
+    ///
+    /// # Errors
+    /// `Unusable` when there is none or it is in use, `Damaged` when no slot is valid; I/O errors.
+    pub fn open_locked(dir: &Path) -> Result<Self, EngineError> {
+        let path = dir.join(CONTROL_NAME);
+        let file = match OpenOptions::new().read(true).write(true).open(&path) {
+            Ok(file) => file,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return Err(EngineError::Unusable(format!(
+                    "{} holds no data set (no {CONTROL_NAME}); run `assay prepare` first",
+                    dir.display()
+                )));
+            }
+            Err(e) => return Err(io_error("opening", &path, e)),
+        };
+        lock(&file, &path)?;
+        let (sequence, control) = read_slots(&file, &path)?;
+        Ok(Self {
+            path,
+            file,
+            sequence,
+            control,
+        })
+    }
+
+    /// What the control file in `dir` says, without locking it; `None` if there is none.
+    ///
+    /// # Errors
+    /// `Damaged` when no slot is valid; I/O errors.
+    pub fn read(dir: &Path) -> Result<Option<Control>, EngineError> {
+        let path = dir.join(CONTROL_NAME);
+        match File::open(&path) {
+            Ok(file) => Ok(Some(read_slots(&file, &path)?.1)),
+            Err(e) if absent(&e) => Ok(None),
+            Err(e) => Err(io_error("opening", &path, e)),
+        }
+    }
+
+    /// Whether another process (or another handle of this one) holds the control file in `dir`.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn in_use(dir: &Path) -> Result<bool, EngineError> {
+        let path = dir.join(CONTROL_NAME);
+        match File::open(&path) {
+            Ok(file) => match file.try_lock_shared() {
+                Ok(()) => Ok(false),
+                Err(TryLockError::WouldBlock) => Ok(true),
+                Err(TryLockError::Error(e)) => Err(io_error("locking", &path, e)),
+            },
+            Err(e) if absent(&e) => Ok(false),
+            Err(e) => Err(io_error("opening", &path, e)),
+        }
+    }
+
+    /// What it says.
+    #[must_use]
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Path of the control file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Replaces what it says, durable on return. The slot not in force is overwritten.
+    ///
+    /// # Errors
+    /// I/O errors; what it said before then still counts.
+    pub fn store(&mut self, control: Control) -> Result<(), EngineError> {
+        let sequence = self.sequence + 1;
+        let slot = control.encode(sequence);
+        let offset = (sequence % 2) * SLOT_BYTES as u64;
+        self.file
+            .write_all_at(&slot, offset)
+            .and_then(|()| self.file.sync_data())
+            .map_err(|e| io_error("writing", &self.path, e))?;
+        self.sequence = sequence;
+        self.control = control;
+        Ok(())
+    }
+}
+
+fn lock(file: &File, path: &Path) -> Result<(), EngineError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(EngineError::Unusable(format!(
+            "{} is locked: another assay process is using this data set; wait for it to end",
+            path.display()
+        ))),
+        Err(TryLockError::Error(e)) => Err(io_error("locking", path, e)),
+    }
+}
+
+fn read_slots(file: &File, path: &Path) -> Result<(u64, Control), EngineError> {
+    let mut best: Option<(u64, Control)> = None;
+    let mut reasons = Vec::new();
+    for index in 0..2u64 {
+        let mut slot = vec![0; SLOT_BYTES];
+        let read = read_up_to(file, &mut slot, index * SLOT_BYTES as u64)
+            .map_err(|e| io_error("reading", path, e))?;
+        match Control::decode(&slot[..read]) {
+            Ok(found) if best.as_ref().is_none_or(|b| b.0 < found.0) => best = Some(found),
+            Ok(_) => {}
+            Err(reason) => reasons.push(format!("slot {}: {reason}", index + 1)),
+        }
+    }
+    best.ok_or_else(|| {
+        EngineError::Damaged(format!(
+            "{} has no valid record ({}); if nothing in this directory is needed, remove its *.assay files by hand",
+            path.display(),
+            reasons.join(", ")
+        ))
+    })
+}
+
+fn read_up_to(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match file.read_at(&mut buffer[done..], offset + done as u64) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(done)
+}
+
+/// Makes created, renamed and removed names in `dir` durable.
+pub(super) fn sync_dir(dir: &Path) -> Result<(), EngineError> {
+    File::open(dir)
+        .and_then(|d| d.sync_all())
+        .map_err(|e| io_error("syncing directory", dir, e))
+}
+
+/// Whether the path, or a directory on the way to it, is not there.
+pub(super) fn absent(e: &io::Error) -> bool {
+    matches!(
+        e.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+pub(super) fn io_error(doing: &str, path: &Path, source: io::Error) -> EngineError {
+    EngineError::Io {
+        what: format!("{doing} {}", path.display()),
+        source,
+    }
+}
+
+struct Cursor<'a> {
+    slot: &'a mut [u8; SLOT_BYTES],
+    at: usize,
+}
+
+impl Cursor<'_> {
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.slot[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
+    }
+    fn u32(&mut self, value: u32) {
+        self.bytes(&value.to_le_bytes());
+    }
+    fn u64(&mut self, value: u64) {
+        self.bytes(&value.to_le_bytes());
+    }
+}
+
+struct Reader<'a> {
+    slot: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let bytes = &self.slot[self.at..self.at + N];
+        self.at += N;
+        bytes.try_into().expect("the slice has N bytes")
+    }
+    fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.take())
+    }
+    fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.take())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tempfile::tempdir;
+
+    fn sample() -> Control {
+        Control {
+            data_set: 0xdead_beef,
+            created_unix_s: 1_790_000_000,
+            state: State::Loading,
+            geometry: Geometry {
+                block_bytes: 8192,
+                schemas: 4,
+                scale: 32_768,
+                scan_blocks: 128,
+                seed: 42,
+                undo_blocks: 100,
+                blocks_per_file: 1 << 21,
+            },
+            loaded_schemas: 0,
+            obfuscate: true,
+            compress_pct: 25,
+            redo_files: 2,
+            redo_file_bytes: 1 << 20,
+            log_block_bytes: 4096,
+            checkpoint_lsn: 7,
+            log_sequence: 8,
+            change_number: 9,
+            engine: std::array::from_fn(|i| i as u64),
+        }
+    }
+
+    #[test]
+    fn what_is_stored_is_read_back() {
+        let dir = tempdir().unwrap();
+        assert_eq!(ControlFile::read(dir.path()).unwrap(), None);
+        let mut control = sample();
+        let mut file = ControlFile::create(dir.path(), &control).unwrap();
+        assert_eq!(
+            ControlFile::read(dir.path()).unwrap(),
+            Some(control.clone())
+        );
+        for lsn in 10..15 {
+            control.checkpoint_lsn = lsn;
+            control.state = State::Open;
+            file.store(control.clone()).unwrap();
+            let read = ControlFile::read(dir.path()).unwrap();
+            assert_eq!(read.as_ref(), Some(&control));
+        }
+        drop(file);
+        let again = ControlFile::open_locked(dir.path()).unwrap();
+        assert_eq!(again.control(), &control);
+        assert!(!dir.path().join(CONTROL_TEMPORARY_NAME).exists());
+    }
+
+    #[test]
+    fn a_torn_write_leaves_the_record_before_it() {
+        let dir = tempdir().unwrap();
+        let mut control = sample();
+        let mut file = ControlFile::create(dir.path(), &control).unwrap();
+        control.checkpoint_lsn = 100;
+        file.store(control.clone()).unwrap();
+        control.checkpoint_lsn = 200;
+        file.store(control.clone()).unwrap();
+        drop(file);
+        // The newest record is sequence 3, in the second slot.
+        let path = dir.path().join(CONTROL_NAME);
+        let raw = OpenOptions::new().write(true).open(&path).unwrap();
+        raw.write_all_at(&[0xff; 700], SLOT_BYTES as u64 + 2048)
+            .unwrap();
+        let read = ControlFile::read(dir.path()).unwrap().unwrap();
+        assert_eq!(read.checkpoint_lsn, 100);
+        raw.write_all_at(&[0xff; 8], 40).unwrap();
+        let error = ControlFile::read(dir.path()).unwrap_err();
+        assert!(matches!(error, EngineError::Damaged(_)), "{error}");
+    }
+
+    #[test]
+    fn a_second_user_is_refused() {
+        let dir = tempdir().unwrap();
+        let file = ControlFile::create(dir.path(), &sample()).unwrap();
+        assert!(ControlFile::in_use(dir.path()).unwrap());
+        let error = ControlFile::open_locked(dir.path()).unwrap_err();
+        assert!(error.to_string().contains("another assay process"));
+        drop(file);
+        assert!(!ControlFile::in_use(dir.path()).unwrap());
+        assert!(ControlFile::open_locked(dir.path()).is_ok());
+    }
+
+    #[test]
+    fn an_existing_data_set_is_not_created_again() {
+        let dir = tempdir().unwrap();
+        drop(ControlFile::create(dir.path(), &sample()).unwrap());
+        let error = ControlFile::create(dir.path(), &sample()).unwrap_err();
+        assert!(error.to_string().contains("exists already"));
+    }
+
+    #[test]
+    fn another_format_version_is_named() {
+        let dir = tempdir().unwrap();
+        drop(ControlFile::create(dir.path(), &sample()).unwrap());
+        let path = dir.path().join(CONTROL_NAME);
+        let raw = OpenOptions::new().write(true).open(&path).unwrap();
+        raw.write_all_at(&9u32.to_le_bytes(), SLOT_BYTES as u64 + 8)
+            .unwrap();
+        let error = ControlFile::read(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("format version 9"), "{error}");
+    }
+
+    #[test]
+    fn the_names_of_all_files_follow_from_it() {
+        assert_eq!(
+            sample().file_names(),
+            [
+                "data-0001.assay",
+                "undo.assay",
+                "redo-01.assay",
+                "redo-02.assay"
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_decode_by_chance(bytes: Vec<u8>, at in 0usize..4096, flip in 1u8..) {
+            prop_assert!(Control::decode(&bytes).is_err());
+            let mut slot = sample().encode(5);
+            slot[at] ^= flip;
+            prop_assert!(Control::decode(&slot).is_err());
+        }
+    }
+}
