@@ -1,1 +1,86 @@
-fn main() {}
+//! Project chores: `cargo xtask tidy` checks the rules no compiler checks,
+//! `cargo xtask bench` prints how fast assay is beside its yardsticks.
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command line tool of the project itself, never a library"
+)]
+
+mod lexer;
+mod source;
+mod tidy;
+
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask tidy                 check the project's own rules
+       cargo xtask get FILE PATH        print one value of a JSON file (PATH: run.workload, stats.0.name)";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&args) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn dispatch(args: &[String]) -> Result<ExitCode> {
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["tidy"] => run_tidy(),
+        ["get", file, path] => {
+            println!("{}", get(Path::new(file), path)?);
+            Ok(ExitCode::SUCCESS)
+        }
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(ExitCode::SUCCESS)
+        }
+        _ => bail!("no such chore\n{USAGE}"),
+    }
+}
+
+fn run_tidy() -> Result<ExitCode> {
+    let tree = tidy::Tree::load(&workspace_root())?;
+    let violations = tidy::check(&tree);
+    for violation in &violations {
+        println!("{violation}");
+    }
+    if violations.is_empty() {
+        println!("tidy: {} files, all rules hold", tree.files.len());
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("tidy: {} violations", violations.len());
+    Ok(ExitCode::FAILURE)
+}
+
+/// The directory of the workspace's `Cargo.toml`, known since this crate was compiled in it.
+fn workspace_root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// One value of a JSON file: shell tests read records with it, so that no JSON tool must be installed.
+fn get(file: &Path, path: &str) -> Result<String> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("{}", file.display()))?;
+    let document: serde_json::Value =
+        serde_json::from_str(&text).with_context(|| format!("{}", file.display()))?;
+    let mut value = &document;
+    for step in path.split('.') {
+        let next = match step.parse::<usize>() {
+            Ok(index) if value.is_array() => value.get(index),
+            _ => value.get(step),
+        };
+        value = next.with_context(|| format!("{}: no `{step}` of `{path}`", file.display()))?;
+    }
+    Ok(match value {
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    })
+}

@@ -301,7 +301,7 @@ pub struct SettingLine {
     pub name: String,
     /// Effective value; secrets are `***` already.
     pub value: String,
-    /// `cli`, `env`, `file slob.conf:12`, `default`, `data set`, …
+    /// `cli`, `env`, `file slob.conf:12`, `default`, `data set`, ...
     pub origin: String,
 }
 
@@ -347,7 +347,7 @@ pub struct RunData {
     pub label: Option<String>,
     /// `slob`, later others.
     pub workload: String,
-    /// `native`, `null`, …
+    /// `native`, `null`, ...
     pub engine: String,
     /// assay's version.
     pub version: String,
@@ -363,7 +363,7 @@ pub struct RunData {
     pub fixed_iterations: bool,
     /// Effective configuration.
     pub settings: Vec<SettingLine>,
-    /// Kernel, CPU, memory, device, file system, …
+    /// Kernel, CPU, memory, device, file system, ...
     pub host: Vec<Fact>,
     /// What the engine says of itself: achieved I/O mode, block size, files, ring features.
     pub engine_facts: Vec<Fact>,

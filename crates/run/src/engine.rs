@@ -62,7 +62,7 @@ impl Op {
 /// Why an operation failed. The run goes on up to its error limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpError {
-    /// Small class for counting: `io`, `corrupt`, `undo full`, `deadlock`, …
+    /// Small class for counting: `io`, `corrupt`, `undo full`, `deadlock`, ...
     pub class: &'static str,
     /// The whole story (the loop keeps the first ten).
     pub text: String,
@@ -211,7 +211,7 @@ pub trait Progress: Sync {
 
 /// A target: one folder of `engines/`, one line in the registry.
 pub trait Target: Sync {
-    /// `native`, `postgres`, …: also the URL scheme.
+    /// `native`, `postgres`, ...: also the URL scheme.
     fn name(&self) -> &'static str;
 
     /// One line for help.

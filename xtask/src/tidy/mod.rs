@@ -1,0 +1,93 @@
+//! `cargo xtask tidy`: the project's rules that no compiler checks.
+//!
+//! Every rule is a function from the [`Tree`] to violations and has its own
+//! tests with a sample that keeps it and one that breaks it.
+
+mod code;
+mod modules;
+mod tree;
+mod workspace;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use tree::Tree;
+
+use crate::source::Source;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// One broken rule and where.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Violation {
+    /// Path from the workspace root.
+    pub(crate) path: String,
+    /// Line, from 1; 0 when it concerns the whole file.
+    pub(crate) line: usize,
+    /// The rule's short name.
+    pub(crate) rule: &'static str,
+    /// What is wrong and what to do.
+    pub(crate) text: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            path,
+            line,
+            rule,
+            text,
+        } = self;
+        write!(f, "{path}:{line}: {rule}: {text}")
+    }
+}
+
+/// A Rust file with what the module walk found out about it.
+pub(crate) struct RustFile<'a> {
+    /// Path from the workspace root.
+    pub(crate) path: &'a str,
+    /// Its code.
+    pub(crate) source: Source<'a>,
+    /// Whether all of it is test code: `tests/`, `benches/`, or under a test module.
+    pub(crate) test: bool,
+}
+
+impl RustFile<'_> {
+    /// Whether the token at `index` is test code.
+    pub(crate) fn is_test(&self, index: usize) -> bool {
+        self.test || self.source.is_test(index)
+    }
+
+    /// A violation in this file.
+    pub(crate) fn violation(&self, line: usize, rule: &'static str, text: String) -> Violation {
+        Violation {
+            path: self.path.to_owned(),
+            line,
+            rule,
+            text,
+        }
+    }
+}
+
+/// Runs every rule; sorted by file and line.
+pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
+    let sources: BTreeMap<&str, Source<'_>> = tree
+        .files
+        .iter()
+        .filter(|(path, _)| path.ends_with(".rs"))
+        .map(|(path, text)| (path.as_str(), Source::new(text)))
+        .collect();
+    let reached = modules::reached(tree, &sources);
+    let mut violations = modules::dead_files(&sources, &reached);
+    for (path, source) in sources {
+        let file = RustFile {
+            path,
+            source,
+            test: reached.get(path).copied().unwrap_or(false),
+        };
+        code::check(&file, &mut violations);
+    }
+    workspace::check(tree, &mut violations);
+    violations.sort();
+    violations
+}

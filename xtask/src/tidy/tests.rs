@@ -1,0 +1,234 @@
+//! Each rule with a sample that keeps it and one that breaks it.
+
+use super::tree::{Dependency, Package};
+use super::*;
+
+/// A project with one library crate, `crates/run`, and these files.
+fn tree(files: &[(&str, &str)]) -> Tree {
+    let mut tree = Tree {
+        files: BTreeMap::new(),
+        packages: vec![Package {
+            name: "assay-run".to_owned(),
+            manifest: "crates/run/Cargo.toml".to_owned(),
+            dependencies: Vec::new(),
+            roots: vec![("crates/run/src/lib.rs".to_owned(), false)],
+        }],
+    };
+    for (path, text) in files {
+        tree.files.insert((*path).to_owned(), (*text).to_owned());
+    }
+    tree
+}
+
+/// The rules broken by a library whose `lib.rs` goes on with `code`.
+fn broken(code: &str) -> Vec<&'static str> {
+    let text = format!("#![forbid(unsafe_code)]\n{code}");
+    rules(&tree(&[("crates/run/src/lib.rs", text.as_str())]))
+}
+
+fn rules(tree: &Tree) -> Vec<&'static str> {
+    check(tree).into_iter().map(|v| v.rule).collect()
+}
+
+/// The rules broken by this text in the one crate that may be unsafe.
+fn broken_in_block(text: &str) -> Vec<&'static str> {
+    let mut tree = tree(&[("crates/block/src/lib.rs", text)]);
+    tree.packages[0].roots = vec![("crates/block/src/lib.rs".to_owned(), false)];
+    rules(&tree)
+}
+
+#[test]
+fn functions_have_at_most_70_lines_outside_tests() {
+    let body = |lines: usize| "    work();\n".repeat(lines);
+    assert_eq!(broken(&format!("fn f() {{\n{}}}\n", body(68))), [""; 0]);
+    let long = format!("fn f() {{\n{}}}\n", body(69));
+    assert_eq!(broken(&long), ["function-length"]);
+    let test = format!("#[cfg(test)]\nmod tests {{\n{long}}}\n");
+    assert_eq!(broken(&test), [""; 0]);
+}
+
+#[test]
+fn files_have_at_most_800_lines_outside_tests() {
+    let code = "const A: u8 = 0;\n";
+    assert_eq!(broken(&code.repeat(799)), [""; 0]);
+    assert_eq!(broken(&code.repeat(800)), ["file-length"]);
+    let tests = format!("{}#[cfg(test)]\nmod tests {{\n}}\n", code.repeat(799));
+    assert_eq!(broken(&tests), [""; 0]);
+}
+
+#[test]
+fn long_tests_move_to_a_file_of_their_own() {
+    let module = |lines: usize| {
+        let body = "    const A: u8 = 0;\n".repeat(lines);
+        format!("#[cfg(test)]\nmod tests {{\n{body}}}\n")
+    };
+    assert_eq!(broken(&module(197)), [""; 0]);
+    assert_eq!(broken(&module(198)), ["inline-tests"]);
+}
+
+#[test]
+fn unsafe_belongs_in_block() {
+    assert_eq!(broken("fn f() { unsafe { g() } }\n"), ["unsafe"]);
+    assert_eq!(broken("// unsafe\nconst A: &str = \"unsafe\";\n"), [""; 0]);
+}
+
+#[test]
+fn unsafe_code_says_why_it_is_sound() {
+    let with_note = "fn f() {\n    // SAFETY: g wants nothing\n    // of us.\n    let x =\n        unsafe { g() };\n}\n";
+    assert_eq!(broken_in_block(with_note), [""; 0]);
+    let with_doc = "/// # Safety\n/// Not twice.\n#[inline]\npub unsafe fn f() {}\n";
+    assert_eq!(broken_in_block(with_doc), [""; 0]);
+    let without = "fn f() {\n    // SAFETY: of the first alone\n    unsafe { g() };\n    unsafe { g() };\n}\n";
+    assert_eq!(broken_in_block(without), ["safety-note"]);
+}
+
+#[test]
+fn other_crates_forbid_unsafe_code() {
+    let bare = tree(&[("crates/run/src/lib.rs", "//! Doc.\n")]);
+    assert_eq!(rules(&bare), ["forbid-unsafe"]);
+    assert_eq!(broken_in_block("//! Doc.\n"), [""; 0]);
+}
+
+#[test]
+fn expectations_replace_permissions() {
+    assert_eq!(broken("#[allow(dead_code)]\nfn f() {}\n"), ["allow"]);
+    let hidden = "#[cfg_attr(test, allow(dead_code))]\nfn f() {}\n";
+    assert_eq!(broken(hidden), ["allow"]);
+    let expected = "#[expect(dead_code, reason = \"allow(it)\")]\nfn f() {}\n";
+    assert_eq!(broken(expected), [""; 0]);
+}
+
+#[test]
+fn tests_run() {
+    let ignored = "#[test]\n#[ignore = \"slow\"]\nfn f() {}\n";
+    assert_eq!(broken(ignored), ["ignored-test"]);
+    assert_eq!(broken("#[test]\nfn ignore() {}\n"), [""; 0]);
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    assert_eq!(broken("fn f() { todo!() }\n"), ["unfinished"]);
+    assert_eq!(broken("fn f() { unimplemented!(\"x\") }\n"), ["unfinished"]);
+    assert_eq!(broken("fn todo() {} // todo!()\n"), [""; 0]);
+}
+
+#[test]
+fn libraries_neither_print_nor_exit() {
+    assert_eq!(broken("fn f() { println!(\"x\") }\n"), ["printing"]);
+    assert_eq!(broken("fn f() { std::process::exit(1) }\n"), ["exit"]);
+    assert_eq!(broken("use std::process::{abort, Command};\n"), ["exit"]);
+    assert_eq!(broken("use std::process::Command;\n"), [""; 0]);
+    let test = "#[cfg(test)]\nmod tests {\n fn f() { eprintln!(\"skipped\") }\n}\n";
+    assert_eq!(broken(test), [""; 0]);
+}
+
+#[test]
+fn sources_are_ascii() {
+    let found = check(&tree(&[(
+        "crates/run/src/lib.rs",
+        "#![forbid(unsafe_code)]\n//! 5 \u{b5}s\n",
+    )]));
+    assert_eq!((found[0].rule, found[0].line), ("ascii", 2));
+    assert_eq!(broken("//! 5 us \\u{b5}\n"), [""; 0]);
+}
+
+#[test]
+fn every_file_is_reached() {
+    let lib = "#![forbid(unsafe_code)]\nmod a;\nmod b;\n#[cfg(test)]\nmod tests;\n";
+    let good = [
+        ("crates/run/src/lib.rs", lib),
+        ("crates/run/src/a.rs", "mod c;"),
+        ("crates/run/src/a/c.rs", ""),
+        ("crates/run/src/b/mod.rs", "mod d;"),
+        ("crates/run/src/b/d.rs", ""),
+        ("crates/run/src/tests.rs", "fn f() { println!(\"test\") }"),
+    ];
+    assert_eq!(rules(&tree(&good)), [""; 0]);
+    let mut bad = tree(&good);
+    bad.files
+        .insert("crates/run/src/c.rs".into(), String::new());
+    assert_eq!(rules(&bad), ["dead-file"]);
+    assert_eq!(check(&bad)[0].path, "crates/run/src/c.rs");
+}
+
+#[test]
+fn crates_depend_downward() {
+    let mut tree = tree(&[("crates/run/src/lib.rs", "#![forbid(unsafe_code)]")]);
+    let depends = |name: &str, ours: bool| Dependency {
+        name: name.to_owned(),
+        ours,
+    };
+    tree.packages[0].dependencies = vec![depends("assay-measure", true)];
+    assert_eq!(rules(&tree), [""; 0]);
+    tree.packages[0].dependencies = vec![depends("assay-report", true)];
+    assert_eq!(rules(&tree), ["layers"]);
+    tree.packages[0].name = "assay-odd".to_owned();
+    assert_eq!(rules(&tree), ["layers"]);
+}
+
+#[test]
+fn the_asynchronous_runtime_stays_in_control() {
+    let mut tree = tree(&[("docs/DEPENDENCIES.md", "| `tokio` | why | MIT | plan |")]);
+    tree.packages[0].dependencies = vec![Dependency {
+        name: "tokio".to_owned(),
+        ours: false,
+    }];
+    assert_eq!(rules(&tree), ["runtime"]);
+    tree.packages[0].name = "assay-control".to_owned();
+    assert_eq!(rules(&tree), [""; 0]);
+}
+
+#[test]
+fn every_dependency_is_argued_for() {
+    let used = |text: &str| {
+        let mut tree = tree(&[("docs/DEPENDENCIES.md", text)]);
+        tree.packages[0].dependencies = vec![Dependency {
+            name: "serde".to_owned(),
+            ours: false,
+        }];
+        rules(&tree)
+    };
+    assert_eq!(used("| `serde` | why | MIT | plan |\n"), [""; 0]);
+    assert_eq!(used("| `serde` | why | MIT | |\n"), ["dependencies"]);
+    assert_eq!(used("| Crate | Why |\n"), ["dependencies"]);
+    let unused = "| `serde` | why | MIT | plan |\n| `rand` | why | MIT | plan |\n";
+    assert_eq!(used(unused), ["dependencies"]);
+}
+
+#[test]
+fn targets_are_listed_described_and_tested() {
+    let engines = |registry: &str, readme: &str, test: &str| {
+        let mut tree = tree(&[
+            (
+                "crates/engines/src/lib.rs",
+                "#![forbid(unsafe_code)]\nmod registry;\nmod null;\nmod conformance;",
+            ),
+            ("crates/engines/src/registry.rs", registry),
+            ("crates/engines/src/conformance/mod.rs", ""),
+            ("crates/engines/src/null/mod.rs", test),
+            (readme, "What it writes."),
+        ]);
+        tree.packages[0].roots = vec![("crates/engines/src/lib.rs".to_owned(), false)];
+        rules(&tree)
+    };
+    let readme = "crates/engines/src/null/README.md";
+    let suite = "use crate::conformance;";
+    assert_eq!(engines("use crate::null::Null;", readme, suite), [""; 0]);
+    assert_eq!(engines("// null", readme, suite), ["engines"]);
+    assert_eq!(
+        engines("use crate::null::Null;", "README.md", suite),
+        ["engines"]
+    );
+    assert_eq!(engines("use crate::null::Null;", readme, ""), ["engines"]);
+}
+
+#[test]
+fn paths_of_one_machine_are_refused() {
+    let found = |text: &str| rules(&tree(&[("README.md", text)]));
+    assert_eq!(found(concat!("cd /", "root/assay")), ["machine-path"]);
+    assert_eq!(found(concat!("`/", "home/me/x`")), ["machine-path"]);
+    assert_eq!(
+        found("cd data/work/x and $HOME/work/ and /u01/data"),
+        [""; 0]
+    );
+}

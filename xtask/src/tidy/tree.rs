@@ -1,0 +1,156 @@
+//! What the rules read: the project's files and what cargo says of its packages.
+
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// The project in memory, so that rules are tested without a disk.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    /// Text of every tracked text file by its path from the workspace root.
+    pub(crate) files: BTreeMap<String, String>,
+    /// Packages of the workspace and of workspaces of their own below it (`fuzz/`).
+    pub(crate) packages: Vec<Package>,
+}
+
+/// One package.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Package {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its manifest from the workspace root.
+    pub(crate) manifest: String,
+    /// Direct dependencies of every kind.
+    pub(crate) dependencies: Vec<Dependency>,
+    /// Root files of its library, binaries, tests and benches, and whether they are test code.
+    pub(crate) roots: Vec<(String, bool)>,
+}
+
+/// One direct dependency.
+#[derive(Clone, Debug)]
+pub(crate) struct Dependency {
+    /// Name in the registry.
+    pub(crate) name: String,
+    /// Whether it lies in this project.
+    pub(crate) ours: bool,
+}
+
+impl Tree {
+    /// Reads the project at `root`.
+    ///
+    /// # Errors
+    /// When cargo or a file cannot be read.
+    pub(crate) fn load(root: &Path) -> Result<Self> {
+        let mut files = BTreeMap::new();
+        for path in tracked(root)? {
+            let full = root.join(&path);
+            // A tracked file may be deleted in the work tree, and a link may point nowhere.
+            if full.is_file() {
+                let bytes = std::fs::read(&full).with_context(|| path.clone())?;
+                if let Ok(text) = String::from_utf8(bytes) {
+                    files.insert(path, text);
+                }
+            }
+        }
+        let mut packages = metadata(root, &root.join("Cargo.toml"))?;
+        let below = files
+            .iter()
+            .filter(|(path, text)| path.ends_with("/Cargo.toml") && text.contains("[workspace]"));
+        for (path, _) in below {
+            packages.extend(metadata(root, &root.join(path))?);
+        }
+        Ok(Self { files, packages })
+    }
+}
+
+/// Files git tracks or would track; without git, every file outside `target` and hidden folders.
+fn tracked(root: &Path) -> Result<Vec<String>> {
+    let listed = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others"])
+        .arg("--exclude-standard")
+        .current_dir(root)
+        .output();
+    match listed {
+        Ok(output) if output.status.success() => {
+            let text = String::from_utf8(output.stdout).context("file names")?;
+            Ok(text.split_terminator('\0').map(str::to_owned).collect())
+        }
+        _ => {
+            let mut found = Vec::new();
+            walk(root, "", &mut found)?;
+            Ok(found)
+        }
+    }
+}
+
+fn walk(root: &Path, below: &str, found: &mut Vec<String>) -> Result<()> {
+    for entry in std::fs::read_dir(root.join(below))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = if below.is_empty() {
+            name.clone()
+        } else {
+            format!("{below}/{name}")
+        };
+        let kind = entry.file_type()?;
+        let skipped = name == "target" || name == ".git" || path.starts_with("assay-");
+        if kind.is_dir() && !skipped {
+            walk(root, &path, found)?;
+        } else if kind.is_file() {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn metadata(root: &Path, manifest: &Path) -> Result<Vec<Package>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .arg("--manifest-path")
+        .arg(manifest)
+        .output()
+        .context("cargo metadata")?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        bail!("cargo metadata of {}: {why}", manifest.display());
+    }
+    let document: serde_json::Value =
+        serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+    packages(root, &document)
+}
+
+fn packages(root: &Path, document: &serde_json::Value) -> Result<Vec<Package>> {
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let relative = |value: &serde_json::Value| {
+        let path = text(value);
+        let below = Path::new(&path).strip_prefix(root);
+        below.map_or(path.clone(), |p| p.to_string_lossy().into_owned())
+    };
+    let list = |value: &serde_json::Value, key: &str| value[key].as_array().cloned();
+    let mut found = Vec::new();
+    for package in list(document, "packages").context("no packages in cargo metadata")? {
+        let dependencies = list(&package, "dependencies").unwrap_or_default();
+        let targets = list(&package, "targets").unwrap_or_default();
+        found.push(Package {
+            name: text(&package["name"]),
+            manifest: relative(&package["manifest_path"]),
+            dependencies: dependencies
+                .iter()
+                .map(|dependency| Dependency {
+                    name: text(&dependency["name"]),
+                    ours: dependency["path"].is_string(),
+                })
+                .collect(),
+            roots: targets
+                .iter()
+                .map(|target| {
+                    let kind = text(&target["kind"][0]);
+                    let test = matches!(kind.as_str(), "test" | "bench" | "example");
+                    (relative(&target["src_path"]), test)
+                })
+                .collect(),
+        });
+    }
+    Ok(found)
+}
