@@ -14,7 +14,9 @@ use std::time::Duration;
 /// Which session an operation belongs to: the index within its driver thread, from 0.
 pub type Tag = u32;
 
-/// One operation as the workload decided it. Keys and schemas count from 1.
+/// One operation as the workload decided it. Keys and schemas count from 1. Ranges lie
+/// inside 1..=SCALE; only under [`Edge::Wrap`](crate::plan::Edge::Wrap) may a range run
+/// past SCALE, and then key SCALE + k means key k.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Read keys `first_key .. first_key + width` of the schema's table through its index.
@@ -23,7 +25,7 @@ pub enum Op {
         schema: u32,
         /// First key, from 1.
         first_key: u64,
-        /// Keys; all inside 1..=SCALE.
+        /// Keys.
         width: u32,
     },
     /// Change the same kind of range.
@@ -32,7 +34,7 @@ pub enum Op {
         schema: u32,
         /// First key, from 1.
         first_key: u64,
-        /// Keys; all inside 1..=SCALE.
+        /// Keys.
         width: u32,
         /// Differs for every (session, operation, run): 16 hexadecimal digits of it
         /// lead each changed column.
@@ -101,8 +103,11 @@ pub struct Completion {
 
 /// The part of an engine that lives on one driver thread. Created on that thread and never moved.
 pub trait Driver {
-    /// Starts an operation of session `tag` at `now_ns` (one per session at a time).
-    fn submit(&mut self, tag: Tag, op: &Op, now_ns: Ns) -> Submit;
+    /// Starts an operation of session `tag` (one per session at a time). `start_ns` is the
+    /// operation's beginning: DB time counts from it. In a closed loop it is the stamp that
+    /// ended the session's previous operation, so it may lie a little before the present
+    /// (run-queue time).
+    fn submit(&mut self, tag: Tag, op: &Op, start_ns: Ns) -> Submit;
 
     /// Pushes queued work to the kernel or peer, waits up to `timeout` for at least one
     /// completion (zero: does not wait), and appends all completions to `out`.
@@ -142,6 +147,8 @@ pub trait Engine: Send + Sync {
     fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError>;
 
     /// Cumulative statistics of everything that is not a driver thread (writers, server), plus gauges.
+    /// Called at snapshots from the collector's thread, and a last time after [`Engine::close`],
+    /// when nothing moves any more: the sums of that reading are exact.
     fn sample(&self) -> StatSet;
 
     /// Files or directories whose devices the host sampler should watch.

@@ -1,9 +1,19 @@
 //! What will run: every option resolved, nothing optional left to decide.
 
-use assay_measure::clock::Ns;
+mod from_settings;
+
+use crate::engine::{Assignment, Op};
+use assay_measure::clock::{NS_PER_S, Ns};
+use serde::{Deserialize, Serialize};
+
+/// Schemas a run may use, as in the original (`setup.sh` takes 1 to 4096).
+pub const SCHEMAS_MAX: u32 = 4096;
+/// Sessions of one run on one host: a stamp keeps 20 bits for the session.
+pub const SESSIONS_MAX: u64 = 1 << 20;
 
 /// Historical rules on request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Compat {
     /// The exact rules.
     None,
@@ -12,7 +22,8 @@ pub enum Compat {
 }
 
 /// How update positions are chosen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Mix {
     /// Exactly UPDATE_PCT of every 100 operations, at random positions.
     Exact,
@@ -23,16 +34,18 @@ pub enum Mix {
 }
 
 /// What happens at the ends of the key range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Edge {
     /// Ranges lie inside; keys near the ends are visited a little less.
     Clamp,
-    /// Ranges wrap; every key is visited equally.
+    /// Ranges wrap: in a range outside the hot window a key above SCALE means the
+    /// key less SCALE. Every key is visited equally.
     Wrap,
 }
 
 /// The hot window, in keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HotSpot {
     /// First key of the window is `offset_blocks + 1`.
     pub offset_blocks: u64,
@@ -43,7 +56,7 @@ pub struct HotSpot {
 }
 
 /// Think time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Think {
     /// One operation in this many.
     pub frequency: u64,
@@ -54,7 +67,8 @@ pub struct Think {
 }
 
 /// Columns changed by an update.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RedoStress {
     /// c2 and c20: 256 bytes a row.
     Lite,
@@ -63,7 +77,7 @@ pub enum RedoStress {
 }
 
 /// The SLOB workload with everything decided.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// Schemas used, 1..=schemas.
     pub schemas: u32,
@@ -118,9 +132,121 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// A read-only closed loop over `scale` keys with every feature off, one second
+    /// long and without warm-up: the plan that tests, benches and probes start from.
+    #[must_use]
+    pub fn plain(schemas: u32, threads_per_schema: u32, scale: u64) -> Self {
+        Self {
+            schemas,
+            threads_per_schema,
+            scale,
+            scan_blocks: 0,
+            block_bytes: 8192,
+            update_pct: 0,
+            scan_pct: 0,
+            work_unit: 64,
+            update_work_unit: 64,
+            redo_stress: RedoStress::Lite,
+            run_time_ns: NS_PER_S,
+            warmup_ns: 0,
+            work_loop: 0,
+            max_run_time_ns: None,
+            rate_per_s: 0,
+            hot_spot: None,
+            hot_schema_frequency: 0,
+            think: None,
+            commit_every: 1,
+            mix: Mix::Exact,
+            edge: Edge::Clamp,
+            compat: Compat::None,
+            obfuscate: false,
+            seed: 1,
+            run_stamp: 1,
+        }
+    }
+
     /// Sessions in all.
     #[must_use]
     pub fn sessions(&self) -> usize {
         self.schemas as usize * self.threads_per_schema as usize
+    }
+
+    /// Home schema of session `session` (both from 1): schema by schema in turn,
+    /// so that `-s 4 -t 3` puts sessions 1, 5 and 9 on schema 1.
+    #[must_use]
+    pub fn home_schema(&self, session: u32) -> u32 {
+        (session - 1) % self.schemas + 1
+    }
+
+    /// Deals the sessions to `threads` driver threads in turn. What a session does
+    /// is a function of its number alone, so the thread count changes no operation.
+    #[must_use]
+    pub fn assignments(&self, threads: usize) -> Vec<Assignment> {
+        let threads = threads.clamp(1, self.sessions().max(1));
+        let sessions = self.sessions() as u32;
+        (0..threads)
+            .map(|thread| Assignment {
+                thread,
+                threads,
+                sessions: (1..=sessions)
+                    .skip(thread)
+                    .step_by(threads)
+                    .map(|session| (session, self.home_schema(session)))
+                    .collect(),
+            })
+            .collect()
+    }
+
+    /// Rows that a select must touch: WORK_UNIT, or one less under COMPAT=slob253.
+    #[must_use]
+    pub fn select_width(&self) -> u32 {
+        self.width_of(self.work_unit)
+    }
+
+    /// Rows that an update must touch: UPDATE_WORK_UNIT, or one less under COMPAT=slob253.
+    #[must_use]
+    pub fn update_width(&self) -> u32 {
+        self.width_of(self.update_work_unit)
+    }
+
+    /// Rows that `op` must touch.
+    #[must_use]
+    pub fn rows_expected(&self, op: &Op) -> u64 {
+        match *op {
+            Op::Select { width, .. } | Op::Update { width, .. } => u64::from(width),
+            Op::Scan { .. } => self.scan_blocks,
+        }
+    }
+
+    fn width_of(&self, work_unit: u32) -> u32 {
+        match self.compat {
+            Compat::None => work_unit,
+            Compat::Slob253 => work_unit - 1,
+        }
+    }
+
+    /// What is legal but may surprise, as full sentences for the report.
+    #[must_use]
+    pub fn notices(&self) -> Vec<String> {
+        let mut notices = Vec::new();
+        if self.work_loop == 0 && self.run_time_ns < 30 * NS_PER_S {
+            notices.push(format!(
+                "short run: {} s measured; rates of runs below 30 s vary more, raise RUN_TIME to compare platforms",
+                self.run_time_ns as f64 / NS_PER_S as f64
+            ));
+        }
+        if self.scale < 10_000 {
+            notices.push(format!(
+                "SCALE is {} blocks: below 10000 blocks the data may fit into a device's own cache",
+                self.scale
+            ));
+        }
+        if self.hot_schema_frequency > 0 && self.schemas == 1 {
+            notices.push(
+                "HOT_SCHEMA_FREQUENCY changes nothing with one schema: all work goes to schema 1 anyway"
+                    .to_owned(),
+            );
+        }
+        notices
     }
 }

@@ -1,0 +1,361 @@
+//! Settings to plan: every cross-check of slob-method 2.6 and 5.2 that concerns
+//! more than one parameter, or a parameter and the loaded data. All mistakes are
+//! found in one pass, and each message names the values and the way out.
+
+use super::{Compat, Edge, HotSpot, Mix, Plan, RedoStress, SCHEMAS_MAX, SESSIONS_MAX, Think};
+use crate::engine::DataSet;
+use assay_measure::clock::NS_PER_S;
+use assay_measure::config::{Effective, Origin, Problem, Settings, Value};
+
+/// Longest default warm-up: a tenth of the run, but no more than this.
+const WARMUP_DEFAULT_MAX_NS: u64 = 30 * NS_PER_S;
+/// Smallest table that spreads keys well enough to be random access.
+const SCALE_MIN: u64 = 1000;
+
+impl Plan {
+    /// Resolves settings against a loaded data set. `schemas` and `threads` are what
+    /// `-s` and `-t` (or their parameters) came to; `run_stamp` differs for every run.
+    ///
+    /// # Errors
+    /// All contradictions found, each with its place.
+    pub fn from_settings(
+        settings: &Settings,
+        data: &DataSet,
+        schemas: u32,
+        threads: u32,
+        run_stamp: u32,
+    ) -> Result<Self, Vec<Problem>> {
+        let mut check = Check {
+            settings,
+            problems: Vec::new(),
+        };
+        let mut plan = Self::plain(schemas.max(1), threads.max(1), data.scale_blocks);
+        plan.block_bytes = data.block_bytes;
+        plan.scan_blocks = data.scan_blocks;
+        plan.seed = settings.int("SEED");
+        plan.run_stamp = run_stamp;
+        plan.obfuscate = settings.bool("OBFUSCATE_COLUMNS");
+        check.size(&mut plan, data, schemas, threads);
+        check.rules(&mut plan);
+        check.mix(&mut plan);
+        check.time(&mut plan);
+        check.hot_spot(&mut plan);
+        check.think(&mut plan);
+        check.compat(&plan);
+        if check.problems.is_empty() {
+            Ok(plan)
+        } else {
+            Err(check.problems)
+        }
+    }
+}
+
+/// Gathers the problems while the plan is filled in.
+struct Check<'a> {
+    settings: &'a Settings,
+    problems: Vec<Problem>,
+}
+
+impl Check<'_> {
+    fn problem(&mut self, name: &str, text: String) {
+        let place = self
+            .find(name)
+            .map_or_else(|| "command line".to_owned(), |found| place(&found.origin));
+        self.problems.push(Problem {
+            error: true,
+            place,
+            text,
+        });
+    }
+
+    /// A parameter that may be in no table (an engine's own, or a later one).
+    fn find(&self, name: &str) -> Option<&Effective> {
+        self.settings.iter().find(|found| found.def.name == name)
+    }
+
+    fn given(&self, name: &str) -> bool {
+        self.find(name)
+            .is_some_and(|found| found.origin != Origin::Default)
+    }
+
+    /// A whole number that may be in no table or unset.
+    fn int(&self, name: &str) -> Option<u64> {
+        match self.find(name)?.value {
+            Value::Int(n) | Value::Bytes(n) => Some(n),
+            _ => None,
+        }
+    }
+
+    fn size(&mut self, plan: &mut Plan, data: &DataSet, schemas: u32, threads: u32) {
+        if schemas == 0 || schemas > SCHEMAS_MAX {
+            self.problem(
+                "SCHEMAS",
+                format!("{schemas} schemas: the range is 1 to {SCHEMAS_MAX}"),
+            );
+        } else if schemas > data.schemas {
+            self.problem(
+                "SCHEMAS",
+                format!(
+                    "{schemas} schemas asked for, but schemas 1 to {} are loaded: use -s {} or prepare more",
+                    data.schemas, data.schemas
+                ),
+            );
+        }
+        let sessions = u64::from(schemas) * u64::from(threads);
+        if threads == 0 || sessions > SESSIONS_MAX {
+            self.problem(
+                "THREADS_PER_SCHEMA",
+                format!(
+                    "{schemas} schemas x {threads} threads: a run takes 1 to {SESSIONS_MAX} sessions"
+                ),
+            );
+        }
+        let asked = self.int("BLOCK_SZ").unwrap_or(data.block_bytes);
+        if self.given("BLOCK_SZ") && asked != data.block_bytes {
+            self.problem(
+                "BLOCK_SZ",
+                format!(
+                    "BLOCK_SZ={asked}, but the data set has blocks of {} bytes: leave BLOCK_SZ out",
+                    data.block_bytes
+                ),
+            );
+        }
+        self.scale(plan, data);
+    }
+
+    fn scale(&mut self, plan: &mut Plan, data: &DataSet) {
+        let asked = self.settings.blocks("SCALE", data.block_bytes);
+        if let (true, Some(asked)) = (self.given("SCALE"), asked) {
+            plan.scale = asked;
+        }
+        if plan.scale > data.scale_blocks {
+            self.problem(
+                "SCALE",
+                format!(
+                    "SCALE asks for {} blocks, but schema 1 was loaded with {}: lower SCALE or prepare anew",
+                    plan.scale, data.scale_blocks
+                ),
+            );
+        }
+        plan.work_unit = self.settings.int("WORK_UNIT") as u32;
+        plan.update_work_unit = self
+            .int("UPDATE_WORK_UNIT")
+            .map_or(plan.work_unit, |width| width as u32);
+        let minimum = SCALE_MIN.max(u64::from(plan.work_unit));
+        if plan.scale < minimum && plan.scale < data.scale_blocks {
+            self.problem(
+                "SCALE",
+                format!(
+                    "SCALE is {} blocks: at least {minimum} are needed (1000, and no less than WORK_UNIT)",
+                    plan.scale
+                ),
+            );
+        }
+        for (name, width) in [
+            ("WORK_UNIT", plan.work_unit),
+            ("UPDATE_WORK_UNIT", plan.update_work_unit),
+        ] {
+            if u64::from(width) > plan.scale || width == 0 {
+                self.problem(
+                    name,
+                    format!(
+                        "{name}={width} does not fit SCALE of {} blocks: the range is 1 to SCALE",
+                        plan.scale
+                    ),
+                );
+            }
+        }
+    }
+
+    fn rules(&mut self, plan: &mut Plan) {
+        let settings = self.settings;
+        if settings.text("COMPAT").eq_ignore_ascii_case("slob253") {
+            plan.compat = Compat::Slob253;
+        }
+        plan.mix = match settings.text("MIX").to_ascii_lowercase().as_str() {
+            "bernoulli" => Mix::Bernoulli,
+            "slob253" => Mix::Slob253,
+            _ if plan.compat == Compat::Slob253 && !self.given("MIX") => Mix::Slob253,
+            _ => Mix::Exact,
+        };
+        if settings.text("EDGE").eq_ignore_ascii_case("wrap") {
+            plan.edge = Edge::Wrap;
+        }
+        if settings.text("REDO_STRESS").eq_ignore_ascii_case("heavy") {
+            plan.redo_stress = RedoStress::Heavy;
+        }
+        plan.commit_every = self.int("COMMIT_EVERY").unwrap_or(1).max(1);
+        plan.hot_schema_frequency = settings.int("HOT_SCHEMA_FREQUENCY");
+    }
+
+    fn mix(&mut self, plan: &mut Plan) {
+        plan.update_pct = self.settings.int("UPDATE_PCT") as u32;
+        plan.scan_pct = self.settings.int("SCAN_PCT") as u32;
+        if plan.mix == Mix::Slob253 {
+            for (name, pct) in [("UPDATE_PCT", plan.update_pct), ("SCAN_PCT", plan.scan_pct)] {
+                if (51..=99).contains(&pct) {
+                    self.problem(
+                        name,
+                        format!(
+                            "{name}={pct}: the quota window of SLOB 2.5.3 cannot deliver 51 to 99; use 0-50 or 100, or MIX=exact"
+                        ),
+                    );
+                }
+            }
+        }
+        let no_scan_table = plan.scan_blocks == 0
+            || self.given("SCAN_TABLE_SZ")
+                && self.settings.blocks("SCAN_TABLE_SZ", plan.block_bytes) == Some(0);
+        if plan.scan_pct > 0 && no_scan_table {
+            self.problem(
+                "SCAN_PCT",
+                format!(
+                    "SCAN_PCT={} needs a scan table, but none was loaded: set SCAN_PCT=0 or prepare with SCAN_TABLE_SZ above 0",
+                    plan.scan_pct
+                ),
+            );
+        }
+    }
+
+    fn time(&mut self, plan: &mut Plan) {
+        plan.run_time_ns = self.settings.ns("RUN_TIME");
+        plan.work_loop = self.settings.int("WORK_LOOP");
+        let cap = self
+            .find("MAX_RUN_TIME")
+            .map_or(0, |_| self.settings.ns("MAX_RUN_TIME"));
+        if plan.work_loop > 0 {
+            // Fixed iterations govern alone (slob-method 2.2); the cap is the only clock.
+            plan.run_time_ns = 0;
+            plan.warmup_ns = 0;
+            plan.max_run_time_ns = (cap > 0).then_some(cap);
+        } else {
+            if plan.run_time_ns < NS_PER_S {
+                self.problem(
+                    "RUN_TIME",
+                    format!(
+                        "RUN_TIME of {} s: at least 1 s is needed",
+                        plan.run_time_ns as f64 / NS_PER_S as f64
+                    ),
+                );
+            }
+            plan.warmup_ns = if self.given("WARMUP") {
+                self.settings.ns("WARMUP")
+            } else {
+                (plan.run_time_ns / 10).min(WARMUP_DEFAULT_MAX_NS)
+            };
+        }
+        plan.rate_per_s = self.int("RATE").unwrap_or(0);
+    }
+
+    fn hot_spot(&mut self, plan: &mut Plan) {
+        if !self.settings.bool("DO_HOTSPOT") {
+            return;
+        }
+        let blocks = |bytes: u64| bytes / plan.block_bytes;
+        let hot = HotSpot {
+            offset_blocks: blocks(self.settings.bytes("HOTSPOT_OFFSET_MB")),
+            size_blocks: blocks(self.settings.bytes("HOTSPOT_MB")),
+            frequency: self.settings.int("HOTSPOT_FREQUENCY"),
+        };
+        plan.hot_spot = Some(hot);
+        if hot.frequency == 0 {
+            self.problem(
+                "HOTSPOT_FREQUENCY",
+                "HOTSPOT_FREQUENCY=0 with DO_HOTSPOT=TRUE: give 1 or more (one operation in N), or DO_HOTSPOT=FALSE"
+                    .to_owned(),
+            );
+        }
+        let width = u64::from(plan.work_unit.max(plan.update_work_unit));
+        if hot.size_blocks < width {
+            self.problem(
+                "HOTSPOT_MB",
+                format!(
+                    "the hot window of {} blocks is smaller than an operation of {width} blocks: raise HOTSPOT_MB or lower WORK_UNIT",
+                    hot.size_blocks
+                ),
+            );
+        }
+        if hot.offset_blocks + hot.size_blocks > plan.scale {
+            self.problem(
+                "HOTSPOT_OFFSET_MB",
+                format!(
+                    "the hot window ends at block {} (offset {} + size {}), beyond SCALE of {} blocks: lower HOTSPOT_OFFSET_MB or HOTSPOT_MB",
+                    hot.offset_blocks + hot.size_blocks,
+                    hot.offset_blocks,
+                    hot.size_blocks,
+                    plan.scale
+                ),
+            );
+        }
+    }
+
+    fn think(&mut self, plan: &mut Plan) {
+        let think = Think {
+            frequency: self.settings.int("THINK_TM_FREQUENCY"),
+            min_ns: self.settings.ns("THINK_TM_MIN"),
+            max_ns: self.settings.ns("THINK_TM_MAX"),
+        };
+        if think.min_ns > think.max_ns {
+            self.problem(
+                "THINK_TM_MIN",
+                format!(
+                    "THINK_TM_MIN of {} s is above THINK_TM_MAX of {} s: swap them",
+                    think.min_ns as f64 / NS_PER_S as f64,
+                    think.max_ns as f64 / NS_PER_S as f64
+                ),
+            );
+        }
+        if think.frequency == 0 {
+            return;
+        }
+        plan.think = Some(think);
+        if plan.rate_per_s > 0 {
+            self.problem(
+                "RATE",
+                format!(
+                    "RATE={} fixes when operations start, so THINK_TM_FREQUENCY={} cannot apply: set one of them to 0",
+                    plan.rate_per_s, think.frequency
+                ),
+            );
+        }
+    }
+
+    fn compat(&mut self, plan: &Plan) {
+        if plan.compat != Compat::Slob253 {
+            return;
+        }
+        for (name, width) in [
+            ("WORK_UNIT", plan.work_unit),
+            ("UPDATE_WORK_UNIT", plan.update_work_unit),
+        ] {
+            // The original touches w-1 rows from an upper key in [w+1, SCALE-w].
+            if !(3..=1024).contains(&width) || 2 * u64::from(width) + 1 > plan.scale {
+                self.problem(
+                    name,
+                    format!(
+                        "{name}={width} under COMPAT=slob253: the range is 3 to 1024, and SCALE ({}) must exceed twice of it",
+                        plan.scale
+                    ),
+                );
+            }
+        }
+        if plan.edge == Edge::Wrap {
+            self.problem(
+                "EDGE",
+                "EDGE=wrap and COMPAT=slob253 exclude each other: drop one".to_owned(),
+            );
+        }
+    }
+}
+
+/// Where a value was said, in the words of the other configuration messages.
+fn place(origin: &Origin) -> String {
+    match origin {
+        Origin::Default => "default".to_owned(),
+        Origin::File(path, line) => format!("{path}:{line}"),
+        Origin::Environment => "environment".to_owned(),
+        Origin::CommandLine => "command line".to_owned(),
+        Origin::Target => "data set".to_owned(),
+        Origin::Implied(by) => format!("implied by {by}"),
+    }
+}
