@@ -7,6 +7,11 @@
 
 pub mod clock;
 pub mod config;
+pub mod counters;
 pub mod histogram;
+pub mod prng;
+pub mod schedule;
+pub mod series;
 pub mod snapshot;
 pub mod stats;
+pub mod units;

@@ -4,12 +4,17 @@
 //! the difference of two. Sets merge (threads, hosts) and differ (instants) by
 //! name, so whoever reads them needs no knowledge of the engine that wrote them.
 
+mod algebra;
+mod json;
+
 use crate::histogram::Histogram;
 use crate::stats::Stat;
-use std::collections::BTreeMap;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Who waited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Actor {
     /// A session inside a call.
     Foreground,
@@ -18,7 +23,8 @@ pub enum Actor {
 }
 
 /// Wait classes as in `V$EVENT_NAME`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum WaitClass {
     /// Reads a session waits for.
     UserIo,
@@ -39,7 +45,7 @@ pub enum WaitClass {
 }
 
 /// One event's cumulative waits.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EventReading {
     /// Event name, e.g. `db file sequential read`.
     pub name: String,
@@ -54,7 +60,8 @@ pub struct EventReading {
 }
 
 /// One row of "IOStat by function and file type", cumulative.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct IoReading {
     /// `Buffer Cache Reads`, `Direct Reads`, `DBWR`, `Direct Writes`, `LGWR`, `Others`.
     pub function: String,
@@ -88,7 +95,8 @@ pub enum Reading {
 }
 
 /// Everything counted by one engine or one of its threads, cumulative since it opened.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StatSet {
     /// Counters by [`Stat::name`].
     pub counters: BTreeMap<String, Reading>,
@@ -98,13 +106,33 @@ pub struct StatSet {
     pub io: Vec<IoReading>,
     /// Values that go up and down (dirty buffers, checkpoint age), by name with unit last.
     pub gauges: BTreeMap<String, u64>,
+    /// Only in a difference: events and I/O rows that went backwards, which are
+    /// left out of it and n/a (reset), not 0; see [`StatSet::difference`].
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub resets: BTreeSet<String>,
+}
+
+/// Why a snapshot was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mark {
+    /// The gate opens.
+    Gate,
+    /// The measured window begins.
+    Begin,
+    /// A second has passed.
+    Second,
+    /// The measured window ends.
+    End,
+    /// Every session has stopped.
+    Drained,
 }
 
 impl StatSet {
     /// Adds `n` to a counter.
     pub fn add(&mut self, stat: Stat, n: u64) {
         match self.counters.get_mut(stat.name) {
-            Some(Reading::Count(count)) => *count += n,
+            Some(Reading::Count(count)) => *count = count.saturating_add(n),
             Some(Reading::Na(_)) => {}
             None => {
                 self.counters
@@ -124,7 +152,8 @@ impl StatSet {
 }
 
 /// What kind of work an operation was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OpKind {
     /// A range of keys was read.
     Select,
@@ -135,7 +164,7 @@ pub enum OpKind {
 }
 
 /// One kind of operation, cumulative since the gate.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpReading {
     /// The kind.
     pub kind: OpKind,
@@ -148,9 +177,11 @@ pub struct OpReading {
 }
 
 /// What the load generator itself counted, cumulative since the gate, all threads.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DriverReading {
     /// By kind; kinds never run are absent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ops: Vec<OpReading>,
     /// Operations that failed, by class of error.
     pub errors: BTreeMap<String, u64>,
@@ -173,6 +204,7 @@ pub struct DriverReading {
     /// Time the in-flight operations have already taken at this instant, ns.
     pub in_flight_ns: u64,
     /// Lateness of starts under a RATE.
+    #[serde(skip_serializing_if = "Histogram::is_empty")]
     pub schedule_lag: Histogram,
     /// CPU time of the driver threads, ns (thread clock).
     pub thread_cpu_ns: u64,
@@ -180,10 +212,15 @@ pub struct DriverReading {
     pub thread_run_delay_ns: u64,
     /// Threads that drive sessions.
     pub threads: u64,
+    /// Only in a difference: fields and kinds of operation that went backwards, which
+    /// are 0 or left out there and mean n/a (reset).
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub resets: BTreeSet<String>,
 }
 
 /// One consistent reading of everything, taken while the sessions work.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Snapshot {
     /// Monotonic instant, ns since the gate opened (0 at the gate).
     pub at_ns: u64,
@@ -200,7 +237,8 @@ pub struct Snapshot {
 }
 
 /// Cumulative readings of one block device (`/proc/diskstats`).
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DiskReading {
     /// Kernel name, e.g. `vda`.
     pub name: String,
@@ -233,7 +271,8 @@ pub struct DiskReading {
 }
 
 /// Cumulative readings of one network interface.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NetReading {
     /// Interface name.
     pub name: String,
@@ -250,18 +289,26 @@ pub struct NetReading {
 }
 
 /// The host at one instant. Absent sources leave `None` and are n/a, never 0.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct HostReading {
+    /// Hosts merged into this reading; 0 in an empty one, and also allowed for one host.
+    pub hosts: u64,
     /// The ten columns of `/proc/stat`'s `cpu` line as ns:
     /// user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ns: Option<[u64; 10]>,
     /// Online CPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus: Option<u64>,
     /// Context switches.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub context_switches: Option<u64>,
     /// Runnable tasks (gauge).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub procs_running: Option<u64>,
     /// 1, 5, 15 minute load averages.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<[f64; 3]>,
     /// `/proc/meminfo` in bytes: total, available, dirty, cached, anon huge pages.
     pub memory_bytes: BTreeMap<String, u64>,
@@ -274,19 +321,25 @@ pub struct HostReading {
     /// Interfaces but loopback.
     pub nets: Vec<NetReading>,
     /// `/proc/self/io` read_bytes and write_bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub process_read_bytes: Option<u64>,
     /// See above.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub process_write_bytes: Option<u64>,
     /// CPU time of this process, ns (all threads).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub process_cpu_ns: Option<u64>,
     /// Resident memory of this process (gauge).
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub process_rss_bytes: Option<u64>,
     /// cgroup throttled time, ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup_throttled_ns: Option<u64>,
 }
 
 /// A name and a printable value.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Fact {
     /// Snake case or the field's own spelling.
     pub name: String,
@@ -295,7 +348,8 @@ pub struct Fact {
 }
 
 /// One effective parameter with where it came from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SettingLine {
     /// Parameter name as in slob.conf.
     pub name: String,
@@ -306,7 +360,8 @@ pub struct SettingLine {
 }
 
 /// One session's totals over the whole run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SessionReading {
     /// 1-based.
     pub session: u64,
@@ -321,13 +376,16 @@ pub struct SessionReading {
     /// Time thinking, ns.
     pub think_ns: u64,
     /// Start of the first operation, ns after the gate.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub first_op_ns: Option<u64>,
     /// End of the last operation, ns after the gate.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_op_ns: Option<u64>,
 }
 
 /// How a run ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// As planned.
     #[default]
@@ -339,11 +397,13 @@ pub enum Verdict {
 }
 
 /// Everything one run measured, before any derivation: what readers start from.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RunData {
     /// Short random id, also in the directory's name.
     pub run_id: String,
     /// User's label, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// `slob`, later others.
     pub workload: String,
@@ -380,8 +440,10 @@ pub struct RunData {
     /// Per session, whole run.
     pub per_session: Vec<SessionReading>,
     /// ns per operation of the null engine through the same loop: the harness floor.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_ns_per_op: Option<f64>,
     /// ns of one clock reading.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_read_ns: Option<f64>,
     /// Warnings in full sentences, each with what it may have done to the number and what to try.
     pub warnings: Vec<String>,

@@ -1,0 +1,92 @@
+//! Counters that one thread writes and others may read while it works.
+//!
+//! Nothing is shared between writers: every set lies on cache lines of its own,
+//! and a count is one plain load and store, without a locked instruction. The
+//! type system keeps the second writer out: [`Writer`] cannot be cloned.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A value alone on its cache lines: 128 bytes, because x86 fetches lines in
+/// pairs and some arm64 machines have lines of 128.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct CachePadded<T>(T);
+
+impl<T> CachePadded<T> {
+    /// Pads a value.
+    pub const fn new(value: T) -> Self {
+        Self(value)
+    }
+}
+
+impl<T> std::ops::Deref for CachePadded<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> std::ops::DerefMut for CachePadded<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+type Cells<const N: usize> = Arc<CachePadded<[AtomicU64; N]>>;
+
+/// The writing end of `N` counters; there is one.
+#[derive(Debug)]
+pub struct Writer<const N: usize>(Cells<N>);
+
+/// A reading end of `N` counters.
+#[derive(Clone, Debug)]
+pub struct Reader<const N: usize>(Cells<N>);
+
+/// `N` counters at 0, cumulative; they start at 0 and wrap at 2^64.
+#[must_use]
+pub fn counters<const N: usize>() -> (Writer<N>, Reader<N>) {
+    let cells: Cells<N> = Arc::new(CachePadded::new([const { AtomicU64::new(0) }; N]));
+    (Writer(Arc::clone(&cells)), Reader(cells))
+}
+
+impl<const N: usize> Writer<N> {
+    /// Adds `n` to counter `index`.
+    ///
+    /// # Panics
+    /// If there is no such counter.
+    #[inline]
+    pub fn add(&mut self, index: usize, n: u64) {
+        let cell = &self.0[index];
+        // The only writer is here, so nothing is lost between load and store.
+        let sum = cell.load(Ordering::Relaxed).wrapping_add(n);
+        cell.store(sum, Ordering::Relaxed);
+    }
+
+    /// Replaces counter `index`: for values that are kept elsewhere and published.
+    ///
+    /// # Panics
+    /// If there is no such counter.
+    #[inline]
+    pub fn set(&mut self, index: usize, value: u64) {
+        self.0[index].store(value, Ordering::Relaxed);
+    }
+}
+
+impl<const N: usize> Reader<N> {
+    /// Counter `index` as its writer left it lately.
+    ///
+    /// # Panics
+    /// If there is no such counter.
+    #[must_use]
+    pub fn get(&self, index: usize) -> u64 {
+        self.0[index].load(Ordering::Relaxed)
+    }
+
+    /// All counters, each read by itself: they need not belong to one instant.
+    #[must_use]
+    pub fn all(&self) -> [u64; N] {
+        std::array::from_fn(|index| self.get(index))
+    }
+}

@@ -1,0 +1,392 @@
+//! One JSON object per line, source and second, from which a killed run is rebuilt.
+//!
+//! A line holds the snapshot's scalars as they are (cumulative) and of each
+//! histogram the slots that changed since the line before of the same source.
+//! A line that was cut off by a kill is recognised and left out; everything
+//! before it is rebuilt exactly.
+
+use crate::histogram::{Histogram, HistogramError};
+use crate::snapshot::{
+    Actor, DriverReading, EventReading, HostReading, IoReading, Mark, OpKind, OpReading, Reading,
+    Snapshot, StatSet, WaitClass,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One snapshot relative to the one before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SeriesLine {
+    /// Monotonic instant, ns since the gate opened.
+    pub t_ns: u64,
+    /// Why it was taken.
+    pub mark: Mark,
+    /// Who measured: `run`, later a host of a fleet.
+    pub source: String,
+    /// RFC 3339 wall time, a label only.
+    #[serde(default)]
+    pub wall: String,
+    /// See [`Snapshot::skew_ns`].
+    #[serde(default)]
+    pub skew_ns: u64,
+    /// Counters by name, cumulative.
+    #[serde(default)]
+    pub counters: BTreeMap<String, Reading>,
+    /// Gauges by name.
+    #[serde(default)]
+    pub gauges: BTreeMap<String, u64>,
+    /// See [`StatSet::resets`].
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub resets: BTreeSet<String>,
+    /// Events.
+    #[serde(default)]
+    pub events: Vec<EventStep>,
+    /// I/O rows, cumulative.
+    #[serde(default)]
+    pub io: Vec<IoReading>,
+    /// Operations by kind.
+    #[serde(default)]
+    pub ops: Vec<OpStep>,
+    /// Lateness of starts under a RATE.
+    #[serde(default)]
+    pub schedule_lag: HistogramStep,
+    /// The load generator's scalars, cumulative; operations and lateness stand above.
+    #[serde(default)]
+    pub driver: DriverReading,
+    /// The host, cumulative.
+    #[serde(default)]
+    pub host: HostReading,
+}
+
+/// An event of a [`SeriesLine`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EventStep {
+    /// Event name.
+    pub name: String,
+    /// Wait class.
+    pub class: WaitClass,
+    /// Foreground or background.
+    pub actor: Actor,
+    /// Waits that ended by a timer, cumulative.
+    pub timeouts: u64,
+    /// The waits.
+    pub waits: HistogramStep,
+}
+
+/// A kind of operation of a [`SeriesLine`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OpStep {
+    /// The kind.
+    pub kind: OpKind,
+    /// Rows touched, cumulative.
+    pub rows: u64,
+    /// See [`OpReading::service`].
+    pub service: HistogramStep,
+    /// See [`OpReading::response`].
+    pub response: HistogramStep,
+}
+
+/// A histogram relative to the one of the line before.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HistogramStep {
+    /// The slots are all there are, not an increase: the source was reset.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
+    /// Durations counted, cumulative.
+    pub count: u64,
+    /// Their sum, ns, cumulative.
+    pub sum_ns: u64,
+    /// The smallest so far, ns; 0 while empty.
+    pub min_ns: u64,
+    /// The largest so far, ns; 0 while empty.
+    pub max_ns: u64,
+    /// Slots and how much they grew since the line before.
+    pub slots: Vec<(u32, u64)>,
+}
+
+/// Why a line is not one of a series.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SeriesError {
+    /// Not the JSON of a line.
+    #[error("not a line of a series: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A histogram contradicts itself or the line before.
+    #[error("{of}: {source}")]
+    Histogram {
+        /// Event or kind of operation.
+        of: String,
+        /// What is wrong with it.
+        source: HistogramError,
+    },
+}
+
+impl SeriesLine {
+    /// `now` relative to `prev`, the snapshot of the line before of the same source.
+    #[must_use]
+    pub fn encode(prev: Option<&Snapshot>, now: &Snapshot, mark: Mark, source: &str) -> Self {
+        let stats = &now.stats;
+        let events = stats.events.iter().map(|event| EventStep {
+            name: event.name.clone(),
+            class: event.class,
+            actor: event.actor,
+            timeouts: event.timeouts,
+            waits: HistogramStep::encode(waits_of(prev, &event.name, event.actor), &event.waits),
+        });
+        let ops = now.driver.ops.iter().map(|op| {
+            let before = op_of(prev, op.kind);
+            OpStep {
+                kind: op.kind,
+                rows: op.rows,
+                service: HistogramStep::encode(before.map(|op| &op.service), &op.service),
+                response: HistogramStep::encode(before.map(|op| &op.response), &op.response),
+            }
+        });
+        let lag = prev.map(|prev| &prev.driver.schedule_lag);
+        Self {
+            t_ns: now.at_ns,
+            mark,
+            source: source.to_owned(),
+            wall: now.wall.clone(),
+            skew_ns: now.skew_ns,
+            counters: stats.counters.clone(),
+            gauges: stats.gauges.clone(),
+            resets: stats.resets.clone(),
+            events: events.collect(),
+            io: stats.io.clone(),
+            ops: ops.collect(),
+            schedule_lag: HistogramStep::encode(lag, &now.driver.schedule_lag),
+            driver: DriverReading {
+                ops: Vec::new(),
+                schedule_lag: Histogram::default(),
+                ..now.driver.clone()
+            },
+            host: now.host.clone(),
+        }
+    }
+
+    /// The snapshot, given that of the line before of the same source.
+    ///
+    /// # Errors
+    /// When a histogram's slots do not add up, alone or with those of `prev`.
+    pub fn decode(&self, prev: Option<&Snapshot>) -> Result<Snapshot, SeriesError> {
+        let rebuild = |of: &str, base: Option<&Histogram>, step: &HistogramStep| {
+            step.decode(base).map_err(|source| SeriesError::Histogram {
+                of: of.to_owned(),
+                source,
+            })
+        };
+        let mut events = Vec::with_capacity(self.events.len());
+        for event in &self.events {
+            let base = waits_of(prev, &event.name, event.actor);
+            events.push(EventReading {
+                name: event.name.clone(),
+                class: event.class,
+                actor: event.actor,
+                timeouts: event.timeouts,
+                waits: rebuild(&event.name, base, &event.waits)?,
+            });
+        }
+        let mut ops = Vec::with_capacity(self.ops.len());
+        for op in &self.ops {
+            let before = op_of(prev, op.kind);
+            ops.push(OpReading {
+                kind: op.kind,
+                rows: op.rows,
+                service: rebuild("service time", before.map(|op| &op.service), &op.service)?,
+                response: rebuild("response time", before.map(|op| &op.response), &op.response)?,
+            });
+        }
+        let lag = prev.map(|prev| &prev.driver.schedule_lag);
+        let schedule_lag = rebuild("schedule lag", lag, &self.schedule_lag)?;
+        Ok(Snapshot {
+            at_ns: self.t_ns,
+            wall: self.wall.clone(),
+            skew_ns: self.skew_ns,
+            stats: StatSet {
+                counters: self.counters.clone(),
+                events,
+                io: self.io.clone(),
+                gauges: self.gauges.clone(),
+                resets: self.resets.clone(),
+            },
+            driver: DriverReading {
+                ops,
+                schedule_lag,
+                ..self.driver.clone()
+            },
+            host: self.host.clone(),
+        })
+    }
+
+    /// The line as text, without its end.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("every map of a line has text keys")
+    }
+
+    /// The line of a text.
+    ///
+    /// # Errors
+    /// When the text is not JSON or not of a line.
+    pub fn from_json(text: &str) -> Result<Self, SeriesError> {
+        Ok(serde_json::from_str(text)?)
+    }
+}
+
+impl HistogramStep {
+    fn encode(before: Option<&Histogram>, now: &Histogram) -> Self {
+        let (full, slots) = match before {
+            None => (false, now.sparse()),
+            Some(before) => match now.difference(before) {
+                Some(grown) => (false, grown.sparse()),
+                None => (true, now.sparse()),
+            },
+        };
+        Self {
+            full,
+            count: now.count(),
+            sum_ns: now.sum_ns(),
+            min_ns: now.min_ns().unwrap_or(0),
+            max_ns: now.max_ns().unwrap_or(0),
+            slots,
+        }
+    }
+
+    fn decode(&self, before: Option<&Histogram>) -> Result<Histogram, HistogramError> {
+        let base = before.filter(|_| !self.full).map(Histogram::sparse);
+        let mut slots: BTreeMap<u32, u64> = base.unwrap_or_default().into_iter().collect();
+        for &(slot, grown) in &self.slots {
+            let n = slots.entry(slot).or_default();
+            *n = n.checked_add(grown).ok_or(HistogramError::Overflow)?;
+        }
+        let slots: Vec<_> = slots.into_iter().collect();
+        let histogram = Histogram::from_sparse(&slots, self.sum_ns, self.min_ns, self.max_ns)?;
+        if histogram.count() != self.count {
+            return Err(HistogramError::Count {
+                count: self.count,
+                slots: histogram.count(),
+            });
+        }
+        Ok(histogram)
+    }
+}
+
+/// Turns the snapshots of one source into the lines of a file.
+#[derive(Clone, Debug)]
+pub struct SeriesWriter {
+    source: String,
+    prev: Option<Snapshot>,
+}
+
+impl SeriesWriter {
+    /// A writer that has written nothing; `source` names who measures.
+    #[must_use]
+    pub fn new(source: &str) -> Self {
+        Self {
+            source: source.to_owned(),
+            prev: None,
+        }
+    }
+
+    /// The next line, its end (`\n`) included. It must be appended whole, or the
+    /// lines after it cannot be read.
+    pub fn line(&mut self, mark: Mark, now: &Snapshot) -> String {
+        let line = SeriesLine::encode(self.prev.as_ref(), now, mark, &self.source);
+        self.prev = Some(now.clone());
+        let mut text = line.to_json();
+        text.push('\n');
+        text
+    }
+}
+
+/// One snapshot read back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeriesReading {
+    /// Who measured.
+    pub source: String,
+    /// Why it was taken.
+    pub mark: Mark,
+    /// The snapshot, cumulative.
+    pub snapshot: Snapshot,
+}
+
+/// A series read back, as far as it is whole.
+#[derive(Debug, Default)]
+pub struct Series {
+    /// Snapshots in the order of their lines.
+    pub readings: Vec<SeriesReading>,
+    /// Where reading had to end, if not at the end of the text.
+    pub stopped: Option<Stopped>,
+}
+
+/// The first line that could not be read.
+#[derive(Debug)]
+pub struct Stopped {
+    /// Its number, from 1.
+    pub line: usize,
+    /// It is the last one: a killed run leaves that, and nothing else is lost.
+    pub last: bool,
+    /// What is wrong with it.
+    pub error: SeriesError,
+}
+
+impl Series {
+    /// Reads lines up to the first that is not whole; the first of them is number
+    /// `first_line` of its file (from 1; more where a header stands before).
+    /// Empty lines are skipped.
+    #[must_use]
+    pub fn read(text: &[u8], first_line: usize) -> Self {
+        let mut series = Self::default();
+        let mut latest: BTreeMap<String, Snapshot> = BTreeMap::new();
+        let mut rest = text;
+        let mut line = first_line;
+        while !rest.is_empty() {
+            let end = rest.iter().position(|&byte| byte == b'\n');
+            let (this, after) = match end {
+                Some(end) => (&rest[..end], &rest[end + 1..]),
+                None => (rest, &rest[rest.len()..]),
+            };
+            rest = after;
+            if !this.trim_ascii().is_empty() {
+                match read_line(this, &mut latest) {
+                    Ok(reading) => series.readings.push(reading),
+                    Err(error) => {
+                        let last = rest.trim_ascii().is_empty();
+                        series.stopped = Some(Stopped { line, last, error });
+                        break;
+                    }
+                }
+            }
+            line += 1;
+        }
+        series
+    }
+}
+
+fn read_line(
+    text: &[u8],
+    latest: &mut BTreeMap<String, Snapshot>,
+) -> Result<SeriesReading, SeriesError> {
+    let line: SeriesLine = serde_json::from_slice(text)?;
+    let snapshot = line.decode(latest.get(&line.source))?;
+    latest.insert(line.source.clone(), snapshot.clone());
+    Ok(SeriesReading {
+        source: line.source,
+        mark: line.mark,
+        snapshot,
+    })
+}
+
+fn waits_of<'a>(prev: Option<&'a Snapshot>, name: &str, actor: Actor) -> Option<&'a Histogram> {
+    let mut events = prev?.stats.events.iter();
+    let event = events.find(|event| event.name == name && event.actor == actor)?;
+    Some(&event.waits)
+}
+
+fn op_of(prev: Option<&Snapshot>, kind: OpKind) -> Option<&OpReading> {
+    prev?.driver.ops.iter().find(|op| op.kind == kind)
+}
+
+#[cfg(test)]
+mod tests;
