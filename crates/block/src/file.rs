@@ -7,7 +7,6 @@ use crate::BlockError;
 use crate::mapping::{ALIGNMENT, Mapping};
 use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -376,11 +375,6 @@ impl Bounce {
         // SAFETY: the mapping is owned by this value, borrowed exclusively here, and zeroed at first.
         unsafe { std::slice::from_raw_parts_mut(self.memory.base(), self.memory.len()) }
     }
-}
-
-/// Turns an errno into the standard error type.
-pub(crate) fn os_error(error: Errno) -> io::Error {
-    io::Error::from(error)
 }
 
 #[cfg(test)]

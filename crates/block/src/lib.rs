@@ -13,11 +13,15 @@ mod error;
 mod file;
 mod mapping;
 mod pool;
+mod ring;
 mod safety;
 
 pub use error::BlockError;
 pub use file::{DirectFile, OpenMode};
 pub use pool::{Exclusive, Lease, Pool, PoolOptions, Shared, Version};
+pub use ring::{
+    Backend, Buffer, Completion, CompletionLease, Features, Ring, RingCounters, RingOptions, Waker,
+};
 pub use safety::{free_bytes, is_dir_empty};
 
 #[cfg(test)]

@@ -1,0 +1,672 @@
+//! Requests in flight: one [`Ring`] per thread, over io_uring or, where that is refused, over helper threads.
+//!
+//! A ring takes leases of frames ([`Exclusive`]) and buffers of its own ([`Buffer`]), lends their memory to the
+//! kernel, and hands them back with the completion. Each request lives in a slot until its completion has been
+//! popped; the slot keeps the lease and the address list alive, whatever the caller does meanwhile, dropping
+//! the ring included. Nothing is allocated per request.
+//!
+//! Who calls it: engines, one ring per driver thread, and log writers. It does not know what is in a block.
+
+mod features;
+mod helpers;
+mod slab;
+mod uring;
+mod waker;
+
+pub use features::Features;
+pub use slab::Buffer;
+pub use waker::Waker;
+
+use crate::pool::{Exclusive, Pool};
+use crate::{BlockError, DirectFile};
+use slab::Slab;
+use std::collections::VecDeque;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Most requests that one ring may have in flight.
+const MAX_ENTRIES: u32 = 16_384;
+
+/// How requests reach the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Backend {
+    /// io_uring, or helper threads where it is refused; the reason is kept in [`Features::refused`].
+    Auto,
+    /// io_uring or an error.
+    Uring,
+    /// Helper threads with blocking positional reads and writes.
+    Helpers,
+}
+
+/// Size and kind of a [`Ring`].
+#[derive(Debug, Clone)]
+pub struct RingOptions {
+    /// Most requests in flight, 1 to 16,384.
+    pub entries: u32,
+    /// Buffers in the slab the ring owns; may be 0.
+    pub buffers: usize,
+    /// Bytes of one buffer, a multiple of 4096.
+    pub buffer_bytes: usize,
+    /// The pool whose frames `read_frame` and `read_frames` take.
+    pub pool: Option<Arc<Pool>>,
+    /// The files; requests name them by their index here.
+    pub files: Vec<Arc<DirectFile>>,
+    /// How requests reach the kernel.
+    pub backend: Backend,
+    /// Helper threads where they are used, at least 1.
+    pub helpers: usize,
+}
+
+/// One finished request.
+#[derive(Debug)]
+pub struct Completion {
+    /// What the caller gave with the request.
+    pub tag: u64,
+    /// Bytes moved (0 for a synchronisation or a no-operation). A short count is reported as it is: at the end of a
+    /// file, or on a full disk.
+    pub result: io::Result<u32>,
+    /// What the request held.
+    pub lease: CompletionLease,
+}
+
+/// What a finished request gives back.
+#[derive(Debug)]
+pub enum CompletionLease {
+    /// Of [`Ring::read_frame`].
+    Frame(Exclusive),
+    /// Of [`Ring::read_frames`], in the order given.
+    Frames(Vec<Exclusive>),
+    /// Of [`Ring::read_buffer`] and [`Ring::write_buffer`].
+    Buffer(Buffer),
+    /// Of [`Ring::sync_file`] and [`Ring::nop`].
+    None,
+}
+
+/// What a ring has done since it was opened. Requests are counted when popped, successful ones only;
+/// identity: requests given = popped successes + `errors` + [`Ring::in_flight`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RingCounters {
+    /// Calls into the kernel to submit or wait (`io_uring_enter`); with helper threads, batches handed to them.
+    pub submits: u64,
+    /// Reads.
+    pub read_requests: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Writes.
+    pub write_requests: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Synchronisations of a whole file (durable writes count as writes).
+    pub syncs: u64,
+    /// No-operations.
+    pub nops: u64,
+    /// Requests of any kind that failed.
+    pub errors: u64,
+}
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Read,
+    ReadScattered,
+    Write,
+    WriteDurable,
+    Sync,
+    Nop,
+}
+
+/// What a backend has to know about a request. Its memory is kept alive by the slot.
+struct Request {
+    kind: Kind,
+    slot: u32,
+    file: u16,
+    offset: u64,
+    /// Start of the memory, or of the address list for `ReadScattered`.
+    address: *mut u8,
+    /// Bytes, or entries of the address list.
+    len: u32,
+    /// Where in the registered memory it lies.
+    place: Place,
+}
+
+/// Which area of registered memory a request uses, so that a backend can find the index it was registered under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Frame(u32),
+    /// Scattered over frames from the first to the last named here, in any order.
+    Frames(u32, u32),
+    Buffer(u32),
+    Nowhere,
+}
+
+/// Keeps alive all that a request in flight uses.
+struct Slot {
+    tag: u64,
+    kind: Kind,
+    lease: CompletionLease,
+    /// Addresses of a scattered read; the capacity stays for the next one.
+    addresses: Vec<libc::iovec>,
+}
+
+enum Engine {
+    Uring(uring::Uring),
+    Helpers(helpers::Helpers),
+}
+
+/// Requests in flight of one thread. Not `Send`: the kernel is told that one thread submits.
+pub struct Ring {
+    // The engine is dropped first, and its drop waits until nothing is in flight any more.
+    engine: Engine,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Completions taken from the engine and not popped yet: slot and result as the kernel gives it.
+    done: VecDeque<(u32, i32)>,
+    slab: Rc<Slab>,
+    pool: Option<Arc<Pool>>,
+    files: usize,
+    features: Features,
+    counters: RingCounters,
+}
+
+impl std::fmt::Debug for Ring {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Ring")
+            .field("backend", &self.features.backend)
+            .field("in_flight", &self.in_flight())
+            .field("counters", &self.counters)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Ring {
+    /// Sets a ring up. What the kernel granted and refused is in [`Ring::features`].
+    ///
+    /// # Errors
+    /// [`BlockError::Invalid`] for options that cannot work, [`BlockError::NoUring`] where io_uring was asked for by
+    /// name and is refused, [`BlockError::Memory`], [`BlockError::Ring`].
+    pub fn open(options: RingOptions) -> Result<Ring, BlockError> {
+        let RingOptions {
+            entries,
+            buffers,
+            buffer_bytes,
+            pool,
+            files,
+            backend,
+            helpers,
+        } = options;
+        if entries == 0 || entries > MAX_ENTRIES {
+            return Err(BlockError::Invalid {
+                what: format!("a ring has 1 to {MAX_ENTRIES} requests in flight, not {entries}"),
+            });
+        }
+        if u16::try_from(files.len()).is_err() {
+            return Err(BlockError::Invalid {
+                what: format!("a ring serves up to 65535 files, not {}", files.len()),
+            });
+        }
+        let slab = Slab::new(buffers, buffer_bytes)?;
+        let file_count = files.len();
+        let mut features = Features::default();
+        let setup = Setup {
+            entries,
+            files,
+            pool: pool.clone(),
+            slab: Rc::clone(&slab),
+            helpers,
+        };
+        let engine = match backend {
+            Backend::Helpers => Engine::Helpers(helpers::Helpers::open(&setup, &mut features)?),
+            Backend::Uring => Engine::Uring(
+                uring::Uring::open(&setup, &mut features)
+                    .map_err(|why| BlockError::NoUring { why })?,
+            ),
+            Backend::Auto => match uring::Uring::open(&setup, &mut features) {
+                Ok(uring) => Engine::Uring(uring),
+                Err(why) => {
+                    features = Features::default();
+                    features.refuse("io_uring", why);
+                    Engine::Helpers(helpers::Helpers::open(&setup, &mut features)?)
+                }
+            },
+        };
+        let slots = (0..entries).map(|_| Slot::empty()).collect();
+        Ok(Ring {
+            engine,
+            slots,
+            free: (0..entries).rev().collect(),
+            done: VecDeque::with_capacity(entries as usize),
+            slab,
+            pool,
+            files: file_count,
+            features,
+            counters: RingCounters::default(),
+        })
+    }
+
+    /// What the kernel granted and refused.
+    pub fn features(&self) -> &Features {
+        &self.features
+    }
+
+    /// Takes a free buffer from the slab, or `None` while all are out. Its content is whatever it held before
+    /// (zeroes at first). Dropping it gives it back.
+    #[inline]
+    pub fn take_buffer(&mut self) -> Option<Buffer> {
+        Slab::take(&self.slab)
+    }
+
+    /// Gives a buffer back to the slab it came from; the same as dropping it.
+    #[inline]
+    pub fn give_back(&mut self, buffer: Buffer) {
+        drop(buffer);
+    }
+
+    /// Queues a read of one whole frame. The lease comes back with the completion.
+    ///
+    /// # Errors
+    /// Hands the lease back while as many requests are in flight as the ring has entries.
+    ///
+    /// # Panics
+    /// Where the frame is not of the ring's pool or the file index is out of range.
+    #[inline]
+    pub fn read_frame(
+        &mut self,
+        file: u16,
+        offset: u64,
+        mut frame: Exclusive,
+        tag: u64,
+    ) -> Result<(), Exclusive> {
+        let pool = self.pool_of(&frame);
+        let (address, len) = (pool.address(frame.frame()), pool.frame_bytes());
+        let Some(slot) = self.take_slot(file) else {
+            return Err(frame);
+        };
+        frame.mark_written();
+        let place = Place::Frame(frame.frame());
+        self.start(
+            slot,
+            tag,
+            Kind::Read,
+            CompletionLease::Frame(frame),
+            (file, offset),
+            (address, len),
+            place,
+        );
+        Ok(())
+    }
+
+    /// Queues one read of consecutive blocks scattered over frames in the order given.
+    ///
+    /// # Errors
+    /// Hands the leases back while as many requests are in flight as the ring has entries.
+    ///
+    /// # Panics
+    /// Where there are no frames or more than 1024 (the kernel's limit), a frame is not of the ring's pool, or the file
+    /// index is out of range.
+    pub fn read_frames(
+        &mut self,
+        file: u16,
+        offset: u64,
+        mut frames: Vec<Exclusive>,
+        tag: u64,
+    ) -> Result<(), Vec<Exclusive>> {
+        assert!(
+            (1..=1024).contains(&frames.len()),
+            "a scattered read takes 1 to 1024 frames, not {}",
+            frames.len()
+        );
+        let Some(slot) = self.take_slot(file) else {
+            return Err(frames);
+        };
+        let mut addresses = std::mem::take(&mut self.slots[slot as usize].addresses);
+        addresses.clear();
+        let (mut lowest, mut highest) = (u32::MAX, 0);
+        for frame in &mut frames {
+            let pool = self.pool_of(frame);
+            let address = pool.address(frame.frame());
+            addresses.push(libc::iovec {
+                iov_base: address.cast(),
+                iov_len: pool.frame_bytes(),
+            });
+            frame.mark_written();
+            lowest = lowest.min(frame.frame());
+            highest = highest.max(frame.frame());
+        }
+        let (list, count) = (addresses.as_mut_ptr().cast(), addresses.len());
+        self.slots[slot as usize].addresses = addresses;
+        let lease = CompletionLease::Frames(frames);
+        let place = Place::Frames(lowest, highest);
+        self.start(
+            slot,
+            tag,
+            Kind::ReadScattered,
+            lease,
+            (file, offset),
+            (list, count),
+            place,
+        );
+        Ok(())
+    }
+
+    /// Queues a read of `len` bytes into the beginning of a buffer.
+    ///
+    /// # Errors
+    /// Hands the buffer back while as many requests are in flight as the ring has entries.
+    ///
+    /// # Panics
+    /// Where the buffer is another ring's or shorter than `len`, or the file index is out of range.
+    pub fn read_buffer(
+        &mut self,
+        file: u16,
+        offset: u64,
+        buffer: Buffer,
+        len: usize,
+        tag: u64,
+    ) -> Result<(), Buffer> {
+        self.transfer(Kind::Read, file, offset, buffer, len, tag)
+    }
+
+    /// Queues a write of the first `len` bytes of a buffer. With `durable` the completion means that the data, and what
+    /// is needed to read it back, has reached stable storage (`RWF_DSYNC`).
+    ///
+    /// # Errors
+    /// Hands the buffer back while as many requests are in flight as the ring has entries.
+    ///
+    /// # Panics
+    /// Where the buffer is another ring's or shorter than `len`, or the file index is out of range.
+    pub fn write_buffer(
+        &mut self,
+        file: u16,
+        offset: u64,
+        buffer: Buffer,
+        len: usize,
+        durable: bool,
+        tag: u64,
+    ) -> Result<(), Buffer> {
+        let kind = if durable {
+            Kind::WriteDurable
+        } else {
+            Kind::Write
+        };
+        self.transfer(kind, file, offset, buffer, len, tag)
+    }
+
+    /// Queues a synchronisation of a file's data (`fdatasync`). It covers the writes that were popped before it was
+    /// queued; those still in flight may or may not be covered.
+    ///
+    /// # Errors
+    /// `Err` while as many requests are in flight as the ring has entries.
+    ///
+    /// # Panics
+    /// Where the file index is out of range.
+    #[expect(
+        clippy::result_unit_err,
+        reason = "there is nothing to hand back and only one cause: the ring is full"
+    )]
+    pub fn sync_file(&mut self, file: u16, tag: u64) -> Result<(), ()> {
+        let slot = self.take_slot(file).ok_or(())?;
+        let nothing = (std::ptr::null_mut(), 0);
+        self.start(
+            slot,
+            tag,
+            Kind::Sync,
+            CompletionLease::None,
+            (file, 0),
+            nothing,
+            Place::Nowhere,
+        );
+        Ok(())
+    }
+
+    /// Queues a request that does nothing but pass through the ring: for measuring the ring itself.
+    ///
+    /// # Errors
+    /// `Err` while as many requests are in flight as the ring has entries.
+    #[inline]
+    #[expect(
+        clippy::result_unit_err,
+        reason = "there is nothing to hand back and only one cause: the ring is full"
+    )]
+    pub fn nop(&mut self, tag: u64) -> Result<(), ()> {
+        let slot = self.free.pop().ok_or(())?;
+        let nothing = (std::ptr::null_mut(), 0);
+        self.start(
+            slot,
+            tag,
+            Kind::Nop,
+            CompletionLease::None,
+            (0, 0),
+            nothing,
+            Place::Nowhere,
+        );
+        Ok(())
+    }
+
+    /// Requests queued, in the kernel, or finished but not popped. The ring's own wake-up entry does not count.
+    #[inline]
+    pub fn in_flight(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Gives everything queued to the kernel and waits until `wait_for` completions can be popped, a [`Waker`] calls, a
+    /// signal arrives or `timeout` is over, whichever is first. With `wait_for` 0 it never waits, but completions that are
+    /// ready become visible. It waits for no more completions than are in flight; with none in flight and `wait_for`
+    /// above 0 it waits for a wake-up or the timeout. It may return early: check and call again.
+    ///
+    /// # Errors
+    /// [`BlockError::Ring`] where the kernel does not take the requests; they stay queued.
+    #[inline]
+    pub fn submit(&mut self, wait_for: u32, timeout: Duration) -> Result<(), BlockError> {
+        let in_flight = self.in_flight() as u32;
+        let wait_for = wait_for.min(in_flight.max(1));
+        match &mut self.engine {
+            Engine::Uring(uring) => uring.submit(
+                &mut self.done,
+                wait_for,
+                timeout,
+                &mut self.counters.submits,
+            ),
+            Engine::Helpers(helpers) => {
+                helpers.submit(
+                    &mut self.done,
+                    wait_for,
+                    timeout,
+                    &mut self.counters.submits,
+                );
+                Ok(())
+            }
+        }
+    }
+
+    /// The next completion, oldest first, without a system call. `None` means that none is ready as far as is known
+    /// without entering the kernel.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Completion> {
+        if self.done.is_empty() {
+            match &mut self.engine {
+                Engine::Uring(uring) => uring.reap(&mut self.done),
+                Engine::Helpers(helpers) => helpers.reap(&mut self.done),
+            }
+        }
+        let (index, outcome) = self.done.pop_front()?;
+        let slot = &mut self.slots[index as usize];
+        let (tag, kind) = (slot.tag, slot.kind);
+        let lease = std::mem::replace(&mut slot.lease, CompletionLease::None);
+        self.free.push(index);
+        let result = u32::try_from(outcome).map_err(|_| io::Error::from_raw_os_error(-outcome));
+        self.counters.count(kind, result.as_ref().ok().copied());
+        Some(Completion { tag, result, lease })
+    }
+
+    /// A handle by which other threads end a waiting [`Ring::submit`].
+    ///
+    /// From the first call on, waiting for several completions costs one kernel entry per completion at worst, since a
+    /// wake-up must be able to end it at any time.
+    pub fn waker(&self) -> Waker {
+        match &self.engine {
+            Engine::Uring(uring) => uring.waker(),
+            Engine::Helpers(helpers) => helpers.waker(),
+        }
+    }
+
+    /// What the ring has done since it was opened.
+    #[inline]
+    pub fn counters(&self) -> RingCounters {
+        self.counters
+    }
+
+    fn transfer(
+        &mut self,
+        kind: Kind,
+        file: u16,
+        offset: u64,
+        mut buffer: Buffer,
+        len: usize,
+        tag: u64,
+    ) -> Result<(), Buffer> {
+        assert!(
+            buffer.is_of(&self.slab),
+            "a buffer was used with a ring that does not own it"
+        );
+        assert!(
+            len <= buffer.len(),
+            "{len} bytes are more than a buffer of {}",
+            buffer.len()
+        );
+        let Some(slot) = self.take_slot(file) else {
+            return Err(buffer);
+        };
+        let place = Place::Buffer(buffer.index());
+        let memory = (buffer.as_mut_ptr(), len);
+        self.start(
+            slot,
+            tag,
+            kind,
+            CompletionLease::Buffer(buffer),
+            (file, offset),
+            memory,
+            place,
+        );
+        Ok(())
+    }
+
+    fn take_slot(&mut self, file: u16) -> Option<u32> {
+        assert!(
+            (file as usize) < self.files,
+            "file {file} of a ring with {} files",
+            self.files
+        );
+        self.free.pop()
+    }
+
+    fn pool_of(&self, frame: &Exclusive) -> &Pool {
+        let pool = self
+            .pool
+            .as_deref()
+            .expect("a ring that reads into frames is opened with their pool");
+        assert!(
+            Pool::id_of(frame) == pool.id(),
+            "a frame of another pool than the ring's"
+        );
+        pool
+    }
+
+    #[inline]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the one place where all parts of a request meet"
+    )]
+    fn start(
+        &mut self,
+        index: u32,
+        tag: u64,
+        kind: Kind,
+        lease: CompletionLease,
+        (file, offset): (u16, u64),
+        (address, len): (*mut u8, usize),
+        place: Place,
+    ) {
+        let slot = &mut self.slots[index as usize];
+        slot.tag = tag;
+        slot.kind = kind;
+        slot.lease = lease;
+        let len = u32::try_from(len).expect("frames and buffers are below 4 GiB");
+        let request = Request {
+            kind,
+            slot: index,
+            file,
+            offset,
+            address,
+            len,
+            place,
+        };
+        match &mut self.engine {
+            Engine::Uring(uring) => uring.queue(&request),
+            Engine::Helpers(helpers) => helpers.queue(&request),
+        }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        let remaining = self.in_flight() - self.done.len();
+        let finished = match &mut self.engine {
+            Engine::Uring(uring) => uring.drain(remaining),
+            Engine::Helpers(helpers) => helpers.drain(),
+        };
+        if !finished {
+            // The kernel may still write into this memory and there is no way left to find out when it is done:
+            // losing the memory is the only safe thing.
+            std::mem::forget(std::mem::take(&mut self.slots));
+            std::mem::forget(Rc::clone(&self.slab));
+            std::mem::forget(self.pool.clone());
+        }
+    }
+}
+
+/// What both backends are set up from.
+struct Setup {
+    entries: u32,
+    files: Vec<Arc<DirectFile>>,
+    pool: Option<Arc<Pool>>,
+    slab: Rc<Slab>,
+    helpers: usize,
+}
+
+impl Slot {
+    fn empty() -> Self {
+        Self {
+            tag: 0,
+            kind: Kind::Nop,
+            lease: CompletionLease::None,
+            addresses: Vec::new(),
+        }
+    }
+}
+
+impl RingCounters {
+    #[inline]
+    fn count(&mut self, kind: Kind, bytes: Option<u32>) {
+        let Some(bytes) = bytes else {
+            self.errors += 1;
+            return;
+        };
+        match kind {
+            Kind::Read | Kind::ReadScattered => {
+                self.read_requests += 1;
+                self.read_bytes += u64::from(bytes);
+            }
+            Kind::Write | Kind::WriteDurable => {
+                self.write_requests += 1;
+                self.write_bytes += u64::from(bytes);
+            }
+            Kind::Sync => self.syncs += 1,
+            Kind::Nop => self.nops += 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
