@@ -3,6 +3,29 @@
 //! Pure: text in, settings or problems out. Nothing here reads a file or the
 //! environment, connects or executes anything.
 
+mod banner;
+mod file;
+mod layer;
+mod nearest;
+mod pgio;
+mod print;
+mod resolve;
+mod rules;
+pub mod services;
 mod settings;
+mod shell;
+mod slob;
+#[cfg(test)]
+mod tests;
+mod toml_file;
+mod value;
 
+pub use file::{Format, format_of, parse, redact};
+pub use layer::{ENVIRONMENT_PREFIX, Given, Layer, command_line, environment, looks_secret};
+pub use nearest::nearest;
+pub use print::{setting_lines, slob_conf};
+pub use resolve::{Resolved, Tables, all_params, is_secret, place_of, resolve, target};
+pub use rules::{LEAST_SCALE_BLOCKS, USUAL_LEAST_SCALE_BLOCKS};
 pub use settings::{Effective, Origin, ParamDef, ParamKind, Problem, Settings, Value};
+pub use slob::PARAMS as SLOB_PARAMS;
+pub use value::{mask_url_password, seconds_text};

@@ -1,0 +1,429 @@
+//! From layers of assignments to effective settings, with every problem in one pass.
+
+use super::layer::{ENVIRONMENT_PREFIX, Given, Layer};
+use super::nearest::nearest;
+use super::settings::{Effective, Origin, ParamDef, ParamKind, Problem, Settings, Value};
+use super::slob::CONCERNS;
+use super::value::{self, Parsed};
+use super::{rules, slob};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The parameters known for one target.
+#[derive(Clone, Copy, Debug)]
+pub struct Tables<'a> {
+    /// URL scheme of the target: `native`, `null`, ...
+    pub target: &'a str,
+    /// Its parameters; one of the same name replaces the workload's.
+    pub params: &'static [ParamDef],
+    /// Other targets' parameters, by scheme: known, but without effect here.
+    pub others: &'a [(&'a str, &'static [ParamDef])],
+}
+
+/// What came of resolving.
+#[derive(Clone, Debug, Default)]
+pub struct Resolved {
+    /// Every parameter; broken ones hold their default.
+    pub settings: Settings,
+    /// Errors and notices in the order of the lines they concern.
+    pub problems: Vec<Problem>,
+    /// Names whose given value could not be used.
+    pub broken: BTreeSet<&'static str>,
+}
+
+impl Resolved {
+    /// Whether anything forbids going on.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.problems.iter().any(|problem| problem.error)
+    }
+
+    /// The settings and the notices.
+    ///
+    /// # Errors
+    /// All problems, if one of them is an error.
+    pub fn into_result(self) -> Result<(Settings, Vec<Problem>), Vec<Problem>> {
+        if self.has_errors() {
+            Err(self.problems)
+        } else {
+            Ok((self.settings, self.problems))
+        }
+    }
+}
+
+/// Resolves layers, lowest precedence first (file, environment, command line).
+#[must_use]
+pub fn resolve(tables: &Tables<'_>, layers: &[Layer]) -> Resolved {
+    let mut resolver = Resolver {
+        tables,
+        resolved: Resolved::default(),
+        chosen: BTreeMap::new(),
+    };
+    for layer in layers {
+        resolver
+            .resolved
+            .problems
+            .extend(layer.problems.iter().cloned());
+        resolver.layer(layer);
+    }
+    resolver.defaults();
+    let mut resolved = resolver.resolved;
+    rules::apply(&mut resolved);
+    foreign_to(tables.target, &mut resolved);
+    resolved.problems.sort_by_key(line_of);
+    resolved
+}
+
+/// The target the layers name (TARGET, or ENGINE with its default place), as
+/// (`scheme:rest`, where that was said). `schemes` are the known ones.
+///
+/// # Errors
+/// An ENGINE that contradicts TARGET, or an unknown one.
+pub fn target(layers: &[Layer], schemes: &[&str]) -> Result<(String, Origin), Problem> {
+    let find = |name: &str| {
+        layers
+            .iter()
+            .rev()
+            .find_map(|layer| layer.last(name).filter(|given| !given.text.is_empty()))
+    };
+    let engine = find("ENGINE").map(|given| (given, given.text.to_lowercase()));
+    let fail = |given: &Given, text: String| Problem {
+        error: true,
+        place: given.place.clone(),
+        text,
+    };
+    if let Some((given, engine)) = &engine
+        && !schemes.contains(&engine.as_str())
+    {
+        return Err(fail(
+            given,
+            format!(
+                "ENGINE={engine} is unknown; give one of {}",
+                schemes.join(", ")
+            ),
+        ));
+    }
+    let Some(given) = find("TARGET") else {
+        return Ok(match engine {
+            None => ("native:./assay-data".to_owned(), Origin::Default),
+            Some((given, engine)) if engine == "native" => {
+                ("native:./assay-data".to_owned(), given.origin.clone())
+            }
+            Some((given, engine)) => (format!("{engine}:"), given.origin.clone()),
+        });
+    };
+    let scheme = given
+        .text
+        .split_once(':')
+        .map(|(scheme, _)| scheme.to_lowercase());
+    match scheme {
+        Some(scheme) if schemes.contains(&scheme.as_str()) => {
+            if let Some((engine_given, engine)) = &engine
+                && *engine != scheme
+            {
+                return Err(fail(
+                    engine_given,
+                    format!(
+                        "ENGINE={engine} contradicts TARGET at {}; keep one of them",
+                        given.place
+                    ),
+                ));
+            }
+            let rest = given.text.split_once(':').map_or("", |(_, rest)| rest);
+            Ok((format!("{scheme}:{rest}"), given.origin.clone()))
+        }
+        Some(scheme) if scheme.chars().all(|c| c.is_ascii_alphanumeric()) => Err(fail(
+            given,
+            format!(
+                "TARGET: {scheme} is no known kind of target; give one of {} (a path with a colon in it: native:PATH)",
+                schemes.join(", ")
+            ),
+        )),
+        _ => {
+            let engine = engine.map_or("native".to_owned(), |(_, engine)| engine);
+            Ok((format!("{engine}:{}", given.text), given.origin.clone()))
+        }
+    }
+}
+
+/// Whether `name` (any case, aliases included) holds a secret, by its table or by its look.
+#[must_use]
+pub fn is_secret(tables: &Tables<'_>, name: &str) -> bool {
+    let upper = name.to_uppercase();
+    super::layer::looks_secret(&upper)
+        || all_params(tables).any(|def| {
+            def.kind == ParamKind::Secret
+                && (def.name == upper || def.aliases.contains(&upper.as_str()))
+        })
+}
+
+/// Every definition in force: the target's own, then the workload's it does not replace.
+pub fn all_params(tables: &Tables<'_>) -> impl Iterator<Item = &'static ParamDef> + use<> {
+    let own = tables.params;
+    own.iter().chain(
+        slob::PARAMS
+            .iter()
+            .filter(move |def| !own.iter().any(|other| other.name == def.name)),
+    )
+}
+
+struct Resolver<'a> {
+    tables: &'a Tables<'a>,
+    resolved: Resolved,
+    chosen: BTreeMap<&'static str, Effective>,
+}
+
+impl Resolver<'_> {
+    fn problem(&mut self, error: bool, place: &str, text: String) {
+        self.resolved.problems.push(Problem {
+            error,
+            place: place.to_owned(),
+            text,
+        });
+    }
+
+    fn layer(&mut self, layer: &Layer) {
+        // The last of a repeated name counts within its layer; an empty value is none.
+        let mut last: BTreeMap<&'static str, (Option<Effective>, String)> = BTreeMap::new();
+        for given in &layer.given {
+            if given
+                .scope
+                .as_deref()
+                .is_some_and(|scope| self.skips_scope(scope, given))
+            {
+                continue;
+            }
+            let Some((def, text)) = self.definition(given) else {
+                continue;
+            };
+            if let Some((_, place)) = last.get(def.name)
+                && *place != given.place
+            {
+                let text = format!("{} was given before at {place}; this one counts", def.name);
+                self.problem(false, &given.place, text);
+            }
+            let effective = self.read(def, &text, given);
+            last.insert(def.name, (effective, given.place.clone()));
+        }
+        for (name, (effective, _)) in last {
+            match effective {
+                Some(effective) => {
+                    self.chosen.insert(name, effective);
+                }
+                None if layer
+                    .last(name)
+                    .is_some_and(|g| g.origin == Origin::CommandLine) =>
+                {
+                    self.chosen.remove(name);
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Whether a TOML table is another target's; an unknown one is a problem.
+    fn skips_scope(&mut self, scope: &str, given: &Given) -> bool {
+        if scope == self.tables.target {
+            return false;
+        }
+        let known = ["native", "null", "postgres", "mysql", "oracle"];
+        let others = self.tables.others.iter().map(|(name, _)| *name);
+        if !known.contains(&scope) && !others.clone().any(|name| name == scope) {
+            let hint = nearest(scope, known.into_iter().chain(others).chain(["slob"]))
+                .map(|name| format!("; did you mean [{name}]?"))
+                .unwrap_or_default();
+            self.problem(
+                true,
+                &given.place,
+                format!("{} stands in the unknown table [{scope}]{hint}", given.name),
+            );
+        }
+        true
+    }
+
+    /// The definition of a name and the text to read, or a problem.
+    fn definition(&mut self, given: &Given) -> Option<(&'static ParamDef, String)> {
+        let tables = *self.tables;
+        let name = given.name.as_str();
+        if let Some(def) = find(&tables, |def| def.name == name) {
+            let text = if name == "UNIQUE_INDEX" && given.text.eq_ignore_ascii_case("UNIQUE") {
+                "TRUE"
+            } else {
+                &given.text
+            };
+            return Some((def, text.to_owned()));
+        }
+        if let Some(def) = find(&tables, |def| def.aliases.contains(&name)) {
+            let text = alias_text(name, &given.text);
+            let shown = if text == given.text || def.kind == ParamKind::Secret {
+                String::new()
+            } else {
+                format!("={text}")
+            };
+            self.problem(
+                false,
+                &given.place,
+                format!("{name} is an old spelling of {}{shown}", def.name),
+            );
+            return Some((def, text));
+        }
+        let elsewhere = tables
+            .others
+            .iter()
+            .find(|(_, params)| {
+                params
+                    .iter()
+                    .any(|def| def.name == name || def.aliases.contains(&name))
+            })
+            .map(|(target, _)| *target);
+        if let Some(target) = elsewhere {
+            let text = format!(
+                "{name} concerns the {target} target only and does nothing on {}",
+                tables.target
+            );
+            self.problem(false, &given.place, text);
+            return None;
+        }
+        self.unknown(given);
+        None
+    }
+
+    fn unknown(&mut self, given: &Given) {
+        let names: Vec<&str> = all_params(self.tables)
+            .chain(
+                self.tables
+                    .others
+                    .iter()
+                    .flat_map(|(_, params)| params.iter()),
+            )
+            .flat_map(|def| std::iter::once(def.name).chain(def.aliases.iter().copied()))
+            .collect();
+        let hint = nearest(&given.name, names);
+        if given.origin == Origin::Environment && hint.is_none() {
+            let text = format!(
+                "{ENVIRONMENT_PREFIX}{} names no parameter and is ignored",
+                given.name
+            );
+            self.problem(false, &given.place, text);
+            return;
+        }
+        let hint = hint.map_or_else(
+            || "`assay config show` lists all names".to_owned(),
+            |name| format!("did you mean {name}?"),
+        );
+        self.problem(
+            true,
+            &given.place,
+            format!("unknown parameter {}; {hint}", given.name),
+        );
+    }
+
+    /// The typed value; `None` if empty or broken.
+    fn read(&mut self, def: &'static ParamDef, text: &str, given: &Given) -> Option<Effective> {
+        if def.kind == ParamKind::Secret && given.origin == Origin::CommandLine {
+            let text = format!(
+                "{0} is a secret and would show in the process list; put it in a file or in {ENVIRONMENT_PREFIX}{0}",
+                def.name
+            );
+            self.problem(true, &given.place, text);
+            self.resolved.broken.insert(def.name);
+            return None;
+        }
+        match value::parse(def, text) {
+            Ok(parsed) => {
+                if let Some(notice) = parsed.notice.clone() {
+                    self.problem(false, &given.place, notice);
+                }
+                (parsed.value != Value::Unset)
+                    .then(|| effective(*def, parsed, given.origin.clone()))
+            }
+            Err(text) => {
+                self.problem(true, &given.place, text);
+                self.resolved.broken.insert(def.name);
+                None
+            }
+        }
+    }
+
+    fn defaults(&mut self) {
+        for def in all_params(self.tables) {
+            let effective = self.chosen.remove(def.name).unwrap_or_else(|| {
+                let parsed =
+                    value::parse(def, def.default).expect("defaults are tested to be legal values");
+                effective(*def, parsed, Origin::Default)
+            });
+            self.resolved.settings.set(effective);
+        }
+    }
+}
+
+fn find(tables: &Tables<'_>, wanted: impl Fn(&ParamDef) -> bool) -> Option<&'static ParamDef> {
+    all_params(tables).find(|def| wanted(def))
+}
+
+fn effective(def: ParamDef, parsed: Parsed, origin: Origin) -> Effective {
+    Effective {
+        def,
+        value: parsed.value,
+        text: parsed.text,
+        origin,
+    }
+}
+
+/// Some old spellings had other values too.
+fn alias_text(alias: &str, text: &str) -> String {
+    match (alias, text.to_ascii_uppercase().as_str()) {
+        ("DIRECT_IO", "TRUE") => "setall".to_owned(),
+        ("DIRECT_IO", "FALSE") => "asynch".to_owned(),
+        _ => text.to_owned(),
+    }
+}
+
+/// One notice for all settings that the target does not heed.
+fn foreign_to(target: &str, resolved: &mut Resolved) {
+    let mut by_kind: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut place = BTreeMap::new();
+    for (name, targets, kind) in CONCERNS {
+        if !targets.contains(&target) && resolved.settings.is_given(name) {
+            by_kind.entry(kind).or_default().push(name);
+            let origin = &resolved.settings.get(name).origin;
+            place.entry(*kind).or_insert_with(|| place_of(origin));
+        }
+    }
+    for (kind, names) in by_kind {
+        let verb = if names.len() == 1 {
+            "concerns"
+        } else {
+            "concern"
+        };
+        let does = if names.len() == 1 { "does" } else { "do" };
+        resolved.problems.push(Problem {
+            error: false,
+            place: place.remove(kind).unwrap_or_default(),
+            text: format!(
+                "{} {verb} {kind} only and {does} nothing on the {target} target",
+                names.join(", ")
+            ),
+        });
+    }
+}
+
+/// How a message names the place of a setting.
+#[must_use]
+pub fn place_of(origin: &Origin) -> String {
+    match origin {
+        Origin::File(path, line) => format!("{path}:{line}"),
+        Origin::Environment => "environment".to_owned(),
+        Origin::CommandLine => "command line".to_owned(),
+        Origin::Default => "default".to_owned(),
+        Origin::Target => "data set".to_owned(),
+        Origin::Implied(by) => by.clone(),
+    }
+}
+
+fn line_of(problem: &Problem) -> usize {
+    problem
+        .place
+        .rsplit_once(':')
+        .and_then(|(_, line)| line.parse().ok())
+        .unwrap_or(0)
+}

@@ -1,0 +1,599 @@
+//! Promises of the grammars and of resolving; the numbered ones are SLOB conformance.
+
+use super::*;
+use proptest::prelude::*;
+
+const NATIVE: &[ParamDef] = &[
+    ParamDef {
+        name: "CACHE_MB",
+        kind: ParamKind::Mebibytes,
+        default: "64",
+        aliases: &[],
+        help: "",
+    },
+    ParamDef {
+        name: "IO_MODE",
+        kind: ParamKind::Choice(&["none", "directio", "asynch", "setall"]),
+        default: "setall",
+        aliases: &["DIRECT_IO", "FILESYSTEMIO_OPTIONS"],
+        help: "",
+    },
+    ParamDef {
+        name: "IO_DEPTH",
+        kind: ParamKind::Int { min: 1, max: 1024 },
+        default: "",
+        aliases: &[],
+        help: "",
+    },
+];
+
+const TABLES: Tables<'static> = Tables {
+    target: "native",
+    params: NATIVE,
+    others: &[],
+};
+
+fn resolve_text(text: &str) -> Resolved {
+    resolve(&TABLES, &[parse("slob.conf", text.as_bytes())])
+}
+
+fn errors(resolved: &Resolved) -> Vec<String> {
+    said(resolved, true)
+}
+
+fn notices(resolved: &Resolved) -> Vec<String> {
+    said(resolved, false)
+}
+
+fn said(resolved: &Resolved, error: bool) -> Vec<String> {
+    resolved
+        .problems
+        .iter()
+        .filter(|problem| problem.error == error)
+        .map(|problem| format!("{}: {}", problem.place, problem.text))
+        .collect()
+}
+
+/// The only error, which must hold all of `parts`.
+fn assert_error(text: &str, parts: &[&str]) {
+    let resolved = resolve_text(text);
+    let errors = errors(&resolved);
+    assert_eq!(errors.len(), 1, "{text:?} gave {errors:?}");
+    for part in parts {
+        assert!(errors[0].contains(part), "{text:?}: {part:?} is not in {errors:?}");
+    }
+}
+
+/// No error, the value, and a notice holding `notice` (or none of the SLOB kind if empty).
+fn assert_value(text: &str, name: &str, value: &str, notice: &str) {
+    let resolved = resolve_text(text);
+    assert_eq!(errors(&resolved), Vec::<String>::new(), "{text:?}");
+    assert_eq!(resolved.settings.get(name).text, value, "{text:?}");
+    let notices = notices(&resolved);
+    if notice.is_empty() {
+        assert_eq!(notices, Vec::<String>::new(), "{text:?}");
+    } else {
+        assert!(
+            notices.iter().any(|said| said.contains(notice)),
+            "{text:?}: {notice:?} is not in {notices:?}"
+        );
+    }
+}
+
+#[test]
+fn every_default_is_a_legal_value_and_every_name_is_there_once() {
+    let mut names = std::collections::BTreeSet::new();
+    for def in SLOB_PARAMS {
+        assert!(value::parse(def, def.default).is_ok(), "{}", def.name);
+        assert!(!def.help.is_empty(), "{}", def.name);
+        for name in std::iter::once(&def.name).chain(def.aliases) {
+            assert!(names.insert(*name), "{name} twice");
+        }
+    }
+    for (name, _, _) in slob::CONCERNS {
+        assert!(names.contains(name), "{name}");
+    }
+}
+
+#[test]
+fn defaults_are_slobs_and_ours() {
+    let resolved = resolve_text("");
+    assert!(resolved.problems.is_empty(), "{:?}", resolved.problems);
+    let settings = resolved.settings;
+    let texts = |name: &str| settings.get(name).text.clone();
+    for (name, value) in [
+        ("UPDATE_PCT", "10"),
+        ("SCAN_PCT", "0"),
+        ("WORK_UNIT", "64"),
+        ("UPDATE_WORK_UNIT", "64"),
+        ("SCAN_TABLE_SZ", "1M"),
+        ("REDO_STRESS", "LITE"),
+        ("THREADS_PER_SCHEMA", "1"),
+        ("LOAD_PARALLEL_DEGREE", "2"),
+        ("HOTSPOT_MB", "8"),
+        ("HOTSPOT_OFFSET_MB", "16"),
+        ("HOTSPOT_FREQUENCY", "3"),
+        ("HOT_SCHEMA_FREQUENCY", "0"),
+        ("THINK_TM_MIN", ".1"),
+        ("THINK_TM_MAX", ".5"),
+        ("RUN_TIME", "30"),
+        ("WARMUP", "3"),
+        ("SCALE", "256M"),
+        ("IO_DEPTH", "32"),
+    ] {
+        assert_eq!(texts(name), value, "{name}");
+    }
+    assert_eq!(settings.ns("THINK_TM_MIN"), 100_000_000);
+    assert_eq!(settings.blocks("SCALE", 8192), Some(32_768));
+    assert_eq!(settings.get("WARMUP").origin, Origin::Implied("RUN_TIME".to_owned()));
+}
+
+// The rows of slob-method's table of malformed values, in its order. Those about
+// relations to the data set (think bounds, hot window) are the plan's.
+
+#[test]
+fn slob_41_a_misspelt_name_is_an_error_with_the_nearest_name() {
+    assert_error(" PDATE_PCT=30\n", &["slob.conf:1", "PDATE_PCT", "did you mean UPDATE_PCT"]);
+    assert_error("# c\n\nupdate_pct=30\n", &["slob.conf:3", "did you mean UPDATE_PCT"]);
+}
+
+#[test]
+fn slob_41_mixed_quote_styles_are_an_error_showing_the_corrected_line() {
+    assert_error(
+        "ADMIN_SQLNET_SERVICE=\u{201c}slob_x\" #for OCI\nUPDATE_PCT=10\n",
+        &["slob.conf:1", "mixed quote styles", "ADMIN_SQLNET_SERVICE=\"slob_x\""],
+    );
+    assert_error("ADMIN_SQLNET_SERVICE=\"slob_x\u{201d}\n", &["mixed quote styles"]);
+    let resolved = resolve_text("ADMIN_SQLNET_SERVICE=\u{201c}slob_x\" #for OCI\nUPDATE_PCT=12\n");
+    assert_eq!(resolved.settings.int("UPDATE_PCT"), 12, "the next line still counts");
+}
+
+#[test]
+fn slob_41_balanced_typographic_quotes_are_accepted_with_a_warning() {
+    assert_value(
+        "DBA_PRIV_USER=\u{201c}system\u{201d}\n",
+        "DBA_PRIV_USER",
+        "system",
+        "typographic quotes",
+    );
+    let resolved = resolve_text("SYSDBA_PASSWD=\u{201c}\u{201d}\n");
+    assert!(errors(&resolved).is_empty());
+    assert_eq!(resolved.settings.get("SYSDBA_PASSWD").value, Value::Unset);
+    assert!(notices(&resolved)[0].contains("typographic"));
+}
+
+#[test]
+fn slob_41_prose_after_a_value_is_an_error_per_line() {
+    let text = "SCALE=1GB (active data set) 131072 blocks\nWORK_UNIT=64 (no of blocks)\n\
+                HOT_SCHEMA_FREQUENCY=0 (disable it)\nUPDATE_PCT=0\n";
+    let resolved = resolve_text(text);
+    let errors = errors(&resolved);
+    assert_eq!(errors.len(), 3, "{errors:?}");
+    for (line, error) in errors.iter().enumerate() {
+        assert!(error.starts_with(&format!("slob.conf:{}:", line + 1)), "{error}");
+        assert!(error.contains("text after the value") && error.contains("start comments with #"), "{error}");
+    }
+    assert_eq!(resolved.settings.int("UPDATE_PCT"), 0, "later lines are not lost");
+}
+
+#[test]
+fn slob_41_sizes_take_any_case_and_are_binary() {
+    for text in ["1GB", "1gib", "1g", "1Gb"] {
+        assert_value(&format!("SCALE={text}"), "SCALE", "1G", "units are always binary");
+        let settings = resolve_text(&format!("SCALE={text}")).settings;
+        assert_eq!(settings.blocks("SCALE", 8192), Some(131_072), "slob_30: {text}");
+    }
+    assert_value("SCALE=1G", "SCALE", "1G", "");
+    assert_value("SCALE=80M", "SCALE", "80M", "");
+    assert_eq!(resolve_text("SCALE=80M").settings.blocks("SCALE", 8192), Some(10_240));
+    assert_value("SCALE=10000", "SCALE", "10000", "");
+    for bad in ["1.5G", "-5", "1KM", "1 0M2", "G", "99999999999999999999", "99999999T", "1P"] {
+        assert_error(&format!("SCALE={bad}\n"), &["slob.conf:1: ", "SCALE"]);
+    }
+}
+
+#[test]
+fn slob_41_comments_blanks_and_spaced_signs_are_accepted() {
+    assert_value("REDO_STRESS=HEAVY   # note\n", "REDO_STRESS", "HEAVY", "");
+    assert_value("REDO_STRESS=HEAVY   \t \n", "REDO_STRESS", "HEAVY", "");
+    assert_value("UPDATE_PCT = 40\n", "UPDATE_PCT", "40", "");
+    assert_value("  export UPDATE_PCT=40\n", "UPDATE_PCT", "40", "");
+    assert_value("UPDATE_PCT= # none\n", "UPDATE_PCT", "10", "");
+    assert_value("export UPDATE_PCT SCALE RUN_TIME\n", "UPDATE_PCT", "10", "");
+    assert_value("#UPDATE_PCT=50\n", "UPDATE_PCT", "10", "");
+}
+
+#[test]
+fn slob_41_line_ends_marks_and_hard_blanks_are_stripped_with_a_warning() {
+    assert_value("UPDATE_PCT=40\r\nSCAN_PCT=1\r\n", "UPDATE_PCT", "40", "carriage returns");
+    assert_value("\u{feff}UPDATE_PCT=40\n", "UPDATE_PCT", "40", "byte order mark");
+    assert_value("\u{a0}UPDATE_PCT=\u{a0}40\u{a0}\n", "UPDATE_PCT", "40", "no-break");
+}
+
+#[test]
+fn slob_41_percentages_name_their_range() {
+    for bad in ["abc", "-1", "101", "1e1", "10%"] {
+        assert_error(&format!("UPDATE_PCT={bad}"), &[bad, "0 to 100"]);
+    }
+    for good in ["0", "51", "99", "100"] {
+        assert_value(&format!("UPDATE_PCT={good}"), "UPDATE_PCT", good, "");
+    }
+}
+
+#[test]
+fn slob_41_ranges_the_original_refused_are_accepted() {
+    assert_value("WORK_UNIT=2", "WORK_UNIT", "2", "");
+    assert_value("WORK_UNIT=2000", "WORK_UNIT", "2000", "");
+    assert_value("RUN_TIME=20", "RUN_TIME", "20", "short run");
+    assert_value("RUN_TIME=300", "RUN_TIME", "300", "");
+    assert_error("RUN_TIME=0", &["less than a second"]);
+}
+
+#[test]
+fn slob_41_words_are_read_in_any_case() {
+    assert_value("DO_HOTSPOT=true", "DO_HOTSPOT", "TRUE", "");
+    assert!(resolve_text("DO_HOTSPOT=true").settings.bool("DO_HOTSPOT"));
+    assert_value("REDO_STRESS=heavy", "REDO_STRESS", "HEAVY", "");
+    let resolved = resolve_text("DATABASE_STATISTICS_TYPE=AWR");
+    assert_eq!(resolved.settings.text("DATABASE_STATISTICS_TYPE"), "awr");
+    assert_error("REDO_STRESS=MEDIUM", &["LITE, HEAVY"]);
+    assert_error("DO_HOTSPOT=1", &["TRUE", "FALSE"]);
+}
+
+#[test]
+fn slob_41_an_empty_value_takes_the_default() {
+    for text in ["UPDATE_PCT=", "UPDATE_PCT=\"\"", "UPDATE_PCT=''  # none"] {
+        assert_value(text, "UPDATE_PCT", "10", "");
+        assert_eq!(resolve_text(text).settings.get("UPDATE_PCT").origin, Origin::Default);
+    }
+}
+
+#[test]
+fn slob_41_nothing_is_expanded_or_executed() {
+    for value in ["$(touch f)", "`touch f`", "\"$(touch f)\"", "$HOME", "a\\b", "\"`id`\""] {
+        assert_error(&format!("LABEL={value}\n"), &["slob.conf:1", "LABEL"]);
+    }
+    for value in ["1;touch f", "1&", "1|cat", "<f", ">f"] {
+        assert_error(&format!("UPDATE_PCT={value}\n"), &["a shell would act on"]);
+    }
+    assert_error("touch f\n", &["not NAME=VALUE"]);
+    assert_error("source ./other.conf\n", &["not NAME=VALUE"]);
+    assert_value("LABEL='$(touch f)'\n", "LABEL", "$(touch f)", "");
+}
+
+#[test]
+fn slob_41_a_file_with_three_mistakes_reports_three_in_order() {
+    let resolved = resolve_text("UPDATE_PCT=abc\nSCALE=1.5G\nWORKUNIT=64\nSCAN_PCT=5\n");
+    let errors = errors(&resolved);
+    assert_eq!(errors.len(), 3, "{errors:?}");
+    for (line, error) in errors.iter().enumerate() {
+        assert!(error.starts_with(&format!("slob.conf:{}: ", line + 1)), "{error}");
+    }
+}
+
+#[test]
+fn a_repeated_name_warns_and_the_last_counts() {
+    assert_value("UPDATE_PCT=1\nUPDATE_PCT=2\n", "UPDATE_PCT", "2", "given before at slob.conf:1");
+}
+
+#[test]
+fn old_names_map_with_a_notice() {
+    assert_value("SHARED_DATA_MODULUS=4", "HOT_SCHEMA_FREQUENCY", "4", "old spelling of HOT_SCHEMA_FREQUENCY");
+    assert_value("THINK_TM_MODULUS=7", "THINK_TM_FREQUENCY", "7", "old spelling");
+    assert_value("THINK_TIME_FREQUENCY=7", "THINK_TM_FREQUENCY", "7", "old spelling");
+    assert_value("SHORT_TABLE_SZ=512", "SCAN_TABLE_SZ", "512", "old spelling");
+    assert_value("DO_UPDATE_HOTSPOT=FALSE", "UPDATE_HOTSPOT", "FALSE", "old spelling");
+    assert_value("DIRECT_IO=FALSE", "IO_MODE", "asynch", "IO_MODE=asynch");
+    assert_value("FILESYSTEMIO_OPTIONS=SETALL", "IO_MODE", "setall", "old spelling");
+    assert_value("UNIQUE_INDEX=UNIQUE", "UNIQUE_INDEX", "TRUE", "a database server only");
+    assert_error("UPDATE_HOTSPOT=TRUE", &["not offered", "DO_HOTSPOT"]);
+}
+
+#[test]
+fn oracle_settings_are_one_notice_elsewhere() {
+    let resolved = resolve_text(
+        "DATABASE_STATISTICS_TYPE=awr\nSYSDBA_PASSWD=\"Welcome1\"\nDBA_PRIV_USER=\"system\"\nSQLNET_SERVICE_BASE=\"\"\n",
+    );
+    assert!(errors(&resolved).is_empty());
+    let notices = notices(&resolved);
+    assert_eq!(notices.len(), 2, "{notices:?}");
+    assert!(notices[1].contains("DBA_PRIV_USER, SYSDBA_PASSWD concern Oracle only"), "{notices:?}");
+}
+
+#[test]
+fn the_field_file_and_its_banner_mean_the_same() {
+    let conf = include_str!("../../../../testdata/slob-r1.conf");
+    let banner = include_str!("../../../../testdata/slob-banner-2.5.4.txt");
+    let conf = resolve(&TABLES, &[parse("slob-r1.conf", conf.as_bytes())]);
+    let banner = resolve(&TABLES, &[parse("slob-banner.txt", banner.as_bytes())]);
+    for resolved in [&conf, &banner] {
+        assert_eq!(errors(resolved), Vec::<String>::new());
+        assert_eq!(resolved.settings.int("UPDATE_PCT"), 30);
+        assert_eq!(resolved.settings.int("WORK_UNIT"), 256);
+        assert_eq!(resolved.settings.int("HOT_SCHEMA_FREQUENCY"), 2);
+        assert_eq!(resolved.settings.blocks("SCALE", 8192), Some(10_000));
+        assert_eq!(resolved.settings.get("SYSDBA_PASSWD").text, "***");
+    }
+    assert_eq!(values(&conf.settings), values(&banner.settings));
+    assert_eq!(conf.settings.get("WORK_UNIT").origin, Origin::File("slob-r1.conf".to_owned(), 6));
+}
+
+fn values(settings: &Settings) -> Vec<(&'static str, Value)> {
+    settings
+        .iter()
+        .map(|setting| (setting.def.name, setting.value.clone()))
+        .collect()
+}
+
+#[test]
+fn slob_48_pgio_conf_is_recognised_and_mapped() {
+    let text = "UPDATE_PCT=20\nRUN_TIME=120\nNUM_SCHEMAS=6\nNUM_THREADS=3\nWORK_UNIT=255\n\
+                UPDATE_WORK_UNIT=8\nSCALE=1G\nDBNAME=pg10\nCONNECT_STRING=\"pg10\"\nCREATE_BASE_TABLE=TRUE\n";
+    assert_eq!(format_of("any.conf", text.as_bytes()), Format::PgioConf);
+    let resolved = resolve(&TABLES, &[parse("pgio.conf", text.as_bytes())]);
+    assert_eq!(errors(&resolved), Vec::<String>::new());
+    let settings = &resolved.settings;
+    for (name, value) in [
+        ("SCHEMAS", 6),
+        ("THREADS_PER_SCHEMA", 3),
+        ("LOAD_PARALLEL_DEGREE", 3),
+        ("WORK_UNIT", 255),
+        ("UPDATE_WORK_UNIT", 8),
+        ("UPDATE_PCT", 20),
+    ] {
+        assert_eq!(settings.int(name), value, "{name}");
+    }
+    assert_eq!(settings.get("SCHEMAS").origin, Origin::File("pgio.conf".to_owned(), 3));
+    assert_eq!(notices(&resolved).len(), 3, "{:?}", notices(&resolved));
+}
+
+#[test]
+fn toml_takes_names_in_any_case_in_tables_of_targets() {
+    let text = "target = \"native:d\"\n[slob]\nupdate_pct = 35\nTHINK_TM_MIN = 0.25\ndo_hotspot = true\n\
+                [native]\ncache_mb = 8\n[postgres]\nanything = 1\n";
+    let resolved = resolve(&TABLES, &[parse("assay.toml", text.as_bytes())]);
+    assert_eq!(errors(&resolved), Vec::<String>::new());
+    assert_eq!(resolved.settings.int("UPDATE_PCT"), 35);
+    assert_eq!(resolved.settings.ns("THINK_TM_MIN"), 250_000_000);
+    assert_eq!(resolved.settings.bytes("CACHE_MB"), 8 << 20);
+    assert!(resolved.settings.bool("DO_HOTSPOT"));
+    assert_eq!(resolved.settings.get("CACHE_MB").origin, Origin::File("assay.toml".to_owned(), 7));
+    for (text, parts) in [
+        ("[slob]\nupdate_pc = 1\n", &["assay.toml:2", "did you mean UPDATE_PCT"][..]),
+        ("[natve]\ncache_mb = 1\n", &["assay.toml:2", "did you mean [native]"]),
+        ("scale = [1]\n", &["assay.toml:1", "scale"]),
+        ("a = 1\nscale = = 2\n", &["assay.toml:2", "not TOML"]),
+        ("update_pct = -3\n", &["assay.toml:1", "0 to 100"]),
+    ] {
+        let errors = errors(&resolve(&TABLES, &[parse("assay.toml", text.as_bytes())]));
+        assert!(
+            errors.iter().any(|error| parts.iter().all(|part| error.contains(part))),
+            "{text:?}: {errors:?}"
+        );
+    }
+}
+
+fn layers(file: &str, environment_of: &[(&str, &str)], options: &[(&str, &str)]) -> Vec<Layer> {
+    vec![
+        parse("slob.conf", file.as_bytes()),
+        environment(environment_of.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))),
+        command_line(options.iter().map(|(n, v)| {
+            let option = if *n == "RUN_TIME" { "--time" } else { "--set" };
+            (option.to_owned(), (*n).to_owned(), (*v).to_owned())
+        })),
+    ]
+}
+
+#[test]
+fn command_line_beats_environment_beats_file_beats_default() {
+    let file = "UPDATE_PCT=1\nSCAN_PCT=1\nWORK_UNIT=11\n";
+    let layers = layers(
+        file,
+        &[("ASSAY_UPDATE_PCT", "2"), ("ASSAY_SCAN_PCT", "2"), ("UPDATE_PCT", "9"), ("ASSAY_WORK_UNIT", "")],
+        &[("update_pct", "3")],
+    );
+    let resolved = resolve(&TABLES, &layers);
+    assert!(resolved.problems.is_empty(), "{:?}", resolved.problems);
+    let of = |name: &str| {
+        let setting = resolved.settings.get(name);
+        (setting.text.clone(), setting.origin.clone())
+    };
+    assert_eq!(of("UPDATE_PCT"), ("3".to_owned(), Origin::CommandLine));
+    assert_eq!(of("SCAN_PCT"), ("2".to_owned(), Origin::Environment));
+    assert_eq!(of("WORK_UNIT").0, "11", "an empty variable is unset");
+    assert_eq!(of("REDO_STRESS").1, Origin::Default);
+}
+
+#[test]
+fn an_empty_option_goes_back_to_the_default() {
+    let layers = layers("UPDATE_PCT=1\n", &[], &[("UPDATE_PCT", "")]);
+    let resolved = resolve(&TABLES, &layers);
+    assert_eq!(resolved.settings.get("UPDATE_PCT").text, "10");
+}
+
+#[test]
+fn a_misspelt_variable_is_an_error_a_strange_one_a_notice() {
+    let resolved = resolve(&TABLES, &layers("", &[("ASSAY_UPDATE_PC", "2"), ("ASSAY_HOME", "x")], &[]));
+    assert_eq!(errors(&resolved).len(), 1);
+    assert!(errors(&resolved)[0].contains("did you mean UPDATE_PCT"));
+    assert_eq!(notices(&resolved).len(), 1);
+}
+
+#[test]
+fn work_loop_governs_unless_the_command_line_asks_for_time() {
+    let resolved = resolve(&TABLES, &layers("WORK_LOOP=500\nRUN_TIME=300\nWARMUP=5\n", &[], &[]));
+    assert!(errors(&resolved).is_empty());
+    assert_eq!(resolved.settings.int("WORK_LOOP"), 500);
+    assert_eq!(resolved.settings.ns("WARMUP"), 0);
+    assert_eq!(notices(&resolved).len(), 2, "{:?}", notices(&resolved));
+
+    let resolved = resolve(&TABLES, &layers("WORK_LOOP=500\n", &[], &[("RUN_TIME", "60")]));
+    assert!(errors(&resolved).is_empty());
+    assert_eq!(resolved.settings.int("WORK_LOOP"), 0);
+    assert_eq!(resolved.settings.get("WORK_LOOP").origin, Origin::Implied("--time".to_owned()));
+    assert_eq!(resolved.settings.ns("WARMUP"), 6_000_000_000);
+
+    let both = layers("", &[], &[("RUN_TIME", "60"), ("WORK_LOOP", "5")]);
+    assert_eq!(errors(&resolve(&TABLES, &both)).len(), 1);
+    let off = layers("", &[], &[("RUN_TIME", "60"), ("WORK_LOOP", "0")]);
+    assert_eq!(errors(&resolve(&TABLES, &off)).len(), 0);
+}
+
+#[test]
+fn warmup_is_a_tenth_and_at_most_thirty_seconds() {
+    for (run, warmup) in [("30", 3_000_000_000), ("1", 100_000_000), ("1h", 30_000_000_000)] {
+        let resolved = resolve_text(&format!("RUN_TIME={run}"));
+        assert_eq!(resolved.settings.ns("WARMUP"), warmup, "{run}");
+    }
+    assert_eq!(resolve_text("WARMUP=0").settings.ns("WARMUP"), 0);
+}
+
+#[test]
+fn least_scale_is_a_thousand_blocks_or_the_work_unit() {
+    assert_error("SCALE=999", &["at least 1000"]);
+    assert_error("SCALE=2000\nWORK_UNIT=2048", &["at least 2048"]);
+    assert_value("SCALE=2000", "SCALE", "2000", "fewer than SLOB's least");
+    assert_error("BLOCK_SZ=5000", &["power of two"]);
+}
+
+#[test]
+fn durations_and_mebibytes_are_exact() {
+    for (text, ns) in [(".1", 100_000_000), ("250ms", 250_000_000), ("1.5", 1_500_000_000), ("5m", 300_000_000_000), ("2h", 7_200_000_000_000), ("30s", 30_000_000_000)] {
+        assert_eq!(resolve_text(&format!("THINK_TM_MAX={text}")).settings.ns("THINK_TM_MAX"), ns);
+    }
+    for bad in ["-1", "1x", "ms", ".", "1..2", "1e9", "400d"] {
+        assert_error(&format!("THINK_TM_MAX={bad}"), &["THINK_TM_MAX"]);
+    }
+    assert_eq!(resolve_text("CACHE_MB=0.5").settings.bytes("CACHE_MB"), 512 << 10);
+    assert_eq!(resolve_text("CACHE_MB=1G").settings.bytes("CACHE_MB"), 1 << 30);
+}
+
+#[test]
+fn targets_are_urls_or_paths_of_an_engine() {
+    let of = |options: &[(&str, &str)]| target(&layers("", &[], options), &["native", "null"]).map(|(t, _)| t);
+    assert_eq!(of(&[]).as_deref(), Ok("native:./assay-data"));
+    assert_eq!(of(&[("TARGET", "/data/x")]).as_deref(), Ok("native:/data/x"));
+    assert_eq!(of(&[("TARGET", "native:/d,/e")]).as_deref(), Ok("native:/d,/e"));
+    assert_eq!(of(&[("ENGINE", "NULL")]).as_deref(), Ok("null:"));
+    assert_eq!(of(&[("ENGINE", "native"), ("TARGET", "/x")]).as_deref(), Ok("native:/x"));
+    assert!(of(&[("ENGINE", "null"), ("TARGET", "native:/x")]).is_err());
+    assert!(of(&[("TARGET", "nativ:/x")]).is_err());
+    assert!(of(&[("ENGINE", "oracel")]).is_err());
+}
+
+const PASSWORD: &str = "Kq9#hunter2";
+
+#[test]
+fn slob_42_no_secret_is_ever_shown() {
+    let good = format!(
+        "SYSDBA_PASSWD='{PASSWORD}'\n#SYSDBA_PASSWD={PASSWORD}\nMYSQL_ROOT_PWD = \"{PASSWORD}\" # {PASSWORD}\n\
+         TARGET=native://me:{PASSWORD}@host/db\nADMIN_SQLNET_SERVICE=''\n"
+    );
+    let bad = [
+        format!("SYSDBA_PASSWD=\u{201c}{PASSWORD}\"\n"),
+        format!("SYSDBA_PASSWD=\"{PASSWORD}\n"),
+        format!("SYSDBA_PASSWD=a {PASSWORD}\n"),
+        format!("SYSDBA_PASWD={PASSWORD}\n"),
+        format!("SYSDBA_PASSWD={PASSWORD}$x\n"),
+        format!("SYSDBA_PASSWD: {PASSWORD}\nUPDATE_PCT=1\nSCAN_PCT=1\n"),
+    ];
+    let resolved = resolve_text(&good);
+    assert_eq!(errors(&resolved), Vec::<String>::new());
+    let redacted = redact("slob.conf", good.as_bytes(), &|name| is_secret(&TABLES, name));
+    assert!(redacted.contains("SYSDBA_PASSWD=***\n"), "{redacted}");
+    let lines = format!("{:?}", setting_lines(&resolved.settings));
+    for shown in [redacted, lines, slob_conf(&resolved.settings)] {
+        assert!(!shown.contains(PASSWORD), "{shown}");
+    }
+    for text in bad {
+        let resolved = resolve_text(&text);
+        assert!(resolved.has_errors(), "{text}");
+        assert!(!format!("{:?}", resolved.problems).contains(PASSWORD), "{:?}", resolved.problems);
+    }
+    let toml = format!("sysdba_passwd = '{PASSWORD}'\n# sysdba_passwd = '{PASSWORD}'\nlabel = \"a\"\n");
+    let redacted = redact("a.toml", toml.as_bytes(), &|name| is_secret(&TABLES, name));
+    assert!(!redacted.contains(PASSWORD) && redacted.contains("label = \"a\""), "{redacted}");
+    let argv = resolve(&TABLES, &layers("", &[], &[("SYSDBA_PASSWD", PASSWORD)]));
+    assert_eq!(errors(&argv).len(), 1);
+    assert!(!errors(&argv)[0].contains(PASSWORD));
+}
+
+fn a_value(def: &'static ParamDef) -> BoxedStrategy<String> {
+    match def.kind {
+        ParamKind::Int { min, max } => (min..=max).prop_map(|n| n.to_string()).boxed(),
+        ParamKind::Blocks => prop_oneof![
+            (1000_u64..1 << 40).prop_map(|n| n.to_string()),
+            (8_u64..4096, "[MG](B|iB)?").prop_map(|(n, unit)| format!("{n}{unit}")),
+        ]
+        .boxed(),
+        ParamKind::Mebibytes => "[0-9]{1,6}(\\.[0-9]{1,3})?[KMG]?".boxed(),
+        ParamKind::Seconds => "[1-9][0-9]{0,4}(\\.[0-9]{1,6})?(s|ms|m)?".boxed(),
+        ParamKind::Bool => prop_oneof!["TRUE", "false"].boxed(),
+        ParamKind::Choice(words) => proptest::sample::select(words).prop_map(str::to_owned).boxed(),
+        ParamKind::Text | ParamKind::Secret => "[ -&(-~\u{e4}\u{a0}]{0,20}".boxed(),
+    }
+}
+
+fn some_assignments() -> impl Strategy<Value = Vec<(String, String)>> {
+    let defs: Vec<&'static ParamDef> = all_params(&TABLES)
+        // These take part in rules that refuse arbitrary values.
+        .filter(|def| {
+            !matches!(def.name, "TARGET" | "BLOCK_SZ" | "UPDATE_HOTSPOT" | "RUN_TIME" | "SCALE" | "WORK_UNIT" | "UPDATE_WORK_UNIT")
+                && def.kind != ParamKind::Secret
+        })
+        .collect();
+    proptest::collection::vec(
+        proptest::sample::select(defs)
+            .prop_flat_map(|def| a_value(def).prop_map(move |value| (def.name.to_owned(), value))),
+        0..12,
+    )
+}
+
+proptest! {
+    #[test]
+    fn printed_settings_read_back_the_same(assignments in some_assignments()) {
+        let given = command_line(
+            assignments.into_iter().map(|(name, value)| ("--set".to_owned(), name, value)),
+        );
+        let first = resolve(&TABLES, &[given]);
+        prop_assert!(!first.has_errors(), "{:?}", first.problems);
+        let printed = slob_conf(&first.settings);
+        let again = resolve(&TABLES, &[parse("effective.conf", printed.as_bytes())]);
+        prop_assert!(!again.has_errors(), "{printed}\n{:?}", again.problems);
+        prop_assert_eq!(values(&first.settings), values(&again.settings));
+    }
+
+    #[test]
+    fn no_bytes_make_the_parser_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        for path in ["x.conf", "x.toml"] {
+            let layer = parse(path, &bytes);
+            let _ = resolve(&TABLES, &[layer]);
+            let _ = redact(path, &bytes, &|name| is_secret(&TABLES, name));
+        }
+    }
+
+    #[test]
+    fn no_text_like_a_file_makes_the_parser_panic(
+        text in "((export )?(SCALE|UPDATE_PCT|SYSDBA_PASSWD|NUM_SCHEMAS|x)? ?[=:] ?[\"'\u{201c}\u{201d}\u{2018} 0-9A-Z.$#;()\\[\\]]{0,12}\r?\n){0,8}"
+    ) {
+        for path in ["x.conf", "x.toml"] {
+            let resolved = resolve(&TABLES, &[parse(path, text.as_bytes())]);
+            let _ = slob_conf(&resolved.settings);
+            let _ = redact(path, text.as_bytes(), &|name| is_secret(&TABLES, name));
+        }
+    }
+
+    #[test]
+    fn a_secret_never_leaves_through_redaction(secret in "[A-Za-z0-9]{12}", tail in "[ #\"']{0,3}") {
+        for text in [
+            format!("SYSDBA_PASSWD={tail}{secret}\n"),
+            format!("export SYSDBA_PASSWD ={tail}{secret}{tail}\n"),
+            format!("SYSDBA_PASSWD : {tail}{secret}\n"),
+        ] {
+            let shown = redact("x.conf", text.as_bytes(), &|name| is_secret(&TABLES, name));
+            prop_assert!(!shown.contains(&secret));
+            let resolved = resolve(&TABLES, &[parse("x.conf", text.as_bytes())]);
+            prop_assert!(!format!("{:?}", resolved.problems).contains(&secret));
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Reading one value by its [`ParamKind`]: exact integer arithmetic, one clear sentence per mistake.
+
+use super::settings::{ParamDef, ParamKind, Value};
+
+/// A value as read.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Parsed {
+    /// Typed.
+    pub value: Value,
+    /// Normalised spelling that reads back to the same value; `***` for secrets.
+    pub text: String,
+    /// What the reader should know although it is no mistake.
+    pub notice: Option<String>,
+}
+
+impl Parsed {
+    fn new(value: Value, text: impl Into<String>) -> Self {
+        Self {
+            value,
+            text: text.into(),
+            notice: None,
+        }
+    }
+}
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+const TIB: u64 = 1 << 40;
+/// A year: longer durations are slips of a unit, and sums of them would overflow.
+const LONGEST_NS: u128 = 366 * 86_400 * 1_000_000_000;
+/// Sizes stay far from the end of the number range, so that sums of them cannot overflow.
+const LARGEST_BYTES: u128 = 1 << 60;
+
+/// Reads `text` as `def` wants it.
+///
+/// # Errors
+/// One sentence naming the value (never a secret's) and the way out.
+pub(super) fn parse(def: &ParamDef, text: &str) -> Result<Parsed, String> {
+    let name = def.name;
+    if text.chars().any(char::is_control) {
+        return Err(format!(
+            "{name} holds a control character; a value is one line of plain text"
+        ));
+    }
+    if text.is_empty() {
+        return Ok(Parsed::new(Value::Unset, ""));
+    }
+    match def.kind {
+        ParamKind::Int { min, max } => int(name, text, min, max),
+        ParamKind::Blocks => blocks(name, text),
+        ParamKind::Mebibytes => mebibytes(name, text),
+        ParamKind::Seconds => seconds(name, text),
+        ParamKind::Bool => boolean(name, text),
+        ParamKind::Choice(words) => choice(name, text, words),
+        ParamKind::Text => Ok(Parsed::new(
+            Value::Text(text.to_owned()),
+            mask_url_password(text),
+        )),
+        ParamKind::Secret => Ok(Parsed::new(Value::Secret(text.to_owned()), "***")),
+    }
+}
+
+fn int(name: &str, text: &str, min: u64, max: u64) -> Result<Parsed, String> {
+    let legal = if max == u64::MAX {
+        format!("a whole number of {min} or more")
+    } else {
+        format!("a whole number from {min} to {max}")
+    };
+    let number = if text.bytes().all(|b| b.is_ascii_digit()) {
+        text.parse::<u64>().ok()
+    } else {
+        return Err(format!("{name}={text} is not a number; give {legal}"));
+    };
+    match number {
+        Some(n) if (min..=max).contains(&n) => Ok(Parsed::new(Value::Int(n), n.to_string())),
+        _ => Err(format!("{name}={text} is out of range; give {legal}")),
+    }
+}
+
+/// The multiple of a binary suffix, and whether it is the plain upper-case letter.
+fn binary_suffix(suffix: &str) -> Option<(u64, char, bool)> {
+    let upper = suffix.to_ascii_uppercase();
+    let letter = upper.chars().next()?;
+    let multiple = match letter {
+        'K' => KIB,
+        'M' => MIB,
+        'G' => GIB,
+        'T' => TIB,
+        _ => return None,
+    };
+    matches!(&upper[1..], "" | "B" | "IB")
+        .then(|| (multiple, letter, suffix.len() == 1 && suffix == upper))
+}
+
+fn split_suffix(text: &str) -> (&str, &str) {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    text.split_at(end)
+}
+
+fn blocks(name: &str, text: &str) -> Result<Parsed, String> {
+    let way_out = "give a number of blocks (10000) or a size with one of K M G T (80M)";
+    let (digits, suffix) = split_suffix(text);
+    if digits.contains('.') {
+        return Err(format!(
+            "{name}={text} has a decimal point; {way_out}: whole numbers only (1536M for 1.5G)"
+        ));
+    }
+    let Ok(number) = digits.parse::<u64>() else {
+        return Err(format!("{name}={text} is not a size; {way_out}"));
+    };
+    if u128::from(number) > LARGEST_BYTES {
+        return Err(format!("{name}={text} is too large; {way_out}"));
+    }
+    if suffix.is_empty() {
+        return Ok(Parsed::new(Value::Blocks(number), number.to_string()));
+    }
+    let Some((multiple, letter, plain)) = binary_suffix(suffix) else {
+        return Err(format!("{name}={text} has an unknown unit; {way_out}"));
+    };
+    let bytes = u128::from(number) * u128::from(multiple);
+    if bytes > LARGEST_BYTES {
+        return Err(format!("{name}={text} is too large; {way_out}"));
+    }
+    let bytes = u64::try_from(bytes).expect("checked against LARGEST_BYTES");
+    let canonical = format!("{number}{letter}");
+    let notice = (!plain).then(|| {
+        format!("{name}={text} is read as {canonical}; units are always binary (1G = 2^30 bytes)")
+    });
+    Ok(Parsed {
+        value: Value::Bytes(bytes),
+        text: canonical,
+        notice,
+    })
+}
+
+fn mebibytes(name: &str, text: &str) -> Result<Parsed, String> {
+    let way_out = "give mebibytes (64, 0.5) or a size with one of K M G T (64M, 1G)";
+    let (digits, suffix) = split_suffix(text);
+    let multiple = if suffix.is_empty() {
+        MIB
+    } else {
+        binary_suffix(suffix)
+            .ok_or_else(|| format!("{name}={text} is not a size; {way_out}"))?
+            .0
+    };
+    let bytes = scaled(digits, u128::from(multiple))
+        .ok_or_else(|| format!("{name}={text} is not a size; {way_out}"))?;
+    if bytes > LARGEST_BYTES {
+        return Err(format!("{name}={text} is too large; {way_out}"));
+    }
+    let bytes = u64::try_from(bytes).expect("checked against LARGEST_BYTES");
+    Ok(Parsed::new(Value::Bytes(bytes), text))
+}
+
+fn seconds(name: &str, text: &str) -> Result<Parsed, String> {
+    let way_out = "give seconds (30, .1) or a duration such as 250ms, 30s, 5m, 1h";
+    let (digits, suffix) = split_suffix(text);
+    let unit_ns: u128 = match suffix.to_ascii_lowercase().as_str() {
+        "" | "s" => 1_000_000_000,
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        "d" => 86_400_000_000_000,
+        _ => return Err(format!("{name}={text} is not a duration; {way_out}")),
+    };
+    let ns = scaled(digits, unit_ns)
+        .ok_or_else(|| format!("{name}={text} is not a duration; {way_out}"))?;
+    if ns > LONGEST_NS {
+        return Err(format!("{name}={text} is longer than a year; {way_out}"));
+    }
+    let ns = u64::try_from(ns).expect("checked against LONGEST_NS");
+    Ok(Parsed::new(Value::Ns(ns), text))
+}
+
+fn boolean(name: &str, text: &str) -> Result<Parsed, String> {
+    match text.to_ascii_uppercase().as_str() {
+        "TRUE" => Ok(Parsed::new(Value::Bool(true), "TRUE")),
+        "FALSE" => Ok(Parsed::new(Value::Bool(false), "FALSE")),
+        _ => Err(format!(
+            "{name}={text} is neither TRUE nor FALSE; give one of them"
+        )),
+    }
+}
+
+fn choice(name: &str, text: &str, words: &'static [&'static str]) -> Result<Parsed, String> {
+    words
+        .iter()
+        .find(|word| word.eq_ignore_ascii_case(text))
+        .map(|word| Parsed::new(Value::Text((*word).to_owned()), *word))
+        .ok_or_else(|| {
+            format!(
+                "{name}={text} is not one of its words; give {}",
+                words.join(", ")
+            )
+        })
+}
+
+/// `digits` (a decimal number without sign) times `unit`, exact, truncated below 1.
+fn scaled(digits: &str, unit: u128) -> Option<u128> {
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let plain = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    if (whole.is_empty() && fraction.is_empty())
+        || !plain(whole)
+        || !plain(fraction)
+        || whole.len() > 15
+        || fraction.len() > 15
+    {
+        return None;
+    }
+    let whole: u128 = if whole.is_empty() {
+        0
+    } else {
+        whole.parse().ok()?
+    };
+    let scale = 10_u128.pow(u32::try_from(fraction.len()).ok()?);
+    let fraction: u128 = if fraction.is_empty() {
+        0
+    } else {
+        fraction.parse().ok()?
+    };
+    whole
+        .checked_mul(unit)?
+        .checked_add(fraction * unit / scale)
+}
+
+/// Nanoseconds as seconds that read back exactly: `3`, `0.25`.
+#[must_use]
+pub fn seconds_text(ns: u64) -> String {
+    let whole = ns / 1_000_000_000;
+    let rest = ns % 1_000_000_000;
+    if rest == 0 {
+        return whole.to_string();
+    }
+    let fraction = format!("{rest:09}");
+    format!("{whole}.{}", fraction.trim_end_matches('0'))
+}
+
+/// A connection URL or connect string with its password replaced by `***`;
+/// anything else unchanged.
+#[must_use]
+pub fn mask_url_password(text: &str) -> String {
+    let mut masked = text.to_owned();
+    if let Some(start) = text.find("://") {
+        let start = start + 3;
+        let end = text[start..].find('/').map_or(text.len(), |i| start + i);
+        // The last @ ends the user part: passwords may hold one.
+        if let Some(at) = text[start..end].rfind('@')
+            && let Some(colon) = text[start..start + at].find(':')
+        {
+            masked.replace_range(start + colon + 1..start + at, "***");
+        }
+    }
+    let mut from = 0;
+    while let Some(found) = masked[from..].to_ascii_lowercase().find("password=") {
+        let start = from + found + "password=".len();
+        let end = masked[start..]
+            .find(['&', ' '])
+            .map_or(masked.len(), |i| start + i);
+        masked.replace_range(start..end, "***");
+        from = start + 3;
+    }
+    masked
+}
