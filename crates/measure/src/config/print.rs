@@ -23,7 +23,11 @@ pub fn setting_lines(settings: &Settings) -> Vec<SettingLine> {
         .iter()
         .map(|setting| SettingLine {
             name: setting.def.name.to_owned(),
-            value: setting.text.clone(),
+            value: if setting.text.is_empty() {
+                "(not set)".to_owned()
+            } else {
+                setting.text.clone()
+            },
             origin: setting.origin.to_string(),
         })
         .collect()

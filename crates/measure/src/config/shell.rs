@@ -185,11 +185,13 @@ fn quoted(name: &str, text: &str) -> Result<Read, String> {
 
 /// A value without quotes; `after_blank` says whether blanks follow the `=`.
 fn bare(name: &str, text: &str, after_blank: bool) -> Result<Read, String> {
-    let end = if after_blank && text.starts_with('#') {
-        0
-    } else {
-        text.find(is_blank).unwrap_or(text.len())
-    };
+    if text.is_empty() || (after_blank && text.starts_with('#')) {
+        return Ok(Read {
+            value: String::new(),
+            notices: Vec::new(),
+        });
+    }
+    let end = text.find(is_blank).unwrap_or(text.len());
     let value = &text[..end];
     refuse_expansion(name, value)?;
     if let Some(operator) = value.chars().find(|c| ";&|<>()".contains(*c)) {

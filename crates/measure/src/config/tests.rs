@@ -60,7 +60,10 @@ fn assert_error(text: &str, parts: &[&str]) {
     let errors = errors(&resolved);
     assert_eq!(errors.len(), 1, "{text:?} gave {errors:?}");
     for part in parts {
-        assert!(errors[0].contains(part), "{text:?}: {part:?} is not in {errors:?}");
+        assert!(
+            errors[0].contains(part),
+            "{text:?}: {part:?} is not in {errors:?}"
+        );
     }
 }
 
@@ -125,7 +128,10 @@ fn defaults_are_slobs_and_ours() {
     }
     assert_eq!(settings.ns("THINK_TM_MIN"), 100_000_000);
     assert_eq!(settings.blocks("SCALE", 8192), Some(32_768));
-    assert_eq!(settings.get("WARMUP").origin, Origin::Implied("RUN_TIME".to_owned()));
+    assert_eq!(
+        settings.get("WARMUP").origin,
+        Origin::Implied("RUN_TIME".to_owned())
+    );
 }
 
 // The rows of slob-method's table of malformed values, in its order. Those about
@@ -133,19 +139,36 @@ fn defaults_are_slobs_and_ours() {
 
 #[test]
 fn slob_41_a_misspelt_name_is_an_error_with_the_nearest_name() {
-    assert_error(" PDATE_PCT=30\n", &["slob.conf:1", "PDATE_PCT", "did you mean UPDATE_PCT"]);
-    assert_error("# c\n\nupdate_pct=30\n", &["slob.conf:3", "did you mean UPDATE_PCT"]);
+    assert_error(
+        " PDATE_PCT=30\n",
+        &["slob.conf:1", "PDATE_PCT", "did you mean UPDATE_PCT"],
+    );
+    assert_error(
+        "# c\n\nupdate_pct=30\n",
+        &["slob.conf:3", "did you mean UPDATE_PCT"],
+    );
 }
 
 #[test]
 fn slob_41_mixed_quote_styles_are_an_error_showing_the_corrected_line() {
     assert_error(
         "ADMIN_SQLNET_SERVICE=\u{201c}slob_x\" #for OCI\nUPDATE_PCT=10\n",
-        &["slob.conf:1", "mixed quote styles", "ADMIN_SQLNET_SERVICE=\"slob_x\""],
+        &[
+            "slob.conf:1",
+            "mixed quote styles",
+            "ADMIN_SQLNET_SERVICE=\"slob_x\"",
+        ],
     );
-    assert_error("ADMIN_SQLNET_SERVICE=\"slob_x\u{201d}\n", &["mixed quote styles"]);
+    assert_error(
+        "ADMIN_SQLNET_SERVICE=\"slob_x\u{201d}\n",
+        &["mixed quote styles"],
+    );
     let resolved = resolve_text("ADMIN_SQLNET_SERVICE=\u{201c}slob_x\" #for OCI\nUPDATE_PCT=12\n");
-    assert_eq!(resolved.settings.int("UPDATE_PCT"), 12, "the next line still counts");
+    assert_eq!(
+        resolved.settings.int("UPDATE_PCT"),
+        12,
+        "the next line still counts"
+    );
 }
 
 #[test]
@@ -170,24 +193,55 @@ fn slob_41_prose_after_a_value_is_an_error_per_line() {
     let errors = errors(&resolved);
     assert_eq!(errors.len(), 3, "{errors:?}");
     for (line, error) in errors.iter().enumerate() {
-        assert!(error.starts_with(&format!("slob.conf:{}:", line + 1)), "{error}");
-        assert!(error.contains("text after the value") && error.contains("start comments with #"), "{error}");
+        assert!(
+            error.starts_with(&format!("slob.conf:{}:", line + 1)),
+            "{error}"
+        );
+        assert!(
+            error.contains("text after the value") && error.contains("start comments with #"),
+            "{error}"
+        );
     }
-    assert_eq!(resolved.settings.int("UPDATE_PCT"), 0, "later lines are not lost");
+    assert_eq!(
+        resolved.settings.int("UPDATE_PCT"),
+        0,
+        "later lines are not lost"
+    );
 }
 
 #[test]
 fn slob_41_sizes_take_any_case_and_are_binary() {
     for text in ["1GB", "1gib", "1g", "1Gb"] {
-        assert_value(&format!("SCALE={text}"), "SCALE", "1G", "units are always binary");
+        assert_value(
+            &format!("SCALE={text}"),
+            "SCALE",
+            "1G",
+            "units are always binary",
+        );
         let settings = resolve_text(&format!("SCALE={text}")).settings;
-        assert_eq!(settings.blocks("SCALE", 8192), Some(131_072), "slob_30: {text}");
+        assert_eq!(
+            settings.blocks("SCALE", 8192),
+            Some(131_072),
+            "slob_30: {text}"
+        );
     }
     assert_value("SCALE=1G", "SCALE", "1G", "");
     assert_value("SCALE=80M", "SCALE", "80M", "");
-    assert_eq!(resolve_text("SCALE=80M").settings.blocks("SCALE", 8192), Some(10_240));
+    assert_eq!(
+        resolve_text("SCALE=80M").settings.blocks("SCALE", 8192),
+        Some(10_240)
+    );
     assert_value("SCALE=10000", "SCALE", "10000", "");
-    for bad in ["1.5G", "-5", "1KM", "1 0M2", "G", "99999999999999999999", "99999999T", "1P"] {
+    for bad in [
+        "1.5G",
+        "-5",
+        "1KM",
+        "1 0M2",
+        "G",
+        "99999999999999999999",
+        "99999999T",
+        "1P",
+    ] {
         assert_error(&format!("SCALE={bad}\n"), &["slob.conf:1: ", "SCALE"]);
     }
 }
@@ -205,9 +259,24 @@ fn slob_41_comments_blanks_and_spaced_signs_are_accepted() {
 
 #[test]
 fn slob_41_line_ends_marks_and_hard_blanks_are_stripped_with_a_warning() {
-    assert_value("UPDATE_PCT=40\r\nSCAN_PCT=1\r\n", "UPDATE_PCT", "40", "carriage returns");
-    assert_value("\u{feff}UPDATE_PCT=40\n", "UPDATE_PCT", "40", "byte order mark");
-    assert_value("\u{a0}UPDATE_PCT=\u{a0}40\u{a0}\n", "UPDATE_PCT", "40", "no-break");
+    assert_value(
+        "UPDATE_PCT=40\r\nSCAN_PCT=1\r\n",
+        "UPDATE_PCT",
+        "40",
+        "carriage returns",
+    );
+    assert_value(
+        "\u{feff}UPDATE_PCT=40\n",
+        "UPDATE_PCT",
+        "40",
+        "byte order mark",
+    );
+    assert_value(
+        "\u{a0}UPDATE_PCT=\u{a0}40\u{a0}\n",
+        "UPDATE_PCT",
+        "40",
+        "no-break",
+    );
 }
 
 #[test]
@@ -244,13 +313,23 @@ fn slob_41_words_are_read_in_any_case() {
 fn slob_41_an_empty_value_takes_the_default() {
     for text in ["UPDATE_PCT=", "UPDATE_PCT=\"\"", "UPDATE_PCT=''  # none"] {
         assert_value(text, "UPDATE_PCT", "10", "");
-        assert_eq!(resolve_text(text).settings.get("UPDATE_PCT").origin, Origin::Default);
+        assert_eq!(
+            resolve_text(text).settings.get("UPDATE_PCT").origin,
+            Origin::Default
+        );
     }
 }
 
 #[test]
 fn slob_41_nothing_is_expanded_or_executed() {
-    for value in ["$(touch f)", "`touch f`", "\"$(touch f)\"", "$HOME", "a\\b", "\"`id`\""] {
+    for value in [
+        "$(touch f)",
+        "`touch f`",
+        "\"$(touch f)\"",
+        "$HOME",
+        "a\\b",
+        "\"`id`\"",
+    ] {
         assert_error(&format!("LABEL={value}\n"), &["slob.conf:1", "LABEL"]);
     }
     for value in ["1;touch f", "1&", "1|cat", "<f", ">f"] {
@@ -267,25 +346,63 @@ fn slob_41_a_file_with_three_mistakes_reports_three_in_order() {
     let errors = errors(&resolved);
     assert_eq!(errors.len(), 3, "{errors:?}");
     for (line, error) in errors.iter().enumerate() {
-        assert!(error.starts_with(&format!("slob.conf:{}: ", line + 1)), "{error}");
+        assert!(
+            error.starts_with(&format!("slob.conf:{}: ", line + 1)),
+            "{error}"
+        );
     }
 }
 
 #[test]
 fn a_repeated_name_warns_and_the_last_counts() {
-    assert_value("UPDATE_PCT=1\nUPDATE_PCT=2\n", "UPDATE_PCT", "2", "given before at slob.conf:1");
+    assert_value(
+        "UPDATE_PCT=1\nUPDATE_PCT=2\n",
+        "UPDATE_PCT",
+        "2",
+        "given before at slob.conf:1",
+    );
 }
 
 #[test]
 fn old_names_map_with_a_notice() {
-    assert_value("SHARED_DATA_MODULUS=4", "HOT_SCHEMA_FREQUENCY", "4", "old spelling of HOT_SCHEMA_FREQUENCY");
-    assert_value("THINK_TM_MODULUS=7", "THINK_TM_FREQUENCY", "7", "old spelling");
-    assert_value("THINK_TIME_FREQUENCY=7", "THINK_TM_FREQUENCY", "7", "old spelling");
+    assert_value(
+        "SHARED_DATA_MODULUS=4",
+        "HOT_SCHEMA_FREQUENCY",
+        "4",
+        "old spelling of HOT_SCHEMA_FREQUENCY",
+    );
+    assert_value(
+        "THINK_TM_MODULUS=7",
+        "THINK_TM_FREQUENCY",
+        "7",
+        "old spelling",
+    );
+    assert_value(
+        "THINK_TIME_FREQUENCY=7",
+        "THINK_TM_FREQUENCY",
+        "7",
+        "old spelling",
+    );
     assert_value("SHORT_TABLE_SZ=512", "SCAN_TABLE_SZ", "512", "old spelling");
-    assert_value("DO_UPDATE_HOTSPOT=FALSE", "UPDATE_HOTSPOT", "FALSE", "old spelling");
+    assert_value(
+        "DO_UPDATE_HOTSPOT=FALSE",
+        "UPDATE_HOTSPOT",
+        "FALSE",
+        "old spelling",
+    );
     assert_value("DIRECT_IO=FALSE", "IO_MODE", "asynch", "IO_MODE=asynch");
-    assert_value("FILESYSTEMIO_OPTIONS=SETALL", "IO_MODE", "setall", "old spelling");
-    assert_value("UNIQUE_INDEX=UNIQUE", "UNIQUE_INDEX", "TRUE", "a database server only");
+    assert_value(
+        "FILESYSTEMIO_OPTIONS=SETALL",
+        "IO_MODE",
+        "setall",
+        "old spelling",
+    );
+    assert_value(
+        "UNIQUE_INDEX=UNIQUE",
+        "UNIQUE_INDEX",
+        "TRUE",
+        "a database server only",
+    );
     assert_error("UPDATE_HOTSPOT=TRUE", &["not offered", "DO_HOTSPOT"]);
 }
 
@@ -297,7 +414,10 @@ fn oracle_settings_are_one_notice_elsewhere() {
     assert!(errors(&resolved).is_empty());
     let notices = notices(&resolved);
     assert_eq!(notices.len(), 2, "{notices:?}");
-    assert!(notices[1].contains("DBA_PRIV_USER, SYSDBA_PASSWD concern Oracle only"), "{notices:?}");
+    assert!(
+        notices[1].contains("DBA_PRIV_USER, SYSDBA_PASSWD concern Oracle only"),
+        "{notices:?}"
+    );
 }
 
 #[test]
@@ -315,7 +435,10 @@ fn the_field_file_and_its_banner_mean_the_same() {
         assert_eq!(resolved.settings.get("SYSDBA_PASSWD").text, "***");
     }
     assert_eq!(values(&conf.settings), values(&banner.settings));
-    assert_eq!(conf.settings.get("WORK_UNIT").origin, Origin::File("slob-r1.conf".to_owned(), 6));
+    assert_eq!(
+        conf.settings.get("WORK_UNIT").origin,
+        Origin::File("slob-r1.conf".to_owned(), 6)
+    );
 }
 
 fn values(settings: &Settings) -> Vec<(&'static str, Value)> {
@@ -343,7 +466,10 @@ fn slob_48_pgio_conf_is_recognised_and_mapped() {
     ] {
         assert_eq!(settings.int(name), value, "{name}");
     }
-    assert_eq!(settings.get("SCHEMAS").origin, Origin::File("pgio.conf".to_owned(), 3));
+    assert_eq!(
+        settings.get("SCHEMAS").origin,
+        Origin::File("pgio.conf".to_owned(), 3)
+    );
     assert_eq!(notices(&resolved).len(), 3, "{:?}", notices(&resolved));
 }
 
@@ -357,17 +483,28 @@ fn toml_takes_names_in_any_case_in_tables_of_targets() {
     assert_eq!(resolved.settings.ns("THINK_TM_MIN"), 250_000_000);
     assert_eq!(resolved.settings.bytes("CACHE_MB"), 8 << 20);
     assert!(resolved.settings.bool("DO_HOTSPOT"));
-    assert_eq!(resolved.settings.get("CACHE_MB").origin, Origin::File("assay.toml".to_owned(), 7));
+    assert_eq!(
+        resolved.settings.get("CACHE_MB").origin,
+        Origin::File("assay.toml".to_owned(), 7)
+    );
     for (text, parts) in [
-        ("[slob]\nupdate_pc = 1\n", &["assay.toml:2", "did you mean UPDATE_PCT"][..]),
-        ("[natve]\ncache_mb = 1\n", &["assay.toml:2", "did you mean [native]"]),
+        (
+            "[slob]\nupdate_pc = 1\n",
+            &["assay.toml:2", "did you mean UPDATE_PCT"][..],
+        ),
+        (
+            "[natve]\ncache_mb = 1\n",
+            &["assay.toml:2", "did you mean [native]"],
+        ),
         ("scale = [1]\n", &["assay.toml:1", "scale"]),
         ("a = 1\nscale = = 2\n", &["assay.toml:2", "not TOML"]),
         ("update_pct = -3\n", &["assay.toml:1", "0 to 100"]),
     ] {
         let errors = errors(&resolve(&TABLES, &[parse("assay.toml", text.as_bytes())]));
         assert!(
-            errors.iter().any(|error| parts.iter().all(|part| error.contains(part))),
+            errors
+                .iter()
+                .any(|error| parts.iter().all(|part| error.contains(part))),
             "{text:?}: {errors:?}"
         );
     }
@@ -376,7 +513,11 @@ fn toml_takes_names_in_any_case_in_tables_of_targets() {
 fn layers(file: &str, environment_of: &[(&str, &str)], options: &[(&str, &str)]) -> Vec<Layer> {
     vec![
         parse("slob.conf", file.as_bytes()),
-        environment(environment_of.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))),
+        environment(
+            environment_of
+                .iter()
+                .map(|(n, v)| ((*n).to_owned(), (*v).to_owned())),
+        ),
         command_line(options.iter().map(|(n, v)| {
             let option = if *n == "RUN_TIME" { "--time" } else { "--set" };
             (option.to_owned(), (*n).to_owned(), (*v).to_owned())
@@ -389,7 +530,12 @@ fn command_line_beats_environment_beats_file_beats_default() {
     let file = "UPDATE_PCT=1\nSCAN_PCT=1\nWORK_UNIT=11\n";
     let layers = layers(
         file,
-        &[("ASSAY_UPDATE_PCT", "2"), ("ASSAY_SCAN_PCT", "2"), ("UPDATE_PCT", "9"), ("ASSAY_WORK_UNIT", "")],
+        &[
+            ("ASSAY_UPDATE_PCT", "2"),
+            ("ASSAY_SCAN_PCT", "2"),
+            ("UPDATE_PCT", "9"),
+            ("ASSAY_WORK_UNIT", ""),
+        ],
         &[("update_pct", "3")],
     );
     let resolved = resolve(&TABLES, &layers);
@@ -413,7 +559,10 @@ fn an_empty_option_goes_back_to_the_default() {
 
 #[test]
 fn a_misspelt_variable_is_an_error_a_strange_one_a_notice() {
-    let resolved = resolve(&TABLES, &layers("", &[("ASSAY_UPDATE_PC", "2"), ("ASSAY_HOME", "x")], &[]));
+    let resolved = resolve(
+        &TABLES,
+        &layers("", &[("ASSAY_UPDATE_PC", "2"), ("ASSAY_HOME", "x")], &[]),
+    );
     assert_eq!(errors(&resolved).len(), 1);
     assert!(errors(&resolved)[0].contains("did you mean UPDATE_PCT"));
     assert_eq!(notices(&resolved).len(), 1);
@@ -421,16 +570,25 @@ fn a_misspelt_variable_is_an_error_a_strange_one_a_notice() {
 
 #[test]
 fn work_loop_governs_unless_the_command_line_asks_for_time() {
-    let resolved = resolve(&TABLES, &layers("WORK_LOOP=500\nRUN_TIME=300\nWARMUP=5\n", &[], &[]));
+    let resolved = resolve(
+        &TABLES,
+        &layers("WORK_LOOP=500\nRUN_TIME=300\nWARMUP=5\n", &[], &[]),
+    );
     assert!(errors(&resolved).is_empty());
     assert_eq!(resolved.settings.int("WORK_LOOP"), 500);
     assert_eq!(resolved.settings.ns("WARMUP"), 0);
     assert_eq!(notices(&resolved).len(), 2, "{:?}", notices(&resolved));
 
-    let resolved = resolve(&TABLES, &layers("WORK_LOOP=500\n", &[], &[("RUN_TIME", "60")]));
+    let resolved = resolve(
+        &TABLES,
+        &layers("WORK_LOOP=500\n", &[], &[("RUN_TIME", "60")]),
+    );
     assert!(errors(&resolved).is_empty());
     assert_eq!(resolved.settings.int("WORK_LOOP"), 0);
-    assert_eq!(resolved.settings.get("WORK_LOOP").origin, Origin::Implied("--time".to_owned()));
+    assert_eq!(
+        resolved.settings.get("WORK_LOOP").origin,
+        Origin::Implied("--time".to_owned())
+    );
     assert_eq!(resolved.settings.ns("WARMUP"), 6_000_000_000);
 
     let both = layers("", &[], &[("RUN_TIME", "60"), ("WORK_LOOP", "5")]);
@@ -441,7 +599,11 @@ fn work_loop_governs_unless_the_command_line_asks_for_time() {
 
 #[test]
 fn warmup_is_a_tenth_and_at_most_thirty_seconds() {
-    for (run, warmup) in [("30", 3_000_000_000), ("1", 100_000_000), ("1h", 30_000_000_000)] {
+    for (run, warmup) in [
+        ("30", 3_000_000_000),
+        ("1", 100_000_000),
+        ("1h", 30_000_000_000),
+    ] {
         let resolved = resolve_text(&format!("RUN_TIME={run}"));
         assert_eq!(resolved.settings.ns("WARMUP"), warmup, "{run}");
     }
@@ -458,24 +620,53 @@ fn least_scale_is_a_thousand_blocks_or_the_work_unit() {
 
 #[test]
 fn durations_and_mebibytes_are_exact() {
-    for (text, ns) in [(".1", 100_000_000), ("250ms", 250_000_000), ("1.5", 1_500_000_000), ("5m", 300_000_000_000), ("2h", 7_200_000_000_000), ("30s", 30_000_000_000)] {
-        assert_eq!(resolve_text(&format!("THINK_TM_MAX={text}")).settings.ns("THINK_TM_MAX"), ns);
+    for (text, ns) in [
+        (".1", 100_000_000),
+        ("250ms", 250_000_000),
+        ("1.5", 1_500_000_000),
+        ("5m", 300_000_000_000),
+        ("2h", 7_200_000_000_000),
+        ("30s", 30_000_000_000),
+    ] {
+        assert_eq!(
+            resolve_text(&format!("THINK_TM_MAX={text}"))
+                .settings
+                .ns("THINK_TM_MAX"),
+            ns
+        );
     }
     for bad in ["-1", "1x", "ms", ".", "1..2", "1e9", "400d"] {
         assert_error(&format!("THINK_TM_MAX={bad}"), &["THINK_TM_MAX"]);
     }
-    assert_eq!(resolve_text("CACHE_MB=0.5").settings.bytes("CACHE_MB"), 512 << 10);
-    assert_eq!(resolve_text("CACHE_MB=1G").settings.bytes("CACHE_MB"), 1 << 30);
+    assert_eq!(
+        resolve_text("CACHE_MB=0.5").settings.bytes("CACHE_MB"),
+        512 << 10
+    );
+    assert_eq!(
+        resolve_text("CACHE_MB=1G").settings.bytes("CACHE_MB"),
+        1 << 30
+    );
 }
 
 #[test]
 fn targets_are_urls_or_paths_of_an_engine() {
-    let of = |options: &[(&str, &str)]| target(&layers("", &[], options), &["native", "null"]).map(|(t, _)| t);
+    let of = |options: &[(&str, &str)]| {
+        target(&layers("", &[], options), &["native", "null"]).map(|(t, _)| t)
+    };
     assert_eq!(of(&[]).as_deref(), Ok("native:./assay-data"));
-    assert_eq!(of(&[("TARGET", "/data/x")]).as_deref(), Ok("native:/data/x"));
-    assert_eq!(of(&[("TARGET", "native:/d,/e")]).as_deref(), Ok("native:/d,/e"));
+    assert_eq!(
+        of(&[("TARGET", "/data/x")]).as_deref(),
+        Ok("native:/data/x")
+    );
+    assert_eq!(
+        of(&[("TARGET", "native:/d,/e")]).as_deref(),
+        Ok("native:/d,/e")
+    );
     assert_eq!(of(&[("ENGINE", "NULL")]).as_deref(), Ok("null:"));
-    assert_eq!(of(&[("ENGINE", "native"), ("TARGET", "/x")]).as_deref(), Ok("native:/x"));
+    assert_eq!(
+        of(&[("ENGINE", "native"), ("TARGET", "/x")]).as_deref(),
+        Ok("native:/x")
+    );
     assert!(of(&[("ENGINE", "null"), ("TARGET", "native:/x")]).is_err());
     assert!(of(&[("TARGET", "nativ:/x")]).is_err());
     assert!(of(&[("ENGINE", "oracel")]).is_err());
@@ -499,7 +690,9 @@ fn slob_42_no_secret_is_ever_shown() {
     ];
     let resolved = resolve_text(&good);
     assert_eq!(errors(&resolved), Vec::<String>::new());
-    let redacted = redact("slob.conf", good.as_bytes(), &|name| is_secret(&TABLES, name));
+    let redacted = redact("slob.conf", good.as_bytes(), &|name| {
+        is_secret(&TABLES, name)
+    });
     assert!(redacted.contains("SYSDBA_PASSWD=***\n"), "{redacted}");
     let lines = format!("{:?}", setting_lines(&resolved.settings));
     for shown in [redacted, lines, slob_conf(&resolved.settings)] {
@@ -508,11 +701,19 @@ fn slob_42_no_secret_is_ever_shown() {
     for text in bad {
         let resolved = resolve_text(&text);
         assert!(resolved.has_errors(), "{text}");
-        assert!(!format!("{:?}", resolved.problems).contains(PASSWORD), "{:?}", resolved.problems);
+        assert!(
+            !format!("{:?}", resolved.problems).contains(PASSWORD),
+            "{:?}",
+            resolved.problems
+        );
     }
-    let toml = format!("sysdba_passwd = '{PASSWORD}'\n# sysdba_passwd = '{PASSWORD}'\nlabel = \"a\"\n");
+    let toml =
+        format!("sysdba_passwd = '{PASSWORD}'\n# sysdba_passwd = '{PASSWORD}'\nlabel = \"a\"\n");
     let redacted = redact("a.toml", toml.as_bytes(), &|name| is_secret(&TABLES, name));
-    assert!(!redacted.contains(PASSWORD) && redacted.contains("label = \"a\""), "{redacted}");
+    assert!(
+        !redacted.contains(PASSWORD) && redacted.contains("label = \"a\""),
+        "{redacted}"
+    );
     let argv = resolve(&TABLES, &layers("", &[], &[("SYSDBA_PASSWD", PASSWORD)]));
     assert_eq!(errors(&argv).len(), 1);
     assert!(!errors(&argv)[0].contains(PASSWORD));
@@ -529,7 +730,9 @@ fn a_value(def: &'static ParamDef) -> BoxedStrategy<String> {
         ParamKind::Mebibytes => "[0-9]{1,6}(\\.[0-9]{1,3})?[KMG]?".boxed(),
         ParamKind::Seconds => "[1-9][0-9]{0,4}(\\.[0-9]{1,6})?(s|ms|m)?".boxed(),
         ParamKind::Bool => prop_oneof!["TRUE", "false"].boxed(),
-        ParamKind::Choice(words) => proptest::sample::select(words).prop_map(str::to_owned).boxed(),
+        ParamKind::Choice(words) => proptest::sample::select(words)
+            .prop_map(str::to_owned)
+            .boxed(),
         ParamKind::Text | ParamKind::Secret => "[ -&(-~\u{e4}\u{a0}]{0,20}".boxed(),
     }
 }
@@ -538,8 +741,16 @@ fn some_assignments() -> impl Strategy<Value = Vec<(String, String)>> {
     let defs: Vec<&'static ParamDef> = all_params(&TABLES)
         // These take part in rules that refuse arbitrary values.
         .filter(|def| {
-            !matches!(def.name, "TARGET" | "BLOCK_SZ" | "UPDATE_HOTSPOT" | "RUN_TIME" | "SCALE" | "WORK_UNIT" | "UPDATE_WORK_UNIT")
-                && def.kind != ParamKind::Secret
+            !matches!(
+                def.name,
+                "TARGET"
+                    | "BLOCK_SZ"
+                    | "UPDATE_HOTSPOT"
+                    | "RUN_TIME"
+                    | "SCALE"
+                    | "WORK_UNIT"
+                    | "UPDATE_WORK_UNIT"
+            ) && def.kind != ParamKind::Secret
         })
         .collect();
     proptest::collection::vec(
@@ -593,7 +804,8 @@ proptest! {
             let shown = redact("x.conf", text.as_bytes(), &|name| is_secret(&TABLES, name));
             prop_assert!(!shown.contains(&secret));
             let resolved = resolve(&TABLES, &[parse("x.conf", text.as_bytes())]);
-            prop_assert!(!format!("{:?}", resolved.problems).contains(&secret));
+            let said = format!("{:?}", resolved.problems);
+            prop_assert!(!said.contains(&secret), "{}", said);
         }
     }
 }
