@@ -1,0 +1,189 @@
+#!/usr/bin/env bash
+# The one command that checks everything: ./test.sh          (what continuous integration runs, under 25 minutes on 2 cores)
+#                                         ./test.sh --long   (adds soaks, fuzzing, the licence check and the full benches)
+#
+# On a fresh Debian box with Rust it first installs the Debian packages it needs, as root only; without root it says
+# which are missing and skips what needs them, loudly. It leaves nothing behind but ./target.
+set -euo pipefail
+cd "$(dirname "$0")"
+export PATH="$PATH:$HOME/.cargo/bin:/usr/sbin:/sbin"
+export CARGO_TERM_PROGRESS_WHEN=never
+export LC_ALL=C
+
+long=no
+case "${1:-}" in
+    "") ;;
+    --long) long=yes ;;
+    *)
+        echo "usage: ./test.sh [--long]" >&2
+        exit 2
+        ;;
+esac
+
+started=$SECONDS
+phase="start"
+phases=0
+skipped=()
+scratch=""
+
+summary() {
+    local code=$?
+    trap - EXIT
+    clean_up
+    local took=$((SECONDS - started))
+    if [ "${#skipped[@]}" -gt 0 ]; then
+        printf 'SKIPPED: %s\n' "${skipped[@]}"
+    fi
+    if [ "$code" = 0 ]; then
+        echo "test.sh: PASSED, $phases phases, ${#skipped[@]} skipped, ${took} s"
+    else
+        echo "test.sh: FAILED in phase \"$phase\" after ${took} s (exit $code)"
+    fi
+    exit "$code"
+}
+
+clean_up() {
+    [ -n "$scratch" ] || return 0
+    # Whatever an interrupted script left mounted lies below the scratch directory.
+    local point
+    while read -r point; do
+        umount "$point" || umount --lazy "$point" || true
+    done < <(awk -v below="$scratch/" 'index($2, below) == 1 { print $2 }' /proc/self/mounts)
+    rm -rf --one-file-system "$scratch"
+}
+
+trap summary EXIT
+trap 'exit 130' INT TERM
+
+begin() {
+    phase=$1
+    phases=$((phases + 1))
+    echo
+    echo "== $phases. $phase ($((SECONDS - started)) s)"
+}
+
+skip() {
+    echo "!! skipped: $1"
+    skipped+=("$1")
+}
+
+# --- what the box needs ---------------------------------------------------------------------------------------------
+
+missing=()
+want() { # command, Debian package
+    command -v "$1" >/dev/null 2>&1 || missing+=("$2")
+}
+
+begin "packages and tools"
+want cc gcc
+want git git
+want mkfs.ext4 e2fsprogs
+want losetup mount
+want fio fio
+[ "$long" = no ] || want c++ g++
+if [ "${#missing[@]}" -gt 0 ]; then
+    echo "missing Debian packages: ${missing[*]}"
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        export DEBIAN_FRONTEND=noninteractive
+        echo "installing them: apt-get update, apt-get install ${missing[*]}"
+        apt-get update -qq && apt-get install -y -qq --no-install-recommends "${missing[@]}" libc6-dev \
+            || echo "apt-get failed: going on with what there is"
+    else
+        echo "not root: install them with  apt-get install ${missing[*]}"
+    fi
+fi
+if ! command -v cc >/dev/null; then
+    echo "no C linker (package gcc): Rust cannot link without one" >&2
+    exit 3
+fi
+if ! command -v cargo >/dev/null; then
+    echo "no cargo: install Rust from https://rustup.rs, then run this again" >&2
+    exit 3
+fi
+for component in fmt:rustfmt clippy:clippy; do
+    if ! cargo "${component%%:*}" --version >/dev/null 2>&1; then
+        echo "adding the Rust component ${component##*:}"
+        rustup component add "${component##*:}"
+    fi
+done
+rustc --version
+
+# --- the checks -----------------------------------------------------------------------------------------------------
+
+begin "format"
+cargo fmt --all --check
+
+begin "clippy"
+cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+
+begin "tidy"
+cargo run --quiet --locked --package xtask -- tidy
+
+begin "documentation"
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked --quiet
+
+begin "unit and integration tests"
+cargo test --workspace --locked --lib --bins --tests
+
+begin "documentation tests"
+cargo test --workspace --locked --doc --quiet
+
+begin "release build"
+cargo build --release --locked --quiet --package assay --package xtask
+
+# --- end to end -----------------------------------------------------------------------------------------------------
+
+mkdir -p target
+scratch=$(mktemp -d "$PWD/target/e2e.XXXXXX")
+export ASSAY="$PWD/target/release/assay"
+export XTASK="$PWD/target/release/xtask"
+export PROJECT="$PWD"
+export LONG="$long"
+
+for script in tests/e2e/[0-9]*.sh; do
+    begin "$script"
+    mkdir -p "$scratch/work"
+    code=0
+    # A script runs in a directory of its own, with a limit, and answers 77 when this box cannot run it.
+    (cd "$scratch/work" && SCRATCH="$scratch/work" timeout --kill-after=20 900 bash "$PROJECT/$script") || code=$?
+    case "$code" in
+        0) ;;
+        77) skip "$script" ;;
+        *) exit 1 ;;
+    esac
+    clean_up
+    mkdir -p "$scratch"
+done
+
+begin "benches, small"
+if command -v fio >/dev/null; then
+    "$XTASK" bench --smoke --dir "$scratch/bench"
+else
+    skip "benches: no fio"
+fi
+
+# --- the long part --------------------------------------------------------------------------------------------------
+
+if [ "$long" = yes ]; then
+    begin "licences, advisories, doubles"
+    command -v cargo-deny >/dev/null || cargo install --locked --quiet cargo-deny
+    cargo deny check
+
+    begin "property tests, many cases"
+    PROPTEST_CASES=5000 cargo test --workspace --locked --release --lib --quiet
+
+    begin "undefined behaviour"
+    rustup toolchain install nightly --profile minimal --component miri --no-self-update
+    cargo +nightly miri test --package assay-block --lib
+
+    begin "fuzzing"
+    command -v cargo-fuzz >/dev/null || cargo install --locked --quiet cargo-fuzz
+    for target in $(cargo +nightly fuzz list); do
+        cargo +nightly fuzz run "$target" -- -max_total_time=120
+    done
+
+    begin "benches"
+    "$XTASK" bench --dir "$scratch/bench"
+fi
+
+phase="end"

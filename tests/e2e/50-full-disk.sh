@@ -1,0 +1,62 @@
+# A full disk ends with one clear error, exit 3 for the data set and 6 for the record, and harms nothing.
+source "$PROJECT/tests/e2e/lib.sh"
+
+[ "$(id -u)" = 0 ] || skip "mounting needs root"
+mkdir disk
+trap 'umount disk 2>/dev/null || true' EXIT
+truncate -s 600M image
+if mkfs.ext4 -q -m 0 image 2>/dev/null && mount -o loop image disk 2>/dev/null; then
+    rm -rf disk/lost+found
+    echo "- on ext4 in a loop device"
+elif mount -t tmpfs -o size=600M tmpfs disk 2>/dev/null; then
+    echo "- on tmpfs: no loop device here"
+else
+    skip "no right to mount"
+fi
+
+echo "- too little space is refused before a byte is written"
+expect 3 "$ASSAY" prepare --target native:disk/data -s 4 --set SCALE=1G
+has err.txt space
+[ -z "$(ls -A disk/data 2>/dev/null)" ] || fail "something was written all the same"
+
+echo "- the disk fills up while it loads"
+env --default-signal=INT,TERM "$ASSAY" prepare --target native:disk/data -s 4 --set SCALE=60M --set REDO_LOG_MB=8 \
+    --set UNDO_MB=16 >out.txt 2>err.txt &
+pid=$!
+wait_for 30 test -e disk/data/control.assay
+# Takes what is left, so that the load meets the end of the disk wherever it is.
+dd if=/dev/zero of=disk/ballast bs=1M status=none 2>/dev/null || true
+code=0
+wait "$pid" || code=$?
+if [ "$code" = 0 ]; then
+    echo "  (it had reserved its space before)"
+else
+    [ "$code" = 3 ] || { tail err.txt; fail "exit $code on a full disk instead of 3"; }
+    grep -qiE "space|full" err.txt || { cat err.txt; fail "the message does not say that the disk is full"; }
+    hasnt err.txt panick
+fi
+rm -f disk/ballast
+
+echo "- with space again, the next prepare does it"
+expect 0 "$ASSAY" prepare --target native:disk/data -s 4 --set SCALE=2000 --set REDO_LOG_MB=8 --set UNDO_MB=16
+expect 0 "$ASSAY" check --target native:disk/data "${SMALL[@]}"
+
+echo "- a run on a full disk"
+dd if=/dev/zero of=disk/ballast bs=1M status=none 2>/dev/null || true
+dd if=/dev/zero of=disk/ballast2 bs=4K status=none 2>/dev/null || true
+code=0
+"$ASSAY" run --target native:disk/data "${SMALL[@]}" -s 4 --set UPDATE_PCT=50 --time 4 --warmup 0 -o run >out.txt 2>err.txt || code=$?
+case "$code" in
+    0) [ -s run/record.json ] || fail "no record" ;;
+    3) has err.txt space ;;
+    *) tail err.txt; fail "exit $code" ;;
+esac
+expect 0 "$ASSAY" check --target native:disk/data "${SMALL[@]}"
+
+echo "- a record on a full disk"
+expect 6 "$ASSAY" run --target native:disk/data "${SMALL[@]}" -s 4 --time 3 --warmup 0 -o disk/run
+grep -qiE "space|full" err.txt || { cat err.txt; fail "the message does not say that the disk is full"; }
+rm -f disk/ballast disk/ballast2
+expect 0 "$ASSAY" check --target native:disk/data "${SMALL[@]}"
+expect 0 "$ASSAY" destroy --target native:disk/data
+umount disk

@@ -1,0 +1,39 @@
+# Sessions cost no threads and little memory: 256 schemas, and 1000 sessions.
+source "$PROJECT/tests/e2e/lib.sh"
+
+cache_mb=64
+slack_kb=$(((cache_mb + 128) * 1024))
+
+# measure NAME ARGUMENTS...: runs for some seconds; sets threads and peak_kb of the process while it worked.
+measure() {
+    local name=$1 pid code=0
+    shift
+    "$ASSAY" run "$@" --set CACHE_MB=$cache_mb --set UPDATE_PCT=10 --time 6 --warmup 0 -o "run-$name" \
+        >"out-$name.txt" 2>"err-$name.txt" &
+    pid=$!
+    wait_for 60 lines "run-$name/series.jsonl" 4
+    threads=$(awk '/^Threads:/ { print $2 }' "/proc/$pid/status")
+    peak_kb=$(awk '/^VmHWM:/ { print $2 }' "/proc/$pid/status")
+    wait "$pid" || code=$?
+    [ "$code" = 0 ] || { tail "err-$name.txt"; fail "exit $code of $name"; }
+    echo "- $name: $threads threads, peak resident $((peak_kb / 1024)) MiB of $((slack_kb / 1024)) MiB"
+    [ "$peak_kb" -le "$slack_kb" ] || fail "more than the cache and 128 MiB"
+}
+
+small=(--set REDO_LOG_MB=8 --set UNDO_MB=16)
+expect 0 "$ASSAY" prepare --target native:eight -s 8 --set SCALE=2000 "${small[@]}"
+measure four-sessions --target native:eight --set SCALE=2000 -s 4 -t 1
+base=$threads
+measure thousand-sessions --target native:eight --set SCALE=2000 -s 8 -t 125
+[ "$threads" = "$base" ] || fail "$threads threads instead of $base"
+grep -q 1000 out-thousand-sessions.txt || fail "the report does not speak of 1000 sessions"
+expect 0 "$ASSAY" check --target native:eight --set SCALE=2000
+expect 0 "$ASSAY" destroy --target native:eight
+
+# 64 MiB each, 17 GB in all, in the long version only.
+scale=1000
+[ "$LONG" = no ] || scale=64M
+expect 0 "$ASSAY" prepare --target native:many -s 256 --set SCALE=$scale "${small[@]}"
+measure 256-schemas --target native:many --set SCALE=$scale -s 256 -t 1
+[ "$threads" = "$base" ] || fail "$threads threads instead of $base"
+expect 0 "$ASSAY" destroy --target native:many

@@ -1,0 +1,62 @@
+# Shared by the end-to-end scripts. Each runs in an empty directory with
+#   ASSAY    the program under test          XTASK    the project's chores (reads JSON for us)
+#   PROJECT  the source tree                 LONG     yes under ./test.sh --long
+# and may be run by hand: ASSAY=... XTASK=... PROJECT=. bash tests/e2e/10-first-run.sh in an empty directory.
+set -euo pipefail
+: "${ASSAY:?the assay program}" "${XTASK:?the xtask program}" "${PROJECT:?the source tree}"
+LONG=${LONG:-no}
+
+# Small data sets: some MiB instead of some GiB, the same code.
+SMALL=(--set SCALE=2000 --set REDO_LOG_MB=8 --set UNDO_MB=16)
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+skip() {
+    echo "cannot run here: $*"
+    exit 77
+}
+
+# expect CODE COMMAND...: runs it, keeps its output in out.txt and err.txt, checks how it ended.
+expect() {
+    local want=$1 code=0
+    shift
+    "$@" >out.txt 2>err.txt || code=$?
+    if [ "$code" != "$want" ]; then
+        echo "--- stdout"; tail -n 20 out.txt
+        echo "--- stderr"; tail -n 20 err.txt
+        fail "exit $code instead of $want: $*"
+    fi
+}
+
+# has FILE TEXT: the file holds the text (fixed, any case).
+has() {
+    grep -qiF -- "$2" "$1" || { tail -n 20 "$1"; fail "no \"$2\" in $1"; }
+}
+
+hasnt() {
+    ! grep -qiF -- "$2" "$1" || { grep -iF -- "$2" "$1"; fail "\"$2\" in $1"; }
+}
+
+# json FILE PATH: one value of a record.
+json() {
+    "$XTASK" get "$1" "$2"
+}
+
+# wait_for SECONDS COMMAND...: until it succeeds.
+wait_for() {
+    local left=$(($1 * 10))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        left=$((left - 1))
+        [ "$left" -gt 0 ] || fail "waited in vain: $*"
+        sleep 0.1
+    done
+}
+
+# lines FILE N: the file exists and has at least N lines.
+lines() {
+    [ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]
+}
