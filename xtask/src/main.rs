@@ -7,6 +7,7 @@
     reason = "a command line tool of the project itself, never a library"
 )]
 
+mod bench;
 mod lexer;
 mod source;
 mod tidy;
@@ -17,6 +18,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask tidy                 check the project's own rules
+       cargo xtask bench [NAME...]      print ratios to the yardsticks; `bench --help` lists them
        cargo xtask get FILE PATH        print one value of a JSON file (PATH: run.workload, stats.0.name)";
 
 fn main() -> ExitCode {
@@ -34,6 +36,14 @@ fn dispatch(args: &[String]) -> Result<ExitCode> {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["tidy"] => run_tidy(),
+        ["bench", "--help" | "-h"] => {
+            println!("{}", bench::USAGE);
+            Ok(ExitCode::SUCCESS)
+        }
+        ["bench", rest @ ..] => {
+            bench::run(&workspace_root(), rest)?;
+            Ok(ExitCode::SUCCESS)
+        }
         ["get", file, path] => {
             println!("{}", get(Path::new(file), path)?);
             Ok(ExitCode::SUCCESS)

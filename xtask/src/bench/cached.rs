@@ -1,0 +1,75 @@
+//! Logical reads from the buffer cache, one driver thread, and what each technique gains.
+
+use super::assay::{DataSet, settings};
+use super::table::{figure, median};
+use super::{Options, warn};
+use anyhow::Result;
+
+/// Switches of the engine that turn one technique off each.
+const TECHNIQUES: [(&str, &str); 4] = [
+    ("all on", ""),
+    ("no prefetch", "CACHE_PREFETCH=FALSE"),
+    ("shared pins, no versions", "CACHE_READ=pinned"),
+    ("no huge pages", "HUGE_PAGES=FALSE"),
+];
+
+/// 64 MiB and 1 GiB of data, all of it in the cache.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    println!(
+        "logical reads/s per core (driver CPU); published: 0.8 million, PostgreSQL 1.4 million"
+    );
+    measure(options, "64 MiB", 64, ">= 40 million (stretch)")?;
+    measure(options, "1 GiB", options.size(1024, 128), ">= 20 million")
+}
+
+fn measure(options: &Options, label: &str, data_mb: u64, goal: &str) -> Result<()> {
+    let scale = format!("{}M", data_mb / 4);
+    let (set, _) = DataSet::prepare(
+        options,
+        "cached",
+        4,
+        &settings(&[("SCALE", &scale), ("REDO_LOG_MB", "8"), ("UNDO_MB", "16")]),
+    )?;
+    // Index, undo and the clock hand's freedom on top of the data.
+    let cache = format!("{}", data_mb + data_mb / 4 + 16);
+    let mut base = f64::NAN;
+    println!("{label}, goal {goal}");
+    println!(
+        "  {:<26} {:>13} {:>13} {:>10} {:>9}  physical reads/s",
+        "technique", "per core", "per thread", "ns a get", "to all on"
+    );
+    for (technique, switch) in TECHNIQUES {
+        let mut wanted = settings(&[
+            ("UPDATE_PCT", "0"),
+            ("CACHE_MB", &cache),
+            ("DRIVER_THREADS", "1"),
+        ]);
+        if !switch.is_empty() {
+            wanted.push(switch.to_owned());
+        }
+        let (mut per_core, mut per_s, mut physical) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..options.pairs {
+            // Long enough to have met every block of the data.
+            let warmup_s = options.size(2 + data_mb / 100, 2);
+            let (record, _) = set.run(1, &wanted, warmup_s, options.window_s() / 2 + 2)?;
+            warn(&record);
+            let reads = record.total("session_logical_reads_blocks");
+            per_core.push(reads / (record.total("db_cpu_ns") / 1e9));
+            per_s.push(record.per_s("session_logical_reads_blocks"));
+            physical.push(record.per_s("physical_reads_blocks"));
+        }
+        let rate = median(&per_core);
+        if switch.is_empty() {
+            base = rate;
+        }
+        println!(
+            "  {technique:<26} {:>13} {:>13} {:>10.1} {:>9.3}  {}",
+            figure(rate),
+            figure(median(&per_s)),
+            1e9 / rate,
+            rate / base,
+            figure(median(&physical))
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! `cargo xtask bench`: assay beside its yardsticks on this machine, alternating, medians, ratios.
+//!
+//! Nothing here passes or fails by speed: it prints what was measured, the goal
+//! and the ratio. A speed is never asserted by a test.
+
+mod assay;
+mod cached;
+mod fio;
+mod floor;
+mod physical;
+mod prepare;
+mod process;
+mod table;
+mod updates;
+
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What `cargo xtask bench` understands.
+pub(crate) const USAGE: &str = "\
+usage: cargo xtask bench [NAME...] [--pairs N] [--dir DIR] [--smoke]
+  physical   random 8 KiB reads, 32 sessions, against fio at the same depth
+  cached     logical reads per second and core, 64 MiB and 1 GiB, and what each technique gains
+  updates    commits per second and per log write, 8 and 64 sessions
+  prepare    the load of 8 GiB against fio's sequential write
+  floor      what the harness itself costs per operation
+  no NAME    all of them
+  --pairs N  alternating pairs, 5 if not given
+  --dir DIR  where files are made and removed again, ./target/bench if not given
+  --smoke    tiny sizes: shows that the benches work, its figures mean nothing";
+
+/// What was asked for.
+pub(crate) struct Options {
+    /// The program under test, release build.
+    pub(crate) assay: PathBuf,
+    /// A directory of our own for data sets and files.
+    pub(crate) dir: PathBuf,
+    /// Alternating pairs, or repetitions where there is no second.
+    pub(crate) pairs: usize,
+    /// Tiny sizes.
+    pub(crate) smoke: bool,
+}
+
+impl Options {
+    /// `full`, or `small` under `--smoke`.
+    pub(crate) fn size<T>(&self, full: T, small: T) -> T {
+        if self.smoke { small } else { full }
+    }
+
+    /// Seconds one measurement lasts.
+    pub(crate) fn window_s(&self) -> u64 {
+        self.size(8, 2)
+    }
+}
+
+type Bench = fn(&Options) -> Result<()>;
+
+const BENCHES: [(&str, Bench); 5] = [
+    ("floor", floor::run),
+    ("physical", physical::run),
+    ("cached", cached::run),
+    ("updates", updates::run),
+    ("prepare", prepare::run),
+];
+
+/// Runs the benches named in `words`.
+///
+/// # Errors
+/// A wrong name, a missing tool, or a measurement that failed.
+pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
+    let mut options = Options {
+        assay: root.join("target/release/assay"),
+        dir: root.join("target/bench"),
+        pairs: 5,
+        smoke: false,
+    };
+    let mut chosen = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--smoke" => {
+                options.smoke = true;
+                options.pairs = 1;
+            }
+            "--pairs" => {
+                let count = words.next().context(USAGE)?;
+                options.pairs = count.parse().with_context(|| format!("--pairs {count}"))?;
+            }
+            "--dir" => options.dir = PathBuf::from(words.next().context(USAGE)?),
+            name => match BENCHES.iter().find(|(known, _)| *known == name) {
+                Some(bench) => chosen.push(bench),
+                None => bail!("no bench `{name}`\n{USAGE}"),
+            },
+        }
+    }
+    if chosen.is_empty() {
+        chosen.extend(&BENCHES);
+    }
+    build(root)?;
+    let scratch = Scratch::new(&options.dir)?;
+    options.dir.clone_from(&scratch.0);
+    for (name, bench) in chosen {
+        println!("\n== {name}");
+        bench(&options).with_context(|| format!("bench {name}"))?;
+    }
+    Ok(())
+}
+
+/// Says so when a run's own checks found something: its figures then mean little.
+fn warn(record: &assay::Record) {
+    let faults = record.faults();
+    if !faults.is_empty() {
+        println!("!! this run is not sound: {}", faults.join(", "));
+    }
+}
+
+fn build(root: &Path) -> Result<()> {
+    let done = Command::new(env!("CARGO"))
+        .args(["build", "--release", "--quiet", "--package", "assay"])
+        .current_dir(root)
+        .status()?;
+    if !done.success() {
+        bail!("the release build failed");
+    }
+    Ok(())
+}
+
+/// A new directory, removed with all it holds at the end, also after an error.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(parent: &Path) -> Result<Self> {
+        let dir = parent.join(format!("xtask-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).with_context(|| format!("{}", dir.display()))?;
+        Ok(Self(dir.canonicalize()?))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_dir_all(&self.0) {
+            eprintln!("xtask: {} is left behind: {error}", self.0.display());
+        }
+    }
+}

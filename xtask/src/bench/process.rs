@@ -1,0 +1,139 @@
+//! A child process measured from outside: what it printed, and the CPU time and
+//! bytes read of a window in the middle of its work, taken alike for every program.
+
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Cost of a window of steady work, all threads together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Window {
+    /// Length, s.
+    pub(crate) elapsed_s: f64,
+    /// CPU time of the whole process, s.
+    pub(crate) cpu_s: f64,
+    /// Bytes the block layer was asked to read.
+    pub(crate) read_bytes: f64,
+}
+
+/// When to look, counted from the start of the process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct When {
+    /// Start-up and warm-up that do not count.
+    pub(crate) after_s: u64,
+    /// Length of the window.
+    pub(crate) window_s: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Reading {
+    at: Instant,
+    cpu_s: f64,
+    read_bytes: f64,
+}
+
+/// Runs to the end; returns stdout and, if asked for, the window.
+///
+/// # Errors
+/// When it does not start, ends with a failure, or ends before the window does.
+pub(crate) fn run(command: &mut Command, when: Option<When>) -> Result<(String, Window)> {
+    let shown = format!("{command:?}");
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| shown.clone())?;
+    let stdout = drain(child.stdout.take());
+    let stderr = drain(child.stderr.take());
+    let mut window = Ok(Window::default());
+    if let Some(when) = when {
+        window = watch(child.id(), when);
+    }
+    let status = child.wait()?;
+    let output = stdout.join().unwrap_or_default();
+    if !status.success() {
+        let text = stderr.join().unwrap_or_default();
+        let last: Vec<&str> = text.lines().rev().take(5).collect();
+        bail!("{status}: {shown}: {}", last.join(" | "));
+    }
+    Ok((output, window.with_context(|| shown)?))
+}
+
+/// Reads a pipe on a thread of its own, so that the child never waits for us.
+fn drain(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        if let Some(mut pipe) = pipe {
+            // What was read before an error is still worth showing.
+            let _ = pipe.read_to_end(&mut text);
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    })
+}
+
+fn watch(pid: u32, when: When) -> Result<Window> {
+    std::thread::sleep(Duration::from_secs(when.after_s));
+    let first = read(pid)?;
+    std::thread::sleep(Duration::from_secs(when.window_s));
+    let last = read(pid)?;
+    Ok(Window {
+        elapsed_s: (last.at - first.at).as_secs_f64(),
+        cpu_s: last.cpu_s - first.cpu_s,
+        read_bytes: last.read_bytes - first.read_bytes,
+    })
+}
+
+fn read(pid: u32) -> Result<Reading> {
+    let at = Instant::now();
+    let mut cpu_ns = 0_u64;
+    for task in fs::read_dir(format!("/proc/{pid}/task")).context("it ended too early")? {
+        // A thread may end between the listing and the reading.
+        if let Ok(text) = fs::read_to_string(task?.path().join("schedstat")) {
+            cpu_ns += first_number(&text)?;
+        }
+    }
+    let io = fs::read_to_string(format!("/proc/{pid}/io")).context("it ended too early")?;
+    let read_bytes = io
+        .lines()
+        .find_map(|line| line.strip_prefix("read_bytes: "))
+        .context("no read_bytes in /proc/PID/io")?;
+    Ok(Reading {
+        at,
+        cpu_s: cpu_ns as f64 / 1e9,
+        read_bytes: first_number(read_bytes)? as f64,
+    })
+}
+
+fn first_number(text: &str) -> Result<u64> {
+    let word = text.split_whitespace().next().context("empty")?;
+    word.parse().with_context(|| word.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_is_measured_and_its_output_kept() {
+        let script =
+            "echo out; end=$(($(date +%s) + 3)); while [ $(date +%s) -lt $end ]; do :; done";
+        let when = When {
+            after_s: 0,
+            window_s: 1,
+        };
+        let mut command = Command::new("sh");
+        let (output, window) = run(command.args(["-c", script]), Some(when)).unwrap();
+        assert_eq!(output, "out\n");
+        assert!(window.cpu_s > 0.0 && window.elapsed_s >= 1.0);
+    }
+
+    #[test]
+    fn a_failing_child_tells_why() {
+        let mut command = Command::new("sh");
+        let error = run(command.args(["-c", "echo because >&2; exit 3"]), None).unwrap_err();
+        assert!(format!("{error:#}").contains("because"));
+    }
+}
