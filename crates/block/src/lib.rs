@@ -10,6 +10,7 @@
 //! the kernel only while this crate itself keeps it mapped and keeps the lease that excludes others.
 
 mod error;
+mod facts;
 mod file;
 mod mapping;
 mod pool;
@@ -17,12 +18,13 @@ mod ring;
 mod safety;
 
 pub use error::BlockError;
+pub use facts::{DeviceFacts, Known, device_facts};
 pub use file::{DirectFile, OpenMode};
 pub use pool::{Exclusive, Lease, Pool, PoolOptions, Shared, Version};
 pub use ring::{
     Backend, Buffer, Completion, CompletionLease, Features, Ring, RingCounters, RingOptions, Waker,
 };
-pub use safety::{free_bytes, is_dir_empty};
+pub use safety::{check_writable_target, free_bytes, is_dir_empty};
 
 #[cfg(test)]
 pub(crate) mod testing {

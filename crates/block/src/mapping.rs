@@ -128,6 +128,8 @@ fn map(len: usize, _alignment: usize) -> io::Result<*mut u8> {
     Ok(address.cast())
 }
 
+/// # Safety
+/// `address` and `len` are what `map` returned and took; nothing uses the memory any more.
 #[cfg(not(miri))]
 unsafe fn unmap(address: *mut u8, len: usize) {
     // SAFETY: the caller passes what `map` returned, once.
@@ -147,6 +149,8 @@ fn map(len: usize, _alignment: usize) -> io::Result<*mut u8> {
     Ok(unsafe { std::alloc::alloc_zeroed(layout(len)) })
 }
 
+/// # Safety
+/// As above.
 #[cfg(miri)]
 unsafe fn unmap(address: *mut u8, len: usize) {
     // SAFETY: the caller passes what `map` returned, once.

@@ -4,8 +4,13 @@
 //! with a mounted partition is found out. Errors say what was found and the way out. What is a data set of
 //! one's own (markers, control files) is decided elsewhere.
 
+mod signature;
+
 use crate::BlockError;
-use std::path::Path;
+use crate::facts::{Roots, block_device_at, mounts, names_in, number_pair, unescape};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::path::{Path, PathBuf};
 
 /// Bytes that an unprivileged user may still allocate in the file system holding `path` (`statvfs`:
 /// available blocks times fragment size). `path` need not exist: its nearest existing ancestor counts.
@@ -33,9 +38,166 @@ pub fn is_dir_empty(path: &Path) -> Result<bool, BlockError> {
     }
 }
 
+/// Checks that nothing of anyone's is lost by writing to `path`: it does not exist yet, or it is a block device
+/// that is not mounted, holds no mounted partition, is not swap, is not part of another device (device mapper,
+/// md, LVM, bcache), is not a partition of a disk that is any of these as a whole, is not claimed by the kernel
+/// in any other way, and carries no known signature. An existing regular file is always refused here: whether
+/// it is one's own is known to those who marked it.
+///
+/// The answer holds for the moment of the call. It reads the device, never writes.
+///
+/// # Errors
+/// [`BlockError::Refused`] with the reason and the way out, or [`BlockError::Io`] where the target cannot be examined.
+pub fn check_writable_target(path: &Path) -> Result<(), BlockError> {
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return match std::fs::symlink_metadata(path) {
+                Ok(_) => refuse(
+                    path,
+                    "it is a symbolic link to something that does not exist",
+                    "name the target itself",
+                ),
+                Err(_) => Ok(()),
+            };
+        }
+        Err(error) => return Err(BlockError::io(path, "examine", error)),
+    };
+    if metadata.is_file() {
+        return refuse(
+            path,
+            "it is an existing file that was not made by this tool",
+            "remove it or name another one",
+        );
+    }
+    if metadata.is_dir() {
+        return refuse(
+            path,
+            "it is a directory",
+            "name a file in it or a block device",
+        );
+    }
+    let Some(device) = block_device_at(path) else {
+        return refuse(
+            path,
+            "it is neither a regular file nor a block device",
+            "name a new file or a block device",
+        );
+    };
+    let roots = Roots::real();
+    if let Some(why) = use_of_device(&roots, device)? {
+        return refuse(
+            path,
+            why,
+            "free it first (umount, swapoff, remove it from the volume) or name another device",
+        );
+    }
+    check_unclaimed(path)?;
+    match signature::found_on(path)? {
+        Some(what) => refuse(
+            path,
+            format!("it carries {what}"),
+            "if its content can go, clear it with wipefs --all, otherwise name another device",
+        ),
+        None => Ok(()),
+    }
+}
+
 /// The path itself or its nearest ancestor that exists; the current directory where none of them does.
 pub(crate) fn nearest_existing(path: &Path) -> &Path {
     path.ancestors()
         .find(|candidate| !candidate.as_os_str().is_empty() && candidate.exists())
         .unwrap_or_else(|| Path::new(if path.is_absolute() { "/" } else { "." }))
 }
+
+fn refuse(path: &Path, why: impl Into<String>, remedy: &'static str) -> Result<(), BlockError> {
+    Err(BlockError::Refused {
+        path: path.to_path_buf(),
+        why: why.into(),
+        remedy,
+    })
+}
+
+/// The kernel's own word: a device that is mounted or part of another one cannot be opened exclusively.
+fn check_unclaimed(path: &Path) -> Result<(), BlockError> {
+    match rustix::fs::open(
+        path,
+        OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC,
+        Mode::empty(),
+    ) {
+        Ok(_) => Ok(()),
+        Err(Errno::BUSY) => refuse(
+            path,
+            "the kernel says it is in use (mounted in another namespace, swap, or part of another device)",
+            "free it first or name another device",
+        ),
+        Err(error) => Err(BlockError::io(path, "open", error)),
+    }
+}
+
+/// What the device, one of its partitions or the disk it is a partition of is used for, in words.
+fn use_of_device(roots: &Roots, device: (u32, u32)) -> Result<Option<String>, BlockError> {
+    let mountinfo = read(&roots.proc.join("self/mountinfo"))?;
+    // Kernels without swap have no such file.
+    let swaps = std::fs::read_to_string(roots.proc.join("swaps")).unwrap_or_default();
+    let used = |device: (u32, u32)| use_in(roots, &mountinfo, &swaps, device);
+    if let Some(why) = used(device) {
+        return Ok(Some(format!("it {why}")));
+    }
+    let Some(dir) = roots.device_dir(device) else {
+        return Ok(None);
+    };
+    for name in names_in(&dir) {
+        let part = dir.join(&name);
+        if !part.join("partition").exists() {
+            continue;
+        }
+        if let Some(why) = number_in(&part).and_then(used) {
+            return Ok(Some(format!("its partition {name} {why}")));
+        }
+    }
+    if dir.join("partition").exists()
+        && let Some(disk) = dir.parent()
+        && let Some(why) = number_in(disk).and_then(used)
+    {
+        let name = disk
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        return Ok(Some(format!("its disk {name} {why}")));
+    }
+    Ok(None)
+}
+
+/// What one device number is used for.
+fn use_in(roots: &Roots, mountinfo: &str, swaps: &str, device: (u32, u32)) -> Option<String> {
+    for mount in mounts(mountinfo) {
+        // The source counts as well: btrfs shows an anonymous number.
+        if mount.device == device || block_device_at(Path::new(&mount.source)) == Some(device) {
+            return Some(format!("is mounted at {}", mount.mount_point.display()));
+        }
+    }
+    let swap_files = swaps
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_ascii_whitespace().next());
+    for name in swap_files {
+        if block_device_at(Path::new(&unescape(name))) == Some(device) {
+            return Some("is swap space".to_owned());
+        }
+    }
+    let holders = names_in(&roots.device_dir(device)?.join("holders"));
+    (!holders.is_empty()).then(|| format!("is part of {}", holders.join(", ")))
+}
+
+fn number_in(dir: &Path) -> Option<(u32, u32)> {
+    number_pair(&std::fs::read_to_string(dir.join("dev")).ok()?)
+}
+
+fn read(path: &PathBuf) -> Result<String, BlockError> {
+    std::fs::read_to_string(path).map_err(|error| BlockError::io(path, "read", error))
+}
+
+#[cfg(test)]
+mod tests;
