@@ -1,10 +1,24 @@
 //! The engine contract, the plan, the SLOB workload, the driver loop and the collector.
 //!
 //! Threads live here; printing does not. Engines implement [`engine`]'s traits
-//! and know nothing of reports; the binary calls `execute` and writes
+//! and know nothing of reports; the binary calls [`execute`] and writes
 //! down what it returns.
 #![forbid(unsafe_code)]
 
+mod collector;
+mod control;
+mod driver_loop;
 pub mod engine;
+mod execute;
+mod floor;
+pub mod host;
+pub mod null;
 pub mod plan;
+mod recorder;
+pub mod sim;
+pub mod slob;
 pub mod stop;
+mod thread_clock;
+pub mod trace;
+
+pub use execute::{Labels, Mark, Observer, Options, RunError, Unobserved, execute};

@@ -1,0 +1,303 @@
+//! The collector: asks the driver threads for their counters at the marks, adds what
+//! the engine and the host say, and keeps the series.
+//!
+//! It runs on the thread that called [`execute`](crate::execute) and sleeps between marks.
+
+use crate::control::{Control, Failure, Finished, Published};
+use crate::engine::Engine;
+use crate::execute::{Mark, Observer};
+use crate::host::Sampler;
+use crate::plan::Plan;
+use crate::stop::Stop;
+use assay_measure::clock::{NS_PER_S, Ns};
+use assay_measure::snapshot::{DriverReading, SessionReading, Snapshot, StatSet};
+use std::time::Duration;
+
+/// How often a waiting collector looks at the stop request.
+const POLL: Duration = Duration::from_millis(20);
+/// A snapshot should span no more than this (awr-statistics 1.1).
+const SKEW_NS_MAX: Ns = 50_000_000;
+
+/// The marks taken between gate and drain.
+pub(crate) struct Marks {
+    pub begin: Snapshot,
+    pub end: Snapshot,
+    pub series: Vec<Snapshot>,
+    /// The stop came before the measured window began.
+    pub before_begin: bool,
+    /// Sessions were told to stop; false if all ended by themselves (WORK_LOOP).
+    pub told_to_stop: bool,
+}
+
+/// See the module.
+pub(crate) struct Collector<'a> {
+    pub plan: &'a Plan,
+    pub control: &'a Control,
+    pub engine: &'a dyn Engine,
+    pub stop: &'a Stop,
+    pub observer: &'a mut dyn Observer,
+    pub sampler: Option<Sampler>,
+    /// Instant of the gate by the run's clock.
+    pub gate_ns: Ns,
+    /// The last thing each thread said.
+    pub last: Vec<Published>,
+    pub epoch: u64,
+    /// Largest skew above the limit; 0 while all snapshots kept it.
+    pub skew_ns_max: Ns,
+}
+
+/// What ended a wait for publications.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waited {
+    /// Every thread answered the mark.
+    Marked,
+    /// Every thread reached the stop instant or finished.
+    Ended {
+        /// At least one was told to stop.
+        told: bool,
+    },
+}
+
+/// Which instant a snapshot is given.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Instant {
+    /// Between the first and the last thread's publication.
+    Middle,
+    /// The last thread's: the threads ended at different times by design.
+    Last,
+}
+
+impl Collector<'_> {
+    /// The reading before the gate: every thread is ready and none has begun.
+    pub(crate) fn gate(&mut self) -> Snapshot {
+        let mut snapshot = self.assemble(Instant::Last);
+        snapshot.at_ns = 0;
+        self.observer.snapshot(Mark::Gate, &snapshot);
+        snapshot
+    }
+
+    /// Takes every mark until the last session has been told to stop.
+    pub(crate) fn marks(&mut self, gate: &Snapshot) -> Marks {
+        let warmup_ns = self.plan.warmup_ns;
+        let mut begin = None;
+        if warmup_ns == 0 {
+            self.observer.snapshot(Mark::Begin, gate);
+            begin = Some(gate.clone());
+        }
+        self.observer.phase(if begin.is_some() {
+            "measure"
+        } else {
+            "warm-up"
+        });
+        let mut series = Vec::new();
+        let mut second = 1;
+        let told = loop {
+            let at = self.mark_instant(second, begin.is_none());
+            if let Waited::Ended { told } = self.wait(at) {
+                break told;
+            }
+            let now = self.assemble(Instant::Middle);
+            self.note_skew(&now);
+            if at == second * NS_PER_S {
+                self.observer.snapshot(Mark::Second, &now);
+                // A host that slept through seconds gets one reading, not a burst of them.
+                second = (now.at_ns / NS_PER_S).max(second) + 1;
+            }
+            if begin.is_none() && at == warmup_ns {
+                self.observer.snapshot(Mark::Begin, &now);
+                self.observer.phase("measure");
+                begin = Some(now.clone());
+            }
+            series.push(now);
+            self.look_at_stop();
+            self.ask(second, begin.is_none());
+        };
+        let end = self.end(told);
+        series.push(end.clone());
+        Marks {
+            before_begin: begin.is_none(),
+            begin: begin.unwrap_or_else(|| gate.clone()),
+            end,
+            series,
+            told_to_stop: told,
+        }
+    }
+
+    /// The reading at the stop instant, while the sessions still counted as working.
+    fn end(&mut self, told: bool) -> Snapshot {
+        let end = if told {
+            let end = self.assemble(Instant::Middle);
+            self.note_skew(&end);
+            end
+        } else {
+            self.assemble(Instant::Last)
+        };
+        self.observer.snapshot(Mark::End, &end);
+        self.control.answer(self.epoch, true);
+        end
+    }
+
+    fn note_skew(&mut self, snapshot: &Snapshot) {
+        if snapshot.skew_ns > SKEW_NS_MAX {
+            self.skew_ns_max = self.skew_ns_max.max(snapshot.skew_ns);
+        }
+    }
+
+    /// The next mark, ns after the gate: a full second or the begin of the window.
+    /// The end needs no mark: a thread publishes by itself before it stops.
+    fn mark_instant(&self, second: u64, warming_up: bool) -> Ns {
+        let next = second * NS_PER_S;
+        if warming_up {
+            return next.min(self.plan.warmup_ns);
+        }
+        let last = self.control.stop_instant().saturating_sub(self.gate_ns);
+        if next < last {
+            next
+        } else {
+            Ns::MAX - self.gate_ns
+        }
+    }
+
+    /// Asks for the first mark, before the gate opens.
+    pub(crate) fn ask_first(&mut self) {
+        self.ask(1, self.plan.warmup_ns > 0);
+    }
+
+    fn ask(&mut self, second: u64, warming_up: bool) {
+        let at = self.mark_instant(second, warming_up);
+        let answered = self.epoch;
+        self.epoch += 1;
+        self.control.ask(self.epoch, self.gate_ns + at);
+        self.control.answer(answered, false);
+    }
+
+    /// The first request ends the phase, the second leaves what is in flight.
+    fn look_at_stop(&self) {
+        if self.stop.requested() {
+            self.control.stop_at(self.control.clock.now_ns());
+        }
+        if self.stop.abandoned() {
+            self.control.abandon();
+        }
+    }
+
+    /// Waits until all threads answered the current mark, or all reached the end.
+    fn wait(&mut self, mark_at: Ns) -> Waited {
+        loop {
+            self.look_at_stop();
+            let (mut answered, mut answers, mut ended, mut told) = (true, 0, true, false);
+            for thread in 0..self.control.threads() {
+                let slot = self.control.slot(thread);
+                let finished = slot.finished.is_some();
+                let marked = slot
+                    .mark
+                    .as_ref()
+                    .is_some_and(|(epoch, _)| *epoch == self.epoch);
+                answers += u32::from(marked);
+                answered &= marked || finished;
+                ended &= finished || slot.end.is_some();
+                told |= slot.end.is_some();
+            }
+            if answered && answers > 0 {
+                self.take(|slot| slot.mark.take().map(|(_, published)| published));
+                return Waited::Marked;
+            }
+            // A mark that some thread never saw because it stopped before has nothing left to say.
+            if ended {
+                self.take(|slot| slot.end.take());
+                return Waited::Ended { told };
+            }
+            std::thread::park_timeout(self.poll(self.gate_ns.saturating_add(mark_at)));
+        }
+    }
+
+    /// Sleeps up to the mark itself in one go unless a stop must be looked at before.
+    fn poll(&self, mark_at: Ns) -> Duration {
+        let left = mark_at.saturating_sub(self.control.clock.now_ns());
+        Duration::from_nanos(left).clamp(Duration::from_millis(1), POLL)
+    }
+
+    /// Keeps the newest word of each thread: what was asked for, or its last one.
+    fn take(&mut self, pick: impl Fn(&mut crate::control::Slot) -> Option<Published>) {
+        for thread in 0..self.control.threads() {
+            let mut slot = self.control.slot(thread);
+            if let Some(published) = pick(&mut slot) {
+                self.last[thread] = published;
+            } else if let Some(finished) = &slot.finished {
+                self.last[thread] = finished.last.clone();
+            }
+        }
+    }
+
+    /// Merges the threads' last words with the engine's and the host's.
+    pub(crate) fn assemble(&mut self, instant: Instant) -> Snapshot {
+        let mut stats = StatSet::default();
+        let mut driver = DriverReading::default();
+        let (mut first, mut last) = (Ns::MAX, 0);
+        for published in &self.last {
+            stats.merge(&published.stats);
+            driver.merge(&published.driver);
+            first = first.min(published.at_ns);
+            last = last.max(published.at_ns);
+        }
+        stats.merge(&self.engine.sample());
+        let read_at = self.control.clock.now_ns().max(last);
+        let host = self
+            .sampler
+            .as_mut()
+            .map(Sampler::sample)
+            .unwrap_or_default();
+        let at = match instant {
+            Instant::Middle => first + (last - first) / 2,
+            Instant::Last => last,
+        };
+        Snapshot {
+            at_ns: at.saturating_sub(self.gate_ns),
+            wall: jiff::Timestamp::now().to_string(),
+            skew_ns: read_at - first,
+            stats,
+            driver,
+            host,
+        }
+    }
+
+    /// Waits until every thread has finished, then returns what they leave behind.
+    pub(crate) fn drain(&mut self) -> Drained {
+        self.observer.phase("drain");
+        loop {
+            self.look_at_stop();
+            let all = (0..self.control.threads())
+                .all(|thread| self.control.slot(thread).finished.is_some());
+            if all {
+                break;
+            }
+            std::thread::park_timeout(POLL);
+        }
+        let mut drained = Drained::default();
+        for thread in 0..self.control.threads() {
+            let finished = self.control.slot(thread).finished.take();
+            let Some(finished) = finished else { continue };
+            let Finished {
+                last,
+                mut sessions,
+                failure,
+            } = finished;
+            self.last[thread] = last;
+            drained.sessions.append(&mut sessions);
+            if let Some(failure) = failure {
+                drained.failures.push((thread, failure));
+            }
+        }
+        drained
+            .sessions
+            .sort_unstable_by_key(|reading| reading.session);
+        drained
+    }
+}
+
+/// What the threads leave behind.
+#[derive(Debug, Default)]
+pub(crate) struct Drained {
+    pub sessions: Vec<SessionReading>,
+    pub failures: Vec<(usize, Failure)>,
+}

@@ -1,0 +1,259 @@
+//! What the driver threads and the collector share: the gate, the marks, the stop
+//! instant and one slot per thread for publications.
+//!
+//! Nothing here is written per operation. A thread reads three atomics at its turn
+//! boundaries; the collector writes them a few times a second.
+
+use crate::engine::EngineError;
+use assay_measure::clock::{Clock, Ns};
+use assay_measure::snapshot::{DriverReading, SessionReading, StatSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Thread;
+
+/// Texts of failed operations kept for the report.
+const ERROR_TEXTS_MAX: usize = 10;
+
+/// What one thread says of itself at one instant.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Published {
+    /// Instant by the run's clock.
+    pub at_ns: Ns,
+    /// Engine statistics of this thread plus the loop's own counters.
+    pub stats: StatSet,
+    /// Counters of the load.
+    pub driver: DriverReading,
+}
+
+/// How a thread ended.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// Its last counters. After a panic `stats` is the loop's part only.
+    pub last: Published,
+    /// Per session, instants already relative to the gate.
+    pub sessions: Vec<SessionReading>,
+    /// What went wrong, if anything.
+    pub failure: Option<Failure>,
+}
+
+/// Why a thread ended before its time.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The engine could not go on.
+    Engine(EngineError),
+    /// A panic, with its message.
+    Panic(String),
+}
+
+/// One thread's publications.
+#[derive(Debug, Default)]
+pub(crate) struct Slot {
+    /// At READY, before the gate.
+    pub ready: Option<Published>,
+    /// The latest mark answered.
+    pub mark: Option<(u64, Published)>,
+    /// At the stop instant, before any session was stopped.
+    pub end: Option<Published>,
+    /// The thread's last word.
+    pub finished: Option<Finished>,
+}
+
+/// The start gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gate {
+    Shut,
+    Open(Ns),
+    Cancelled,
+}
+
+/// Marks answered by the collector; only simulated time waits for them.
+#[derive(Debug, Default)]
+struct Answered {
+    epoch: u64,
+    end: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Control {
+    pub clock: Clock,
+    epoch: AtomicU64,
+    mark_at: AtomicU64,
+    stop_at: AtomicU64,
+    abandon: AtomicBool,
+    gate: Mutex<Gate>,
+    gate_moved: Condvar,
+    answered: Mutex<Answered>,
+    answered_more: Condvar,
+    errors: AtomicU64,
+    errors_fatal: u64,
+    error_texts: Mutex<Vec<String>>,
+    slots: Vec<Mutex<Slot>>,
+    collector: Thread,
+}
+
+/// A panic of a thread must not hide what the others measured: poison is ignored,
+/// because every value behind these locks is replaced whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Control {
+    /// For `threads` driver threads; the calling thread is the collector.
+    pub(crate) fn new(clock: &Clock, threads: usize, errors_fatal: u64) -> Self {
+        Self {
+            clock: clock.clone(),
+            epoch: AtomicU64::new(0),
+            mark_at: AtomicU64::new(u64::MAX),
+            stop_at: AtomicU64::new(u64::MAX),
+            abandon: AtomicBool::new(false),
+            gate: Mutex::new(Gate::Shut),
+            gate_moved: Condvar::new(),
+            answered: Mutex::new(Answered::default()),
+            answered_more: Condvar::new(),
+            errors: AtomicU64::new(0),
+            errors_fatal,
+            error_texts: Mutex::new(Vec::new()),
+            slots: (0..threads).map(|_| Mutex::default()).collect(),
+            collector: std::thread::current(),
+        }
+    }
+
+    // The gate.
+
+    /// Lets everybody start at `at`.
+    pub(crate) fn open_gate(&self, at: Ns) {
+        *lock(&self.gate) = Gate::Open(at);
+        self.gate_moved.notify_all();
+    }
+
+    /// Sends everybody home without a single operation.
+    pub(crate) fn cancel_gate(&self) {
+        *lock(&self.gate) = Gate::Cancelled;
+        self.gate_moved.notify_all();
+    }
+
+    /// Blocks until the gate's instant; `None` when the start was called off.
+    pub(crate) fn wait_gate(&self) -> Option<Ns> {
+        let mut gate = lock(&self.gate);
+        let at = loop {
+            match *gate {
+                Gate::Shut => {
+                    gate = self
+                        .gate_moved
+                        .wait(gate)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+                Gate::Open(at) => break at,
+                Gate::Cancelled => return None,
+            }
+        };
+        drop(gate);
+        // Under a millisecond: spinning starts all threads within the clock's resolution.
+        while self.clock.now_ns() < at && !self.clock.is_simulated() {
+            std::hint::spin_loop();
+        }
+        Some(at)
+    }
+
+    // Marks: the collector asks, threads answer at their next turn boundary.
+
+    /// Asks every thread to publish at its first turn boundary at or after `at`.
+    pub(crate) fn ask(&self, epoch: u64, at: Ns) {
+        self.mark_at.store(at, Ordering::Relaxed);
+        self.epoch.store(epoch, Ordering::Release);
+    }
+
+    /// The mark asked for: its number and instant.
+    #[inline]
+    pub(crate) fn mark(&self) -> (u64, Ns) {
+        let epoch = self.epoch.load(Ordering::Acquire);
+        (epoch, self.mark_at.load(Ordering::Relaxed))
+    }
+
+    /// Publishes into this thread's slot and wakes the collector.
+    pub(crate) fn publish(&self, thread: usize, put: impl FnOnce(&mut Slot)) {
+        put(&mut lock(&self.slots[thread]));
+        self.collector.unpark();
+    }
+
+    /// One thread's slot.
+    pub(crate) fn slot(&self, thread: usize) -> MutexGuard<'_, Slot> {
+        lock(&self.slots[thread])
+    }
+
+    /// Driver threads.
+    pub(crate) fn threads(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The collector has dealt with mark `epoch` (and with the end mark).
+    pub(crate) fn answer(&self, epoch: u64, end: bool) {
+        *lock(&self.answered) = Answered { epoch, end };
+        self.answered_more.notify_all();
+    }
+
+    /// In simulated time a publication waits until the collector has dealt with it,
+    /// so that snapshots are exact; in real time nobody waits.
+    pub(crate) fn await_answer(&self, epoch: Option<u64>) {
+        if !self.clock.is_simulated() {
+            return;
+        }
+        let mut answered = lock(&self.answered);
+        while !answered.end && epoch.is_none_or(|epoch| answered.epoch < epoch) {
+            answered = self
+                .answered_more
+                .wait(answered)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    // Stopping.
+
+    /// No operation starts at or after `at`; never later than asked before.
+    pub(crate) fn stop_at(&self, at: Ns) {
+        self.stop_at.fetch_min(at, Ordering::AcqRel);
+    }
+
+    /// The stop instant.
+    #[inline]
+    pub(crate) fn stop_instant(&self) -> Ns {
+        self.stop_at.load(Ordering::Relaxed)
+    }
+
+    /// Leaves what is in flight.
+    pub(crate) fn abandon(&self) {
+        self.abandon.store(true, Ordering::Release);
+    }
+
+    /// Whether to leave what is in flight.
+    #[inline]
+    pub(crate) fn abandoned(&self) -> bool {
+        self.abandon.load(Ordering::Relaxed)
+    }
+
+    // Errors.
+
+    /// Counts a failed operation; beyond the limit everybody stops.
+    pub(crate) fn count_error(&self, text: &dyn Fn() -> String, now_ns: Ns) {
+        let before = self.errors.fetch_add(1, Ordering::AcqRel);
+        if before < ERROR_TEXTS_MAX as u64 {
+            lock(&self.error_texts).push(text());
+        }
+        if before >= self.errors_fatal {
+            self.stop_at(now_ns);
+            self.collector.unpark();
+        }
+    }
+
+    /// Operations failed so far, and whether they ended the run.
+    pub(crate) fn errors(&self) -> (u64, bool) {
+        let errors = self.errors.load(Ordering::Acquire);
+        (errors, errors > self.errors_fatal)
+    }
+
+    /// The first failures' texts.
+    pub(crate) fn error_texts(&self) -> Vec<String> {
+        lock(&self.error_texts).clone()
+    }
+}

@@ -1,0 +1,507 @@
+//! The loop of one driver thread: many sessions, one engine driver, submit and reap.
+//!
+//! A turn stamps the time once, answers marks, wakes sessions that are due, submits
+//! what is ready and reaps. Choices that cost time were made in the plan; the loop
+//! looks nothing up and allocates nothing. It never holds a session back while
+//! others are ready: ready sessions take turns, and it sleeps only when none is.
+//!
+//! In a closed loop the stamp that ended an operation starts the session's next one,
+//! so that sum(operation time) + think time = session time, exactly.
+
+use crate::control::{Control, Published};
+use crate::engine::{
+    Assignment, Completion, Driver, EngineError, Op, OpError, Outcome, Submit, Tag,
+};
+use crate::plan::Plan;
+use crate::slob::{Session, Step};
+use crate::trace::{Buffer, Row};
+use crate::{recorder::Recorder, thread_clock};
+use assay_measure::clock::{Clock, Ns};
+use assay_measure::schedule::Schedule;
+use assay_measure::snapshot::{SessionReading, StatSet};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::time::Duration;
+
+/// Longest wait of one turn: bounds how late a thread answers a mark or a stop.
+const WAIT_MAX_NS: Ns = 10_000_000;
+/// Operations that end at once keep the loop from reaping for no longer than this,
+/// because reaped sessions wait meanwhile.
+const DISPATCH_NS_MAX: Ns = 20_000;
+/// Submissions of one turn, so that a batch cannot starve completions.
+const DISPATCH_MAX: usize = 256;
+
+/// Where a session stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Wants to submit; in a closed loop its operation has begun.
+    Ready,
+    /// Pausing until an instant (think time or schedule).
+    Sleeping,
+    /// Its operation is with the engine.
+    InFlight,
+    /// Done for good.
+    Stopped,
+}
+
+/// One session as the loop sees it: scalars only.
+#[derive(Debug)]
+struct Slot {
+    source: Session,
+    schedule: Schedule,
+    step: Step,
+    state: State,
+    /// Start of the operation; before it begins, the end of the one before.
+    start_ns: Ns,
+    intended_ns: Ns,
+    /// Whether `start_ns` is the start of an operation (else of a pause).
+    begun: bool,
+    retried: bool,
+    reading: SessionReading,
+}
+
+/// One driver thread's loop.
+#[derive(Debug)]
+pub(crate) struct Worker<'a> {
+    plan: &'a Plan,
+    control: &'a Control,
+    clock: Clock,
+    thread: usize,
+    slots: Vec<Slot>,
+    ready: VecDeque<Tag>,
+    sleeping: BinaryHeap<Reverse<(Ns, Tag)>>,
+    completions: Vec<Completion>,
+    in_flight: usize,
+    stopped: usize,
+    stopping: bool,
+    gate_ns: Ns,
+    /// The latest stamp of this turn.
+    now: Ns,
+    /// No stamp was taken in the turn before: read the clock.
+    stale: bool,
+    /// Starts are real instants, not reused stamps (rate, think time).
+    exact_now: bool,
+    epoch: u64,
+    recorder: Recorder,
+    trace: Option<Buffer>,
+}
+
+impl<'a> Worker<'a> {
+    pub(crate) fn new(
+        plan: &'a Plan,
+        control: &'a Control,
+        assignment: &Assignment,
+        trace: Option<Buffer>,
+    ) -> Self {
+        let slots: Vec<Slot> = assignment
+            .sessions
+            .iter()
+            .map(|&(session, home)| Slot::new(plan, session, home))
+            .collect();
+        let sessions = slots.len();
+        Self {
+            plan,
+            control,
+            clock: control.clock.clone(),
+            thread: assignment.thread,
+            slots,
+            ready: VecDeque::with_capacity(sessions),
+            sleeping: BinaryHeap::with_capacity(sessions),
+            completions: Vec::with_capacity(sessions),
+            in_flight: 0,
+            stopped: 0,
+            stopping: false,
+            gate_ns: 0,
+            now: 0,
+            stale: true,
+            exact_now: plan.rate_per_s > 0 || plan.think.is_some(),
+            epoch: 0,
+            recorder: Recorder::new(plan.rate_per_s > 0, plan.think.is_some()),
+            trace,
+        }
+    }
+
+    /// Runs from the gate's instant until every session has stopped.
+    ///
+    /// # Errors
+    /// When the engine's driver cannot go on; the counters stay readable.
+    pub(crate) fn run(&mut self, driver: &mut dyn Driver, gate_ns: Ns) -> Result<(), EngineError> {
+        self.gate_ns = gate_ns;
+        self.now = self.clock.now_ns().max(gate_ns);
+        for tag in 0..self.slots.len() as Tag {
+            self.advance(tag, self.now);
+        }
+        while self.stopped < self.slots.len() {
+            self.turn(driver)?;
+            if self.control.abandoned() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, driver: &mut dyn Driver) -> Result<(), EngineError> {
+        if self.stale || self.exact_now {
+            self.now = self.now.max(self.clock.now_ns());
+        }
+        self.answer_mark(driver);
+        if self.now >= self.control.stop_instant() && !self.stopping {
+            self.stop_all(driver);
+        }
+        self.wake();
+        let limit = self.limit();
+        let turn_start = self.now;
+        let mut full = false;
+        for _ in 0..DISPATCH_MAX {
+            if self.now >= limit || self.now - turn_start >= DISPATCH_NS_MAX {
+                break;
+            }
+            let Some(tag) = self.ready.pop_front() else {
+                break;
+            };
+            if !self.submit(driver, tag) {
+                self.ready.push_front(tag);
+                full = true;
+                break;
+            }
+        }
+        self.stale = self.now == turn_start;
+        self.reap(driver, full, limit)
+    }
+
+    /// The instant at which dispatching must pause: a mark not yet answered, or the stop.
+    fn limit(&self) -> Ns {
+        let (epoch, mark_at) = self.control.mark();
+        let mark_at = if epoch == self.epoch {
+            Ns::MAX
+        } else {
+            mark_at
+        };
+        let stop_at = if self.stopping {
+            Ns::MAX
+        } else {
+            self.control.stop_instant()
+        };
+        mark_at.min(stop_at)
+    }
+
+    fn answer_mark(&mut self, driver: &mut dyn Driver) {
+        let (epoch, mark_at) = self.control.mark();
+        if epoch == self.epoch || self.now < mark_at {
+            return;
+        }
+        self.epoch = epoch;
+        let published = self.published(driver);
+        self.control
+            .publish(self.thread, |slot| slot.mark = Some((epoch, published)));
+        self.control.await_answer(Some(epoch));
+        self.stale = true;
+    }
+
+    /// The stop instant has come: publishes while every session still counts as
+    /// active, then stops those between operations. The others stop when theirs end.
+    fn stop_all(&mut self, driver: &mut dyn Driver) {
+        let published = self.published(driver);
+        self.control
+            .publish(self.thread, |slot| slot.end = Some(published));
+        self.control.await_answer(None);
+        self.stopping = true;
+        for tag in 0..self.slots.len() {
+            let slot = &mut self.slots[tag];
+            if !matches!(slot.state, State::Ready | State::Sleeping) {
+                continue;
+            }
+            if !slot.begun && slot.step.think_ns.is_some() {
+                // The part of a pause that was taken counts, so that time adds up.
+                let pause = self.now.saturating_sub(slot.start_ns);
+                slot.reading.think_ns += pause;
+                self.recorder.thought(pause);
+            }
+            slot.state = State::Stopped;
+            self.stopped += 1;
+        }
+        self.ready.clear();
+        self.sleeping.clear();
+    }
+
+    /// Moves sessions whose pause is over to the ready queue.
+    fn wake(&mut self) {
+        while let Some(&Reverse((due, tag))) = self.sleeping.peek() {
+            if due > self.now {
+                break;
+            }
+            self.sleeping.pop();
+            self.slots[tag as usize].state = State::Ready;
+            self.ready.push_back(tag);
+        }
+    }
+
+    /// Hands one session's operation to the engine; false when it has no room.
+    fn submit(&mut self, driver: &mut dyn Driver, tag: Tag) -> bool {
+        let slot = &mut self.slots[tag as usize];
+        if !slot.begun {
+            self.recorder.begin(slot, self.now, self.gate_ns);
+        }
+        match driver.submit(tag, &slot.step.op, slot.start_ns) {
+            Submit::Done(outcome) => {
+                self.now = self.now.max(outcome.end_ns);
+                self.complete(tag, outcome);
+                true
+            }
+            Submit::Queued => {
+                slot.state = State::InFlight;
+                self.in_flight += 1;
+                true
+            }
+            Submit::Full => false,
+        }
+    }
+
+    fn reap(&mut self, driver: &mut dyn Driver, full: bool, limit: Ns) -> Result<(), EngineError> {
+        let more_ready = !self.ready.is_empty() && !full;
+        let wait_ns = if more_ready { 0 } else { self.wait_ns(limit) };
+        if self.in_flight == 0 {
+            if full {
+                return Err(EngineError::Unusable(
+                    "the engine has no room for an operation although none is in flight".to_owned(),
+                ));
+            }
+            if wait_ns > 0 && self.stopped < self.slots.len() {
+                self.idle(wait_ns);
+            }
+            return Ok(());
+        }
+        driver.reap(Duration::from_nanos(wait_ns), &mut self.completions)?;
+        let mut completions = std::mem::take(&mut self.completions);
+        if completions.is_empty() {
+            self.stale = true;
+        }
+        for completion in completions.drain(..) {
+            let known = self.slots.get(completion.tag as usize);
+            if known.is_none_or(|slot| slot.state != State::InFlight) {
+                return Err(EngineError::Unusable(format!(
+                    "the engine returned an operation of session tag {} that is not in flight",
+                    completion.tag
+                )));
+            }
+            self.now = self.now.max(completion.outcome.end_ns);
+            self.in_flight -= 1;
+            self.stale = false;
+            self.complete(completion.tag, completion.outcome);
+        }
+        self.completions = completions;
+        Ok(())
+    }
+
+    /// How long nothing can happen but completions.
+    fn wait_ns(&self, limit: Ns) -> Ns {
+        let due = self
+            .sleeping
+            .peek()
+            .map_or(Ns::MAX, |Reverse((due, _))| *due);
+        due.min(limit).saturating_sub(self.now).min(WAIT_MAX_NS)
+    }
+
+    /// Every session pauses: no engine call can wait for that.
+    fn idle(&mut self, wait_ns: Ns) {
+        if self.clock.is_simulated() {
+            self.clock.advance_to(self.now + wait_ns);
+        } else {
+            std::thread::sleep(Duration::from_nanos(wait_ns));
+        }
+        self.stale = true;
+    }
+
+    fn complete(&mut self, tag: Tag, outcome: Outcome) {
+        let slot = &mut self.slots[tag as usize];
+        let end_ns = outcome.end_ns.max(slot.start_ns);
+        let service_ns = end_ns - slot.start_ns;
+        let mut rows_touched = None;
+        match outcome.result {
+            Ok(rows) => {
+                let response_ns = end_ns - slot.intended_ns.min(end_ns);
+                let kind = slot.step.op.kind();
+                self.recorder.record(kind, rows, service_ns, response_ns);
+                self.recorder.hot_spot_hits += u64::from(slot.step.hot_spot);
+                self.recorder.hot_schema_hits += u64::from(slot.step.hot_schema);
+                slot.reading.ops += 1;
+                slot.reading.rows += rows;
+                rows_touched = Some(rows);
+                let expected = self.plan.rows_expected(&slot.step.op);
+                if rows != expected {
+                    self.recorder.error("rows");
+                    let (session, op) = (slot.reading.session, slot.step.op);
+                    self.control.count_error(
+                        &|| {
+                            format!(
+                                "session {session}: {op:?} touched {rows} rows, expected {expected}"
+                            )
+                        },
+                        end_ns,
+                    );
+                }
+            }
+            Err(ref error) if error.retryable && !slot.retried => {
+                slot.retried = true;
+                slot.state = State::Ready;
+                self.recorder.retries += 1;
+                self.ready.push_back(tag);
+                return;
+            }
+            Err(error) => self.recorder.op_failed(self.control, slot, &error, end_ns),
+        }
+        slot.retried = false;
+        slot.reading.busy_ns += service_ns;
+        slot.reading.last_op_ns = Some(end_ns.saturating_sub(self.gate_ns));
+        if let Some(trace) = &mut self.trace {
+            trace.push(slot.row(self.gate_ns, end_ns, rows_touched));
+        }
+        self.advance(tag, end_ns);
+    }
+
+    /// Decides a session's next operation at the end of the one before.
+    fn advance(&mut self, tag: Tag, end_ns: Ns) {
+        let slot = &mut self.slots[tag as usize];
+        let ended = self.plan.work_loop > 0 && slot.source.decided() == self.plan.work_loop;
+        if self.stopping || ended {
+            slot.state = State::Stopped;
+            self.stopped += 1;
+            return;
+        }
+        let i = slot.source.decided();
+        slot.step = slot.source.next(self.plan);
+        slot.start_ns = end_ns;
+        slot.begun = false;
+        let due = match (slot.schedule.next_start(i), slot.step.think_ns) {
+            (Some(after_gate), _) => {
+                slot.intended_ns = self.gate_ns + after_gate;
+                slot.intended_ns
+            }
+            (None, Some(pause)) => end_ns + pause,
+            (None, None) => {
+                slot.intended_ns = end_ns;
+                // The first operation begins when it is submitted: the gate is no completion.
+                slot.begun = i > 0;
+                0
+            }
+        };
+        if due > self.now {
+            slot.state = State::Sleeping;
+            self.sleeping.push(Reverse((due, tag)));
+        } else {
+            slot.state = State::Ready;
+            self.ready.push_back(tag);
+        }
+    }
+
+    /// A copy of everything this thread has counted.
+    pub(crate) fn published(&self, driver: &mut dyn Driver) -> Published {
+        let mut stats = StatSet::default();
+        driver.stats(&mut stats);
+        self.published_with(stats)
+    }
+
+    /// The same when the engine's part is known or lost.
+    pub(crate) fn published_with(&self, mut stats: StatSet) -> Published {
+        let thread = thread_clock::read();
+        let sessions = self.slots.len() as u64;
+        self.recorder.add_stats(sessions, thread.cpu_ns, &mut stats);
+        let mut driver = self.recorder.reading();
+        driver.threads = 1;
+        driver.thread_cpu_ns = thread.cpu_ns;
+        driver.thread_run_delay_ns = thread.run_delay_ns;
+        for slot in &self.slots {
+            driver.sessions_active += u64::from(slot.state != State::Stopped);
+            if slot.begun && slot.state != State::Stopped {
+                driver.in_flight += 1;
+                driver.in_flight_ns += self.now.saturating_sub(slot.start_ns);
+            }
+        }
+        Published {
+            at_ns: self.now,
+            stats,
+            driver,
+        }
+    }
+
+    /// Stamps the time before the last publication.
+    pub(crate) fn stamp(&mut self) {
+        self.now = self.now.max(self.clock.now_ns());
+    }
+
+    /// Sessions that had not stopped: more than none after a failure or an abandoned run.
+    pub(crate) fn sessions(&self) -> Vec<SessionReading> {
+        self.slots.iter().map(|slot| slot.reading.clone()).collect()
+    }
+}
+
+impl Slot {
+    fn new(plan: &Plan, session: u32, home: u32) -> Self {
+        Self {
+            source: Session::new(plan, session, home),
+            schedule: Schedule::rate(plan.rate_per_s, plan.sessions() as u32, session),
+            step: Step {
+                think_ns: None,
+                op: Op::Scan { schema: home },
+                hot_spot: false,
+                hot_schema: false,
+            },
+            state: State::Ready,
+            start_ns: 0,
+            intended_ns: 0,
+            begun: false,
+            retried: false,
+            reading: SessionReading {
+                session: u64::from(session),
+                schema: u64::from(home),
+                ..SessionReading::default()
+            },
+        }
+    }
+
+    fn row(&self, gate_ns: Ns, end_ns: Ns, rows: Option<u64>) -> Row {
+        Row {
+            session: self.reading.session as u32,
+            i: self.source.decided() - 1,
+            start_ns: self.start_ns.saturating_sub(gate_ns),
+            op: self.step.op,
+            rows,
+            service_ns: end_ns - self.start_ns,
+            response_ns: end_ns - self.intended_ns.min(end_ns),
+            hot_spot: self.step.hot_spot,
+            hot_schema: self.step.hot_schema,
+            think_ns: self.step.think_ns,
+        }
+    }
+}
+
+impl Recorder {
+    /// An operation begins after a pause, or as its session's first.
+    fn begin(&mut self, slot: &mut Slot, now: Ns, gate_ns: Ns) {
+        let idle_ns = now.saturating_sub(slot.start_ns);
+        if matches!(slot.schedule, Schedule::Closed) {
+            if slot.step.think_ns.is_some() {
+                self.thought(idle_ns);
+                slot.reading.think_ns += idle_ns;
+            }
+            slot.intended_ns = now;
+        } else {
+            self.scheduled(now.saturating_sub(slot.intended_ns), idle_ns);
+        }
+        slot.start_ns = now;
+        slot.begun = true;
+        slot.reading
+            .first_op_ns
+            .get_or_insert(now.saturating_sub(gate_ns));
+    }
+
+    /// An operation ended badly.
+    fn op_failed(&mut self, control: &Control, slot: &Slot, error: &OpError, end_ns: Ns) {
+        self.failed(error.class, end_ns - slot.start_ns);
+        let (session, op) = (slot.reading.session, slot.step.op);
+        control.count_error(
+            &|| format!("session {session}: {op:?}: {}: {}", error.class, error.text),
+            end_ns,
+        );
+    }
+}

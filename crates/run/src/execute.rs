@@ -1,0 +1,551 @@
+//! One run from gate to drain: what the binary calls.
+
+use crate::collector::{Collector, Drained, Instant, Marks};
+use crate::control::{Control, Failure, Finished, Published};
+use crate::driver_loop::Worker;
+use crate::engine::{Assignment, Engine, EngineError};
+use crate::host::{self, Sampler};
+use crate::plan::Plan;
+use crate::stop::Stop;
+use crate::{floor, trace};
+use assay_measure::clock::{Clock, NS_PER_S, Ns};
+use assay_measure::snapshot::{RunData, SettingLine, Snapshot, StatSet, Verdict};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// A point of the run at which everything was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Before the gate: all sessions ready, none begun.
+    Gate,
+    /// Begin of the measured window.
+    Begin,
+    /// A full second since the gate.
+    Second,
+    /// End of the measured window, while the sessions work.
+    End,
+    /// After the last operation.
+    Drained,
+}
+
+/// Told what happens while a run goes on, on the thread that called [`execute`].
+/// A slow observer delays the next snapshot, never an operation.
+pub trait Observer {
+    /// A phase begins: `connect`, `warm-up`, `measure`, `drain`, `close`.
+    fn phase(&mut self, name: &str);
+    /// A snapshot was taken. One instant may serve two marks; each is told.
+    fn snapshot(&mut self, mark: Mark, now: &Snapshot);
+}
+
+/// An observer that does not look.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    fn phase(&mut self, _name: &str) {}
+    fn snapshot(&mut self, _mark: Mark, _now: &Snapshot) {}
+}
+
+/// What the record says of the run beside its numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels {
+    /// Short random id, also in the directory's name.
+    pub run_id: String,
+    /// The user's label.
+    pub label: Option<String>,
+    /// Name of the target: `native`, `null`, …
+    pub engine: String,
+    /// The program's version.
+    pub version: String,
+    /// Effective configuration, secrets already `***`.
+    pub settings: Vec<SettingLine>,
+}
+
+/// How to run a plan; says nothing about what the sessions do.
+pub struct Options {
+    /// For the record.
+    pub labels: Labels,
+    /// CPUs the engine may count on for its driver threads.
+    pub cpus: usize,
+    /// How long the drivers may take to get ready; `None`: 60 s + 0.05 s a session.
+    pub ready_timeout: Option<Duration>,
+    /// Failed operations that leave the run valid.
+    pub errors_tolerated: u64,
+    /// Failed operations beyond which the run stops.
+    pub errors_fatal: u64,
+    /// Read `/proc` at every snapshot and the host's facts once.
+    pub host: bool,
+    /// Measure the harness floor and the clock before the gate (about 60 ms).
+    pub calibrate: bool,
+    /// Where operations are traced to, if anywhere.
+    pub trace: Option<Box<dyn trace::Sink>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            labels: Labels::default(),
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            ready_timeout: None,
+            errors_tolerated: 0,
+            errors_fatal: 100,
+            host: true,
+            calibrate: true,
+            trace: None,
+        }
+    }
+}
+
+/// Why there is no good run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// A driver could not be opened: no operation was done.
+    #[error("driver thread {thread} could not start: {source}")]
+    NotReady {
+        /// The thread, from 0.
+        thread: usize,
+        /// Its reason.
+        source: EngineError,
+    },
+    /// Drivers took too long to get ready: no operation was done.
+    #[error("{missing} of {threads} driver threads were not ready within {waited_s} s")]
+    ReadyTimeout {
+        /// Threads that had not answered.
+        missing: usize,
+        /// Threads in all.
+        threads: usize,
+        /// The limit, s.
+        waited_s: u64,
+    },
+    /// Stopped before the gate: no operation was done.
+    #[error("interrupted before the start")]
+    Interrupted,
+    /// The target gave up during the run or could not be closed in order. What was
+    /// measured until then is kept; its verdict is invalid.
+    #[error("{source}")]
+    Lost {
+        /// The first failure; its variant decides the exit code.
+        source: EngineError,
+        /// Everything up to then.
+        data: Box<RunData>,
+    },
+}
+
+/// Runs `plan` on `engine` and returns everything measured. The calling thread
+/// becomes the collector; the driver threads live no longer than this call.
+///
+/// # Errors
+/// When the run could not start, or the engine failed on the way. Operation errors,
+/// panics of a driver thread and requests to stop are no errors: they show in the verdict.
+pub fn execute(
+    plan: &Plan,
+    engine: &dyn Engine,
+    clock: &Clock,
+    stop: &Stop,
+    hooks: &mut dyn Observer,
+    options: Options,
+) -> Result<RunData, RunError> {
+    let mut data = start_of_record(plan, engine, clock, &options);
+    let Options {
+        ready_timeout,
+        errors_tolerated,
+        errors_fatal,
+        trace: sink,
+        ..
+    } = options;
+    let threads = engine.driver_threads(plan.sessions(), options.cpus);
+    let assignments = plan.assignments(threads);
+    let control = Control::new(clock, assignments.len(), errors_fatal);
+    let sampler = options.host.then(|| Sampler::new(&engine.watched_paths()));
+    hooks.phase("connect");
+    let outcome = std::thread::scope(|scope| {
+        let traced = sink.map(|mut sink| {
+            let (sender, queue) = trace::queue();
+            let writer = scope.spawn(move || trace::write_all(&mut *sink, &queue));
+            (sender, writer)
+        });
+        for assignment in &assignments {
+            let buffer = traced
+                .as_ref()
+                .map(|(sender, _)| trace::Buffer::new(sender.clone()));
+            let control = &control;
+            std::thread::Builder::new()
+                .name(format!("driver-{}", assignment.thread))
+                .spawn_scoped(scope, move || {
+                    drive(plan, engine, control, assignment, buffer);
+                })
+                .map_err(|source| not_spawned(control, assignment, source))?;
+        }
+        let timeout = ready_timeout.unwrap_or_else(|| default_timeout(plan));
+        let ready = wait_ready(&control, stop, timeout).inspect_err(|_| control.cancel_gate())?;
+        let mut collector = Collector {
+            plan,
+            control: &control,
+            engine,
+            stop,
+            observer: hooks,
+            sampler,
+            gate_ns: 0,
+            last: ready,
+            epoch: 0,
+            skew_ns_max: 0,
+        };
+        let gate = collector.gate();
+        open(&mut collector);
+        data.gate = gate;
+        let marks = collector.marks(&data.gate);
+        let drained = collector.drain();
+        collector.observer.phase("close");
+        let closed = engine.close();
+        // After the close nothing moves any more: sums over threads are exact.
+        data.drained = collector.assemble(Instant::Last);
+        collector.observer.snapshot(Mark::Drained, &data.drained);
+        let skew_ns_max = collector.skew_ns_max;
+        if let Some((sender, writer)) = traced {
+            drop(sender);
+            note_trace(&mut data, writer.join());
+        }
+        Ok((marks, drained, closed, skew_ns_max))
+    });
+    let (marks, drained, closed, skew_ns_max) = outcome?;
+    note_skew(&mut data, skew_ns_max);
+    let judge = Judge {
+        plan,
+        stop,
+        control: &control,
+        errors_tolerated,
+    };
+    judge.conclude(data, marks, drained, closed)
+}
+
+/// Everything known before the first operation.
+fn start_of_record(plan: &Plan, engine: &dyn Engine, clock: &Clock, options: &Options) -> RunData {
+    let labels = options.labels.clone();
+    let calibrated = options.calibrate && !clock.is_simulated();
+    RunData {
+        run_id: labels.run_id,
+        label: labels.label,
+        workload: "slob".to_owned(),
+        engine: labels.engine,
+        version: labels.version,
+        started: jiff::Timestamp::now().to_string(),
+        seed: plan.seed,
+        sessions: plan.sessions() as u64,
+        fixed_iterations: plan.work_loop > 0,
+        settings: labels.settings,
+        host: if options.host {
+            host::facts()
+        } else {
+            Vec::new()
+        },
+        engine_facts: engine.facts(),
+        floor_ns_per_op: calibrated.then(|| floor::ns_per_op(plan)).flatten(),
+        clock_read_ns: calibrated.then(|| floor::clock_read_ns(clock)),
+        warnings: plan.notices(),
+        ..RunData::default()
+    }
+}
+
+/// 60 s, and 0.05 s for each session (slob-method 5.3: 20 connects a second).
+fn default_timeout(plan: &Plan) -> Duration {
+    Duration::from_secs(60) + Duration::from_millis(50) * plan.sessions() as u32
+}
+
+fn not_spawned(control: &Control, assignment: &Assignment, source: std::io::Error) -> RunError {
+    control.cancel_gate();
+    RunError::NotReady {
+        thread: assignment.thread,
+        source: EngineError::Io {
+            what: "starting a driver thread".to_owned(),
+            source,
+        },
+    }
+}
+
+/// One driver thread from birth to its last word.
+fn drive(
+    plan: &Plan,
+    engine: &dyn Engine,
+    control: &Control,
+    assignment: &Assignment,
+    trace: Option<trace::Buffer>,
+) {
+    // The default slack of 50 us would make every timed wait of this thread late.
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    let mut worker = Worker::new(plan, control, assignment, trace);
+    let mut last = None;
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let mut driver = engine.driver(assignment)?;
+        worker.stamp();
+        let ready = worker.published(&mut *driver);
+        control.publish(assignment.thread, |slot| slot.ready = Some(ready));
+        let Some(gate_ns) = control.wait_gate() else {
+            return Ok(());
+        };
+        let ran = worker.run(&mut *driver, gate_ns);
+        worker.stamp();
+        last = Some(worker.published(&mut *driver));
+        ran
+    }));
+    let failure = match outcome {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(Failure::Engine(error)),
+        Err(panic) => Some(Failure::Panic(panic_text(&*panic))),
+    };
+    if failure.is_some() {
+        // Nobody goes on without a part of the sessions: the run is void anyway.
+        control.stop_at(control.clock.now_ns());
+    }
+    let last = last.unwrap_or_else(|| {
+        let known = control.slot(assignment.thread);
+        let stats = known
+            .mark
+            .as_ref()
+            .map(|(_, published)| published.stats.clone());
+        drop(known);
+        worker.published_with(loop_part_removed(stats.unwrap_or_default()))
+    });
+    let sessions = worker.sessions();
+    // The trace must be complete before anybody counts its rows.
+    drop(worker);
+    control.publish(assignment.thread, |slot| {
+        slot.finished = Some(Finished {
+            last,
+            sessions,
+            failure,
+        });
+    });
+}
+
+/// The engine's part of an earlier publication: the loop adds its own afresh.
+fn loop_part_removed(mut stats: StatSet) -> StatSet {
+    use assay_measure::snapshot::WaitClass;
+    use assay_measure::stats as names;
+    for stat in [
+        names::LOGONS,
+        names::EXECUTE_COUNT,
+        names::USER_CALLS,
+        names::DB_TIME,
+        names::DB_CPU,
+    ] {
+        stats.counters.remove(stat.name);
+    }
+    stats.events.retain(|event| event.class != WaitClass::Idle);
+    stats
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}
+
+/// Waits until every driver is open.
+fn wait_ready(
+    control: &Control,
+    stop: &Stop,
+    timeout: Duration,
+) -> Result<Vec<Published>, RunError> {
+    // Real time on purpose: opening a driver takes real time under any clock.
+    let begun = std::time::Instant::now();
+    loop {
+        let mut missing = 0;
+        for thread in 0..control.threads() {
+            let mut slot = control.slot(thread);
+            if let Some(finished) = slot.finished.take() {
+                let source = match finished.failure {
+                    Some(Failure::Engine(source)) => source,
+                    Some(Failure::Panic(text)) => EngineError::Unusable(format!("panic: {text}")),
+                    None => EngineError::Unusable("ended before the gate".to_owned()),
+                };
+                return Err(RunError::NotReady { thread, source });
+            }
+            missing += usize::from(slot.ready.is_none());
+        }
+        if missing == 0 {
+            break;
+        }
+        if stop.requested() {
+            return Err(RunError::Interrupted);
+        }
+        if begun.elapsed() >= timeout {
+            return Err(RunError::ReadyTimeout {
+                missing,
+                threads: control.threads(),
+                waited_s: timeout.as_secs(),
+            });
+        }
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    Ok((0..control.threads())
+        .filter_map(|thread| control.slot(thread).ready.take())
+        .collect())
+}
+
+/// Opens the gate a moment ahead, so that threads which wake late start with the others.
+fn open(collector: &mut Collector<'_>) {
+    let control = collector.control;
+    let lead_ns = if control.clock.is_simulated() {
+        0
+    } else {
+        500_000 + 50_000 * control.threads() as Ns
+    };
+    let gate_ns = control.clock.now_ns() + lead_ns;
+    collector.gate_ns = gate_ns;
+    let plan = collector.plan;
+    if plan.work_loop == 0 {
+        control.stop_at(gate_ns + plan.warmup_ns + plan.run_time_ns);
+    } else if let Some(cap) = plan.max_run_time_ns {
+        control.stop_at(gate_ns + cap);
+    }
+    collector.ask_first();
+    control.open_gate(gate_ns);
+}
+
+fn note_trace(data: &mut RunData, written: std::thread::Result<std::io::Result<()>>) {
+    let problem = match written {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => error.to_string(),
+        Err(panic) => panic_text(&*panic),
+    };
+    data.warnings.push(format!(
+        "the operation trace is incomplete ({problem}); the numbers of the run are not affected"
+    ));
+}
+
+fn note_skew(data: &mut RunData, skew_ns_max: Ns) {
+    if skew_ns_max > 0 {
+        data.warnings.push(format!(
+            "a snapshot took {} ms where at most 50 ms are wanted: counters of different threads may differ by that much in time; fewer sessions per CPU help",
+            skew_ns_max / 1_000_000
+        ));
+    }
+}
+
+/// Turns what happened into a verdict.
+struct Judge<'a> {
+    plan: &'a Plan,
+    stop: &'a Stop,
+    control: &'a Control,
+    errors_tolerated: u64,
+}
+
+impl Judge<'_> {
+    fn conclude(
+        &self,
+        mut data: RunData,
+        marks: Marks,
+        drained: Drained,
+        closed: Result<(), EngineError>,
+    ) -> Result<RunData, RunError> {
+        let mut invalid = Vec::new();
+        let mut lost = None;
+        for (thread, failure) in drained.failures {
+            match failure {
+                Failure::Engine(error) => {
+                    invalid.push(format!("driver thread {thread} was lost: {error}"));
+                    lost.get_or_insert(error);
+                }
+                Failure::Panic(text) => {
+                    invalid.push(format!("driver thread {thread} panicked: {text}"));
+                }
+            }
+        }
+        if let Err(error) = closed {
+            invalid.push(format!("the target was not left in order: {error}"));
+            lost.get_or_insert(error);
+        }
+        let (errors, fatal) = self.control.errors();
+        if errors > self.errors_tolerated {
+            invalid.push(format!(
+                "{errors} operations failed, {} are tolerated",
+                self.errors_tolerated
+            ));
+            data.warnings.extend(self.control.error_texts());
+        }
+        let early = self.incomplete(&marks, &drained.sessions, fatal);
+        if early.is_none() {
+            invalid.extend(self.missed_rate(&marks));
+        }
+        if marks.before_begin && data.warnings.iter().all(|text| !text.contains("warm-up")) {
+            data.warnings.push(
+                "the run ended during the warm-up: the window begins at the gate and includes it"
+                    .to_owned(),
+            );
+        }
+        data.begin = marks.begin;
+        data.end = marks.end;
+        data.series = marks.series;
+        data.per_session = drained.sessions;
+        data.verdict = match (invalid.is_empty(), early) {
+            (false, _) => Verdict::Invalid(invalid),
+            (true, Some(reason)) => Verdict::Incomplete(reason),
+            (true, None) => Verdict::Complete,
+        };
+        match lost {
+            Some(source) => Err(RunError::Lost {
+                source,
+                data: Box::new(data),
+            }),
+            None => Ok(data),
+        }
+    }
+
+    /// Why the run ended before its plan did, if it did.
+    fn incomplete(
+        &self,
+        marks: &Marks,
+        sessions: &[assay_measure::snapshot::SessionReading],
+        fatal: bool,
+    ) -> Option<String> {
+        if self.stop.abandoned() {
+            return Some("abandoned on request, operations in flight were left".to_owned());
+        }
+        if fatal {
+            return Some("stopped after too many failed operations".to_owned());
+        }
+        if self.stop.requested() && marks.told_to_stop {
+            return Some("stopped on request".to_owned());
+        }
+        let unfinished = sessions
+            .iter()
+            .filter(|reading| reading.ops < self.plan.work_loop)
+            .count();
+        if self.plan.work_loop > 0 && marks.told_to_stop && unfinished > 0 {
+            return Some(format!(
+                "MAX_RUN_TIME ended the run before {unfinished} sessions had done their WORK_LOOP"
+            ));
+        }
+        None
+    }
+
+    /// Under a rate: the operations that should have ended in the window did not.
+    fn missed_rate(&self, marks: &Marks) -> Option<String> {
+        if self.plan.rate_per_s == 0 {
+            return None;
+        }
+        let ended = |snapshot: &Snapshot| -> u64 {
+            snapshot
+                .driver
+                .ops
+                .iter()
+                .map(|op| op.service.count())
+                .sum()
+        };
+        let ops = ended(&marks.end).saturating_sub(ended(&marks.begin));
+        let window_ns = marks.end.at_ns.saturating_sub(marks.begin.at_ns);
+        let wanted = self.plan.rate_per_s as f64 * window_ns as f64 / NS_PER_S as f64;
+        // One operation a session may be on its way at either end of the window.
+        let allowance = wanted * 0.01 + self.plan.sessions() as f64;
+        (wanted - ops as f64 > allowance).then(|| {
+            format!(
+                "the rate was missed: {ops} operations ended where RATE={} asks for {wanted:.0}; lower RATE or add sessions",
+                self.plan.rate_per_s
+            )
+        })
+    }
+}

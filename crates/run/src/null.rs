@@ -1,0 +1,108 @@
+//! The null engine: every operation ends at once, having touched all its rows.
+//! What remains is the cost of the loop itself, the harness floor.
+
+use crate::engine::{
+    Assignment, Completion, Driver, Engine, EngineError, Op, Outcome, Submit, Tag,
+};
+use crate::plan::Plan;
+use assay_measure::clock::{Clock, Ns};
+use assay_measure::snapshot::{Fact, StatSet};
+use assay_measure::stats;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct NullEngine {
+    clock: Clock,
+    scan_blocks: u64,
+}
+
+impl NullEngine {
+    /// For `plan`, by `clock`.
+    #[must_use]
+    pub fn new(plan: &Plan, clock: &Clock) -> Self {
+        Self {
+            clock: clock.clone(),
+            scan_blocks: plan.scan_blocks,
+        }
+    }
+}
+
+/// One thread's part: counts, and reads the clock as any engine must.
+#[derive(Debug)]
+struct NullDriver<'a> {
+    engine: &'a NullEngine,
+    rows_visited: u64,
+    rows_changed: u64,
+    scans: u64,
+    commits: u64,
+}
+
+impl Engine for NullEngine {
+    fn facts(&self) -> Vec<Fact> {
+        vec![Fact {
+            name: "engine".to_owned(),
+            value: "null: operations end at once, no I/O".to_owned(),
+        }]
+    }
+
+    fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
+        sessions.min(cpus).max(1)
+    }
+
+    fn driver<'a>(&'a self, _assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
+        Ok(Box::new(NullDriver {
+            engine: self,
+            rows_visited: 0,
+            rows_changed: 0,
+            scans: 0,
+            commits: 0,
+        }))
+    }
+
+    fn sample(&self) -> StatSet {
+        StatSet::default()
+    }
+
+    fn watched_paths(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    fn close(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+}
+
+impl Driver for NullDriver<'_> {
+    fn submit(&mut self, _tag: Tag, op: &Op, _now_ns: Ns) -> Submit {
+        let rows = match *op {
+            Op::Select { width, .. } => u64::from(width),
+            Op::Update { width, commit, .. } => {
+                self.rows_changed += u64::from(width);
+                self.commits += u64::from(commit);
+                u64::from(width)
+            }
+            Op::Scan { .. } => {
+                self.scans += 1;
+                self.engine.scan_blocks
+            }
+        };
+        self.rows_visited += rows;
+        Submit::Done(Outcome {
+            end_ns: self.engine.clock.now_ns(),
+            result: Ok(rows),
+        })
+    }
+
+    fn reap(&mut self, _timeout: Duration, _out: &mut Vec<Completion>) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn stats(&mut self, into: &mut StatSet) {
+        into.add(stats::ROWS_VISITED, self.rows_visited);
+        into.add(stats::ROWS_CHANGED, self.rows_changed);
+        into.add(stats::TABLE_SCANS, self.scans);
+        into.add(stats::USER_COMMITS, self.commits);
+    }
+}

@@ -1,0 +1,161 @@
+//! Counters one driver thread owns: plain memory, written without sharing,
+//! copied out when the collector asks.
+
+use assay_measure::clock::Ns;
+use assay_measure::histogram::Histogram;
+use assay_measure::snapshot::{
+    Actor, DriverReading, EventReading, OpKind, OpReading, StatSet, WaitClass,
+};
+use assay_measure::stats;
+use std::collections::BTreeMap;
+
+/// Kinds in the order of their slots.
+const KINDS: [OpKind; 3] = [OpKind::Select, OpKind::Update, OpKind::Scan];
+
+/// One kind of operation on one thread.
+#[derive(Debug, Default)]
+struct KindRecorder {
+    rows: u64,
+    service: Histogram,
+    /// Kept under a rate only: in a closed loop it equals `service`.
+    response: Option<Histogram>,
+}
+
+/// Everything one thread counts about the load.
+///
+/// Identity: operations begun = recorded + failed + in flight, and
+/// `busy_ns` = the sum of service times of recorded and failed operations.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    kinds: [KindRecorder; 3],
+    errors: BTreeMap<&'static str, u64>,
+    pub retries: u64,
+    pub hot_spot_hits: u64,
+    pub hot_schema_hits: u64,
+    think: Option<Histogram>,
+    /// Waits for the schedule's next start under a rate.
+    idle: Option<Histogram>,
+    busy_ns: u64,
+    lag: Option<Histogram>,
+}
+
+impl Recorder {
+    pub(crate) fn new(rate: bool, think: bool) -> Self {
+        let kind = || KindRecorder {
+            response: rate.then(Histogram::new),
+            ..KindRecorder::default()
+        };
+        Self {
+            kinds: [kind(), kind(), kind()],
+            errors: BTreeMap::new(),
+            retries: 0,
+            hot_spot_hits: 0,
+            hot_schema_hits: 0,
+            think: think.then(Histogram::new),
+            idle: rate.then(Histogram::new),
+            busy_ns: 0,
+            lag: rate.then(Histogram::new),
+        }
+    }
+
+    /// An operation ended well.
+    #[inline]
+    pub(crate) fn record(&mut self, kind: OpKind, rows: u64, service_ns: Ns, response_ns: Ns) {
+        let kind = &mut self.kinds[kind as usize];
+        kind.rows += rows;
+        kind.service.record(service_ns);
+        if let Some(response) = &mut kind.response {
+            response.record(response_ns);
+        }
+        self.busy_ns += service_ns;
+    }
+
+    /// An operation failed after `service_ns`.
+    pub(crate) fn failed(&mut self, class: &'static str, service_ns: Ns) {
+        self.error(class);
+        self.busy_ns += service_ns;
+    }
+
+    /// Something about an operation that ended was wrong.
+    pub(crate) fn error(&mut self, class: &'static str) {
+        *self.errors.entry(class).or_default() += 1;
+    }
+
+    /// A pause ended.
+    pub(crate) fn thought(&mut self, ns: Ns) {
+        if let Some(think) = &mut self.think {
+            think.record(ns);
+        }
+    }
+
+    /// Under a rate: how late an operation started, and how long its session had idled.
+    pub(crate) fn scheduled(&mut self, lag_ns: Ns, idle_ns: Ns) {
+        if let (Some(lag), Some(idle)) = (&mut self.lag, &mut self.idle) {
+            lag.record(lag_ns);
+            if idle_ns > 0 {
+                idle.record(idle_ns);
+            }
+        }
+    }
+
+    /// The counters of the load; gauges and thread clocks are the caller's.
+    pub(crate) fn reading(&self) -> DriverReading {
+        let ops = KINDS
+            .iter()
+            .zip(&self.kinds)
+            .filter(|(_, recorder)| recorder.service.count() > 0)
+            .map(|(&kind, recorder)| OpReading {
+                kind,
+                rows: recorder.rows,
+                service: recorder.service.clone(),
+                response: recorder
+                    .response
+                    .as_ref()
+                    .unwrap_or(&recorder.service)
+                    .clone(),
+            })
+            .collect();
+        DriverReading {
+            ops,
+            errors: self
+                .errors
+                .iter()
+                .map(|(&class, &count)| (class.to_owned(), count))
+                .collect(),
+            retries: self.retries,
+            hot_spot_hits: self.hot_spot_hits,
+            hot_schema_hits: self.hot_schema_hits,
+            think_count: self.think.as_ref().map_or(0, Histogram::count),
+            think_ns: self.think.as_ref().map_or(0, Histogram::sum_ns),
+            busy_ns: self.busy_ns,
+            schedule_lag: self.lag.clone().unwrap_or_default(),
+            ..DriverReading::default()
+        }
+    }
+
+    /// Adds what the loop knows to the thread's engine statistics: DB time, executes,
+    /// calls and the idle events. Operations that ended badly were not executed.
+    pub(crate) fn add_stats(&self, sessions: u64, thread_cpu_ns: Ns, into: &mut StatSet) {
+        let ops = self.kinds.iter().map(|kind| kind.service.count()).sum();
+        into.add(stats::LOGONS, sessions);
+        into.add(stats::EXECUTE_COUNT, ops);
+        into.add(stats::USER_CALLS, ops);
+        into.add(stats::DB_TIME, self.busy_ns);
+        into.add(stats::DB_CPU, thread_cpu_ns);
+        let idle = [
+            ("PL/SQL lock timer", &self.think),
+            ("SQL*Net message from client", &self.idle),
+        ];
+        for (name, waits) in idle {
+            if let Some(waits) = waits.as_ref().filter(|waits| waits.count() > 0) {
+                into.events.push(EventReading {
+                    name: name.to_owned(),
+                    class: WaitClass::Idle,
+                    actor: Actor::Foreground,
+                    timeouts: waits.count(),
+                    waits: waits.clone(),
+                });
+            }
+        }
+    }
+}
