@@ -1,1 +1,17 @@
-//! Placeholder until its owner writes it.
+//! Readers of a run: from raw readings to the record, and from the record to
+//! text, summary, CSV and JSON.
+//!
+//! [`record::build`] is the only place that sees raw readings; everything else
+//! reads the [`assay_measure::record::Record`] alone, so a report never needs
+//! the run. Nothing here does I/O or prints.
+#![forbid(unsafe_code)]
+
+pub mod csv;
+pub mod integrity;
+pub mod json;
+pub mod record;
+pub mod summary;
+pub mod text;
+
+#[cfg(test)]
+mod fixture;

@@ -1,0 +1,918 @@
+//! The record: everything one run measured, with everything a reader needs.
+//!
+//! Schema `assay/1`. Text, summary, CSV and comparison read this and nothing
+//! else, so every derived figure is already here, unrounded. Keys end in their
+//! unit; a figure is a number or `{"na": "reason"}`. Readers ignore keys they do
+//! not know and take `n/a (absent)` for keys they miss, so old and new versions
+//! read each other's records.
+
+use crate::histogram::Histogram;
+use crate::snapshot::{Fact, SettingLine};
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The value of [`Record::schema`] this version writes.
+pub const SCHEMA: &str = "assay/1";
+
+/// A number, or why there is none. Reasons: awr-statistics 1.4 (`unsupported`, `disabled`,
+/// `denied`, `absent`, `reset`, `unknowable`), or a few words of the operator's.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Figure {
+    /// A whole number, exact.
+    Count(u64),
+    /// A decimal, unrounded and finite.
+    Decimal(f64),
+    /// There is none.
+    Na(String),
+}
+
+impl Default for Figure {
+    fn default() -> Self {
+        Self::na("absent")
+    }
+}
+
+impl Figure {
+    /// No figure, for this reason.
+    #[must_use]
+    pub fn na(reason: &str) -> Self {
+        Self::Na(reason.to_owned())
+    }
+
+    /// A decimal; what is not finite is n/a, since JSON has no word for it.
+    #[must_use]
+    pub fn decimal(value: f64) -> Self {
+        if value.is_finite() {
+            Self::Decimal(value)
+        } else {
+            Self::na("unknowable")
+        }
+    }
+
+    /// The number, if there is one.
+    #[must_use]
+    pub fn value(&self) -> Option<f64> {
+        match self {
+            Self::Count(count) => Some(*count as f64),
+            Self::Decimal(value) => Some(*value),
+            Self::Na(_) => None,
+        }
+    }
+
+    /// The reason, if there is no number.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Na(reason) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// This figure divided by `denominator`. A zero denominator gives n/a with
+    /// `zero_reason`; n/a on either side stays n/a.
+    #[must_use]
+    pub fn per(&self, denominator: f64, zero_reason: &str) -> Self {
+        match self.value() {
+            None => self.clone(),
+            Some(_) if denominator == 0.0 => Self::na(zero_reason),
+            Some(value) => Self::decimal(value / denominator),
+        }
+    }
+
+    /// This figure times a constant (a change of unit); a factor of 1 keeps it exact.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Self {
+        match self.value() {
+            Some(value) if factor != 1.0 => Self::decimal(value * factor),
+            _ => self.clone(),
+        }
+    }
+
+    /// The sum; n/a if either side is.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Count(left), Self::Count(right)) => Self::Count(left.saturating_add(*right)),
+            (Self::Na(_), _) => self.clone(),
+            (_, Self::Na(_)) => other.clone(),
+            _ => Self::decimal(self.value().unwrap_or(0.0) + other.value().unwrap_or(0.0)),
+        }
+    }
+}
+
+impl From<u64> for Figure {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
+    }
+}
+
+impl From<f64> for Figure {
+    fn from(value: f64) -> Self {
+        Self::decimal(value)
+    }
+}
+
+impl Serialize for Figure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Count(count) => serializer.serialize_u64(*count),
+            Self::Decimal(value) => serializer.serialize_f64(*value),
+            Self::Na(reason) => serialize_na(serializer, reason),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Figure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FigureVisitor)
+    }
+}
+
+struct FigureVisitor;
+
+impl<'de> Visitor<'de> for FigureVisitor {
+    type Value = Figure;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a number or {\"na\": \"reason\"}")
+    }
+
+    fn visit_u64<E>(self, count: u64) -> Result<Figure, E> {
+        Ok(Figure::Count(count))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Figure, E> {
+        Ok(u64::try_from(value).map_or(Figure::Decimal(value as f64), Figure::Count))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Figure, E> {
+        Ok(Figure::decimal(value))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Figure, A::Error> {
+        na_reason(map).map(Figure::Na)
+    }
+}
+
+/// Whether an identity holds: yes, no, or why nobody can say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Truth {
+    /// Evaluated and it holds.
+    Holds,
+    /// Evaluated and it does not.
+    Violated,
+    /// Not evaluated, with the reason.
+    Na(String),
+}
+
+impl Default for Truth {
+    fn default() -> Self {
+        Self::Na("absent".to_owned())
+    }
+}
+
+impl Serialize for Truth {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Holds => serializer.serialize_bool(true),
+            Self::Violated => serializer.serialize_bool(false),
+            Self::Na(reason) => serialize_na(serializer, reason),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Truth {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TruthVisitor)
+    }
+}
+
+struct TruthVisitor;
+
+impl<'de> Visitor<'de> for TruthVisitor {
+    type Value = Truth;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("true, false or {\"na\": \"reason\"}")
+    }
+
+    fn visit_bool<E>(self, holds: bool) -> Result<Truth, E> {
+        Ok(if holds { Truth::Holds } else { Truth::Violated })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Truth, A::Error> {
+        na_reason(map).map(Truth::Na)
+    }
+}
+
+fn serialize_na<S: Serializer>(serializer: S, reason: &str) -> Result<S::Ok, S::Error> {
+    use serde::ser::SerializeMap;
+    let mut map = serializer.serialize_map(Some(1))?;
+    map.serialize_entry("na", reason)?;
+    map.end()
+}
+
+fn na_reason<'de, A: MapAccess<'de>>(mut map: A) -> Result<String, A::Error> {
+    let mut reason = None;
+    while let Some(key) = map.next_key::<String>()? {
+        if key == "na" {
+            reason = Some(map.next_value::<String>()?);
+        } else {
+            map.next_value::<IgnoredAny>()?;
+        }
+    }
+    reason.ok_or_else(|| A::Error::missing_field("na"))
+}
+
+/// One run, complete and self-sufficient.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Record {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// What ran and how it ended.
+    pub run: RunInfo,
+    /// The measured window and its denominators.
+    pub interval: Interval,
+    /// Settings and engine facts.
+    pub plan: PlanInfo,
+    /// Facts about the host.
+    pub host: HostInfo,
+    /// The rows of "Load Profile", in report order.
+    pub load_profile: Vec<LoadRow>,
+    /// The rows of "Instance Efficiency".
+    pub efficiency: Vec<PercentRow>,
+    /// Every counter by its key (`physical_read_io_requests_count`), window deltas.
+    pub stats: BTreeMap<String, StatRow>,
+    /// Values that go up and down, by name with unit last.
+    pub gauges: BTreeMap<String, GaugeRow>,
+    /// Where the time went.
+    pub time_model: TimeModel,
+    /// Foreground time by wait class, largest first.
+    pub wait_classes: Vec<WaitClassRow>,
+    /// Every event that waited in the window, largest total first.
+    pub events: Vec<EventRow>,
+    /// I/O by function and file type, window deltas.
+    pub io_functions: Vec<IoRow>,
+    /// The rows of "IO Profile", in report order.
+    pub io_profile: Vec<IoProfileRow>,
+    /// The host during the window.
+    pub os: OsInfo,
+    /// What the load generator itself measured.
+    pub driver: DriverInfo,
+    /// Per second, from the gate on.
+    pub series: Series,
+    /// Active session history.
+    pub ash: AshInfo,
+    /// What has to be said beside the numbers.
+    pub checks: Checks,
+    /// The identities of awr-statistics 2.3, in order.
+    pub integrity: Vec<Identity>,
+    /// Warnings in full sentences: what it may have done to the number and what to try.
+    pub warnings: Vec<String>,
+    /// Findings of the advice rules.
+    pub advice: Vec<Advice>,
+}
+
+/// What ran and how it ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunInfo {
+    /// Short random id, also in the directory's name.
+    pub id: String,
+    /// The user's label, if any.
+    pub label: Option<String>,
+    /// `slob`, later others.
+    pub workload: String,
+    /// `native`, `null`, ...
+    pub engine: String,
+    /// assay's version.
+    pub version: String,
+    /// RFC 3339 wall time of the start.
+    pub started: String,
+    /// The master seed of every random stream.
+    pub seed: u64,
+    /// `complete`, `incomplete` or `invalid`.
+    pub verdict: String,
+    /// Why it is not complete, in sentences.
+    pub verdict_reasons: Vec<String>,
+    /// Sessions planned.
+    pub sessions: u64,
+    /// Fixed iterations (WORK_LOOP) instead of a timed window.
+    pub fixed_iterations: bool,
+}
+
+/// The measured window and what rates divide by.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Interval {
+    /// RFC 3339 wall time of the begin snapshot, a label.
+    pub begin: String,
+    /// RFC 3339 wall time of the end snapshot, a label.
+    pub end: String,
+    /// Begin, s after the gate.
+    pub begin_s: Figure,
+    /// End, s after the gate.
+    pub end_s: Figure,
+    /// Begin to end, s, by the monotonic clock.
+    pub elapsed_s: Figure,
+    /// Gate to the end of the drain, s: the interval of the exact identities.
+    pub whole_run_s: Figure,
+    /// Between the first and the last thread's publication, the larger of both snapshots, ms.
+    pub skew_ms: Figure,
+    /// Sum of the sessions' active time inside the window over sessions x elapsed, 0..1.
+    pub worker_active_fraction: Figure,
+    /// Commits and rollbacks in the window.
+    pub tx_count: Figure,
+    /// Executions in the window.
+    pub execs_count: Figure,
+    /// User calls in the window.
+    pub calls_count: Figure,
+    /// Driver operations ended in the window.
+    pub ops_count: Figure,
+    /// Sessions that had not stopped at the begin snapshot.
+    pub sessions_begin_count: Figure,
+    /// Sessions that had not stopped at the end snapshot.
+    pub sessions_end_count: Figure,
+}
+
+/// What was to run, as resolved.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PlanInfo {
+    /// Every effective parameter with its origin; secrets are `***`.
+    pub settings: Vec<SettingLine>,
+    /// What the engine says of itself: achieved I/O mode, block size, files, ring features.
+    pub engine_facts: Vec<Fact>,
+}
+
+/// What the run ran on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostInfo {
+    /// Kernel, CPU, memory, device, file system, ...
+    pub facts: Vec<Fact>,
+}
+
+/// One row of "Load Profile". Totals are window deltas in `unit`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LoadRow {
+    /// The report's label without its colon, e.g. `Redo size (bytes)`.
+    pub name: String,
+    /// `s`, `bytes`, `blocks`, `count` or `mib`.
+    pub unit: String,
+    /// Over the window.
+    pub total: Figure,
+    /// Per second of the window.
+    pub per_s: Figure,
+    /// Per commit or rollback.
+    pub per_tx: Figure,
+    /// Per execution.
+    pub per_exec: Figure,
+    /// Per user call.
+    pub per_call: Figure,
+    /// Per driver operation.
+    pub per_op: Figure,
+}
+
+/// A named percentage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PercentRow {
+    /// The report's label, e.g. `Buffer Hit %`.
+    pub name: String,
+    /// 0..100.
+    pub value_pct: Figure,
+}
+
+/// One counter over the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StatRow {
+    /// The field's name, as in `V$SYSSTAT`.
+    pub name: String,
+    /// `count`, `blocks`, `bytes` or `ns`.
+    pub unit: String,
+    /// Window delta.
+    pub total: Figure,
+    /// Per second of the window.
+    pub per_s: Figure,
+    /// Per commit or rollback.
+    pub per_tx: Figure,
+    /// Per driver operation.
+    pub per_op: Figure,
+    /// Gate to the end of the drain: the delta the exact identities use.
+    pub whole_run_total: Figure,
+    /// How it was obtained: `sysstat`, `proc`, `client`.
+    pub source: String,
+}
+
+/// One gauge at both ends of the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GaugeRow {
+    /// At the begin snapshot.
+    pub begin: Figure,
+    /// At the end snapshot.
+    pub end: Figure,
+}
+
+/// Where the time went, window deltas in us.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TimeModel {
+    /// Foreground wall time in calls, idle waits excluded.
+    pub db_time_us: Figure,
+    /// CPU of the driver threads.
+    pub db_cpu_us: Figure,
+    /// CPU of background threads.
+    pub bg_cpu_us: Figure,
+    /// Wall time of background threads outside idle waits.
+    pub bg_elapsed_us: Figure,
+    /// Wall time of the sessions between dispatch and suspension.
+    pub on_thread_us: Figure,
+    /// Time sessions were ready but not dispatched.
+    pub run_queue_us: Figure,
+    /// CPU burnt inside timed waits.
+    pub cpu_in_wait_us: Figure,
+    /// Runnable but not on a CPU, by the kernel's account of the driver threads.
+    pub kernel_run_delay_us: Figure,
+    /// Foreground non-idle waits.
+    pub fg_wait_us: Figure,
+    /// Background non-idle waits.
+    pub bg_wait_us: Figure,
+}
+
+/// One wait class of the foreground.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WaitClassRow {
+    /// `User I/O`, `Commit`, ...; `DB CPU` is a row of its own.
+    pub class: String,
+    /// Waits.
+    pub waits_count: Figure,
+    /// Share of waits that ended by a timer, 0..100.
+    pub timeouts_pct: Figure,
+    /// Time, us.
+    pub total_us: Figure,
+    /// Time over waits, us.
+    pub avg_us: Figure,
+    /// Share of DB time, 0..100.
+    pub db_time_pct: Figure,
+}
+
+/// One event over the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EventRow {
+    /// Event name, e.g. `db file sequential read`.
+    pub name: String,
+    /// Wait class as in `V$EVENT_NAME`, e.g. `User I/O`.
+    pub class: String,
+    /// `foreground` or `background`.
+    pub actor: String,
+    /// Waits.
+    pub count: Figure,
+    /// Waits that ended by a timer.
+    pub timeouts_count: Figure,
+    /// Time, us.
+    pub total_us: Figure,
+    /// Time over waits, us.
+    pub avg_us: Figure,
+    /// Longest wait, us.
+    pub max_us: Figure,
+    /// Share of DB time (foreground) or of background time, 0..100.
+    pub db_time_pct: Figure,
+    /// Waits per power-of-two bucket: entry i counts 2^(i-1) <= us < 2^i.
+    pub hist_us: Vec<u64>,
+    /// The fine histogram the buckets above are the sum of.
+    pub hist_ns: Histogram,
+    /// Median, us.
+    pub p50_us: Figure,
+    /// 90th percentile, us.
+    pub p90_us: Figure,
+    /// 99th percentile, us.
+    pub p99_us: Figure,
+    /// 99.9th percentile, us.
+    pub p999_us: Figure,
+    /// How it was obtained: `sysstat`.
+    pub source: String,
+}
+
+/// One row of "IOStat by function and file type", window deltas.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IoRow {
+    /// `Buffer Cache Reads`, `Direct Reads`, `DBWR`, `Direct Writes`, `LGWR`, `Others`.
+    pub function: String,
+    /// `Data File`, `Undo File`, `Log File`, `Control File`.
+    pub file_type: String,
+    /// Read requests below 128 KiB.
+    pub small_read_requests_count: u64,
+    /// Read requests of 128 KiB and more.
+    pub large_read_requests_count: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Write requests below 128 KiB.
+    pub small_write_requests_count: u64,
+    /// Write requests of 128 KiB and more.
+    pub large_write_requests_count: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Requests somebody waited for one by one.
+    pub waits_count: u64,
+    /// Time of those waits, us.
+    pub wait_us: Figure,
+}
+
+impl IoRow {
+    /// Read requests of any size.
+    #[must_use]
+    pub fn read_requests(&self) -> u64 {
+        self.small_read_requests_count + self.large_read_requests_count
+    }
+
+    /// Write requests of any size.
+    #[must_use]
+    pub fn write_requests(&self) -> u64 {
+        self.small_write_requests_count + self.large_write_requests_count
+    }
+}
+
+/// One row of "IO Profile", per second of the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IoProfileRow {
+    /// The report's label without its colon, e.g. `Total Requests`.
+    pub name: String,
+    /// `count`, `mib` or `blocks`.
+    pub unit: String,
+    /// Both directions.
+    pub read_write_per_s: Figure,
+    /// Reads.
+    pub read_per_s: Figure,
+    /// Writes.
+    pub write_per_s: Figure,
+}
+
+/// The host during the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OsInfo {
+    /// Online CPUs.
+    pub cpus_count: Figure,
+    /// The ten columns of `/proc/stat`, s: user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice.
+    pub cpu_s: BTreeMap<String, Figure>,
+    /// Shares of all CPU time, 0..100: user (with nice), system (with irq and softirq), iowait,
+    /// steal, idle (without iowait), `idle_awr` (with it), busy.
+    pub cpu_pct: BTreeMap<String, Figure>,
+    /// Load averages of 1, 5 and 15 minutes at begin.
+    pub load_begin: Vec<Figure>,
+    /// Load averages of 1, 5 and 15 minutes at end.
+    pub load_end: Vec<Figure>,
+    /// Context switches.
+    pub context_switches_count: Figure,
+    /// Runnable tasks at the end.
+    pub procs_running_end_count: Figure,
+    /// Memory by kind, bytes.
+    pub memory_bytes: BTreeMap<String, GaugeRow>,
+    /// Pressure stall time by resource and kind.
+    pub psi: BTreeMap<String, PsiRow>,
+    /// Major faults and swap.
+    pub vmstat_count: BTreeMap<String, Figure>,
+    /// Devices under the data.
+    pub disk: Vec<DiskRow>,
+    /// Interfaces but loopback.
+    pub net: Vec<NetRow>,
+    /// This process.
+    pub process: ProcessInfo,
+    /// Time this cgroup was throttled, us.
+    pub cgroup_throttled_us: Figure,
+}
+
+/// Pressure stall time of one resource.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PsiRow {
+    /// Stalled, us.
+    pub total_us: Figure,
+    /// Share of the window, 0..100.
+    pub share_pct: Figure,
+}
+
+/// One block device during the window (`/proc/diskstats`).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DiskRow {
+    /// Kernel name, e.g. `vda`.
+    pub name: String,
+    /// Reads completed.
+    pub reads_count: u64,
+    /// Reads merged.
+    pub read_merges_count: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Time per read, us.
+    pub read_avg_us: Figure,
+    /// Writes completed.
+    pub writes_count: u64,
+    /// Writes merged.
+    pub write_merges_count: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Time per write, us.
+    pub write_avg_us: Figure,
+    /// Flushes completed.
+    pub flushes_count: u64,
+    /// Time per flush, us.
+    pub flush_avg_us: Figure,
+    /// Share of the window with a request in flight, 0..100.
+    pub busy_pct: Figure,
+    /// Mean requests in flight.
+    pub queue_mean_count: Figure,
+}
+
+/// One network interface during the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NetRow {
+    /// Interface name.
+    pub name: String,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Packets received.
+    pub rx_packets_count: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Packets sent.
+    pub tx_packets_count: u64,
+    /// Errors and drops, both ways.
+    pub errors_count: u64,
+}
+
+/// This process during the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProcessInfo {
+    /// Bytes this process caused to be read from devices.
+    pub read_bytes: Figure,
+    /// Bytes this process caused to be written.
+    pub write_bytes: Figure,
+    /// CPU of all threads, s.
+    pub cpu_s: Figure,
+    /// Resident memory.
+    pub rss_bytes: GaugeRow,
+}
+
+/// What the load generator itself measured, layer `client`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DriverInfo {
+    /// Threads that drove sessions.
+    pub threads_count: u64,
+    /// Operations by kind; kinds never run are absent.
+    pub ops: Vec<OpRow>,
+    /// Operations that failed in the window, by class of error.
+    pub errors_count: BTreeMap<String, u64>,
+    /// Operations that failed from the gate to the end of the drain.
+    pub errors_whole_run_count: u64,
+    /// Operations tried again.
+    pub retries_count: u64,
+    /// Operations whose key range was the hot spot's.
+    pub hot_spot_hits_count: u64,
+    /// Operations redirected to schema 1.
+    pub hot_schema_hits_count: u64,
+    /// Think times taken.
+    pub think_count: u64,
+    /// Time slept in them, s.
+    pub think_s: Figure,
+    /// Sum of operation time, s.
+    pub busy_s: Figure,
+    /// Operations in flight at begin.
+    pub in_flight_begin_count: u64,
+    /// Operations in flight at end.
+    pub in_flight_end_count: u64,
+    /// Time the operations in flight at begin had taken by then, us.
+    pub in_flight_begin_us: Figure,
+    /// Time the operations in flight at end had taken by then, us.
+    pub in_flight_end_us: Figure,
+    /// Lateness of starts under a RATE.
+    pub schedule_lag: Latency,
+    /// CPU of the driver threads, s.
+    pub thread_cpu_s: Figure,
+    /// CPU of the driver threads over threads x elapsed, 0..100.
+    pub thread_cpu_pct: Figure,
+    /// Runnable but not on a CPU (schedstat), s.
+    pub thread_run_delay_s: Figure,
+    /// The null engine's cost of one operation through the same loop, ns.
+    pub floor_ns_per_op: Figure,
+    /// That cost over the driver threads' CPU per operation, 0..100.
+    pub floor_pct: Figure,
+    /// One clock reading, ns.
+    pub clock_read_ns: Figure,
+    /// Ops per session, whole run.
+    pub session_spread: SessionSpread,
+    /// Per session, whole run.
+    pub per_session: Vec<SessionRow>,
+}
+
+/// One kind of operation in the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OpRow {
+    /// `select`, `update` or `scan`.
+    pub kind: String,
+    /// Operations ended.
+    pub count: u64,
+    /// Per second of the window.
+    pub per_s: Figure,
+    /// Rows touched.
+    pub rows_count: u64,
+    /// From the start of the operation to its end.
+    pub service: Latency,
+    /// From the intended start; equals `service` in a closed loop.
+    pub response: Latency,
+}
+
+/// A latency distribution with its usual percentiles; a percentile with fewer
+/// than ten samples beyond it is n/a.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Latency {
+    /// Mean, us.
+    pub avg_us: Figure,
+    /// Smallest, us.
+    pub min_us: Figure,
+    /// Median, us.
+    pub p50_us: Figure,
+    /// 90th percentile, us.
+    pub p90_us: Figure,
+    /// 99th percentile, us.
+    pub p99_us: Figure,
+    /// 99.9th percentile, us.
+    pub p999_us: Figure,
+    /// Largest, us.
+    pub max_us: Figure,
+    /// All of it.
+    pub hist_ns: Histogram,
+}
+
+/// How evenly the sessions got along, by operations over the whole run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionSpread {
+    /// Operations of the slowest session.
+    pub min_count: Figure,
+    /// Operations of the middle one.
+    pub median_count: Figure,
+    /// Operations of the fastest.
+    pub max_count: Figure,
+    /// Standard deviation over mean.
+    pub variation_ratio: Figure,
+}
+
+/// One session over the whole run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SessionRow {
+    /// 1-based.
+    pub session: u64,
+    /// 1-based home schema.
+    pub schema: u64,
+    /// Operations ended.
+    pub ops_count: u64,
+    /// Rows touched.
+    pub rows_count: u64,
+    /// Time in operations, s.
+    pub busy_s: Figure,
+    /// Time thinking, s.
+    pub think_s: Figure,
+    /// Start of the first operation, s after the gate.
+    pub first_op_s: Figure,
+    /// End of the last operation, s after the gate.
+    pub last_op_s: Figure,
+}
+
+/// Per-second figures from the gate on. Row i of every metric belongs to `t_s[i]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Series {
+    /// Nominal step, s.
+    pub step_s: Figure,
+    /// End of each step, s after the gate.
+    pub t_s: Vec<f64>,
+    /// Whether the step lies inside the measured window.
+    pub in_window: Vec<bool>,
+    /// By name with unit last, e.g. `ops_per_s`, `db_file_sequential_read_p99_us`.
+    pub metrics: BTreeMap<String, Vec<Figure>>,
+}
+
+/// Active session history.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AshInfo {
+    /// Samples of active sessions.
+    pub samples_count: Figure,
+    /// Most sessions active in one sample.
+    pub max_active_count: Figure,
+}
+
+/// What has to be said beside the numbers (DESIGN section 8).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Checks {
+    /// Hit ratio that cache, active blocks and index predict, 0..100.
+    pub hit_expected_pct: Figure,
+    /// Hit ratio measured, 0..100.
+    pub hit_measured_pct: Figure,
+    /// Index gets that found the block resident, 0..100.
+    pub index_hit_pct: Figure,
+    /// Blocks the run could touch.
+    pub active_blocks: Figure,
+    /// Blocks of the cache.
+    pub cache_blocks: Figure,
+    /// Sessions that ops/s x (mean service + mean think) accounts for (Little's law).
+    pub little_sessions: Figure,
+    /// Sessions there were.
+    pub little_expected_sessions: Figure,
+    /// Bytes the engine read.
+    pub engine_read_bytes: Figure,
+    /// Bytes this process read from devices, by the kernel's account.
+    pub process_read_bytes: Figure,
+    /// Bytes the devices under the data read, whoever asked.
+    pub device_read_bytes: Figure,
+    /// Bytes the engine wrote.
+    pub engine_write_bytes: Figure,
+    /// Bytes this process wrote, by the kernel's account.
+    pub process_write_bytes: Figure,
+    /// Bytes the devices under the data wrote, whoever asked.
+    pub device_write_bytes: Figure,
+    /// How steady the window was.
+    pub steadiness: Steadiness,
+}
+
+/// How steady ops/s was over the seconds of the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Steadiness {
+    /// Whole seconds looked at.
+    pub seconds_count: Figure,
+    /// Mean ops/s.
+    pub mean_per_s: Figure,
+    /// Slowest second.
+    pub min_per_s: Figure,
+    /// Fastest second.
+    pub max_per_s: Figure,
+    /// Standard deviation over mean.
+    pub variation_ratio: Figure,
+    /// Mean of the last quarter over mean of the first.
+    pub last_over_first_ratio: Figure,
+    /// Ends of the seconds after which the level changed for good, s after the gate.
+    pub change_points_s: Vec<f64>,
+}
+
+/// One identity of awr-statistics 2.3, evaluated.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Identity {
+    /// `I1` ... `I44`, with a letter where one identity has several parts.
+    pub id: String,
+    /// What must hold, in the field's names.
+    pub rule: String,
+    /// `whole run` (gate to drained) or `window` (begin to end).
+    pub scope: String,
+    /// A violation is a bug of assay, not a property of the platform.
+    pub exact: bool,
+    /// The outcome.
+    pub ok: Truth,
+    /// Left side.
+    pub lhs: Figure,
+    /// Right side.
+    pub rhs: Figure,
+    /// (left - right) / the larger of both.
+    pub rel_err: Figure,
+    /// Allowed difference, in the sides' own unit.
+    pub tolerance: Figure,
+    /// The outcome in a sentence.
+    pub sentence: String,
+}
+
+/// One finding of the advice rules.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Advice {
+    /// `R1` ... `R30`.
+    pub id: String,
+    /// `note` or `high`.
+    pub severity: String,
+    /// The finding with its numbers.
+    pub text: String,
+    /// The numbers, by name with unit last.
+    pub evidence: BTreeMap<String, Figure>,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,209 @@
+//! Identities that involve the host's own accounts, and those over the series.
+
+use super::{Rule, Scope, Side, known, moved, moved_sum};
+use crate::record::{Deltas, Span, delta, disk_deltas};
+use assay_measure::record::{Figure, Identity, Record};
+use assay_measure::snapshot::{Reading, Snapshot};
+use assay_measure::stats;
+use std::collections::BTreeMap;
+
+/// The kernel counts CPU time in ticks of 10 ms, and samples host readings beside the
+/// snapshots, not at their instant: so many seconds per CPU may be missing or extra.
+const HOST_SLACK_S: f64 = 0.05;
+
+pub(super) fn identities(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
+    let mut all = cpu(deltas, record);
+    all.extend(columns(deltas, record));
+    all.push(device_queue(deltas));
+    all.push(throughput(deltas));
+    all.extend(process_bytes(deltas));
+    all.push(monotone(deltas));
+    all.push(
+        Rule::within("I39", Scope::Window, "throughput of a synchronous stream = message size / latency", 0.0)
+            .unknown("no synchronous stream in this workload"),
+    );
+    all
+}
+
+fn cpu(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
+    let w = &deltas.window;
+    let cpus = known(record.os.cpus_count.clone());
+    let all_s = cpus.map(|cpus| cpus * w.elapsed_s);
+    let slack = |all_s: &Side| 0.02 * all_s.clone().unwrap_or(0.0) + HOST_SLACK_S;
+    let ours = moved_sum(w, &[stats::DB_CPU, stats::BACKGROUND_CPU]).map(|ns| ns / 1e9);
+    let busy: Side = ["user", "nice", "system", "irq", "softirq", "steal"]
+        .iter()
+        .map(|column| match record.os.cpu_s.get(*column) {
+            Some(figure) => known(figure.clone()),
+            None => Err("host CPU absent".to_owned()),
+        })
+        .sum();
+    vec![
+        Rule::within("I25a", Scope::Window, "DB CPU <= CPUs x elapsed (s)", slack(&all_s))
+            .at_most()
+            .judge(
+                deltas,
+                moved(w, stats::DB_CPU).map(|ns| ns / 1e9),
+                all_s.clone(),
+            ),
+        Rule::within("I25b", Scope::Window, "DB CPU + background CPU <= host busy (s)", slack(&all_s))
+            .at_most()
+            .judge(deltas, ours, busy),
+    ]
+}
+
+fn columns(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
+    let w = &deltas.window;
+    let pct = |names: &[&str]| -> Side {
+        let figures = names.iter().map(|name| record.os.cpu_pct.get(*name));
+        figures
+            .map(|figure| known(figure.cloned().unwrap_or_default()))
+            .sum()
+    };
+    let cpus = known(record.os.cpus_count.clone());
+    let expected = cpus.map(|cpus| cpus * w.elapsed_s);
+    let counted: Side = match record.os.cpu_s.is_empty() {
+        true => Err("host CPU absent".to_owned()),
+        false => Ok(record
+            .os
+            .cpu_s
+            .iter()
+            .filter(|(column, _)| !column.starts_with("guest"))
+            .filter_map(|(_, figure)| figure.value())
+            .sum()),
+    };
+    let slack = 0.05 * expected.clone().unwrap_or(0.0) + HOST_SLACK_S;
+    let rule = |id, text, tolerance| Rule::within(id, Scope::Window, text, tolerance);
+    vec![
+        rule("I31a", "CPU columns sum to 100 %", 0.5).judge(
+            deltas,
+            pct(&["user", "system", "iowait", "steal", "idle"]),
+            Ok(100.0),
+        ),
+        rule("I31b", "CPU time of all columns = CPUs x elapsed (s)", slack)
+            .judge(deltas, counted, expected),
+        rule("I32a", "busy + idle (with I/O wait) = 100 %", 0.5).judge(
+            deltas,
+            pct(&["busy", "idle_awr"]),
+            Ok(100.0),
+        ),
+        rule("I32b", "I/O wait <= idle (with I/O wait), %", 0.0)
+            .at_most()
+            .judge(deltas, pct(&["iowait"]), pct(&["idle_awr"])),
+    ]
+}
+
+/// Little's law at the device: mean requests in flight = IOPS x mean latency.
+fn device_queue(deltas: &Deltas<'_>) -> Identity {
+    let w = &deltas.window;
+    let devices = disk_deltas(&w.from.host, &w.to.host);
+    let sum = |field: fn(&assay_measure::snapshot::DiskReading) -> u64| -> Side {
+        match devices.is_empty() || w.elapsed_s == 0.0 {
+            true => Err("no device known".to_owned()),
+            false => Ok(devices.iter().map(field).sum::<u64>() as f64 / 1e9 / w.elapsed_s),
+        }
+    };
+    let served = sum(|disk| disk.read_ns + disk.write_ns + disk.flush_ns);
+    let allowed = 0.05 * served.clone().unwrap_or(0.0) + 0.01;
+    Rule::within("I27", Scope::Window, "mean requests in flight at the devices = IOPS x mean latency", allowed)
+        .judge(deltas, sum(|disk| disk.weighted_ns), served)
+}
+
+/// Throughput = request size x requests: bytes and blocks are counted apart.
+fn throughput(deltas: &Deltas<'_>) -> Identity {
+    let w = &deltas.window;
+    let rule = |allowed| Rule::within("I30", Scope::Window, "read and write bytes/s of data = blocks/s x block size", allowed);
+    let Some(block_bytes) = deltas.fact("block_bytes") else {
+        return rule(0.0).unknown("engine fact block_bytes absent");
+    };
+    if w.elapsed_s == 0.0 {
+        return rule(0.0).unknown("no measured window");
+    }
+    let per_s = |side: Side, factor: f64| side.map(|total| total * factor / w.elapsed_s);
+    let bytes = moved_sum(w, &[stats::PHYSICAL_READ_BYTES, stats::PHYSICAL_WRITE_BYTES]);
+    let blocks = moved_sum(w, &[stats::PHYSICAL_READS, stats::PHYSICAL_WRITES]);
+    let bytes = per_s(bytes, 1.0);
+    rule(1e-3 * bytes.clone().unwrap_or(0.0)).judge(
+        deltas,
+        bytes,
+        per_s(blocks, block_bytes as f64),
+    )
+}
+
+/// Whether the engine's reads and writes bypass the page cache, by what it achieved.
+fn is_direct(deltas: &Deltas<'_>) -> bool {
+    let named = |name: &str| {
+        let fact = deltas.data.engine_facts.iter().find(|fact| fact.name == name);
+        fact.map(|fact| fact.value.to_ascii_lowercase())
+    };
+    named("io_mode").is_some_and(|mode| {
+        (mode.contains("setall") || mode.contains("direct")) && !mode.contains("buffered")
+    })
+}
+
+fn process_bytes(deltas: &Deltas<'_>) -> Vec<Identity> {
+    /// Log files, records and pages of the program itself.
+    const OTHER_BYTES: f64 = 16_777_216.0;
+    let s = &deltas.whole;
+    let (from, to) = (&s.from.host, &s.to.host);
+    let judge = |id, text, stat, process: Figure| {
+        let engine = moved(s, stat);
+        let allowed = 0.01 * engine.clone().unwrap_or(0.0) + OTHER_BYTES;
+        let rule = Rule::within(id, Scope::Quiet, text, allowed);
+        match (is_direct(deltas), engine, process) {
+            (false, ..) => rule.unknown("the page cache may serve this I/O mode"),
+            (_, Ok(bytes), _) if bytes < OTHER_BYTES => rule.unknown("too few bytes to tell"),
+            (_, engine, process) => rule.judge(deltas, engine, known(process)),
+        }
+    };
+    vec![
+        judge(
+            "I41e",
+            "all bytes read = bytes the kernel charged this process with",
+            stats::PHYSICAL_READ_TOTAL_BYTES,
+            delta(from.process_read_bytes, to.process_read_bytes),
+        ),
+        judge(
+            "I41f",
+            "all bytes written = bytes the kernel charged this process with",
+            stats::PHYSICAL_WRITE_TOTAL_BYTES,
+            delta(from.process_write_bytes, to.process_write_bytes),
+        ),
+    ]
+}
+
+/// Every counter rises from snapshot to snapshot, and its steps add up to its whole delta.
+fn monotone(deltas: &Deltas<'_>) -> Identity {
+    let data = deltas.data;
+    let mut marks: Vec<&Snapshot> = [&data.gate, &data.begin, &data.end, &data.drained]
+        .into_iter()
+        .chain(&data.series)
+        .collect();
+    marks.sort_by_key(|mark| (mark.at_ns, mark.driver.busy_ns));
+    let mut verdicts: BTreeMap<&str, (u64, bool)> = BTreeMap::new();
+    for pair in marks.windows(2) {
+        for (name, now) in &pair[1].stats.counters {
+            let then = pair[0].stats.counters.get(name);
+            let before = match then {
+                Some(Reading::Count(before)) => *before,
+                _ => 0,
+            };
+            let Reading::Count(now) = now else { continue };
+            let (steps, rises) = verdicts.entry(name).or_insert((0, true));
+            *rises &= *now >= before;
+            *steps += now.saturating_sub(before);
+        }
+    }
+    let whole = Span::new(marks[0], marks[marks.len() - 1]);
+    Rule::exact("I44", Scope::Whole, "every counter never falls, and the sum of its steps is its whole delta").tally(
+        deltas,
+        verdicts.into_iter().map(|(name, (steps, rises))| {
+            let delta = match whole.stats.counters.get(name) {
+                Some(Reading::Count(delta)) => Some(*delta),
+                _ => None,
+            };
+            // A counter that first appears later starts from 0.
+            (name.to_owned(), rises && delta == Some(steps))
+        }),
+    )
+}

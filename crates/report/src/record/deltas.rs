@@ -1,0 +1,174 @@
+//! Differences of the snapshots: what every derived figure starts from.
+
+use assay_measure::clock::NS_PER_S;
+use assay_measure::record::Figure;
+use assay_measure::snapshot::{
+    Actor, DriverReading, EventReading, Reading, RunData, Snapshot, StatSet, WaitClass,
+};
+use assay_measure::stats::{self, Stat};
+
+/// Why a rate is missing: there was no measured time.
+pub(crate) const NO_WINDOW: &str = "no measured window";
+/// Why a per-transaction figure is missing.
+pub(crate) const NO_TX: &str = "no transactions";
+/// Why a per-operation figure is missing.
+pub(crate) const NO_OPS: &str = "no operations";
+/// Why a figure of the engine is missing: it counts no such thing.
+pub(crate) const UNSUPPORTED: &str = "unsupported";
+/// Why a figure of the host is missing: its source was not there.
+pub(crate) const NO_SOURCE: &str = "absent";
+
+/// The difference of two snapshots of one run.
+pub(crate) struct Span<'a> {
+    /// The earlier one.
+    pub(crate) from: &'a Snapshot,
+    /// The later one.
+    pub(crate) to: &'a Snapshot,
+    /// Monotonic seconds between them.
+    pub(crate) elapsed_s: f64,
+    /// Engine statistics moved in between.
+    pub(crate) stats: StatSet,
+    /// The load generator's counters moved in between.
+    pub(crate) driver: DriverReading,
+}
+
+impl<'a> Span<'a> {
+    pub(crate) fn new(from: &'a Snapshot, to: &'a Snapshot) -> Self {
+        Self {
+            from,
+            to,
+            elapsed_s: seconds(to.at_ns.saturating_sub(from.at_ns)),
+            stats: to.stats.difference(&from.stats),
+            driver: to.driver.difference(&from.driver),
+        }
+    }
+
+    /// A counter's delta in its own unit.
+    pub(crate) fn get(&self, stat: Stat) -> Figure {
+        counter(&self.stats, stat)
+    }
+
+    /// A counter's delta, if it has one.
+    pub(crate) fn count(&self, stat: Stat) -> Option<u64> {
+        self.stats.get(stat)
+    }
+
+    /// A counter's delta per second.
+    pub(crate) fn rate(&self, stat: Stat) -> Figure {
+        self.get(stat).per(self.elapsed_s, NO_WINDOW)
+    }
+
+    /// DB time in ns: the engine's account, else the client's.
+    pub(crate) fn db_time_ns(&self) -> Figure {
+        match self.get(stats::DB_TIME) {
+            Figure::Na(_) if self.ops() > 0 => Figure::Count(self.driver.busy_ns),
+            figure => figure,
+        }
+    }
+
+    /// Driver operations ended.
+    pub(crate) fn ops(&self) -> u64 {
+        self.driver.ops.iter().map(|op| op.service.count()).sum()
+    }
+
+    /// Commits and rollbacks.
+    pub(crate) fn transactions(&self) -> Figure {
+        match (
+            self.get(stats::USER_COMMITS),
+            self.get(stats::USER_ROLLBACKS),
+        ) {
+            (commits, Figure::Na(_)) => commits,
+            (commits, rollbacks) => commits.plus(&rollbacks),
+        }
+    }
+
+    /// Events of one actor, idle ones left out.
+    pub(crate) fn busy_events(&self, actor: Actor) -> impl Iterator<Item = &EventReading> {
+        self.stats
+            .events
+            .iter()
+            .filter(move |event| event.actor == actor && event.class != WaitClass::Idle)
+    }
+
+    /// Time of all non-idle waits of one actor, ns.
+    pub(crate) fn wait_ns(&self, actor: Actor) -> u64 {
+        self.busy_events(actor)
+            .map(|event| event.waits.sum_ns())
+            .sum()
+    }
+}
+
+/// Both intervals of a run.
+pub(crate) struct Deltas<'a> {
+    /// What the run measured.
+    pub(crate) data: &'a RunData,
+    /// Begin to end.
+    pub(crate) window: Span<'a>,
+    /// Gate to drained: threads are quiet at both ends.
+    pub(crate) whole: Span<'a>,
+}
+
+impl<'a> Deltas<'a> {
+    pub(crate) fn new(data: &'a RunData) -> Self {
+        Self {
+            data,
+            window: Span::new(&data.begin, &data.end),
+            whole: Span::new(&data.gate, &data.drained),
+        }
+    }
+
+    /// Whether no operation was under way at the last snapshot.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.data.drained.driver.in_flight == 0 && self.data.drained.driver.sessions_active == 0
+    }
+
+    /// An engine fact as a number.
+    pub(crate) fn fact(&self, name: &str) -> Option<u64> {
+        let fact = self.data.engine_facts.iter().find(|f| f.name == name)?;
+        let digits: String = fact
+            .value
+            .chars()
+            .take_while(|c| c.is_ascii_digit() || *c == ',')
+            .filter(char::is_ascii_digit)
+            .collect();
+        digits.parse().ok()
+    }
+
+    /// An effective setting's text.
+    pub(crate) fn setting(&self, name: &str) -> Option<&str> {
+        self.data
+            .settings
+            .iter()
+            .find(|line| line.name == name)
+            .map(|line| line.value.as_str())
+    }
+}
+
+/// A counter of a set; absent means that the engine counts no such thing.
+pub(crate) fn counter(set: &StatSet, stat: Stat) -> Figure {
+    match set.counters.get(stat.name) {
+        Some(Reading::Count(count)) => Figure::Count(*count),
+        Some(Reading::Na(reason)) => Figure::na(reason),
+        None => Figure::na(UNSUPPORTED),
+    }
+}
+
+/// A source's delta; what went backwards was reset, what is missing is absent.
+pub(crate) fn delta(from: Option<u64>, to: Option<u64>) -> Figure {
+    match (from, to) {
+        (Some(from), Some(to)) => to
+            .checked_sub(from)
+            .map_or_else(|| Figure::na("reset"), Figure::Count),
+        _ => Figure::na(NO_SOURCE),
+    }
+}
+
+/// Nanoseconds as seconds.
+pub(crate) fn seconds(ns: u64) -> f64 {
+    ns as f64 / NS_PER_S as f64
+}
+
+/// Nanoseconds as microseconds.
+pub(crate) fn micros(ns: u64) -> Figure {
+    Figure::decimal(ns as f64 / 1000.0)
+}

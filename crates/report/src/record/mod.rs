@@ -1,0 +1,125 @@
+//! From raw readings to the record: every derived figure is made here, once.
+
+mod deltas;
+mod driver;
+mod events;
+mod host;
+mod io;
+mod load;
+mod notes;
+mod series;
+
+pub(crate) use deltas::{Deltas, Span, counter, delta, micros, seconds};
+pub(crate) use driver::kind_name;
+pub(crate) use events::class_name;
+pub(crate) use host::disk_deltas;
+
+use assay_measure::record::{AshInfo, Figure, HostInfo, Interval, PlanInfo, Record, RunInfo, SCHEMA};
+use assay_measure::snapshot::{RunData, Verdict};
+use assay_measure::stats;
+
+/// Builds the record of a run.
+///
+/// Works on a run that was cut short too: then `end` and `drained` are the last
+/// readings there are, and identities that need quiet threads are n/a.
+#[must_use]
+pub fn build(data: &RunData) -> Record {
+    let deltas = Deltas::new(data);
+    let mut record = Record {
+        schema: SCHEMA.to_owned(),
+        run: run_info(data),
+        interval: interval(&deltas),
+        plan: PlanInfo {
+            settings: data.settings.clone(),
+            engine_facts: data.engine_facts.clone(),
+        },
+        host: HostInfo {
+            facts: data.host.clone(),
+        },
+        load_profile: load::profile(&deltas),
+        efficiency: load::efficiency(&deltas),
+        stats: load::statistics(&deltas),
+        gauges: load::gauges(&deltas),
+        time_model: load::time_model(&deltas),
+        wait_classes: events::wait_classes(&deltas),
+        events: events::events(&deltas),
+        io_functions: io::functions(&deltas),
+        io_profile: io::profile(&deltas),
+        os: host::os(&deltas),
+        driver: driver::driver(&deltas),
+        series: series::series(&deltas),
+        ash: AshInfo {
+            samples_count: Figure::na("unsupported"),
+            max_active_count: Figure::na("unsupported"),
+        },
+        ..Record::default()
+    };
+    record.checks = notes::checks(&deltas, &record);
+    record.integrity = crate::integrity::evaluate(&deltas, &record);
+    record.warnings = notes::warnings(&deltas, &record);
+    record
+}
+
+fn run_info(data: &RunData) -> RunInfo {
+    let (verdict, verdict_reasons) = match &data.verdict {
+        Verdict::Complete => ("complete", Vec::new()),
+        Verdict::Incomplete(reason) => ("incomplete", vec![reason.clone()]),
+        Verdict::Invalid(reasons) => ("invalid", reasons.clone()),
+    };
+    RunInfo {
+        id: data.run_id.clone(),
+        label: data.label.clone(),
+        workload: data.workload.clone(),
+        engine: data.engine.clone(),
+        version: data.version.clone(),
+        started: data.started.clone(),
+        seed: data.seed,
+        verdict: verdict.to_owned(),
+        verdict_reasons,
+        sessions: data.sessions,
+        fixed_iterations: data.fixed_iterations,
+    }
+}
+
+fn interval(deltas: &Deltas<'_>) -> Interval {
+    let (data, window) = (deltas.data, &deltas.window);
+    Interval {
+        begin: data.begin.wall.clone(),
+        end: data.end.wall.clone(),
+        begin_s: seconds(data.begin.at_ns).into(),
+        end_s: seconds(data.end.at_ns).into(),
+        elapsed_s: window.elapsed_s.into(),
+        whole_run_s: deltas.whole.elapsed_s.into(),
+        skew_ms: (data.begin.skew_ns.max(data.end.skew_ns) as f64 / 1e6).into(),
+        worker_active_fraction: active_fraction(data),
+        tx_count: window.transactions(),
+        execs_count: window.get(stats::EXECUTE_COUNT),
+        calls_count: window.get(stats::USER_CALLS),
+        ops_count: window.ops().into(),
+        sessions_begin_count: data.begin.driver.sessions_active.into(),
+        sessions_end_count: data.end.driver.sessions_active.into(),
+    }
+}
+
+/// Sum over the sessions of the part of the window in which they were active,
+/// over sessions x window. A session is active from its first operation to its
+/// last; one that still runs at the end of the window is active to that end.
+fn active_fraction(data: &RunData) -> Figure {
+    let (begin, end) = (data.begin.at_ns, data.end.at_ns);
+    if data.per_session.is_empty() {
+        return Figure::na("no per-session readings");
+    }
+    if end <= begin {
+        return Figure::na(deltas::NO_WINDOW);
+    }
+    let active: u64 = data
+        .per_session
+        .iter()
+        .map(|session| match (session.first_op_ns, session.last_op_ns) {
+            (Some(first), Some(last)) => last.min(end).saturating_sub(first.max(begin)),
+            _ => 0,
+        })
+        .sum();
+    let sessions = data.sessions.max(data.per_session.len() as u64);
+    Figure::decimal(active as f64 / (sessions as f64 * (end - begin) as f64))
+}

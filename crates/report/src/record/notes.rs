@@ -1,0 +1,345 @@
+//! What has to be said beside the numbers, and the warnings that follow from it.
+
+use super::deltas::{Deltas, UNSUPPORTED, delta};
+use super::host::disk_deltas;
+use assay_measure::record::{Checks, Figure, Record};
+use assay_measure::stats;
+use assay_measure::units::{fixed, size, thousands};
+use std::collections::BTreeSet;
+
+/// Expected and measured hit ratio may differ by so many points.
+const HIT_POINTS: f64 = 3.0;
+/// Sessions idle for a larger part of the window distort its rates.
+const ACTIVE_FRACTION: f64 = 0.99;
+/// Little's law must account for the sessions within this.
+const LITTLE_RATIO: f64 = 0.05;
+
+pub(super) fn checks(deltas: &Deltas<'_>, record: &Record) -> Checks {
+    let (from, to) = (&deltas.data.begin.host, &deltas.data.end.host);
+    let w = &deltas.window;
+    let devices = disk_deltas(from, to);
+    let device_bytes = |bytes: u64| match devices.is_empty() {
+        true => Figure::na("no device known"),
+        false => Figure::Count(bytes),
+    };
+    let active = active_blocks(deltas);
+    let cache = match deltas.fact("cache_blocks") {
+        Some(blocks) => Figure::Count(blocks),
+        None => Figure::na(UNSUPPORTED),
+    };
+    let efficiency = |name: &str| {
+        let row = record.efficiency.iter().find(|row| row.name == name);
+        row.map_or_else(Figure::default, |row| row.value_pct.clone())
+    };
+    let (little, expected) = little(deltas);
+    Checks {
+        hit_expected_pct: hit_expected(deltas, &cache, &active),
+        hit_measured_pct: efficiency("Buffer Hit %"),
+        index_hit_pct: efficiency("Index Hit %"),
+        active_blocks: active,
+        cache_blocks: cache,
+        little_sessions: little,
+        little_expected_sessions: expected,
+        engine_read_bytes: w.get(stats::PHYSICAL_READ_TOTAL_BYTES),
+        process_read_bytes: delta(from.process_read_bytes, to.process_read_bytes),
+        device_read_bytes: device_bytes(devices.iter().map(|disk| disk.read_bytes).sum()),
+        engine_write_bytes: w.get(stats::PHYSICAL_WRITE_TOTAL_BYTES),
+        process_write_bytes: delta(from.process_write_bytes, to.process_write_bytes),
+        device_write_bytes: device_bytes(devices.iter().map(|disk| disk.write_bytes).sum()),
+        steadiness: super::series::steadiness(&record.series),
+    }
+}
+
+/// Blocks of the tables the sessions work on: SCALE x schemas with a session.
+fn active_blocks(deltas: &Deltas<'_>) -> Figure {
+    if let Some(blocks) = deltas.fact("active_blocks") {
+        return Figure::Count(blocks);
+    }
+    let homes: BTreeSet<u64> = deltas.data.per_session.iter().map(|s| s.schema).collect();
+    let schemas = match (homes.len() as u64, deltas.fact("schemas")) {
+        (0, None) => return Figure::na("schemas unknown"),
+        (0, Some(schemas)) => schemas,
+        (schemas, _) => schemas,
+    };
+    let Some(scale) = deltas.setting("SCALE") else {
+        return Figure::na("SCALE unknown");
+    };
+    match blocks_of(scale, deltas.fact("block_bytes")) {
+        Some(scale) => Figure::Count(scale * schemas),
+        None => Figure::na("SCALE unknown"),
+    }
+}
+
+/// A SCALE as blocks: a bare number counts blocks, a suffix K M G T counts bytes.
+fn blocks_of(text: &str, block_bytes: Option<u64>) -> Option<u64> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..digits].parse().ok()?;
+    let shift = match text[digits..].trim_start().chars().next() {
+        Some('K' | 'k') => 10,
+        Some('M' | 'm') => 20,
+        Some('G' | 'g') => 30,
+        Some('T' | 't') => 40,
+        _ => return Some(number),
+    };
+    (number << shift).checked_div(block_bytes?)
+}
+
+/// Table blocks are resident as often as the cache covers the active blocks; what is
+/// not a table block (index, undo) is touched so often that it stays resident
+/// (slob-method 6.3: cache / active + index blocks per op / blocks per op).
+fn hit_expected(deltas: &Deltas<'_>, cache: &Figure, active: &Figure) -> Figure {
+    let w = &deltas.window;
+    let (cache, active_blocks) = match (cache.value(), active.value()) {
+        (Some(cache), Some(blocks)) if blocks > 0.0 => (cache, blocks),
+        (None, _) => return cache.clone(),
+        _ => return active.clone(),
+    };
+    let Some(gets) = w.count(stats::GETS_FROM_CACHE).filter(|gets| *gets > 0) else {
+        return Figure::na("no gets");
+    };
+    let table = w
+        .count(stats::ROWS_VISITED)
+        .unwrap_or_else(|| w.driver.ops.iter().map(|op| op.rows).sum());
+    let table_share = (table as f64 / gets as f64).min(1.0);
+    let covered = (cache / active_blocks).min(1.0);
+    Figure::decimal(100.0 * ((1.0 - table_share) + table_share * covered))
+}
+
+/// Little's law for a closed loop: sessions = ops/s x (mean service + mean think).
+/// Operations in flight at the borders count with the time they spent inside.
+fn little(deltas: &Deltas<'_>) -> (Figure, Figure) {
+    let w = &deltas.window;
+    if deltas.setting("RATE").is_some_and(|rate| rate.trim_start_matches('0') != "") {
+        let open = || Figure::na("open loop");
+        return (open(), open());
+    }
+    if w.ops() == 0 || w.elapsed_s == 0.0 {
+        let none = || Figure::na("no operations");
+        return (none(), none());
+    }
+    let inside = w.driver.busy_ns as f64 + w.driver.think_ns as f64 + w.to.driver.in_flight_ns as f64
+        - w.from.driver.in_flight_ns as f64;
+    let there = (w.from.driver.sessions_active + w.to.driver.sessions_active) as f64 / 2.0;
+    (
+        Figure::decimal(inside / (w.elapsed_s * 1e9)),
+        Figure::decimal(there),
+    )
+}
+
+/// Everything the reader must know before believing a number, in sentences.
+pub(super) fn warnings(deltas: &Deltas<'_>, record: &Record) -> Vec<String> {
+    let mut out = deltas.data.warnings.clone();
+    validity(record, &mut out);
+    load(record, &mut out);
+    sources(record, &mut out);
+    host(record, &mut out);
+    steadiness(record, &mut out);
+    out
+}
+
+fn validity(record: &Record, out: &mut Vec<String>) {
+    let violated = crate::integrity::violated_exact(record);
+    if !violated.is_empty() {
+        let ids: Vec<&str> = violated.iter().map(|identity| identity.id.as_str()).collect();
+        out.push(format!(
+            "Numbers do not agree: exact identities {} are violated, which is a bug of assay. \
+             Do not use any figure of this report that the Integrity section names.",
+            ids.join(", ")
+        ));
+    }
+    if record.driver.errors_whole_run_count > 0 {
+        out.push(format!(
+            "{} operations failed: throughput lacks them and latency may count the short path of an error. \
+             The classes are under Driver Statistics.",
+            thousands(record.driver.errors_whole_run_count)
+        ));
+    }
+    if let Some(skew) = record.interval.skew_ms.value().filter(|ms| *ms > 50.0) {
+        out.push(format!(
+            "A snapshot took {} ms to collect, more than 50 ms: rates of different sections may be off by that \
+             part of the window. Use fewer driver threads or a longer window.",
+            fixed(skew, 0)
+        ));
+    }
+    if let Some(elapsed) = record.interval.elapsed_s.value().filter(|s| *s < 10.0) {
+        out.push(format!(
+            "The measured window is only {} s: rare events, checkpoints and background writes may be missing \
+             from it. Take RUN_TIME=30 or more for a figure to quote.",
+            fixed(elapsed, 1)
+        ));
+    }
+}
+
+fn load(record: &Record, out: &mut Vec<String>) {
+    let fraction = record.interval.worker_active_fraction.value();
+    if let Some(fraction) = fraction.filter(|fraction| *fraction < ACTIVE_FRACTION) {
+        out.push(format!(
+            "Sessions were active for only {} % of the window: rates are too low by that part. \
+             Divide them by {} for the rate under load, or lengthen the run.",
+            fixed(100.0 * fraction, 1),
+            fixed(fraction, 3)
+        ));
+    }
+    let checks = &record.checks;
+    if let (Some(expected), Some(measured)) = (
+        checks.hit_expected_pct.value(),
+        checks.hit_measured_pct.value(),
+    ) && (expected - measured).abs() > HIT_POINTS
+    {
+        let cause = if measured > expected {
+            "blocks are touched more unevenly than the formula assumes (hot spot, hot schema, scans) or SCALE is not what was loaded"
+        } else {
+            "the cache was not yet filled when the window began (longer WARMUP), or scans displaced it"
+        };
+        out.push(format!(
+            "Buffer hit ratio is {} % where cache and active blocks predict {} %: {cause}. \
+             Physical reads per operation are not those of the stated data size.",
+            fixed(measured, 1),
+            fixed(expected, 1),
+        ));
+    }
+    if let (Some(found), Some(there)) = (
+        checks.little_sessions.value(),
+        checks.little_expected_sessions.value(),
+    ) && (found - there).abs() > LITTLE_RATIO * there
+    {
+        out.push(format!(
+            "Little's law accounts for {} of {} sessions: operation times and throughput do not describe the same \
+             load. Time is lost outside operations (driver loop, late dispatch); raise WORK_UNIT or use fewer sessions per driver thread.",
+            fixed(found, 2),
+            fixed(there, 0)
+        ));
+    }
+    if let Some(share) = record.driver.thread_cpu_pct.value().filter(|pct| *pct >= 95.0) {
+        out.push(format!(
+            "The driver threads used {} % of {} CPUs: this run measures CPU, not storage. \
+             More sessions will not raise throughput; more DRIVER_THREADS may, if CPUs are free.",
+            fixed(share, 1),
+            record.driver.threads_count
+        ));
+    }
+    if let Some(share) = record.driver.floor_pct.value().filter(|pct| *pct >= 20.0) {
+        out.push(format!(
+            "The load generator itself costs {} % of the CPU of an operation: part of what was measured is assay. \
+             Raise WORK_UNIT so that an operation does more.",
+            fixed(share, 1)
+        ));
+    }
+    let spread = &record.driver.session_spread;
+    if let (Some(min), Some(median)) = (spread.min_count.value(), spread.median_count.value())
+        && min < 0.7 * median
+    {
+        out.push(format!(
+            "The slowest session did {} operations, the middle one {}: sessions were not served alike (hot schema, \
+             uneven data or unfair scheduling). Means over sessions hide that.",
+            fixed(min, 0),
+            fixed(median, 0)
+        ));
+    }
+}
+
+fn sources(record: &Record, out: &mut Vec<String>) {
+    const SOME_BYTES: f64 = 16_777_216.0;
+    let checks = &record.checks;
+    let Some(engine) = checks.engine_read_bytes.value().filter(|b| *b > SOME_BYTES) else {
+        return;
+    };
+    let (below, layer) = match (
+        checks.process_read_bytes.value(),
+        checks.device_read_bytes.value(),
+    ) {
+        (Some(process), _) => (process, "the kernel charged this process with"),
+        (None, Some(device)) => (device, "the devices under the data delivered"),
+        (None, None) => return,
+    };
+    if below < 0.5 * engine {
+        out.push(format!(
+            "The engine read {}, but {layer} only {}: the rest came from the page cache or memory-backed storage. \
+             Read latency and IOPS here are not those of a device. Use IO_MODE=setall on a file system that supports direct I/O.",
+            size(engine as u64),
+            size(below as u64)
+        ));
+    }
+    if let (Some(process), Some(device)) = (
+        checks.process_read_bytes.value(),
+        checks.device_read_bytes.value(),
+    ) && process > SOME_BYTES
+        && device > 1.2 * process
+    {
+        out.push(format!(
+            "The devices under the data read {} while this process asked for {}: somebody else used them. \
+             Latency includes their load; repeat on idle devices.",
+            size(device as u64),
+            size(process as u64)
+        ));
+    }
+}
+
+fn host(record: &Record, out: &mut Vec<String>) {
+    let pct = |name: &str| record.os.cpu_pct.get(name).and_then(Figure::value);
+    if let Some(steal) = pct("steal").filter(|pct| *pct >= 1.0) {
+        out.push(format!(
+            "The hypervisor withheld {} % of CPU time (steal): a neighbour or a cap slowed this run. Repeat it, or compare only with runs of equal steal.",
+            fixed(steal, 1)
+        ));
+    }
+    let throttled = record.os.cgroup_throttled_us.value();
+    if let Some(us) = throttled.filter(|us| *us > 0.0) {
+        out.push(format!(
+            "The CPU limit of this cgroup throttled it for {} s: the figures are those of the limit. Raise the limit or state it.",
+            fixed(us / 1e6, 2)
+        ));
+    }
+    let model = &record.time_model;
+    if let (Some(busy), Some(queue), Some(db_time)) = (
+        pct("busy"),
+        model.run_queue_us.value(),
+        model.db_time_us.value(),
+    ) && busy >= 95.0
+        && queue > 0.05 * db_time
+    {
+        out.push(format!(
+            "The host's CPUs were {} % busy and sessions spent {} % of DB time waiting for one: wait times include scheduling delay, do not read them as device latency.",
+            fixed(busy, 1),
+            fixed(100.0 * queue / db_time, 1)
+        ));
+    }
+    let swapped: f64 = record
+        .os
+        .vmstat_count
+        .iter()
+        .filter(|(name, _)| name.contains("swp"))
+        .filter_map(|(_, count)| count.value())
+        .sum();
+    if swapped > 0.0 {
+        out.push(format!(
+            "The host swapped {} pages during the window: memory was short and latencies include paging. Use a smaller CACHE_MB.",
+            fixed(swapped, 0)
+        ));
+    }
+}
+
+fn steadiness(record: &Record, out: &mut Vec<String>) {
+    let steadiness = &record.checks.steadiness;
+    let variation = steadiness.variation_ratio.value();
+    if let Some(variation) = variation.filter(|variation| *variation > 0.3) {
+        out.push(format!(
+            "Throughput per second varied by {} % (standard deviation over mean): the mean describes no second of the run. Extend RUN_TIME and read the per-second section.",
+            fixed(100.0 * variation, 0)
+        ));
+    }
+    let trend = steadiness.last_over_first_ratio.value();
+    if let Some(trend) = trend.filter(|trend| *trend < 0.7) {
+        out.push(format!(
+            "The last quarter of the window ran at {} % of the first: a cache or a burst credit was used up. Extend RUN_TIME until it is level and quote the later part.",
+            fixed(100.0 * trend, 0)
+        ));
+    }
+    if let Some(at) = steadiness.change_points_s.first() {
+        out.push(format!(
+            "Throughput changed its level {} time(s), first at {} s after the gate: the window mixes different states of the platform. See the per-second section for the levels.",
+            steadiness.change_points_s.len(),
+            fixed(*at, 0)
+        ));
+    }
+}

@@ -1,0 +1,166 @@
+//! Driver statistics: operations, sessions, and what the load generator itself cost.
+
+use super::page::{Column, Page, left, number, number_or_reason, right};
+use assay_measure::record::{Figure, Latency, Record};
+use assay_measure::units::{size, thousands};
+
+/// Sessions listed one by one; beyond that the slowest and fastest stand for them.
+const LISTED: usize = 32;
+
+pub(super) fn operations(page: &mut Page, record: &Record) {
+    page.heading("Driver Statistics");
+    let driver = &record.driver;
+    if driver.ops.is_empty() {
+        page.line("n/a (no operations)");
+        return;
+    }
+    const COLUMNS: [Column; 11] = [
+        left("Operation (us)", 18),
+        right("Count", 14),
+        right("Per Second", 14),
+        right("Rows", 16),
+        right("Avg", 11),
+        right("p50", 11),
+        right("p90", 11),
+        right("p99", 11),
+        right("p99.9", 11),
+        right("Max", 13),
+        left(" Source", 9),
+    ];
+    page.columns(&COLUMNS);
+    let mut row = |name: String, count: u64, per_s: String, rows: String, latency: &Latency| {
+        page.row(
+            &COLUMNS,
+            &[
+                name,
+                thousands(count),
+                per_s,
+                rows,
+                number(&latency.avg_us, 1),
+                number(&latency.p50_us, 1),
+                number(&latency.p90_us, 1),
+                number(&latency.p99_us, 1),
+                number(&latency.p999_us, 1),
+                number(&latency.max_us, 1),
+                " client".to_owned(),
+            ],
+        );
+    };
+    for op in &driver.ops {
+        let (per_s, rows) = (number(&op.per_s, 1), thousands(op.rows_count));
+        row(op.kind.clone(), op.count, per_s, rows, &op.service);
+        if op.response.hist_ns != op.service.hist_ns && op.response.hist_ns.count() > 0 {
+            let name = format!("{} (intended)", op.kind);
+            row(name, op.response.hist_ns.count(), String::new(), String::new(), &op.response);
+        }
+    }
+    if driver.schedule_lag.hist_ns.count() > 0 {
+        let lag = &driver.schedule_lag;
+        row("start lag".to_owned(), lag.hist_ns.count(), String::new(), String::new(), lag);
+    }
+    page.line("Latency runs from the start of an operation to its end; (intended): from the start its rate asked for.");
+    errors(page, record);
+}
+
+fn errors(page: &mut Page, record: &Record) {
+    let driver = &record.driver;
+    page.pairs(&[
+        ("Errors in the window".to_owned(), thousands(driver.errors_count.values().sum())),
+        ("Errors, whole run".to_owned(), thousands(driver.errors_whole_run_count)),
+        ("Operations tried again".to_owned(), thousands(driver.retries_count)),
+        ("Hot spot operations".to_owned(), thousands(driver.hot_spot_hits_count)),
+        ("Hot schema operations".to_owned(), thousands(driver.hot_schema_hits_count)),
+        ("Think times".to_owned(), thousands(driver.think_count)),
+        ("Think time (s)".to_owned(), number(&driver.think_s, 3)),
+        ("In flight at begin".to_owned(), in_flight(driver.in_flight_begin_count, &driver.in_flight_begin_us)),
+        ("In flight at end".to_owned(), in_flight(driver.in_flight_end_count, &driver.in_flight_end_us)),
+        ("Time in operations (s)".to_owned(), number(&driver.busy_s, 3)),
+    ]);
+    for (class, count) in &driver.errors_count {
+        page.line(&format!("error {class}: {}", thousands(*count)));
+    }
+}
+
+fn in_flight(count: u64, us: &Figure) -> String {
+    format!("{} for {} us", thousands(count), number(us, 0))
+}
+
+pub(super) fn sessions(page: &mut Page, record: &Record) {
+    page.heading("Sessions");
+    let sessions = &record.driver.per_session;
+    if sessions.is_empty() {
+        page.line("n/a (no per-session readings)");
+        return;
+    }
+    let spread = &record.driver.session_spread;
+    page.line(&format!(
+        "Operations per session, whole run: slowest {}, middle {}, fastest {}; coefficient of variation {} %.",
+        number(&spread.min_count, 0),
+        number(&spread.median_count, 0),
+        number(&spread.max_count, 0),
+        number(&spread.variation_ratio.scaled(100.0), 1),
+    ));
+    const COLUMNS: [Column; 8] = [
+        left("Session", 9),
+        right("Schema", 8),
+        right("Operations", 14),
+        right("Rows", 16),
+        right("Busy (s)", 14),
+        right("Think (s)", 14),
+        right("First Op (s)", 14),
+        right("Last Op (s)", 14),
+    ];
+    let mut shown: Vec<_> = sessions.iter().collect();
+    if shown.len() > LISTED {
+        shown.sort_by_key(|session| (session.ops_count, session.session));
+        let fastest = shown.split_off(shown.len() - LISTED / 2);
+        shown.truncate(LISTED / 2);
+        shown.extend(fastest);
+        page.line(&format!("The {} slowest and fastest; the record has all.", LISTED / 2));
+    }
+    page.columns(&COLUMNS);
+    for session in shown {
+        page.row(
+            &COLUMNS,
+            &[
+                session.session.to_string(),
+                session.schema.to_string(),
+                thousands(session.ops_count),
+                thousands(session.rows_count),
+                number(&session.busy_s, 3),
+                number(&session.think_s, 3),
+                number(&session.first_op_s, 3),
+                number(&session.last_op_s, 3),
+            ],
+        );
+    }
+}
+
+pub(super) fn cost(page: &mut Page, record: &Record) {
+    page.heading("Cost and Truth of the Measurement");
+    let (driver, checks) = (&record.driver, &record.checks);
+    let ops: u64 = driver.ops.iter().map(|op| op.count).sum();
+    let cpu_us = driver.thread_cpu_s.scaled(1e6).per(ops as f64, "no operations");
+    let bytes = |figure: &Figure| match figure.value() {
+        Some(bytes) => size(bytes as u64),
+        None => number_or_reason(figure, 0),
+    };
+    let three = |engine: &Figure, process: &Figure, device: &Figure| {
+        format!("engine {}, process {}, devices {}", bytes(engine), bytes(process), bytes(device))
+    };
+    let lines = [
+        ("Driver CPU per operation, us", number_or_reason(&cpu_us, 3)),
+        ("Harness floor, ns per operation (null engine)", number_or_reason(&driver.floor_ns_per_op, 1)),
+        ("Harness floor, % of driver CPU", number_or_reason(&driver.floor_pct, 2)),
+        ("One clock reading, ns", number_or_reason(&driver.clock_read_ns, 1)),
+        ("Driver threads", thousands(driver.threads_count)),
+        ("Driver CPU, % of its threads", number_or_reason(&driver.thread_cpu_pct, 1)),
+        ("Driver run delay, s", number_or_reason(&driver.thread_run_delay_s, 3)),
+        ("Little's law, sessions accounted for", format!("{} of {}", number_or_reason(&checks.little_sessions, 2), number_or_reason(&checks.little_expected_sessions, 1))),
+        ("Bytes read", three(&checks.engine_read_bytes, &checks.process_read_bytes, &checks.device_read_bytes)),
+        ("Bytes written", three(&checks.engine_write_bytes, &checks.process_write_bytes, &checks.device_write_bytes)),
+    ];
+    for (name, value) in lines {
+        page.line(&format!("{name:<48} {value}"));
+    }
+}

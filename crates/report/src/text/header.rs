@@ -1,0 +1,218 @@
+//! Title, snapshots, integrity, warnings, advice and parameters.
+
+use super::page::{Column, Page, left, number, number_or_reason, right};
+use crate::integrity::violated;
+use assay_measure::record::{Figure, Record, Truth};
+use assay_measure::units::fixed;
+
+pub(super) fn title(page: &mut Page, record: &Record) {
+    let run = &record.run;
+    let label = run.label.as_deref().map_or_else(String::new, |label| format!(" \"{label}\""));
+    page.line(&format!(
+        "ASSAY WORKLOAD REPORT for run {}{label}: {} on {}",
+        run.id, run.workload, run.engine
+    ));
+    page.line("");
+    const IDENTITY: [Column; 7] = [
+        left("Run", 14),
+        left("Workload", 12),
+        left("Target", 12),
+        left("Version", 12),
+        left("Started", 28),
+        right("Sessions", 10),
+        right("Seed", 22),
+    ];
+    page.columns(&IDENTITY);
+    page.row(
+        &IDENTITY,
+        &[
+            run.id.clone(),
+            run.workload.clone(),
+            run.engine.clone(),
+            format!("assay {}", run.version),
+            run.started.clone(),
+            number(&Figure::Count(run.sessions), 0),
+            run.seed.to_string(),
+        ],
+    );
+    page.line("");
+    snapshots(page, record);
+    page.line("");
+    page.line("n/a (reason) is a figure that cannot be known; 0 is an observed zero. MB is 2^20 bytes.");
+    page.line(&format!(
+        "Verdict: {}{}.",
+        run.verdict,
+        if run.verdict_reasons.is_empty() {
+            String::new()
+        } else {
+            format!(" - {}", run.verdict_reasons.join("; "))
+        }
+    ));
+    if run.fixed_iterations {
+        page.line("Fixed iterations (WORK_LOOP): the window is the time the sessions took.");
+    }
+}
+
+fn snapshots(page: &mut Page, record: &Record) {
+    let interval = &record.interval;
+    const SNAPSHOTS: [Column; 4] = [
+        left("", 12),
+        left("Snap Time", 32),
+        right("After Gate (s)", 16),
+        right("Sessions", 10),
+    ];
+    page.columns(&SNAPSHOTS);
+    let row = |name: &str, wall: &str, at: &Figure, sessions: &Figure| {
+        [
+            name.to_owned(),
+            wall.to_owned(),
+            number(at, 3),
+            number(sessions, 0),
+        ]
+    };
+    page.row(
+        &SNAPSHOTS,
+        &row(
+            "Begin Snap",
+            &interval.begin,
+            &interval.begin_s,
+            &interval.sessions_begin_count,
+        ),
+    );
+    page.row(
+        &SNAPSHOTS,
+        &row(
+            "  End Snap",
+            &interval.end,
+            &interval.end_s,
+            &interval.sessions_end_count,
+        ),
+    );
+    let minutes = |seconds: &Figure| {
+        format!(
+            "{:>16} (mins) {:>16} (s)",
+            number(&seconds.scaled(1.0 / 60.0), 2),
+            number(seconds, 3)
+        )
+    };
+    page.line(&format!("   Elapsed: {}", minutes(&interval.elapsed_s)));
+    page.line(&format!(
+        "   DB Time: {}",
+        minutes(&record.time_model.db_time_us.scaled(1e-6))
+    ));
+    page.line(&format!(
+        "Snapshots took up to {} ms to collect; sessions were active for {} % of the window.",
+        number(&interval.skew_ms, 2),
+        number_or_reason(&interval.worker_active_fraction.scaled(100.0), 2)
+    ));
+}
+
+pub(super) fn integrity(page: &mut Page, record: &Record) {
+    page.heading("Integrity");
+    if record.integrity.is_empty() {
+        page.line("n/a (no identity was evaluated)");
+        return;
+    }
+    let count = |is: fn(&Truth) -> bool| record.integrity.iter().filter(|i| is(&i.ok)).count();
+    let unknown = count(|ok| matches!(ok, Truth::Na(_)));
+    let violations = violated(record);
+    page.line(&format!(
+        "{} identities hold, {} violated, {unknown} n/a; all are listed under Integrity Detail.",
+        count(|ok| *ok == Truth::Holds),
+        violations.len(),
+    ));
+    for identity in violations {
+        let weight = if identity.exact {
+            "VIOLATED, A BUG OF ASSAY"
+        } else {
+            "violated"
+        };
+        page.wrapped(
+            &format!("{:<5} ", identity.id),
+            &format!(
+                "{weight}: {} ({}): {}",
+                identity.rule, identity.scope, identity.sentence
+            ),
+        );
+    }
+}
+
+pub(super) fn warnings(page: &mut Page, record: &Record) {
+    page.heading("Warnings");
+    if record.warnings.is_empty() {
+        page.line("none");
+    }
+    for warning in &record.warnings {
+        page.wrapped("  - ", warning);
+    }
+}
+
+pub(super) fn advice(page: &mut Page, record: &Record) {
+    if record.advice.is_empty() {
+        return;
+    }
+    page.heading("Advice");
+    for advice in record.advice.iter().take(10) {
+        let lead = format!("{:<4} {:<5} ", advice.id, advice.severity);
+        page.wrapped(&lead, &advice.text);
+    }
+}
+
+pub(super) fn identities(page: &mut Page, record: &Record) {
+    page.heading("Integrity Detail");
+    page.line("exact: a violation is a bug of assay; whole run: gate to drained, threads quiet; window: begin to end.");
+    for identity in &record.integrity {
+        let state = match (&identity.ok, identity.exact) {
+            (Truth::Holds, _) => "holds",
+            (Truth::Violated, true) => "VIOLATED",
+            (Truth::Violated, false) => "violated",
+            (Truth::Na(_), _) => "n/a",
+        };
+        let kind = if identity.exact { "exact" } else { "" };
+        page.wrapped(
+            &format!("{:<5} {state:<8} {kind:<5} {:<9} ", identity.id, identity.scope),
+            &format!("{}: {}", identity.rule, identity.sentence),
+        );
+    }
+}
+
+pub(super) fn parameters(page: &mut Page, record: &Record) {
+    page.heading("Parameters");
+    const PARAMETERS: [Column; 3] = [left("Parameter", 28), left("Value", 42), left("Origin", 30)];
+    if record.plan.settings.is_empty() {
+        page.line("n/a (absent)");
+    } else {
+        page.columns(&PARAMETERS);
+    }
+    for line in &record.plan.settings {
+        let value = if line.value.is_empty() {
+            "(unset)"
+        } else {
+            line.value.as_str()
+        };
+        page.row(
+            &PARAMETERS,
+            &[line.name.clone(), value.to_owned(), line.origin.clone()],
+        );
+    }
+    const FACTS: [Column; 2] = [left("Fact", 36), left("Value", 60)];
+    for (title, facts) in [
+        ("Engine Facts", &record.plan.engine_facts),
+        ("Host Facts", &record.host.facts),
+    ] {
+        if facts.is_empty() {
+            page.missing(title, "absent");
+            continue;
+        }
+        page.heading(title);
+        page.columns(&FACTS);
+        for fact in facts {
+            page.row(&FACTS, &[fact.name.clone(), fact.value.clone()]);
+        }
+    }
+}
+
+/// A percentage with one decimal.
+pub(super) fn percent(figure: &Figure) -> String {
+    figure.value().map_or_else(|| "n/a".to_owned(), |value| fixed(value, 1))
+}

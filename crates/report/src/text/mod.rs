@@ -1,0 +1,65 @@
+//! The AWR-style text report: the layout of awr-statistics 7.1 and the contract of 7.2.
+//!
+//! Scripts of the field read this by line, label and column, so names, order and
+//! field counts are a promise; the tests beside this module keep it.
+
+mod activity;
+mod card;
+mod driver;
+mod header;
+mod io;
+mod load;
+mod page;
+mod platform;
+mod seconds;
+mod waits;
+
+#[cfg(test)]
+mod tests;
+
+use assay_measure::record::Record;
+use page::Page;
+
+/// Renders a record as text, each line at most as wide as its longest name or sentence.
+#[must_use]
+pub fn render(record: &Record) -> String {
+    let mut page = Page::default();
+    header::title(&mut page, record);
+    header::integrity(&mut page, record);
+    header::warnings(&mut page, record);
+    header::advice(&mut page, record);
+    card::test_card(&mut page, record);
+    load::load_profile(&mut page, record);
+    load::efficiency(&mut page, record);
+    waits::top_events(&mut page, record);
+    platform::host_cpu(&mut page, record);
+    platform::instance_cpu(&mut page, record);
+    platform::memory(&mut page, record);
+    platform::pressure(&mut page, record);
+    io::profile(&mut page, record);
+    load::time_model(&mut page, record);
+    platform::statistics(&mut page, record);
+    waits::classes(&mut page, record);
+    waits::foreground(&mut page, record);
+    waits::background(&mut page, record);
+    waits::histogram(&mut page, record);
+    page.missing("SQL Statistics", "unsupported: this target runs no SQL");
+    activity::statistics(&mut page, record);
+    activity::absolute(&mut page, record);
+    io::by_function(&mut page, record);
+    io::by_filetype(&mut page, record);
+    io::by_both(&mut page, record);
+    page.missing("Segment Statistics", "unsupported: this target counts by file type, see above");
+    activity::buffer_pool(&mut page, record);
+    activity::redo(&mut page, record);
+    page.missing("Activity History", "unsupported: sessions are not sampled");
+    seconds::per_second(&mut page, record);
+    driver::operations(&mut page, record);
+    driver::sessions(&mut page, record);
+    driver::cost(&mut page, record);
+    header::identities(&mut page, record);
+    header::parameters(&mut page, record);
+    page.line("");
+    page.line("End of Report");
+    page.finish()
+}

@@ -1,0 +1,258 @@
+//! Top events, wait classes, wait events and their histograms.
+
+use super::header::percent;
+use super::page::{Column, Page, left, number, right};
+use assay_measure::record::{EventRow, Figure, Record};
+use assay_measure::units::fixed;
+
+/// Rows of "Top Foreground Events".
+const TOP: usize = 10;
+
+pub(super) fn top_events(page: &mut Page, record: &Record) {
+    const COLUMNS: [Column; 8] = [
+        left("Event", 44),
+        right("Waits", 16),
+        right("Total (s)", 14),
+        right("Avg (us)", 12),
+        right("Avg (ms)", 10),
+        right("% DB", 7),
+        left(" Wait Class", 16),
+        left(" Source", 9),
+    ];
+    page.heading(&format!("Top {TOP} Foreground Events by Total Wait Time"));
+    page.columns(&COLUMNS);
+    let mut rows: Vec<(f64, [String; 8])> = record
+        .events
+        .iter()
+        .filter(|event| event.actor == "foreground" && event.class != "Idle")
+        .map(|event| {
+            let cells = [
+                event.name.clone(),
+                number(&event.count, 0),
+                number(&event.total_us.scaled(1e-6), 3),
+                number(&event.avg_us, 0),
+                number(&event.avg_us.scaled(1e-3), 2),
+                percent(&event.db_time_pct),
+                format!(" {}", event.class),
+                format!(" {}", event.source),
+            ];
+            (event.total_us.value().unwrap_or(0.0), cells)
+        })
+        .collect();
+    let model = &record.time_model;
+    let db_time = model.db_time_us.value().unwrap_or(0.0);
+    for (name, figure, source) in [
+        ("DB CPU", &model.db_cpu_us, "proc"),
+        ("run queue", &model.run_queue_us, "sysstat"),
+    ] {
+        let Some(us) = figure.value().filter(|us| *us > 0.0) else {
+            continue;
+        };
+        let cells = [
+            name.to_owned(),
+            String::new(),
+            fixed(us / 1e6, 3),
+            String::new(),
+            String::new(),
+            percent(&figure.scaled(100.0).per(db_time, "no DB time")),
+            String::new(),
+            format!(" {source}"),
+        ];
+        rows.push((us, cells));
+    }
+    if rows.is_empty() {
+        page.line("n/a (no foreground time)");
+    }
+    rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+    for (_, cells) in rows.iter().take(TOP) {
+        page.row(&COLUMNS, cells);
+    }
+}
+
+pub(super) fn classes(page: &mut Page, record: &Record) {
+    const COLUMNS: [Column; 6] = [
+        left("Wait Class", 24),
+        right("Waits", 16),
+        right("%Time-outs", 12),
+        right("Total (s)", 16),
+        right("Avg (ms)", 14),
+        right("% DB Time", 12),
+    ];
+    page.heading("Foreground Wait Class");
+    if record.wait_classes.is_empty() {
+        page.line("n/a (no foreground time)");
+        return;
+    }
+    page.columns(&COLUMNS);
+    for row in &record.wait_classes {
+        page.row(
+            &COLUMNS,
+            &[
+                row.class.clone(),
+                blank(&row.waits_count, 0),
+                blank(&row.timeouts_pct, 0),
+                number(&row.total_us.scaled(1e-6), 3),
+                blank(&row.avg_us.scaled(1e-3), 3),
+                percent(&row.db_time_pct),
+            ],
+        );
+    }
+}
+
+fn blank(figure: &Figure, decimals: usize) -> String {
+    match figure.reason() {
+        Some(_) => String::new(),
+        None => number(figure, decimals),
+    }
+}
+
+const EVENTS: [Column; 7] = [
+    left("Event", 44),
+    right("Waits", 16),
+    right("%Time-outs", 12),
+    right("Total (s)", 16),
+    right("Avg (ms)", 14),
+    right("Waits/txn", 14),
+    right("% Time", 9),
+];
+
+pub(super) fn foreground(page: &mut Page, record: &Record) {
+    page.heading("Foreground Wait Events");
+    page.line("% Time is of DB time; idle events are outside it and have none. Source: sysstat (the engine's own stamps).");
+    events(page, record, "foreground");
+}
+
+pub(super) fn background(page: &mut Page, record: &Record) {
+    page.heading("Background Wait Events");
+    page.line("% Time is of background elapsed time. Source: sysstat (the engine's own stamps).");
+    events(page, record, "background");
+}
+
+fn events(page: &mut Page, record: &Record, actor: &str) {
+    let rows: Vec<&EventRow> = record.events.iter().filter(|e| e.actor == actor).collect();
+    if rows.is_empty() {
+        page.line("n/a (no waits)");
+        return;
+    }
+    page.columns(&EVENTS);
+    let tx = record.interval.tx_count.value().filter(|tx| *tx > 0.0);
+    for event in rows {
+        let per_tx = match (event.count.value(), tx) {
+            (Some(count), Some(tx)) => fixed(count / tx, 1),
+            _ => "n/a".to_owned(),
+        };
+        let count = event.count.value().unwrap_or(0.0);
+        let timeouts = event.timeouts_count.scaled(100.0).per(count, "no waits");
+        page.row(
+            &EVENTS,
+            &[
+                event.name.clone(),
+                number(&event.count, 0),
+                number(&timeouts, 0),
+                number(&event.total_us.scaled(1e-6), 3),
+                number(&event.avg_us.scaled(1e-3), 3),
+                per_tx,
+                percent(&event.db_time_pct),
+            ],
+        );
+    }
+}
+
+pub(super) fn histogram(page: &mut Page, record: &Record) {
+    page.heading("Wait Event Histogram");
+    if record.events.is_empty() {
+        page.line("n/a (no waits)");
+        return;
+    }
+    percentiles(page, record);
+    const COLUMNS: [Column; 6] = [
+        left("Event", 44),
+        right("Below (us)", 14),
+        right("Waits", 14),
+        right("%", 8),
+        right("Cum %", 8),
+        left(" Upper Bound", 20),
+    ];
+    page.line("");
+    page.columns(&COLUMNS);
+    for event in &record.events {
+        let total: u64 = event.hist_us.iter().sum();
+        let used = |n: &u64| *n > 0;
+        let first = event.hist_us.iter().position(used).unwrap_or(0);
+        let last = event.hist_us.iter().rposition(used).unwrap_or(0);
+        let mut below = 0_u64;
+        for bucket in first..=last {
+            let waits = event.hist_us.get(bucket).copied().unwrap_or(0);
+            below += waits;
+            let pct = |n: u64| Figure::Count(100 * n).per(total as f64, "no waits");
+            page.row(
+                &COLUMNS,
+                &[
+                    row_name(event),
+                    bound(bucket),
+                    number(&Figure::Count(waits), 0),
+                    percent(&pct(waits)),
+                    percent(&pct(below)),
+                    format!(" {}", readable(bucket)),
+                ],
+            );
+        }
+    }
+}
+
+/// An event's name; background events say so, since the table mixes both.
+fn row_name(event: &EventRow) -> String {
+    match event.actor.as_str() {
+        "background" => format!("{} (bg)", event.name),
+        _ => event.name.clone(),
+    }
+}
+
+fn percentiles(page: &mut Page, record: &Record) {
+    const COLUMNS: [Column; 8] = [
+        left("Event (us)", 44),
+        right("Waits", 14),
+        right("Avg", 11),
+        right("p50", 11),
+        right("p90", 11),
+        right("p99", 11),
+        right("p99.9", 11),
+        right("Max", 13),
+    ];
+    page.line("Percentiles are middles of slots 1/64 octave wide; n/a with fewer than ten waits beyond.");
+    page.columns(&COLUMNS);
+    for event in &record.events {
+        page.row(
+            &COLUMNS,
+            &[
+                row_name(event),
+                number(&event.count, 0),
+                number(&event.avg_us, 1),
+                number(&event.p50_us, 1),
+                number(&event.p90_us, 1),
+                number(&event.p99_us, 1),
+                number(&event.p999_us, 1),
+                number(&event.max_us, 1),
+            ],
+        );
+    }
+}
+
+/// Upper bound of a bucket as `V$EVENT_HISTOGRAM_MICRO` labels it; the last has none.
+fn bound(bucket: usize) -> String {
+    match bucket {
+        0..=32 => (1_u64 << bucket).to_string(),
+        _ => "more".to_owned(),
+    }
+}
+
+/// The bound in words: `128 microseconds`, `65 milliseconds`, `4 seconds`.
+fn readable(bucket: usize) -> String {
+    let plural = |n: u64, unit: &str| format!("{n} {unit}{}", if n == 1 { "" } else { "s" });
+    match bucket {
+        0..=9 => plural(1 << bucket, "microsecond"),
+        10..=19 => plural((1_u64 << bucket) / 1000, "millisecond"),
+        20..=32 => plural((1_u64 << bucket) / 1_000_000, "second"),
+        _ => "no bound".to_owned(),
+    }
+}
