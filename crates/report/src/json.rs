@@ -55,7 +55,8 @@ mod tests {
 
     #[test]
     fn unknown_keys_are_ignored_and_missing_ones_are_absent() {
-        let record = read(r#"{"schema":"assay/1","later":{"x":[1]},"interval":{"new_s":1}}"#).unwrap();
+        let record =
+            read(r#"{"schema":"assay/1","later":{"x":[1]},"interval":{"new_s":1}}"#).unwrap();
         assert_eq!(record.interval.elapsed_s.reason(), Some("absent"));
     }
 

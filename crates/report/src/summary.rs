@@ -48,7 +48,10 @@ pub fn line(record: &Record) -> String {
         row.map_or_else(Figure::default, |row| row.per_s.clone())
     };
     let total_mib = || {
-        let row = record.io_profile.iter().find(|row| row.name == "Total (MB)");
+        let row = record
+            .io_profile
+            .iter()
+            .find(|row| row.name == "Total (MB)");
         let pick = |pick: fn(&assay_measure::record::IoProfileRow) -> &Figure| {
             row.map_or_else(Figure::default, |row| pick(row).clone())
         };
@@ -117,7 +120,11 @@ fn top_wait(record: &Record) -> String {
         .filter(|event| event.actor == "foreground" && event.class != "Idle")
         .filter_map(|event| Some((event.total_us.value()?, event.name.as_str())));
     let cpu = record.time_model.db_cpu_us.value().map(|us| (us, "DB CPU"));
-    let queue = record.time_model.run_queue_us.value().map(|us| (us, "run queue"));
+    let queue = record
+        .time_model
+        .run_queue_us
+        .value()
+        .map(|us| (us, "run queue"));
     event
         .chain(cpu)
         .chain(queue)

@@ -59,7 +59,11 @@ fn blocks_and_bytes(deltas: &Deltas<'_>) -> Vec<Identity> {
             moved(s, stats::PHYSICAL_WRITE_BYTES),
             times_block(stats::PHYSICAL_WRITES),
         ),
-        rule("I5", "session logical reads = db block gets + consistent gets").judge(
+        rule(
+            "I5",
+            "session logical reads = db block gets + consistent gets",
+        )
+        .judge(
             deltas,
             moved(s, stats::SESSION_LOGICAL_READS),
             moved_sum(s, &[stats::DB_BLOCK_GETS, stats::CONSISTENT_GETS]),
@@ -76,7 +80,11 @@ fn requests(deltas: &Deltas<'_>) -> Vec<Identity> {
             moved(s, stats::PHYSICAL_READ_REQUESTS),
             moved(s, stats::PHYSICAL_READS),
         ),
-        rule("I6b", "physical reads - read requests <= prefetched + direct blocks").judge(
+        rule(
+            "I6b",
+            "physical reads - read requests <= prefetched + direct blocks",
+        )
+        .judge(
             deltas,
             moved_difference(s, stats::PHYSICAL_READS, stats::PHYSICAL_READ_REQUESTS),
             moved_sum(
@@ -196,7 +204,12 @@ fn gauge_change(deltas: &Deltas<'_>, name: &str) -> Side {
 fn cache(deltas: &Deltas<'_>) -> Vec<Identity> {
     let s = &deltas.whole;
     vec![
-        Rule::exact("I10a", Scope::Quiet, "physical reads cache = demand misses + prefetched blocks").judge(
+        Rule::exact(
+            "I10a",
+            Scope::Quiet,
+            "physical reads cache = demand misses + prefetched blocks",
+        )
+        .judge(
             deltas,
             moved(s, stats::PHYSICAL_READS_CACHE),
             moved_sum(
@@ -207,7 +220,12 @@ fn cache(deltas: &Deltas<'_>) -> Vec<Identity> {
                 ],
             ),
         ),
-        Rule::exact("I10b", Scope::Quiet, "gets from cache = hits + demand misses + gets that waited for another session's read").judge(
+        Rule::exact(
+            "I10b",
+            Scope::Quiet,
+            "gets from cache = hits + demand misses + gets that waited for another session's read",
+        )
+        .judge(
             deltas,
             moved(s, stats::GETS_FROM_CACHE),
             moved_sum(
@@ -315,7 +333,11 @@ fn ring(deltas: &Deltas<'_>) -> Vec<Identity> {
             moved(s, stats::PHYSICAL_WRITE_TOTAL_BYTES),
             moved(s, stats::RING_WRITE_BYTES),
         ),
-        rule("I41d", "all write requests = requests counted at completion").judge(
+        rule(
+            "I41d",
+            "all write requests = requests counted at completion",
+        )
+        .judge(
             deltas,
             moved(s, stats::PHYSICAL_WRITE_TOTAL_REQUESTS),
             moved(s, stats::RING_WRITE_REQUESTS),
@@ -340,16 +362,26 @@ fn rows(deltas: &Deltas<'_>) -> Vec<Identity> {
     };
     let read_rows = rows_of(&|kind| kind != OpKind::Update) as f64;
     vec![
-        Rule::exact("I40a", Scope::Quiet, "rows the operations report = table rows visited").judge(
+        Rule::exact(
+            "I40a",
+            Scope::Quiet,
+            "rows the operations report = table rows visited",
+        )
+        .judge(
             deltas,
             undisturbed().map(|()| rows_of(&|_| true) as f64),
             moved(s, stats::ROWS_VISITED),
         ),
-        Rule::within("I40b", Scope::Quiet, "rows of selects and scans = consistent gets - index gets", 0.01 * read_rows)
-            .judge(
-                deltas,
-                undisturbed().map(|()| read_rows),
-                moved_difference(s, stats::CONSISTENT_GETS, stats::INDEX_GETS),
-            ),
+        Rule::within(
+            "I40b",
+            Scope::Quiet,
+            "rows of selects and scans = consistent gets - index gets",
+            0.01 * read_rows,
+        )
+        .judge(
+            deltas,
+            undisturbed().map(|()| read_rows),
+            moved_difference(s, stats::CONSISTENT_GETS, stats::INDEX_GETS),
+        ),
     ]
 }

@@ -19,8 +19,13 @@ pub(super) fn identities(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> 
     all.extend(process_bytes(deltas));
     all.push(monotone(deltas));
     all.push(
-        Rule::within("I39", Scope::Window, "throughput of a synchronous stream = message size / latency", 0.0)
-            .unknown("no synchronous stream in this workload"),
+        Rule::within(
+            "I39",
+            Scope::Window,
+            "throughput of a synchronous stream = message size / latency",
+            0.0,
+        )
+        .unknown("no synchronous stream in this workload"),
     );
     all
 }
@@ -39,16 +44,26 @@ fn cpu(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
         })
         .sum();
     vec![
-        Rule::within("I25a", Scope::Window, "DB CPU <= CPUs x elapsed (s)", slack(&all_s))
-            .at_most()
-            .judge(
-                deltas,
-                moved(w, stats::DB_CPU).map(|ns| ns / 1e9),
-                all_s.clone(),
-            ),
-        Rule::within("I25b", Scope::Window, "DB CPU + background CPU <= host busy (s)", slack(&all_s))
-            .at_most()
-            .judge(deltas, ours, busy),
+        Rule::within(
+            "I25a",
+            Scope::Window,
+            "DB CPU <= CPUs x elapsed (s)",
+            slack(&all_s),
+        )
+        .at_most()
+        .judge(
+            deltas,
+            moved(w, stats::DB_CPU).map(|ns| ns / 1e9),
+            all_s.clone(),
+        ),
+        Rule::within(
+            "I25b",
+            Scope::Window,
+            "DB CPU + background CPU <= host busy (s)",
+            slack(&all_s),
+        )
+        .at_most()
+        .judge(deltas, ours, busy),
     ]
 }
 
@@ -80,8 +95,12 @@ fn columns(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
             pct(&["user", "system", "iowait", "steal", "idle"]),
             Ok(100.0),
         ),
-        rule("I31b", "CPU time of all columns = CPUs x elapsed (s)", slack)
-            .judge(deltas, counted, expected),
+        rule(
+            "I31b",
+            "CPU time of all columns = CPUs x elapsed (s)",
+            slack,
+        )
+        .judge(deltas, counted, expected),
         rule("I32a", "busy + idle (with I/O wait) = 100 %", 0.5).judge(
             deltas,
             pct(&["busy", "idle_awr"]),
@@ -105,14 +124,26 @@ fn device_queue(deltas: &Deltas<'_>) -> Identity {
     };
     let served = sum(|disk| disk.read_ns + disk.write_ns + disk.flush_ns);
     let allowed = 0.05 * served.clone().unwrap_or(0.0) + 0.01;
-    Rule::within("I27", Scope::Window, "mean requests in flight at the devices = IOPS x mean latency", allowed)
-        .judge(deltas, sum(|disk| disk.weighted_ns), served)
+    Rule::within(
+        "I27",
+        Scope::Window,
+        "mean requests in flight at the devices = IOPS x mean latency",
+        allowed,
+    )
+    .judge(deltas, sum(|disk| disk.weighted_ns), served)
 }
 
 /// Throughput = request size x requests: bytes and blocks are counted apart.
 fn throughput(deltas: &Deltas<'_>) -> Identity {
     let w = &deltas.window;
-    let rule = |allowed| Rule::within("I30", Scope::Window, "read and write bytes/s of data = blocks/s x block size", allowed);
+    let rule = |allowed| {
+        Rule::within(
+            "I30",
+            Scope::Window,
+            "read and write bytes/s of data = blocks/s x block size",
+            allowed,
+        )
+    };
     let Some(block_bytes) = deltas.fact("block_bytes") else {
         return rule(0.0).unknown("engine fact block_bytes absent");
     };
@@ -120,7 +151,10 @@ fn throughput(deltas: &Deltas<'_>) -> Identity {
         return rule(0.0).unknown("no measured window");
     }
     let per_s = |side: Side, factor: f64| side.map(|total| total * factor / w.elapsed_s);
-    let bytes = moved_sum(w, &[stats::PHYSICAL_READ_BYTES, stats::PHYSICAL_WRITE_BYTES]);
+    let bytes = moved_sum(
+        w,
+        &[stats::PHYSICAL_READ_BYTES, stats::PHYSICAL_WRITE_BYTES],
+    );
     let blocks = moved_sum(w, &[stats::PHYSICAL_READS, stats::PHYSICAL_WRITES]);
     let bytes = per_s(bytes, 1.0);
     rule(1e-3 * bytes.clone().unwrap_or(0.0)).judge(
@@ -133,7 +167,11 @@ fn throughput(deltas: &Deltas<'_>) -> Identity {
 /// Whether the engine's reads and writes bypass the page cache, by what it achieved.
 fn is_direct(deltas: &Deltas<'_>) -> bool {
     let named = |name: &str| {
-        let fact = deltas.data.engine_facts.iter().find(|fact| fact.name == name);
+        let fact = deltas
+            .data
+            .engine_facts
+            .iter()
+            .find(|fact| fact.name == name);
         fact.map(|fact| fact.value.to_ascii_lowercase())
     };
     named("io_mode").is_some_and(|mode| {
@@ -195,7 +233,12 @@ fn monotone(deltas: &Deltas<'_>) -> Identity {
         }
     }
     let whole = Span::new(marks[0], marks[marks.len() - 1]);
-    Rule::exact("I44", Scope::Whole, "every counter never falls, and the sum of its steps is its whole delta").tally(
+    Rule::exact(
+        "I44",
+        Scope::Whole,
+        "every counter never falls, and the sum of its steps is its whole delta",
+    )
+    .tally(
         deltas,
         verdicts.into_iter().map(|(name, (steps, rises))| {
             let delta = match whole.stats.counters.get(name) {

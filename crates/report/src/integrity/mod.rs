@@ -24,7 +24,6 @@ type Side = Result<f64, String>;
 enum Relation {
     Equal,
     AtMost,
-    Below,
 }
 
 /// Which interval an identity is taken over.
@@ -78,13 +77,6 @@ impl Rule {
         }
     }
 
-    fn below(self) -> Self {
-        Self {
-            relation: Relation::Below,
-            ..self
-        }
-    }
-
     /// Compares the sides. Zero against zero was not counted at all: n/a.
     fn judge(self, deltas: &Deltas<'_>, lhs: Side, rhs: Side) -> Identity {
         let quiet = self.scope != Scope::Quiet || deltas.is_drained();
@@ -100,7 +92,6 @@ impl Rule {
         let holds = match self.relation {
             Relation::Equal => over.abs() <= self.tolerance,
             Relation::AtMost => over <= self.tolerance,
-            Relation::Below => over < self.tolerance || (self.tolerance == 0.0 && over < 0.0),
         };
         let sign = match (self.relation, holds) {
             (Relation::Equal, true) if over == 0.0 => "=",
@@ -108,8 +99,6 @@ impl Rule {
             (Relation::Equal, false) => "is not",
             (Relation::AtMost, true) => "<=",
             (Relation::AtMost, false) => "is above",
-            (Relation::Below, true) => "<",
-            (Relation::Below, false) => "is not below",
         };
         let largest = lhs.abs().max(rhs.abs());
         let off = match holds {
@@ -157,7 +146,11 @@ impl Rule {
     }
 
     /// "So many of so many agree": both sides count, and the sentence names the first that does not.
-    fn tally(self, deltas: &Deltas<'_>, verdicts: impl Iterator<Item = (String, bool)>) -> Identity {
+    fn tally(
+        self,
+        deltas: &Deltas<'_>,
+        verdicts: impl Iterator<Item = (String, bool)>,
+    ) -> Identity {
         let (mut good, mut all, mut first) = (0_u64, 0_u64, None);
         for (name, agrees) in verdicts {
             all += 1;

@@ -123,9 +123,15 @@ fn db_time(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
         rows.filter_map(|e| e.total_us.value()).sum()
     };
     let idle = crate::record::class_name(WaitClass::Idle);
-    let classes = record.wait_classes.iter().filter(|row| row.class != "DB CPU");
+    let classes = record
+        .wait_classes
+        .iter()
+        .filter(|row| row.class != "DB CPU");
     let class_us: f64 = classes.filter_map(|row| row.total_us.value()).sum();
-    let model = record.time_model.fg_wait_us.plus(&record.time_model.bg_wait_us);
+    let model = record
+        .time_model
+        .fg_wait_us
+        .plus(&record.time_model.bg_wait_us);
     let in_flight_us = w.from.driver.in_flight_ns as f64 / 1e3;
     vec![
         Rule::within("I18", Scope::Quiet, "DB time = foreground waits + on thread + run queue (ns)", allowed)
@@ -200,17 +206,35 @@ fn rates(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
             .iter()
             .filter(move |row| rate(row).value().is_some())
             .map(move |row| {
-                let product = rate(row).value().zip(times).map(|(rate, times)| rate * times);
-                (row.name.clone(), close(product, row.total.value(), FLOAT_RATIO))
+                let product = rate(row)
+                    .value()
+                    .zip(times)
+                    .map(|(rate, times)| rate * times);
+                (
+                    row.name.clone(),
+                    close(product, row.total.value(), FLOAT_RATIO),
+                )
             })
             .collect::<Vec<_>>()
     };
     let rule = |id, text| Rule::exact(id, Scope::Window, text);
     vec![
-        rule("I26a", "total = per second x elapsed, every row of the load profile")
-            .tally(deltas, back(|row| &row.per_s, &interval.elapsed_s).into_iter()),
-        rule("I26b", "total = per transaction x transactions, every row of the load profile")
-            .tally(deltas, back(|row| &row.per_tx, &interval.tx_count).into_iter()),
+        rule(
+            "I26a",
+            "total = per second x elapsed, every row of the load profile",
+        )
+        .tally(
+            deltas,
+            back(|row| &row.per_s, &interval.elapsed_s).into_iter(),
+        ),
+        rule(
+            "I26b",
+            "total = per transaction x transactions, every row of the load profile",
+        )
+        .tally(
+            deltas,
+            back(|row| &row.per_tx, &interval.tx_count).into_iter(),
+        ),
     ]
 }
 
@@ -223,5 +247,9 @@ fn closed_loop(deltas: &Deltas<'_>, record: &Record) -> Identity {
         "ops/s x (mean service + mean think) = sessions (Little's law, closed loop)",
         allowed,
     )
-    .judge(deltas, known(record.checks.little_sessions.clone()), sessions)
+    .judge(
+        deltas,
+        known(record.checks.little_sessions.clone()),
+        sessions,
+    )
 }

@@ -9,14 +9,17 @@ mod load;
 mod notes;
 mod series;
 
-pub(crate) use deltas::{Deltas, Span, counter, delta, micros, seconds};
+pub(crate) use deltas::{Deltas, Span, delta};
 pub(crate) use driver::kind_name;
 pub(crate) use events::class_name;
 pub(crate) use host::disk_deltas;
 
-use assay_measure::record::{AshInfo, Figure, HostInfo, Interval, PlanInfo, Record, RunInfo, SCHEMA};
+use assay_measure::record::{
+    AshInfo, Figure, HostInfo, Interval, PlanInfo, Record, RunInfo, SCHEMA,
+};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::stats;
+use deltas::seconds;
 
 /// Builds the record of a run.
 ///

@@ -72,7 +72,9 @@ fn active_blocks(deltas: &Deltas<'_>) -> Figure {
 
 /// A SCALE as blocks: a bare number counts blocks, a suffix K M G T counts bytes.
 fn blocks_of(text: &str, block_bytes: Option<u64>) -> Option<u64> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let number: u64 = text[..digits].parse().ok()?;
     let shift = match text[digits..].trim_start().chars().next() {
         Some('K' | 'k') => 10,
@@ -109,7 +111,10 @@ fn hit_expected(deltas: &Deltas<'_>, cache: &Figure, active: &Figure) -> Figure 
 /// Operations in flight at the borders count with the time they spent inside.
 fn little(deltas: &Deltas<'_>) -> (Figure, Figure) {
     let w = &deltas.window;
-    if deltas.setting("RATE").is_some_and(|rate| rate.trim_start_matches('0') != "") {
+    if deltas
+        .setting("RATE")
+        .is_some_and(|rate| rate.trim_start_matches('0') != "")
+    {
         let open = || Figure::na("open loop");
         return (open(), open());
     }
@@ -117,8 +122,9 @@ fn little(deltas: &Deltas<'_>) -> (Figure, Figure) {
         let none = || Figure::na("no operations");
         return (none(), none());
     }
-    let inside = w.driver.busy_ns as f64 + w.driver.think_ns as f64 + w.to.driver.in_flight_ns as f64
-        - w.from.driver.in_flight_ns as f64;
+    let inside =
+        w.driver.busy_ns as f64 + w.driver.think_ns as f64 + w.to.driver.in_flight_ns as f64
+            - w.from.driver.in_flight_ns as f64;
     let there = (w.from.driver.sessions_active + w.to.driver.sessions_active) as f64 / 2.0;
     (
         Figure::decimal(inside / (w.elapsed_s * 1e9)),
@@ -140,7 +146,10 @@ pub(super) fn warnings(deltas: &Deltas<'_>, record: &Record) -> Vec<String> {
 fn validity(record: &Record, out: &mut Vec<String>) {
     let violated = crate::integrity::violated_exact(record);
     if !violated.is_empty() {
-        let ids: Vec<&str> = violated.iter().map(|identity| identity.id.as_str()).collect();
+        let ids: Vec<&str> = violated
+            .iter()
+            .map(|identity| identity.id.as_str())
+            .collect();
         out.push(format!(
             "Numbers do not agree: exact identities {} are violated, which is a bug of assay. \
              Do not use any figure of this report that the Integrity section names.",
@@ -210,7 +219,12 @@ fn load(record: &Record, out: &mut Vec<String>) {
             fixed(there, 0)
         ));
     }
-    if let Some(share) = record.driver.thread_cpu_pct.value().filter(|pct| *pct >= 95.0) {
+    if let Some(share) = record
+        .driver
+        .thread_cpu_pct
+        .value()
+        .filter(|pct| *pct >= 95.0)
+    {
         out.push(format!(
             "The driver threads used {} % of {} CPUs: this run measures CPU, not storage. \
              More sessions will not raise throughput; more DRIVER_THREADS may, if CPUs are free.",

@@ -91,10 +91,7 @@ fn step_metrics(span: &Span<'_>) -> BTreeMap<String, Figure> {
     let per_s = |figure: Figure| figure.per(elapsed, "no time passed");
     put("ops_count_per_s", per_s(Figure::Count(span.ops())));
     for (name, stat, factor) in RATES {
-        put(
-            name,
-            per_s(counter(&span.stats, *stat)).scaled(*factor),
-        );
+        put(name, per_s(counter(&span.stats, *stat)).scaled(*factor));
     }
     put(
         "average_active_sessions_count",
@@ -106,7 +103,11 @@ fn step_metrics(span: &Span<'_>) -> BTreeMap<String, Figure> {
     }
     put("op_avg_us", super::events::mean_us(&all));
     put("op_p99_us", percentile_us(&all, 0.99));
-    put("op_max_us", all.max_ns().map_or_else(|| Figure::na("nothing counted"), micros));
+    put(
+        "op_max_us",
+        all.max_ns()
+            .map_or_else(|| Figure::na("nothing counted"), micros),
+    );
     for event in &span.stats.events {
         if event.waits.count() > 0 {
             let who = match event.actor {
@@ -219,7 +220,8 @@ fn change_points(t: &[f64], rates: &[f64], found: &mut Vec<f64>) {
     for split in LEVEL_SECONDS..rates.len().saturating_sub(LEVEL_SECONDS - 1) {
         let (left, right) = rates.split_at(split);
         let (a, b) = (mean(left), mean(right));
-        let scatter = |side: &[f64], mean: f64| side.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
+        let scatter =
+            |side: &[f64], mean: f64| side.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
         let within = (scatter(left, a) + scatter(right, b)) / (rates.len() - 2) as f64;
         let error = (within * (1.0 / left.len() as f64 + 1.0 / right.len() as f64)).sqrt();
         // Perfectly flat sides have no scatter: a tenth of a percent stands in for it.

@@ -46,11 +46,7 @@ pub(super) fn absolute(page: &mut Page, record: &Record) {
         page.line("n/a (no gauges)");
         return;
     }
-    const COLUMNS: [Column; 3] = [
-        left("Statistic", 44),
-        right("Begin", 22),
-        right("End", 22),
-    ];
+    const COLUMNS: [Column; 3] = [left("Statistic", 44), right("Begin", 22), right("End", 22)];
     page.columns(&COLUMNS);
     for (name, row) in &record.gauges {
         page.row(
@@ -76,14 +72,19 @@ fn total(record: &Record, stat: Stat) -> Figure {
 fn quotient(record: &Record, part: Stat, whole: Stat, factor: f64) -> Figure {
     let whole = total(record, whole);
     match whole.value() {
-        Some(whole) => total(record, part).scaled(factor).per(whole, "nothing counted"),
+        Some(whole) => total(record, part)
+            .scaled(factor)
+            .per(whole, "nothing counted"),
         None => whole,
     }
 }
 
 fn list(page: &mut Page, title: &str, rows: &[Derived]) {
     page.heading(title);
-    if rows.iter().all(|row| row.figure.value().unwrap_or(0.0) == 0.0) {
+    if rows
+        .iter()
+        .all(|row| row.figure.value().unwrap_or(0.0) == 0.0)
+    {
         page.line("n/a (nothing counted)");
         return;
     }
@@ -119,12 +120,21 @@ pub(super) fn buffer_pool(page: &mut Page, record: &Record) {
                 1.0,
                 3,
             ),
-            count("Dirty buffers met while seeking", stats::DIRTY_BUFFERS_INSPECTED),
-            count("Pinned buffers met while seeking", stats::PINNED_BUFFERS_INSPECTED),
+            count(
+                "Dirty buffers met while seeking",
+                stats::DIRTY_BUFFERS_INSPECTED,
+            ),
+            count(
+                "Pinned buffers met while seeking",
+                stats::PINNED_BUFFERS_INSPECTED,
+            ),
             count("Buffers newly dirtied", stats::BUFFERS_DIRTIED),
             count("Buffers cleaned", stats::BUFFERS_CLEANED),
             count("Checkpoints completed", stats::DBWR_CHECKPOINTS),
-            count("Buffers written for checkpoints", stats::DBWR_CHECKPOINT_BUFFERS),
+            count(
+                "Buffers written for checkpoints",
+                stats::DBWR_CHECKPOINT_BUFFERS,
+            ),
             quotient(
                 "Share of writes not for checkpoints, %",
                 stats::PHYSICAL_WRITES_NON_CHECKPOINT,
@@ -172,18 +182,75 @@ pub(super) fn redo(page: &mut Page, record: &Record) {
         page,
         "Log Activity",
         &[
-            quotient("Redo bytes per commit", stats::REDO_SIZE, stats::USER_COMMITS, 1.0, 1),
-            quotient("Redo bytes per row changed", stats::REDO_SIZE, stats::ROWS_CHANGED, 1.0, 1),
-            quotient("Block changes per row changed", stats::DB_BLOCK_CHANGES, stats::ROWS_CHANGED, 1.0, 2),
-            quotient("Undo share of redo, %", stats::UNDO_CHANGE_SIZE, stats::REDO_SIZE, 100.0, 1),
-            quotient("Commits per log write (group commit)", stats::USER_COMMITS, stats::REDO_WRITES, 1.0, 2),
-            quotient("Bytes per log write", stats::REDO_BYTES_WRITTEN, stats::REDO_WRITES, 1.0, 0),
-            quotient("Time per log write, us", stats::REDO_WRITE_TIME, stats::REDO_WRITES, 1e-3, 1),
-            quotient("Time per commit wait, us", stats::REDO_SYNCH_TIME, stats::REDO_SYNCH_WRITES, 1e-3, 1),
-            quotient("Wastage of bytes written, %", stats::REDO_WASTAGE, stats::REDO_BYTES_WRITTEN, 100.0, 1),
+            quotient(
+                "Redo bytes per commit",
+                stats::REDO_SIZE,
+                stats::USER_COMMITS,
+                1.0,
+                1,
+            ),
+            quotient(
+                "Redo bytes per row changed",
+                stats::REDO_SIZE,
+                stats::ROWS_CHANGED,
+                1.0,
+                1,
+            ),
+            quotient(
+                "Block changes per row changed",
+                stats::DB_BLOCK_CHANGES,
+                stats::ROWS_CHANGED,
+                1.0,
+                2,
+            ),
+            quotient(
+                "Undo share of redo, %",
+                stats::UNDO_CHANGE_SIZE,
+                stats::REDO_SIZE,
+                100.0,
+                1,
+            ),
+            quotient(
+                "Commits per log write (group commit)",
+                stats::USER_COMMITS,
+                stats::REDO_WRITES,
+                1.0,
+                2,
+            ),
+            quotient(
+                "Bytes per log write",
+                stats::REDO_BYTES_WRITTEN,
+                stats::REDO_WRITES,
+                1.0,
+                0,
+            ),
+            quotient(
+                "Time per log write, us",
+                stats::REDO_WRITE_TIME,
+                stats::REDO_WRITES,
+                1e-3,
+                1,
+            ),
+            quotient(
+                "Time per commit wait, us",
+                stats::REDO_SYNCH_TIME,
+                stats::REDO_SYNCH_WRITES,
+                1e-3,
+                1,
+            ),
+            quotient(
+                "Wastage of bytes written, %",
+                stats::REDO_WASTAGE,
+                stats::REDO_BYTES_WRITTEN,
+                100.0,
+                1,
+            ),
             count("Log switches", stats::REDO_LOG_SWITCHES),
             count("Waits for log space", stats::REDO_LOG_SPACE_REQUESTS),
-            count("Allocations that found the log buffer full", stats::REDO_ALLOCATION_RETRIES),
+            count(
+                "Allocations that found the log buffer full",
+                stats::REDO_ALLOCATION_RETRIES,
+            ),
             count("Control file writes", stats::CONTROL_WRITES),
         ],
     );

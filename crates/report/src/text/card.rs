@@ -1,7 +1,8 @@
 //! The test card: the figures people put side by side, ready to paste.
 
 use super::page::{Page, number, number_or_reason};
-use assay_measure::record::{EventRow, Fact, Figure, Record};
+use assay_measure::record::{EventRow, Figure, Record};
+use assay_measure::snapshot::Fact;
 use assay_measure::units::size;
 
 const MIB: f64 = 1_048_576.0;
@@ -49,7 +50,10 @@ fn platform(record: &Record) -> Vec<(String, String)> {
     let bytes = memory.and_then(|row| row.end.value());
     vec![
         pair("Kernel", fact(host, &["kernel", "kernel_release"])),
-        pair("Virtualisation", fact(host, &["virtualization", "virtualisation", "hypervisor"])),
+        pair(
+            "Virtualisation",
+            fact(host, &["virtualization", "virtualisation", "hypervisor"]),
+        ),
         pair("CPU model", fact(host, &["cpu_model", "cpu"])),
         pair("CPUs", number_or_reason(&record.os.cpus_count, 0)),
         pair(
@@ -59,8 +63,14 @@ fn platform(record: &Record) -> Vec<(String, String)> {
                 None => fact(host, &["memory_bytes", "memory"]),
             },
         ),
-        pair("Device", fact(host, &["device", "data_device", "device_model"])),
-        pair("File system", fact(host, &["file_system", "filesystem", "data_file_system"])),
+        pair(
+            "Device",
+            fact(host, &["device", "data_device", "device_model"]),
+        ),
+        pair(
+            "File system",
+            fact(host, &["file_system", "filesystem", "data_file_system"]),
+        ),
     ]
 }
 
@@ -91,8 +101,14 @@ fn work(record: &Record) -> Vec<(String, String)> {
         pair("Select:update %", ratio),
         pair("WORK_UNIT", setting("WORK_UNIT")),
         pair("I/O mode achieved", fact(engine, &["io_mode"])),
-        pair("Hit % expected", number_or_reason(&record.checks.hit_expected_pct, 1)),
-        pair("Hit % measured", number_or_reason(&record.checks.hit_measured_pct, 1)),
+        pair(
+            "Hit % expected",
+            number_or_reason(&record.checks.hit_expected_pct, 1),
+        ),
+        pair(
+            "Hit % measured",
+            number_or_reason(&record.checks.hit_measured_pct, 1),
+        ),
     ]
 }
 
@@ -125,12 +141,21 @@ fn storage(record: &Record) -> Vec<(String, String)> {
         let event = events.find(|event| event.name == name && event.actor == actor);
         event.map_or_else(
             || "n/a (no waits)".to_owned(),
-            |event| format!("{} (p99 {})", number(&event.avg_us, 0), number(&event.p99_us, 0)),
+            |event| {
+                format!(
+                    "{} (p99 {})",
+                    number(&event.avg_us, 0),
+                    number(&event.p99_us, 0)
+                )
+            },
         )
     };
     let device = |bytes: &Figure| {
         let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
-        number_or_reason(&bytes.scaled(1.0 / MIB).per(elapsed, "no measured window"), 1)
+        number_or_reason(
+            &bytes.scaled(1.0 / MIB).per(elapsed, "no measured window"),
+            1,
+        )
     };
     vec![
         pair("Operations/s", rate("Operations")),
@@ -140,9 +165,18 @@ fn storage(record: &Record) -> Vec<(String, String)> {
         pair("Read MB/s", rate("Read IO (MB)")),
         pair("Write MB/s", rate("Write IO (MB)")),
         pair("Device read MB/s", device(&record.checks.device_read_bytes)),
-        pair("Device write MB/s", device(&record.checks.device_write_bytes)),
-        pair("Read latency us", average("db file sequential read", "foreground")),
+        pair(
+            "Device write MB/s",
+            device(&record.checks.device_write_bytes),
+        ),
+        pair(
+            "Read latency us",
+            average("db file sequential read", "foreground"),
+        ),
         pair("Commit latency us", average("log file sync", "foreground")),
-        pair("Write batch latency us", average("db file parallel write", "background")),
+        pair(
+            "Write batch latency us",
+            average("db file parallel write", "background"),
+        ),
     ]
 }

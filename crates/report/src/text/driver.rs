@@ -51,12 +51,24 @@ pub(super) fn operations(page: &mut Page, record: &Record) {
         row(op.kind.clone(), op.count, per_s, rows, &op.service);
         if op.response.hist_ns != op.service.hist_ns && op.response.hist_ns.count() > 0 {
             let name = format!("{} (intended)", op.kind);
-            row(name, op.response.hist_ns.count(), String::new(), String::new(), &op.response);
+            row(
+                name,
+                op.response.hist_ns.count(),
+                String::new(),
+                String::new(),
+                &op.response,
+            );
         }
     }
     if driver.schedule_lag.hist_ns.count() > 0 {
         let lag = &driver.schedule_lag;
-        row("start lag".to_owned(), lag.hist_ns.count(), String::new(), String::new(), lag);
+        row(
+            "start lag".to_owned(),
+            lag.hist_ns.count(),
+            String::new(),
+            String::new(),
+            lag,
+        );
     }
     page.line("Latency runs from the start of an operation to its end; (intended): from the start its rate asked for.");
     errors(page, record);
@@ -65,16 +77,40 @@ pub(super) fn operations(page: &mut Page, record: &Record) {
 fn errors(page: &mut Page, record: &Record) {
     let driver = &record.driver;
     page.pairs(&[
-        ("Errors in the window".to_owned(), thousands(driver.errors_count.values().sum())),
-        ("Errors, whole run".to_owned(), thousands(driver.errors_whole_run_count)),
-        ("Operations tried again".to_owned(), thousands(driver.retries_count)),
-        ("Hot spot operations".to_owned(), thousands(driver.hot_spot_hits_count)),
-        ("Hot schema operations".to_owned(), thousands(driver.hot_schema_hits_count)),
+        (
+            "Errors in the window".to_owned(),
+            thousands(driver.errors_count.values().sum()),
+        ),
+        (
+            "Errors, whole run".to_owned(),
+            thousands(driver.errors_whole_run_count),
+        ),
+        (
+            "Operations tried again".to_owned(),
+            thousands(driver.retries_count),
+        ),
+        (
+            "Hot spot operations".to_owned(),
+            thousands(driver.hot_spot_hits_count),
+        ),
+        (
+            "Hot schema operations".to_owned(),
+            thousands(driver.hot_schema_hits_count),
+        ),
         ("Think times".to_owned(), thousands(driver.think_count)),
         ("Think time (s)".to_owned(), number(&driver.think_s, 3)),
-        ("In flight at begin".to_owned(), in_flight(driver.in_flight_begin_count, &driver.in_flight_begin_us)),
-        ("In flight at end".to_owned(), in_flight(driver.in_flight_end_count, &driver.in_flight_end_us)),
-        ("Time in operations (s)".to_owned(), number(&driver.busy_s, 3)),
+        (
+            "In flight at begin".to_owned(),
+            in_flight(driver.in_flight_begin_count, &driver.in_flight_begin_us),
+        ),
+        (
+            "In flight at end".to_owned(),
+            in_flight(driver.in_flight_end_count, &driver.in_flight_end_us),
+        ),
+        (
+            "Time in operations (s)".to_owned(),
+            number(&driver.busy_s, 3),
+        ),
     ]);
     for (class, count) in &driver.errors_count {
         page.line(&format!("error {class}: {}", thousands(*count)));
@@ -116,7 +152,10 @@ pub(super) fn sessions(page: &mut Page, record: &Record) {
         let fastest = shown.split_off(shown.len() - LISTED / 2);
         shown.truncate(LISTED / 2);
         shown.extend(fastest);
-        page.line(&format!("The {} slowest and fastest; the record has all.", LISTED / 2));
+        page.line(&format!(
+            "The {} slowest and fastest; the record has all.",
+            LISTED / 2
+        ));
     }
     page.columns(&COLUMNS);
     for session in shown {
@@ -140,25 +179,69 @@ pub(super) fn cost(page: &mut Page, record: &Record) {
     page.heading("Cost and Truth of the Measurement");
     let (driver, checks) = (&record.driver, &record.checks);
     let ops: u64 = driver.ops.iter().map(|op| op.count).sum();
-    let cpu_us = driver.thread_cpu_s.scaled(1e6).per(ops as f64, "no operations");
+    let cpu_us = driver
+        .thread_cpu_s
+        .scaled(1e6)
+        .per(ops as f64, "no operations");
     let bytes = |figure: &Figure| match figure.value() {
         Some(bytes) => size(bytes as u64),
         None => number_or_reason(figure, 0),
     };
     let three = |engine: &Figure, process: &Figure, device: &Figure| {
-        format!("engine {}, process {}, devices {}", bytes(engine), bytes(process), bytes(device))
+        format!(
+            "engine {}, process {}, devices {}",
+            bytes(engine),
+            bytes(process),
+            bytes(device)
+        )
     };
     let lines = [
         ("Driver CPU per operation, us", number_or_reason(&cpu_us, 3)),
-        ("Harness floor, ns per operation (null engine)", number_or_reason(&driver.floor_ns_per_op, 1)),
-        ("Harness floor, % of driver CPU", number_or_reason(&driver.floor_pct, 2)),
-        ("One clock reading, ns", number_or_reason(&driver.clock_read_ns, 1)),
+        (
+            "Harness floor, ns per operation (null engine)",
+            number_or_reason(&driver.floor_ns_per_op, 1),
+        ),
+        (
+            "Harness floor, % of driver CPU",
+            number_or_reason(&driver.floor_pct, 2),
+        ),
+        (
+            "One clock reading, ns",
+            number_or_reason(&driver.clock_read_ns, 1),
+        ),
         ("Driver threads", thousands(driver.threads_count)),
-        ("Driver CPU, % of its threads", number_or_reason(&driver.thread_cpu_pct, 1)),
-        ("Driver run delay, s", number_or_reason(&driver.thread_run_delay_s, 3)),
-        ("Little's law, sessions accounted for", format!("{} of {}", number_or_reason(&checks.little_sessions, 2), number_or_reason(&checks.little_expected_sessions, 1))),
-        ("Bytes read", three(&checks.engine_read_bytes, &checks.process_read_bytes, &checks.device_read_bytes)),
-        ("Bytes written", three(&checks.engine_write_bytes, &checks.process_write_bytes, &checks.device_write_bytes)),
+        (
+            "Driver CPU, % of its threads",
+            number_or_reason(&driver.thread_cpu_pct, 1),
+        ),
+        (
+            "Driver run delay, s",
+            number_or_reason(&driver.thread_run_delay_s, 3),
+        ),
+        (
+            "Little's law, sessions accounted for",
+            format!(
+                "{} of {}",
+                number_or_reason(&checks.little_sessions, 2),
+                number_or_reason(&checks.little_expected_sessions, 1)
+            ),
+        ),
+        (
+            "Bytes read",
+            three(
+                &checks.engine_read_bytes,
+                &checks.process_read_bytes,
+                &checks.device_read_bytes,
+            ),
+        ),
+        (
+            "Bytes written",
+            three(
+                &checks.engine_write_bytes,
+                &checks.process_write_bytes,
+                &checks.device_write_bytes,
+            ),
+        ),
     ];
     for (name, value) in lines {
         page.line(&format!("{name:<48} {value}"));

@@ -7,7 +7,10 @@ use assay_measure::units::fixed;
 
 pub(super) fn title(page: &mut Page, record: &Record) {
     let run = &record.run;
-    let label = run.label.as_deref().map_or_else(String::new, |label| format!(" \"{label}\""));
+    let label = run
+        .label
+        .as_deref()
+        .map_or_else(String::new, |label| format!(" \"{label}\""));
     page.line(&format!(
         "ASSAY WORKLOAD REPORT for run {}{label}: {} on {}",
         run.id, run.workload, run.engine
@@ -38,7 +41,9 @@ pub(super) fn title(page: &mut Page, record: &Record) {
     page.line("");
     snapshots(page, record);
     page.line("");
-    page.line("n/a (reason) is a figure that cannot be known; 0 is an observed zero. MB is 2^20 bytes.");
+    page.line(
+        "n/a (reason) is a figure that cannot be known; 0 is an observed zero. MB is 2^20 bytes.",
+    );
     page.line(&format!(
         "Verdict: {}{}.",
         run.verdict,
@@ -170,7 +175,10 @@ pub(super) fn identities(page: &mut Page, record: &Record) {
         };
         let kind = if identity.exact { "exact" } else { "" };
         page.wrapped(
-            &format!("{:<5} {state:<8} {kind:<5} {:<9} ", identity.id, identity.scope),
+            &format!(
+                "{:<5} {state:<8} {kind:<5} {:<9} ",
+                identity.id, identity.scope
+            ),
             &format!("{}: {}", identity.rule, identity.sentence),
         );
     }
@@ -214,5 +222,7 @@ pub(super) fn parameters(page: &mut Page, record: &Record) {
 
 /// A percentage with one decimal.
 pub(super) fn percent(figure: &Figure) -> String {
-    figure.value().map_or_else(|| "n/a".to_owned(), |value| fixed(value, 1))
+    figure
+        .value()
+        .map_or_else(|| "n/a".to_owned(), |value| fixed(value, 1))
 }

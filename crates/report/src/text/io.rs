@@ -41,11 +41,15 @@ const IOSTAT: [Column; 10] = [
 ];
 
 pub(super) fn by_function(page: &mut Page, record: &Record) {
-    table(page, record, "IOStat by Function", |row| row.function.clone());
+    table(page, record, "IOStat by Function", |row| {
+        row.function.clone()
+    });
 }
 
 pub(super) fn by_filetype(page: &mut Page, record: &Record) {
-    table(page, record, "IOStat by Filetype", |row| row.file_type.clone());
+    table(page, record, "IOStat by Filetype", |row| {
+        row.file_type.clone()
+    });
 }
 
 pub(super) fn by_both(page: &mut Page, record: &Record) {

@@ -42,7 +42,13 @@ pub(super) fn efficiency(page: &mut Page, record: &Record) {
     for pair in record.efficiency.chunks(2) {
         let cells: Vec<String> = pair
             .iter()
-            .map(|row| format!("{:>24} {:>10}", format!("{}:", row.name), number(&row.value_pct, 2)))
+            .map(|row| {
+                format!(
+                    "{:>24} {:>10}",
+                    format!("{}:", row.name),
+                    number(&row.value_pct, 2)
+                )
+            })
             .collect();
         page.line(&cells.join("    "));
     }
@@ -65,11 +71,18 @@ pub(super) fn time_model(page: &mut Page, record: &Record) {
         ("on thread", &model.on_thread_us),
         ("run queue", &model.run_queue_us),
         ("CPU inside waits", &model.cpu_in_wait_us),
-        ("run delay of driver threads (kernel)", &model.kernel_run_delay_us),
+        (
+            "run delay of driver threads (kernel)",
+            &model.kernel_run_delay_us,
+        ),
     ];
     for (name, figure) in foreground {
         let share = figure.scaled(100.0).per(db_time, "no DB time");
-        let cells = [name.to_owned(), number(&figure.scaled(1e-6), 3), percent(&share)];
+        let cells = [
+            name.to_owned(),
+            number(&figure.scaled(1e-6), 3),
+            percent(&share),
+        ];
         page.row(&MODEL, &cells);
     }
     let background = [

@@ -49,7 +49,10 @@ pub fn render(record: &Record) -> String {
     io::by_function(&mut page, record);
     io::by_filetype(&mut page, record);
     io::by_both(&mut page, record);
-    page.missing("Segment Statistics", "unsupported: this target counts by file type, see above");
+    page.missing(
+        "Segment Statistics",
+        "unsupported: this target counts by file type, see above",
+    );
     activity::buffer_pool(&mut page, record);
     activity::redo(&mut page, record);
     page.missing("Activity History", "unsupported: sessions are not sampled");

@@ -61,14 +61,28 @@ pub(super) fn instance_cpu(page: &mut Page, record: &Record) {
         .filter_map(|name| column(name))
         .sum();
     let process = record.os.process.cpu_s.clone();
-    let share = |figure: &Figure, of: f64| number_or_reason(&figure.scaled(100.0).per(of, "host CPU absent"), 1);
+    let share = |figure: &Figure, of: f64| {
+        number_or_reason(&figure.scaled(100.0).per(of, "host CPU absent"), 1)
+    };
     page.pairs(&[
         ("% of total CPU".to_owned(), share(&used, elapsed * cpus)),
         ("% of busy CPU".to_owned(), share(&used, busy)),
-        ("% of total, process".to_owned(), share(&process, elapsed * cpus)),
-        ("CPUs in use".to_owned(), number_or_reason(&used.per(elapsed, "no measured window"), 2)),
-        ("Driver threads".to_owned(), record.driver.threads_count.to_string()),
-        ("% of driver threads".to_owned(), number_or_reason(&record.driver.thread_cpu_pct, 1)),
+        (
+            "% of total, process".to_owned(),
+            share(&process, elapsed * cpus),
+        ),
+        (
+            "CPUs in use".to_owned(),
+            number_or_reason(&used.per(elapsed, "no measured window"), 2),
+        ),
+        (
+            "Driver threads".to_owned(),
+            record.driver.threads_count.to_string(),
+        ),
+        (
+            "% of driver threads".to_owned(),
+            number_or_reason(&record.driver.thread_cpu_pct, 1),
+        ),
     ]);
 }
 
@@ -134,7 +148,16 @@ pub(super) fn statistics(page: &mut Page, record: &Record) {
         page.row(&COLUMNS, &[name, number(total, decimals), rate]);
     };
     for column in [
-        "user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice",
+        "user",
+        "nice",
+        "system",
+        "idle",
+        "iowait",
+        "irq",
+        "softirq",
+        "steal",
+        "guest",
+        "guest_nice",
     ] {
         if let Some(figure) = os.cpu_s.get(column) {
             row(format!("CPU {column} (s)"), figure, 2);
@@ -144,10 +167,18 @@ pub(super) fn statistics(page: &mut Page, record: &Record) {
     for (name, count) in &os.vmstat_count {
         row(name.clone(), count, 0);
     }
-    row("cgroup throttled (us)".to_owned(), &os.cgroup_throttled_us, 0);
+    row(
+        "cgroup throttled (us)".to_owned(),
+        &os.cgroup_throttled_us,
+        0,
+    );
     row("process CPU (s)".to_owned(), &os.process.cpu_s, 2);
     row("process bytes read".to_owned(), &os.process.read_bytes, 0);
-    row("process bytes written".to_owned(), &os.process.write_bytes, 0);
+    row(
+        "process bytes written".to_owned(),
+        &os.process.write_bytes,
+        0,
+    );
     devices(page, record);
     interfaces(page, record);
 }

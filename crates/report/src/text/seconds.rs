@@ -48,7 +48,9 @@ pub(super) fn per_second(page: &mut Page, record: &Record) {
         1 => String::new(),
         step => format!(" Each line is the mean of {step} seconds."),
     };
-    page.line(&format!("Seconds after the gate; - marks seconds outside the measured window.{span}"));
+    page.line(&format!(
+        "Seconds after the gate; - marks seconds outside the measured window.{span}"
+    ));
 }
 
 /// Mean of the known values: a second without operations has no latency.

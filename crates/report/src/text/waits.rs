@@ -219,7 +219,9 @@ fn percentiles(page: &mut Page, record: &Record) {
         right("p99.9", 11),
         right("Max", 13),
     ];
-    page.line("Percentiles are middles of slots 1/64 octave wide; n/a with fewer than ten waits beyond.");
+    page.line(
+        "Percentiles are middles of slots 1/64 octave wide; n/a with fewer than ten waits beyond.",
+    );
     page.columns(&COLUMNS);
     for event in &record.events {
         page.row(
