@@ -66,3 +66,52 @@ impl Clock {
         matches!(self, Self::Simulated(_))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_real_clock_runs_and_cannot_be_moved() {
+        let clock = Clock::real();
+        assert!(!clock.is_simulated());
+        let before = clock.now_ns();
+        clock.advance_to(u64::MAX);
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let after = clock.now_ns();
+        assert!(after - before >= 2_000_000, "{before} to {after}");
+        assert!(after < u64::MAX);
+    }
+
+    #[test]
+    fn real_clocks_share_their_origin_across_threads() {
+        let before = Clock::real().now_ns();
+        let elsewhere = std::thread::spawn(|| Clock::real().now_ns());
+        let elsewhere = elsewhere.join().unwrap();
+        let after = Clock::real().now_ns();
+        assert!(before <= elsewhere && elsewhere <= after);
+    }
+
+    #[test]
+    fn clones_of_a_simulated_clock_share_its_time() {
+        let clock = Clock::simulated();
+        let other = clock.clone();
+        assert!(clock.is_simulated());
+        assert_eq!(clock.now_ns(), 0);
+        other.advance_to(5 * NS_PER_S);
+        assert_eq!(clock.now_ns(), 5 * NS_PER_S);
+        assert_eq!(Clock::simulated().now_ns(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn simulated_time_never_runs_backwards(instants in prop::collection::vec(any::<u64>(), 1..20)) {
+            let clock = Clock::simulated();
+            for (i, &instant) in instants.iter().enumerate() {
+                clock.advance_to(instant);
+                prop_assert_eq!(Some(clock.now_ns()), instants[..=i].iter().copied().max());
+            }
+        }
+    }
+}

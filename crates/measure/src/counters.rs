@@ -90,3 +90,49 @@ impl<const N: usize> Reader<N> {
         std::array::from_fn(|index| self.get(index))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_set_of_counters_has_cache_lines_of_its_own() {
+        assert_eq!(align_of::<CachePadded<AtomicU64>>(), 128);
+        assert_eq!(size_of::<CachePadded<AtomicU64>>(), 128);
+        assert_eq!(size_of::<CachePadded<[AtomicU64; 17]>>(), 256);
+        let (writer, _) = counters::<3>();
+        let address = std::ptr::from_ref::<CachePadded<_>>(&writer.0).addr();
+        assert_eq!(address % 128, 0);
+    }
+
+    #[test]
+    fn a_reader_sees_what_was_written() {
+        let (mut writer, reader) = counters::<3>();
+        assert_eq!(reader.all(), [0, 0, 0]);
+        writer.add(0, 5);
+        writer.add(0, 6);
+        writer.set(2, 9);
+        assert_eq!(reader.clone().all(), [11, 0, 9]);
+        writer.add(2, u64::MAX);
+        assert_eq!(reader.get(2), 8);
+    }
+
+    #[test]
+    fn no_count_is_lost_or_seen_falling_by_another_thread() {
+        let (mut writer, reader) = counters::<2>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for _ in 0..100_000 {
+                    writer.add(1, 3);
+                }
+            });
+            let mut last = 0;
+            while last < 300_000 {
+                let now = reader.get(1);
+                assert!(now >= last && now % 3 == 0, "{now} after {last}");
+                last = now;
+            }
+        });
+        assert_eq!(reader.all(), [0, 300_000]);
+    }
+}

@@ -16,3 +16,6 @@ pub mod series;
 pub mod snapshot;
 pub mod stats;
 pub mod units;
+
+#[cfg(test)]
+mod testing;

@@ -104,3 +104,163 @@ fn finalise(mut z: u64) -> u64 {
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashSet;
+
+    fn first(stream: &mut Stream) -> [u64; 3] {
+        std::array::from_fn(|_| stream.next_u64())
+    }
+
+    /// Computed apart from this code, from the published definitions of SplitMix64
+    /// and xoshiro256++. If this test fails, no recorded run can be replayed.
+    #[test]
+    fn a_replay_does_not_change() {
+        let golden = [
+            (
+                (0, 0, Purpose::Test),
+                [
+                    0xeb3d_ca4e_ed23_ba01,
+                    0xc674_a134_8554_6c67,
+                    0xbe30_cd4a_3f4d_985c,
+                ],
+            ),
+            (
+                (42, 1, Purpose::Keys),
+                [
+                    0xa31d_959e_999e_f7f6,
+                    0xf949_2402_4e19_8ddd,
+                    0xbbd3_e10b_b21c_3406,
+                ],
+            ),
+            (
+                (42, 2, Purpose::Keys),
+                [
+                    0xd61c_20f1_01d2_a7d9,
+                    0x741b_df7b_7563_07ae,
+                    0xa512_204f_7c91_8a00,
+                ],
+            ),
+            (
+                (42, 1, Purpose::Mix),
+                [
+                    0x5012_f188_14f6_9ef8,
+                    0x2274_a815_4f95_ab44,
+                    0x64c3_c54e_9b86_916f,
+                ],
+            ),
+            (
+                (u64::MAX, 1000, Purpose::ThinkLength),
+                [
+                    0x5599_3560_1ec1_3ed6,
+                    0xfe7a_c370_e239_1a12,
+                    0xc0cb_6e74_0385_c88a,
+                ],
+            ),
+        ];
+        for ((seed, session, purpose), outputs) in golden {
+            let mut stream = Stream::new(seed, session, purpose);
+            assert_eq!(first(&mut stream), outputs, "{seed} {session} {purpose:?}");
+        }
+    }
+
+    #[test]
+    fn purposes_keep_their_numbers() {
+        let numbers = [
+            (Purpose::Keys, 1),
+            (Purpose::Mix, 2),
+            (Purpose::Scan, 3),
+            (Purpose::HotSpot, 4),
+            (Purpose::HotSchema, 5),
+            (Purpose::Think, 6),
+            (Purpose::ThinkLength, 7),
+            (Purpose::Obfuscate, 8),
+            (Purpose::Load, 9),
+            (Purpose::Sample, 10),
+            (Purpose::Simulation, 11),
+            (Purpose::Test, 12),
+        ];
+        for (purpose, number) in numbers {
+            assert_eq!(purpose as u64, number, "{purpose:?}");
+        }
+    }
+
+    #[test]
+    fn sessions_and_purposes_share_no_outputs() {
+        let mut seen = HashSet::new();
+        for session in 0..500 {
+            for purpose in [Purpose::Keys, Purpose::Mix, Purpose::Scan, Purpose::Think] {
+                let mut stream = Stream::new(7, session, purpose);
+                assert!(first(&mut stream).into_iter().all(|n| seen.insert(n)));
+            }
+        }
+    }
+
+    #[test]
+    fn below_reaches_every_value_equally_often() {
+        // 100 bins, 99 degrees of freedom: chi-square exceeds 148.2 once in a thousand.
+        let mut stream = Stream::new(1, 1, Purpose::Test);
+        let mut bins = [0_u32; 100];
+        for _ in 0..100_000 {
+            bins[stream.below(100) as usize] += 1;
+        }
+        let chi_square: f64 = bins
+            .iter()
+            .map(|&n| (f64::from(n) - 1e3).powi(2) / 1e3)
+            .sum();
+        assert!(chi_square < 148.2, "{chi_square}");
+    }
+
+    #[test]
+    fn below_is_unbiased_where_the_range_does_not_divide_two_to_the_64() {
+        // With 3 x 2^62, taking a remainder would give the lowest third half of all draws.
+        let range = 3 << 62;
+        let mut stream = Stream::new(1, 2, Purpose::Test);
+        let mut thirds = [0_u32; 3];
+        for _ in 0..30_000 {
+            thirds[(stream.below(range) >> 62) as usize] += 1;
+        }
+        for n in thirds {
+            assert!((9_700..10_300).contains(&n), "{thirds:?}");
+        }
+    }
+
+    #[test]
+    fn uniform_f64_fills_the_unit_interval() {
+        let mut stream = Stream::new(1, 3, Purpose::Test);
+        let draws: Vec<f64> = (0..100_000).map(|_| stream.uniform_f64()).collect();
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        // Standard deviation of the mean is 0.0009.
+        assert!((mean - 0.5).abs() < 0.004, "{mean}");
+        assert!(draws.iter().all(|draw| (0.0..1.0).contains(draw)));
+        assert!(draws.iter().any(|&draw| draw < 0.001) && draws.iter().any(|&draw| draw > 0.999));
+    }
+
+    proptest! {
+        #[test]
+        fn below_stays_below(seed in any::<u64>(), n in 1_u64..) {
+            let mut stream = Stream::new(seed, 1, Purpose::Test);
+            for _ in 0..20 {
+                prop_assert!(stream.below(n) < n);
+            }
+            prop_assert_eq!(stream.below(1), 0);
+            prop_assert_eq!(stream.below(0), 0);
+        }
+
+        #[test]
+        fn a_stream_is_a_function_of_its_arguments(seed in any::<u64>(), session in any::<u64>()) {
+            let mut left = Stream::new(seed, session, Purpose::Load);
+            let mut right = Stream::new(seed, session, Purpose::Load);
+            prop_assert_eq!(first(&mut left), first(&mut right));
+            let (mut left_bytes, mut right_bytes) = ([0; 100], [0; 100]);
+            left.fill(&mut left_bytes);
+            right.fill(&mut right_bytes);
+            prop_assert_eq!(left_bytes, right_bytes);
+            let mut other = Stream::new(seed.wrapping_add(1), session, Purpose::Load);
+            prop_assert_ne!(first(&mut Stream::new(seed, session, Purpose::Load)), first(&mut other));
+        }
+    }
+}

@@ -448,3 +448,6 @@ pub struct RunData {
     /// Warnings in full sentences, each with what it may have done to the number and what to try.
     pub warnings: Vec<String>,
 }
+
+#[cfg(test)]
+mod tests;
