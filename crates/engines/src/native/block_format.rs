@@ -145,6 +145,17 @@ pub fn seal(block: &mut [u8]) {
     block[CRC_BYTES].copy_from_slice(&crc.to_le_bytes());
 }
 
+/// Marks the CRC as not computed, as `DB_BLOCK_CHECKSUM=off` writes blocks.
+pub fn unseal(block: &mut [u8]) {
+    block[CRC_BYTES].copy_from_slice(&[0; 4]);
+}
+
+/// Whether the block carries a CRC: 0 means that none was computed.
+#[must_use]
+pub fn is_sealed(block: &[u8]) -> bool {
+    stored_crc(block) != 0
+}
+
 /// Whether the stored CRC is that of the block.
 #[must_use]
 pub fn verify_crc(block: &[u8]) -> bool {
@@ -161,7 +172,7 @@ fn crc_of(block: &[u8]) -> u32 {
     crc32c::crc32c_append(head, &block[CRC_BYTES.end..])
 }
 
-/// Checks the header of a block that was read, and its CRC if asked.
+/// Checks the header of a block that was read, and its CRC if asked and if it [has one](is_sealed).
 ///
 /// # Errors
 /// The first field that is not as expected. A block of another identity is
@@ -190,7 +201,7 @@ pub fn verify(
             return Err(Mismatch::number(field, expected, found));
         }
     }
-    if check_crc {
+    if check_crc && is_sealed(block) {
         let (stored, computed) = (stored_crc(block), crc_of(block));
         if stored != computed {
             return Err(Mismatch {
@@ -407,6 +418,15 @@ mod tests {
             mismatch.to_string(),
             "magic is 0x00000000, expected 0x42595341"
         );
+    }
+
+    #[test]
+    fn a_block_without_checksum_is_told_by_its_identity_alone() {
+        let mut block = sample(Kind::Data);
+        unseal(&mut block);
+        assert!(!is_sealed(&block));
+        assert_eq!(verify(&block, Kind::Data, Page(77), 3, 0xfeed, true), Ok(()));
+        assert!(verify(&block, Kind::Data, Page(76), 3, 0xfeed, true).is_err());
     }
 
     #[test]

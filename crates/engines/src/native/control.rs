@@ -459,12 +459,12 @@ impl Reader<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
     use tempfile::tempdir;
 
-    fn sample() -> Control {
+    pub(in crate::native) fn sample_control() -> Control {
         Control {
             data_set: 0xdead_beef,
             created_unix_s: 1_790_000_000,
@@ -495,7 +495,7 @@ mod tests {
     fn what_is_stored_is_read_back() {
         let dir = tempdir().unwrap();
         assert_eq!(ControlFile::read(dir.path()).unwrap(), None);
-        let mut control = sample();
+        let mut control = sample_control();
         let mut file = ControlFile::create(dir.path(), &control).unwrap();
         assert_eq!(
             ControlFile::read(dir.path()).unwrap(),
@@ -517,7 +517,7 @@ mod tests {
     #[test]
     fn a_torn_write_leaves_the_record_before_it() {
         let dir = tempdir().unwrap();
-        let mut control = sample();
+        let mut control = sample_control();
         let mut file = ControlFile::create(dir.path(), &control).unwrap();
         control.checkpoint_lsn = 100;
         file.store(control.clone()).unwrap();
@@ -539,7 +539,7 @@ mod tests {
     #[test]
     fn a_second_user_is_refused() {
         let dir = tempdir().unwrap();
-        let file = ControlFile::create(dir.path(), &sample()).unwrap();
+        let file = ControlFile::create(dir.path(), &sample_control()).unwrap();
         assert!(ControlFile::in_use(dir.path()).unwrap());
         let error = ControlFile::open_locked(dir.path()).unwrap_err();
         assert!(error.to_string().contains("another assay process"));
@@ -551,15 +551,15 @@ mod tests {
     #[test]
     fn an_existing_data_set_is_not_created_again() {
         let dir = tempdir().unwrap();
-        drop(ControlFile::create(dir.path(), &sample()).unwrap());
-        let error = ControlFile::create(dir.path(), &sample()).unwrap_err();
+        drop(ControlFile::create(dir.path(), &sample_control()).unwrap());
+        let error = ControlFile::create(dir.path(), &sample_control()).unwrap_err();
         assert!(error.to_string().contains("exists already"));
     }
 
     #[test]
     fn another_format_version_is_named() {
         let dir = tempdir().unwrap();
-        drop(ControlFile::create(dir.path(), &sample()).unwrap());
+        drop(ControlFile::create(dir.path(), &sample_control()).unwrap());
         let path = dir.path().join(CONTROL_NAME);
         let raw = OpenOptions::new().write(true).open(&path).unwrap();
         raw.write_all_at(&9u32.to_le_bytes(), SLOT_BYTES as u64 + 8)
@@ -571,7 +571,7 @@ mod tests {
     #[test]
     fn the_names_of_all_files_follow_from_it() {
         assert_eq!(
-            sample().file_names(),
+            sample_control().file_names(),
             [
                 "data-0001.assay",
                 "undo.assay",
@@ -585,7 +585,7 @@ mod tests {
         #[test]
         fn arbitrary_bytes_never_decode_by_chance(bytes: Vec<u8>, at in 0usize..4096, flip in 1u8..) {
             prop_assert!(Control::decode(&bytes).is_err());
-            let mut slot = sample().encode(5);
+            let mut slot = sample_control().encode(5);
             slot[at] ^= flip;
             prop_assert!(Control::decode(&slot).is_err());
         }

@@ -283,6 +283,15 @@ impl PageMap {
         (file as u16, within * block_bytes)
     }
 
+    /// Pages from `page` to the end of its file, itself included.
+    #[must_use]
+    pub fn pages_to_file_end(&self, page: Page) -> u64 {
+        if page.0 >= UNDO_BASE {
+            return (UNDO_BASE + self.geometry.undo_blocks).saturating_sub(page.0);
+        }
+        self.pages_per_file - page.0 % self.pages_per_file
+    }
+
     /// Pages of data file `file`: first page and how many.
     #[must_use]
     pub fn file_pages(&self, file: u16) -> (Page, u64) {

@@ -2,10 +2,26 @@
 //!
 //! A small block engine on files of its own: [`layout`], [`block_format`],
 //! [`permutation`] and [`control`] say what the data set is, `prepare`, `check`
-//! and `destroy` are its life cycle, and the engine runs sessions on it.
+//! and `destroy` are its life cycle, and [`engine`] runs sessions on it.
 //! `docs/design/native-layout.md` gives every byte.
 
 pub mod block_format;
+mod bulk;
+mod check;
+mod content;
 pub mod control;
+mod destroy;
+pub mod engine;
+pub mod files;
 pub mod layout;
+mod load_plan;
+pub mod params;
 pub mod permutation;
+mod prepare;
+mod survey;
+mod target;
+
+pub use target::Native;
+
+#[cfg(test)]
+mod tests;

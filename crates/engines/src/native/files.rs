@@ -1,0 +1,177 @@
+//! The open files of a data set, in the order of their file index.
+
+use super::block_format::{self, Kind};
+use super::control::{Control, data_name};
+use super::layout::{Page, UNDO_BASE};
+use assay_block::{BlockError, DirectFile, OpenMode};
+use assay_run::engine::EngineError;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Data files, the undo file, the redo log files.
+#[derive(Clone, Debug)]
+pub struct Files {
+    /// All of them; indices are those of `Geometry::locate`.
+    pub list: Vec<Arc<DirectFile>>,
+    /// Index of the undo file.
+    pub undo: u16,
+    /// Index of the first redo log file.
+    pub redo_first: u16,
+    /// Redo log files.
+    pub redo_count: u16,
+}
+
+impl Files {
+    /// Opens every file the control file names for reading and writing, and verifies
+    /// lengths and file headers.
+    ///
+    /// # Errors
+    /// `Damaged` naming the file that is missing, too short or not of this data set; I/O errors.
+    pub fn open(dir: &Path, control: &Control, direct: bool) -> Result<Self, EngineError> {
+        let files = Self::open_unverified(dir, control, direct)?;
+        let geometry = &control.geometry;
+        for file in 0..files.undo {
+            files.expect_bytes(file, geometry.data_file_bytes(file))?;
+            let first = geometry.map().file_pages(file).0;
+            files.expect_header(file, header_key(file), first, control)?;
+        }
+        files.expect_bytes(files.undo, geometry.undo_file_bytes())?;
+        files.expect_header(files.undo, UNDO_HEADER_KEY, Page(UNDO_BASE), control)?;
+        for redo in 0..files.redo_count {
+            files.expect_bytes(files.redo_first + redo, control.redo_file_bytes)?;
+        }
+        Ok(files)
+    }
+
+    /// Opens every file the control file names; looks at none.
+    pub(super) fn open_unverified(
+        dir: &Path,
+        control: &Control,
+        direct: bool,
+    ) -> Result<Self, EngineError> {
+        let mode = OpenMode {
+            read: true,
+            write: true,
+            direct,
+        };
+        let list = control
+            .file_names()
+            .iter()
+            .map(|name| {
+                DirectFile::open(&dir.join(name), mode)
+                    .map(Arc::new)
+                    .map_err(engine_error)
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let undo = control.geometry.data_files();
+        Ok(Self {
+            undo,
+            redo_first: undo + 1,
+            redo_count: u16::try_from(control.redo_files).unwrap_or(u16::MAX),
+            list,
+        })
+    }
+
+    /// Name of file `index`, for messages.
+    #[must_use]
+    pub fn name(&self, index: u16) -> String {
+        let path = self.list[usize::from(index)].path();
+        path.file_name()
+            .unwrap_or(path.as_os_str())
+            .to_string_lossy()
+            .into_owned()
+    }
+
+    /// Whether every file accepted `O_DIRECT`.
+    #[must_use]
+    pub fn all_direct(&self) -> bool {
+        self.list.iter().all(|file| file.is_direct())
+    }
+
+    fn expect_bytes(&self, index: u16, expected: u64) -> Result<(), EngineError> {
+        let found = self.list[usize::from(index)].len().map_err(engine_error)?;
+        if found == expected {
+            return Ok(());
+        }
+        Err(EngineError::Damaged(format!(
+            "{}: it has {found} bytes, expected {expected}",
+            self.list[usize::from(index)].path().display()
+        )))
+    }
+
+    fn expect_header(
+        &self,
+        index: u16,
+        key: u64,
+        first: Page,
+        control: &Control,
+    ) -> Result<(), EngineError> {
+        let file = &self.list[usize::from(index)];
+        let mut block = vec![0; control.geometry.block_bytes as usize];
+        let read = file.read_at(0, &mut block).map_err(engine_error)?;
+        let verified = if read < block.len() {
+            Err("the file ends inside it".to_owned())
+        } else {
+            block_format::verify(
+                &block,
+                Kind::FileHeader,
+                first,
+                0,
+                control.data_set,
+                true,
+            )
+            .and_then(|()| block_format::verify_key(&block, key))
+            .map_err(|mismatch| mismatch.to_string())
+        };
+        verified.map_err(|why| {
+            EngineError::Damaged(format!("{}, file header: {why}", file.path().display()))
+        })
+    }
+}
+
+/// Key word of the header of data file `file`: its number, from 1, as in its name.
+pub(super) fn header_key(file: u16) -> u64 {
+    debug_assert!(data_name(file).contains(&(u32::from(file) + 1).to_string()));
+    u64::from(file) + 1
+}
+
+/// Key word of the header of the undo file.
+pub(super) const UNDO_HEADER_KEY: u64 = 0;
+
+/// The header block of a data file or of the undo file.
+pub(super) fn file_header(control: &Control, first: Page, key: u64) -> Vec<u8> {
+    let mut block = vec![0; control.geometry.block_bytes as usize];
+    block_format::format_header(
+        &mut block,
+        Kind::FileHeader,
+        first,
+        0,
+        key,
+        control.data_set,
+    );
+    block_format::seal(&mut block);
+    block
+}
+
+/// The engine's word for what the block layer reports: no space, in use and refusals are
+/// the host's to mend, the rest is the operating system's answer.
+pub(super) fn engine_error(error: BlockError) -> EngineError {
+    match error {
+        BlockError::Io { path, what, source } if is_full(&source) => EngineError::Unusable(
+            format!("no space left to {what} {}: {source}", path.display()),
+        ),
+        BlockError::Io { path, what, source } => EngineError::Io {
+            what: format!("cannot {what} {}", path.display()),
+            source,
+        },
+        other => EngineError::Unusable(other.to_string()),
+    }
+}
+
+/// Whether the file system or the quota is full.
+pub(super) fn is_full(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded
+    )
+}

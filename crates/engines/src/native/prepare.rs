@@ -1,0 +1,453 @@
+//! Creating and loading a data set: direct path writes of sequential slots that hold permuted keys.
+//!
+//! The control file says `loading` from before the first data file exists until
+//! everything is synced and checked, and it names every file from the start:
+//! a prepare that is killed leaves nothing that the next one cannot tidy up.
+
+use super::block_format::Kind;
+use super::bulk::{Job, PIECE_BYTES, Pieces, Span, Watch, transfer};
+use super::check::{Level, verify};
+use super::content::Content;
+use super::control::{
+    CONTROL_NAME, CONTROL_TEMPORARY_NAME, Control, ControlFile, State, io_error, sync_dir,
+};
+use super::destroy::remove_named;
+use super::files::{Files, UNDO_HEADER_KEY, engine_error, file_header, header_key};
+use super::layout::{Page, UNDO_BASE};
+use super::load_plan::{LoadPlan, Start, bytes, count, text};
+use super::survey::is_unborn_control;
+use assay_block::DirectFile;
+use assay_measure::config::Settings;
+use assay_run::engine::{EngineError, Line, LineValue};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Carries out a [`LoadPlan`]: creates, loads, checks.
+///
+/// # Errors
+/// I/O errors, no space, `Interrupted`. After an error nothing of a new data set is left, and
+/// an existing one is as it was; after an interrupted first load the next prepare starts over.
+pub(super) fn prepare(
+    plan: &LoadPlan,
+    settings: &Settings,
+    watch: Watch<'_>,
+) -> Result<Vec<Line>, EngineError> {
+    let threads = settings.int("LOAD_PARALLEL_DEGREE") as usize;
+    let work_unit = settings.int("WORK_UNIT");
+    if let Start::Nothing(control) = &plan.start {
+        let _lock = ControlFile::open_locked(&plan.dir)?;
+        let files = Files::open(&plan.dir, control, true)?;
+        let mut lines = vec![text(
+            "action",
+            "Action",
+            format!("nothing loaded: {} schemas were there", control.loaded_schemas),
+        )];
+        lines.extend(verify(&files, control, Level::Sampled, threads, work_unit, watch)?);
+        return Ok(lines);
+    }
+    let begun = Instant::now();
+    let mut site = Site::open(plan)?;
+    let loaded = site
+        .create_files(plan)
+        .and_then(|files| load_and_check(plan, &files, threads, work_unit, watch));
+    let mut lines = match loaded {
+        Ok(lines) => lines,
+        Err(error) => return Err(site.undo(plan, error)),
+    };
+    let mut control = plan.control.clone();
+    control.state = State::Clean;
+    control.loaded_schemas = control.geometry.schemas;
+    site.control.store(control)?;
+    lines.push(decimal("total_s", "Time in all, s", begun.elapsed().as_secs_f64()));
+    Ok(lines)
+}
+
+/// What a running prepare has made, so that it can be unmade.
+struct Site {
+    control: ControlFile,
+    made_dir: Option<PathBuf>,
+    made_files: Vec<PathBuf>,
+}
+
+impl Site {
+    /// Locks the data set, or creates directory and control file, in state loading.
+    fn open(plan: &LoadPlan) -> Result<Self, EngineError> {
+        let dir = &plan.dir;
+        match &plan.start {
+            Start::Fresh => Self::create(plan),
+            Start::Over(old) => {
+                let mut control = ControlFile::open_locked(dir)?;
+                remove_named(dir, old)?;
+                // Its old names must not be forgotten before they are gone for good.
+                sync_dir(dir)?;
+                control.store(plan.control.clone())?;
+                Ok(Self::keeping(control))
+            }
+            Start::Add(old) => {
+                let mut control = ControlFile::open_locked(dir)?;
+                if control.control() != old.as_ref() {
+                    return Err(super::load_plan::in_use_error(dir));
+                }
+                if old.state == State::Loading {
+                    trim(dir, old)?;
+                }
+                control.store(plan.control.clone())?;
+                Ok(Self::keeping(control))
+            }
+            Start::Nothing(_) => unreachable!("nothing is to be loaded"),
+        }
+    }
+
+    fn keeping(control: ControlFile) -> Self {
+        Self {
+            control,
+            made_dir: None,
+            made_files: Vec::new(),
+        }
+    }
+
+    fn create(plan: &LoadPlan) -> Result<Self, EngineError> {
+        let dir = &plan.dir;
+        let made_dir = (!dir.exists()).then(|| dir.clone());
+        fs::create_dir_all(dir).map_err(|e| io_error("creating directory", dir, e))?;
+        match ControlFile::create(dir, &plan.control) {
+            Ok(control) => Ok(Self {
+                control,
+                made_dir,
+                made_files: Vec::new(),
+            }),
+            Err(error) => {
+                // Another prepare may be at work here: only what is certainly dead goes.
+                if matches!(error, EngineError::Io { .. }) && is_unborn_control(dir) {
+                    let _ = fs::remove_file(dir.join(CONTROL_TEMPORARY_NAME));
+                }
+                if let Some(dir) = made_dir {
+                    // Fails when somebody else has put something there, which is right.
+                    let _ = fs::remove_dir(dir);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Creates the missing files, allocates their space and writes their headers.
+    fn create_files(&mut self, plan: &LoadPlan) -> Result<Files, EngineError> {
+        let control = &plan.control;
+        let geometry = &control.geometry;
+        let keeps = !matches!(plan.start, Start::Fresh | Start::Over(_));
+        let names = control.file_names();
+        let undo = usize::from(geometry.data_files());
+        for (index, name) in names.iter().enumerate() {
+            let path = plan.dir.join(name);
+            if !(keeps && path.exists()) {
+                let file = DirectFile::create_new(&path, false).map_err(engine_error)?;
+                self.made_files.push(path);
+                let file_index = index as u16;
+                if index < undo {
+                    let first = geometry.map().file_pages(file_index).0;
+                    let header = file_header(control, first, header_key(file_index));
+                    file.write_at(0, &header).map_err(engine_error)?;
+                } else if index == undo {
+                    let header = file_header(control, Page(UNDO_BASE), UNDO_HEADER_KEY);
+                    file.write_at(0, &header).map_err(engine_error)?;
+                }
+            }
+        }
+        sync_dir(&plan.dir)?;
+        let files = Files::open_unverified(&plan.dir, control, true)?;
+        for (index, file) in files.list.iter().enumerate() {
+            let wanted = if index < undo {
+                geometry.data_file_bytes(index as u16)
+            } else if index == undo {
+                geometry.undo_file_bytes()
+            } else {
+                control.redo_file_bytes
+            };
+            file.allocate(wanted).map_err(engine_error)?;
+        }
+        Ok(files)
+    }
+
+    /// After a failed load: takes away what it made. Gives back the error to report.
+    fn undo(mut self, plan: &LoadPlan, error: EngineError) -> EngineError {
+        let undone = match &plan.start {
+            Start::Add(old) => self.back_to(plan, old),
+            // The next prepare starts over; leaving the files makes an interruption instant.
+            _ if matches!(error, EngineError::Interrupted) => Ok(()),
+            _ => self.remove_all(plan),
+        };
+        match undone {
+            Ok(()) => error,
+            Err(second) => EngineError::Unusable(format!(
+                "{error}; and what was begun could not be removed ({second}): run `assay destroy`"
+            )),
+        }
+    }
+
+    fn back_to(&mut self, plan: &LoadPlan, old: &Control) -> Result<(), EngineError> {
+        let mut kept = old.clone();
+        kept.geometry.schemas = kept.loaded_schemas;
+        for path in &self.made_files {
+            fs::remove_file(path).map_err(|e| io_error("removing", path, e))?;
+        }
+        trim(&plan.dir, &kept)?;
+        kept.state = State::Clean;
+        self.control.store(kept)
+    }
+
+    fn remove_all(&mut self, plan: &LoadPlan) -> Result<(), EngineError> {
+        for path in &self.made_files {
+            fs::remove_file(path).map_err(|e| io_error("removing", path, e))?;
+        }
+        sync_dir(&plan.dir)?;
+        let control = plan.dir.join(CONTROL_NAME);
+        fs::remove_file(&control).map_err(|e| io_error("removing", &control, e))?;
+        match &self.made_dir {
+            Some(dir) => fs::remove_dir(dir).map_err(|e| io_error("removing", dir, e)),
+            None => sync_dir(&plan.dir),
+        }
+    }
+}
+
+/// Cuts the data files back to the schemas that are loaded, after an addition that did not finish.
+fn trim(dir: &Path, control: &Control) -> Result<(), EngineError> {
+    let mut kept = control.clone();
+    kept.geometry.schemas = kept.loaded_schemas;
+    let kept_names = kept.file_names();
+    for name in control.file_names() {
+        let path = dir.join(&name);
+        if !kept_names.contains(&name) && path.exists() {
+            fs::remove_file(&path).map_err(|e| io_error("removing", &path, e))?;
+        }
+    }
+    let last = kept.geometry.data_files() - 1;
+    let path = dir.join(super::control::data_name(last));
+    fs::OpenOptions::new()
+        .write(true)
+        .open(&path)
+        .and_then(|file| {
+            file.set_len(kept.geometry.data_file_bytes(last))?;
+            file.sync_all()
+        })
+        .map_err(|e| io_error("trimming", &path, e))?;
+    sync_dir(dir)
+}
+
+/// The phases in order, each timed with its own sync.
+fn load_and_check(
+    plan: &LoadPlan,
+    files: &Files,
+    threads: usize,
+    work_unit: u64,
+    watch: Watch<'_>,
+) -> Result<Vec<Line>, EngineError> {
+    let control = &plan.control;
+    let content = Content::new(control, plan.first_schema..=control.geometry.schemas);
+    let loader = Loader {
+        plan,
+        files,
+        content: &content,
+        threads,
+        watch,
+    };
+    let mut lines = loader.summary();
+    lines.extend(loader.load_rows()?);
+    lines.extend(loader.build_index()?);
+    lines.extend(loader.load_scan_tables()?);
+    if matches!(plan.start, Start::Fresh | Start::Over(_)) {
+        lines.extend(loader.zero_undo()?);
+        lines.extend(loader.zero_redo()?);
+    }
+    // Headers are verified with the rest, from the disk as a run would find them.
+    let files = Files::open(&plan.dir, control, true)?;
+    lines.extend(verify(&files, control, Level::Sampled, threads, work_unit, watch)?);
+    Ok(lines)
+}
+
+struct Loader<'a> {
+    plan: &'a LoadPlan,
+    files: &'a Files,
+    content: &'a Content,
+    threads: usize,
+    watch: Watch<'a>,
+}
+
+/// Keys and words of one phase's summary lines.
+struct Phase {
+    name: &'static str,
+    bytes: (&'static str, &'static str),
+    seconds: (&'static str, &'static str),
+    rate: (&'static str, &'static str),
+}
+
+impl Loader<'_> {
+    fn summary(&self) -> Vec<Line> {
+        let g = &self.plan.control.geometry;
+        let schemas = u64::from(g.schemas + 1 - self.plan.first_schema);
+        vec![
+            count("loaded_schemas", "Schemas loaded", schemas),
+            count("loaded_rows", "Rows loaded", schemas * g.scale),
+            count("load_threads", "Loading threads", self.threads as u64),
+            text(
+                "load_io",
+                "Loaded by",
+                if self.files.all_direct() {
+                    "direct path write (O_DIRECT)".into()
+                } else {
+                    "buffered write: the file system refuses O_DIRECT".into()
+                },
+            ),
+        ]
+    }
+
+    fn load_rows(&self) -> Result<Vec<Line>, EngineError> {
+        let phase = Phase {
+            name: "load",
+            bytes: ("load_bytes", "Table data written"),
+            seconds: ("load_s", "Load time with its sync, s"),
+            rate: ("load_mb_per_s", "Load rate, MB/s (10^6)"),
+        };
+        let map = self.plan.control.geometry.map();
+        let spans = self.schemas().map(move |schema| Span::Pages {
+            first: map.data_page(schema, 0),
+            count: map.geometry.scale,
+        });
+        let job = Job::Write {
+            dress: &|buffer| self.content.dress_rows(buffer),
+            fill: &|piece, buffer| self.content.fill_rows(piece, buffer, Kind::Data),
+        };
+        self.run(&phase, spans, job, 0..self.files.undo)
+    }
+
+    fn build_index(&self) -> Result<Vec<Line>, EngineError> {
+        let phase = Phase {
+            name: "index",
+            bytes: ("index_bytes", "Index written"),
+            seconds: ("index_s", "Index time with its sync, s"),
+            rate: ("index_mb_per_s", "Index rate, MB/s (10^6)"),
+        };
+        let map = self.plan.control.geometry.map();
+        let spans = self.schemas().map(move |schema| Span::Pages {
+            first: map.index_page(schema, 0),
+            count: map.index.total_nodes,
+        });
+        let job = Job::Write {
+            dress: &|_| {},
+            fill: &|piece, buffer| self.content.fill_index(piece, buffer),
+        };
+        self.run(&phase, spans, job, 0..self.files.undo)
+    }
+
+    fn load_scan_tables(&self) -> Result<Vec<Line>, EngineError> {
+        let phase = Phase {
+            name: "scan tables",
+            bytes: ("scan_bytes", "Scan tables written"),
+            seconds: ("scan_s", "Scan table time with its sync, s"),
+            rate: ("scan_mb_per_s", "Scan table rate, MB/s (10^6)"),
+        };
+        let map = self.plan.control.geometry.map();
+        let spans = self.schemas().map(move |schema| Span::Pages {
+            first: map.scan_page(schema, 0),
+            count: map.geometry.scan_blocks,
+        });
+        let job = Job::Write {
+            dress: &|buffer| self.content.dress_rows(buffer),
+            fill: &|piece, buffer| self.content.fill_rows(piece, buffer, Kind::Scan),
+        };
+        self.run(&phase, spans, job, 0..self.files.undo)
+    }
+
+    fn zero_undo(&self) -> Result<Vec<Line>, EngineError> {
+        let phase = Phase {
+            name: "undo",
+            bytes: ("undo_bytes", "Undo written"),
+            seconds: ("undo_s", "Undo time with its sync, s"),
+            rate: ("undo_mb_per_s", "Undo rate, MB/s (10^6)"),
+        };
+        let spans = std::iter::once(Span::Pages {
+            first: Page(UNDO_BASE),
+            count: self.plan.control.geometry.undo_blocks,
+        });
+        let undo = self.files.undo;
+        self.run(&phase, spans, ZEROES, undo..undo + 1)
+    }
+
+    fn zero_redo(&self) -> Result<Vec<Line>, EngineError> {
+        let phase = Phase {
+            name: "redo logs",
+            bytes: ("redo_bytes", "Redo logs written"),
+            seconds: ("redo_s", "Redo log time with its sync, s"),
+            rate: ("redo_mb_per_s", "Redo log rate, MB/s (10^6)"),
+        };
+        let first = self.files.redo_first;
+        let redo = first..first + self.files.redo_count;
+        let bytes = self.plan.control.redo_file_bytes;
+        let spans = redo.clone().map(move |file| Span::Bytes {
+            file,
+            offset: 0,
+            bytes,
+        });
+        self.run(&phase, spans, ZEROES, redo)
+    }
+
+    fn schemas(&self) -> impl Iterator<Item = u32> + Clone + Send + use<> {
+        self.plan.first_schema..=self.plan.control.geometry.schemas
+    }
+
+    /// Writes all spans, syncs the files touched and sums it up.
+    fn run(
+        &self,
+        phase: &Phase,
+        spans: impl Iterator<Item = Span> + Clone + Send,
+        job: Job<'_>,
+        files: std::ops::Range<u16>,
+    ) -> Result<Vec<Line>, EngineError> {
+        let map = self.plan.control.geometry.map();
+        let block_bytes = u64::from(map.geometry.block_bytes);
+        let total: u64 = spans
+            .clone()
+            .map(|span| match span {
+                Span::Pages { count, .. } => count * block_bytes,
+                Span::Bytes { bytes, .. } => bytes,
+            })
+            .sum();
+        if total == 0 {
+            return Ok(Vec::new());
+        }
+        let begun = Instant::now();
+        let pieces = Pieces::new(map, spans);
+        let about = (phase.name, total);
+        transfer(self.files, self.threads, pieces, job, about, self.watch)?;
+        for file in files {
+            self.files.list[usize::from(file)]
+                .sync_data()
+                .map_err(engine_error)?;
+        }
+        let seconds = begun.elapsed().as_secs_f64();
+        let rate = total as f64 / 1e6 / seconds.max(1e-9);
+        Ok(vec![
+            bytes(phase.bytes.0, phase.bytes.1, total),
+            decimal(phase.seconds.0, phase.seconds.1, seconds),
+            decimal(phase.rate.0, phase.rate.1, rate),
+        ])
+    }
+}
+
+/// Writes zeroes: so that later overwrites change data and not the file system's metadata.
+const ZEROES: Job<'static> = Job::Write {
+    dress: &|buffer| buffer.fill(0),
+    fill: &|_, _| {},
+};
+
+/// Rounded to three digits after the point.
+pub(super) fn decimal(key: &'static str, label: &str, value: f64) -> Line {
+    Line {
+        key,
+        label: label.to_owned(),
+        value: LineValue::Decimal((value * 1000.0).round() / 1000.0),
+    }
+}
+
+// A piece is whole blocks of any legal size.
+const _: () = assert!(PIECE_BYTES.is_multiple_of(65_536));
