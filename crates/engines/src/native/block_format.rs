@@ -425,7 +425,10 @@ mod tests {
         let mut block = sample(Kind::Data);
         unseal(&mut block);
         assert!(!is_sealed(&block));
-        assert_eq!(verify(&block, Kind::Data, Page(77), 3, 0xfeed, true), Ok(()));
+        assert_eq!(
+            verify(&block, Kind::Data, Page(77), 3, 0xfeed, true),
+            Ok(())
+        );
         assert!(verify(&block, Kind::Data, Page(76), 3, 0xfeed, true).is_err());
     }
 

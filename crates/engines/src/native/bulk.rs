@@ -115,6 +115,9 @@ impl<I: Iterator<Item = Span>> Iterator for Pieces<I> {
     }
 }
 
+/// Judges the content of a piece.
+pub(super) type Visit<'a> = &'a (dyn Fn(&Piece, &[u8]) -> Result<(), EngineError> + Sync);
+
 /// What is done with each piece.
 #[derive(Clone, Copy)]
 pub(super) enum Job<'a> {
@@ -128,7 +131,7 @@ pub(super) enum Job<'a> {
     /// Read.
     Read {
         /// Judges the content of a piece.
-        visit: &'a (dyn Fn(&Piece, &[u8]) -> Result<(), EngineError> + Sync),
+        visit: Visit<'a>,
     },
 }
 
@@ -205,7 +208,10 @@ pub(super) fn transfer(
 }
 
 /// One thread: keeps its ring full until the pieces run out or somebody says halt.
-fn pump<I: Iterator<Item = Piece>>(shared: &Shared<'_, I>, depth: usize) -> Result<(), EngineError> {
+fn pump<I: Iterator<Item = Piece>>(
+    shared: &Shared<'_, I>,
+    depth: usize,
+) -> Result<(), EngineError> {
     let mut ring = Ring::open(RingOptions {
         entries: depth as u32 * 2,
         buffers: depth,

@@ -2,7 +2,7 @@
 //! and, on request, every block.
 
 use super::block_format::{self, Kind, Mismatch, word};
-use super::bulk::{Job, Piece, Pieces, Span, Watch, transfer};
+use super::bulk::{Job, Piece, Pieces, Span, Visit, Watch, transfer};
 use super::content::Content;
 use super::control::{Control, ControlFile, State};
 use super::files::{Files, engine_error};
@@ -97,7 +97,12 @@ pub(super) fn verify(
     }
     let correlation = checker.correlation()?;
     let probes = checker.probe(work_unit)?;
-    Ok(checker.lines(correlation, probes, work_unit, begun.elapsed().as_secs_f64()))
+    Ok(checker.lines(
+        correlation,
+        probes,
+        work_unit,
+        begun.elapsed().as_secs_f64(),
+    ))
 }
 
 struct Checker<'a> {
@@ -219,10 +224,12 @@ impl<'a> Checker<'a> {
         let step = blocks / SAMPLES;
         let spans = self.schemas().flat_map(move |schema| {
             let offset = u64::from(schema).wrapping_mul(0x9e37_79b9) % step;
-            (offset..blocks).step_by(step as usize).map(move |slot| Span::Pages {
-                first: Page(base(schema) + slot),
-                count: 1,
-            })
+            (offset..blocks)
+                .step_by(step as usize)
+                .map(move |slot| Span::Pages {
+                    first: Page(base(schema) + slot),
+                    count: 1,
+                })
         });
         self.read(phase, spans, blocks.div_ceil(step) * schemas, &visit)
     }
@@ -266,12 +273,19 @@ impl<'a> Checker<'a> {
         phase: &str,
         spans: impl Iterator<Item = Span> + Send,
         blocks: u64,
-        visit: &(dyn Fn(&Piece, &[u8]) -> Result<(), EngineError> + Sync),
+        visit: Visit<'_>,
     ) -> Result<(), EngineError> {
         let total = blocks * u64::from(self.control.geometry.block_bytes);
         let pieces = Pieces::new(self.map, spans);
         let job = Job::Read { visit };
-        transfer(self.files, self.threads, pieces, job, (phase, total), self.watch)
+        transfer(
+            self.files,
+            self.threads,
+            pieces,
+            job,
+            (phase, total),
+            self.watch,
+        )
     }
 
     fn each_block(
@@ -371,29 +385,35 @@ impl<'a> Checker<'a> {
         let mut rows = Vec::new();
         let mut wanted = first;
         while wanted < first + width {
-            let mut page = self.map.index_page(schema, 0);
-            loop {
-                let block = self.block(page)?;
-                let (entries, level) = block_format::node(&block);
-                let entry = |i| block_format::node_entry(&block, i);
-                let entries = entries as usize;
-                let at = (0..entries).take_while(|i| entry(*i).0 <= wanted).count();
-                let Some(at) = at.checked_sub(1) else {
+            let leaf = self.leaf(schema, wanted)?;
+            let (entries, _) = block_format::node(&leaf);
+            let keys = (0..entries as usize).map(|i| block_format::node_entry(&leaf, i));
+            rows.extend(keys.filter(|(key, _)| (wanted..first + width).contains(key)));
+            match rows.last() {
+                Some((last, _)) if *last >= wanted => wanted = last + 1,
+                _ => {
                     return Err(EngineError::Damaged(format!(
                         "schema {schema}: the index does not hold key {wanted}"
                     )));
-                };
-                if level > 0 {
-                    page = entry(at).1;
-                    continue;
                 }
-                let taken = (at..entries).map(entry).take_while(|(key, _)| *key < first + width);
-                rows.extend(taken);
-                break;
             }
-            wanted = rows.last().map_or(wanted, |(key, _)| key + 1);
         }
         Ok(rows)
+    }
+
+    /// The leaf that should hold `key`, found by descending from the root.
+    fn leaf(&self, schema: u32, key: u64) -> Result<Vec<u8>, EngineError> {
+        let mut block = self.block(self.map.index_page(schema, 0))?;
+        for _ in 1..self.map.index.levels {
+            let (entries, _) = block_format::node(&block);
+            let child = (0..entries as usize)
+                .map(|i| block_format::node_entry(&block, i))
+                .take_while(|(first, _)| *first <= key)
+                .last();
+            let Some((_, page)) = child else { break };
+            block = self.block(page)?;
+        }
+        Ok(block)
     }
 
     fn block(&self, page: Page) -> Result<Vec<u8>, EngineError> {
@@ -419,26 +439,78 @@ impl<'a> Checker<'a> {
         vec![
             text("checked", "Checked", level.to_owned()),
             count("checked_schemas", "Schemas checked", u64::from(g.schemas)),
-            count("rows_per_schema", "Rows per schema, all in the index", g.scale),
+            count(
+                "rows_per_schema",
+                "Rows per schema, all in the index",
+                g.scale,
+            ),
             count("max_key", "Largest key of each schema", g.scale),
-            count("data_blocks_per_schema", "Data blocks per schema, one row each", g.scale),
-            count("index_blocks_per_schema", "Index blocks per schema", self.map.index.total_nodes),
-            count("index_levels", "Index levels", u64::from(self.map.index.levels)),
-            count("scan_blocks_per_schema", "Scan table blocks per schema", g.scan_blocks),
-            count("data_blocks_checked", "Data blocks read and right", load(&self.data_blocks)),
-            count("index_blocks_checked", "Index blocks read and right", load(&self.index_blocks)),
-            count("scan_blocks_checked", "Scan blocks read and right", load(&self.scan_blocks)),
-            count("undo_blocks_checked", "Undo blocks read and right", load(&self.undo_blocks)),
-            count("blocks_without_checksum", "Of these, without a checksum", load(&self.unsealed)),
-            decimal("rank_correlation", "Largest rank correlation of key and position", correlation),
-            count("probes", "Range probes through the index", u64::from(probes)),
+            count(
+                "data_blocks_per_schema",
+                "Data blocks per schema, one row each",
+                g.scale,
+            ),
+            count(
+                "index_blocks_per_schema",
+                "Index blocks per schema",
+                self.map.index.total_nodes,
+            ),
+            count(
+                "index_levels",
+                "Index levels",
+                u64::from(self.map.index.levels),
+            ),
+            count(
+                "scan_blocks_per_schema",
+                "Scan table blocks per schema",
+                g.scan_blocks,
+            ),
+            count(
+                "data_blocks_checked",
+                "Data blocks read and right",
+                load(&self.data_blocks),
+            ),
+            count(
+                "index_blocks_checked",
+                "Index blocks read and right",
+                load(&self.index_blocks),
+            ),
+            count(
+                "scan_blocks_checked",
+                "Scan blocks read and right",
+                load(&self.scan_blocks),
+            ),
+            count(
+                "undo_blocks_checked",
+                "Undo blocks read and right",
+                load(&self.undo_blocks),
+            ),
+            count(
+                "blocks_without_checksum",
+                "Of these, without a checksum",
+                load(&self.unsealed),
+            ),
+            decimal(
+                "rank_correlation",
+                "Largest rank correlation of key and position",
+                correlation,
+            ),
+            count(
+                "probes",
+                "Range probes through the index",
+                u64::from(probes),
+            ),
             count(
                 "probe_blocks",
                 "Data blocks touched by each probe",
                 work_unit.min(g.scale),
             ),
             decimal("check_s", "Check time, s", seconds),
-            decimal("check_mb_per_s", "Check rate, MB/s (10^6)", read_mb / seconds.max(1e-9)),
+            decimal(
+                "check_mb_per_s",
+                "Check rate, MB/s (10^6)",
+                read_mb / seconds.max(1e-9),
+            ),
         ]
     }
 }

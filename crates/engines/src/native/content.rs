@@ -111,7 +111,13 @@ impl Content {
 
     /// Entry `i` of `node`, whose first key is `first_key`: of a leaf the key and the page of its
     /// row, of any other node the first key and the page of a child.
-    pub(super) fn index_entry(&self, schema: u32, node: u64, first_key: u64, i: u64) -> (u64, Page) {
+    pub(super) fn index_entry(
+        &self,
+        schema: u32,
+        node: u64,
+        first_key: u64,
+        i: u64,
+    ) -> (u64, Page) {
         match self.map.index.first_child(node) {
             None => {
                 let key = first_key + i;
@@ -135,7 +141,9 @@ impl Content {
         for column in columns.chunks_exact_mut(COLUMN_BYTES) {
             let (varied, fixed) = column.split_at_mut(COLUMN_BYTES - constant(COLUMN_BYTES));
             random.fill(varied);
-            varied.iter_mut().for_each(|byte| *byte = alphanumeric(*byte));
+            varied
+                .iter_mut()
+                .for_each(|byte| *byte = alphanumeric(*byte));
             fixed.fill(FILL);
         }
         let varied = tail.len() - constant(tail.len());
@@ -148,7 +156,7 @@ impl Content {
 /// characters come up one time in eight more, which compression does not notice.
 #[inline]
 fn alphanumeric(byte: u8) -> u8 {
-    let value = (u16::from(byte) * 36 >> 8) as u8;
+    let value = ((u16::from(byte) * 36) >> 8) as u8;
     value + if value < 10 { b'0' } else { b'A' - 10 }
 }
 
@@ -258,8 +266,7 @@ mod tests {
                     assert_eq!(found_level, level);
                     page = (0..entries as usize)
                         .map(|i| block_format::node_entry(&block, i))
-                        .filter(|(first, _)| *first <= key)
-                        .last()
+                        .rfind(|(first, _)| *first <= key)
                         .unwrap()
                         .1;
                 }

@@ -112,16 +112,9 @@ impl Files {
         let verified = if read < block.len() {
             Err("the file ends inside it".to_owned())
         } else {
-            block_format::verify(
-                &block,
-                Kind::FileHeader,
-                first,
-                0,
-                control.data_set,
-                true,
-            )
-            .and_then(|()| block_format::verify_key(&block, key))
-            .map_err(|mismatch| mismatch.to_string())
+            block_format::verify(&block, Kind::FileHeader, first, 0, control.data_set, true)
+                .and_then(|()| block_format::verify_key(&block, key))
+                .map_err(|mismatch| mismatch.to_string())
         };
         verified.map_err(|why| {
             EngineError::Damaged(format!("{}, file header: {why}", file.path().display()))

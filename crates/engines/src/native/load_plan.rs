@@ -130,7 +130,11 @@ impl LoadPlan {
         vec![
             text("directory", "Directory", self.dir.display().to_string()),
             text("action", "Action", self.action()),
-            count("format_version", "Format version", u64::from(CONTROL_VERSION)),
+            count(
+                "format_version",
+                "Format version",
+                u64::from(CONTROL_VERSION),
+            ),
             count("schemas", "Schemas", u64::from(g.schemas)),
             count("scale_blocks", "Rows (= blocks) per schema", g.scale),
             count("scan_blocks", "Scan table blocks per schema", g.scan_blocks),
@@ -301,11 +305,31 @@ fn refuse_contradictions(control: &Control, settings: &Settings) -> Result<(), E
     let numbers = [
         ("BLOCK_SZ", settings.int("BLOCK_SZ"), block, "bytes"),
         ("SCALE", asked_blocks("SCALE"), g.scale, "blocks"),
-        ("SCAN_TABLE_SZ", asked_blocks("SCAN_TABLE_SZ"), g.scan_blocks, "blocks"),
+        (
+            "SCAN_TABLE_SZ",
+            asked_blocks("SCAN_TABLE_SZ"),
+            g.scan_blocks,
+            "blocks",
+        ),
         ("REDO_LOGS", settings.int("REDO_LOGS"), redo_files, "files"),
-        ("REDO_LOG_MB", asked_bytes("REDO_LOG_MB"), control.redo_file_bytes, "bytes"),
-        ("UNDO_MB", asked_bytes("UNDO_MB"), g.undo_file_bytes(), "bytes"),
-        ("OBFUSCATE_COLUMNS", u64::from(obfuscate), u64::from(control.obfuscate), "(1 is TRUE)"),
+        (
+            "REDO_LOG_MB",
+            asked_bytes("REDO_LOG_MB"),
+            control.redo_file_bytes,
+            "bytes",
+        ),
+        (
+            "UNDO_MB",
+            asked_bytes("UNDO_MB"),
+            g.undo_file_bytes(),
+            "bytes",
+        ),
+        (
+            "OBFUSCATE_COLUMNS",
+            u64::from(obfuscate),
+            u64::from(control.obfuscate),
+            "(1 is TRUE)",
+        ),
     ];
     let contradictions: Vec<String> = numbers
         .into_iter()

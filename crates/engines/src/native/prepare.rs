@@ -41,9 +41,19 @@ pub(super) fn prepare(
         let mut lines = vec![text(
             "action",
             "Action",
-            format!("nothing loaded: {} schemas were there", control.loaded_schemas),
+            format!(
+                "nothing loaded: {} schemas were there",
+                control.loaded_schemas
+            ),
         )];
-        lines.extend(verify(&files, control, Level::Sampled, threads, work_unit, watch)?);
+        lines.extend(verify(
+            &files,
+            control,
+            Level::Sampled,
+            threads,
+            work_unit,
+            watch,
+        )?);
         return Ok(lines);
     }
     let begun = Instant::now();
@@ -59,7 +69,11 @@ pub(super) fn prepare(
     control.state = State::Clean;
     control.loaded_schemas = control.geometry.schemas;
     site.control.store(control)?;
-    lines.push(decimal("total_s", "Time in all, s", begun.elapsed().as_secs_f64()));
+    lines.push(decimal(
+        "total_s",
+        "Time in all, s",
+        begun.elapsed().as_secs_f64(),
+    ));
     Ok(lines)
 }
 
@@ -261,7 +275,14 @@ fn load_and_check(
     }
     // Headers are verified with the rest, from the disk as a run would find them.
     let files = Files::open(&plan.dir, control, true)?;
-    lines.extend(verify(&files, control, Level::Sampled, threads, work_unit, watch)?);
+    lines.extend(verify(
+        &files,
+        control,
+        Level::Sampled,
+        threads,
+        work_unit,
+        watch,
+    )?);
     Ok(lines)
 }
 

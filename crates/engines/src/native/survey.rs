@@ -1,6 +1,8 @@
 //! What is in a directory before anything is done, and how much room there is.
 
-use super::control::{CONTROL_NAME, CONTROL_TEMPORARY_NAME, Control, ControlFile, absent, io_error};
+use super::control::{
+    CONTROL_NAME, CONTROL_TEMPORARY_NAME, Control, ControlFile, absent, io_error,
+};
 use assay_run::engine::EngineError;
 use std::fs;
 use std::io::Read;
