@@ -74,7 +74,7 @@ pub enum Kind {
 #[error("{field} is {found}, expected {expected}")]
 pub struct Mismatch {
     /// The field: `magic`, `version`, `kind`, `page`, `schema`, `key`, `block size`,
-    /// `data set`, `crc`, …
+    /// `data set`, `crc`, ...
     pub field: &'static str,
     /// What it must be.
     pub expected: String,

@@ -426,17 +426,12 @@ impl<'a> Checker<'a> {
 
     fn lines(&self, correlation: f64, probes: u32, work_unit: u64, seconds: f64) -> Vec<Line> {
         let g = &self.control.geometry;
-        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let index = &self.map.index;
         let level = match self.level {
             Level::Full => "every block",
             Level::Sampled => "a sample of the rows, the whole index",
         };
-        let blocks = load(&self.data_blocks)
-            + load(&self.scan_blocks)
-            + load(&self.index_blocks)
-            + load(&self.undo_blocks);
-        let read_mb = (blocks * u64::from(g.block_bytes)) as f64 / 1e6;
-        vec![
+        let mut lines = vec![
             text("checked", "Checked", level.to_owned()),
             count("checked_schemas", "Schemas checked", u64::from(g.schemas)),
             count(
@@ -453,42 +448,51 @@ impl<'a> Checker<'a> {
             count(
                 "index_blocks_per_schema",
                 "Index blocks per schema",
-                self.map.index.total_nodes,
+                index.total_nodes,
             ),
-            count(
-                "index_levels",
-                "Index levels",
-                u64::from(self.map.index.levels),
-            ),
+            count("index_levels", "Index levels", u64::from(index.levels)),
             count(
                 "scan_blocks_per_schema",
                 "Scan table blocks per schema",
                 g.scan_blocks,
             ),
-            count(
+        ];
+        let counters = [
+            (
                 "data_blocks_checked",
                 "Data blocks read and right",
-                load(&self.data_blocks),
+                &self.data_blocks,
             ),
-            count(
+            (
                 "index_blocks_checked",
                 "Index blocks read and right",
-                load(&self.index_blocks),
+                &self.index_blocks,
             ),
-            count(
+            (
                 "scan_blocks_checked",
                 "Scan blocks read and right",
-                load(&self.scan_blocks),
+                &self.scan_blocks,
             ),
-            count(
+            (
                 "undo_blocks_checked",
                 "Undo blocks read and right",
-                load(&self.undo_blocks),
+                &self.undo_blocks,
             ),
+        ];
+        let mut blocks = 0;
+        for (key, label, counter) in counters {
+            let read = counter.load(Ordering::Relaxed);
+            blocks += read;
+            lines.push(count(key, label, read));
+        }
+        let unsealed = self.unsealed.load(Ordering::Relaxed);
+        let read_mb = (blocks * u64::from(g.block_bytes)) as f64 / 1e6;
+        let touched = work_unit.min(g.scale);
+        lines.extend([
             count(
                 "blocks_without_checksum",
                 "Of these, without a checksum",
-                load(&self.unsealed),
+                unsealed,
             ),
             decimal(
                 "rank_correlation",
@@ -500,18 +504,15 @@ impl<'a> Checker<'a> {
                 "Range probes through the index",
                 u64::from(probes),
             ),
-            count(
-                "probe_blocks",
-                "Data blocks touched by each probe",
-                work_unit.min(g.scale),
-            ),
+            count("probe_blocks", "Data blocks touched by each probe", touched),
             decimal("check_s", "Check time, s", seconds),
             decimal(
                 "check_mb_per_s",
                 "Check rate, MB/s (10^6)",
                 read_mb / seconds.max(1e-9),
             ),
-        ]
+        ]);
+        lines
     }
 }
 
