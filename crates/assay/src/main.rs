@@ -1,1 +1,49 @@
-fn main() {}
+//! The `assay` command: command line, configuration layers, progress, exit codes.
+//!
+//! The only crate that prints or decides how the process ends. It wires the
+//! others: configuration to a plan, a target to an engine, measurements to a
+//! record, and a record to what people read.
+#![forbid(unsafe_code)]
+
+mod cli;
+mod commands;
+mod configure;
+mod emergency;
+mod exit;
+mod observer;
+mod plan_text;
+mod progress;
+mod record;
+mod rundir;
+mod signals;
+mod ui;
+
+use clap::Parser;
+use exit::{Code, Failure};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    emergency::install_hook();
+    let code = std::panic::catch_unwind(|| match parse() {
+        Ok(Some(cli)) => commands::execute(cli).unwrap_or_else(|failure| ui::failure(&failure)),
+        Ok(None) => Code::Good,
+        Err(failure) => ui::failure(&failure),
+    });
+    let code = code.unwrap_or_else(|_| emergency::after_panic());
+    ExitCode::from(code as u8)
+}
+
+/// The command line; `None` if it asked for help or the version, which is printed.
+fn parse() -> Result<Option<cli::Cli>, Failure> {
+    match cli::Cli::try_parse() {
+        Ok(cli) => Ok(Some(cli)),
+        Err(error) if error.use_stderr() => {
+            let _ = error.print();
+            Err(Failure::said(Code::Usage))
+        }
+        Err(help) => {
+            let _ = help.print();
+            Ok(None)
+        }
+    }
+}

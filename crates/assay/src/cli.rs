@@ -1,0 +1,286 @@
+//! The command line: parsed without side effects.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Assays the platform a database will live on.
+#[derive(Debug, Parser)]
+#[command(
+    name = "assay",
+    version,
+    about = "Assays the platform a database will live on: what it can do, where it stops, and why there",
+    after_help = "Exit codes: 0 good, 1 bug, 2 usage or configuration, 3 target or host unusable, \
+                  4 run invalid, 6 output not written, 130 interrupted.\n\
+                  Settings: command line > environment ASSAY_<NAME> > file > default; \
+                  `assay config show` lists them all.",
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the SLOB workload and print the report
+    ///
+    /// With no argument: prepares 4 schemas x 256 MiB in ./assay-data if there is nothing yet,
+    /// runs 4 sessions for 30 s and leaves the record in ./assay-runs.
+    Run(RunArgs),
+    /// SLOB's spelling of run: `runit N` or `runit -s N -t M`, with ./slob.conf if it is there
+    Runit(RunitArgs),
+    /// Create and load the data set, then verify it
+    Prepare(PrepareArgs),
+    /// SLOB's spelling of prepare: `setup TABLESPACE N`, with ./slob.conf if it is there
+    Setup(SetupArgs),
+    /// Verify every block of the data set
+    Check(DataArgs),
+    /// Remove the data set: only what assay created
+    Destroy(DestroyArgs),
+    /// Print the report of a finished run
+    Report(ReportArgs),
+    /// The runs kept in a directory
+    Runs(RunsArgs),
+    /// Effective configuration
+    Config(ConfigArgs),
+    /// Completion script for a shell
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Settings every data set command takes.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct SettingArgs {
+    /// slob.conf, a SLOB banner, pgio.conf or assay.toml
+    #[arg(short = 'c', long = "config", value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// What to test: native:DIR [default: native:./assay-data]
+    #[arg(long, value_name = "URL")]
+    pub(crate) target: Option<String>,
+    /// Schemas (SCHEMAS) [default: those loaded, else 4]
+    #[arg(short = 's', long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) schemas: Option<String>,
+    /// Any parameter, repeatable: --set UPDATE_PCT=30
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+    #[command(flatten)]
+    pub(crate) more: RunOnlyArgs,
+}
+
+/// Settings of a run alone.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct RunOnlyArgs {
+    /// Sessions per schema (THREADS_PER_SCHEMA)
+    #[arg(short = 't', long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) threads: Option<String>,
+    /// Measured window: 30s, 5m, 1h (RUN_TIME)
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) time: Option<String>,
+    /// Load before the window (WARMUP) [default: a tenth of the time, at most 30s]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) warmup: Option<String>,
+    /// Master seed of all random streams (SEED) [default: random, printed]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) seed: Option<String>,
+    /// Run directory, new or empty [default: ./assay-runs/<UTC time>-slob-<id>]
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// What to print: the report, or record.json
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Print the plan and touch nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RunitArgs {
+    /// Schemas, as -s
+    #[arg(value_name = "N", conflicts_with = "schemas")]
+    pub(crate) count: Option<String>,
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PrepareArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+    /// Master seed of the load (SEED) [default: random, printed]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) seed: Option<String>,
+    /// How to print the load summary
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Print the plan and touch nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SetupArgs {
+    /// Tablespace of the original; has no meaning on the native target
+    #[arg(value_name = "TABLESPACE")]
+    pub(crate) tablespace: String,
+    /// Schemas, as -s
+    #[arg(value_name = "N", conflicts_with = "schemas")]
+    pub(crate) count: String,
+    #[command(flatten)]
+    pub(crate) prepare: PrepareArgs,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DataArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DestroyArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Print what would be removed and touch nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Run directory, record.json, id, or `last`
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    /// Where ids are looked up
+    #[arg(long, value_name = "DIR", default_value = "assay-runs")]
+    pub(crate) dir: PathBuf,
+    /// Which face of the record
+    #[arg(long, value_enum, default_value_t = Face::Text)]
+    pub(crate) format: Face,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    pub(crate) command: RunsCommand,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum RunsCommand {
+    /// One line per run, oldest first
+    List {
+        /// Directory of run directories
+        #[arg(long, value_name = "DIR", default_value = "assay-runs")]
+        dir: PathBuf,
+        /// How to print the list
+        #[arg(long, value_enum, default_value_t = Format::Text)]
+        format: Format,
+    },
+    /// A run's card: what ran, where, how it ended, its files
+    Show {
+        /// Run directory, id, or `last`
+        run: String,
+        /// Where ids are looked up
+        #[arg(long, value_name = "DIR", default_value = "assay-runs")]
+        dir: PathBuf,
+    },
+    /// Remove runs: only directories that hold a run of ours
+    Rm {
+        /// Run directories or ids
+        #[arg(required = true)]
+        runs: Vec<String>,
+        /// Where ids are looked up
+        #[arg(long, value_name = "DIR", default_value = "assay-runs")]
+        dir: PathBuf,
+    },
+    /// Rebuild the record of a killed run from its series
+    Recover {
+        /// Run directory, id, or `last`
+        run: String,
+        /// Where ids are looked up
+        #[arg(long, value_name = "DIR", default_value = "assay-runs")]
+        dir: PathBuf,
+    },
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    pub(crate) command: ConfigCommand,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Every effective value with its origin; secrets are starred
+    Show {
+        #[command(flatten)]
+        settings: SettingArgs,
+        #[command(flatten)]
+        more: ShowArgs,
+    },
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// Sessions per schema (THREADS_PER_SCHEMA)
+    #[arg(short = 't', long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) threads: Option<String>,
+    /// Measured window (RUN_TIME)
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) time: Option<String>,
+    /// Load before the window (WARMUP)
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) warmup: Option<String>,
+    /// Master seed (SEED)
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) seed: Option<String>,
+    /// How to print it: a table, JSON, or a slob.conf
+    #[arg(long, value_enum, default_value_t = ShowFormat::Text)]
+    pub(crate) format: ShowFormat,
+}
+
+/// Formats of most commands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
+}
+
+/// Faces of a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Face {
+    /// AWR-style report
+    #[default]
+    Text,
+    /// record.json
+    Json,
+    /// The per-second series
+    Csv,
+    /// One pipe-separated line under its header and units
+    Summary,
+}
+
+/// Formats of `config show`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ShowFormat {
+    /// A table
+    #[default]
+    Text,
+    /// For programs
+    Json,
+    /// A file that reads back the same
+    SlobConf,
+}

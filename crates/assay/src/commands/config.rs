@@ -1,0 +1,25 @@
+//! `config show`: every effective value and where it came from.
+
+use crate::cli::{ConfigCommand, ShowFormat};
+use crate::configure::{self, said};
+use crate::exit::{Code, Failure};
+use crate::{plan_text, ui};
+use assay_measure::config;
+
+pub(super) fn config(command: &ConfigCommand) -> Result<Code, Failure> {
+    let ConfigCommand::Show { settings, more } = command;
+    let options = [
+        said("-t", "THREADS_PER_SCHEMA", more.threads.as_ref()),
+        said("--time", "RUN_TIME", more.time.as_ref()),
+        said("--warmup", "WARMUP", more.warmup.as_ref()),
+        said("--seed", "SEED", more.seed.as_ref()),
+    ];
+    let configured = configure::configure(settings, options.into_iter().flatten().collect())?;
+    let text = match more.format {
+        ShowFormat::Text => plan_text::settings_table(&configured),
+        ShowFormat::Json => plan_text::pretty(&plan_text::settings_json(&configured)),
+        ShowFormat::SlobConf => config::slob_conf(&configured.settings),
+    };
+    ui::product(&text)?;
+    Ok(Code::Good)
+}

@@ -1,0 +1,43 @@
+//! One file per command group; each returns how it ended.
+
+mod config;
+mod data;
+mod report;
+mod run;
+mod runs;
+
+use crate::cli::{Cli, Command};
+use crate::exit::{Code, Failure};
+use clap::CommandFactory;
+use std::path::{Path, PathBuf};
+
+pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
+    match cli.command {
+        Command::Run(args) => run::run(&args),
+        Command::Runit(args) => run::runit(args),
+        Command::Prepare(args) => data::prepare(&args),
+        Command::Setup(args) => data::setup(args),
+        Command::Check(args) => data::check(&args),
+        Command::Destroy(args) => data::destroy(&args),
+        Command::Report(args) => report::report(&args),
+        Command::Runs(args) => runs::runs(&args.command),
+        Command::Config(args) => config::config(&args.command),
+        Command::Completions { shell } => completions(shell),
+    }
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<Code, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "assay", &mut script);
+    crate::ui::product(&String::from_utf8_lossy(&script))?;
+    Ok(Code::Good)
+}
+
+/// `./slob.conf`, which SLOB's own spellings read without being told.
+fn slob_conf_here(config: &mut Option<PathBuf>) {
+    let here = Path::new("slob.conf");
+    if config.is_none() && here.is_file() {
+        crate::ui::say("notice: settings are read from ./slob.conf");
+        *config = Some(here.to_path_buf());
+    }
+}

@@ -1,0 +1,262 @@
+//! From what was said (command line, environment, file) to settings and a target.
+
+use crate::cli::SettingArgs;
+use crate::exit::{Code, Failure};
+use crate::ui;
+use assay_engines::registry;
+use assay_measure::config::{
+    self, Layer, Origin, ParamDef, Problem, Resolved, Settings, Tables, Value,
+};
+use assay_run::engine::{DataSet, Target};
+use assay_run::plan::Plan;
+use std::path::Path;
+
+/// Schemas prepared and used when nobody says otherwise.
+pub(crate) const DEFAULT_SCHEMAS: u32 = 4;
+/// A configuration file is small; anything larger is a slip of a file name.
+const LARGEST_CONFIG_BYTES: u64 = 1 << 20;
+
+/// An option of the command line: as typed, the parameter it sets, its value.
+pub(crate) type Said = (String, String, String);
+
+/// Settings that hold, and what they are for.
+pub(crate) struct Configured {
+    /// Every parameter.
+    pub(crate) settings: Settings,
+    /// The target's code.
+    pub(crate) target: &'static dyn Target,
+    /// Its place: what follows the scheme.
+    pub(crate) location: String,
+    /// `scheme:place`.
+    pub(crate) url: String,
+    /// The file as given with secrets replaced, if there was one.
+    pub(crate) given: Option<String>,
+}
+
+/// One option, if it was given.
+pub(crate) fn said(option: &str, name: &str, value: Option<&String>) -> Option<Said> {
+    value.map(|value| (option.to_owned(), name.to_owned(), value.clone()))
+}
+
+/// Reads everything and resolves it; notices go to stderr.
+///
+/// `also` checks relations that need more than the settings (the plan); its
+/// problems are told together with the others.
+pub(crate) fn configure(args: &SettingArgs, options: Vec<Said>) -> Result<Configured, Failure> {
+    let mut layers = Vec::new();
+    let mut file = None;
+    if let Some(path) = &args.config {
+        let bytes = read(path)?;
+        let name = path.display().to_string();
+        layers.push(config::parse(&name, &bytes));
+        file = Some((name, bytes));
+    }
+    layers.push(config::environment(environment()));
+    layers.push(command_line(args, options)?);
+
+    let schemes: Vec<&str> = registry::TARGETS
+        .iter()
+        .map(|target| target.name())
+        .collect();
+    let (url, origin) =
+        config::target(&layers, &schemes).map_err(|problem| Failure::problems(&[problem]))?;
+    let (scheme, location) = url.split_once(':').unwrap_or(("native", &url));
+    let target = registry::find(scheme).expect("config::target only returns known schemes");
+    let others: Vec<(&str, &'static [ParamDef])> = registry::TARGETS
+        .iter()
+        .filter(|other| other.name() != scheme)
+        .map(|other| (other.name(), other.params()))
+        .collect();
+    let tables = Tables {
+        target: scheme,
+        params: target.params(),
+        others: &others,
+    };
+    let mut resolved = config::resolve(&tables, &layers);
+    set_text(&mut resolved.settings, "TARGET", &url, origin);
+    set_text(
+        &mut resolved.settings,
+        "ENGINE",
+        scheme,
+        Origin::Implied("TARGET".to_owned()),
+    );
+    let given = file.map(|(name, bytes)| {
+        config::redact(&name, &bytes, &|name| config::is_secret(&tables, name))
+    });
+    if resolved.has_errors() {
+        also_the_plan(&mut resolved);
+        for problem in &resolved.problems {
+            ui::problem(problem);
+        }
+        return Err(Failure::said(Code::Usage));
+    }
+    ui::notices(&resolved.problems);
+    Ok(Configured {
+        settings: resolved.settings,
+        target,
+        location: location.to_owned(),
+        url: url.clone(),
+        given,
+    })
+}
+
+/// Where there are mistakes already, those of the plan are told in the same pass,
+/// as far as they do not rest on a broken value.
+fn also_the_plan(resolved: &mut Resolved) {
+    let mut settings = resolved.settings.clone();
+    draw_seed(&mut settings);
+    let data = imagined(&settings);
+    let Err(problems) = plan(&settings, &data, 1) else {
+        return;
+    };
+    let fresh: Vec<Problem> = problems
+        .into_iter()
+        .filter(|problem| {
+            !resolved
+                .broken
+                .iter()
+                .any(|name| problem.text.contains(name))
+        })
+        .filter(|problem| {
+            !resolved
+                .problems
+                .iter()
+                .any(|told| told.place == problem.place)
+        })
+        .collect();
+    resolved.problems.extend(fresh);
+}
+
+/// The data set that `prepare` would make of these settings.
+pub(crate) fn imagined(settings: &Settings) -> DataSet {
+    let block_bytes = settings.int("BLOCK_SZ");
+    DataSet {
+        schemas: schemas_asked(settings).unwrap_or(DEFAULT_SCHEMAS),
+        scale_blocks: settings.blocks("SCALE", block_bytes).unwrap_or(0),
+        scan_blocks: settings.blocks("SCAN_TABLE_SZ", block_bytes).unwrap_or(0),
+        block_bytes,
+        state: "not there yet".to_owned(),
+    }
+}
+
+/// What `-s` or its parameter came to, if given.
+pub(crate) fn schemas_asked(settings: &Settings) -> Option<u32> {
+    match settings.get("SCHEMAS").value {
+        Value::Int(n) => u32::try_from(n).ok(),
+        _ => None,
+    }
+}
+
+/// The plan for a data set.
+pub(crate) fn plan(
+    settings: &Settings,
+    data: &DataSet,
+    run_stamp: u32,
+) -> Result<Plan, Vec<Problem>> {
+    let schemas = schemas_asked(settings).unwrap_or(data.schemas);
+    let threads = u32::try_from(settings.int("THREADS_PER_SCHEMA")).unwrap_or(u32::MAX);
+    Plan::from_settings(settings, data, schemas, threads, run_stamp)
+}
+
+/// Takes from a data set what nobody gave.
+pub(crate) fn adopt(settings: &mut Settings, data: &DataSet) {
+    let from_data = [
+        (
+            "SCHEMAS",
+            Value::Int(u64::from(data.schemas)),
+            u64::from(data.schemas),
+        ),
+        ("SCALE", Value::Blocks(data.scale_blocks), data.scale_blocks),
+        (
+            "SCAN_TABLE_SZ",
+            Value::Blocks(data.scan_blocks),
+            data.scan_blocks,
+        ),
+        ("BLOCK_SZ", Value::Int(data.block_bytes), data.block_bytes),
+    ];
+    for (name, value, number) in from_data {
+        // A value of a file or option stays: the plan compares it with the data set.
+        // The scan table is what was loaded, whatever a file says.
+        if name == "SCAN_TABLE_SZ" || !settings.is_given(name) {
+            set(settings, name, value, number.to_string(), Origin::Target);
+        }
+    }
+}
+
+/// Draws a seed if none was given.
+pub(crate) fn draw_seed(settings: &mut Settings) {
+    if settings.get("SEED").value == Value::Unset {
+        let seed = u64::from(random_u32());
+        let origin = Origin::Implied("chance".to_owned());
+        set(settings, "SEED", Value::Int(seed), seed.to_string(), origin);
+    }
+}
+
+/// 32 bits that differ for every call of every process: for labels, not for keys.
+pub(crate) fn random_u32() -> u32 {
+    use std::hash::{BuildHasher, Hasher};
+    // The standard library seeds its hashers from the operating system.
+    let mut hasher = std::hash::RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    (hasher.finish() >> 32) as u32
+}
+
+pub(crate) fn set(settings: &mut Settings, name: &str, value: Value, text: String, origin: Origin) {
+    let def = settings.get(name).def;
+    settings.set(config::Effective {
+        def,
+        value,
+        text,
+        origin,
+    });
+}
+
+fn set_text(settings: &mut Settings, name: &str, text: &str, origin: Origin) {
+    let shown = config::mask_url_password(text);
+    set(settings, name, Value::Text(text.to_owned()), shown, origin);
+}
+
+fn environment() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+        .filter(|(name, _)| name.starts_with(config::ENVIRONMENT_PREFIX))
+        .map(|(name, value)| (name, value.to_string_lossy().into_owned()))
+        .collect()
+}
+
+fn command_line(args: &SettingArgs, options: Vec<Said>) -> Result<Layer, Failure> {
+    let mut all: Vec<Said> = [
+        said("--target", "TARGET", args.target.as_ref()),
+        said("-s", "SCHEMAS", args.schemas.as_ref()),
+    ]
+    .into_iter()
+    .flatten()
+    .chain(options)
+    .collect();
+    for set in &args.set {
+        let Some((name, value)) = set.split_once('=') else {
+            return Err(Failure::usage(format!(
+                "--set {set}: write --set NAME=VALUE"
+            )));
+        };
+        all.push((
+            format!("--set {}", name.trim()),
+            name.trim().to_owned(),
+            value.trim().to_owned(),
+        ));
+    }
+    Ok(config::command_line(all))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    let fail =
+        |error: &dyn std::fmt::Display| Failure::usage(format!("{}: {error}", path.display()));
+    let about = std::fs::metadata(path).map_err(|error| fail(&error))?;
+    if about.is_dir() {
+        return Err(fail(&"is a directory, not a configuration file"));
+    }
+    if about.len() > LARGEST_CONFIG_BYTES {
+        return Err(fail(&"is larger than 1 MiB: not a configuration file"));
+    }
+    std::fs::read(path).map_err(|error| fail(&error))
+}

@@ -1,0 +1,70 @@
+//! What happens when this program itself fails: the message, and saving what there is.
+
+use crate::exit::Code;
+use crate::rundir::RunDir;
+use crate::{record, ui};
+use std::any::Any;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// The run directory in use, if a run is under way.
+static RUNNING: Mutex<Option<PathBuf>> = Mutex::new(None);
+
+fn running() -> std::sync::MutexGuard<'static, Option<PathBuf>> {
+    RUNNING
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// From here on a panic leaves a record.
+pub(crate) fn run_begins(dir: &Path) {
+    *running() = Some(dir.to_path_buf());
+}
+
+/// The record is written.
+pub(crate) fn run_ended() {
+    *running() = None;
+}
+
+/// One line per panic instead of the default's backtrace talk; threads of a run are named in it.
+pub(crate) fn install_hook() {
+    std::panic::set_hook(Box::new(|info| {
+        let thread = std::thread::current();
+        let place = info
+            .location()
+            .map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+        ui::say(&format!(
+            "error: internal: thread {}{place}: {}",
+            thread.name().unwrap_or("unnamed"),
+            text_of(info.payload())
+        ));
+    }));
+}
+
+/// After a panic of the main thread: saves what was measured.
+pub(crate) fn after_panic() -> Code {
+    ui::say("error: this is a bug of assay; please report the line above");
+    if let Some(dir) = running().take() {
+        let saved = record::recover(&dir)
+            .and_then(|data| record::faces(&data))
+            .and_then(|faces| record::write(&RunDir::existing(&dir), &faces));
+        match saved {
+            Ok(()) => ui::say(&format!(
+                "what was measured is saved and marked incomplete: {}",
+                dir.display()
+            )),
+            Err(failure) => {
+                ui::failure(&failure);
+            }
+        }
+    }
+    Code::Bug
+}
+
+fn text_of(payload: &(dyn Any + Send)) -> &str {
+    payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+}

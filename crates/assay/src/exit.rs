@@ -1,0 +1,85 @@
+//! How the program ends: one enum of exit codes, one failure type that carries one.
+
+use assay_measure::config::Problem;
+use assay_run::engine::EngineError;
+
+/// Exit codes; scripts rely on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Code {
+    /// As asked.
+    Good = 0,
+    /// A mistake in this program.
+    Bug = 1,
+    /// Usage or configuration.
+    Usage = 2,
+    /// The target or the host cannot serve.
+    Unusable = 3,
+    /// The run's figures are not to be trusted.
+    Invalid = 4,
+    /// The record or the product could not be written.
+    Output = 6,
+    /// Stopped by a signal.
+    Interrupted = 130,
+}
+
+/// Why a command did not end well. Its lines are for stderr, without prefix.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// What the shell is told.
+    pub(crate) code: Code,
+    /// What the user is told, one mistake a line; may be empty if all was said.
+    pub(crate) lines: Vec<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(code: Code, text: impl Into<String>) -> Self {
+        Self {
+            code,
+            lines: vec![text.into()],
+        }
+    }
+
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
+        Self::new(Code::Usage, text)
+    }
+
+    pub(crate) fn output(text: impl Into<String>) -> Self {
+        Self::new(Code::Output, text)
+    }
+
+    /// A failure whose story was told already.
+    pub(crate) fn said(code: Code) -> Self {
+        Self {
+            code,
+            lines: Vec::new(),
+        }
+    }
+
+    /// All errors among problems, each with its place.
+    pub(crate) fn problems(problems: &[Problem]) -> Self {
+        Self {
+            code: Code::Usage,
+            lines: problems
+                .iter()
+                .filter(|problem| problem.error)
+                .map(|problem| format!("{}: {}", problem.place, problem.text))
+                .collect(),
+        }
+    }
+}
+
+/// The code an engine's failure ends with.
+pub(crate) fn code_of(error: &EngineError) -> Code {
+    match error {
+        EngineError::Usage(_) => Code::Usage,
+        EngineError::Interrupted => Code::Interrupted,
+        _ => Code::Unusable,
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        Self::new(code_of(&error), error.to_string())
+    }
+}

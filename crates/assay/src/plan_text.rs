@@ -1,0 +1,288 @@
+//! Plans and summaries as text and JSON: what will be done, before it is done.
+
+use crate::configure::Configured;
+use crate::exit::Failure;
+use assay_measure::config;
+use assay_measure::units;
+use assay_run::engine::{DataSet, Line, LineValue};
+use assay_run::plan::{Compat, Mix, Plan, RedoStress};
+use serde_json::{Map, Value, json};
+
+/// Width of the labels of a plan.
+const LABEL_WIDTH: usize = 26;
+
+/// `label   value` lines, without a last line end.
+pub(crate) fn lines(lines: &[Line]) -> String {
+    lines.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn line(line: &Line) -> String {
+    let value = match &line.value {
+        LineValue::Count(n) if line.key.ends_with("_bytes") => {
+            format!("{} ({} bytes)", units::size(*n), units::thousands(*n))
+        }
+        LineValue::Count(n) => units::thousands(*n) + unit_of(line.key),
+        LineValue::Decimal(value) => units::fixed(*value, 1) + unit_of(line.key),
+        LineValue::Text(text) => text.clone(),
+    };
+    row(&line.label, &value)
+}
+
+fn row(label: &str, value: &str) -> String {
+    format!("  {label:<LABEL_WIDTH$} {value}")
+}
+
+/// The unit at the end of a key, as it is printed.
+fn unit_of(key: &str) -> &'static str {
+    match key.rsplit('_').next() {
+        _ if key.ends_with("_mb_per_s") => " MB/s",
+        _ if key.ends_with("_mib_per_s") => " MiB/s",
+        Some("s") => " s",
+        Some("ms") => " ms",
+        Some("pct") => " %",
+        _ => "",
+    }
+}
+
+/// Lines as a JSON object by key.
+pub(crate) fn lines_json(lines: &[Line]) -> Value {
+    let map: Map<String, Value> = lines
+        .iter()
+        .map(|line| {
+            let value = match &line.value {
+                LineValue::Count(n) => json!(n),
+                LineValue::Decimal(value) if value.is_finite() => json!(value),
+                LineValue::Decimal(_) => json!({"na": "unknowable"}),
+                LineValue::Text(text) => json!(text),
+            };
+            (line.key.to_owned(), value)
+        })
+        .collect();
+    Value::Object(map)
+}
+
+/// Pretty JSON with a last line end.
+pub(crate) fn pretty(value: &Value) -> String {
+    // Values without maps of other keys than strings always print.
+    let mut text = serde_json::to_string_pretty(value).expect("plain JSON prints");
+    text.push('\n');
+    text
+}
+
+/// The plan in one line, for stderr.
+pub(crate) fn one_line(configured: &Configured, plan: &Plan, data: &DataSet) -> String {
+    format!(
+        "running: {}, {} sessions ({} schemas x {}) on {} of {} each, {}, seed {}",
+        config::mask_url_password(&configured.url),
+        plan.sessions(),
+        plan.schemas,
+        plan.threads_per_schema,
+        units::thousands(plan.scale) + " blocks",
+        units::size(data.block_bytes),
+        duration(plan),
+        plan.seed,
+    )
+}
+
+fn duration(plan: &Plan) -> String {
+    if plan.work_loop > 0 {
+        return format!("{} operations each", units::thousands(plan.work_loop));
+    }
+    let run = units::duration(plan.run_time_ns);
+    match plan.warmup_ns {
+        0 => format!("{run} without warm-up"),
+        warmup => format!("{run} after {} of warm-up", units::duration(warmup)),
+    }
+}
+
+/// Everything that will be done, for people.
+pub(crate) fn whole(
+    configured: &Configured,
+    plan: &Plan,
+    data: &DataSet,
+    prepare: Option<&[Line]>,
+) -> String {
+    let mut out = vec![
+        "Plan (dry run: nothing was touched)".to_owned(),
+        String::new(),
+    ];
+    out.push(row("target", &config::mask_url_password(&configured.url)));
+    out.push(row("data set", &data.state));
+    for (label, value) in workload(plan) {
+        out.push(row(label, &value));
+    }
+    if let Some(prepare) = prepare {
+        out.push(String::new());
+        out.push("Prepared first".to_owned());
+        out.push(String::new());
+        out.push(lines(prepare));
+    }
+    out.push(String::new());
+    out.push("Settings".to_owned());
+    out.push(String::new());
+    out.push(settings_table(configured));
+    out.join("\n")
+}
+
+fn workload(plan: &Plan) -> Vec<(&'static str, String)> {
+    let blocks = |n: u64| {
+        format!(
+            "{} blocks ({})",
+            units::thousands(n),
+            units::size(n.saturating_mul(plan.block_bytes))
+        )
+    };
+    let mut rows = vec![
+        (
+            "sessions",
+            format!(
+                "{} ({} schemas x {})",
+                plan.sessions(),
+                plan.schemas,
+                plan.threads_per_schema
+            ),
+        ),
+        ("active set per schema", blocks(plan.scale)),
+        (
+            "active set in all",
+            blocks(plan.scale.saturating_mul(u64::from(plan.schemas))),
+        ),
+        ("scan table per schema", blocks(plan.scan_blocks)),
+        ("duration", duration(plan)),
+        (
+            "mix",
+            format!(
+                "{} % updates, {} % of selects are scans ({})",
+                plan.update_pct,
+                plan.scan_pct,
+                match plan.mix {
+                    Mix::Exact => "exact in every 100 operations",
+                    Mix::Bernoulli => "independent draws",
+                    Mix::Slob253 => "SLOB 2.5.3's quota",
+                }
+            ),
+        ),
+        (
+            "blocks per operation",
+            format!(
+                "{} select, {} update",
+                plan.select_width(),
+                plan.update_width()
+            ),
+        ),
+        (
+            "redo stress",
+            match plan.redo_stress {
+                RedoStress::Lite => "LITE: 2 columns, 256 bytes a row".to_owned(),
+                RedoStress::Heavy => "HEAVY: 19 columns, 2432 bytes a row".to_owned(),
+            },
+        ),
+    ];
+    rows.extend(shape(plan));
+    rows
+}
+
+/// What is off unless asked for.
+fn shape(plan: &Plan) -> Vec<(&'static str, String)> {
+    let mut rows = vec![("hot spot", hot_spot(plan))];
+    rows.push((
+        "hot schema",
+        match plan.hot_schema_frequency {
+            0 => "off".to_owned(),
+            n => format!("one operation in {n} goes to schema 1"),
+        },
+    ));
+    rows.push((
+        "think time",
+        plan.think.map_or("off".to_owned(), |think| {
+            format!(
+                "before one operation in {}: {} to {}",
+                think.frequency,
+                units::duration(think.min_ns),
+                units::duration(think.max_ns)
+            )
+        }),
+    ));
+    rows.push((
+        "schedule",
+        match plan.rate_per_s {
+            0 => "closed loop".to_owned(),
+            rate => format!("{} operations per second in all", units::thousands(rate)),
+        },
+    ));
+    if plan.compat == Compat::Slob253 {
+        rows.push((
+            "compatibility",
+            "the workload rules of SLOB 2.5.3".to_owned(),
+        ));
+    }
+    rows.push(("seed", plan.seed.to_string()));
+    rows
+}
+
+fn hot_spot(plan: &Plan) -> String {
+    plan.hot_spot.map_or("off".to_owned(), |hot| {
+        format!(
+            "one operation in {} among {} keys from key {}",
+            hot.frequency,
+            units::thousands(hot.size_blocks),
+            units::thousands(hot.offset_blocks + 1)
+        )
+    })
+}
+
+/// Every effective setting with its origin.
+pub(crate) fn settings_table(configured: &Configured) -> String {
+    let lines = config::setting_lines(&configured.settings);
+    let width = |of: fn(&assay_measure::snapshot::SettingLine) -> usize| {
+        lines.iter().map(of).max().unwrap_or(0)
+    };
+    let name = width(|line| line.name.chars().count());
+    let value = width(|line| line.value.chars().count()).min(40);
+    let mut out = String::new();
+    for line in &lines {
+        out.push_str(&format!(
+            "  {:<name$}  {:<value$}  {}\n",
+            line.name, line.value, line.origin
+        ));
+    }
+    out
+}
+
+/// Every effective setting as JSON: name to value, origin.
+pub(crate) fn settings_json(configured: &Configured) -> Value {
+    let map: Map<String, Value> = config::setting_lines(&configured.settings)
+        .into_iter()
+        .map(|line| {
+            (
+                line.name,
+                json!({"value": line.value, "origin": line.origin}),
+            )
+        })
+        .collect();
+    Value::Object(map)
+}
+
+/// Everything that will be done, for programs.
+pub(crate) fn json(
+    configured: &Configured,
+    plan: &Plan,
+    data: &DataSet,
+    prepare: Option<&[Line]>,
+) -> Result<String, Failure> {
+    let plan_value = serde_json::to_value(plan)
+        .map_err(|error| Failure::new(crate::exit::Code::Bug, format!("plan: {error}")))?;
+    Ok(pretty(&json!({
+        "target": config::mask_url_password(&configured.url),
+        "data_set": {
+            "schemas_count": data.schemas,
+            "scale_blocks": data.scale_blocks,
+            "scan_blocks": data.scan_blocks,
+            "block_bytes": data.block_bytes,
+            "state": data.state,
+        },
+        "plan": plan_value,
+        "prepare": prepare.map(lines_json),
+        "settings": settings_json(configured),
+    })))
+}

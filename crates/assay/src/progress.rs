@@ -1,0 +1,212 @@
+//! Progress on stderr: one redrawn line on a terminal, a line every ten seconds otherwise.
+
+use crate::ui;
+use assay_measure::snapshot::Snapshot;
+use assay_measure::stats::{
+    PHYSICAL_READ_REQUESTS, PHYSICAL_READ_TOTAL_BYTES, PHYSICAL_WRITE_TOTAL_BYTES,
+};
+use assay_measure::units;
+use assay_run::engine::Progress;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// Redraws a second, at most.
+const REDRAWS_HZ: u8 = 5;
+/// Between two lines where nothing can be redrawn.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+const NS_PER_S: f64 = 1e9;
+
+/// A line that is redrawn, or written now and then.
+pub(crate) struct Line {
+    bar: Option<ProgressBar>,
+    written: Option<Instant>,
+}
+
+impl Line {
+    pub(crate) fn new() -> Self {
+        let bar = ui::is_live().then(|| {
+            let target = ProgressDrawTarget::stderr_with_hz(REDRAWS_HZ);
+            let bar = ProgressBar::with_draw_target(None, target);
+            bar.set_style(ProgressStyle::with_template("{msg}").expect("the template is legal"));
+            bar
+        });
+        Self { bar, written: None }
+    }
+
+    /// Shows `text`, if it is time.
+    pub(crate) fn show(&mut self, text: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(text.to_owned());
+            bar.tick();
+        } else if self.written.is_none_or(|at| at.elapsed() >= LINE_EVERY) {
+            self.written = Some(Instant::now());
+            ui::say(text);
+        }
+    }
+
+    /// Lets the next text pass, however soon it comes.
+    pub(crate) fn due(&mut self) {
+        self.written = None;
+    }
+
+    /// Leaves the terminal as it was.
+    pub(crate) fn clear(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// The live figures of a run, from its snapshots.
+pub(crate) struct Live {
+    line: Line,
+    phase: String,
+    previous: Option<Snapshot>,
+    /// When the run ends, ns after the gate; `None` if it counts operations.
+    ends_ns: Option<u64>,
+}
+
+/// The run's line is written this often where it cannot be redrawn, ns of the run.
+const LINE_EVERY_NS: u64 = 10_000_000_000;
+/// Rates over less than this are noise, ns.
+const LEAST_WINDOW_NS: u64 = 200_000_000;
+
+impl Live {
+    pub(crate) fn new(ends_ns: Option<u64>) -> Self {
+        Self {
+            line: Line::new(),
+            phase: String::new(),
+            previous: None,
+            ends_ns,
+        }
+    }
+
+    pub(crate) fn phase(&mut self, name: &str) {
+        name.clone_into(&mut self.phase);
+    }
+
+    /// Shows the figures since the snapshot shown last, if it is time.
+    pub(crate) fn snapshot(&mut self, now: &Snapshot) {
+        let Some(before) = &self.previous else {
+            self.previous = Some(now.clone());
+            return;
+        };
+        let least_ns = if self.line.bar.is_some() {
+            LEAST_WINDOW_NS
+        } else {
+            LINE_EVERY_NS - LEAST_WINDOW_NS
+        };
+        if now.at_ns < before.at_ns + least_ns {
+            return;
+        }
+        self.line.due();
+        self.line
+            .show(&describe(&self.phase, before, now, self.ends_ns));
+        self.previous = Some(now.clone());
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.line.clear();
+    }
+}
+
+/// `measure  12,345 ops/s  790,080 reads/s  6,472.3 MB/s  p99 1.23 ms  18 s left`
+fn describe(phase: &str, before: &Snapshot, now: &Snapshot, ends_ns: Option<u64>) -> String {
+    let elapsed = (now.at_ns - before.at_ns) as f64 / NS_PER_S;
+    let window = now.driver.difference(&before.driver);
+    let rate = |count: u64| units::thousands((count as f64 / elapsed).round() as u64);
+    let counted = |stat| {
+        let earlier = before.stats.get(stat).unwrap_or(0);
+        now.stats
+            .get(stat)
+            .map(|count| count.saturating_sub(earlier))
+    };
+    let mut parts = vec![
+        format!("{phase:<8}"),
+        format!("{} ops/s", rate(window.ops_ended())),
+    ];
+    if let Some(reads) = counted(PHYSICAL_READ_REQUESTS) {
+        parts.push(format!("{} reads/s", rate(reads)));
+    }
+    let moved = [PHYSICAL_READ_TOTAL_BYTES, PHYSICAL_WRITE_TOTAL_BYTES].map(counted);
+    if moved.iter().any(Option::is_some) {
+        let bytes: u64 = moved.iter().flatten().sum();
+        parts.push(format!(
+            "{} MB/s",
+            units::fixed(bytes as f64 / elapsed / 1e6, 1)
+        ));
+    }
+    if let Some(p99) = window.service().percentile_ns(0.99) {
+        parts.push(format!("p99 {}", units::duration(p99)));
+    }
+    if let Some(ends_ns) = ends_ns {
+        let left = ends_ns.saturating_sub(now.at_ns) as f64 / NS_PER_S;
+        parts.push(format!("{} s left", left.round()));
+    }
+    parts.join("  ")
+}
+
+/// Progress of prepare and check: bytes, rate and time to go.
+pub(crate) struct Bytes {
+    state: Mutex<BytesState>,
+}
+
+struct BytesState {
+    line: Line,
+    phase: String,
+    begun: Instant,
+    first_done: u64,
+}
+
+impl Bytes {
+    pub(crate) fn new() -> Self {
+        Self {
+            state: Mutex::new(BytesState {
+                line: Line::new(),
+                phase: String::new(),
+                begun: Instant::now(),
+                first_done: 0,
+            }),
+        }
+    }
+}
+
+impl Progress for Bytes {
+    fn update(&self, phase: &str, done_bytes: u64, total_bytes: u64) {
+        // A thread that panicked while it held the line spoils nothing but the line.
+        let mut state = self
+            .state
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        if state.phase != phase {
+            phase.clone_into(&mut state.phase);
+            state.begun = Instant::now();
+            state.first_done = done_bytes;
+            state.line.due();
+        }
+        let elapsed = state.begun.elapsed().as_secs_f64();
+        let done = done_bytes.saturating_sub(state.first_done);
+        let mut text = format!(
+            "{phase:<8}  {} of {}",
+            units::size(done_bytes),
+            units::size(total_bytes)
+        );
+        if done > 0 && elapsed > 0.1 {
+            let rate = done as f64 / elapsed;
+            let left = total_bytes.saturating_sub(done_bytes) as f64 / rate;
+            text.push_str(&format!(
+                "  {} MB/s  {} s left",
+                units::fixed(rate / 1e6, 1),
+                left.ceil()
+            ));
+        }
+        state.line.show(&text);
+    }
+}

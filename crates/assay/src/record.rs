@@ -1,0 +1,142 @@
+//! The record of a run and its faces, from raw measurements to files.
+
+use crate::exit::{Code, Failure};
+use crate::observer::{Header, SERIES_SCHEMA};
+use crate::rundir::{self, RECORD, REPORT, RunDir, SERIES};
+use assay_measure::record::Record;
+use assay_measure::series::Series;
+use assay_measure::snapshot::{Mark, RunData, Snapshot, Verdict};
+use std::path::Path;
+
+/// A record as it is printed and kept.
+pub(crate) struct Faces {
+    /// `report.txt`.
+    pub(crate) text: String,
+    /// `record.json`.
+    pub(crate) json: String,
+    /// Exact identities that do not hold: the run cannot be trusted.
+    pub(crate) void: Vec<String>,
+}
+
+/// Derives everything from what was measured.
+pub(crate) fn faces(data: &RunData) -> Result<Faces, Failure> {
+    let record = assay_report::record::build(data);
+    Ok(Faces {
+        text: assay_report::text::render(&record),
+        json: json(&record)?,
+        void: assay_report::integrity::violated_exact(&record)
+            .iter()
+            .map(|identity| format!("identity {} does not hold: {}", identity.id, identity.rule))
+            .collect(),
+    })
+}
+
+/// `record.json` with its final line end.
+pub(crate) fn json(record: &Record) -> Result<String, Failure> {
+    assay_report::json::write(record)
+        .map_err(|error| Failure::new(Code::Bug, format!("record.json: {error}")))
+}
+
+/// Writes `record.json` and `report.txt`.
+pub(crate) fn write(dir: &RunDir, faces: &Faces) -> Result<(), Failure> {
+    dir.write(RECORD, &faces.json)?;
+    dir.write(REPORT, &faces.text)
+}
+
+/// Reads a record.
+pub(crate) fn read(path: &Path) -> Result<Record, Failure> {
+    let bad = |what: String| Failure::usage(format!("{}: {what}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+    assay_report::json::read(&text).map_err(|error| bad(error.to_string()))
+}
+
+/// Rebuilds what a killed run had measured up to its last whole second.
+pub(crate) fn recover(dir: &Path) -> Result<RunData, Failure> {
+    let path = dir.join(SERIES);
+    let bad = |what: String| Failure::usage(format!("{}: {what}", path.display()));
+    let bytes = std::fs::read(&path).map_err(|error| rundir_error(&path, &error))?;
+    let end = bytes.iter().position(|byte| *byte == b'\n');
+    let Some(end) = end else {
+        return Err(bad(
+            "the header is not whole: the run never began".to_owned()
+        ));
+    };
+    let header: Header = serde_json::from_slice(&bytes[..end])
+        .map_err(|error| bad(format!("line 1 is no header of a series: {error}")))?;
+    if header.schema != SERIES_SCHEMA {
+        return Err(bad(format!(
+            "its schema is {}, this version reads {SERIES_SCHEMA}",
+            header.schema
+        )));
+    }
+    let series = Series::read(&bytes[end + 1..], 2);
+    let mut data = header.run;
+    if let Some(stopped) = &series.stopped
+        && !stopped.last
+    {
+        data.warnings.push(format!(
+            "The series is damaged at line {} ({}): everything after it is lost.",
+            stopped.line, stopped.error
+        ));
+    }
+    let readings: Vec<(Mark, Snapshot)> = series
+        .readings
+        .into_iter()
+        .map(|reading| (reading.mark, reading.snapshot))
+        .collect();
+    if !place_snapshots(&mut data, readings) {
+        return Err(bad(
+            "no snapshot is whole: the run never passed its gate".to_owned()
+        ));
+    }
+    Ok(data)
+}
+
+fn rundir_error(path: &Path, error: &std::io::Error) -> Failure {
+    if error.kind() == std::io::ErrorKind::NotFound {
+        Failure::usage(format!(
+            "{}: there is none; nothing can be recovered",
+            path.display()
+        ))
+    } else {
+        rundir::cannot(path, error)
+    }
+}
+
+/// Puts the snapshots where they belong; what is missing is the nearest that is there.
+fn place_snapshots(data: &mut RunData, readings: Vec<(Mark, Snapshot)>) -> bool {
+    let find = |wanted: Mark| {
+        readings
+            .iter()
+            .find(|(mark, _)| *mark == wanted)
+            .map(|(_, snapshot)| snapshot.clone())
+    };
+    let (Some(gate), Some((_, last))) = (find(Mark::Gate), readings.last()) else {
+        return false;
+    };
+    let seconds = last.at_ns / 1_000_000_000;
+    let begin = find(Mark::Begin);
+    if begin.is_none() {
+        data.warnings.push(
+            "The run ended during its warm-up: the figures are of the warm-up, not of a measured window."
+                .to_owned(),
+        );
+    }
+    let drained = find(Mark::Drained);
+    let reason = if drained.is_some() {
+        "recovered: the run had ended, but its record was not written".to_owned()
+    } else {
+        format!("recovered: the run was killed, its last whole second is {seconds}")
+    };
+    data.verdict = Verdict::Incomplete(reason);
+    data.begin = begin.unwrap_or_else(|| gate.clone());
+    data.end = find(Mark::End).unwrap_or_else(|| last.clone());
+    data.drained = drained.unwrap_or_else(|| last.clone());
+    data.gate = gate;
+    data.series = readings
+        .into_iter()
+        .filter(|(mark, _)| *mark == Mark::Second)
+        .map(|(_, snapshot)| snapshot)
+        .collect();
+    true
+}

@@ -1,0 +1,28 @@
+//! INT and TERM: the first asks to stop and save, the second to abandon, the third ends the process.
+
+use crate::exit::{Code, Failure};
+use crate::ui;
+use assay_run::stop::Stop;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// Watches the signals on a thread of its own for the rest of the process's life.
+pub(crate) fn watch(stop: &Stop) -> Result<(), Failure> {
+    let fail = |error: std::io::Error| Failure::new(Code::Bug, format!("signal handlers: {error}"));
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(fail)?;
+    let stop = stop.clone();
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            for (count, _) in signals.forever().enumerate() {
+                match count {
+                    0 => ui::say("stopping: what was measured is saved; once more abandons it"),
+                    1 => ui::say("abandoning the operations under way; once more ends at once"),
+                    _ => signal_hook::low_level::exit(Code::Interrupted as i32),
+                }
+                stop.request();
+            }
+        })
+        .map_err(fail)?;
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! The two streams: stdout is the product, stderr everything else.
+
+use crate::exit::{Code, Failure};
+use assay_measure::config::Problem;
+use std::io::{self, IsTerminal, Write};
+
+/// Prints the product. A reader that went away ends it quietly.
+pub(crate) fn product(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) => Err(Failure::output(format!("standard output: {error}"))),
+    }
+}
+
+/// One line on stderr. Nothing can be done if nobody reads it.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// An error, or a notice that does not stop anything.
+pub(crate) fn problem(problem: &Problem) {
+    let kind = if problem.error { "error" } else { "notice" };
+    if problem.place.is_empty() {
+        say(&format!("{kind}: {}", problem.text));
+    } else {
+        say(&format!("{kind}: {}: {}", problem.place, problem.text));
+    }
+}
+
+/// The notices among problems.
+pub(crate) fn notices(problems: &[Problem]) {
+    for found in problems.iter().filter(|problem| !problem.error) {
+        problem(found);
+    }
+}
+
+/// Tells why a command failed.
+pub(crate) fn failure(failure: &Failure) -> Code {
+    for line in &failure.lines {
+        say(&format!("error: {line}"));
+    }
+    failure.code
+}
+
+/// Whether progress may redraw its line.
+pub(crate) fn is_live() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}

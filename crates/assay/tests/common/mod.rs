@@ -1,0 +1,143 @@
+//! A directory of its own for each test, and the binary run in it.
+
+#![expect(dead_code, reason = "each test file uses its part of this")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// Settings that make a data set small enough for a test: about 100 MiB, half a second to load.
+pub(crate) const SMALL: &[&str] = &[
+    "--set",
+    "SCALE=2000",
+    "--set",
+    "REDO_LOG_MB=8",
+    "--set",
+    "UNDO_MB=8",
+    "--set",
+    "CACHE_MB=4",
+];
+
+/// A directory where the binary runs.
+pub(crate) struct Place {
+    dir: TempDir,
+}
+
+/// What a command left behind.
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        // Below the build directory: the system's temporary directory may be memory.
+        let base = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let dir = tempfile::Builder::new()
+            .prefix("assay-test-")
+            .tempdir_in(base)
+            .expect("a directory for the test");
+        Self { dir }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).expect("written");
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+        command.args(args).current_dir(self.dir.path());
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("ASSAY_") {
+                command.env_remove(name);
+            }
+        }
+        command.env("COLUMNS", "100").stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn assay(&self, args: &[&str]) -> Ran {
+        ran(self.command(args).output().expect("the binary starts"))
+    }
+
+    /// Starts the binary with both outputs caught.
+    pub(crate) fn start(&self, args: &[&str]) -> Child {
+        self.command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary starts")
+    }
+
+    /// Every file below, by path relative to the place.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        walk(self.dir.path(), self.dir.path(), &mut found);
+        found.sort();
+        found
+    }
+
+    /// The only run directory below `assay-runs`.
+    pub(crate) fn only_run(&self) -> PathBuf {
+        let runs: Vec<PathBuf> = std::fs::read_dir(self.path("assay-runs"))
+            .expect("there are runs")
+            .map(|entry| entry.expect("an entry").path())
+            .collect();
+        assert_eq!(runs.len(), 1, "{runs:?}");
+        runs[0].clone()
+    }
+}
+
+fn walk(base: &Path, dir: &Path, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(dir).expect("readable") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            walk(base, &path, found);
+        } else {
+            let relative = path.strip_prefix(base).expect("below it");
+            found.push(relative.display().to_string());
+        }
+    }
+}
+
+pub(crate) fn ran(output: Output) -> Ran {
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).expect("stdout is UTF-8"),
+        err: String::from_utf8(output.stderr).expect("stderr is UTF-8"),
+    }
+}
+
+impl Ran {
+    /// Asserts the exit code, showing what was said otherwise.
+    pub(crate) fn ended(self, code: i32) -> Self {
+        assert_eq!(
+            self.code, code,
+            "stdout:\n{}\nstderr:\n{}",
+            self.out, self.err
+        );
+        self
+    }
+
+    /// The lines of stderr that are errors.
+    pub(crate) fn errors(&self) -> Vec<&str> {
+        self.err
+            .lines()
+            .filter(|line| line.starts_with("error: "))
+            .collect()
+    }
+}
+
+/// The arguments of two lists.
+pub(crate) fn with<'a>(args: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    args.iter().chain(more).copied().collect()
+}

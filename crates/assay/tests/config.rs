@@ -1,0 +1,269 @@
+//! Configuration at the command line: what a mistake looks like, and that nothing happens on one.
+
+mod common;
+
+use common::Place;
+
+/// Runs `assay run` with a file of this text; returns the errors and the files left.
+fn mistakes(text: &str) -> (Vec<String>, Vec<String>) {
+    let place = Place::new();
+    place.write("slob.conf", text);
+    let ran = place.assay(&["run", "-c", "slob.conf"]).ended(2);
+    assert_eq!(ran.out, "", "stdout is for the product");
+    let errors = ran.errors().iter().map(|line| (*line).to_owned()).collect();
+    (errors, place.files())
+}
+
+#[test]
+fn slob_41_three_mistakes_are_reported_together_and_nothing_is_created() {
+    let (errors, files) = mistakes("UPDATE_PCT=101\nPDATE_PCT=30\nSCALE=1.5G\n");
+    assert_eq!(
+        errors,
+        [
+            "error: slob.conf:1: UPDATE_PCT=101 is out of range; give a whole number from 0 to 100",
+            "error: slob.conf:2: unknown parameter PDATE_PCT; did you mean UPDATE_PCT?",
+            "error: slob.conf:3: SCALE=1.5G has a decimal point; give a number of blocks (10000) or a size with one of K M G T (80M): whole numbers only (1536M for 1.5G)",
+        ]
+    );
+    assert_eq!(files, ["slob.conf"]);
+}
+
+#[test]
+fn slob_41_relations_are_reported_beside_other_mistakes() {
+    let (errors, files) =
+        mistakes("THINK_TM_FREQUENCY=5\nTHINK_TM_MIN=2\nTHINK_TM_MAX=1\nUPDATE_PCT=abc\n");
+    assert_eq!(errors.len(), 2, "{errors:?}");
+    assert!(
+        errors.iter().any(|error| error.contains("THINK_TM_M")),
+        "{errors:?}"
+    );
+    assert!(
+        errors.iter().any(|error| error.contains("UPDATE_PCT=abc")),
+        "{errors:?}"
+    );
+    assert_eq!(files, ["slob.conf"]);
+}
+
+#[test]
+fn slob_41_impossible_relations_are_errors() {
+    for text in [
+        "THINK_TM_FREQUENCY=5\nTHINK_TM_MIN=2\nTHINK_TM_MAX=1\n",
+        "DO_HOTSPOT=TRUE\nHOTSPOT_FREQUENCY=0\n",
+        "DO_HOTSPOT=TRUE\nHOTSPOT_MB=1\nWORK_UNIT=129\n",
+        "DO_HOTSPOT=TRUE\nHOTSPOT_MB=250\nHOTSPOT_OFFSET_MB=16\n",
+        "SCAN_PCT=10\nSCAN_TABLE_SZ=0\n",
+        "COMPAT=slob253\nUPDATE_PCT=60\n",
+    ] {
+        let (errors, files) = mistakes(text);
+        assert_eq!(errors.len(), 1, "{text}: {errors:?}");
+        assert!(
+            errors[0].starts_with("error: slob.conf:"),
+            "{text}: {errors:?}"
+        );
+        assert_eq!(files, ["slob.conf"], "{text}");
+    }
+}
+
+#[test]
+fn slob_41_no_value_is_ever_executed() {
+    for value in [
+        "$(touch f)",
+        "`touch f`",
+        "1; touch f",
+        "1 && touch f",
+        "\"$(touch f)\"",
+    ] {
+        let (errors, files) = mistakes(&format!("UPDATE_PCT={value}\n"));
+        assert_eq!(errors.len(), 1, "{value}: {errors:?}");
+        assert_eq!(files, ["slob.conf"], "{value}");
+    }
+    let place = Place::new();
+    place.write("slob.conf", "LABEL='$(touch f)'\nEXTERNAL_SCRIPT=./hook\n");
+    place.write("hook", "touch f\n");
+    let ran = place
+        .assay(&["run", "-c", "slob.conf", "--dry-run"])
+        .ended(0);
+    assert!(
+        ran.err.contains("EXTERNAL_SCRIPT is not called"),
+        "{}",
+        ran.err
+    );
+    assert!(!place.path("f").exists());
+}
+
+#[test]
+fn slob_42_config_show_prints_every_parameter_with_origin_and_stars_secrets() {
+    let place = Place::new();
+    place.write("a.conf", "SYSDBA_PASSWD=\"Welcome1\"\nUPDATE_PCT=30\n");
+    let mut command = place.command(&[
+        "config",
+        "show",
+        "-c",
+        "a.conf",
+        "--set",
+        "SCAN_PCT=5",
+        "-t",
+        "3",
+    ]);
+    command.env("ASSAY_WORK_UNIT", "16");
+    let ran = common::ran(command.output().expect("started")).ended(0);
+    let row = |name: &str| {
+        let line = ran
+            .out
+            .lines()
+            .find(|line| line.split_whitespace().next() == Some(name));
+        line.unwrap_or_else(|| panic!("{name} is not in\n{}", ran.out))
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(row("UPDATE_PCT"), "UPDATE_PCT 30 file a.conf:2");
+    assert_eq!(row("SCAN_PCT"), "SCAN_PCT 5 cli");
+    assert_eq!(row("THREADS_PER_SCHEMA"), "THREADS_PER_SCHEMA 3 cli");
+    assert_eq!(row("WORK_UNIT"), "WORK_UNIT 16 env");
+    assert_eq!(
+        row("UPDATE_WORK_UNIT"),
+        "UPDATE_WORK_UNIT 16 from WORK_UNIT"
+    );
+    assert_eq!(row("REDO_STRESS"), "REDO_STRESS LITE default");
+    assert_eq!(row("SYSDBA_PASSWD"), "SYSDBA_PASSWD *** file a.conf:1");
+    assert_eq!(row("CACHE_MB"), "CACHE_MB 64 default");
+    assert!(!ran.out.contains("Welcome1") && !ran.err.contains("Welcome1"));
+}
+
+#[test]
+fn config_show_as_a_file_reads_back_the_same() {
+    let place = Place::new();
+    let first = place
+        .assay(&[
+            "config",
+            "show",
+            "--format",
+            "slob-conf",
+            "--set",
+            "UPDATE_PCT=37",
+            "--set",
+            "LABEL=it's here",
+        ])
+        .ended(0);
+    place.write("again.conf", &first.out);
+    let second = place
+        .assay(&["config", "show", "--format", "json", "-c", "again.conf"])
+        .ended(0);
+    let json: serde_json::Value = serde_json::from_str(&second.out).expect("JSON");
+    assert_eq!(json["UPDATE_PCT"]["value"], "37");
+    assert_eq!(json["LABEL"]["value"], "it's here");
+}
+
+#[test]
+fn a_secret_on_the_command_line_is_refused_without_repeating_it() {
+    let place = Place::new();
+    let ran = place
+        .assay(&["config", "show", "--set", "SYSDBA_PASSWD=Welcome1"])
+        .ended(2);
+    assert!(ran.err.contains("ASSAY_SYSDBA_PASSWD"), "{}", ran.err);
+    assert!(!ran.err.contains("Welcome1"), "{}", ran.err);
+}
+
+#[test]
+fn time_and_work_loop_together_are_a_usage_error() {
+    let place = Place::new();
+    let args = ["run", "--dry-run", "--time", "10s", "--set", "WORK_LOOP=5"];
+    let ran = place.assay(&args).ended(2);
+    assert!(ran.err.contains("not both"), "{}", ran.err);
+}
+
+#[test]
+fn unreadable_files_are_usage_errors() {
+    let place = Place::new();
+    for file in ["absent.conf", "."] {
+        let ran = place.assay(&["run", "-c", file]).ended(2);
+        assert_eq!(ran.errors().len(), 1, "{}", ran.err);
+    }
+}
+
+#[test]
+fn options_are_checked_like_settings() {
+    let place = Place::new();
+    for (args, said) in [
+        (vec!["run", "-s", "0"], "-s: SCHEMAS=0 is out of range"),
+        (vec!["run", "-s", "abc"], "-s: SCHEMAS=abc is not a number"),
+        (
+            vec!["run", "-t", "-1"],
+            "-t: THREADS_PER_SCHEMA=-1 is not a number",
+        ),
+        (
+            vec!["run", "--time", "soon"],
+            "--time: RUN_TIME=soon is not a duration",
+        ),
+        (
+            vec!["run", "--set", "UPDATE_PC=3"],
+            "did you mean UPDATE_PCT",
+        ),
+        (vec!["run", "--set", "UPDATE_PCT"], "write --set NAME=VALUE"),
+        (
+            vec!["run", "--target", "postgers://x"],
+            "no known kind of target",
+        ),
+        (vec!["run", "--tiem", "3"], "--time"),
+    ] {
+        let ran = place.assay(&args).ended(2);
+        assert!(ran.err.contains(said), "{args:?}: {}", ran.err);
+        assert_eq!(ran.out, "");
+    }
+    assert_eq!(place.files(), Vec::<String>::new());
+}
+
+#[test]
+fn the_field_files_plan_what_they_say() {
+    let place = Place::new();
+    for (name, text) in [
+        ("r1.conf", include_str!("../../../testdata/slob-r1.conf")),
+        (
+            "banner.txt",
+            include_str!("../../../testdata/slob-banner-2.5.4.txt"),
+        ),
+    ] {
+        place.write(name, text);
+        let args = [
+            "run",
+            "--dry-run",
+            "-c",
+            name,
+            "-s",
+            "8",
+            "--time",
+            "20s",
+            "--format",
+            "json",
+        ];
+        let ran = place.assay(&args).ended(0);
+        let json: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+        let plan = &json["plan"];
+        assert_eq!(plan["update_pct"], 30);
+        assert_eq!(plan["work_unit"], 256);
+        assert_eq!(plan["hot_schema_frequency"], 2);
+        assert_eq!(plan["schemas"], 8);
+        assert_eq!(plan["scale"], 10_000);
+        assert_eq!(plan["run_time_ns"], 20_000_000_000_u64);
+        assert_eq!(
+            json["settings"]["UPDATE_PCT"]["origin"],
+            format!("file {name}:1")
+        );
+        assert!(!ran.out.contains("Welcome1") && !ran.err.contains("Welcome1"));
+    }
+}
+
+#[test]
+fn slob_48_a_pgio_file_plans_what_it_says() {
+    let place = Place::new();
+    place.write("pgio.conf", "UPDATE_PCT=20\nNUM_SCHEMAS=3\nNUM_THREADS=2\nWORK_UNIT=255\nUPDATE_WORK_UNIT=8\nSCALE=128M\n");
+    let ran = place
+        .assay(&["run", "--dry-run", "-c", "pgio.conf", "--format", "json"])
+        .ended(0);
+    let json: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
+    assert_eq!(json["plan"]["schemas"], 3);
+    assert_eq!(json["plan"]["threads_per_schema"], 2);
+    assert_eq!(json["plan"]["update_work_unit"], 8);
+    assert_eq!(json["plan"]["scale"], 16_384);
+}

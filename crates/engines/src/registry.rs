@@ -1,0 +1,47 @@
+//! Every target, one line each: adding one touches its folder and this list.
+
+use crate::native::Native;
+use assay_run::engine::Target;
+
+/// The targets, in the order of their help.
+pub static TARGETS: &[&dyn Target] = &[&Native];
+
+/// The target of this name, which is also its URL scheme.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static dyn Target> {
+    TARGETS.iter().copied().find(|target| target.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_schemes_and_every_target_is_found_by_its_own() {
+        for target in TARGETS {
+            let name = target.name();
+            assert!(name.chars().all(|c| c.is_ascii_lowercase()), "{name}");
+            assert_eq!(
+                TARGETS.iter().filter(|t| t.name() == name).count(),
+                1,
+                "{name}"
+            );
+            assert_eq!(find(name).map(Target::about), Some(target.about()));
+        }
+        assert!(find("absent").is_none());
+    }
+
+    #[test]
+    fn every_default_of_every_target_is_a_legal_value() {
+        use assay_measure::config::{Tables, resolve};
+        for target in TARGETS {
+            let tables = Tables {
+                target: target.name(),
+                params: target.params(),
+                others: &[],
+            };
+            let problems = resolve(&tables, &[]).problems;
+            assert!(problems.is_empty(), "{}: {problems:?}", target.name());
+        }
+    }
+}
