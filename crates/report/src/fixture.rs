@@ -302,7 +302,7 @@ pub(crate) fn run() -> RunData {
             ("block_bytes", "8192"),
             ("log_block_bytes", "4096"),
             ("cache_blocks", "8192"),
-            ("io_mode", "setall"),
+            ("io_mode_achieved", "setall (O_DIRECT, io_uring)"),
         ]),
         gate: snapshot(0),
         begin: snapshot(2),

@@ -77,15 +77,15 @@ fn columns(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     };
     let cpus = known(record.os.cpus_count.clone());
     let expected = cpus.map(|cpus| cpus * w.elapsed_s);
-    let counted: Side = match record.os.cpu_s.is_empty() {
-        true => Err("host CPU absent".to_owned()),
-        false => Ok(record
-            .os
-            .cpu_s
-            .iter()
-            .filter(|(column, _)| !column.starts_with("guest"))
-            .filter_map(|(_, figure)| figure.value())
-            .sum()),
+    let columns = record.os.cpu_s.iter();
+    let counted: f64 = columns
+        .filter(|(column, _)| !column.starts_with("guest"))
+        .filter_map(|(_, figure)| figure.value())
+        .sum();
+    // Where not even idle time passes, nothing is counted.
+    let counted: Side = match counted > 0.0 {
+        true => Ok(counted),
+        false => Err("host CPU absent".to_owned()),
     };
     let slack = 0.05 * expected.clone().unwrap_or(0.0) + HOST_SLACK_S;
     let rule = |id, text, tolerance| Rule::within(id, Scope::Window, text, tolerance);
@@ -166,17 +166,10 @@ fn throughput(deltas: &Deltas<'_>) -> Identity {
 
 /// Whether the engine's reads and writes bypass the page cache, by what it achieved.
 fn is_direct(deltas: &Deltas<'_>) -> bool {
-    let named = |name: &str| {
-        let fact = deltas
-            .data
-            .engine_facts
-            .iter()
-            .find(|fact| fact.name == name);
-        fact.map(|fact| fact.value.to_ascii_lowercase())
-    };
-    named("io_mode").is_some_and(|mode| {
-        (mode.contains("setall") || mode.contains("direct")) && !mode.contains("buffered")
-    })
+    let mut facts = deltas.data.engine_facts.iter();
+    let achieved = facts.find(|fact| fact.name == "io_mode_achieved");
+    achieved
+        .is_some_and(|fact| fact.value.starts_with("setall") || fact.value.starts_with("directio"))
 }
 
 fn process_bytes(deltas: &Deltas<'_>) -> Vec<Identity> {

@@ -36,17 +36,81 @@ pub(super) fn functions(deltas: &Deltas<'_>) -> Vec<IoRow> {
     rows
 }
 
-pub(super) fn profile(deltas: &Deltas<'_>) -> Vec<IoProfileRow> {
-    let w = &deltas.window;
-    let row = |name: &str, unit: &str, read: Figure, write: Figure| IoProfileRow {
+/// Rows that both directions have a counter for: label, unit, read, write, factor.
+type Pair = (&'static str, &'static str, Stat, Stat, f64);
+const TOTAL: Pair = (
+    "Total Requests",
+    "count",
+    stats::PHYSICAL_READ_TOTAL_REQUESTS,
+    stats::PHYSICAL_WRITE_TOTAL_REQUESTS,
+    1.0,
+);
+const DATABASE: Pair = (
+    "Database Requests",
+    "count",
+    stats::PHYSICAL_READ_REQUESTS,
+    stats::PHYSICAL_WRITE_REQUESTS,
+    1.0,
+);
+const TOTAL_MIB: Pair = (
+    "Total (MB)",
+    "mib",
+    stats::PHYSICAL_READ_TOTAL_BYTES,
+    stats::PHYSICAL_WRITE_TOTAL_BYTES,
+    1.0 / MIB,
+);
+const DATABASE_MIB: Pair = (
+    "Database (MB)",
+    "mib",
+    stats::PHYSICAL_READ_BYTES,
+    stats::PHYSICAL_WRITE_BYTES,
+    1.0 / MIB,
+);
+const BLOCKS: [Pair; 3] = [
+    (
+        "Database (blocks)",
+        "blocks",
+        stats::PHYSICAL_READS,
+        stats::PHYSICAL_WRITES,
+        1.0,
+    ),
+    (
+        "Via Buffer Cache (blocks)",
+        "blocks",
+        stats::PHYSICAL_READS_CACHE,
+        stats::PHYSICAL_WRITES_FROM_CACHE,
+        1.0,
+    ),
+    (
+        "Direct (blocks)",
+        "blocks",
+        stats::PHYSICAL_READS_DIRECT,
+        stats::PHYSICAL_WRITES_DIRECT,
+        1.0,
+    ),
+];
+
+fn profile_row(name: &str, unit: &str, read: Figure, write: Figure) -> IoProfileRow {
+    IoProfileRow {
         name: name.to_owned(),
         unit: unit.to_owned(),
         read_write_per_s: read.plus(&write),
         read_per_s: read,
         write_per_s: write,
+    }
+}
+
+pub(super) fn profile(deltas: &Deltas<'_>) -> Vec<IoProfileRow> {
+    let w = &deltas.window;
+    let pair = |(name, unit, read, write, factor): Pair| {
+        let rate = |stat: Stat| w.rate(stat).scaled(factor);
+        profile_row(name, unit, rate(read), rate(write))
     };
-    let rate = |stat: Stat| w.rate(stat);
-    let mib = |stat: Stat| w.rate(stat).scaled(1.0 / MIB);
+    let optimized = |name: &str, unit: &str| {
+        let none = || Figure::na("unsupported");
+        profile_row(name, unit, none(), none())
+    };
+    // A target without a log has none to read either.
     let log_reads = |field: fn(&IoReading) -> u64| match w.get(stats::REDO_WRITES) {
         Figure::Na(reason) => Figure::Na(reason),
         _ => {
@@ -54,63 +118,24 @@ pub(super) fn profile(deltas: &Deltas<'_>) -> Vec<IoProfileRow> {
             Figure::Count(log.map(field).sum()).per(w.elapsed_s, NO_WINDOW)
         }
     };
-    let optimized = || Figure::na("unsupported");
-    vec![
-        row(
-            "Total Requests",
-            "count",
-            rate(stats::PHYSICAL_READ_TOTAL_REQUESTS),
-            rate(stats::PHYSICAL_WRITE_TOTAL_REQUESTS),
-        ),
-        row(
-            "Database Requests",
-            "count",
-            rate(stats::PHYSICAL_READ_REQUESTS),
-            rate(stats::PHYSICAL_WRITE_REQUESTS),
-        ),
-        row("Optimized Requests", "count", optimized(), optimized()),
-        row(
+    let log_requests = log_reads(|io| io.small_read_requests + io.large_read_requests);
+    let log_mib = log_reads(|io| io.read_bytes).scaled(1.0 / MIB);
+    let redo_mib = w.rate(stats::REDO_BYTES_WRITTEN).scaled(1.0 / MIB);
+    let mut rows = vec![
+        pair(TOTAL),
+        pair(DATABASE),
+        optimized("Optimized Requests", "count"),
+        profile_row(
             "Redo Requests",
             "count",
-            log_reads(|io| io.small_read_requests + io.large_read_requests),
-            rate(stats::REDO_WRITES),
+            log_requests,
+            w.rate(stats::REDO_WRITES),
         ),
-        row(
-            "Total (MB)",
-            "mib",
-            mib(stats::PHYSICAL_READ_TOTAL_BYTES),
-            mib(stats::PHYSICAL_WRITE_TOTAL_BYTES),
-        ),
-        row(
-            "Database (MB)",
-            "mib",
-            mib(stats::PHYSICAL_READ_BYTES),
-            mib(stats::PHYSICAL_WRITE_BYTES),
-        ),
-        row("Optimized Total (MB)", "mib", optimized(), optimized()),
-        row(
-            "Redo (MB)",
-            "mib",
-            log_reads(|io| io.read_bytes).scaled(1.0 / MIB),
-            mib(stats::REDO_BYTES_WRITTEN),
-        ),
-        row(
-            "Database (blocks)",
-            "blocks",
-            rate(stats::PHYSICAL_READS),
-            rate(stats::PHYSICAL_WRITES),
-        ),
-        row(
-            "Via Buffer Cache (blocks)",
-            "blocks",
-            rate(stats::PHYSICAL_READS_CACHE),
-            rate(stats::PHYSICAL_WRITES_FROM_CACHE),
-        ),
-        row(
-            "Direct (blocks)",
-            "blocks",
-            rate(stats::PHYSICAL_READS_DIRECT),
-            rate(stats::PHYSICAL_WRITES_DIRECT),
-        ),
-    ]
+        pair(TOTAL_MIB),
+        pair(DATABASE_MIB),
+        optimized("Optimized Total (MB)", "mib"),
+        profile_row("Redo (MB)", "mib", log_mib, redo_mib),
+    ];
+    rows.extend(BLOCKS.map(pair));
+    rows
 }

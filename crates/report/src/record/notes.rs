@@ -3,6 +3,7 @@
 use super::deltas::{Deltas, UNSUPPORTED, delta};
 use super::host::disk_deltas;
 use assay_measure::record::{Checks, Figure, Record};
+use assay_measure::snapshot::OpKind;
 use assay_measure::stats;
 use assay_measure::units::{fixed, size, thousands};
 use std::collections::BTreeSet;
@@ -52,20 +53,18 @@ pub(super) fn checks(deltas: &Deltas<'_>, record: &Record) -> Checks {
 
 /// Blocks of the tables the sessions work on: SCALE x schemas with a session.
 fn active_blocks(deltas: &Deltas<'_>) -> Figure {
-    if let Some(blocks) = deltas.fact("active_blocks") {
-        return Figure::Count(blocks);
-    }
     let homes: BTreeSet<u64> = deltas.data.per_session.iter().map(|s| s.schema).collect();
-    let schemas = match (homes.len() as u64, deltas.fact("schemas")) {
+    let schemas = match (homes.len() as u64, deltas.fact("schemas_loaded")) {
         (0, None) => return Figure::na("schemas unknown"),
         (0, Some(schemas)) => schemas,
         (schemas, _) => schemas,
     };
-    let Some(scale) = deltas.setting("SCALE") else {
-        return Figure::na("SCALE unknown");
-    };
-    match blocks_of(scale, deltas.fact("block_bytes")) {
-        Some(scale) => Figure::Count(scale * schemas),
+    let scale = deltas
+        .setting("SCALE")
+        .and_then(|scale| blocks_of(scale, deltas.fact("block_bytes")))
+        .or_else(|| deltas.fact("scale_blocks"));
+    match scale {
+        Some(scale) => Figure::Count(scale.saturating_mul(schemas)),
         None => Figure::na("SCALE unknown"),
     }
 }
@@ -83,7 +82,7 @@ fn blocks_of(text: &str, block_bytes: Option<u64>) -> Option<u64> {
         Some('T' | 't') => 40,
         _ => return Some(number),
     };
-    (number << shift).checked_div(block_bytes?)
+    number.checked_mul(1 << shift)?.checked_div(block_bytes?)
 }
 
 /// Table blocks are resident as often as the cache covers the active blocks; what is
@@ -99,9 +98,13 @@ fn hit_expected(deltas: &Deltas<'_>, cache: &Figure, active: &Figure) -> Figure 
     let Some(gets) = w.count(stats::GETS_FROM_CACHE).filter(|gets| *gets > 0) else {
         return Figure::na("no gets");
     };
-    let table = w
-        .count(stats::ROWS_VISITED)
-        .unwrap_or_else(|| w.driver.ops.iter().map(|op| op.rows).sum());
+    if cache == 0.0 {
+        // Nothing stays in a cache of no blocks, the index no more than the table.
+        return Figure::decimal(0.0);
+    }
+    // Scans may pass the cache by, so only the ranges count.
+    let ranges = w.driver.ops.iter().filter(|op| op.kind != OpKind::Scan);
+    let table: u64 = ranges.map(|op| op.rows).sum();
     let table_share = (table as f64 / gets as f64).min(1.0);
     let covered = (cache / active_blocks).min(1.0);
     Figure::decimal(100.0 * ((1.0 - table_share) + table_share * covered))
@@ -113,7 +116,7 @@ fn little(deltas: &Deltas<'_>) -> (Figure, Figure) {
     let w = &deltas.window;
     if deltas
         .setting("RATE")
-        .is_some_and(|rate| rate.trim_start_matches('0') != "")
+        .is_some_and(|rate| !rate.trim_matches(['0', '.']).is_empty())
     {
         let open = || Figure::na("open loop");
         return (open(), open());
@@ -125,7 +128,10 @@ fn little(deltas: &Deltas<'_>) -> (Figure, Figure) {
     let inside =
         w.driver.busy_ns as f64 + w.driver.think_ns as f64 + w.to.driver.in_flight_ns as f64
             - w.from.driver.in_flight_ns as f64;
-    let there = (w.from.driver.sessions_active + w.to.driver.sessions_active) as f64 / 2.0;
+    let there = match super::active_fraction(deltas.data).value() {
+        Some(fraction) => fraction * deltas.data.sessions as f64,
+        None => deltas.data.begin.driver.sessions_active as f64,
+    };
     (
         Figure::decimal(inside / (w.elapsed_s * 1e9)),
         Figure::decimal(there),
@@ -135,12 +141,31 @@ fn little(deltas: &Deltas<'_>) -> (Figure, Figure) {
 /// Everything the reader must know before believing a number, in sentences.
 pub(super) fn warnings(deltas: &Deltas<'_>, record: &Record) -> Vec<String> {
     let mut out = deltas.data.warnings.clone();
+    resets(deltas, &mut out);
     validity(record, &mut out);
     load(record, &mut out);
     sources(record, &mut out);
     host(record, &mut out);
     steadiness(record, &mut out);
     out
+}
+
+/// Sources that went backwards inside the window: their rows are missing, not zero.
+fn resets(deltas: &Deltas<'_>, out: &mut Vec<String>) {
+    let w = &deltas.window;
+    let names: Vec<&str> = w
+        .stats
+        .resets
+        .iter()
+        .chain(&w.driver.resets)
+        .map(String::as_str)
+        .collect();
+    if !names.is_empty() {
+        out.push(format!(
+            "Counters went backwards inside the window: {}. Their rows are n/a or missing; was the target restarted? Repeat the run.",
+            names.join(", ")
+        ));
+    }
 }
 
 fn validity(record: &Record, out: &mut Vec<String>) {
@@ -219,6 +244,11 @@ fn load(record: &Record, out: &mut Vec<String>) {
             fixed(there, 0)
         ));
     }
+    driver(record, out);
+}
+
+/// The load generator's own cost and fairness.
+fn driver(record: &Record, out: &mut Vec<String>) {
     if let Some(share) = record
         .driver
         .thread_cpu_pct

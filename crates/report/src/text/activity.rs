@@ -1,6 +1,6 @@
 //! Instance activity, absolute values, buffer pool, writer and log.
 
-use super::page::{Column, Page, left, number, right};
+use super::page::{Column, Page, left, number, number_or_reason, right};
 use assay_measure::record::{Figure, Record, StatRow};
 use assay_measure::stats::{self, Stat};
 
@@ -56,202 +56,211 @@ pub(super) fn absolute(page: &mut Page, record: &Record) {
     }
 }
 
-/// A derived figure with its label and decimals.
-struct Derived {
-    name: &'static str,
-    figure: Figure,
-    decimals: usize,
-}
+/// A derived figure: label, part, whole (none: the part itself), factor, decimals.
+type Derived = (&'static str, Stat, Option<Stat>, f64, usize);
+
+const BUFFER_POOL: [Derived; 12] = [
+    (
+        "Buffers requested",
+        stats::FREE_BUFFER_REQUESTED,
+        None,
+        1.0,
+        0,
+    ),
+    (
+        "Buffers inspected per buffer requested",
+        stats::FREE_BUFFER_INSPECTED,
+        Some(stats::FREE_BUFFER_REQUESTED),
+        1.0,
+        3,
+    ),
+    (
+        "Dirty buffers met while seeking",
+        stats::DIRTY_BUFFERS_INSPECTED,
+        None,
+        1.0,
+        0,
+    ),
+    (
+        "Pinned buffers met while seeking",
+        stats::PINNED_BUFFERS_INSPECTED,
+        None,
+        1.0,
+        0,
+    ),
+    (
+        "Buffers newly dirtied",
+        stats::BUFFERS_DIRTIED,
+        None,
+        1.0,
+        0,
+    ),
+    ("Buffers cleaned", stats::BUFFERS_CLEANED, None, 1.0, 0),
+    (
+        "Checkpoints completed",
+        stats::DBWR_CHECKPOINTS,
+        None,
+        1.0,
+        0,
+    ),
+    (
+        "Buffers written for checkpoints",
+        stats::DBWR_CHECKPOINT_BUFFERS,
+        None,
+        1.0,
+        0,
+    ),
+    (
+        "Share of writes not for checkpoints, %",
+        stats::PHYSICAL_WRITES_NON_CHECKPOINT,
+        Some(stats::PHYSICAL_WRITES),
+        100.0,
+        1,
+    ),
+    (
+        "Blocks per write request",
+        stats::PHYSICAL_WRITES,
+        Some(stats::PHYSICAL_WRITE_REQUESTS),
+        1.0,
+        2,
+    ),
+    (
+        "Write requests per submit call of the writers",
+        stats::PHYSICAL_WRITE_REQUESTS,
+        Some(stats::DBWR_SUBMITS),
+        1.0,
+        1,
+    ),
+    (
+        "Share of cache reads prefetched, %",
+        stats::PHYSICAL_READS_CACHE_PREFETCH,
+        Some(stats::PHYSICAL_READS_CACHE),
+        100.0,
+        1,
+    ),
+];
+
+const LOG: [Derived; 13] = [
+    (
+        "Redo bytes per commit",
+        stats::REDO_SIZE,
+        Some(stats::USER_COMMITS),
+        1.0,
+        1,
+    ),
+    (
+        "Redo bytes per row changed",
+        stats::REDO_SIZE,
+        Some(stats::ROWS_CHANGED),
+        1.0,
+        1,
+    ),
+    (
+        "Block changes per row changed",
+        stats::DB_BLOCK_CHANGES,
+        Some(stats::ROWS_CHANGED),
+        1.0,
+        2,
+    ),
+    (
+        "Undo share of redo, %",
+        stats::UNDO_CHANGE_SIZE,
+        Some(stats::REDO_SIZE),
+        100.0,
+        1,
+    ),
+    (
+        "Commits per log write (group commit)",
+        stats::USER_COMMITS,
+        Some(stats::REDO_WRITES),
+        1.0,
+        2,
+    ),
+    (
+        "Bytes per log write",
+        stats::REDO_BYTES_WRITTEN,
+        Some(stats::REDO_WRITES),
+        1.0,
+        0,
+    ),
+    (
+        "Time per log write, us",
+        stats::REDO_WRITE_TIME,
+        Some(stats::REDO_WRITES),
+        1e-3,
+        1,
+    ),
+    (
+        "Time per commit wait, us",
+        stats::REDO_SYNCH_TIME,
+        Some(stats::REDO_SYNCH_WRITES),
+        1e-3,
+        1,
+    ),
+    (
+        "Wastage of bytes written, %",
+        stats::REDO_WASTAGE,
+        Some(stats::REDO_BYTES_WRITTEN),
+        100.0,
+        1,
+    ),
+    ("Log switches", stats::REDO_LOG_SWITCHES, None, 1.0, 0),
+    (
+        "Waits for log space",
+        stats::REDO_LOG_SPACE_REQUESTS,
+        None,
+        1.0,
+        0,
+    ),
+    (
+        "Allocations that found the log buffer full",
+        stats::REDO_ALLOCATION_RETRIES,
+        None,
+        1.0,
+        0,
+    ),
+    ("Control file writes", stats::CONTROL_WRITES, None, 1.0, 0),
+];
 
 fn total(record: &Record, stat: Stat) -> Figure {
     let row = record.stats.get(stat.key);
     row.map_or_else(|| Figure::na("unsupported"), |row| row.total.clone())
 }
 
-/// One counter over another, times a factor.
-fn quotient(record: &Record, part: Stat, whole: Stat, factor: f64) -> Figure {
-    let whole = total(record, whole);
-    match whole.value() {
-        Some(whole) => total(record, part)
-            .scaled(factor)
-            .per(whole, "nothing counted"),
-        None => whole,
+fn derive(record: &Record, (_, part, whole, factor, _): &Derived) -> Figure {
+    let part = total(record, *part).scaled(*factor);
+    match whole.map(|whole| total(record, whole)) {
+        None => part,
+        Some(Figure::Na(reason)) => Figure::Na(reason),
+        Some(whole) => part.per(whole.value().unwrap_or(0.0), "nothing counted"),
     }
 }
 
-fn list(page: &mut Page, title: &str, rows: &[Derived]) {
+fn list(page: &mut Page, record: &Record, title: &str, rows: &[Derived]) {
     page.heading(title);
-    if rows
+    let figures: Vec<Figure> = rows.iter().map(|row| derive(record, row)).collect();
+    if figures
         .iter()
-        .all(|row| row.figure.value().unwrap_or(0.0) == 0.0)
+        .all(|figure| figure.value().unwrap_or(0.0) == 0.0)
     {
         page.line("n/a (nothing counted)");
         return;
     }
-    for row in rows {
-        let value = match row.figure.reason() {
-            Some(reason) => format!("n/a ({reason})"),
-            None => number(&row.figure, row.decimals),
-        };
-        page.line(&format!("{:<52} {value:>22}", row.name));
+    for (row, figure) in rows.iter().zip(&figures) {
+        let value = number_or_reason(figure, row.4);
+        page.line(&format!("{:<52} {value:>22}", row.0));
     }
 }
 
 pub(super) fn buffer_pool(page: &mut Page, record: &Record) {
-    let count = |name, stat| Derived {
-        name,
-        figure: total(record, stat),
-        decimals: 0,
-    };
-    let quotient = |name, part, whole, factor, decimals| Derived {
-        name,
-        figure: quotient(record, part, whole, factor),
-        decimals,
-    };
     list(
         page,
+        record,
         "Buffer Pool and Checkpoint Activity",
-        &[
-            count("Buffers requested", stats::FREE_BUFFER_REQUESTED),
-            quotient(
-                "Buffers inspected per buffer requested",
-                stats::FREE_BUFFER_INSPECTED,
-                stats::FREE_BUFFER_REQUESTED,
-                1.0,
-                3,
-            ),
-            count(
-                "Dirty buffers met while seeking",
-                stats::DIRTY_BUFFERS_INSPECTED,
-            ),
-            count(
-                "Pinned buffers met while seeking",
-                stats::PINNED_BUFFERS_INSPECTED,
-            ),
-            count("Buffers newly dirtied", stats::BUFFERS_DIRTIED),
-            count("Buffers cleaned", stats::BUFFERS_CLEANED),
-            count("Checkpoints completed", stats::DBWR_CHECKPOINTS),
-            count(
-                "Buffers written for checkpoints",
-                stats::DBWR_CHECKPOINT_BUFFERS,
-            ),
-            quotient(
-                "Share of writes not for checkpoints, %",
-                stats::PHYSICAL_WRITES_NON_CHECKPOINT,
-                stats::PHYSICAL_WRITES,
-                100.0,
-                1,
-            ),
-            quotient(
-                "Blocks per write request",
-                stats::PHYSICAL_WRITES,
-                stats::PHYSICAL_WRITE_REQUESTS,
-                1.0,
-                2,
-            ),
-            quotient(
-                "Write requests per submit call of the writers",
-                stats::PHYSICAL_WRITE_REQUESTS,
-                stats::DBWR_SUBMITS,
-                1.0,
-                1,
-            ),
-            quotient(
-                "Blocks read per block prefetched, % prefetched",
-                stats::PHYSICAL_READS_CACHE_PREFETCH,
-                stats::PHYSICAL_READS_CACHE,
-                100.0,
-                1,
-            ),
-        ],
+        &BUFFER_POOL,
     );
 }
 
 pub(super) fn redo(page: &mut Page, record: &Record) {
-    let count = |name, stat| Derived {
-        name,
-        figure: total(record, stat),
-        decimals: 0,
-    };
-    let quotient = |name, part, whole, factor, decimals| Derived {
-        name,
-        figure: quotient(record, part, whole, factor),
-        decimals,
-    };
-    list(
-        page,
-        "Log Activity",
-        &[
-            quotient(
-                "Redo bytes per commit",
-                stats::REDO_SIZE,
-                stats::USER_COMMITS,
-                1.0,
-                1,
-            ),
-            quotient(
-                "Redo bytes per row changed",
-                stats::REDO_SIZE,
-                stats::ROWS_CHANGED,
-                1.0,
-                1,
-            ),
-            quotient(
-                "Block changes per row changed",
-                stats::DB_BLOCK_CHANGES,
-                stats::ROWS_CHANGED,
-                1.0,
-                2,
-            ),
-            quotient(
-                "Undo share of redo, %",
-                stats::UNDO_CHANGE_SIZE,
-                stats::REDO_SIZE,
-                100.0,
-                1,
-            ),
-            quotient(
-                "Commits per log write (group commit)",
-                stats::USER_COMMITS,
-                stats::REDO_WRITES,
-                1.0,
-                2,
-            ),
-            quotient(
-                "Bytes per log write",
-                stats::REDO_BYTES_WRITTEN,
-                stats::REDO_WRITES,
-                1.0,
-                0,
-            ),
-            quotient(
-                "Time per log write, us",
-                stats::REDO_WRITE_TIME,
-                stats::REDO_WRITES,
-                1e-3,
-                1,
-            ),
-            quotient(
-                "Time per commit wait, us",
-                stats::REDO_SYNCH_TIME,
-                stats::REDO_SYNCH_WRITES,
-                1e-3,
-                1,
-            ),
-            quotient(
-                "Wastage of bytes written, %",
-                stats::REDO_WASTAGE,
-                stats::REDO_BYTES_WRITTEN,
-                100.0,
-                1,
-            ),
-            count("Log switches", stats::REDO_LOG_SWITCHES),
-            count("Waits for log space", stats::REDO_LOG_SPACE_REQUESTS),
-            count(
-                "Allocations that found the log buffer full",
-                stats::REDO_ALLOCATION_RETRIES,
-            ),
-            count("Control file writes", stats::CONTROL_WRITES),
-        ],
-    );
+    list(page, record, "Log Activity", &LOG);
 }

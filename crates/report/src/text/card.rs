@@ -9,11 +9,9 @@ const MIB: f64 = 1_048_576.0;
 
 pub(super) fn test_card(page: &mut Page, record: &Record) {
     page.heading("Test Card");
-    let mut pairs = platform(record);
-    pairs.extend(work(record));
-    pairs.extend(processor(record));
-    pairs.extend(storage(record));
-    page.pairs(&pairs);
+    page.two_columns(&platform(record), &processor(record));
+    page.line("");
+    page.two_columns(&work(record), &storage(record));
     let mut top: Vec<&EventRow> = record
         .events
         .iter()
@@ -100,7 +98,7 @@ fn work(record: &Record) -> Vec<(String, String)> {
         pair("Sessions", number(&Figure::Count(record.run.sessions), 0)),
         pair("Select:update %", ratio),
         pair("WORK_UNIT", setting("WORK_UNIT")),
-        pair("I/O mode achieved", fact(engine, &["io_mode"])),
+        pair("I/O mode achieved", fact(engine, &["io_mode_achieved"])),
         pair(
             "Hit % expected",
             number_or_reason(&record.checks.hit_expected_pct, 1),

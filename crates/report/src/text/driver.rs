@@ -183,67 +183,54 @@ pub(super) fn cost(page: &mut Page, record: &Record) {
         .thread_cpu_s
         .scaled(1e6)
         .per(ops as f64, "no operations");
+    let threads = Figure::Count(driver.threads_count);
+    for (name, figure, decimals) in [
+        ("Driver CPU per operation, us", &cpu_us, 3),
+        (
+            "Harness floor, ns per operation (null engine)",
+            &driver.floor_ns_per_op,
+            1,
+        ),
+        ("Harness floor, % of driver CPU", &driver.floor_pct, 2),
+        ("One clock reading, ns", &driver.clock_read_ns, 1),
+        ("Driver threads", &threads, 0),
+        ("Driver CPU, % of its threads", &driver.thread_cpu_pct, 1),
+        ("Driver run delay, s", &driver.thread_run_delay_s, 3),
+        (
+            "Sessions that Little's law accounts for",
+            &checks.little_sessions,
+            2,
+        ),
+        ("Sessions there were", &checks.little_expected_sessions, 2),
+    ] {
+        page.line(&format!(
+            "{name:<48} {}",
+            number_or_reason(figure, decimals)
+        ));
+    }
     let bytes = |figure: &Figure| match figure.value() {
         Some(bytes) => size(bytes as u64),
         None => number_or_reason(figure, 0),
     };
-    let three = |engine: &Figure, process: &Figure, device: &Figure| {
-        format!(
-            "engine {}, process {}, devices {}",
-            bytes(engine),
-            bytes(process),
-            bytes(device)
-        )
-    };
-    let lines = [
-        ("Driver CPU per operation, us", number_or_reason(&cpu_us, 3)),
-        (
-            "Harness floor, ns per operation (null engine)",
-            number_or_reason(&driver.floor_ns_per_op, 1),
-        ),
-        (
-            "Harness floor, % of driver CPU",
-            number_or_reason(&driver.floor_pct, 2),
-        ),
-        (
-            "One clock reading, ns",
-            number_or_reason(&driver.clock_read_ns, 1),
-        ),
-        ("Driver threads", thousands(driver.threads_count)),
-        (
-            "Driver CPU, % of its threads",
-            number_or_reason(&driver.thread_cpu_pct, 1),
-        ),
-        (
-            "Driver run delay, s",
-            number_or_reason(&driver.thread_run_delay_s, 3),
-        ),
-        (
-            "Little's law, sessions accounted for",
-            format!(
-                "{} of {}",
-                number_or_reason(&checks.little_sessions, 2),
-                number_or_reason(&checks.little_expected_sessions, 1)
-            ),
-        ),
+    for (name, engine, process, device) in [
         (
             "Bytes read",
-            three(
-                &checks.engine_read_bytes,
-                &checks.process_read_bytes,
-                &checks.device_read_bytes,
-            ),
+            &checks.engine_read_bytes,
+            &checks.process_read_bytes,
+            &checks.device_read_bytes,
         ),
         (
             "Bytes written",
-            three(
-                &checks.engine_write_bytes,
-                &checks.process_write_bytes,
-                &checks.device_write_bytes,
-            ),
+            &checks.engine_write_bytes,
+            &checks.process_write_bytes,
+            &checks.device_write_bytes,
         ),
-    ];
-    for (name, value) in lines {
-        page.line(&format!("{name:<48} {value}"));
+    ] {
+        page.line(&format!(
+            "{name:<48} engine {}, process {}, devices {}",
+            bytes(engine),
+            bytes(process),
+            bytes(device)
+        ));
     }
 }

@@ -104,23 +104,28 @@ impl Page {
         self.line(&line);
     }
 
-    /// Names and values, two pairs to a line, read down then across.
-    pub(super) fn pairs(&mut self, pairs: &[(String, String)]) {
+    /// Names and values side by side in two columns.
+    pub(super) fn two_columns(&mut self, left: &[(String, String)], right: &[(String, String)]) {
         const NAME: usize = 24;
-        const VALUE: usize = 34;
-        let half = pairs.len().div_ceil(2);
-        for row in 0..half {
+        const VALUE: usize = 36;
+        for row in 0..left.len().max(right.len()) {
             let mut line = String::new();
-            if let Some((name, value)) = pairs.get(row) {
-                let value = shorten(value, VALUE);
-                line.push_str(&format!("{name:<NAME$} {value:<VALUE$}"));
-            }
-            if let Some((name, value)) = pairs.get(row + half) {
-                let value = shorten(value, 2 * VALUE);
+            let (name, value) = left
+                .get(row)
+                .map_or(("", ""), |(name, value)| (name, value));
+            let value = shorten(value, VALUE);
+            line.push_str(&format!("{name:<NAME$} {value:<VALUE$}"));
+            if let Some((name, value)) = right.get(row) {
                 line.push_str(&format!(" {name:<NAME$} {value}"));
             }
             self.line(&line);
         }
+    }
+
+    /// Names and values, two pairs to a line, read down then across.
+    pub(super) fn pairs(&mut self, pairs: &[(String, String)]) {
+        let (left, right) = pairs.split_at(pairs.len().div_ceil(2));
+        self.two_columns(left, right);
     }
 
     /// The whole text.
