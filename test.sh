@@ -138,14 +138,15 @@ scratch=$(mktemp -d "$PWD/target/e2e.XXXXXX")
 export ASSAY="$PWD/target/release/assay"
 export XTASK="$PWD/target/release/xtask"
 export PROJECT="$PWD"
-export LONG="$long"
 
-for script in tests/e2e/[0-9]*.sh; do
+scripts=(tests/e2e/[0-9]*.sh)
+[ "$long" = no ] || scripts+=(tests/e2e/soak.sh)
+for script in "${scripts[@]}"; do
     begin "$script"
     mkdir -p "$scratch/work"
     code=0
     # A script runs in a directory of its own, with a limit, and answers 77 when this box cannot run it.
-    (cd "$scratch/work" && SCRATCH="$scratch/work" timeout --kill-after=20 900 bash "$PROJECT/$script") || code=$?
+    (cd "$scratch/work" && SCRATCH="$scratch/work" timeout --kill-after=20 1200 bash "$PROJECT/$script") || code=$?
     case "$code" in
         0) ;;
         77) skip "$script" ;;

@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # A fresh box: one command prepares, runs and reports; the second time it reuses the data.
 source "$PROJECT/tests/e2e/lib.sh"
 

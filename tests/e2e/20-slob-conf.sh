@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # The configuration file of the field: it runs as it says, and every parameter is printed.
 source "$PROJECT/tests/e2e/lib.sh"
 

@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # TERM and INT end a run cleanly: a report marked incomplete, exit 130, data that still passes its check.
 source "$PROJECT/tests/e2e/lib.sh"
 

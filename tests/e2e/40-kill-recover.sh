@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # KILL loses nothing before the last second: `assay runs recover` rebuilds the record and marks it incomplete.
 source "$PROJECT/tests/e2e/lib.sh"
 

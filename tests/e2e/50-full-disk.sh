@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # A full disk ends with one clear error, exit 3 for the data set and 6 for the record, and harms nothing.
 source "$PROJECT/tests/e2e/lib.sh"
 

@@ -1,12 +1,13 @@
+# shellcheck shell=bash
 # Shared by the end-to-end scripts. Each runs in an empty directory with
 #   ASSAY    the program under test          XTASK    the project's chores (reads JSON for us)
-#   PROJECT  the source tree                 LONG     yes under ./test.sh --long
+#   PROJECT  the source tree
 # and may be run by hand: ASSAY=... XTASK=... PROJECT=. bash tests/e2e/10-first-run.sh in an empty directory.
 set -euo pipefail
 : "${ASSAY:?the assay program}" "${XTASK:?the xtask program}" "${PROJECT:?the source tree}"
-LONG=${LONG:-no}
 
 # Small data sets: some MiB instead of some GiB, the same code.
+# shellcheck disable=SC2034
 SMALL=(--set SCALE=2000 --set REDO_LOG_MB=8 --set UNDO_MB=16)
 
 fail() {

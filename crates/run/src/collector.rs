@@ -3,7 +3,7 @@
 //!
 //! It runs on the thread that called [`execute`](crate::execute) and sleeps between marks.
 
-use crate::control::{Control, Failure, Finished, Published};
+use crate::control::{Control, Failure, Finished, Published, Slot};
 use crate::engine::Engine;
 use crate::execute::{Mark, Observer};
 use crate::host::Sampler;
@@ -11,6 +11,7 @@ use crate::plan::Plan;
 use crate::stop::Stop;
 use assay_measure::clock::{NS_PER_S, Ns};
 use assay_measure::snapshot::{DriverReading, SessionReading, Snapshot, StatSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How often a waiting collector looks at the stop request.
@@ -40,7 +41,7 @@ pub(crate) struct Collector<'a> {
     /// Instant of the gate by the run's clock.
     pub gate_ns: Ns,
     /// The last thing each thread said.
-    pub last: Vec<Published>,
+    pub last: Vec<Arc<Published>>,
     pub epoch: u64,
     /// Largest skew above the limit; 0 while all snapshots kept it.
     pub skew_ns_max: Ns,
@@ -199,12 +200,12 @@ impl Collector<'_> {
                 told |= slot.end.is_some();
             }
             if answered && answers > 0 {
-                self.take(|slot| slot.mark.take().map(|(_, published)| published));
+                self.take(|slot| slot.mark.as_ref().map(|(_, published)| published.clone()));
                 return Waited::Marked;
             }
             // A mark that some thread never saw because it stopped before has nothing left to say.
             if ended {
-                self.take(|slot| slot.end.take());
+                self.take(|slot| slot.end.clone());
                 return Waited::Ended { told };
             }
             std::thread::park_timeout(self.poll(self.gate_ns.saturating_add(mark_at)));
@@ -218,10 +219,10 @@ impl Collector<'_> {
     }
 
     /// Keeps the newest word of each thread: what was asked for, or its last one.
-    fn take(&mut self, pick: impl Fn(&mut crate::control::Slot) -> Option<Published>) {
+    fn take(&mut self, pick: impl Fn(&Slot) -> Option<Arc<Published>>) {
         for thread in 0..self.control.threads() {
-            let mut slot = self.control.slot(thread);
-            if let Some(published) = pick(&mut slot) {
+            let slot = self.control.slot(thread);
+            if let Some(published) = pick(&slot) {
                 self.last[thread] = published;
             } else if let Some(finished) = &slot.finished {
                 self.last[thread] = finished.last.clone();

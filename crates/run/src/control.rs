@@ -8,7 +8,7 @@ use crate::engine::EngineError;
 use assay_measure::clock::{Clock, Ns};
 use assay_measure::snapshot::{DriverReading, SessionReading, StatSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
 
 /// Texts of failed operations kept for the report.
@@ -29,7 +29,7 @@ pub(crate) struct Published {
 #[derive(Debug)]
 pub(crate) struct Finished {
     /// Its last counters. After a panic `stats` is the loop's part only.
-    pub last: Published,
+    pub last: Arc<Published>,
     /// Per session, instants already relative to the gate.
     pub sessions: Vec<SessionReading>,
     /// What went wrong, if anything.
@@ -49,11 +49,11 @@ pub(crate) enum Failure {
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
     /// At READY, before the gate.
-    pub ready: Option<Published>,
-    /// The latest mark answered.
-    pub mark: Option<(u64, Published)>,
+    pub ready: Option<Arc<Published>>,
+    /// The latest mark answered; stays, so that a panic leaves its engine counters.
+    pub mark: Option<(u64, Arc<Published>)>,
     /// At the stop instant, before any session was stopped.
-    pub end: Option<Published>,
+    pub end: Option<Arc<Published>>,
     /// The thread's last word.
     pub finished: Option<Finished>,
 }

@@ -21,6 +21,7 @@ use assay_measure::schedule::Schedule;
 use assay_measure::snapshot::{SessionReading, StatSet};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Longest wait of one turn: bounds how late a thread answers a mark or a stop.
@@ -148,6 +149,9 @@ impl<'a> Worker<'a> {
         if self.now >= self.control.stop_instant() && !self.stopping {
             self.stop_all(driver);
         }
+        if self.control.abandoned() {
+            return Ok(());
+        }
         self.wake();
         let limit = self.limit();
         let turn_start = self.now;
@@ -192,8 +196,9 @@ impl<'a> Worker<'a> {
         }
         self.epoch = epoch;
         let published = self.published(driver);
-        self.control
-            .publish(self.thread, |slot| slot.mark = Some((epoch, published)));
+        self.control.publish(self.thread, |slot| {
+            slot.mark = Some((epoch, Arc::new(published)))
+        });
         self.control.await_answer(Some(epoch));
         self.stale = true;
     }
@@ -203,7 +208,7 @@ impl<'a> Worker<'a> {
     fn stop_all(&mut self, driver: &mut dyn Driver) {
         let published = self.published(driver);
         self.control
-            .publish(self.thread, |slot| slot.end = Some(published));
+            .publish(self.thread, |slot| slot.end = Some(Arc::new(published)));
         self.control.await_answer(None);
         self.stopping = true;
         for tag in 0..self.slots.len() {

@@ -12,6 +12,9 @@ use assay_measure::clock::{Clock, NS_PER_S, Ns};
 use assay_measure::snapshot::{RunData, SettingLine, Snapshot, StatSet, Verdict};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 /// A point of the run at which everything was read.
@@ -160,27 +163,21 @@ pub fn execute(
     let control = Control::new(clock, assignments.len(), errors_fatal);
     let sampler = options.host.then(|| Sampler::new(&engine.watched_paths()));
     hooks.phase("connect");
-    let outcome = std::thread::scope(|scope| {
-        let traced = sink.map(|mut sink| {
-            let (sender, queue) = trace::queue();
-            let writer = scope.spawn(move || trace::write_all(&mut *sink, &queue));
-            (sender, writer)
-        });
+    let job = Job {
+        plan,
+        engine,
+        control: &control,
+    };
+    let measured = std::thread::scope(|scope| {
+        let tracer = sink.map(|sink| Tracer::spawn(scope, sink));
         for assignment in &assignments {
-            let buffer = traced
-                .as_ref()
-                .map(|(sender, _)| trace::Buffer::new(sender.clone()));
-            let control = &control;
-            std::thread::Builder::new()
-                .name(format!("driver-{}", assignment.thread))
-                .spawn_scoped(scope, move || {
-                    drive(plan, engine, control, assignment, buffer);
-                })
-                .map_err(|source| not_spawned(control, assignment, source))?;
+            let buffer = tracer.as_ref().map(Tracer::buffer);
+            job.spawn(scope, assignment, buffer)
+                .inspect_err(|_| control.cancel_gate())?;
         }
         let timeout = ready_timeout.unwrap_or_else(|| default_timeout(plan));
         let ready = wait_ready(&control, stop, timeout).inspect_err(|_| control.cancel_gate())?;
-        let mut collector = Collector {
+        let collector = Collector {
             plan,
             control: &control,
             engine,
@@ -192,32 +189,106 @@ pub fn execute(
             epoch: 0,
             skew_ns_max: 0,
         };
-        let gate = collector.gate();
-        open(&mut collector);
-        data.gate = gate;
-        let marks = collector.marks(&data.gate);
-        let drained = collector.drain();
-        collector.observer.phase("close");
-        let closed = engine.close();
-        // After the close nothing moves any more: sums over threads are exact.
-        data.drained = collector.assemble(Instant::Last);
-        collector.observer.snapshot(Mark::Drained, &data.drained);
-        let skew_ns_max = collector.skew_ns_max;
-        if let Some((sender, writer)) = traced {
-            drop(sender);
-            note_trace(&mut data, writer.join());
-        }
-        Ok((marks, drained, closed, skew_ns_max))
+        let measured = measure(collector);
+        Ok((measured, tracer.map(Tracer::finish)))
     });
-    let (marks, drained, closed, skew_ns_max) = outcome?;
-    note_skew(&mut data, skew_ns_max);
+    let (measured, traced) = measured?;
     let judge = Judge {
         plan,
         stop,
         control: &control,
         errors_tolerated,
     };
-    judge.conclude(data, marks, drained, closed)
+    note_trace(&mut data, traced);
+    judge.conclude(data, measured)
+}
+
+/// What the driver threads share.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    plan: &'a Plan,
+    engine: &'a dyn Engine,
+    control: &'a Control,
+}
+
+impl<'a> Job<'a> {
+    fn spawn<'scope>(
+        self,
+        scope: &'scope Scope<'scope, 'a>,
+        assignment: &'a Assignment,
+        buffer: Option<trace::Buffer>,
+    ) -> Result<(), RunError> {
+        std::thread::Builder::new()
+            .name(format!("driver-{}", assignment.thread))
+            .spawn_scoped(scope, move || drive(self, assignment, buffer))
+            .map(drop)
+            .map_err(|source| RunError::NotReady {
+                thread: assignment.thread,
+                source: EngineError::Io {
+                    what: "starting a driver thread".to_owned(),
+                    source,
+                },
+            })
+    }
+}
+
+/// The thread that writes the operation trace.
+struct Tracer<'scope> {
+    sender: SyncSender<Vec<trace::Row>>,
+    writer: ScopedJoinHandle<'scope, std::io::Result<()>>,
+}
+
+impl<'scope> Tracer<'scope> {
+    fn spawn(scope: &'scope Scope<'scope, '_>, mut sink: Box<dyn trace::Sink>) -> Self {
+        let (sender, queue) = trace::queue();
+        let writer = scope.spawn(move || trace::write_all(&mut *sink, &queue));
+        Self { sender, writer }
+    }
+
+    fn buffer(&self) -> trace::Buffer {
+        trace::Buffer::new(self.sender.clone())
+    }
+
+    /// Waits for the last row; returns what went wrong.
+    fn finish(self) -> Result<(), String> {
+        drop(self.sender);
+        match self.writer.join() {
+            Ok(written) => written.map_err(|error| error.to_string()),
+            Err(panic) => Err(panic_text(&*panic)),
+        }
+    }
+}
+
+/// Everything the collector brings home.
+struct Measured {
+    gate: Snapshot,
+    marks: Marks,
+    drained: Drained,
+    last: Snapshot,
+    closed: Result<(), EngineError>,
+    /// Largest skew above the limit; 0 if there was none.
+    skew_ns_max: Ns,
+}
+
+/// From the open gate to the closed target.
+fn measure(mut collector: Collector<'_>) -> Measured {
+    let gate = collector.gate();
+    open(&mut collector);
+    let marks = collector.marks(&gate);
+    let drained = collector.drain();
+    collector.observer.phase("close");
+    let closed = collector.engine.close();
+    // After the close nothing moves any more: sums over threads are exact.
+    let last = collector.assemble(Instant::Last);
+    collector.observer.snapshot(Mark::Drained, &last);
+    Measured {
+        gate,
+        marks,
+        drained,
+        last,
+        closed,
+        skew_ns_max: collector.skew_ns_max,
+    }
 }
 
 /// Everything known before the first operation.
@@ -253,25 +324,13 @@ fn default_timeout(plan: &Plan) -> Duration {
     Duration::from_secs(60) + Duration::from_millis(50) * plan.sessions() as u32
 }
 
-fn not_spawned(control: &Control, assignment: &Assignment, source: std::io::Error) -> RunError {
-    control.cancel_gate();
-    RunError::NotReady {
-        thread: assignment.thread,
-        source: EngineError::Io {
-            what: "starting a driver thread".to_owned(),
-            source,
-        },
-    }
-}
-
 /// One driver thread from birth to its last word.
-fn drive(
-    plan: &Plan,
-    engine: &dyn Engine,
-    control: &Control,
-    assignment: &Assignment,
-    trace: Option<trace::Buffer>,
-) {
+fn drive(job: Job<'_>, assignment: &Assignment, trace: Option<trace::Buffer>) {
+    let Job {
+        plan,
+        engine,
+        control,
+    } = job;
     // The default slack of 50 us would make every timed wait of this thread late.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let mut worker = Worker::new(plan, control, assignment, trace);
@@ -280,7 +339,7 @@ fn drive(
         let mut driver = engine.driver(assignment)?;
         worker.stamp();
         let ready = worker.published(&mut *driver);
-        control.publish(assignment.thread, |slot| slot.ready = Some(ready));
+        control.publish(assignment.thread, |slot| slot.ready = Some(Arc::new(ready)));
         let Some(gate_ns) = control.wait_gate() else {
             return Ok(());
         };
@@ -312,7 +371,7 @@ fn drive(
     drop(worker);
     control.publish(assignment.thread, |slot| {
         slot.finished = Some(Finished {
-            last,
+            last: Arc::new(last),
             sessions,
             failure,
         });
@@ -349,7 +408,7 @@ fn wait_ready(
     control: &Control,
     stop: &Stop,
     timeout: Duration,
-) -> Result<Vec<Published>, RunError> {
+) -> Result<Vec<Arc<Published>>, RunError> {
     // Real time on purpose: opening a driver takes real time under any clock.
     let begun = std::time::Instant::now();
     loop {
@@ -406,15 +465,12 @@ fn open(collector: &mut Collector<'_>) {
     control.open_gate(gate_ns);
 }
 
-fn note_trace(data: &mut RunData, written: std::thread::Result<std::io::Result<()>>) {
-    let problem = match written {
-        Ok(Ok(())) => return,
-        Ok(Err(error)) => error.to_string(),
-        Err(panic) => panic_text(&*panic),
-    };
-    data.warnings.push(format!(
-        "the operation trace is incomplete ({problem}); the numbers of the run are not affected"
-    ));
+fn note_trace(data: &mut RunData, traced: Option<Result<(), String>>) {
+    if let Some(Err(problem)) = traced {
+        data.warnings.push(format!(
+            "the operation trace is incomplete ({problem}); the numbers of the run are not affected"
+        ));
+    }
 }
 
 fn note_skew(data: &mut RunData, skew_ns_max: Ns) {
@@ -435,13 +491,16 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    fn conclude(
-        &self,
-        mut data: RunData,
-        marks: Marks,
-        drained: Drained,
-        closed: Result<(), EngineError>,
-    ) -> Result<RunData, RunError> {
+    fn conclude(&self, mut data: RunData, measured: Measured) -> Result<RunData, RunError> {
+        let Measured {
+            gate,
+            marks,
+            drained,
+            last,
+            closed,
+            skew_ns_max,
+        } = measured;
+        note_skew(&mut data, skew_ns_max);
         let mut invalid = Vec::new();
         let mut lost = None;
         for (thread, failure) in drained.failures {
@@ -471,12 +530,14 @@ impl Judge<'_> {
         if early.is_none() {
             invalid.extend(self.missed_rate(&marks));
         }
-        if marks.before_begin && data.warnings.iter().all(|text| !text.contains("warm-up")) {
+        if marks.before_begin {
             data.warnings.push(
                 "the run ended during the warm-up: the window begins at the gate and includes it"
                     .to_owned(),
             );
         }
+        data.gate = gate;
+        data.drained = last;
         data.begin = marks.begin;
         data.end = marks.end;
         data.series = marks.series;

@@ -1,6 +1,8 @@
 //! What will run: every option resolved, nothing optional left to decide.
 
 mod from_settings;
+#[cfg(test)]
+mod tests;
 
 use crate::engine::{Assignment, Op};
 use assay_measure::clock::{NS_PER_S, Ns};
@@ -109,6 +111,9 @@ pub struct Plan {
     pub max_run_time_ns: Option<Ns>,
     /// Total operations per second; 0 is a closed loop.
     pub rate_per_s: u64,
+    /// Keys that updates may touch: 1..=update_keys. SCALE, unless UPDATE_HOTSPOT
+    /// confines updates to HOTSPOT_PCT percent of it (SLOB 2.2).
+    pub update_keys: u64,
     /// Hot spot, if on.
     pub hot_spot: Option<HotSpot>,
     /// One operation in this many goes to schema 1; 0 is off.
@@ -152,6 +157,7 @@ impl Plan {
             work_loop: 0,
             max_run_time_ns: None,
             rate_per_s: 0,
+            update_keys: scale,
             hot_spot: None,
             hot_schema_frequency: 0,
             think: None,
@@ -229,18 +235,6 @@ impl Plan {
     #[must_use]
     pub fn notices(&self) -> Vec<String> {
         let mut notices = Vec::new();
-        if self.work_loop == 0 && self.run_time_ns < 30 * NS_PER_S {
-            notices.push(format!(
-                "short run: {} s measured; rates of runs below 30 s vary more, raise RUN_TIME to compare platforms",
-                self.run_time_ns as f64 / NS_PER_S as f64
-            ));
-        }
-        if self.scale < 10_000 {
-            notices.push(format!(
-                "SCALE is {} blocks: below 10000 blocks the data may fit into a device's own cache",
-                self.scale
-            ));
-        }
         if self.hot_schema_frequency > 0 && self.schemas == 1 {
             notices.push(
                 "HOT_SCHEMA_FREQUENCY changes nothing with one schema: all work goes to schema 1 anyway"

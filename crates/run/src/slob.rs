@@ -125,7 +125,7 @@ impl Session {
             } else {
                 plan.work_unit
             };
-            let first_key = self.first_key(plan, in_window, u64::from(width));
+            let first_key = self.first_key(plan, in_window, update, u64::from(width));
             self.range_op(plan, schema, first_key, width, update)
         };
         Step {
@@ -137,10 +137,13 @@ impl Session {
     }
 
     /// Draws the first key of a range of `width` keys.
-    fn first_key(&mut self, plan: &Plan, in_window: bool, width: u64) -> u64 {
+    fn first_key(&mut self, plan: &Plan, in_window: bool, update: bool, width: u64) -> u64 {
         match plan.hot_spot {
             Some(hot) if in_window => {
                 hot.offset_blocks + 1 + self.keys.below(hot.size_blocks - width + 1)
+            }
+            _ if update && plan.update_keys < plan.scale => {
+                1 + self.keys.below(plan.update_keys - width + 1)
             }
             _ if plan.edge == Edge::Wrap => 1 + self.keys.below(plan.scale),
             _ => 1 + self.keys.below(plan.scale - width + 1),

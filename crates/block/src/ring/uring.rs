@@ -159,6 +159,10 @@ impl Uring {
         if pieces.is_empty() {
             return Ok(());
         }
+        let bytes: usize = pieces.iter().map(|piece| piece.iov_len).sum();
+        if locked_share().is_some_and(|share| bytes as u64 > share) {
+            return Err(Errno::NOMEM.into());
+        }
         // SAFETY: the pieces are mapped memory of the pool and the slab. `Ring` keeps both alive until this backend
         // is dropped, and dropping it ends the registration with the ring.
         unsafe { self.submitter.register_buffers(pieces) }
@@ -512,7 +516,11 @@ fn why_refused(error: &io::Error) -> String {
             }
         }
         Some(Errno::NOMEM) => {
-            "not enough memory for the rings; on kernels before 5.12 they count against the locked-memory limit (ulimit -l)".to_owned()
+            format!(
+                "not enough memory for the ring; on some kernels it counts against the locked-memory limit{} (raise it with \
+                 ulimit -l, or LimitMEMLOCK= of the service)",
+                locked_memory_limit()
+            )
         }
         _ => error.to_string(),
     }
@@ -540,6 +548,19 @@ fn note(features: &mut Features, name: &str, outcome: io::Result<()>) -> bool {
             false
         }
     }
+}
+
+/// Bytes that one ring may register, or `None` where nothing limits it. The limit is the user's, not the ring's, and on
+/// some kernels the rings themselves count as well: a ring that took all of it would keep the next one from being made.
+/// So half the limit is left to the rings, and the other half shared by as many of them as there are processors.
+fn locked_share() -> Option<u64> {
+    use rustix::thread::{CapabilitySet, capabilities};
+    if capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK)) {
+        return None;
+    }
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock).current?;
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    Some(limit / 2 / processors as u64)
 }
 
 fn locked_memory_limit() -> String {

@@ -217,16 +217,6 @@ fn scale(resolved: &mut Resolved) {
 
 /// Settings whose effect this version does not have are refused, or said not to act, never silently dropped.
 fn unsupported(resolved: &mut Resolved) {
-    if resolved.settings.bool("UPDATE_HOTSPOT") {
-        problem(
-            resolved,
-            true,
-            "UPDATE_HOTSPOT",
-            "UPDATE_HOTSPOT=TRUE (updates alone confined to a part of the keys) is not offered; \
-             DO_HOTSPOT=TRUE confines a share of all operations"
-                .to_owned(),
-        );
-    }
     if !resolved.settings.text("EXTERNAL_SCRIPT").is_empty() {
         problem(
             resolved,

@@ -403,7 +403,12 @@ fn old_names_map_with_a_notice() {
         "TRUE",
         "a database server only",
     );
-    assert_error("UPDATE_HOTSPOT=TRUE", &["not offered", "DO_HOTSPOT"]);
+    assert_value(
+        "DO_UPDATE_HOTSPOT=TRUE",
+        "UPDATE_HOTSPOT",
+        "TRUE",
+        "old spelling",
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@
 use super::{Compat, Edge, HotSpot, Mix, Plan, RedoStress, SCHEMAS_MAX, SESSIONS_MAX, Think};
 use crate::engine::DataSet;
 use assay_measure::clock::NS_PER_S;
-use assay_measure::config::{Effective, Origin, Problem, Settings, Value};
+use assay_measure::config::{Effective, Origin, Problem, Settings, Value, place_of};
 
 /// Longest default warm-up: a tenth of the run, but no more than this.
 const WARMUP_DEFAULT_MAX_NS: u64 = 30 * NS_PER_S;
@@ -32,7 +32,8 @@ impl Plan {
         let mut plan = Self::plain(schemas.max(1), threads.max(1), data.scale_blocks);
         plan.block_bytes = data.block_bytes;
         plan.scan_blocks = data.scan_blocks;
-        plan.seed = settings.int("SEED");
+        // Whoever calls draws a seed where none was given, and prints it.
+        plan.seed = check.int("SEED").unwrap_or(0);
         plan.run_stamp = run_stamp;
         plan.obfuscate = settings.bool("OBFUSCATE_COLUMNS");
         check.size(&mut plan, data, schemas, threads);
@@ -40,6 +41,7 @@ impl Plan {
         check.mix(&mut plan);
         check.time(&mut plan);
         check.hot_spot(&mut plan);
+        check.update_hot_spot(&mut plan);
         check.think(&mut plan);
         check.compat(&plan);
         if check.problems.is_empty() {
@@ -58,9 +60,10 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn problem(&mut self, name: &str, text: String) {
-        let place = self
-            .find(name)
-            .map_or_else(|| "command line".to_owned(), |found| place(&found.origin));
+        let place = self.find(name).map_or_else(
+            || "command line".to_owned(),
+            |found| place_of(&found.origin),
+        );
         self.problems.push(Problem {
             error: true,
             place,
@@ -289,6 +292,32 @@ impl Check<'_> {
         }
     }
 
+    /// SLOB 2.2's own hot spot: updates alone, at the low end of the keys.
+    fn update_hot_spot(&mut self, plan: &mut Plan) {
+        plan.update_keys = plan.scale;
+        if !self.settings.bool("UPDATE_HOTSPOT") {
+            return;
+        }
+        let percent = self.settings.int("HOTSPOT_PCT");
+        plan.update_keys = plan.scale * percent / 100;
+        if plan.update_keys < u64::from(plan.update_work_unit) {
+            self.problem(
+                "HOTSPOT_PCT",
+                format!(
+                    "HOTSPOT_PCT={percent} leaves {} keys to updates of {} blocks: raise it or lower UPDATE_WORK_UNIT",
+                    plan.update_keys, plan.update_work_unit
+                ),
+            );
+        }
+        if plan.hot_spot.is_some() || plan.compat == Compat::Slob253 {
+            self.problem(
+                "UPDATE_HOTSPOT",
+                "UPDATE_HOTSPOT=TRUE excludes DO_HOTSPOT=TRUE and COMPAT=slob253: choose one of them"
+                    .to_owned(),
+            );
+        }
+    }
+
     fn think(&mut self, plan: &mut Plan) {
         let think = Think {
             frequency: self.settings.int("THINK_TM_FREQUENCY"),
@@ -345,17 +374,5 @@ impl Check<'_> {
                 "EDGE=wrap and COMPAT=slob253 exclude each other: drop one".to_owned(),
             );
         }
-    }
-}
-
-/// Where a value was said, in the words of the other configuration messages.
-fn place(origin: &Origin) -> String {
-    match origin {
-        Origin::Default => "default".to_owned(),
-        Origin::File(path, line) => format!("{path}:{line}"),
-        Origin::Environment => "environment".to_owned(),
-        Origin::CommandLine => "command line".to_owned(),
-        Origin::Target => "data set".to_owned(),
-        Origin::Implied(by) => format!("implied by {by}"),
     }
 }

@@ -371,6 +371,24 @@ fn stamps_differ_for_every_session_operation_and_run() {
 }
 
 #[test]
+fn update_hot_spot_confines_updates_alone() {
+    let plan = Plan {
+        update_pct: 50,
+        update_keys: 2_000,
+        ..Plan::plain(1, 1, 20_000)
+    };
+    let last = |update: bool| {
+        steps(&plan, 1, 20_000)
+            .iter()
+            .filter(|step| is_update(step) == update)
+            .filter_map(|step| range(step).map(|(first, width)| first + width - 1))
+            .max()
+    };
+    assert_eq!(last(true), Some(2_000));
+    assert!(last(false) > Some(19_000));
+}
+
+#[test]
 fn commit_every_tenth_update() {
     let plan = Plan {
         update_pct: 50,

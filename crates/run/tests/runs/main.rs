@@ -1,0 +1,7 @@
+//! Whole runs through `execute`: on the simulated engine exact, on real threads by identity.
+
+mod common;
+mod endings;
+mod open_loop;
+mod real_time;
+mod slob;
