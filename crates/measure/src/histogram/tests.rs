@@ -87,6 +87,23 @@ fn percentiles_need_ten_samples_beyond() {
 }
 
 #[test]
+fn ranks_are_exact_where_floats_are_not() {
+    for (q, count, rank) in [
+        (0.5, 3, 2),
+        (0.999, 10_000, 9_990),
+        (0.99, 100, 99),
+        (0.0, 5, 1),
+        (1.0, u64::MAX, u64::MAX),
+        (0.999_999_999, 10_000_000_000, 9_999_999_990),
+        (-1.0, 5, 1),
+        (f64::NAN, 5, 1),
+        (0.5, 0, 0),
+    ] {
+        assert_eq!(rank_of(q, count), rank, "{q} of {count}");
+    }
+}
+
+#[test]
 fn a_midpoint_never_leaves_the_extremes() {
     // 1000 and 1007 share a slot whose midpoint is 1004.
     let mut low = Histogram::new();
@@ -115,6 +132,11 @@ fn a_difference_keeps_extremes_that_moved_and_bounds_the_others() {
     let min = since.min_ns().unwrap();
     assert!(min <= 70_001 && 70_001 - min < 70_001 / 64, "{min}");
 
+    // Bounded by the extremes of all time too: 1000 and 1001 share a slot to 1007.
+    let again = merged(&of(&[1_001]), &of(&[1_001]));
+    let since = again.difference(&of(&[1_001])).unwrap();
+    assert_eq!((since.min_ns(), since.max_ns()), (Some(1_001), Some(1_001)));
+
     let quiet = later.difference(&later).unwrap();
     assert!(quiet.is_empty());
     assert_eq!(quiet, Histogram::default());
@@ -126,7 +148,8 @@ fn a_difference_to_something_else_is_refused() {
     assert_eq!(of(&[10]).difference(&earlier), None);
     assert_eq!(of(&[10, 10, 10]).difference(&earlier), None);
     assert_eq!(of(&[500, 500, 500]).difference(&earlier), None);
-    // Reset and filled again with larger values.
+    // Reset and filled again with larger values, or with more of them.
+    assert_eq!(of(&[10, 490, 490]).difference(&earlier), None);
     assert_eq!(of(&[10, 800, 900]).difference(&earlier), None);
 }
 

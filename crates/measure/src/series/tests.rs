@@ -85,6 +85,18 @@ fn a_line_without_its_predecessor_is_refused() {
 }
 
 #[test]
+fn a_line_whose_count_is_not_its_slots_is_refused() {
+    let now = with_waits(&[100, 5000]);
+    let mut line = SeriesLine::encode(None, &now, Mark::Second, "run");
+    line.events[0].waits.count = 3;
+    let error = line.decode(None).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "log file sync: the count is 3, the sum of the slots is 2"
+    );
+}
+
+#[test]
 fn damage_before_the_last_line_ends_the_series_and_is_named() {
     let snapshots = [
         with_waits(&[1]),

@@ -28,6 +28,11 @@ fn a_sum_with_an_unknown_part_is_unknown() {
     assert_eq!(sum, na("denied"));
     sum.merge(&Reading::Count(1));
     assert_eq!(sum, na("denied"));
+    // Of two reasons the sum keeps the same one, whoever comes first.
+    sum.merge(&na("absent"));
+    assert_eq!(sum, na("absent"));
+    sum.merge(&na("denied"));
+    assert_eq!(sum, na("absent"));
 }
 
 #[test]
