@@ -26,6 +26,13 @@ struct Shared {
     work: Mutex<Work>,
     /// Helpers wait here for work.
     work_arrived: Condvar,
+    meeting: Arc<Meeting>,
+}
+
+/// Where results and wake-ups meet the ring thread. Apart from the files: a waker may outlive the ring and must
+/// not keep them open.
+#[derive(Default)]
+struct Meeting {
     results: Mutex<Results>,
     /// The ring thread waits here for results.
     result_arrived: Condvar,
@@ -61,21 +68,18 @@ unsafe impl Send for Job {}
 impl Helpers {
     pub(super) fn open(setup: &Setup, features: &mut Features) -> Result<Self, BlockError> {
         features.backend = "helper threads";
+        let meeting = Arc::new(Meeting::default());
+        lock(&meeting.results).done.reserve(setup.entries as usize);
         let shared = Arc::new(Shared {
             files: setup.files.clone(),
             work: Mutex::new(Work::default()),
             work_arrived: Condvar::new(),
-            results: Mutex::new(Results {
-                done: VecDeque::with_capacity(setup.entries as usize),
-                ..Results::default()
-            }),
-            result_arrived: Condvar::new(),
+            meeting: Arc::clone(&meeting),
         });
-        let signalled = Arc::clone(&shared);
         let wake = Wake::new(Box::new(move || {
             // The ring thread parks while it holds the lock, so by now it either waits or will see the token.
-            drop(lock(&signalled.results));
-            signalled.result_arrived.notify_one();
+            drop(lock(&meeting.results));
+            meeting.result_arrived.notify_one();
         }));
         let queued = Vec::with_capacity(setup.entries as usize);
         let mut helpers = Self {
@@ -123,7 +127,7 @@ impl Helpers {
     }
 
     pub(super) fn reap(&mut self, done: &mut VecDeque<(u32, i32)>) {
-        done.append(&mut lock(&self.shared.results).done);
+        done.append(&mut lock(&self.shared.meeting.results).done);
     }
 
     pub(super) fn submit(
@@ -135,7 +139,7 @@ impl Helpers {
     ) {
         let woken = self.wake.resume();
         *submits += u64::from(self.hand_over());
-        let mut results = lock(&self.shared.results);
+        let mut results = lock(&self.shared.meeting.results);
         done.append(&mut results.done);
         if woken || done.len() >= wait_for as usize {
             return;
@@ -152,6 +156,7 @@ impl Helpers {
             }
             results = self
                 .shared
+                .meeting
                 .result_arrived
                 .wait_timeout(results, left)
                 .unwrap_or_else(PoisonError::into_inner)
@@ -169,7 +174,7 @@ impl Helpers {
         if count == 0 {
             return false;
         }
-        lock(&self.shared.results).running += count;
+        lock(&self.shared.meeting.results).running += count;
         lock(&self.shared.work).jobs.extend(self.queued.drain(..));
         if count == 1 {
             self.shared.work_arrived.notify_one();
@@ -189,12 +194,13 @@ impl Helpers {
         work.closed = true;
         drop(work);
         self.shared.work_arrived.notify_all();
-        let mut results = lock(&self.shared.results);
+        let mut results = lock(&self.shared.meeting.results);
         results.running -= dropped;
         results.waiting = true;
         while results.running > 0 {
             results = self
                 .shared
+                .meeting
                 .result_arrived
                 .wait(results)
                 .unwrap_or_else(PoisonError::into_inner);
@@ -234,13 +240,13 @@ impl Shared {
             };
             drop(work);
             let outcome = self.perform(&job);
-            let mut results = lock(&self.results);
+            let mut results = lock(&self.meeting.results);
             results.done.push_back((job.slot, outcome));
             results.running -= 1;
             let waiting = results.waiting;
             drop(results);
             if waiting {
-                self.result_arrived.notify_one();
+                self.meeting.result_arrived.notify_one();
             }
         }
     }

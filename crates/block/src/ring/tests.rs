@@ -496,6 +496,11 @@ fn a_waker_outlives_its_ring() {
         let waker = ring.waker();
         drop(ring);
         waker.wake();
+        assert_eq!(
+            Arc::strong_count(&file),
+            1,
+            "and does not keep the files open"
+        );
     });
 }
 
