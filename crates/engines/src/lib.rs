@@ -1,5 +1,7 @@
 //! Targets and probes: one folder each, one registry, one conformance suite.
 #![forbid(unsafe_code)]
 
+pub mod conformance;
 pub mod native;
+pub mod null;
 pub mod registry;

@@ -1,10 +1,11 @@
 //! Every target, one line each: adding one touches its folder and this list.
 
 use crate::native::Native;
+use crate::null::Null;
 use assay_run::engine::Target;
 
 /// The targets, in the order of their help.
-pub static TARGETS: &[&dyn Target] = &[&Native];
+pub static TARGETS: &[&dyn Target] = &[&Native, &Null];
 
 /// The target of this name, which is also its URL scheme.
 #[must_use]
