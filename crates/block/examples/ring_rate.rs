@@ -1,4 +1,4 @@
-//! What the ring itself can do here: `ring_rate DIRECTORY [reads|nops|durable] [name=value]...`
+//! What the ring itself can do here: `ring_rate DIRECTORY [reads|nops|durable|frames] [name=value]...`
 //!
 //! - `reads`: random 8 KiB reads into pool frames from a file it makes and removes; reads/s and CPU per read.
 //!   `depth=32` requests in flight, `batch=1` completions waited for at least, `seconds=5`, `mib=1024` size of
@@ -6,6 +6,9 @@
 //!   with wake-ups waits).
 //! - `nops`: requests that do nothing, through the same code: the floor. `depth`, `seconds`.
 //! - `durable`: one 4 KiB write after the other, made durable in four ways; median latency and CPU per write.
+//! - `frames`: looks at random frames of a pool of `mib` MiB in memory: one header word and one row word each, by
+//!   optimistic reads, by optimistic reads with the frames ahead prefetched, and with pins; millions of looks/s of
+//!   `threads`. `one=1`: all threads look at one frame.
 //!
 //! The CPU is the process's, so that work the kernel does in its own threads for the ring counts, too.
 
@@ -35,7 +38,7 @@ fn main() -> Outcome<()> {
     let directory = PathBuf::from(
         arguments
             .next()
-            .ok_or("usage: ring_rate DIRECTORY [reads|nops|durable] [name=value]...")?,
+            .ok_or("usage: ring_rate DIRECTORY [reads|nops|durable|frames] [name=value]...")?,
     );
     let what = arguments.next().unwrap_or_else(|| "reads".to_owned());
     let options = Options {
@@ -46,6 +49,7 @@ fn main() -> Outcome<()> {
         "reads" => reads(&path, &options),
         "nops" => nops(&path, &options),
         "durable" => durable(&path, &options),
+        "frames" => frames(&options),
         other => Err(format!("no measurement is called {other}").into()),
     };
     // The file may not have come into being.
@@ -254,6 +258,93 @@ fn nops(path: &Path, options: &Options) -> Outcome<()> {
         count / begun.elapsed().as_secs_f64() / 1e6
     );
     Ok(())
+}
+
+/// How a frame is looked at.
+#[derive(Debug, Clone, Copy)]
+enum Look {
+    Optimistic,
+    Prefetched,
+    Pinned,
+}
+
+fn frames(options: &Options) -> Outcome<()> {
+    let count = (options.number("mib", 64)? << 20) as usize / BLOCK;
+    let threads = options.number("threads", 1)?;
+    let seconds = options.number("seconds", 2)?;
+    let reach = if options.number("one", 0)? != 0 {
+        1
+    } else {
+        count as u64
+    };
+    let pool = Pool::new(&PoolOptions {
+        frames: count,
+        frame_bytes: BLOCK,
+        huge_pages: true,
+    })?;
+    println!(
+        "{count} frames, {:?} bytes in huge pages",
+        pool.huge_pages_bytes()
+    );
+    for look in [Look::Optimistic, Look::Prefetched, Look::Pinned] {
+        let begun = Instant::now();
+        let end = begun + Duration::from_secs(seconds);
+        let looks: u64 = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads)
+                .map(|seed| {
+                    scope.spawn({
+                        let pool = &pool;
+                        move || look_until(pool, look, reach, seed + 1, end)
+                    })
+                })
+                .collect();
+            workers
+                .into_iter()
+                .map(|worker| worker.join().unwrap_or(0))
+                .sum()
+        });
+        println!(
+            "{look:?}, {threads} threads: {:.1} million/s",
+            looks as f64 / begun.elapsed().as_secs_f64() / 1e6
+        );
+    }
+    Ok(())
+}
+
+fn look_until(pool: &Pool, look: Look, reach: u64, seed: u64, end: Instant) -> u64 {
+    const GROUP: usize = 64;
+    let mut spread = Spread(seed);
+    let mut coming = [0_u32; GROUP];
+    let (mut looks, mut sum) = (0, 0_u64);
+    while Instant::now() < end {
+        for _ in 0..64 {
+            for frame in &mut coming {
+                *frame = spread.below(reach) as u32;
+                if matches!(look, Look::Prefetched) {
+                    pool.prefetch_state(*frame);
+                    pool.prefetch(*frame, 0);
+                    pool.prefetch(*frame, 2048);
+                }
+            }
+            for &frame in &coming {
+                let pin = matches!(look, Look::Pinned)
+                    .then(|| pool.try_shared(frame))
+                    .flatten();
+                if let Some(version) = pool.version(frame) {
+                    let seen = pool.word(frame, 0).wrapping_add(pool.word(frame, 256));
+                    if pool.validate(frame, version) {
+                        sum = sum.wrapping_add(seen);
+                        looks += 1;
+                    }
+                }
+                if let Some(pin) = pin {
+                    pool.unpin(pin);
+                }
+            }
+        }
+    }
+    std::hint::black_box(sum);
+    looks
 }
 
 fn durable(path: &Path, options: &Options) -> Outcome<()> {
