@@ -187,7 +187,7 @@ pub(crate) fn adopt(settings: &mut Settings, data: &DataSet) {
 pub(crate) fn draw_seed(settings: &mut Settings) {
     if settings.get("SEED").value == Value::Unset {
         let seed = u64::from(random_u32());
-        let origin = Origin::Implied("chance".to_owned());
+        let origin = Origin::Implied("a random draw".to_owned());
         set(settings, "SEED", Value::Int(seed), seed.to_string(), origin);
     }
 }

@@ -13,19 +13,50 @@ const LABEL_WIDTH: usize = 26;
 
 /// `label   value` lines, without a last line end.
 pub(crate) fn lines(lines: &[Line]) -> String {
-    lines.iter().map(line).collect::<Vec<_>>().join("\n")
+    let labels: Vec<String> = lines.iter().map(|line| without_unit(&line.label)).collect();
+    let width = labels.iter().map(|label| label.chars().count()).max();
+    let width = width.unwrap_or(0).max(LABEL_WIDTH);
+    lines
+        .iter()
+        .zip(labels)
+        .map(|(line, label)| format!("  {label:<width$} {}", value_of(line)))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
-fn line(line: &Line) -> String {
-    let value = match &line.value {
+fn value_of(line: &Line) -> String {
+    match &line.value {
         LineValue::Count(n) if line.key.ends_with("_bytes") => {
             format!("{} ({} bytes)", units::size(*n), units::thousands(*n))
         }
+        // An identity, not an amount.
+        LineValue::Count(n) if line.key.ends_with("seed") => n.to_string(),
         LineValue::Count(n) => units::thousands(*n) + unit_of(line.key),
-        LineValue::Decimal(value) => units::fixed(*value, 1) + unit_of(line.key),
+        LineValue::Decimal(value) => {
+            units::fixed(*value, decimals_of(line.key)) + unit_of(line.key)
+        }
         LineValue::Text(text) => text.clone(),
+    }
+}
+
+/// A label without the unit in it: here the value shows its unit.
+fn without_unit(label: &str) -> String {
+    let Some((head, tail)) = label.split_once(", ") else {
+        return label.to_owned();
     };
-    row(&line.label, &value)
+    let (unit, more) = tail.split_once(", ").unwrap_or((tail, ""));
+    let is_unit = ["bytes", "s", "ms", "MB/s", "MiB/s"]
+        .iter()
+        .any(|known| unit == *known || unit.starts_with(&format!("{known} (")));
+    match (is_unit, more) {
+        (false, _) => label.to_owned(),
+        (true, "") => head.to_owned(),
+        (true, more) => format!("{head}, {more}"),
+    }
+}
+
+fn decimals_of(key: &str) -> usize {
+    if unit_of(key).is_empty() { 3 } else { 1 }
 }
 
 fn row(label: &str, value: &str) -> String {
@@ -285,4 +316,51 @@ pub(crate) fn json(
         "prepare": prepare.map(lines_json),
         "settings": settings_json(configured),
     })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(key: &'static str, label: &str, value: LineValue) -> Line {
+        Line {
+            key,
+            label: label.to_owned(),
+            value,
+        }
+    }
+
+    #[test]
+    fn a_unit_is_printed_once_and_an_identity_without_separators() {
+        let text = lines(&[
+            line(
+                "table_bytes",
+                "Table data, bytes (31.2 MiB)",
+                LineValue::Count(1 << 25),
+            ),
+            line(
+                "time_s",
+                "Estimated time, s, at an assumed 500 MB/s",
+                LineValue::Decimal(1.25),
+            ),
+            line(
+                "rate_mb_per_s",
+                "Load rate, MB/s (10^6)",
+                LineValue::Decimal(274.84),
+            ),
+            line("seed", "Seed", LineValue::Count(694_948_439)),
+            line(
+                "rows",
+                "Rows per schema, all in the index",
+                LineValue::Count(2000),
+            ),
+        ]);
+        let expected = "\
+\x20 Table data                             32 MiB (33,554,432 bytes)
+  Estimated time, at an assumed 500 MB/s 1.3 s
+  Load rate                              274.8 MB/s
+  Seed                                   694948439
+  Rows per schema, all in the index      2,000";
+        assert_eq!(text, expected);
+    }
 }

@@ -156,7 +156,8 @@ fn imply_work_units(settings: &mut Settings) {
     let depth = settings
         .iter()
         .find(|setting| setting.def.name == "IO_DEPTH");
-    if depth.is_some_and(|depth| depth.value == Value::Unset) {
+    // 0 is the native table's word for "follows from WORK_UNIT".
+    if depth.is_some_and(|depth| matches!(depth.value, Value::Unset | Value::Int(0))) {
         let depth = work_unit.min(MOST_DEPTH);
         imply(
             settings,
