@@ -1,6 +1,9 @@
 //! The record as JSON: what `record.json` holds and `--format json` prints.
 
 use assay_measure::record::{Record, SCHEMA};
+use serde::Serialize;
+use serde_json::ser::Formatter;
+use std::io::{Result as IoResult, Write};
 use thiserror::Error;
 
 /// Why a text is no record.
@@ -23,9 +26,78 @@ pub enum RecordError {
 /// # Errors
 /// None that a record can cause; the signature is serde's.
 pub fn write(record: &Record) -> Result<String, RecordError> {
-    let mut text = serde_json::to_string_pretty(record)?;
-    text.push('\n');
-    Ok(text)
+    let mut text = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut text, Lines::default());
+    record.serialize(&mut serializer)?;
+    text.push(b'\n');
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// One line per key and per object of a list; lists of numbers stay on one line, so
+/// that a histogram is one line and not a thousand.
+#[derive(Default)]
+struct Lines {
+    /// Open lists and objects; whether a list held an object, an object a key.
+    open: Vec<(Container, bool)>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Container {
+    List,
+    Object,
+}
+
+impl Lines {
+    fn new_line<W: ?Sized + Write>(&self, writer: &mut W) -> IoResult<()> {
+        writer.write_all(b"\n")?;
+        writer.write_all(" ".repeat(self.open.len()).as_bytes())
+    }
+
+    /// Closes the innermost container, on a line of its own if it was broken up.
+    fn close<W: ?Sized + Write>(&mut self, writer: &mut W, bracket: &[u8]) -> IoResult<()> {
+        if let Some((_, true)) = self.open.pop() {
+            self.new_line(writer)?;
+        }
+        writer.write_all(bracket)
+    }
+}
+
+impl Formatter for Lines {
+    fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> IoResult<()> {
+        self.open.push((Container::List, false));
+        writer.write_all(b"[")
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> IoResult<()> {
+        self.close(writer, b"]")
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> IoResult<()> {
+        if let Some((Container::List, broken)) = self.open.last_mut() {
+            *broken = true;
+            self.new_line(writer)?;
+        }
+        self.open.push((Container::Object, false));
+        writer.write_all(b"{")
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> IoResult<()> {
+        self.close(writer, b"}")
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> IoResult<()> {
+        if !first {
+            writer.write_all(b",")?;
+        }
+        if let Some((_, broken)) = self.open.last_mut() {
+            *broken = true;
+        }
+        self.new_line(writer)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> IoResult<()> {
+        writer.write_all(b": ")
+    }
 }
 
 /// Reads a record; unknown keys are ignored, missing ones are n/a (absent).
@@ -51,6 +123,24 @@ mod tests {
         let record = crate::record::build(&crate::fixture::run());
         let text = write(&record).unwrap();
         assert_eq!(read(&text).unwrap(), record);
+    }
+
+    #[test]
+    fn a_histogram_is_one_line_and_every_object_of_a_list_begins_one() {
+        let record = crate::record::build(&crate::fixture::run());
+        let text = write(&record).unwrap();
+        let histogram = text
+            .lines()
+            .find(|line| line.contains("\"hist_us\""))
+            .unwrap();
+        assert!(histogram.ends_with("],"), "{histogram}");
+        assert!(text.contains("\"events\": [\n  {\n"), "{}", &text[..200]);
+        let pretty = serde_json::to_string_pretty(&record).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(
+            value,
+            serde_json::from_str::<serde_json::Value>(&pretty).unwrap()
+        );
     }
 
     #[test]

@@ -9,6 +9,9 @@ mod load;
 mod notes;
 mod series;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use deltas::{Deltas, Span, delta};
 pub(crate) use driver::kind_name;
 pub(crate) use events::class_name;

@@ -140,7 +140,7 @@ fn little(deltas: &Deltas<'_>) -> (Figure, Figure) {
 
 /// Everything the reader must know before believing a number, in sentences.
 pub(super) fn warnings(deltas: &Deltas<'_>, record: &Record) -> Vec<String> {
-    let mut out = deltas.data.warnings.clone();
+    let mut out: Vec<String> = deltas.data.warnings.iter().map(|w| sentence(w)).collect();
     resets(deltas, &mut out);
     validity(record, &mut out);
     load(record, &mut out);
@@ -148,6 +148,17 @@ pub(super) fn warnings(deltas: &Deltas<'_>, record: &Record) -> Vec<String> {
     host(record, &mut out);
     steadiness(record, &mut out);
     out
+}
+
+/// A warning of the run as a sentence, whoever wrote it.
+fn sentence(text: &str) -> String {
+    let mut chars = text.trim().chars();
+    let first = chars.next().map(|c| c.to_ascii_uppercase());
+    let mut sentence: String = first.into_iter().chain(chars).collect();
+    if !sentence.is_empty() && !sentence.ends_with(['.', '!', '?']) {
+        sentence.push('.');
+    }
+    sentence
 }
 
 /// Sources that went backwards inside the window: their rows are missing, not zero.
@@ -186,20 +197,6 @@ fn validity(record: &Record, out: &mut Vec<String>) {
             "{} operations failed: throughput lacks them and latency may count the short path of an error. \
              The classes are under Driver Statistics.",
             thousands(record.driver.errors_whole_run_count)
-        ));
-    }
-    if let Some(skew) = record.interval.skew_ms.value().filter(|ms| *ms > 50.0) {
-        out.push(format!(
-            "A snapshot took {} ms to collect, more than 50 ms: rates of different sections may be off by that \
-             part of the window. Use fewer driver threads or a longer window.",
-            fixed(skew, 0)
-        ));
-    }
-    if let Some(elapsed) = record.interval.elapsed_s.value().filter(|s| *s < 10.0) {
-        out.push(format!(
-            "The measured window is only {} s: rare events, checkpoints and background writes may be missing \
-             from it. Take RUN_TIME=30 or more for a figure to quote.",
-            fixed(elapsed, 1)
         ));
     }
 }
@@ -249,6 +246,16 @@ fn load(record: &Record, out: &mut Vec<String>) {
 
 /// The load generator's own cost and fairness.
 fn driver(record: &Record, out: &mut Vec<String>) {
+    let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
+    let thread_s = record.driver.threads_count as f64 * elapsed;
+    let delay = record.driver.thread_run_delay_s.value().unwrap_or(0.0);
+    if delay > 0.05 * thread_s && thread_s > 0.0 {
+        out.push(format!(
+            "The driver threads were ready but without a CPU for {} % of the window: other work on this host slowed \
+             the run, and wait times include that delay. Repeat it on an idle host or with fewer DRIVER_THREADS.",
+            fixed(100.0 * delay / thread_s, 1)
+        ));
+    }
     if let Some(share) = record
         .driver
         .thread_cpu_pct

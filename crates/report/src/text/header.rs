@@ -33,7 +33,7 @@ pub(super) fn title(page: &mut Page, record: &Record) {
             run.workload.clone(),
             run.engine.clone(),
             format!("assay {}", run.version),
-            run.started.clone(),
+            wall(&run.started),
             number(&Figure::Count(run.sessions), 0),
             run.seed.to_string(),
         ],
@@ -58,6 +58,21 @@ pub(super) fn title(page: &mut Page, record: &Record) {
     }
 }
 
+/// A wall time to the millisecond: it is a label, durations come from elsewhere.
+fn wall(text: &str) -> String {
+    match text.split_once('.') {
+        Some((seconds, fraction)) => {
+            let (digits, zone) = fraction.split_at(
+                fraction
+                    .find(|c: char| !c.is_ascii_digit())
+                    .unwrap_or(fraction.len()),
+            );
+            format!("{seconds}.{digits:.3}{zone}")
+        }
+        None => text.to_owned(),
+    }
+}
+
 fn snapshots(page: &mut Page, record: &Record) {
     let interval = &record.interval;
     const SNAPSHOTS: [Column; 4] = [
@@ -70,7 +85,7 @@ fn snapshots(page: &mut Page, record: &Record) {
     let row = |name: &str, wall: &str, at: &Figure, sessions: &Figure| {
         [
             name.to_owned(),
-            wall.to_owned(),
+            self::wall(wall),
             number(at, 3),
             number(sessions, 0),
         ]
