@@ -97,12 +97,14 @@ pub(super) fn verify(
     }
     let correlation = checker.correlation()?;
     let probes = checker.probe(work_unit)?;
-    Ok(checker.lines(
+    let mut lines = checker.shape();
+    lines.extend(checker.findings(
         correlation,
         probes,
         work_unit,
         begun.elapsed().as_secs_f64(),
-    ))
+    ));
+    Ok(lines)
 }
 
 struct Checker<'a> {
@@ -424,14 +426,15 @@ impl<'a> Checker<'a> {
         Ok(block)
     }
 
-    fn lines(&self, correlation: f64, probes: u32, work_unit: u64, seconds: f64) -> Vec<Line> {
+    /// What the tables are.
+    fn shape(&self) -> Vec<Line> {
         let g = &self.control.geometry;
         let index = &self.map.index;
         let level = match self.level {
             Level::Full => "every block",
             Level::Sampled => "a sample of the rows, the whole index",
         };
-        let mut lines = vec![
+        vec![
             text("checked", "Checked", level.to_owned()),
             count("checked_schemas", "Schemas checked", u64::from(g.schemas)),
             count(
@@ -456,7 +459,13 @@ impl<'a> Checker<'a> {
                 "Scan table blocks per schema",
                 g.scan_blocks,
             ),
-        ];
+        ]
+    }
+
+    /// What was read and found right.
+    fn findings(&self, correlation: f64, probes: u32, work_unit: u64, seconds: f64) -> Vec<Line> {
+        let g = &self.control.geometry;
+        let mut lines = Vec::new();
         let counters = [
             (
                 "data_blocks_checked",
