@@ -287,7 +287,7 @@ fn frames(options: &Options) -> Outcome<()> {
         pool.huge_pages_bytes()
     );
     for look in [Look::Optimistic, Look::Prefetched, Look::Pinned] {
-        let begun = Instant::now();
+        let (begun, cpu_begun) = (Instant::now(), cpu());
         let end = begun + Duration::from_secs(seconds);
         let looks: u64 = std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads)
@@ -304,8 +304,9 @@ fn frames(options: &Options) -> Outcome<()> {
                 .sum()
         });
         println!(
-            "{look:?}, {threads} threads: {:.1} million/s",
-            looks as f64 / begun.elapsed().as_secs_f64() / 1e6
+            "{look:?}, {threads} threads: {:.1} million/s, {:.1} million per CPU second",
+            looks as f64 / begun.elapsed().as_secs_f64() / 1e6,
+            looks as f64 / (cpu() - cpu_begun).as_secs_f64() / 1e6
         );
     }
     Ok(())
