@@ -57,7 +57,7 @@ pub struct Labels {
     pub run_id: String,
     /// The user's label.
     pub label: Option<String>,
-    /// Name of the target: `native`, `null`, …
+    /// Name of the target: `native`, `null`
     pub engine: String,
     /// The program's version.
     pub version: String,

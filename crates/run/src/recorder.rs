@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 const KINDS: [OpKind; 3] = [OpKind::Select, OpKind::Update, OpKind::Scan];
 
 /// One kind of operation on one thread.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct KindRecorder {
     rows: u64,
     service: Histogram,
@@ -42,8 +42,9 @@ pub(crate) struct Recorder {
 impl Recorder {
     pub(crate) fn new(rate: bool, think: bool) -> Self {
         let kind = || KindRecorder {
+            rows: 0,
+            service: Histogram::new(),
             response: rate.then(Histogram::new),
-            ..KindRecorder::default()
         };
         Self {
             kinds: [kind(), kind(), kind()],

@@ -185,7 +185,7 @@ fn interface(line: &str) -> Option<NetReading> {
         .split_ascii_whitespace()
         .map_while(|field| field.parse().ok())
         .collect();
-    // Receive: bytes packets errs drop fifo frame compressed multicast; transmit: bytes packets errs drop …
+    // Receive: bytes packets errs drop fifo frame compressed multicast; transmit: bytes packets errs drop ...
     if name == "lo" || values.len() < 12 {
         return None;
     }
@@ -244,9 +244,9 @@ pub struct Mount {
     pub device: String,
     /// Where it is mounted.
     pub point: String,
-    /// `ext4`, `btrfs`, …
+    /// `ext4`, `btrfs`, ...
     pub file_system: String,
-    /// `/dev/vda1`, …
+    /// `/dev/vda1`, ...
     pub source: String,
     /// Mount options.
     pub options: String,
@@ -259,7 +259,7 @@ pub fn mountinfo(text: &str) -> Vec<Mount> {
 }
 
 fn mount(line: &str) -> Option<Mount> {
-    // id parent major:minor root point options [optional…] - type source super-options
+    // id parent major:minor root point options [optional...] - type source super-options
     let (left, right) = line.split_once(" - ")?;
     let mut left = left.split(' ').skip(2);
     let device = left.next()?.to_owned();
