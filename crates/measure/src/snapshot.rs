@@ -435,7 +435,8 @@ pub struct RunData {
     pub end: Snapshot,
     /// After the drain.
     pub drained: Snapshot,
-    /// One per second from the gate on, cumulative.
+    /// One per second from the gate on, cumulative, with begin and end of the window; runs
+    /// beyond a quarter of an hour keep every second, fourth ... of them.
     pub series: Vec<Snapshot>,
     /// Per session, whole run.
     pub per_session: Vec<SessionReading>,

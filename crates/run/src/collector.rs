@@ -30,6 +30,37 @@ pub(crate) struct Marks {
     pub told_to_stop: bool,
 }
 
+/// Snapshots kept in memory at most: a quarter of an hour of seconds, some 100 MB
+/// with every histogram full.
+const SERIES_MAX: usize = 900;
+
+/// The cumulative snapshots kept for the record. A longer run keeps every second,
+/// fourth ... of them, so that memory stays bounded; observers still see each one.
+#[derive(Debug, Default)]
+struct Series {
+    kept: Vec<Snapshot>,
+    /// Only full seconds divisible by two to this power are kept.
+    thinned: u32,
+}
+
+impl Series {
+    /// Adds the snapshot of full second `second`; one that is not (`None`) always stays.
+    fn push(&mut self, second: Option<u64>, now: Snapshot) {
+        if second.is_some_and(|second| !second.is_multiple_of(1 << self.thinned)) {
+            return;
+        }
+        self.kept.push(now);
+        if self.kept.len() > SERIES_MAX {
+            self.thinned += 1;
+            let thinned = self.thinned;
+            // A second's snapshot is taken a little after it; a begin between two is as good
+            // as a second, because the window's own snapshots are kept apart.
+            self.kept
+                .retain(|snapshot| (snapshot.at_ns / NS_PER_S).is_multiple_of(1 << thinned));
+        }
+    }
+}
+
 /// See the module.
 pub(crate) struct Collector<'a> {
     pub plan: &'a Plan,
@@ -90,7 +121,7 @@ impl Collector<'_> {
         } else {
             "warm-up"
         });
-        let mut series = Vec::new();
+        let mut series = Series::default();
         let mut second = 1;
         let told = loop {
             let at = self.mark_instant(second, begin.is_none());
@@ -99,7 +130,8 @@ impl Collector<'_> {
             }
             let now = self.assemble(Instant::Middle);
             self.note_skew(&now);
-            if at == second * NS_PER_S {
+            let full = (at == second * NS_PER_S).then_some(second);
+            if full.is_some() {
                 self.observer.snapshot(Mark::Second, &now);
                 // A host that slept through seconds gets one reading, not a burst of them.
                 second = (now.at_ns / NS_PER_S).max(second) + 1;
@@ -109,17 +141,17 @@ impl Collector<'_> {
                 self.observer.phase("measure");
                 begin = Some(now.clone());
             }
-            series.push(now);
+            series.push(full, now);
             self.look_at_stop();
             self.ask(second, begin.is_none());
         };
         let end = self.end(told);
-        series.push(end.clone());
+        series.push(None, end.clone());
         Marks {
             before_begin: begin.is_none(),
             begin: begin.unwrap_or_else(|| gate.clone()),
             end,
-            series,
+            series: series.kept,
             told_to_stop: told,
         }
     }

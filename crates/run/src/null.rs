@@ -16,6 +16,7 @@ use std::time::Duration;
 pub struct NullEngine {
     clock: Clock,
     scan_blocks: u64,
+    block_bytes: u64,
 }
 
 impl NullEngine {
@@ -25,6 +26,7 @@ impl NullEngine {
         Self {
             clock: clock.clone(),
             scan_blocks: plan.scan_blocks,
+            block_bytes: plan.block_bytes,
         }
     }
 }
@@ -41,10 +43,15 @@ struct NullDriver<'a> {
 
 impl Engine for NullEngine {
     fn facts(&self) -> Vec<Fact> {
-        vec![Fact {
-            name: "engine".to_owned(),
-            value: "null: operations end at once, no I/O".to_owned(),
-        }]
+        let fact = |name: &str, value: String| Fact {
+            name: name.to_owned(),
+            value,
+        };
+        vec![
+            fact("engine", "null: operations end at once".to_owned()),
+            fact("io_mode_achieved", "none, no I/O is done".to_owned()),
+            fact("block_bytes", self.block_bytes.to_string()),
+        ]
     }
 
     fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {

@@ -395,3 +395,40 @@ fn slob_20_commits_are_updates_or_every_tenth_of_them() {
         assert_eq!(ran.data.end.stats.get(stats::EXECUTE_COUNT), Some(2_000));
     }
 }
+
+#[test]
+fn a_long_run_keeps_a_bounded_series_that_still_adds_up() {
+    let plan = Plan {
+        run_time_ns: 7_200 * NS_PER_S,
+        warmup_ns: 30 * NS_PER_S,
+        ..Plan::plain(1, 1, 20_000)
+    };
+    let slow = SimOptions {
+        select: Delay::Fixed(300 * MS),
+        ..SimOptions::default()
+    };
+    let ran = simulate(&plan, slow);
+    let data = &ran.data;
+    assert!(
+        (450..=901).contains(&data.series.len()),
+        "{}",
+        data.series.len()
+    );
+    let seconds = ran.told.marks.iter();
+    assert_eq!(
+        seconds.filter(|(mark, _)| *mark == Mark::Second).count(),
+        7_229
+    );
+    let steps: Vec<u64> = data
+        .series
+        .windows(2)
+        .map(|pair| pair[1].at_ns - pair[0].at_ns)
+        .collect();
+    assert!(
+        steps
+            .iter()
+            .all(|&ns| (NS_PER_S..=16 * NS_PER_S).contains(&ns))
+    );
+    let last = data.series.last().map(|snapshot| ops(&snapshot.driver));
+    assert_eq!(last, Some(ops(&data.end.driver)));
+}
