@@ -6,6 +6,7 @@
 //! the run. Nothing here does I/O or prints.
 #![forbid(unsafe_code)]
 
+pub mod advice;
 pub mod csv;
 pub mod integrity;
 pub mod json;

@@ -63,6 +63,7 @@ pub fn build(data: &RunData) -> Record {
     record.checks = notes::checks(&deltas, &record);
     record.integrity = crate::integrity::evaluate(&deltas, &record);
     record.warnings = notes::warnings(&deltas, &record);
+    record.advice = crate::advice::advise(&record);
     record
 }
 
