@@ -200,6 +200,8 @@ pub(super) fn transfer(
             watch.progress.update(phase, done, total_bytes);
         }
     });
+    let done = shared.done_bytes.load(Ordering::Relaxed);
+    watch.progress.update(phase, done, total_bytes);
     match failure {
         Some(error) => Err(error),
         None if shared.halt.load(Ordering::Acquire) => Err(EngineError::Interrupted),

@@ -14,7 +14,7 @@ use super::control::{
 use super::destroy::remove_named;
 use super::files::{Files, UNDO_HEADER_KEY, engine_error, file_header, header_key};
 use super::layout::{Page, UNDO_BASE};
-use super::load_plan::{LoadPlan, Start, bytes, count, text};
+use super::load_plan::{LoadPlan, Start, bytes, count, in_use_error, text};
 use super::survey::is_unborn_control;
 use assay_block::DirectFile;
 use assay_measure::config::Settings;
@@ -91,7 +91,7 @@ impl Site {
         match &plan.start {
             Start::Fresh => Self::create(plan),
             Start::Over(old) => {
-                let mut control = ControlFile::open_locked(dir)?;
+                let mut control = locked_unchanged(dir, old)?;
                 remove_named(dir, old)?;
                 // Its old names must not be forgotten before they are gone for good.
                 sync_dir(dir)?;
@@ -99,10 +99,7 @@ impl Site {
                 Ok(Self::keeping(control))
             }
             Start::Add(old) => {
-                let mut control = ControlFile::open_locked(dir)?;
-                if control.control() != old.as_ref() {
-                    return Err(super::load_plan::in_use_error(dir));
-                }
+                let mut control = locked_unchanged(dir, old)?;
                 if old.state == State::Loading {
                     trim(dir, old)?;
                 }
@@ -221,6 +218,16 @@ impl Site {
             Some(dir) => fs::remove_dir(dir).map_err(|e| io_error("removing", dir, e)),
             None => sync_dir(&plan.dir),
         }
+    }
+}
+
+/// Locks the data set, if nobody changed it since the plan was made.
+fn locked_unchanged(dir: &Path, planned: &Control) -> Result<ControlFile, EngineError> {
+    let control = ControlFile::open_locked(dir)?;
+    if control.control() == planned {
+        Ok(control)
+    } else {
+        Err(in_use_error(dir))
     }
 }
 

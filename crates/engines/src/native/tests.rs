@@ -460,6 +460,64 @@ fn a_block_in_the_wrong_place_is_found_although_its_checksum_is_right() {
     );
 }
 
+/// Changes one block and gives it a right checksum again.
+fn forge(dir: &Path, page: Page, change: impl Fn(&mut [u8])) {
+    let (_, offset) = read_control(dir).geometry.locate(page);
+    let path = dir.join("data-0001.assay");
+    let raw = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path)
+        .unwrap();
+    let mut block = vec![0; 8192];
+    raw.read_exact_at(&mut block, offset).unwrap();
+    change(&mut block);
+    block_format::seal(&mut block);
+    raw.write_all_at(&block, offset).unwrap();
+}
+
+#[test]
+fn wrong_content_is_found_although_its_checksum_is_right() {
+    let home = directory();
+    let dir = home.path();
+    load(dir, &settings(&[]), 1).unwrap();
+    let g = read_control(dir).geometry;
+    let key = |block: &mut [u8]| {
+        let key = block_format::get(block, word::KEY);
+        block_format::put(block, word::KEY, key ^ 1);
+    };
+    let identity = |block: &mut [u8]| block_format::put(block, word::DATA_SET, 5);
+    let child = |block: &mut [u8]| {
+        let (first, page) = block_format::node_entry(block, 9);
+        block_format::put_node_entry(block, 9, first, Page(page.0 ^ 1));
+    };
+    let entries = |block: &mut [u8]| block_format::format_node(block, 3, 0);
+    type Change<'a> = &'a dyn Fn(&mut [u8]);
+    let bad: [(Page, Change<'_>, &str); 5] = [
+        (g.data_page(1, 500), &key, "data slot 500): key is"),
+        (
+            g.data_page(1, 501),
+            &identity,
+            "data slot 501): data set is 5",
+        ),
+        (g.scan_page(1, 2), &key, "scan row 3): key is 2, expected 3"),
+        (g.index_page(1, 3), &child, "index node 3): entry page is"),
+        (
+            g.index_page(1, 4),
+            &entries,
+            "index node 4): entry count is 3, expected 507",
+        ),
+    ];
+    let pristine = fs::read(dir.join("data-0001.assay")).unwrap();
+    for (page, change, says) in bad {
+        forge(dir, page, change);
+        let text = check(dir).unwrap_err().to_string();
+        assert!(text.contains(says), "{text}");
+        fs::write(dir.join("data-0001.assay"), &pristine).unwrap();
+    }
+    check(dir).unwrap();
+}
+
 #[test]
 fn missing_and_short_files_are_named() {
     let home = directory();
