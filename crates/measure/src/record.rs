@@ -592,7 +592,7 @@ pub struct SessionRow {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Series {
-    /// Nominal step, s.
+    /// Nominal step, s: 1, or more where a long run's series was thinned.
     pub step_s: Figure,
     /// End of each step, s after the gate.
     pub t_s: Vec<f64>,
@@ -650,8 +650,8 @@ pub struct Checks {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Steadiness {
-    /// Whole seconds looked at.
-    pub seconds_count: Figure,
+    /// Whole steps of the series looked at.
+    pub steps_count: Figure,
     /// Mean ops/s.
     pub mean_per_s: Figure,
     /// Slowest second.

@@ -54,10 +54,10 @@ fn finding(
     })
 }
 
-fn foreground<'a>(
-    record: &'a Record,
+fn foreground(
+    record: &Record,
     is_it: impl Fn(&EventRow) -> bool,
-) -> impl Iterator<Item = &'a EventRow> {
+) -> impl Iterator<Item = &EventRow> {
     let events = record.events.iter();
     events.filter(move |event| event.actor == "foreground" && is_it(event))
 }

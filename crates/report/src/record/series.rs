@@ -54,11 +54,24 @@ fn marks<'a>(deltas: &Deltas<'a>) -> Vec<&'a Snapshot> {
     marks
 }
 
+/// The usual step in whole seconds: a long run keeps only every second, fourth ... second.
+fn step(marks: &[&Snapshot]) -> Figure {
+    let mut steps: Vec<u64> = marks
+        .windows(2)
+        .map(|pair| pair[1].at_ns - pair[0].at_ns)
+        .collect();
+    steps.sort_unstable();
+    match steps.get(steps.len() / 2) {
+        Some(middle) => Figure::decimal(seconds(*middle).round().max(1.0)),
+        None => Figure::na("no series"),
+    }
+}
+
 pub(super) fn series(deltas: &Deltas<'_>) -> Series {
     let marks = marks(deltas);
     let (begin, end) = (deltas.data.begin.at_ns, deltas.data.end.at_ns);
     let mut series = Series {
-        step_s: Figure::decimal(1.0),
+        step_s: step(&marks),
         ..Series::default()
     };
     for pair in marks.windows(2) {
@@ -162,14 +175,15 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Ops/s over the whole seconds of the window.
+/// Ops/s over the whole steps of the window.
 pub(crate) fn steadiness(series: &Series) -> Steadiness {
     let ops = series.metrics.get("ops_count_per_s");
     let (mut t, mut rates) = (Vec::new(), Vec::new());
+    let step = series.step_s.value().unwrap_or(1.0);
     let mut previous = 0.0;
     for (row, now) in series.t_s.iter().enumerate() {
-        // The last step before the end may be a fraction of a second: too short to judge.
-        let whole = now - previous > 0.5;
+        // The step before the begin or the end may be a fraction: too short to judge.
+        let whole = now - previous > 0.5 * step;
         previous = *now;
         let rate = ops.and_then(|ops| ops.get(row)).and_then(Figure::value);
         if let (true, true, Some(rate)) = (series.in_window[row], whole, rate) {
@@ -178,9 +192,9 @@ pub(crate) fn steadiness(series: &Series) -> Steadiness {
         }
     }
     if rates.len() < 4 {
-        let none = || Figure::na("fewer than four seconds");
+        let none = || Figure::na("fewer than four steps");
         return Steadiness {
-            seconds_count: (rates.len() as u64).into(),
+            steps_count: (rates.len() as u64).into(),
             mean_per_s: none(),
             min_per_s: none(),
             max_per_s: none(),
@@ -195,7 +209,7 @@ pub(crate) fn steadiness(series: &Series) -> Steadiness {
     let mut change_points_s = Vec::new();
     change_points(&t, &rates, &mut change_points_s);
     Steadiness {
-        seconds_count: (rates.len() as u64).into(),
+        steps_count: (rates.len() as u64).into(),
         mean_per_s: mean(&rates).into(),
         min_per_s: rates.iter().copied().fold(f64::INFINITY, f64::min).into(),
         max_per_s: rates.iter().copied().fold(0.0, f64::max).into(),

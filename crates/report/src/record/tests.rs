@@ -265,7 +265,7 @@ fn a_change_of_level_is_found_where_it_is_and_noise_has_none() {
 #[test]
 fn too_few_seconds_are_not_judged() {
     let found = series::steadiness(&series_of(&[1.0, 2.0, 3.0]));
-    assert_eq!(found.variation_ratio, Figure::na("fewer than four seconds"));
+    assert_eq!(found.variation_ratio, Figure::na("fewer than four steps"));
 }
 
 #[test]
