@@ -297,6 +297,18 @@ fn the_series_marks_the_window_and_every_metric_has_every_second() {
 }
 
 #[test]
+fn a_thinned_series_says_its_step() {
+    let mut run = fixture::run();
+    run.series
+        .retain(|snapshot| (snapshot.at_ns / 1_000_000_000).is_multiple_of(2));
+    let record = build(&run);
+    assert_eq!(record.series.step_s, Figure::decimal(2.0));
+    assert_eq!(record.checks.steadiness.steps_count, Figure::Count(10));
+    assert_eq!(record.checks.steadiness.mean_per_s, Figure::decimal(100.0));
+    assert!(crate::text::render(&record).contains("10 steps of 2 s"));
+}
+
+#[test]
 fn slob_26_operations_of_the_window_are_the_sum_of_its_seconds() {
     let record = build(&fixture::run());
     let ops = record.series.metrics["ops_count_per_s"]

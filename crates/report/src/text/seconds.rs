@@ -44,9 +44,10 @@ pub(super) fn per_second(page: &mut Page, record: &Record) {
         }
         page.row(&columns, &cells);
     }
-    let span = match step {
-        1 => String::new(),
-        step => format!(" Each line is the mean of {step} seconds."),
+    let span_s = series.step_s.value().unwrap_or(1.0) * step as f64;
+    let span = match span_s > 1.0 {
+        false => String::new(),
+        true => format!(" Each line is the mean of {} seconds.", fixed(span_s, 0)),
     };
     page.line(&format!(
         "Seconds after the gate; - marks seconds outside the measured window.{span}"
@@ -66,8 +67,9 @@ fn mean(values: &[Figure]) -> Figure {
 fn summary(page: &mut Page, record: &Record) {
     let s = &record.checks.steadiness;
     page.line(&format!(
-        "Operations/s over {} seconds of the window: mean {}, lowest {}, highest {}.",
-        number(&s.seconds_count, 0),
+        "Operations/s over {} steps of {} s in the window: mean {}, lowest {}, highest {}.",
+        number(&s.steps_count, 0),
+        number(&record.series.step_s, 0),
         number_or_reason(&s.mean_per_s, 1),
         number_or_reason(&s.min_per_s, 1),
         number_or_reason(&s.max_per_s, 1),
