@@ -57,7 +57,7 @@ pub(crate) struct SettingArgs {
     /// slob.conf, a SLOB banner, pgio.conf or assay.toml
     #[arg(short = 'c', long = "config", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// What to test: native:DIR [default: native:./assay-data]
+    /// What to test: native:DIR or null: [default: native:./assay-data]
     #[arg(long, value_name = "URL")]
     pub(crate) target: Option<String>,
     /// Schemas (SCHEMAS) [default: those loaded, else 4]

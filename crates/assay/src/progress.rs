@@ -16,6 +16,8 @@ const REDRAWS_HZ: u8 = 5;
 /// Between two lines where nothing can be redrawn.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 const NS_PER_S: f64 = 1e9;
+/// A rate over less than this is noise, s.
+const LEAST_RATED_S: f64 = 0.1;
 
 /// A line that is redrawn, or written now and then.
 pub(crate) struct Line {
@@ -38,7 +40,6 @@ impl Line {
     pub(crate) fn show(&mut self, text: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(text.to_owned());
-            bar.tick();
         } else if self.written.is_none_or(|at| at.elapsed() >= LINE_EVERY) {
             self.written = Some(Instant::now());
             ui::say(text);
@@ -161,8 +162,9 @@ pub(crate) struct Bytes {
 struct BytesState {
     line: Line,
     phase: String,
+    /// When the phase began: at the last word of the one before.
     begun: Instant,
-    first_done: u64,
+    latest: Instant,
 }
 
 impl Bytes {
@@ -172,7 +174,7 @@ impl Bytes {
                 line: Line::new(),
                 phase: String::new(),
                 begun: Instant::now(),
-                first_done: 0,
+                latest: Instant::now(),
             }),
         }
     }
@@ -187,19 +189,18 @@ impl Progress for Bytes {
             .unwrap_or_else(|poisoned| poisoned.into_inner());
         if state.phase != phase {
             phase.clone_into(&mut state.phase);
-            state.begun = Instant::now();
-            state.first_done = done_bytes;
+            state.begun = state.latest;
             state.line.due();
         }
+        state.latest = Instant::now();
         let elapsed = state.begun.elapsed().as_secs_f64();
-        let done = done_bytes.saturating_sub(state.first_done);
         let mut text = format!(
-            "{phase:<8}  {} of {}",
+            "{phase:<12}  {} of {}",
             units::size(done_bytes),
             units::size(total_bytes)
         );
-        if done > 0 && elapsed > 0.1 {
-            let rate = done as f64 / elapsed;
+        if done_bytes > 0 && elapsed > LEAST_RATED_S {
+            let rate = done_bytes as f64 / elapsed;
             let left = total_bytes.saturating_sub(done_bytes) as f64 / rate;
             text.push_str(&format!(
                 "  {} MB/s  {} s left",

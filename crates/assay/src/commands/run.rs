@@ -32,7 +32,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
     configure::draw_seed(&mut configured.settings);
     let id = rundir::new_id();
     let place = rundir::place(args.more.output.as_deref(), WORKLOAD, &id);
-    rundir::refuse_used(&place)?;
+    if args.more.output.is_some() {
+        rundir::refuse_used(&place)?;
+    }
     let presence = configured
         .target
         .inspect(&configured.location, &configured.settings)?;

@@ -73,6 +73,10 @@ fn redact_lines(lines: &[Line<'_>], is_secret: &dyn Fn(&str) -> bool) -> String 
         }
         out.push('\n');
     }
+    // What follows the last line end is no line.
+    if lines.last().is_some_and(|line| line.text.is_empty()) {
+        out.pop();
+    }
     out
 }
 

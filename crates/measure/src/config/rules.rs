@@ -31,7 +31,11 @@ pub(super) fn apply(resolved: &mut Resolved) {
 }
 
 fn problem(resolved: &mut Resolved, error: bool, name: &str, text: String) {
-    let place = place_of(&resolved.settings.get(name).origin);
+    let setting = resolved.settings.get(name);
+    let place = place_of(&setting.origin);
+    if error {
+        resolved.broken.insert(setting.def.name);
+    }
     resolved.problems.push(Problem { error, place, text });
 }
 
