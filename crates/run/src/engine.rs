@@ -154,7 +154,8 @@ pub trait Engine: Send + Sync {
     /// Files or directories whose devices the host sampler should watch.
     fn watched_paths(&self) -> Vec<PathBuf>;
 
-    /// Called once after the drain with every driver closed: flush, checkpoint, mark clean.
+    /// Called once, with every driver closed, after the drain or when a run could not
+    /// start: flush, checkpoint, mark clean.
     ///
     /// # Errors
     /// When the target could not be left in order.

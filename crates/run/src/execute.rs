@@ -169,6 +169,7 @@ pub fn execute(
         control: &control,
     };
     let measured = std::thread::scope(|scope| {
+        let _release = Release(&control);
         let tracer = sink.map(|sink| Tracer::spawn(scope, sink));
         for assignment in &assignments {
             let buffer = tracer.as_ref().map(Tracer::buffer);
@@ -192,7 +193,8 @@ pub fn execute(
         let measured = measure(collector);
         Ok((measured, tracer.map(Tracer::finish)))
     });
-    let (measured, traced) = measured?;
+    // A target that was opened is closed, also when nothing ran: it must be left in order.
+    let (measured, traced) = measured.inspect_err(|_| drop(engine.close()))?;
     let judge = Judge {
         plan,
         stop,
@@ -201,6 +203,19 @@ pub fn execute(
     };
     note_trace(&mut data, traced);
     judge.conclude(data, measured)
+}
+
+/// Lets the driver threads go when the collector panics: nobody else would.
+struct Release<'a>(&'a Control);
+
+impl Drop for Release<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.cancel_gate();
+            self.0.stop_at(self.0.clock.now_ns());
+            self.0.answer(u64::MAX, true);
+        }
+    }
 }
 
 /// What the driver threads share.

@@ -2,12 +2,12 @@
 
 use crate::common::{Told, ops, quiet, simulate, try_simulate};
 use assay_measure::clock::{Clock, NS_PER_S};
-use assay_measure::snapshot::Verdict;
+use assay_measure::snapshot::{Snapshot, Verdict};
 use assay_run::engine::EngineError;
 use assay_run::plan::Plan;
 use assay_run::sim::{Delay, Fault, SimEngine, SimOptions};
 use assay_run::stop::Stop;
-use assay_run::{Mark, Options, RunError, Unobserved, execute, trace};
+use assay_run::{Mark, Observer, Options, RunError, Unobserved, execute, trace};
 
 fn ten_seconds() -> Plan {
     Plan {
@@ -95,7 +95,7 @@ fn a_request_before_the_gate_does_nothing_at_all() {
     let outcome = execute(&plan, &engine, &clock, &stop, &mut told, quiet());
     // Ready and stopped race fairly: either no gate, or a run that ends at once.
     match outcome {
-        Err(RunError::Interrupted) => assert!(told.marks.is_empty()),
+        Err(RunError::Interrupted) => assert!(told.marks.is_empty() && engine.closes() == 1),
         Ok(data) => assert!(matches!(data.verdict, Verdict::Incomplete(_))),
         Err(other) => panic!("{other}"),
     }
@@ -113,7 +113,7 @@ fn slob_25_a_driver_that_cannot_open_aborts_with_no_operation_done() {
         matches!(error, RunError::NotReady { thread: 0, .. }),
         "{error}"
     );
-    assert_eq!(closes, 0);
+    assert_eq!(closes, 1, "what was opened is closed");
 }
 
 #[test]
@@ -322,4 +322,26 @@ fn a_trace_that_cannot_be_written_is_a_warning() {
             .iter()
             .any(|text| text.contains("trace is incomplete"))
     );
+}
+
+/// An observer with a bug.
+struct Panics;
+
+impl Observer for Panics {
+    fn phase(&mut self, _name: &str) {}
+
+    fn snapshot(&mut self, mark: Mark, _now: &Snapshot) {
+        assert!(mark != Mark::Second, "programmed panic of an observer");
+    }
+}
+
+#[test]
+fn a_panic_of_the_observer_does_not_leave_threads_waiting() {
+    let plan = ten_seconds();
+    let ended = std::panic::catch_unwind(|| {
+        let clock = Clock::simulated();
+        let engine = SimEngine::new(&plan, &clock, SimOptions::default());
+        execute(&plan, &engine, &clock, &Stop::new(), &mut Panics, quiet()).is_ok()
+    });
+    assert!(ended.is_err());
 }

@@ -2,6 +2,7 @@
 
 mod common;
 mod endings;
+mod laws;
 mod open_loop;
 mod real_time;
 mod slob;

@@ -3,12 +3,12 @@
 
 use crate::common::{Told, ops, quiet};
 use assay_measure::clock::{Clock, NS_PER_S};
-use assay_measure::snapshot::{HostReading, Verdict};
+use assay_measure::snapshot::{HostReading, Snapshot, Verdict};
 use assay_measure::stats;
 use assay_run::null::NullEngine;
 use assay_run::plan::{Plan, Think};
 use assay_run::stop::Stop;
-use assay_run::{Options, execute, trace};
+use assay_run::{Mark, Observer, Options, execute, trace};
 
 fn run(plan: &Plan, options: Options) -> (assay_measure::snapshot::RunData, Told) {
     let clock = Clock::real();
@@ -19,7 +19,7 @@ fn run(plan: &Plan, options: Options) -> (assay_measure::snapshot::RunData, Told
 }
 
 #[test]
-fn slob_25_256_sessions_begin_together() {
+fn slob_25_256_sessions_all_begin() {
     // Pauses keep the trace small and the threads from fighting for the CPU.
     let plan = Plan {
         run_time_ns: NS_PER_S,
@@ -36,9 +36,12 @@ fn slob_25_256_sessions_begin_together() {
         ..plan.clone()
     };
     let (data, _) = run(&closed, quiet());
-    let first = data.per_session.iter().map(|session| session.first_op_ns);
     assert_eq!(data.per_session.len(), 256);
-    assert!(first.clone().all(|at| at.is_some()));
+    let begun = data
+        .per_session
+        .iter()
+        .filter(|session| session.first_op_ns.is_some());
+    assert_eq!(begun.count(), 256);
     assert_eq!(ops(&data.drained.driver), 2_560);
     let (data, _) = run(&plan, quiet());
     assert!(data.per_session.iter().all(|session| session.ops > 0));
@@ -131,4 +134,37 @@ fn the_csv_trace_has_a_line_for_every_operation() {
             .count(),
         100
     );
+}
+
+/// Takes longer than a second to look at the first one.
+#[derive(Default)]
+struct Slow(Vec<u64>);
+
+impl Observer for Slow {
+    fn phase(&mut self, _name: &str) {}
+
+    fn snapshot(&mut self, mark: Mark, now: &Snapshot) {
+        if mark == Mark::Second && self.0.is_empty() {
+            std::thread::sleep(std::time::Duration::from_millis(2_200));
+        }
+        self.0.push(now.at_ns);
+    }
+}
+
+#[test]
+fn a_slow_observer_delays_no_operation_and_not_the_end() {
+    let plan = Plan {
+        run_time_ns: 2 * NS_PER_S,
+        ..Plan::plain(4, 1, 20_000)
+    };
+    let clock = Clock::real();
+    let engine = NullEngine::new(&plan, &clock);
+    let mut slow = Slow::default();
+    let data = execute(&plan, &engine, &clock, &Stop::new(), &mut slow, quiet());
+    let data = data.expect("the null engine never fails");
+    assert_eq!(data.verdict, Verdict::Complete);
+    // The end was read by the threads at its instant, although nobody asked them then.
+    assert_eq!(data.end.driver.sessions_active, 4);
+    assert!(data.end.at_ns >= 2 * NS_PER_S);
+    assert!(ops(&data.end.driver) <= ops(&data.drained.driver));
 }

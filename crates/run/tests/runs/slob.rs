@@ -432,3 +432,19 @@ fn a_long_run_keeps_a_bounded_series_that_still_adds_up() {
     let last = data.series.last().map(|snapshot| ops(&snapshot.driver));
     assert_eq!(last, Some(ops(&data.end.driver)));
 }
+
+#[test]
+fn slob_25_all_sessions_begin_at_the_gate() {
+    let plan = Plan {
+        work_loop: 5,
+        ..Plan::plain(256, 1, 20_000)
+    };
+    let ran = simulate(&plan, sim());
+    assert_eq!(ran.data.per_session.len(), 256);
+    assert!(
+        ran.data
+            .per_session
+            .iter()
+            .all(|session| session.first_op_ns == Some(0))
+    );
+}
