@@ -3,6 +3,7 @@
 use super::control::{CONTROL_VERSION, Control, ControlFile, ENGINE_WORDS, State};
 use super::layout::Geometry;
 use super::survey::{Found, Room, foreign_error, mebibytes, survey};
+use assay_block::{DeviceFacts, device_facts};
 use assay_measure::config::{Settings, Value};
 use assay_run::engine::{EngineError, Line, LineValue};
 use std::path::{Path, PathBuf};
@@ -17,8 +18,10 @@ const MOST_SCHEMAS: u32 = 4096;
 /// Smallest redo log file and smallest undo file.
 const FEWEST_FILE_BYTES: u64 = 4 << 20;
 
-/// Write rate the time is estimated with, bytes per second; named where it is used.
-const ASSUMED_BYTES_PER_S: u64 = 500_000_000;
+/// Write rates the time is estimated with, bytes per second, for a rotating disk and for
+/// anything else: cautious figures, named where they are used.
+const DISK_BYTES_PER_S: u64 = 150_000_000;
+const OTHER_BYTES_PER_S: u64 = 500_000_000;
 
 /// How the load begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,9 +129,15 @@ impl LoadPlan {
             Start::Fresh | Start::Over(_) => (redo, g.undo_file_bytes()),
             Start::Add(_) | Start::Nothing(_) => (0, 0),
         };
-        let seconds = self.write_bytes as f64 / ASSUMED_BYTES_PER_S as f64;
+        let facts = device_facts(&self.dir);
+        let rate = match facts.rotational {
+            Ok(true) => DISK_BYTES_PER_S,
+            _ => OTHER_BYTES_PER_S,
+        };
+        let seconds = self.write_bytes as f64 / rate as f64;
         vec![
             text("directory", "Directory", self.dir.display().to_string()),
+            text("file_system", "File system", file_system(&facts)),
             text("action", "Action", self.action()),
             count(
                 "format_version",
@@ -150,10 +159,7 @@ impl LoadPlan {
             bytes("keep_bytes", "To stay free", self.room.keep_bytes),
             Line {
                 key: "estimated_s",
-                label: format!(
-                    "Estimated time, s, at an assumed {} MB/s",
-                    ASSUMED_BYTES_PER_S / 1_000_000
-                ),
+                label: format!("Estimated time, s, at an assumed {} MB/s", rate / 1_000_000),
                 value: LineValue::Decimal((seconds * 10.0).round() / 10.0),
             },
         ]
@@ -174,6 +180,22 @@ impl LoadPlan {
             Start::Nothing(old) => format!("nothing: {} schemas are loaded", old.loaded_schemas),
         }
     }
+}
+
+/// Type, place and device of the file system that holds the data set.
+fn file_system(facts: &DeviceFacts) -> String {
+    let known = |value: Result<String, String>| value.unwrap_or_else(|why| format!("n/a ({why})"));
+    let mount_point = facts.mount_point.clone();
+    let device = if facts.is_tmpfs {
+        "in memory: no device is measured".to_owned()
+    } else {
+        format!("device {}", known(facts.kernel_name.clone()))
+    };
+    format!(
+        "{} at {}, {device}",
+        known(facts.fs_type.clone()),
+        known(mount_point.map(|path| path.display().to_string()))
+    )
 }
 
 /// How to begin where a data set of ours is.

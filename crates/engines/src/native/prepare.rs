@@ -16,7 +16,7 @@ use super::files::{Files, UNDO_HEADER_KEY, engine_error, file_header, header_key
 use super::layout::{Page, UNDO_BASE};
 use super::load_plan::{LoadPlan, Start, bytes, count, in_use_error, text};
 use super::survey::is_unborn_control;
-use assay_block::DirectFile;
+use assay_block::{DirectFile, device_facts};
 use assay_measure::config::Settings;
 use assay_run::engine::{EngineError, Line, LineValue};
 use std::fs;
@@ -320,10 +320,13 @@ impl Loader<'_> {
             text(
                 "load_io",
                 "Loaded by",
-                if self.files.all_direct() {
-                    "direct path write (O_DIRECT)".into()
-                } else {
-                    "buffered write: the file system refuses O_DIRECT".into()
+                match (
+                    device_facts(&self.plan.dir).is_tmpfs,
+                    self.files.all_direct(),
+                ) {
+                    (true, _) => "writes to memory: the file system is a tmpfs".into(),
+                    (false, true) => "direct path write (O_DIRECT)".into(),
+                    (false, false) => "buffered write: the file system refuses O_DIRECT".into(),
                 },
             ),
         ]
