@@ -2,12 +2,13 @@
 
 use crate::common::{Told, ops, quiet, simulate, try_simulate};
 use assay_measure::clock::{Clock, NS_PER_S};
-use assay_measure::snapshot::{Snapshot, Verdict};
-use assay_run::engine::EngineError;
+use assay_measure::snapshot::{Fact, Snapshot, StatSet, Verdict};
+use assay_run::engine::{Assignment, Driver, Engine, EngineError};
 use assay_run::plan::Plan;
 use assay_run::sim::{Delay, Fault, SimEngine, SimOptions};
 use assay_run::stop::Stop;
 use assay_run::{Mark, Observer, Options, RunError, Unobserved, execute, trace};
+use std::path::PathBuf;
 
 fn ten_seconds() -> Plan {
     Plan {
@@ -344,4 +345,83 @@ fn a_panic_of_the_observer_does_not_leave_threads_waiting() {
         execute(&plan, &engine, &clock, &Stop::new(), &mut Panics, quiet()).is_ok()
     });
     assert!(ended.is_err());
+}
+
+/// Its driver opens only when told to.
+struct Late(Stop);
+
+impl Engine for Late {
+    fn facts(&self) -> Vec<Fact> {
+        Vec::new()
+    }
+
+    fn driver_threads(&self, _sessions: usize, _cpus: usize) -> usize {
+        2
+    }
+
+    fn driver<'a>(&'a self, _: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
+        while !self.0.requested() {
+            std::thread::yield_now();
+        }
+        Err(EngineError::Unusable("too late".to_owned()))
+    }
+
+    fn sample(&self) -> StatSet {
+        StatSet::default()
+    }
+
+    fn watched_paths(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    fn close(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+}
+
+/// Lets the late drivers go once the collector says that it connects, a while later.
+struct Impatient(Stop);
+
+impl Observer for Impatient {
+    fn phase(&mut self, name: &str) {
+        let stop = self.0.clone();
+        if name == "connect" {
+            std::thread::spawn(move || {
+                std::thread::sleep(std::time::Duration::from_millis(100));
+                stop.request();
+            });
+        }
+    }
+
+    fn snapshot(&mut self, mark: Mark, _now: &Snapshot) {
+        panic!("{mark:?} although nobody was ready");
+    }
+}
+
+#[test]
+fn slob_25_drivers_that_take_too_long_abort_the_run() {
+    let plan = ten_seconds();
+    let late = Stop::new();
+    let engine = Late(late.clone());
+    let options = Options {
+        ready_timeout: Some(std::time::Duration::from_millis(10)),
+        ..quiet()
+    };
+    let clock = Clock::real();
+    let outcome = execute(
+        &plan,
+        &engine,
+        &clock,
+        &Stop::new(),
+        &mut Impatient(late),
+        options,
+    );
+    let error = outcome.expect_err("nobody was ready");
+    let RunError::ReadyTimeout {
+        missing, threads, ..
+    } = error
+    else {
+        panic!("{error}");
+    };
+    assert_eq!((missing, threads), (2, 2));
 }
