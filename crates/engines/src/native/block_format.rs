@@ -156,10 +156,10 @@ pub fn is_sealed(block: &[u8]) -> bool {
     stored_crc(block) != 0
 }
 
-/// Whether the stored CRC is that of the block.
+/// Whether the stored CRC is that of the block, or [none was computed](is_sealed).
 #[must_use]
 pub fn verify_crc(block: &[u8]) -> bool {
-    stored_crc(block) == crc_of(block)
+    !is_sealed(block) || stored_crc(block) == crc_of(block)
 }
 
 fn stored_crc(block: &[u8]) -> u32 {
@@ -424,7 +424,7 @@ mod tests {
     fn a_block_without_checksum_is_told_by_its_identity_alone() {
         let mut block = sample(Kind::Data);
         unseal(&mut block);
-        assert!(!is_sealed(&block));
+        assert!(!is_sealed(&block) && verify_crc(&block));
         assert_eq!(
             verify(&block, Kind::Data, Page(77), 3, 0xfeed, true),
             Ok(())

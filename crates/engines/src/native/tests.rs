@@ -17,6 +17,7 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -608,6 +609,54 @@ impl Progress for StopAt<'_> {
             self.stop.request();
         }
     }
+}
+
+/// Looks at the control file whenever there is progress.
+struct Witness<'a> {
+    dir: &'a Path,
+    seen: Mutex<BTreeSet<(&'static str, u32, u32, u64)>>,
+}
+
+impl Progress for Witness<'_> {
+    fn update(&self, phase: &str, _done_bytes: u64, _total_bytes: u64) {
+        let control = read_control(self.dir);
+        for name in control.file_names() {
+            assert!(
+                self.dir.join(&name).exists(),
+                "{phase}: {name} is not there yet"
+            );
+        }
+        let g = control.geometry;
+        let seen = (
+            control.state.word(),
+            control.loaded_schemas,
+            g.schemas,
+            g.scale,
+        );
+        self.seen.lock().unwrap().insert(seen);
+    }
+}
+
+#[test]
+fn the_control_file_says_loading_and_names_every_file_from_first_to_last_byte() {
+    let home = directory();
+    let dir = &home.path().join("data");
+    let loading = |schemas: u32, scale: &str| {
+        let witness = Witness {
+            dir,
+            seen: Mutex::default(),
+        };
+        let settings = settings(&[("SCALE", scale)]);
+        Native
+            .prepare(&location(dir), &settings, schemas, &Stop::new(), &witness)
+            .unwrap();
+        witness.seen.into_inner().unwrap()
+    };
+    assert_eq!(loading(1, "2000"), [("loading", 0, 1, 2000)].into());
+    assert_eq!(loading(3, "2000"), [("loading", 1, 3, 2000)].into());
+    Native.destroy(&location(dir), &settings(&[])).unwrap();
+    interrupted_load(dir, 2, "load");
+    assert_eq!(loading(1, "3000"), [("loading", 0, 1, 3000)].into());
 }
 
 fn interrupted_load(dir: &Path, schemas: u32, phase: &'static str) {
