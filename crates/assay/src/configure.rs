@@ -160,6 +160,14 @@ pub(crate) fn plan(
 
 /// Takes from a data set what nobody gave.
 pub(crate) fn adopt(settings: &mut Settings, data: &DataSet) {
+    let scan = settings.get("SCAN_TABLE_SZ");
+    let asked = settings.blocks("SCAN_TABLE_SZ", data.block_bytes);
+    if scan.origin == Origin::CommandLine && asked != Some(data.scan_blocks) {
+        ui::say(&format!(
+            "notice: SCAN_TABLE_SZ={} does nothing: the data set was loaded with scan tables of {} blocks",
+            scan.text, data.scan_blocks
+        ));
+    }
     let from_data = [
         (
             "SCHEMAS",

@@ -68,3 +68,36 @@ fn text_of(payload: &(dyn Any + Send)) -> &str {
         .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observer::RunObserver;
+    use crate::progress::Live;
+    use assay_measure::snapshot::{RunData, Snapshot};
+    use assay_run::{Mark, Observer};
+
+    #[test]
+    fn a_panic_during_a_run_leaves_a_record_marked_incomplete() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let dir = RunDir::create(place.path().join("run")).expect("created");
+        let mut observer = RunObserver::begin(&dir, &RunData::default(), Live::new(None))
+            .expect("the series is created");
+        for (mark, at_ns) in [
+            (Mark::Gate, 0),
+            (Mark::Begin, 10),
+            (Mark::Second, 1_000_000_000),
+        ] {
+            let snapshot = Snapshot {
+                at_ns,
+                ..Snapshot::default()
+            };
+            observer.snapshot(mark, &snapshot);
+        }
+        run_begins(dir.path());
+        assert_eq!(after_panic(), Code::Bug);
+        let record = record::read(&dir.path().join("record.json")).expect("a record");
+        assert_eq!(record.run.verdict, "incomplete");
+        assert!(dir.path().join("report.txt").is_file());
+    }
+}

@@ -8,6 +8,9 @@ use assay_measure::series::Series;
 use assay_measure::snapshot::{Mark, RunData, Snapshot, Verdict};
 use std::path::Path;
 
+const S_NS: u64 = 1_000_000_000;
+const HALF_S_NS: u64 = S_NS / 2;
+
 /// A record as it is printed and kept.
 pub(crate) struct Faces {
     /// `report.txt`.
@@ -114,7 +117,7 @@ fn place_snapshots(data: &mut RunData, readings: Vec<(Mark, Snapshot)>) -> bool 
     let (Some(gate), Some((_, last))) = (find(Mark::Gate), readings.last()) else {
         return false;
     };
-    let seconds = last.at_ns / 1_000_000_000;
+    let seconds = last.at_ns / S_NS;
     let begin = find(Mark::Begin);
     if begin.is_none() {
         data.warnings.push(
@@ -133,10 +136,81 @@ fn place_snapshots(data: &mut RunData, readings: Vec<(Mark, Snapshot)>) -> bool 
     data.end = find(Mark::End).unwrap_or_else(|| last.clone());
     data.drained = drained.unwrap_or_else(|| last.clone());
     data.gate = gate;
-    data.series = readings
-        .into_iter()
-        .filter(|(mark, _)| *mark == Mark::Second)
-        .map(|(_, snapshot)| snapshot)
-        .collect();
+    data.series = thinned(readings);
     true
+}
+
+/// Snapshots of the report's series, at most: as many as a run keeps itself.
+const SERIES_MAX: usize = 900;
+
+/// One snapshot per instant between gate and end; of a long run every 2nd, 4th, ... second.
+fn thinned(readings: Vec<(Mark, Snapshot)>) -> Vec<Snapshot> {
+    let mut step = 1;
+    while readings.len() / step > SERIES_MAX {
+        step *= 2;
+    }
+    let mut kept: Vec<Snapshot> = Vec::new();
+    for (mark, snapshot) in readings {
+        let wanted = match mark {
+            Mark::Gate | Mark::Drained => false,
+            Mark::Begin | Mark::End => step == 1,
+            Mark::Second => ((snapshot.at_ns + HALF_S_NS) / S_NS).is_multiple_of(step as u64),
+        };
+        if wanted && kept.last().is_none_or(|last| last.at_ns < snapshot.at_ns) {
+            kept.push(snapshot);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Snapshot {
+        Snapshot {
+            at_ns: ms * 1_000_000,
+            ..Snapshot::default()
+        }
+    }
+
+    #[test]
+    fn an_instant_of_two_marks_is_one_snapshot_of_the_series() {
+        let readings = vec![
+            (Mark::Gate, at(0)),
+            (Mark::Second, at(1000)),
+            (Mark::Begin, at(1000)),
+            (Mark::Second, at(2001)),
+            (Mark::End, at(2500)),
+            (Mark::Drained, at(2510)),
+        ];
+        let mut data = RunData::default();
+        assert!(place_snapshots(&mut data, readings));
+        let instants: Vec<u64> = data.series.iter().map(|s| s.at_ns / 1_000_000).collect();
+        assert_eq!(instants, [1000, 2001, 2500]);
+        assert_eq!(
+            (data.begin.at_ns, data.end.at_ns),
+            (1_000_000_000, 2_500_000_000)
+        );
+        assert_eq!(data.drained.at_ns, 2_510_000_000);
+        assert!(matches!(&data.verdict, Verdict::Incomplete(why) if why.contains("had ended")));
+    }
+
+    #[test]
+    fn a_run_killed_during_its_warm_up_says_so() {
+        let mut data = RunData::default();
+        let readings = vec![(Mark::Gate, at(0)), (Mark::Second, at(1000))];
+        assert!(place_snapshots(&mut data, readings));
+        assert!(data.warnings[0].contains("warm-up"), "{:?}", data.warnings);
+        assert_eq!((data.begin.at_ns, data.end.at_ns), (0, 1_000_000_000));
+        assert!(!place_snapshots(&mut RunData::default(), Vec::new()));
+    }
+
+    #[test]
+    fn a_long_run_keeps_a_bounded_series_with_its_shape() {
+        let readings = (1..=4000).map(|s| (Mark::Second, at(s * 1000))).collect();
+        let kept = thinned(readings);
+        assert_eq!(kept.len(), 500);
+        assert!(kept.iter().all(|s| s.at_ns % (8 * S_NS) == 0));
+    }
 }

@@ -44,6 +44,13 @@ pub(crate) fn failure(failure: &Failure) -> Code {
     failure.code
 }
 
+/// Tells what else went wrong, where another error decides the exit code.
+pub(crate) fn aside(failure: &Failure) {
+    for line in &failure.lines {
+        say(&format!("notice: {line}"));
+    }
+}
+
 /// Whether progress may redraw its line.
 pub(crate) fn is_live() -> bool {
     io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")

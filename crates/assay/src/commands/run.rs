@@ -189,12 +189,21 @@ fn perform(
             return Err(not_begun(error));
         }
     };
-    let code = leave(args, &dir, &data, stop)?;
+    let left = leave(args, &dir, &data, stop);
     emergency::run_ended();
-    series?;
     match lost {
-        Some(source) => Err(source.into()),
-        None => Ok(code),
+        None => {
+            let code = left?;
+            series?;
+            Ok(code)
+        }
+        Some(source) => {
+            // What ended the run is the error; what it spoiled besides is told beside it.
+            for failure in [left.err(), series.err()].into_iter().flatten() {
+                ui::aside(&failure);
+            }
+            Err(source.into())
+        }
     }
 }
 
