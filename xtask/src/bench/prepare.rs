@@ -34,7 +34,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn load_mb_per_s(summary: &Value) -> Option<f64> {
-    summary.get("load_mb_per_s")?.as_f64()
+    summary["summary"].get("load_mb_per_s")?.as_f64()
 }
 
 fn write_with_fio(options: &Options, size: &str) -> Result<f64> {
