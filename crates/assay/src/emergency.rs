@@ -74,14 +74,18 @@ mod tests {
     use super::*;
     use crate::observer::RunObserver;
     use crate::progress::Live;
+    use assay_measure::clock::Clock;
     use assay_measure::snapshot::{RunData, Snapshot};
+    use assay_run::null::NullEngine;
+    use assay_run::plan::Plan;
     use assay_run::{Mark, Observer};
 
     #[test]
     fn a_panic_during_a_run_leaves_a_record_marked_incomplete() {
         let place = tempfile::tempdir().expect("a temporary directory");
         let dir = RunDir::create(place.path().join("run")).expect("created");
-        let mut observer = RunObserver::begin(&dir, &RunData::default(), Live::new(None))
+        let engine = NullEngine::new(&Plan::plain(1, 1, 1000), &Clock::real());
+        let mut observer = RunObserver::begin(&dir, RunData::default(), &engine, Live::new(None))
             .expect("the series is created");
         for (mark, at_ns) in [
             (Mark::Gate, 0),

@@ -5,6 +5,7 @@ use crate::progress::Live;
 use crate::rundir::{self, RunDir, SERIES};
 use assay_measure::series::SeriesWriter;
 use assay_measure::snapshot::{self, RunData, Snapshot};
+use assay_run::engine::Engine;
 use assay_run::{Mark, Observer};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -26,35 +27,37 @@ pub(crate) struct Header {
 }
 
 /// Writes and shows.
-pub(crate) struct RunObserver {
+pub(crate) struct RunObserver<'a> {
     path: PathBuf,
     file: File,
     lines: SeriesWriter,
     live: Live,
+    /// Written before the first snapshot: an engine knows its achieved I/O mode
+    /// only once its drivers are open.
+    header: Option<Header>,
+    engine: &'a dyn Engine,
     /// The first line that could not be written; the run goes on without its series.
     failed: Option<io::Error>,
 }
 
-impl RunObserver {
-    /// Creates the series with its header.
-    pub(crate) fn begin(dir: &RunDir, known: &RunData, live: Live) -> Result<Self, Failure> {
-        let path = dir.path().join(SERIES);
-        let mut file = dir.create_series()?;
-        let header = Header {
-            schema: SERIES_SCHEMA.to_owned(),
-            run: known.clone(),
-        };
-        let mut text = serde_json::to_string(&header)
-            .map_err(|error| Failure::output(format!("{}: {error}", path.display())))?;
-        text.push('\n');
-        file.write_all(text.as_bytes())
-            .and_then(|()| file.sync_data())
-            .map_err(|error| rundir::cannot(&path, &error))?;
+impl<'a> RunObserver<'a> {
+    /// Creates the series, empty.
+    pub(crate) fn begin(
+        dir: &RunDir,
+        known: RunData,
+        engine: &'a dyn Engine,
+        live: Live,
+    ) -> Result<Self, Failure> {
         Ok(Self {
-            path,
-            file,
+            path: dir.path().join(SERIES),
+            file: dir.create_series()?,
             lines: SeriesWriter::new(SOURCE),
             live,
+            header: Some(Header {
+                schema: SERIES_SCHEMA.to_owned(),
+                run: known,
+            }),
+            engine,
             failed: None,
         })
     }
@@ -67,18 +70,28 @@ impl RunObserver {
             Some(error) => Err(rundir::cannot(&self.path, &error)),
         }
     }
+
+    fn append(&mut self, mark: Mark, now: &Snapshot) -> io::Result<()> {
+        if let Some(mut header) = self.header.take() {
+            header.run.engine_facts = self.engine.facts();
+            let mut text = serde_json::to_string(&header)?;
+            text.push('\n');
+            self.file.write_all(text.as_bytes())?;
+        }
+        // One write per line: a kill leaves whole lines and at most one part of one.
+        let line = self.lines.line(written(mark), now);
+        self.file.write_all(line.as_bytes())
+    }
 }
 
-impl Observer for RunObserver {
+impl Observer for RunObserver<'_> {
     fn phase(&mut self, name: &str) {
         self.live.phase(name);
     }
 
     fn snapshot(&mut self, mark: Mark, now: &Snapshot) {
         if self.failed.is_none() {
-            let line = self.lines.line(written(mark), now);
-            // One write per line: a kill leaves whole lines and at most one part of one.
-            self.failed = self.file.write_all(line.as_bytes()).err();
+            self.failed = self.append(mark, now).err();
         }
         self.live.snapshot(now);
     }

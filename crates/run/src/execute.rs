@@ -150,7 +150,7 @@ pub fn execute(
     hooks: &mut dyn Observer,
     options: Options,
 ) -> Result<RunData, RunError> {
-    let mut data = start_of_record(plan, engine, clock, &options);
+    let mut data = start_of_record(plan, clock, &options);
     let Options {
         ready_timeout,
         errors_tolerated,
@@ -178,6 +178,8 @@ pub fn execute(
         }
         let timeout = ready_timeout.unwrap_or_else(|| default_timeout(plan));
         let ready = wait_ready(&control, stop, timeout).inspect_err(|_| control.cancel_gate())?;
+        // What was achieved (the rings' features) is known once every driver is open.
+        data.engine_facts = engine.facts();
         let collector = Collector {
             plan,
             control: &control,
@@ -307,7 +309,7 @@ fn measure(mut collector: Collector<'_>) -> Measured {
 }
 
 /// Everything known before the first operation.
-fn start_of_record(plan: &Plan, engine: &dyn Engine, clock: &Clock, options: &Options) -> RunData {
+fn start_of_record(plan: &Plan, clock: &Clock, options: &Options) -> RunData {
     let labels = options.labels.clone();
     let calibrated = options.calibrate && !clock.is_simulated();
     RunData {
@@ -326,7 +328,6 @@ fn start_of_record(plan: &Plan, engine: &dyn Engine, clock: &Clock, options: &Op
         } else {
             Vec::new()
         },
-        engine_facts: engine.facts(),
         floor_ns_per_op: calibrated.then(|| floor::ns_per_op(plan)).flatten(),
         clock_read_ns: calibrated.then(|| floor::clock_read_ns(clock)),
         warnings: plan.notices(),

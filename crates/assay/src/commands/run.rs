@@ -115,7 +115,7 @@ fn absent(
         &bar,
     );
     drop(bar);
-    ui::say(&plan_text::lines(&summary?));
+    ui::say(&plan_text::lines(&brief(summary?)));
     let presence = configured
         .target
         .inspect(&configured.location, &configured.settings)?;
@@ -131,6 +131,17 @@ fn absent(
     let plan = plan(&mut configured, &data)?;
     ui::say(&plan_text::one_line(&configured, &plan, &data));
     perform(args, &configured, &plan, &stop, id, place)
+}
+
+/// The figures of a load that matter before a run; `assay prepare` prints them all.
+fn brief(summary: Vec<Line>) -> Vec<Line> {
+    let wanted = ["loaded_rows", "table_bytes", "load_mb_per_s", "total_s"];
+    let brief: Vec<Line> = summary
+        .iter()
+        .filter(|line| wanted.contains(&line.key))
+        .cloned()
+        .collect();
+    if brief.is_empty() { summary } else { brief }
 }
 
 fn dry_run(
@@ -178,8 +189,8 @@ fn perform(
     };
     let clock = Clock::real();
     let ended = execute(plan, &*engine, &clock, stop, &mut observer, options);
-    drop(engine);
     let series = observer.finish();
+    drop(engine);
     let (data, lost) = match ended {
         Ok(data) => (data, None),
         Err(RunError::Lost { source, data }) => (*data, Some(source)),
@@ -227,16 +238,16 @@ fn labels(configured: &Configured, id: String) -> Labels {
     }
 }
 
-type Started = (RunObserver, Option<Box<dyn trace::Sink>>);
+type Started<'a> = (RunObserver<'a>, Option<Box<dyn trace::Sink>>);
 
 /// Writes what is known before the gate, so that a killed run can be rebuilt.
-fn begin(
+fn begin<'a>(
     dir: &RunDir,
     configured: &Configured,
     plan: &Plan,
-    engine: &dyn Engine,
+    engine: &'a dyn Engine,
     labels: &Labels,
-) -> Result<Started, Failure> {
+) -> Result<Started<'a>, Failure> {
     dir.write("config/effective", &config::slob_conf(&configured.settings))?;
     if let Some(given) = &configured.given {
         dir.write("config/given", given)?;
@@ -253,12 +264,11 @@ fn begin(
         fixed_iterations: plan.work_loop > 0,
         settings: labels.settings.clone(),
         host: host::facts(),
-        engine_facts: engine.facts(),
         warnings: plan.notices(),
         ..RunData::default()
     };
     let ends_ns = (plan.work_loop == 0).then(|| plan.warmup_ns + plan.run_time_ns);
-    let observer = RunObserver::begin(dir, &known, progress::Live::new(ends_ns))?;
+    let observer = RunObserver::begin(dir, known, engine, progress::Live::new(ends_ns))?;
     Ok((observer, open_trace(configured.settings.text("TRACE"))?))
 }
 
