@@ -87,7 +87,7 @@ fn columns(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
         true => Ok(counted),
         false => Err("host CPU absent".to_owned()),
     };
-    let slack = 0.05 * expected.clone().unwrap_or(0.0) + HOST_SLACK_S;
+    let slack = 0.1 * expected.clone().unwrap_or(0.0) + HOST_SLACK_S;
     let rule = |id, text, tolerance| Rule::within(id, Scope::Window, text, tolerance);
     vec![
         rule("I31a", "CPU columns sum to 100 %", 0.5).judge(

@@ -97,7 +97,8 @@ impl Rule {
             (Relation::Equal, true) if over == 0.0 => "=",
             (Relation::Equal, true) => "~",
             (Relation::Equal, false) => "is not",
-            (Relation::AtMost, true) => "<=",
+            (Relation::AtMost, true) if over <= 0.0 => "<=",
+            (Relation::AtMost, true) => "is above, within tolerance,",
             (Relation::AtMost, false) => "is above",
         };
         let largest = lhs.abs().max(rhs.abs());

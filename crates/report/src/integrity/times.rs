@@ -132,28 +132,48 @@ fn db_time(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
         .time_model
         .fg_wait_us
         .plus(&record.time_model.bg_wait_us);
-    let in_flight_us = w.from.driver.in_flight_ns as f64 / 1e3;
     vec![
-        Rule::within("I18", Scope::Quiet, "DB time = foreground waits + on thread + run queue (ns)", allowed)
-            .judge(deltas, db_time.clone(), parts()),
-        Rule::within("I19", Scope::Window, "sum of foreground events = sum of foreground wait classes (us)", 1000.0).judge(
+        Rule::within(
+            "I18",
+            Scope::Quiet,
+            "DB time = foreground waits + on thread + run queue (ns)",
+            allowed,
+        )
+        .judge(deltas, db_time.clone(), parts()),
+        Rule::within(
+            "I19",
+            Scope::Window,
+            "sum of foreground events = sum of foreground wait classes (us)",
+            1000.0,
+        )
+        .judge(
             deltas,
-            Ok(us_sum(&|actor, class| actor == "foreground" && class != idle)),
+            Ok(us_sum(&|actor, class| {
+                actor == "foreground" && class != idle
+            })),
             Ok(class_us),
         ),
-        Rule::within("I20", Scope::Window, "non-idle wait time = foreground + background waits (us)", 1000.0).judge(
-            deltas,
-            Ok(us_sum(&|_, class| class != idle)),
-            known(model),
-        ),
-        Rule::within("I24a", Scope::Quiet, "DB time <= sessions x elapsed (ns)", TIME_RATIO * sessions * s.elapsed_s * 1e9)
-            .at_most()
-            .judge(deltas, db_time, Ok(sessions * s.elapsed_s * 1e9)),
+        Rule::within(
+            "I20",
+            Scope::Window,
+            "non-idle wait time = foreground + background waits (us)",
+            1000.0,
+        )
+        .judge(deltas, Ok(us_sum(&|_, class| class != idle)), known(model)),
+        Rule::within(
+            "I24a",
+            Scope::Quiet,
+            "DB time <= sessions x elapsed (ns)",
+            TIME_RATIO * sessions * s.elapsed_s * 1e9,
+        )
+        .at_most()
+        .judge(deltas, db_time, Ok(sessions * s.elapsed_s * 1e9)),
         Rule::within(
             "I24b",
             Scope::Window,
-            "DB time <= sessions x elapsed, plus the time operations in flight at the begin had taken (us)",
-            in_flight_us + TIME_RATIO * sessions * w.elapsed_s * 1e6,
+            "DB time <= sessions x elapsed (us)",
+            TIME_RATIO * sessions * w.elapsed_s * 1e6
+                + w.to.skew_ns.max(w.from.skew_ns) as f64 * sessions / 1e3,
         )
         .at_most()
         .judge(

@@ -58,12 +58,17 @@ impl<'a> Span<'a> {
         self.get(stat).per(self.elapsed_s, NO_WINDOW)
     }
 
-    /// DB time in ns: the engine's account, else the client's.
+    /// DB time in ns: the operations that ended, and the part inside this span of those
+    /// that were under way at its ends. Without that part an operation of ten seconds
+    /// would belong to the second in which it ends.
     pub(crate) fn db_time_ns(&self) -> Figure {
-        match self.get(stats::DB_TIME) {
-            Figure::Na(_) if self.ops() > 0 => Figure::Count(self.driver.busy_ns),
-            figure => figure,
-        }
+        let ended = match self.get(stats::DB_TIME) {
+            Figure::Count(ns) => ns,
+            Figure::Na(_) if self.ops() > 0 => self.driver.busy_ns,
+            figure => return figure,
+        };
+        let inside = ended.saturating_add(self.to.driver.in_flight_ns);
+        Figure::Count(inside.saturating_sub(self.from.driver.in_flight_ns))
     }
 
     /// Driver operations ended.

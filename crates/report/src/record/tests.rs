@@ -36,6 +36,21 @@ fn rates_divide_by_every_denominator() {
 }
 
 #[test]
+fn db_time_is_that_inside_the_window_also_of_operations_that_span_its_ends() {
+    let mut run = fixture::run();
+    // All four sessions hang in an operation since second 21 and end none.
+    let name = assay_measure::stats::DB_TIME.name;
+    let before = fixture::snapshot(21);
+    run.end
+        .stats
+        .counters
+        .insert(name.to_owned(), before.stats.counters[name].clone());
+    run.end.driver.in_flight_ns = 4_080_000_000;
+    let record = build(&run);
+    assert_eq!(record.time_model.db_time_us, Figure::decimal(80_000_000.0));
+}
+
+#[test]
 fn slob_37_logical_reads_are_misses_and_hits_and_executes_are_operations() {
     let record = build(&fixture::run());
     let total = |key: &str| record.stats[key].total.value().unwrap();

@@ -61,15 +61,29 @@ fn platform(record: &Record) -> Vec<(String, String)> {
                 None => fact(host, &["memory_bytes", "memory"]),
             },
         ),
-        pair(
-            "Device",
-            fact(host, &["device", "data_device", "device_model"]),
-        ),
+        pair("Device", device(record)),
         pair(
             "File system",
-            fact(host, &["file_system", "filesystem", "data_file_system"]),
+            fact(&record.plan.engine_facts, &["device_fs_type"]),
         ),
     ]
+}
+
+/// Kernel name, model and kind of the disk under the data.
+fn device(record: &Record) -> String {
+    let engine = &record.plan.engine_facts;
+    let known = |name: &str| {
+        let value = fact(engine, &[name]);
+        (!value.starts_with("n/a")).then_some(value)
+    };
+    let parts: Vec<String> = ["device_disk", "device_model", "device_scheduler"]
+        .into_iter()
+        .filter_map(known)
+        .collect();
+    match parts.is_empty() {
+        true => "n/a (absent)".to_owned(),
+        false => parts.join(", "),
+    }
 }
 
 fn work(record: &Record) -> Vec<(String, String)> {
