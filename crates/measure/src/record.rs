@@ -276,7 +276,8 @@ pub struct EventRow {
     pub avg_us: Figure,
     /// Longest wait, us.
     pub max_us: Figure,
-    /// Share of DB time (foreground) or of background time, 0..100.
+    /// Share of DB time (foreground), or of background elapsed time or the sum of
+    /// background waits, whichever is more (background), 0..100.
     pub db_time_pct: Figure,
     /// Waits per power-of-two bucket: entry i counts 2^(i-1) <= us < 2^i.
     pub hist_us: Vec<u64>,

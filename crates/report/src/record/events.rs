@@ -74,10 +74,11 @@ pub(super) fn share_pct(ns: u64, whole: &Figure) -> Figure {
 pub(super) fn events(deltas: &Deltas<'_>) -> Vec<EventRow> {
     let w = &deltas.window;
     let db_time = w.db_time_ns();
-    let background = match w.get(stats::BACKGROUND_TIME) {
-        Figure::Na(_) => Figure::Count(w.wait_ns(Actor::Background)),
-        figure => figure,
-    };
+    // A session that leads a log write does background work on its own thread: then the
+    // waits add up to more than the background threads' time.
+    let waits = w.wait_ns(Actor::Background);
+    let elapsed = w.count(stats::BACKGROUND_TIME).unwrap_or(0);
+    let background = Figure::Count(elapsed.max(waits));
     let mut waited: Vec<&EventReading> = w
         .stats
         .events

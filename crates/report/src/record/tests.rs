@@ -148,6 +148,32 @@ fn percentiles_are_those_of_the_window_and_na_with_too_few_samples() {
 }
 
 #[test]
+fn background_shares_never_exceed_their_whole() {
+    let sum = |run: &RunData| -> f64 {
+        let record = build(run);
+        let background = record
+            .events
+            .iter()
+            .filter(|event| event.actor == "background");
+        background
+            .filter_map(|event| event.db_time_pct.value())
+            .sum()
+    };
+    let mut run = fixture::run();
+    assert!(
+        (sum(&run) - 58.0).abs() < 1e-9,
+        "116 ms of waits in 200 ms a second"
+    );
+    // Log writes led by sessions: the background threads' own time is less than the waits.
+    let name = assay_measure::stats::BACKGROUND_TIME.name.to_owned();
+    run.end
+        .stats
+        .counters
+        .insert(name, Reading::Count(500_000_000));
+    assert!((sum(&run) - 100.0).abs() < 1e-9);
+}
+
+#[test]
 fn slob_38_buckets_are_operations_and_operations_fit_the_window() {
     let record = build(&fixture::run());
     for op in &record.driver.ops {

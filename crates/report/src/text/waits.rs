@@ -124,7 +124,7 @@ pub(super) fn foreground(page: &mut Page, record: &Record) {
 
 pub(super) fn background(page: &mut Page, record: &Record) {
     page.heading("Background Wait Events");
-    page.line("% Time is of background elapsed time. Source: sysstat (the engine's own stamps).");
+    page.line("% Time is of background elapsed time, or of all background waits where those are more. Source: sysstat (the engine's own stamps).");
     events(page, record, "background");
 }
 
