@@ -1,21 +1,308 @@
-//! Runs sessions on a native data set.
+//! The running native engine: cache, sessions, redo, writers.
+//!
+//! [`open`] puts an instance together from a clean data set; driver threads get
+//! their [`driver::NativeDriver`]; one writer thread serves all. The data set's
+//! life cycle (prepare, check, destroy) is outside.
 
+mod cache;
+mod context;
+mod counters;
+mod driver;
+mod instance;
+mod node;
+mod options;
+mod page_table;
+mod redo;
+mod row_locks;
+mod scan;
+mod select;
+mod session;
+mod undo;
+mod update;
+mod writer;
+
+use crate::native::control::{Control, ControlFile, State};
+use crate::native::files::Files;
+use assay_block::{Backend, Pool, PoolOptions, Ring, RingOptions};
 use assay_measure::config::Settings;
-use assay_run::engine::{Engine, EngineError};
+use assay_measure::snapshot::{Fact, StatSet};
+use assay_run::engine::{Assignment, Driver, Engine, EngineError};
 use assay_run::plan::Plan;
-use std::path::Path;
+use counters::export_ring;
+use instance::{FIRST_LSN, Instance, MAX_THREADS, Parts, locked};
+use options::{CommitMode, IndexMode, Options};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
-/// Opens the data set in `dir` for a run of `plan`.
+/// Blocking calls in synchronous I/O modes are carried by at most this many helper threads.
+const MAX_HELPERS: usize = 64;
+/// Scan and log buffers of a driver thread.
+const DRIVER_BUFFERS: usize = 6;
+
+/// An open native data set.
+struct NativeEngine {
+    instance: Arc<Instance>,
+    dir: PathBuf,
+    writer: Mutex<Option<JoinHandle<Result<(), EngineError>>>>,
+    ring_facts: Mutex<Vec<Fact>>,
+}
+
+/// Opens the data set in `dir` for a run.
 ///
 /// # Errors
-/// `Unusable`: this build has the data set's life cycle only.
-pub fn open(
-    dir: &Path,
-    _plan: &Plan,
-    _settings: &Settings,
-) -> Result<Box<dyn Engine>, EngineError> {
-    Err(EngineError::Unusable(format!(
-        "this build cannot run sessions on {}",
-        dir.display()
-    )))
+/// [`EngineError::Unusable`] when it is loading, unclean, in use or unreadable;
+/// [`EngineError::Usage`] when the plan does not fit it.
+pub fn open(dir: &Path, plan: &Plan, settings: &Settings) -> Result<Box<dyn Engine>, EngineError> {
+    let control_file = ControlFile::open_locked(dir)?;
+    let control = control_file.control().clone();
+    require_clean(dir, &control)?;
+    if plan.schemas > control.loaded_schemas {
+        return Err(EngineError::Usage(format!(
+            "{} schemas are asked for, {} are loaded in {}",
+            plan.schemas,
+            control.loaded_schemas,
+            dir.display()
+        )));
+    }
+    let options = Options::resolve(settings, plan, &control)?;
+    let files = Files::open(dir, &control, options.direct)?;
+    let pool = Pool::new(&PoolOptions {
+        frames: options.cache_frames,
+        frame_bytes: control.geometry.block_bytes as usize,
+        huge_pages: options.huge_pages,
+    })
+    .map_err(|e| EngineError::Unusable(format!("buffer cache of {} blocks: {e}", options.cache_frames)))?;
+    let redo = redo::Redo::new(&redo::RedoConfig {
+        buffer_bytes: options.log_buffer_bytes,
+        block_bytes: control.log_block_bytes as usize,
+        files: control.redo_files as usize,
+        file_bytes: control.redo_file_bytes,
+        start_lsn: control.checkpoint_lsn.max(FIRST_LSN),
+        sequence: control.log_sequence,
+        data_set: control.data_set,
+        threads: MAX_THREADS,
+    });
+    let instance = Arc::new(Instance::new(Parts {
+        cache: cache::Cache::new(pool, options.drop_on_unpin),
+        options,
+        control: control_file,
+        files,
+        redo,
+        active_scale: plan.scale,
+        redo_stress: plan.redo_stress,
+        obfuscate: plan.obfuscate,
+    }));
+    if instance.undo.free_extents() < plan.sessions() {
+        return Err(EngineError::Usage(format!(
+            "the undo file of {} has {} extents for {} sessions: prepare with a larger UNDO_MB or use fewer sessions",
+            dir.display(),
+            instance.undo.free_extents(),
+            plan.sessions()
+        )));
+    }
+    let writer = start_writer(&instance)?;
+    Ok(Box::new(NativeEngine {
+        instance,
+        dir: dir.to_owned(),
+        writer: Mutex::new(Some(writer)),
+        ring_facts: Mutex::new(Vec::new()),
+    }))
+}
+
+fn require_clean(dir: &Path, control: &Control) -> Result<(), EngineError> {
+    match control.state {
+        State::Clean => Ok(()),
+        State::Loading => Err(EngineError::Unusable(format!(
+            "the data set in {} was never loaded to the end: run `assay prepare` again",
+            dir.display()
+        ))),
+        State::Open => Err(EngineError::Unusable(format!(
+            "the data set in {} was not closed cleanly and this version cannot recover it: run `assay destroy`, then `assay prepare`",
+            dir.display()
+        ))),
+    }
+}
+
+fn start_writer(instance: &Arc<Instance>) -> Result<JoinHandle<Result<(), EngineError>>, EngineError> {
+    let shared = Arc::clone(instance);
+    let (report, opened) = std::sync::mpsc::sync_channel(1);
+    let thread = std::thread::Builder::new().name("assay-dbw0".to_owned()).spawn(move || {
+        let ring = Ring::open(RingOptions {
+            entries: 2 * writer::BATCH_REQUESTS as u32,
+            buffers: writer::BATCH_REQUESTS + 1,
+            buffer_bytes: writer::REQUEST_BYTES,
+            pool: None,
+            files: shared.files.list.clone(),
+            backend: backend(&shared.options),
+            helpers: 4,
+        });
+        let ring = match ring {
+            Ok(ring) => ring,
+            Err(error) => {
+                let _ = report.send(Err(error));
+                return Ok(());
+            }
+        };
+        let _ = report.send(Ok(()));
+        let result = writer::Writer::new(&shared, ring).run();
+        if let Err(error) = &result {
+            shared.fail(&error.to_string());
+        }
+        result
+    });
+    let thread =
+        thread.map_err(|source| EngineError::Io { what: "start the database writer's thread".to_owned(), source })?;
+    match opened.recv() {
+        Ok(Ok(())) => Ok(thread),
+        Ok(Err(error)) => Err(EngineError::Unusable(format!("the database writer's ring: {error}"))),
+        Err(_) => Err(EngineError::Unusable("the database writer ended before it began".to_owned())),
+    }
+}
+
+fn backend(options: &Options) -> Backend {
+    if options.asynchronous { Backend::Auto } else { Backend::Helpers }
+}
+
+fn fact(name: &str, value: impl ToString) -> Fact {
+    Fact { name: name.to_owned(), value: value.to_string() }
+}
+
+impl NativeEngine {
+    fn open_ring(&self, sessions: usize) -> Result<Ring, EngineError> {
+        let instance = &self.instance;
+        let options = &instance.options;
+        let reads = if options.batched { options.io_depth } else { 1 };
+        let entries = (sessions * reads + 16).next_power_of_two().clamp(64, 4096);
+        let ring = Ring::open(RingOptions {
+            entries: entries as u32,
+            buffers: DRIVER_BUFFERS,
+            buffer_bytes: 1 << 20,
+            pool: Some(Arc::clone(&instance.cache.pool)),
+            files: instance.files.list.clone(),
+            backend: backend(options),
+            helpers: sessions.clamp(1, MAX_HELPERS),
+        })
+        .map_err(|e| EngineError::Unusable(format!("a driver thread's ring: {e}")))?;
+        let features = ring.features();
+        *locked(&self.ring_facts) = vec![
+            fact("io_backend", &features.backend),
+            fact("ring_features_obtained", features.obtained.join(", ")),
+            fact(
+                "ring_features_refused",
+                features.refused.iter().map(|(name, why)| format!("{name} ({why})")).collect::<Vec<_>>().join(", "),
+            ),
+        ];
+        Ok(ring)
+    }
+
+    /// What the I/O mode came to, judged by the files, the file system and the ring.
+    fn achieved_io_mode(&self) -> String {
+        let direct = self.instance.files.list.iter().all(|f| f.is_direct());
+        let tmpfs = assay_block::device_facts(&self.dir).is_tmpfs;
+        let uring = locked(&self.ring_facts).first().is_some_and(|f| f.value.contains("io_uring"));
+        match (direct && !tmpfs, uring) {
+            (true, true) => "setall (O_DIRECT, io_uring)".to_owned(),
+            (true, false) => "directio (O_DIRECT, blocking calls in helper threads)".to_owned(),
+            (false, true) if tmpfs => "asynch (memory file system: O_DIRECT has no effect, io_uring)".to_owned(),
+            (false, true) => "asynch (page cache, io_uring)".to_owned(),
+            (false, false) => "none (page cache, blocking calls in helper threads)".to_owned(),
+        }
+    }
+}
+
+impl Engine for NativeEngine {
+    fn facts(&self) -> Vec<Fact> {
+        let instance = &self.instance;
+        let options = &instance.options;
+        let geometry = &instance.geometry;
+        let mut facts = vec![
+            fact("data_set", self.dir.display()),
+            fact("data_set_id", format!("{:016x}", instance.data_set)),
+            fact("block_bytes", geometry.block_bytes),
+            fact("log_block_bytes", locked(&instance.control).control().log_block_bytes),
+            fact("redo_files", locked(&instance.control).control().redo_files),
+            fact("redo_file_bytes", locked(&instance.control).control().redo_file_bytes),
+            fact("cache_blocks", if options.drop_on_unpin { 0 } else { options.cache_frames }),
+            fact("cache_frames", options.cache_frames),
+            fact("cache_huge_page_bytes", instance.cache.pool.huge_pages_bytes().map_or("n/a (unknowable)".to_owned(), |b| b.to_string())),
+            fact("cache_read", if options.optimistic { "optimistic" } else { "pinned" }),
+            fact("io_mode_requested", &options.io_mode),
+            fact("io_mode_achieved", self.achieved_io_mode()),
+            fact("index", if options.index == IndexMode::Btree { "btree" } else { "computed" }),
+            fact("index_levels", instance.map.index.levels),
+            fact("read_consistency", "current blocks (no read-consistent copies)"),
+            fact(
+                "commit_mode",
+                match options.commit {
+                    CommitMode::None => "none (acknowledged before the log write: not durable)",
+                    CommitMode::Group => "group (durable, shared log writes)",
+                    CommitMode::Sync => "sync (durable, one log write each)",
+                },
+            ),
+            fact("log_writer", "led by the committing driver thread"),
+            fact("schemas_loaded", locked(&instance.control).control().loaded_schemas),
+            fact("scale_blocks", geometry.scale),
+            fact("scan_blocks", geometry.scan_blocks),
+        ];
+        facts.extend(locked(&self.ring_facts).iter().cloned());
+        facts
+    }
+
+    fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
+        let wanted = match self.instance.options.driver_threads {
+            0 => cpus,
+            threads => threads,
+        };
+        wanted.clamp(1, sessions.clamp(1, MAX_THREADS))
+    }
+
+    fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
+        let ring = self.open_ring(assignment.sessions.len())?;
+        Ok(Box::new(driver::NativeDriver::open(&self.instance, assignment, ring)))
+    }
+
+    fn sample(&self) -> StatSet {
+        let instance = &self.instance;
+        let mut set = StatSet::default();
+        locked(&instance.background).export(u64::from(instance.geometry.block_bytes), &mut set);
+        export_ring(&locked(&instance.ring_totals), &mut set);
+        let mut gauge = |name: &str, value: u64| set.gauges.insert(name.to_owned(), value);
+        gauge("dirty_buffers", instance.cache.dirty_frames());
+        gauge("redo_buffer_unflushed_bytes", instance.redo.pending());
+        gauge(
+            "checkpoint_age_bytes",
+            instance.redo.tail().saturating_sub(instance.checkpoint_lsn.load(std::sync::atomic::Ordering::Acquire)),
+        );
+        gauge("log_sequence", instance.redo.sequence());
+        gauge("cache_blocks", instance.cache.pool.frames() as u64);
+        set
+    }
+
+    fn watched_paths(&self) -> Vec<PathBuf> {
+        vec![self.dir.clone()]
+    }
+
+    fn close(&self) -> Result<(), EngineError> {
+        let thread = locked(&self.writer).take();
+        let Some(thread) = thread else { return Ok(()) };
+        {
+            locked(&self.instance.orders).stop = true;
+            self.instance.ordered.notify_all();
+        }
+        let result = thread
+            .join()
+            .unwrap_or_else(|_| Err(EngineError::Unusable("the database writer's thread panicked".to_owned())));
+        match self.instance.failure() {
+            Some(reason) => Err(EngineError::Unusable(reason.to_owned())),
+            None => result,
+        }
+    }
+}
+
+impl Drop for NativeEngine {
+    fn drop(&mut self) {
+        // Whoever forgot to close gets an unclean data set, but no thread that outlives the engine.
+        let _ = self.close();
+    }
 }

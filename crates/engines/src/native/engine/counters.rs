@@ -1,0 +1,305 @@
+//! What one thread of the native engine counts, and its export to a [`StatSet`].
+//!
+//! Each thread owns its table and adds to it without atomics; a snapshot copies
+//! it at a turn boundary. Identities: gets from cache = hits + demand misses +
+//! waits for other reads; physical reads cache = demand misses + prefetch.
+
+use assay_measure::histogram::Histogram;
+use assay_measure::snapshot::{Actor, EventReading, IoReading, StatSet, WaitClass};
+use assay_measure::stats::{self, Stat};
+use std::cell::{Cell, RefCell};
+
+macro_rules! counters {
+    ($($id:ident => $stat:ident,)*) => {
+        /// Index of a counter in a thread's table.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum C { $($id),* }
+        /// Statistic of each counter, in the order of [`C`].
+        const STATS: &[Stat] = &[$(stats::$stat),*];
+    };
+}
+
+counters! {
+    DbBlockGets => DB_BLOCK_GETS,
+    ConsistentGets => CONSISTENT_GETS,
+    IndexGets => INDEX_GETS,
+    GetsFromCache => GETS_FROM_CACHE,
+    Hits => CACHE_HITS,
+    DemandMisses => CACHE_DEMAND_MISSES,
+    SharedMisses => CACHE_SHARED_MISSES,
+    IndexHits => INDEX_HITS,
+    BlockChanges => DB_BLOCK_CHANGES,
+    ReadsCache => PHYSICAL_READS_CACHE,
+    ReadsPrefetch => PHYSICAL_READS_CACHE_PREFETCH,
+    ReadsDirect => PHYSICAL_READS_DIRECT,
+    ReadRequests => PHYSICAL_READ_REQUESTS,
+    ReadMultiBlock => PHYSICAL_READ_MULTI_BLOCK_REQUESTS,
+    WritesFromCache => PHYSICAL_WRITES_FROM_CACHE,
+    WritesDirect => PHYSICAL_WRITES_DIRECT,
+    WritesNonCheckpoint => PHYSICAL_WRITES_NON_CHECKPOINT,
+    WriteRequests => PHYSICAL_WRITE_REQUESTS,
+    WriteMultiBlock => PHYSICAL_WRITE_MULTI_BLOCK_REQUESTS,
+    Commits => USER_COMMITS,
+    FreeRequested => FREE_BUFFER_REQUESTED,
+    FreeInspected => FREE_BUFFER_INSPECTED,
+    DirtyInspected => DIRTY_BUFFERS_INSPECTED,
+    PinnedInspected => PINNED_BUFFERS_INSPECTED,
+    HotSpared => HOT_BUFFERS_SPARED,
+    Dirtied => BUFFERS_DIRTIED,
+    Cleaned => BUFFERS_CLEANED,
+    CheckpointBuffers => DBWR_CHECKPOINT_BUFFERS,
+    UndoWrites => DBWR_UNDO_WRITES,
+    Checkpoints => DBWR_CHECKPOINTS,
+    WriteClones => WRITE_CLONES,
+    WriterSubmits => DBWR_SUBMITS,
+    RedoSize => REDO_SIZE,
+    RedoEntries => REDO_ENTRIES,
+    RedoWrites => REDO_WRITES,
+    RedoBlocks => REDO_BLOCKS_WRITTEN,
+    RedoBytes => REDO_BYTES_WRITTEN,
+    RedoHeaderBytes => REDO_HEADER_BYTES,
+    RedoWastage => REDO_WASTAGE,
+    RedoWriteTime => REDO_WRITE_TIME,
+    RedoSynchWrites => REDO_SYNCH_WRITES,
+    RedoSynchTime => REDO_SYNCH_TIME,
+    RedoRetries => REDO_ALLOCATION_RETRIES,
+    LogSpaceRequests => REDO_LOG_SPACE_REQUESTS,
+    LogSpaceTime => REDO_LOG_SPACE_TIME,
+    LogSwitches => REDO_LOG_SWITCHES,
+    UndoSize => UNDO_CHANGE_SIZE,
+    ControlBytes => CONTROL_BYTES_WRITTEN,
+    ControlWrites => CONTROL_WRITES,
+    RowsVisited => ROWS_VISITED,
+    RowsChanged => ROWS_CHANGED,
+    ChangedBytes => CHANGED_BYTES,
+    ScanBlocks => SCAN_BLOCKS,
+    Scans => TABLE_SCANS,
+    OnThread => ON_THREAD_TIME,
+    RunQueue => RUN_QUEUE_TIME,
+    BackgroundTime => BACKGROUND_TIME,
+    BackgroundCpu => BACKGROUND_CPU,
+}
+
+/// A named wait and how it is classed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    SequentialRead,
+    ScatteredRead,
+    ParallelRead,
+    DirectPathRead,
+    ReadByOther,
+    BufferBusy,
+    FreeBuffer,
+    WriteComplete,
+    LogBufferSpace,
+    LogSwitch,
+    LogSwitchCheckpoint,
+    LogFileSync,
+    RowLock,
+    WriterSubmit,
+    WriterWrite,
+    LogWrite,
+    LogSingleWrite,
+    ControlWrite,
+}
+
+const EVENTS: &[(Event, &str, WaitClass, Actor)] = &[
+    (Event::SequentialRead, "db file sequential read", WaitClass::UserIo, Actor::Foreground),
+    (Event::ScatteredRead, "db file scattered read", WaitClass::UserIo, Actor::Foreground),
+    (Event::ParallelRead, "db file parallel read", WaitClass::UserIo, Actor::Foreground),
+    (Event::DirectPathRead, "direct path read", WaitClass::UserIo, Actor::Foreground),
+    (Event::ReadByOther, "read by other session", WaitClass::UserIo, Actor::Foreground),
+    (Event::BufferBusy, "buffer busy waits", WaitClass::Concurrency, Actor::Foreground),
+    (Event::FreeBuffer, "free buffer waits", WaitClass::Configuration, Actor::Foreground),
+    (Event::WriteComplete, "write complete waits", WaitClass::Configuration, Actor::Foreground),
+    (Event::LogBufferSpace, "log buffer space", WaitClass::Configuration, Actor::Foreground),
+    (Event::LogSwitch, "log file switch completion", WaitClass::Configuration, Actor::Foreground),
+    (
+        Event::LogSwitchCheckpoint,
+        "log file switch (checkpoint incomplete)",
+        WaitClass::Configuration,
+        Actor::Foreground,
+    ),
+    (Event::LogFileSync, "log file sync", WaitClass::Commit, Actor::Foreground),
+    (Event::RowLock, "enq: TX - row lock contention", WaitClass::Application, Actor::Foreground),
+    (Event::WriterSubmit, "db file async I/O submit", WaitClass::SystemIo, Actor::Background),
+    (Event::WriterWrite, "db file parallel write", WaitClass::SystemIo, Actor::Background),
+    (Event::LogWrite, "log file parallel write", WaitClass::SystemIo, Actor::Background),
+    (Event::LogSingleWrite, "log file single write", WaitClass::SystemIo, Actor::Background),
+    (Event::ControlWrite, "control file parallel write", WaitClass::SystemIo, Actor::Background),
+];
+
+/// A row of "IOStat by function and file type".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Io {
+    CacheReadData,
+    CacheReadUndo,
+    DirectReadData,
+    WriterData,
+    WriterUndo,
+    LogFile,
+    ControlFile,
+}
+
+const IO_ROWS: &[(&str, &str)] = &[
+    ("Buffer Cache Reads", "Data File"),
+    ("Buffer Cache Reads", "Undo File"),
+    ("Direct Reads", "Data File"),
+    ("DBWR", "Data File"),
+    ("DBWR", "Undo File"),
+    ("LGWR", "Log File"),
+    ("Others", "Control File"),
+];
+
+/// Requests of this size and more are "large" (awr: `requests_large`).
+const LARGE_BYTES: u64 = 128 * 1024;
+
+struct EventCell {
+    timeouts: u64,
+    waits: Histogram,
+}
+
+/// One thread's counters, events and I/O rows.
+pub(crate) struct Counters {
+    values: Vec<Cell<u64>>,
+    events: RefCell<Vec<EventCell>>,
+    io: RefCell<Vec<IoReading>>,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        let events = EVENTS.iter().map(|_| EventCell { timeouts: 0, waits: Histogram::new() }).collect();
+        let io = IO_ROWS
+            .iter()
+            .map(|(function, file_type)| IoReading {
+                function: (*function).to_owned(),
+                file_type: (*file_type).to_owned(),
+                ..IoReading::default()
+            })
+            .collect();
+        let values = STATS.iter().map(|_| Cell::new(0)).collect();
+        Self { values, events: RefCell::new(events), io: RefCell::new(io) }
+    }
+}
+
+impl Counters {
+    #[inline]
+    pub(crate) fn add(&self, counter: C, n: u64) {
+        let cell = &self.values[counter as usize];
+        cell.set(cell.get() + n);
+    }
+
+    pub(crate) fn get(&self, counter: C) -> u64 {
+        self.values[counter as usize].get()
+    }
+
+    /// Charges one wait.
+    pub(crate) fn charge(&self, event: Event, ns: u64) {
+        self.events.borrow_mut()[event as usize].waits.record(ns);
+    }
+
+    /// Charges one wait that a timer ended.
+    pub(crate) fn charge_timeout(&self, event: Event, ns: u64) {
+        let mut events = self.events.borrow_mut();
+        events[event as usize].waits.record(ns);
+        events[event as usize].timeouts += 1;
+    }
+
+    /// One read request of so many bytes.
+    pub(crate) fn read_request(&self, row: Io, bytes: u64) {
+        let row = &mut self.io.borrow_mut()[row as usize];
+        row.read_bytes += bytes;
+        if bytes >= LARGE_BYTES { row.large_read_requests += 1 } else { row.small_read_requests += 1 }
+    }
+
+    /// One write request of so many bytes.
+    pub(crate) fn write_request(&self, row: Io, bytes: u64) {
+        let row = &mut self.io.borrow_mut()[row as usize];
+        row.write_bytes += bytes;
+        if bytes >= LARGE_BYTES { row.large_write_requests += 1 } else { row.small_write_requests += 1 }
+    }
+
+    /// One request somebody waited for.
+    pub(crate) fn io_wait(&self, row: Io, ns: u64) {
+        let row = &mut self.io.borrow_mut()[row as usize];
+        row.waits += 1;
+        row.wait_ns += ns;
+    }
+
+    /// Adds everything to a set; every statistic appears, so that 0 means observed zero.
+    pub(crate) fn export(&self, block_bytes: u64, into: &mut StatSet) {
+        for (stat, cell) in STATS.iter().zip(&self.values) {
+            into.add(*stat, cell.get());
+        }
+        let reads = self.get(C::ReadsCache) + self.get(C::ReadsDirect);
+        let writes = self.get(C::WritesFromCache) + self.get(C::WritesDirect);
+        // A failed update stops the engine instead of being rolled back, so there are none.
+        into.add(stats::USER_ROLLBACKS, 0);
+        into.add(stats::SESSION_LOGICAL_READS, self.get(C::DbBlockGets) + self.get(C::ConsistentGets));
+        into.add(stats::PHYSICAL_READS, reads);
+        into.add(stats::PHYSICAL_READ_BYTES, reads * block_bytes);
+        into.add(stats::PHYSICAL_WRITES, writes);
+        into.add(stats::PHYSICAL_WRITE_BYTES, writes * block_bytes);
+        self.export_totals(into);
+        self.export_events(into);
+        merge_io(&self.io.borrow(), into);
+    }
+
+    /// Totals come from the I/O rows, the database's own figures from the counters: two counts of the same requests.
+    fn export_totals(&self, into: &mut StatSet) {
+        let io = self.io.borrow();
+        let sum = |f: fn(&IoReading) -> u64| io.iter().map(f).sum::<u64>();
+        into.add(stats::PHYSICAL_READ_TOTAL_REQUESTS, sum(|r| r.small_read_requests + r.large_read_requests));
+        into.add(stats::PHYSICAL_READ_TOTAL_BYTES, sum(|r| r.read_bytes));
+        into.add(stats::PHYSICAL_READ_LARGE_REQUESTS, sum(|r| r.large_read_requests));
+        into.add(stats::PHYSICAL_WRITE_TOTAL_REQUESTS, sum(|r| r.small_write_requests + r.large_write_requests));
+        into.add(stats::PHYSICAL_WRITE_TOTAL_BYTES, sum(|r| r.write_bytes));
+    }
+
+    fn export_events(&self, into: &mut StatSet) {
+        for ((_, name, class, actor), cell) in EVENTS.iter().zip(self.events.borrow().iter()) {
+            if cell.waits.count() == 0 {
+                continue;
+            }
+            match into.events.iter_mut().find(|e| e.name == *name && e.actor == *actor) {
+                Some(reading) => {
+                    reading.timeouts += cell.timeouts;
+                    reading.waits.merge(&cell.waits);
+                }
+                None => into.events.push(EventReading {
+                    name: (*name).to_owned(),
+                    class: *class,
+                    actor: *actor,
+                    timeouts: cell.timeouts,
+                    waits: cell.waits.clone(),
+                }),
+            }
+        }
+    }
+}
+
+fn merge_io(rows: &[IoReading], into: &mut StatSet) {
+    for row in rows {
+        let Some(sum) = into.io.iter_mut().find(|r| r.function == row.function && r.file_type == row.file_type) else {
+            into.io.push(row.clone());
+            continue;
+        };
+        sum.small_read_requests += row.small_read_requests;
+        sum.large_read_requests += row.large_read_requests;
+        sum.read_bytes += row.read_bytes;
+        sum.small_write_requests += row.small_write_requests;
+        sum.large_write_requests += row.large_write_requests;
+        sum.write_bytes += row.write_bytes;
+        sum.waits += row.waits;
+        sum.wait_ns += row.wait_ns;
+    }
+}
+
+/// Adds the ring's own counts, made at completion: the redundant witnesses of the engine's.
+pub(crate) fn export_ring(counters: &assay_block::RingCounters, into: &mut StatSet) {
+    into.add(stats::RING_READ_BYTES, counters.read_bytes);
+    into.add(stats::RING_READ_REQUESTS, counters.read_requests);
+    into.add(stats::RING_WRITE_BYTES, counters.write_bytes);
+    into.add(stats::RING_WRITE_REQUESTS, counters.write_requests);
+    into.add(stats::RING_SUBMITS, counters.submits);
+}

@@ -1,0 +1,430 @@
+//! The native engine's part of a driver thread: polls sessions, drives the ring,
+//! leads log flushes, and accounts for every nanosecond of a session's call.
+//!
+//! A call is cut, without gaps, into on-thread time (polled), waits (suspension
+//! to the stamp of the batch that ended it) and run-queue time (that stamp to
+//! the next poll); their sum is DB time.
+
+use super::context::{Shell, Slot, State, TAG_LOG, TAG_READ};
+use super::counters::{C, export_ring};
+use super::instance::{Instance, locked};
+use super::options::CommitMode;
+use super::redo::{FLUSH_BYTES, FLUSH_DUE_BYTES, Flush, Step};
+use super::session::{Session, failed};
+use crate::native::block_format::{self, Kind};
+use crate::native::layout::{Class, Page};
+use assay_block::{Completion as RingCompletion, CompletionLease, Exclusive, Ring};
+use assay_measure::clock::Ns;
+use assay_measure::snapshot::StatSet;
+use assay_run::engine::{Assignment, Completion, Driver, EngineError, Op, Outcome, Submit, Tag};
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+/// Pending redo is written after this long although nobody asked (LGWR's 3 s).
+const FLUSH_IDLE_NS: Ns = 3_000_000_000;
+
+/// A log write of this thread under way.
+struct Leading {
+    flush: Flush,
+    begin: Ns,
+}
+
+type Running<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+/// The driver of one thread.
+pub(crate) struct NativeDriver<'a> {
+    shell: Rc<Shell<'a>>,
+    sessions: Vec<Running<'a>>,
+    leading: Option<Leading>,
+    last_flush: Ns,
+    completions: Vec<Completion>,
+}
+
+impl<'a> NativeDriver<'a> {
+    pub(crate) fn open(instance: &'a Instance, assignment: &Assignment, ring: Ring) -> Self {
+        let slots: Vec<Slot> = assignment.sessions.iter().map(|(session, _)| Slot::new(*session)).collect();
+        let _ = instance.mailboxes[assignment.thread].waker.set(ring.waker());
+        let count = slots.len();
+        let shell = Rc::new(Shell {
+            instance,
+            thread: assignment.thread,
+            ring: RefCell::new(ring),
+            slots,
+            c: super::counters::Counters::default(),
+            now: Cell::new(instance.clock.now_ns()),
+            ready: RefCell::new(VecDeque::new()),
+            retry: RefCell::new(Vec::new()),
+            timers: RefCell::new(BinaryHeap::new()),
+            commits: RefCell::new(VecDeque::new()),
+            log_space: RefCell::new(Vec::new()),
+            buffer_queue: RefCell::new(VecDeque::new()),
+            deferred: RefCell::new(VecDeque::new()),
+            flush_wanted: Cell::new(false),
+        });
+        let sessions = (0..count)
+            .map(|tag| Box::pin(Session::new(Rc::clone(&shell), tag as Tag).serve()) as Running<'a>)
+            .collect();
+        let last_flush = shell.now.get();
+        Self { shell, sessions, leading: None, last_flush, completions: Vec::new() }
+    }
+
+    /// Polls one session from `from` on; returns its outcome if its operation ended.
+    fn poll(&mut self, tag: Tag, from: Ns) -> Option<Outcome> {
+        let shell = Rc::clone(&self.shell);
+        let slot = shell.slot(tag);
+        slot.state.set(State::Ready);
+        let begin = shell.now.get().max(from);
+        shell.c.add(C::RunQueue, begin - from);
+        let mut context = Context::from_waker(Waker::noop());
+        let _ = self.sessions[tag as usize].as_mut().poll(&mut context);
+        let end = shell.instance.clock.now_ns().max(begin);
+        shell.c.add(C::OnThread, end - begin);
+        shell.now.set(end);
+        if let Some(result) = slot.outcome.take() {
+            slot.state.set(State::Idle);
+            return Some(Outcome { end_ns: end, result });
+        }
+        slot.wait_start.set(end);
+        None
+    }
+
+    /// Polls every ready session once more until none is ready.
+    fn run_ready(&mut self) {
+        loop {
+            let next = self.shell.ready.borrow_mut().pop_front();
+            let Some(tag) = next else { break };
+            let from = self.shell.slot(tag).ready_at.get();
+            if let Some(outcome) = self.poll(tag, from) {
+                self.completions.push(Completion { tag, outcome });
+            }
+        }
+        // Those that met a locked frame try again after everybody else had a turn.
+        let retry = std::mem::take(&mut *self.shell.retry.borrow_mut());
+        let stamp = self.shell.now.get();
+        for tag in retry {
+            self.shell.wake(tag, stamp, false);
+        }
+    }
+
+    /// Moves everything that happened elsewhere into the ready queue.
+    fn collect_wakeups(&mut self) {
+        let shell = &self.shell;
+        let now = shell.now.get();
+        let mailbox = &shell.instance.mailboxes[shell.thread];
+        if mailbox.full.load(Ordering::Acquire) {
+            mailbox.full.store(false, Ordering::Release);
+            let posts = std::mem::take(&mut *locked(&mailbox.posts));
+            for who in posts {
+                shell.wake_for(who, now, false);
+            }
+        }
+        loop {
+            let due = matches!(shell.timers.borrow().peek(), Some(Reverse((at, _, _))) if *at <= now);
+            if !due {
+                break;
+            }
+            let Some(Reverse((_, tag, wait))) = shell.timers.borrow_mut().pop() else { break };
+            if shell.slot(tag).wait.get() == wait {
+                shell.wake(tag, now, true);
+            }
+        }
+        self.wake_log_waiters();
+    }
+
+    /// Wakes commits that are durable and sessions that waited for log space.
+    fn wake_log_waiters(&self) {
+        let shell = &self.shell;
+        let redo = &shell.instance.redo;
+        let now = shell.now.get();
+        let durable = redo.durable();
+        let stopped = shell.instance.failure().is_some();
+        loop {
+            let first = shell.commits.borrow().front().copied();
+            let Some((lsn, tag)) = first else { break };
+            if lsn > durable && !stopped {
+                break;
+            }
+            shell.commits.borrow_mut().pop_front();
+            shell.wake(tag, now, false);
+        }
+        let room = redo.stalled_until() == 0 && self.leading.is_none();
+        if (room || stopped) && !shell.log_space.borrow().is_empty() {
+            for tag in std::mem::take(&mut *shell.log_space.borrow_mut()) {
+                shell.wake(tag, now, false);
+            }
+        }
+        let waits = !shell.commits.borrow().is_empty() || !shell.log_space.borrow().is_empty();
+        shell.flush_wanted.set(waits);
+        redo.waiting[shell.thread].store(waits, Ordering::SeqCst);
+    }
+
+    fn flush_due(&self) -> bool {
+        let shell = &self.shell;
+        let redo = &shell.instance.redo;
+        if shell.flush_wanted.get() || !shell.commits.borrow().is_empty() || !shell.log_space.borrow().is_empty() {
+            return true;
+        }
+        let pending = redo.pending();
+        pending >= FLUSH_DUE_BYTES || (pending > 0 && shell.now.get() - self.last_flush > FLUSH_IDLE_NS)
+    }
+
+    /// Leads a log flush if one is due and nobody leads.
+    fn drive_log(&mut self) -> Result<(), EngineError> {
+        let shell = Rc::clone(&self.shell);
+        let redo = &shell.instance.redo;
+        if self.leading.is_some() || !self.flush_due() {
+            return Ok(());
+        }
+        // Announced before the attempt: whoever leads now will wake this thread when done.
+        redo.waiting[shell.thread].store(true, Ordering::SeqCst);
+        loop {
+            let stalled = redo.stalled_until();
+            if stalled > shell.instance.checkpoint_lsn.load(Ordering::Acquire) || !redo.try_lead() {
+                return Ok(());
+            }
+            let buffer = shell.ring.borrow_mut().take_buffer();
+            let Some(mut buffer) = buffer else {
+                redo.release_lead();
+                return Ok(());
+            };
+            let limit = match shell.instance.options.commit {
+                CommitMode::Sync => redo.next_own_write(),
+                _ => u64::MAX,
+            };
+            let checkpoint = shell.instance.checkpoint_lsn.load(Ordering::Acquire);
+            let step = redo.prepare(&mut buffer[..FLUSH_BYTES], limit, checkpoint);
+            if let Step::Write(flush) = step {
+                let begin = shell.instance.clock.now_ns();
+                let file = shell.instance.files.redo_first + flush.file as u16;
+                let queued =
+                    shell.ring.borrow_mut().write_buffer(file, flush.offset, buffer, flush.bytes, true, TAG_LOG);
+                if queued.is_err() {
+                    return Err(EngineError::Unusable("the ring has no room for a log write".to_owned()));
+                }
+                self.leading = Some(Leading { flush, begin });
+                return Ok(());
+            }
+            shell.give_buffer(buffer);
+            let again = self.after_no_write(step)?;
+            redo.release_lead();
+            if !again {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Handles every step but a write; whether to try again at once.
+    fn after_no_write(&mut self, step: Step) -> Result<bool, EngineError> {
+        let instance = self.shell.instance;
+        match step {
+            Step::Switch { file, sequence, first_lsn } => {
+                instance.switch_log(file, sequence, first_lsn, &self.shell.c)?;
+                // A switch starts a lazy checkpoint of everything before it.
+                instance.request_checkpoint(first_lsn);
+                Ok(true)
+            }
+            Step::Stalled(lsn) => {
+                instance.request_checkpoint(lsn);
+                Ok(false)
+            }
+            Step::Nothing | Step::Write(_) => Ok(false),
+        }
+    }
+
+    fn finish_flush(&mut self, result: &std::io::Result<u32>) {
+        let Some(Leading { flush, begin }) = self.leading.take() else { return };
+        let instance = self.shell.instance;
+        match result {
+            Ok(bytes) if *bytes as usize == flush.bytes => {
+                instance.count_log_write(&flush, self.shell.now.get() - begin, &self.shell.c);
+                instance.redo.finish(&flush);
+            }
+            Ok(bytes) => instance.fail(&format!("a log write of {} bytes wrote {bytes}", flush.bytes)),
+            Err(error) => instance.fail(&format!("log write of {} bytes: {error}", flush.bytes)),
+        }
+        self.last_flush = self.shell.now.get();
+        instance.redo.release_lead();
+        instance.wake_log_waiters(self.shell.thread);
+    }
+
+    /// Verifies a block that arrived.
+    fn verify(&self, page: Page, frame: &Exclusive) -> Result<(), String> {
+        let instance = self.shell.instance;
+        let block = instance.cache.pool.bytes(frame);
+        let (kind, schema) = match instance.map.class(page) {
+            Class::Data => (Kind::Data, instance.map.schema_of(page)),
+            Class::Index => (Kind::Index, instance.map.schema_of(page)),
+            Class::Scan => (Kind::Scan, instance.map.schema_of(page)),
+            Class::Undo => {
+                // A header block or an undo block: the kind is part of what is read back.
+                let first = self.shell.instance.options.sessions as u64;
+                let is_header = page.0 - crate::native::layout::UNDO_BASE < first;
+                (if is_header { Kind::UndoHeader } else { Kind::Undo }, 0)
+            }
+        };
+        block_format::verify(block, kind, page, schema, instance.data_set, instance.verify_reads())
+            .map_err(|mismatch| format!("page {}: {mismatch}", page.0))
+    }
+
+    /// Publishes one frame that was read for session `tag`.
+    fn finish_frame(&self, tag: Tag, frame: Exclusive, error: Option<&str>) {
+        let shell = &self.shell;
+        let cache = &shell.instance.cache;
+        let page = cache.page_of(frame.frame());
+        let checked = match error {
+            Some(text) => Err(("io", format!("read of page {}: {text}", page.0))),
+            None => self.verify(page, &frame).map_err(|text| ("corrupt", text)),
+        };
+        let (result, waiters) = match checked {
+            Ok(()) => {
+                let (pin, waiters) = cache.finish_read(page, frame);
+                (Ok(pin), waiters)
+            }
+            Err((class, text)) => (Err(failed(class, text)), cache.fail_read(page, frame)),
+        };
+        shell.slot(tag).reads.borrow_mut().push((page, result));
+        shell.wake_all(waiters, shell.now.get());
+    }
+
+    fn finish_read(&mut self, completion: RingCompletion) {
+        let shell = Rc::clone(&self.shell);
+        let tag = (completion.tag & 0xffff_ffff) as Tag;
+        let block_bytes = shell.instance.geometry.block_bytes as usize;
+        let expect = |blocks: usize| match &completion.result {
+            Ok(bytes) if *bytes as usize == blocks * block_bytes => None,
+            Ok(bytes) => Some(format!("{bytes} bytes of {}", blocks * block_bytes)),
+            Err(error) => Some(error.to_string()),
+        };
+        match completion.lease {
+            CompletionLease::Frame(frame) => {
+                let error = expect(1);
+                self.finish_frame(tag, frame, error.as_deref());
+            }
+            CompletionLease::Frames(frames) => {
+                let error = expect(frames.len());
+                for frame in frames {
+                    self.finish_frame(tag, frame, error.as_deref());
+                }
+            }
+            CompletionLease::Buffer(buffer) => {
+                let read = super::context::DirectRead { buffer, result: completion.result };
+                *shell.slot(tag).direct.borrow_mut() = Some(read);
+            }
+            CompletionLease::None => {}
+        }
+        let slot = shell.slot(tag);
+        slot.pending_reads.set(slot.pending_reads.get() - 1);
+        if slot.pending_reads.get() == 0 {
+            shell.wake(tag, shell.now.get(), false);
+        }
+    }
+
+    /// Takes all completions the ring has.
+    fn drain_ring(&mut self) {
+        let mut stamped = false;
+        loop {
+            let completion = self.shell.ring.borrow_mut().pop();
+            let Some(mut completion) = completion else { return };
+            if !stamped {
+                self.shell.now.set(self.shell.instance.clock.now_ns());
+                stamped = true;
+            }
+            if completion.tag & TAG_LOG != 0 {
+                let lease = std::mem::replace(&mut completion.lease, CompletionLease::None);
+                if let CompletionLease::Buffer(buffer) = lease {
+                    self.shell.give_buffer(buffer);
+                }
+                self.finish_flush(&completion.result);
+            } else if completion.tag & TAG_READ != 0 {
+                self.finish_read(completion);
+            }
+        }
+    }
+
+    /// How long the ring may sleep: until the next timer, and not at all with work at hand.
+    fn sleep_limit(&self, timeout: Duration) -> Duration {
+        let shell = &self.shell;
+        let busy = !self.completions.is_empty()
+            || !shell.ready.borrow().is_empty()
+            || shell.instance.mailboxes[shell.thread].full.load(Ordering::Acquire);
+        if busy {
+            return Duration::ZERO;
+        }
+        let next = shell.timers.borrow().peek().map(|Reverse((at, _, _))| *at);
+        next.map_or(timeout, |at| timeout.min(Duration::from_nanos(at.saturating_sub(shell.now.get()))))
+    }
+}
+
+impl Driver for NativeDriver<'_> {
+    fn submit(&mut self, tag: Tag, op: &Op, now_ns: Ns) -> Submit {
+        self.shell.slot(tag).op.set(Some(*op));
+        match self.poll(tag, now_ns) {
+            Some(outcome) => Submit::Done(outcome),
+            None => Submit::Queued,
+        }
+    }
+
+    fn reap(&mut self, timeout: Duration, out: &mut Vec<Completion>) -> Result<(), EngineError> {
+        self.collect_wakeups();
+        self.run_ready();
+        self.drive_log()?;
+        self.shell.retry_deferred();
+        let sleep = self.sleep_limit(timeout);
+        let wait_for = u32::from(!sleep.is_zero());
+        self.shell
+            .ring
+            .borrow_mut()
+            .submit(wait_for, sleep)
+            .map_err(|e| EngineError::Unusable(format!("the ring of driver thread {} failed: {e}", self.shell.thread)))?;
+        self.shell.now.set(self.shell.instance.clock.now_ns());
+        self.drain_ring();
+        self.collect_wakeups();
+        self.run_ready();
+        self.drive_log()?;
+        out.append(&mut self.completions);
+        Ok(())
+    }
+
+    fn stats(&mut self, into: &mut StatSet) {
+        self.shell.c.export(u64::from(self.shell.instance.geometry.block_bytes), into);
+        export_ring(&self.shell.ring.borrow().counters(), into);
+    }
+}
+
+impl Drop for NativeDriver<'_> {
+    /// Sessions log off: what COMMIT_EVERY left open is committed before the thread goes.
+    fn drop(&mut self) {
+        let shell = Rc::clone(&self.shell);
+        let mut waiting = 0;
+        for tag in 0..shell.slots.len() as Tag {
+            if shell.slot(tag).state.get() != State::Idle {
+                continue;
+            }
+            shell.slot(tag).log_off.set(true);
+            let now = shell.now.get();
+            if self.poll(tag, now).is_none() {
+                waiting += 1;
+            }
+        }
+        let mut ended = Vec::new();
+        while ended.len() < waiting && shell.instance.failure().is_none() {
+            if self.reap(Duration::from_millis(10), &mut ended).is_err() {
+                break;
+            }
+        }
+        // A log write under way must end before its leader disappears.
+        while self.leading.is_some() && shell.instance.failure().is_none() {
+            if self.reap(Duration::from_millis(10), &mut ended).is_err() {
+                break;
+            }
+        }
+        shell.instance.redo.waiting[shell.thread].store(false, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,321 @@
+//! An open data set: what all threads of the engine share.
+
+use super::cache::{Cache, SessionRef};
+use super::counters::{C, Counters, Event, Io};
+use super::options::{ChecksumMode, Options};
+use super::redo::{LOG_HEADER_BYTES, Redo};
+use super::row_locks::RowLocks;
+use super::session::failed;
+use super::undo::UndoSpace;
+use crate::native::block_format::COLUMN_BYTES;
+use crate::native::control::{Control, ControlFile, SLOT_BYTES, State};
+use crate::native::files::Files;
+use crate::native::layout::{Geometry, Page, PageMap};
+use crate::native::permutation::Permutation;
+use assay_block::Waker;
+use assay_measure::clock::{Clock, Ns};
+use assay_run::engine::{EngineError, OpError};
+use assay_run::plan::RedoStress;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// Driver threads an instance serves at most.
+pub(crate) const MAX_THREADS: usize = 256;
+/// Redo addresses start above 0, so that 0 can mean "none".
+pub(crate) const FIRST_LSN: u64 = 4096;
+
+/// Wake-ups for the sessions of one driver thread.
+#[derive(Default)]
+pub(crate) struct Mailbox {
+    pub(crate) waker: OnceLock<Waker>,
+    pub(crate) full: AtomicBool,
+    pub(crate) posts: Mutex<Vec<SessionRef>>,
+}
+
+/// Orders to the writers.
+#[derive(Default)]
+pub(crate) struct WriterOrders {
+    /// Redo address the checkpoint shall pass; 0 is none.
+    pub(crate) checkpoint: u64,
+    /// Somebody waits for free buffers.
+    pub(crate) make_free: bool,
+    /// Write everything and end.
+    pub(crate) stop: bool,
+}
+
+/// The shared state of an open data set.
+pub(crate) struct Instance {
+    pub(crate) options: Options,
+    pub(crate) geometry: Geometry,
+    pub(crate) map: PageMap,
+    pub(crate) data_set: u64,
+    pub(crate) active_scale: u64,
+    pub(crate) redo_stress: RedoStress,
+    pub(crate) obfuscate: bool,
+    pub(crate) control: Mutex<ControlFile>,
+    pub(crate) files: Files,
+    pub(crate) clock: Clock,
+    pub(crate) cache: Cache,
+    pub(crate) redo: Redo,
+    pub(crate) undo: UndoSpace,
+    pub(crate) locks: RowLocks,
+    pub(crate) mailboxes: Vec<Mailbox>,
+    pub(crate) orders: Mutex<WriterOrders>,
+    pub(crate) ordered: Condvar,
+    /// Counters of the writers; they lock it for a moment per batch.
+    pub(crate) background: Mutex<Counters>,
+    pub(crate) ring_totals: Mutex<assay_block::RingCounters>,
+    /// Everything below is in the data files and the control file says so.
+    pub(crate) checkpoint_lsn: AtomicU64,
+    marked_open: AtomicBool,
+    transactions: AtomicU64,
+    failure: OnceLock<String>,
+    permutations: Vec<Permutation>,
+}
+
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The parts an [`Instance`] is put together from.
+pub(crate) struct Parts {
+    pub(crate) options: Options,
+    pub(crate) control: ControlFile,
+    pub(crate) files: Files,
+    pub(crate) cache: Cache,
+    pub(crate) redo: Redo,
+    pub(crate) active_scale: u64,
+    pub(crate) redo_stress: RedoStress,
+    pub(crate) obfuscate: bool,
+}
+
+impl Instance {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let control = parts.control.control().clone();
+        let geometry = control.geometry;
+        let sessions = parts.options.sessions;
+        Self {
+            map: geometry.map(),
+            data_set: control.data_set,
+            undo: UndoSpace::new(&geometry, sessions),
+            permutations: (1..=control.loaded_schemas)
+                .map(|schema| Permutation::new(geometry.seed, schema, geometry.scale))
+                .collect(),
+            checkpoint_lsn: AtomicU64::new(parts.redo.durable()),
+            geometry,
+            options: parts.options,
+            active_scale: parts.active_scale,
+            redo_stress: parts.redo_stress,
+            obfuscate: parts.obfuscate,
+            control: Mutex::new(parts.control),
+            files: parts.files,
+            clock: Clock::real(),
+            cache: parts.cache,
+            redo: parts.redo,
+            locks: RowLocks::new(),
+            mailboxes: (0..MAX_THREADS).map(|_| Mailbox::default()).collect(),
+            orders: Mutex::new(WriterOrders::default()),
+            ordered: Condvar::new(),
+            background: Mutex::new(Counters::default()),
+            ring_totals: Mutex::new(assay_block::RingCounters::default()),
+            marked_open: AtomicBool::new(false),
+            transactions: AtomicU64::new(control.change_number),
+            failure: OnceLock::new(),
+        }
+    }
+
+    /// The key permutation of a schema, from 1.
+    pub(crate) fn permutation(&self, schema: u32) -> &Permutation {
+        &self.permutations[schema as usize - 1]
+    }
+
+    /// Whether checksums of blocks read are verified.
+    pub(crate) fn verify_reads(&self) -> bool {
+        self.options.checksum != ChecksumMode::Off
+    }
+
+    /// Adjacent pages from `first` on that lie in one file, at most `most`.
+    pub(crate) fn adjacent(&self, first: Page, most: u64) -> u64 {
+        let (file, _) = self.map.locate(first);
+        let (start, pages) = self.map.file_pages(file);
+        most.min(start.0 + pages - first.0)
+    }
+
+    /// A number no other transaction has.
+    pub(crate) fn next_transaction(&self) -> u64 {
+        self.transactions.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Stops the engine for good: operations fail with this reason from now on.
+    pub(crate) fn fail(&self, reason: &str) {
+        let _ = self.failure.set(reason.to_owned());
+        for mailbox in &self.mailboxes {
+            if let Some(waker) = mailbox.waker.get() {
+                waker.wake();
+            }
+        }
+    }
+
+    /// The reason the engine stopped, if it did.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failure.get().map(String::as_str)
+    }
+
+    /// An error once the engine has stopped.
+    pub(crate) fn check_alive(&self) -> Result<(), OpError> {
+        match self.failure() {
+            None => Ok(()),
+            Some(reason) => Err(failed("engine stopped", reason.to_owned())),
+        }
+    }
+
+    /// Wakes a session of another thread.
+    pub(crate) fn post(&self, who: SessionRef) {
+        let mailbox = &self.mailboxes[usize::from(who.thread)];
+        locked(&mailbox.posts).push(who);
+        mailbox.full.store(true, Ordering::Release);
+        if let Some(waker) = mailbox.waker.get() {
+            waker.wake();
+        }
+    }
+
+    /// Notes a session that wants to be posted when buffers become free.
+    pub(crate) fn free_waiter(&self, who: SessionRef) {
+        locked(&self.cache.free_waiters).push(who);
+    }
+
+    /// Asks the writers to make buffers free.
+    pub(crate) fn post_writer(&self) {
+        let mut orders = locked(&self.orders);
+        if !orders.make_free {
+            orders.make_free = true;
+            self.ordered.notify_all();
+        }
+    }
+
+    /// Asks for a checkpoint that passes `lsn`.
+    pub(crate) fn request_checkpoint(&self, lsn: u64) {
+        let mut orders = locked(&self.orders);
+        if orders.checkpoint < lsn {
+            orders.checkpoint = lsn;
+            self.ordered.notify_all();
+        }
+    }
+
+    /// Waits for an order; at most `timeout`.
+    pub(crate) fn wait_for_orders(&self, timeout: Duration) -> WriterOrders {
+        let orders = locked(&self.orders);
+        let idle = |o: &mut WriterOrders| !o.stop && !o.make_free && o.checkpoint <= self.checkpoint_lsn.load(Ordering::Acquire);
+        let (mut orders, _) =
+            self.ordered.wait_timeout_while(orders, timeout, idle).unwrap_or_else(PoisonError::into_inner);
+        let taken = WriterOrders { checkpoint: orders.checkpoint, make_free: orders.make_free, stop: orders.stop };
+        orders.make_free = false;
+        taken
+    }
+
+    /// Wakes every driver thread with sessions that wait for the log.
+    pub(crate) fn wake_log_waiters(&self, but: usize) {
+        for (thread, waiting) in self.redo.waiting.iter().enumerate() {
+            if thread != but && waiting.load(Ordering::Acquire)
+                && let Some(waker) = self.mailboxes[thread].waker.get()
+            {
+                waker.wake();
+            }
+        }
+    }
+
+    /// Marks the data set open before its first block changes, so that a crash is noticed.
+    pub(crate) fn mark_open(&self, c: &Counters) -> Result<(), OpError> {
+        if self.marked_open.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let mut file = locked(&self.control);
+        if !self.marked_open.load(Ordering::Acquire) {
+            let mut control = file.control().clone();
+            control.state = State::Open;
+            self.store_control(&mut file, control, c).map_err(|e| failed("io", e.to_string()))?;
+            self.marked_open.store(true, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Whether a block was changed since open.
+    pub(crate) fn is_marked_open(&self) -> bool {
+        self.marked_open.load(Ordering::Acquire)
+    }
+
+    /// Writes the control file and counts it.
+    pub(crate) fn store_control(
+        &self,
+        file: &mut ControlFile,
+        control: Control,
+        c: &Counters,
+    ) -> Result<(), EngineError> {
+        let begin = self.clock.now_ns();
+        file.store(control)?;
+        c.charge(Event::ControlWrite, self.clock.now_ns() - begin);
+        c.add(C::ControlWrites, 1);
+        c.add(C::ControlBytes, SLOT_BYTES as u64);
+        c.write_request(Io::ControlFile, SLOT_BYTES as u64);
+        Ok(())
+    }
+
+    /// Opens the next log file: its header goes to disk before its first block.
+    pub(crate) fn switch_log(&self, file: usize, sequence: u64, first_lsn: u64, c: &Counters) -> Result<(), EngineError> {
+        let header = self.redo.file_header(sequence, first_lsn);
+        let begin: Ns = self.clock.now_ns();
+        let log = &self.files.list[usize::from(self.files.redo_first) + file];
+        let what = || format!("write the header of {}", log.path().display());
+        log.write_at(0, &header).map_err(|e| EngineError::Unusable(format!("{}: {e}", what())))?;
+        log.sync_data().map_err(|e| EngineError::Unusable(format!("{}: {e}", what())))?;
+        c.charge(Event::LogSingleWrite, self.clock.now_ns() - begin);
+        c.write_request(Io::LogFile, header.len() as u64);
+        c.add(C::RedoBytes, header.len() as u64);
+        c.add(C::RedoBlocks, 1);
+        c.add(C::RedoHeaderBytes, header.len() as u64);
+        c.add(C::LogSwitches, 1);
+        let mut control_file = locked(&self.control);
+        let mut control = control_file.control().clone();
+        control.log_sequence = sequence;
+        self.store_control(&mut control_file, control, c)?;
+        drop(control_file);
+        self.redo.switched(file, sequence, first_lsn);
+        Ok(())
+    }
+
+    /// Counts a finished log write.
+    pub(crate) fn count_log_write(&self, flush: &super::redo::Flush, ns: Ns, c: &Counters) {
+        c.charge(Event::LogWrite, ns);
+        c.add(C::RedoWrites, 1);
+        c.add(C::RedoWriteTime, ns);
+        c.add(C::RedoBlocks, flush.blocks);
+        c.add(C::RedoBytes, flush.bytes as u64);
+        c.add(C::RedoHeaderBytes, flush.blocks * LOG_HEADER_BYTES as u64);
+        c.add(C::RedoWastage, flush.wastage);
+        c.write_request(Io::LogFile, flush.bytes as u64);
+        c.io_wait(Io::LogFile, ns);
+    }
+
+    /// New content of the changed columns: 16 hexadecimal digits of the stamp, then the fill.
+    pub(crate) fn fill_column(&self, out: &mut Vec<u8>, bytes: usize, stamp: u64, key: u64) {
+        const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+        out.clear();
+        out.resize(bytes, crate::native::block_format::FILL);
+        let mut random = stamp ^ key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for column in out.chunks_exact_mut(COLUMN_BYTES) {
+            for (i, digit) in column[..16].iter_mut().enumerate() {
+                *digit = DIGITS[(stamp >> (60 - 4 * i)) as usize & 15];
+            }
+            if self.obfuscate {
+                for byte in &mut column[16..] {
+                    // xorshift64: fresh bytes at a nanosecond each; quality does not matter, cost does.
+                    random ^= random << 13;
+                    random ^= random >> 7;
+                    random ^= random << 17;
+                    *byte = b'A' + (random >> 32) as u8 % 26;
+                }
+            }
+        }
+    }
+}

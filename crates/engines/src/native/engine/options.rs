@@ -1,0 +1,140 @@
+//! The native engine's options, resolved once at open.
+
+use crate::native::control::Control;
+use assay_measure::config::Settings;
+use assay_run::engine::EngineError;
+use assay_run::plan::Plan;
+
+/// How an index range finds its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IndexMode {
+    /// Through the static B-tree in the cache.
+    Btree,
+    /// Through the key's permutation alone: no index block is read.
+    Computed,
+}
+
+/// When a commit is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CommitMode {
+    /// Before its log write.
+    None,
+    /// After a log write it may share.
+    Group,
+    /// After a log write of its own.
+    Sync,
+}
+
+/// What is checked of a block's checksum (`db_block_checksum`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChecksumMode {
+    /// Nothing.
+    Off,
+    /// Computed when written, verified when read.
+    Typical,
+    /// Also verified before each change.
+    Full,
+}
+
+/// What wakes a session that waits for a free buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FreeWait {
+    /// A 10 ms timer, as Oracle's histogram shows it.
+    Timed,
+    /// The writer, as soon as it made buffers free.
+    Posted,
+}
+
+/// Everything the engine was asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) cache_frames: usize,
+    pub(crate) drop_on_unpin: bool,
+    pub(crate) huge_pages: bool,
+    pub(crate) index: IndexMode,
+    pub(crate) batched: bool,
+    pub(crate) io_depth: usize,
+    pub(crate) commit: CommitMode,
+    pub(crate) checksum: ChecksumMode,
+    pub(crate) free_wait: FreeWait,
+    pub(crate) direct: bool,
+    pub(crate) asynchronous: bool,
+    pub(crate) io_mode: String,
+    pub(crate) multiblock: usize,
+    pub(crate) log_buffer_bytes: usize,
+    pub(crate) driver_threads: usize,
+    pub(crate) optimistic: bool,
+    pub(crate) prefetch: bool,
+    pub(crate) shared_rows: bool,
+    pub(crate) sessions: usize,
+}
+
+/// Frames a cache of 0 MiB still needs: one read per session under way, and room for blocks on their way out.
+fn bare_minimum(sessions: usize, reads_per_session: usize) -> usize {
+    (sessions * (reads_per_session + 4)).max(256)
+}
+
+impl Options {
+    /// Resolves the settings for this plan and data set.
+    pub(crate) fn resolve(settings: &Settings, plan: &Plan, control: &Control) -> Result<Self, EngineError> {
+        let block_bytes = u64::from(control.geometry.block_bytes);
+        let batched = settings.text("READ_MODE") == "batched";
+        let io_depth = match settings.int("IO_DEPTH") {
+            0 => (plan.work_unit as usize).clamp(1, 32),
+            depth => depth as usize,
+        };
+        let reads = if batched { io_depth } else { 1 };
+        let minimum = bare_minimum(plan.sessions(), reads);
+        let asked = (settings.bytes("CACHE_MB") / block_bytes) as usize;
+        let drop_on_unpin = asked == 0;
+        if !drop_on_unpin && asked < plan.sessions() * 2 + 16 {
+            return Err(EngineError::Usage(format!(
+                "CACHE_MB={} holds {asked} blocks of {block_bytes} bytes, too few for {} sessions (two each and 16): raise CACHE_MB or set it to 0 for no cache",
+                settings.get("CACHE_MB").text,
+                plan.sessions()
+            )));
+        }
+        let cache_frames = if drop_on_unpin { minimum } else { asked };
+        if cache_frames >= super::page_table::MAX_FRAMES {
+            return Err(EngineError::Usage(format!(
+                "CACHE_MB={} is {cache_frames} blocks; the cache holds at most {} blocks",
+                settings.get("CACHE_MB").text,
+                super::page_table::MAX_FRAMES
+            )));
+        }
+        let io_mode = settings.text("IO_MODE").to_owned();
+        let multiblock = match settings.int("MULTIBLOCK_READ_COUNT") {
+            0 => ((1 << 20) / block_bytes as usize).max(1),
+            blocks => (blocks as usize).min((1 << 20) / block_bytes as usize).max(1),
+        };
+        Ok(Self {
+            cache_frames,
+            drop_on_unpin,
+            huge_pages: settings.bool("HUGE_PAGES"),
+            index: if settings.text("INDEX") == "computed" { IndexMode::Computed } else { IndexMode::Btree },
+            batched,
+            io_depth,
+            commit: match settings.text("COMMIT_MODE") {
+                "none" => CommitMode::None,
+                "sync" => CommitMode::Sync,
+                _ => CommitMode::Group,
+            },
+            checksum: match settings.text("DB_BLOCK_CHECKSUM") {
+                "off" => ChecksumMode::Off,
+                "full" => ChecksumMode::Full,
+                _ => ChecksumMode::Typical,
+            },
+            free_wait: if settings.text("FREE_WAIT") == "posted" { FreeWait::Posted } else { FreeWait::Timed },
+            direct: matches!(io_mode.as_str(), "directio" | "setall"),
+            asynchronous: matches!(io_mode.as_str(), "asynch" | "setall"),
+            io_mode,
+            multiblock,
+            log_buffer_bytes: (settings.bytes("LOG_BUFFER_MB") as usize).max(1 << 20).next_power_of_two(),
+            driver_threads: settings.int("DRIVER_THREADS") as usize,
+            optimistic: settings.text("CACHE_READ") != "pinned",
+            prefetch: settings.bool("CACHE_PREFETCH"),
+            shared_rows: plan.threads_per_schema > 1 || (plan.hot_schema_frequency > 0 && plan.schemas > 1),
+            sessions: plan.sessions(),
+        })
+    }
+}

@@ -1,0 +1,344 @@
+//! The redo log: a buffer that sessions fill, log blocks, log files and switches.
+//!
+//! A redo address (LSN) counts payload bytes since the data set was created.
+//! Space is reserved by one compare-and-swap; each thread announces the lowest
+//! address it may still be copying to, so the flusher takes only finished bytes.
+//! Whoever needs durability leads the flush when nobody does: with one session
+//! there is no hop to another thread, with many the next flush carries all that
+//! arrived during the last one (group commit without a timer).
+//!
+//! On disk a log file is a header block and log blocks of `log_block_bytes`:
+//! 16 bytes of header (crc32c u32, payload bytes u16, flags u16, LSN u64), then payload.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Bytes of a log block's header.
+pub(crate) const LOG_HEADER_BYTES: usize = 16;
+/// Most bytes one flush writes.
+pub(crate) const FLUSH_BYTES: usize = 1 << 20;
+/// A flush is due when so much is pending, commit or not (LGWR's 1 MiB).
+pub(crate) const FLUSH_DUE_BYTES: u64 = 1 << 20;
+/// Marks a log file's header block.
+const FILE_MAGIC: &[u8; 8] = b"ASYREDO1";
+
+const NOT_COPYING: u64 = u64::MAX;
+
+#[repr(align(128))]
+struct Padded<T>(T);
+
+/// Where the next log block goes.
+struct Position {
+    sequence: u64,
+    file: usize,
+    next_block: u64,
+    /// End of the redo last written to each file: it may be overwritten only once the checkpoint has passed it.
+    end_lsn: Vec<u64>,
+    opened: bool,
+}
+
+/// One prepared flush.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Flush {
+    pub(crate) file: usize,
+    pub(crate) offset: u64,
+    pub(crate) bytes: usize,
+    pub(crate) blocks: u64,
+    pub(crate) payload: u64,
+    pub(crate) wastage: u64,
+    pub(crate) end_lsn: u64,
+}
+
+/// What the leader must do next.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing is pending.
+    Nothing,
+    /// Write the prepared buffer.
+    Write(Flush),
+    /// Open the next file first: call [`Redo::switched`] after its header is on disk.
+    Switch {
+        /// Log file number, from 0.
+        file: usize,
+        /// Its new sequence.
+        sequence: u64,
+        /// First LSN it will hold.
+        first_lsn: u64,
+    },
+    /// The next file still protects dirty buffers up to this LSN.
+    Stalled(u64),
+}
+
+/// The log of an open instance.
+pub(crate) struct Redo {
+    words: Vec<AtomicU64>,
+    tail: Padded<AtomicU64>,
+    durable: Padded<AtomicU64>,
+    copying: Vec<Padded<AtomicU64>>,
+    leading: AtomicBool,
+    stalled: AtomicU64,
+    switching: AtomicBool,
+    position: Mutex<Position>,
+    block_bytes: usize,
+    file_blocks: u64,
+    key: u64,
+    /// Per driver thread: sessions there wait for the log.
+    pub(crate) waiting: Vec<AtomicBool>,
+    /// COMMIT_MODE=sync: ends of commits that want a write of their own.
+    own_writes: Mutex<BTreeSet<u64>>,
+}
+
+impl Redo {
+    /// A log that continues at `start_lsn` with the file after `sequence`.
+    pub(crate) fn new(config: &RedoConfig) -> Self {
+        let threads = config.threads;
+        Self {
+            words: (0..config.buffer_bytes / 8).map(|_| AtomicU64::new(0)).collect(),
+            tail: Padded(AtomicU64::new(config.start_lsn)),
+            durable: Padded(AtomicU64::new(config.start_lsn)),
+            copying: (0..threads).map(|_| Padded(AtomicU64::new(NOT_COPYING))).collect(),
+            leading: AtomicBool::new(false),
+            stalled: AtomicU64::new(0),
+            switching: AtomicBool::new(false),
+            position: Mutex::new(Position {
+                sequence: config.sequence,
+                file: (config.sequence % config.files as u64) as usize,
+                next_block: 0,
+                end_lsn: vec![0; config.files],
+                opened: false,
+            }),
+            block_bytes: config.block_bytes,
+            file_blocks: config.file_bytes / config.block_bytes as u64,
+            key: config.data_set,
+            waiting: (0..threads).map(|_| AtomicBool::new(false)).collect(),
+            own_writes: Mutex::new(BTreeSet::new()),
+        }
+    }
+
+    fn capacity(&self) -> u64 {
+        self.words.len() as u64 * 8
+    }
+
+    fn position(&self) -> MutexGuard<'_, Position> {
+        self.position.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// End of everything reserved.
+    pub(crate) fn tail(&self) -> u64 {
+        self.tail.0.load(Ordering::SeqCst)
+    }
+
+    /// Everything below is on disk.
+    pub(crate) fn durable(&self) -> u64 {
+        self.durable.0.load(Ordering::Acquire)
+    }
+
+    /// Bytes in the buffer and not on disk.
+    pub(crate) fn pending(&self) -> u64 {
+        self.tail().saturating_sub(self.durable())
+    }
+
+    /// Current log sequence.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.position().sequence
+    }
+
+    /// Redo one log file holds when its blocks are full.
+    pub(crate) fn file_payload_bytes(&self) -> u64 {
+        (self.file_blocks - 1) * (self.block_bytes - LOG_HEADER_BYTES) as u64
+    }
+
+    /// The LSN the checkpoint must reach before the log can go on; 0 if it can.
+    pub(crate) fn stalled_until(&self) -> u64 {
+        self.stalled.load(Ordering::Acquire)
+    }
+
+    /// Whether a switch is under way.
+    pub(crate) fn is_switching(&self) -> bool {
+        self.switching.load(Ordering::Acquire)
+    }
+
+    /// Copies a finished run of records into the buffer; `None` when there is no room.
+    /// Until [`Redo::copied`] the range is not flushed. Returns (first, end) addresses.
+    pub(crate) fn append(&self, thread: usize, records: &[u8]) -> Option<(u64, u64)> {
+        let bytes = records.len() as u64;
+        debug_assert_eq!(bytes % 8, 0);
+        let copying = &self.copying[thread].0;
+        let mut start = self.tail.0.load(Ordering::SeqCst);
+        loop {
+            // The announcement must not be above the address reserved: it is made first, with a lower bound.
+            copying.store(start, Ordering::SeqCst);
+            if start + bytes - self.durable() > self.capacity() {
+                copying.store(NOT_COPYING, Ordering::SeqCst);
+                return None;
+            }
+            match self.tail.0.compare_exchange(start, start + bytes, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(_) => break,
+                Err(now) => start = now,
+            }
+        }
+        let mask = self.words.len() - 1;
+        let first = (start / 8) as usize;
+        for (i, chunk) in records.chunks_exact(8).enumerate() {
+            let value = u64::from_le_bytes(chunk.try_into().expect("chunks of eight bytes"));
+            self.words[(first + i) & mask].store(value, Ordering::Relaxed);
+        }
+        Some((start, start + bytes))
+    }
+
+    /// The thread's last [`Redo::append`] may be flushed.
+    pub(crate) fn copied(&self, thread: usize) {
+        self.copying[thread].0.store(NOT_COPYING, Ordering::SeqCst);
+    }
+
+    /// Everything below is completely copied.
+    pub(crate) fn complete(&self) -> u64 {
+        let tail = self.tail();
+        self.copying.iter().map(|c| c.0.load(Ordering::SeqCst)).fold(tail, u64::min)
+    }
+
+    /// COMMIT_MODE=sync: this commit wants a write of its own.
+    pub(crate) fn note_commit(&self, end_lsn: u64) {
+        self.own_writes.lock().unwrap_or_else(PoisonError::into_inner).insert(end_lsn);
+    }
+
+    /// COMMIT_MODE=sync: where the next write must end.
+    pub(crate) fn next_own_write(&self) -> u64 {
+        let durable = self.durable();
+        let mut writes = self.own_writes.lock().unwrap_or_else(PoisonError::into_inner);
+        *writes = writes.split_off(&(durable + 1));
+        writes.first().copied().unwrap_or(u64::MAX)
+    }
+
+    /// Makes the caller the leader unless there is one.
+    pub(crate) fn try_lead(&self) -> bool {
+        !self.leading.load(Ordering::Relaxed)
+            && self.leading.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Gives leadership up.
+    pub(crate) fn release_lead(&self) {
+        self.leading.store(false, Ordering::Release);
+    }
+
+    /// The leader's next step; `checkpoint` is the durable checkpoint position, `limit` a highest LSN wanted.
+    pub(crate) fn prepare(&self, buffer: &mut [u8], limit: u64, checkpoint: u64) -> Step {
+        let begin = self.durable();
+        let end = self.complete().min(limit);
+        if end <= begin {
+            return Step::Nothing;
+        }
+        let mut position = self.position();
+        if !position.opened || position.next_block >= self.file_blocks {
+            return self.next_file(&mut position, begin, checkpoint);
+        }
+        let payload = (self.block_bytes - LOG_HEADER_BYTES) as u64;
+        let most_blocks = ((buffer.len() / self.block_bytes) as u64).min(self.file_blocks - position.next_block);
+        let end = end.min(begin + most_blocks * payload);
+        let blocks = (end - begin).div_ceil(payload);
+        let seed = self.block_seed(position.sequence);
+        for i in 0..blocks {
+            let lsn = begin + i * payload;
+            let block = &mut buffer[i as usize * self.block_bytes..][..self.block_bytes];
+            self.fill_block(block, lsn, end.min(lsn + payload), seed);
+        }
+        let offset = position.next_block * self.block_bytes as u64;
+        position.next_block += blocks;
+        let file = position.file;
+        position.end_lsn[file] = end;
+        Step::Write(Flush {
+            file,
+            offset,
+            bytes: blocks as usize * self.block_bytes,
+            blocks,
+            payload: end - begin,
+            wastage: blocks * payload - (end - begin),
+            end_lsn: end,
+        })
+    }
+
+    fn next_file(&self, position: &mut Position, first_lsn: u64, checkpoint: u64) -> Step {
+        let sequence = position.sequence + 1;
+        let file = (sequence % position.end_lsn.len() as u64) as usize;
+        let protects = position.end_lsn[file];
+        if protects > checkpoint {
+            self.stalled.store(protects, Ordering::Release);
+            return Step::Stalled(protects);
+        }
+        self.stalled.store(0, Ordering::Release);
+        self.switching.store(true, Ordering::Release);
+        Step::Switch { file, sequence, first_lsn }
+    }
+
+    /// The next file's header is on disk.
+    pub(crate) fn switched(&self, file: usize, sequence: u64, first_lsn: u64) {
+        let mut position = self.position();
+        position.file = file;
+        position.sequence = sequence;
+        position.next_block = 1;
+        position.opened = true;
+        position.end_lsn[file] = first_lsn;
+        drop(position);
+        self.switching.store(false, Ordering::Release);
+    }
+
+    /// Lifts a stall once the checkpoint is far enough; returns whether there was one to lift.
+    pub(crate) fn unstall(&self, checkpoint: u64) -> bool {
+        let until = self.stalled.load(Ordering::Acquire);
+        until != 0 && checkpoint >= until && self.stalled.swap(0, Ordering::AcqRel) != 0
+    }
+
+    fn block_seed(&self, sequence: u64) -> u32 {
+        let mut seed = [0; 16];
+        seed[..8].copy_from_slice(&self.key.to_le_bytes());
+        seed[8..].copy_from_slice(&sequence.to_le_bytes());
+        crc32c::crc32c(&seed)
+    }
+
+    fn fill_block(&self, block: &mut [u8], lsn: u64, end: u64, seed: u32) {
+        let mask = self.words.len() - 1;
+        let first = (lsn / 8) as usize;
+        let words = ((end - lsn) / 8) as usize;
+        for (i, out) in block[LOG_HEADER_BYTES..].chunks_exact_mut(8).enumerate() {
+            let value = if i < words { self.words[(first + i) & mask].load(Ordering::Relaxed) } else { 0 };
+            out.copy_from_slice(&value.to_le_bytes());
+        }
+        block[4..6].copy_from_slice(&((end - lsn) as u16).to_le_bytes());
+        block[6..8].copy_from_slice(&0u16.to_le_bytes());
+        block[8..16].copy_from_slice(&lsn.to_le_bytes());
+        let crc = crc32c::crc32c_append(seed, &block[4..]);
+        block[..4].copy_from_slice(&crc.to_le_bytes());
+    }
+
+    /// The flush is durable.
+    pub(crate) fn finish(&self, flush: &Flush) {
+        self.durable.0.store(flush.end_lsn, Ordering::Release);
+    }
+
+    /// The header block of a log file.
+    pub(crate) fn file_header(&self, sequence: u64, first_lsn: u64) -> Vec<u8> {
+        let mut block = vec![0; self.block_bytes];
+        block[..8].copy_from_slice(FILE_MAGIC);
+        block[8..16].copy_from_slice(&self.key.to_le_bytes());
+        block[16..24].copy_from_slice(&sequence.to_le_bytes());
+        block[24..32].copy_from_slice(&first_lsn.to_le_bytes());
+        block[32..36].copy_from_slice(&(self.block_bytes as u32).to_le_bytes());
+        let crc = crc32c::crc32c(&block[..self.block_bytes - 4]);
+        let at = self.block_bytes - 4;
+        block[at..].copy_from_slice(&crc.to_le_bytes());
+        block
+    }
+}
+
+/// What a log needs to know at open.
+pub(crate) struct RedoConfig {
+    pub(crate) buffer_bytes: usize,
+    pub(crate) block_bytes: usize,
+    pub(crate) files: usize,
+    pub(crate) file_bytes: u64,
+    pub(crate) start_lsn: u64,
+    pub(crate) sequence: u64,
+    pub(crate) data_set: u64,
+    pub(crate) threads: usize,
+}

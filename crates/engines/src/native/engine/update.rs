@@ -1,0 +1,484 @@
+//! Updates: undo, block change, private redo, commit.
+//!
+//! A transaction changes blocks in the cache at once and keeps its redo private
+//! until commit or until 64 KiB are full; until then its frames are pending and
+//! cannot be written. Per row it makes one redo record that carries old and new
+//! image, one undo record and two block changes, as the published profiles have it.
+
+use super::context::Shell;
+use super::counters::{C, Event};
+use super::options::{ChecksumMode, CommitMode};
+use super::row_locks::Acquire;
+use super::session::{NO_FRAME, Session, failed};
+use super::undo::EXTENT_BLOCKS;
+use crate::native::block_format::{self, COLUMN_BYTES, COLUMNS, HEADER_BYTES, Kind, word};
+use crate::native::layout::Page;
+use assay_block::{Exclusive, Shared};
+use assay_run::engine::OpError;
+use assay_run::plan::RedoStress;
+use std::rc::Rc;
+
+/// Private redo is copied to the log buffer when it exceeds this.
+const PRIVATE_REDO_BYTES: usize = 64 * 1024;
+/// Bytes of a row's undo record beside the old image (awr: 416 of 256, 2,592 of 2,432).
+const UNDO_RECORD_OVERHEAD: usize = 160;
+/// Bytes of a row's redo record beside both images. The fields need 64; the rest exists
+/// only so that redo volume matches published profiles (docs/design/native-redo.md).
+const ROW_RECORD_OVERHEAD: usize = 280;
+/// Likewise of the records that begin and end a transaction.
+const BEGIN_RECORD_BYTES: usize = 792;
+const COMMIT_RECORD_BYTES: usize = 800;
+/// The record of a newly formatted undo block.
+const UNDO_BLOCK_RECORD_BYTES: usize = 64;
+
+/// Redo record types, first byte after the length.
+pub(crate) mod record {
+    pub(crate) const BEGIN: u8 = 1;
+    pub(crate) const ROW: u8 = 2;
+    pub(crate) const UNDO_BLOCK: u8 = 3;
+    pub(crate) const COMMIT: u8 = 4;
+}
+
+/// What a session's open transaction owns.
+#[derive(Default)]
+pub(crate) struct Transaction {
+    open: bool,
+    id: u64,
+    redo: Vec<u8>,
+    records: u64,
+    frames: Vec<u32>,
+    locks: Vec<Page>,
+    extents: Vec<u32>,
+    undo_block: u64,
+    undo_offset: usize,
+    undo_page: Option<Page>,
+    undo_frame: u32,
+    header_known: bool,
+    end_lsn: u64,
+    image: Vec<u8>,
+    column: Vec<u8>,
+}
+
+/// One row's change, for the redo record.
+struct RowChange {
+    page: Page,
+    undo_page: Page,
+    undo_offset: usize,
+    change: u64,
+}
+
+fn columns_of(stress: RedoStress) -> &'static [usize] {
+    const LITE: &[usize] = &[2, 20];
+    const HEAVY: &[usize] = &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
+    match stress {
+        RedoStress::Lite => LITE,
+        RedoStress::Heavy => HEAVY,
+    }
+}
+
+impl Session<'_> {
+    /// Changes keys `first_key .. first_key + width`, then commits if asked.
+    pub(crate) async fn update(
+        &mut self,
+        schema: u32,
+        first_key: u64,
+        width: u32,
+        stamp: u64,
+        commit: bool,
+    ) -> Result<u64, OpError> {
+        self.shell.instance.check_alive()?;
+        if self.shell.instance.options.shared_rows {
+            self.lock_rows(schema, first_key, width).await?;
+        }
+        self.begin().await?;
+        let scale = self.shell.instance.active_scale;
+        let mut key = first_key;
+        let mut left = u64::from(width);
+        while left > 0 {
+            if key > scale {
+                key -= scale;
+            }
+            let most = left.min(scale - key + 1) as usize;
+            self.resolve(schema, key, most).await?;
+            let n = self.pages.len();
+            for i in 0..n {
+                self.read_ahead_of(i, n).await?;
+                let page = self.pages[i];
+                self.change_row(page, key + i as u64, stamp).await?;
+                if self.transaction.redo.len() >= PRIVATE_REDO_BYTES {
+                    self.publish().await?;
+                }
+            }
+            key += n as u64;
+            left -= n as u64;
+        }
+        let shell = Rc::clone(&self.shell);
+        shell.c.add(C::RowsVisited, u64::from(width));
+        shell.c.add(C::RowsChanged, u64::from(width));
+        if commit {
+            self.commit().await?;
+        }
+        Ok(u64::from(width))
+    }
+
+    /// READ_MODE=batched: reads the next absent blocks together before they are changed one by one.
+    async fn read_ahead_of(&mut self, i: usize, n: usize) -> Result<(), OpError> {
+        let shell = Rc::clone(&self.shell);
+        let depth = shell.instance.options.io_depth;
+        if !shell.instance.options.batched || i % depth != 0 || shell.instance.cache.drop_on_unpin {
+            return Ok(());
+        }
+        self.done.clear();
+        for (page, result) in self.read_absent(i, n.min(i + depth), 0).await? {
+            shell.unpin(result?, page);
+        }
+        Ok(())
+    }
+
+    /// Takes the row locks of the whole operation, in the order of their keys, before anything changes.
+    async fn lock_rows(&mut self, schema: u32, first_key: u64, width: u32) -> Result<(), OpError> {
+        let shell = Rc::clone(&self.shell);
+        let scale = shell.instance.active_scale;
+        let mut keys: Vec<u64> = (0..u64::from(width)).map(|i| (first_key + i - 1) % scale + 1).collect();
+        keys.sort_unstable();
+        let holds_earlier = !self.transaction.locks.is_empty();
+        let mut may_wait = !holds_earlier;
+        let mut i = 0;
+        while i < keys.len() {
+            let slot = shell.instance.permutation(schema).slot_of_key(keys[i]);
+            let page = shell.instance.map.data_page(schema, slot);
+            match shell.instance.locks.acquire(page, shell.reference(self.tag), may_wait) {
+                Acquire::Held => {}
+                Acquire::Granted => self.transaction.locks.push(page),
+                Acquire::Queued if may_wait => {
+                    shell.wait(self.tag, Event::RowLock).await;
+                    self.transaction.locks.push(page);
+                }
+                Acquire::Queued => {
+                    // Waiting with locks of an earlier operation could close a circle: commit that one first.
+                    self.commit().await?;
+                    may_wait = true;
+                    i = 0;
+                    continue;
+                }
+            }
+            i += 1;
+        }
+        Ok(())
+    }
+
+    /// Opens the transaction: its header block is changed and a record is made.
+    async fn begin(&mut self) -> Result<(), OpError> {
+        if self.transaction.open {
+            return Ok(());
+        }
+        let shell = Rc::clone(&self.shell);
+        shell.instance.mark_open(&shell.c)?;
+        self.transaction.id = shell.instance.next_transaction();
+        self.transaction.open = true;
+        self.change_header(1).await?;
+        let id = self.transaction.id;
+        push_record(&mut self.transaction.redo, record::BEGIN, BEGIN_RECORD_BYTES, &[id]);
+        self.transaction.records += 1;
+        Ok(())
+    }
+
+    /// Changes the session's transaction header block: 1 active, 2 committed.
+    async fn change_header(&mut self, state: u64) -> Result<(), OpError> {
+        let shell = Rc::clone(&self.shell);
+        let instance = shell.instance;
+        let page = instance.undo.header_page(&instance.geometry, shell.slot(self.tag).session);
+        let mut lease = if self.transaction.header_known {
+            let pin = self.fetch(page, true).await?;
+            self.exclusive(pin, page).await?
+        } else {
+            shell.count_gets(true, 1);
+            shell.c.add(C::Hits, 1);
+            self.transaction.header_known = true;
+            self.new_block(page, Kind::UndoHeader).await?
+        };
+        let pool = &instance.cache.pool;
+        let at = HEADER_BYTES / 8;
+        pool.write_word(&mut lease, at, self.transaction.id);
+        pool.write_word(&mut lease, at + 1, state);
+        self.changed(lease);
+        Ok(())
+    }
+
+    /// Marks a changed frame, releases it and remembers it until its redo is published.
+    fn changed(&mut self, mut lease: Exclusive) {
+        let cache = &self.shell.instance.cache;
+        let frame = lease.frame();
+        let change = cache.pool.word(frame, word::CHANGE) + 1;
+        cache.pool.write_word(&mut lease, word::CHANGE, change);
+        let first = cache.mark_changed(&lease, &self.shell.c);
+        cache.pool.release(lease);
+        self.shell.c.add(C::BlockChanges, 1);
+        if first {
+            self.transaction.frames.push(frame);
+        }
+    }
+
+    /// A block that need not be read, formatted, locked.
+    async fn new_block(&mut self, page: Page, kind: Kind) -> Result<Exclusive, OpError> {
+        let shell = Rc::clone(&self.shell);
+        let instance = shell.instance;
+        let mut lease = loop {
+            match instance.cache.claim_new(page, shell.thread, &shell.c) {
+                Ok(lease) => break lease,
+                Err(true) => shell.busy(self.tag).await,
+                Err(false) => self.wait_for_frame().await?,
+            }
+        };
+        let mut header = [0u8; HEADER_BYTES];
+        block_format::format_header(&mut header, kind, page, 0, u64::from(shell.slot(self.tag).session), instance.data_set);
+        let pool = &instance.cache.pool;
+        let change = pool.word(lease.frame(), word::CHANGE);
+        pool.fill_zero(&mut lease);
+        pool.write(&mut lease, 0, &header);
+        pool.write_word(&mut lease, word::CRC, u64::from(instance.geometry.block_bytes) << 32);
+        // A block taken over while its old copy is being written must not look unchanged to the writer.
+        pool.write_word(&mut lease, word::CHANGE, change);
+        Ok(lease)
+    }
+
+    /// Changes one row: old image to undo, new image to the block, both to redo.
+    async fn change_row(&mut self, page: Page, key: u64, stamp: u64) -> Result<(), OpError> {
+        let shell = Rc::clone(&self.shell);
+        let instance = shell.instance;
+        let columns = columns_of(instance.redo_stress);
+        let pin = self.fetch(page, true).await?;
+        self.check_row(&pin, page, key)?;
+        let block = instance.cache.pool.bytes(&pin);
+        self.transaction.image.clear();
+        for column in columns {
+            self.transaction.image.extend_from_slice(&block[block_format::column_range(*column)]);
+        }
+        let (undo_page, undo_offset) = self.write_undo(page).await?;
+        let mut lease = self.exclusive(pin, page).await?;
+        let pool = &instance.cache.pool;
+        let changed_bytes = columns.len() * COLUMN_BYTES;
+        self.shell.instance.fill_column(&mut self.transaction.column, changed_bytes, stamp, key);
+        for (column, data) in columns.iter().zip(self.transaction.column.chunks_exact(COLUMN_BYTES)) {
+            pool.write(&mut lease, block_format::column_range(*column).start, data);
+        }
+        let change = pool.word(lease.frame(), word::CHANGE) + 1;
+        self.changed(lease);
+        self.push_row(&RowChange { page, undo_page, undo_offset, change }, columns.len());
+        shell.c.add(C::ChangedBytes, changed_bytes as u64);
+        Ok(())
+    }
+
+    fn check_row(&self, pin: &Shared, page: Page, key: u64) -> Result<(), OpError> {
+        let instance = self.shell.instance;
+        let block = instance.cache.pool.bytes(pin);
+        let found = block_format::get(block, word::KEY);
+        if found != key {
+            return Err(failed("corrupt", format!("page {} holds key {found} where the index says {key}", page.0)));
+        }
+        // A dirty block's checksum is stale by design: it is computed when the block is written.
+        if instance.options.checksum == ChecksumMode::Full
+            && !instance.cache.is_dirty(pin.frame())
+            && !block_format::verify_crc(block)
+        {
+            return Err(failed("corrupt", format!("page {} changed in memory: its checksum is wrong", page.0)));
+        }
+        Ok(())
+    }
+
+    fn push_row(&mut self, change: &RowChange, columns: usize) {
+        let transaction = &mut self.transaction;
+        let images = 2 * columns * COLUMN_BYTES;
+        let mask = if columns == COLUMNS { (1u64 << COLUMNS) - 1 } else { 1 | 1 << (COLUMNS - 1) };
+        let at = transaction.redo.len();
+        let fields =
+            [transaction.id, change.page.0, change.undo_page.0, change.undo_offset as u64, change.change, mask];
+        push_record(&mut transaction.redo, record::ROW, ROW_RECORD_OVERHEAD + images, &fields);
+        let old = at + 8 + fields.len() * 8;
+        let new = old + transaction.image.len();
+        transaction.redo[old..new].copy_from_slice(&transaction.image);
+        transaction.redo[new..new + transaction.column.len()].copy_from_slice(&transaction.column);
+        transaction.records += 1;
+        self.shell.c.add(C::UndoSize, (transaction.image.len() + UNDO_RECORD_OVERHEAD) as u64);
+    }
+
+    /// Appends the old image to the session's undo; returns where it stands.
+    async fn write_undo(&mut self, page: Page) -> Result<(Page, usize), OpError> {
+        let shell = Rc::clone(&self.shell);
+        let instance = shell.instance;
+        let bytes = self.transaction.image.len() + UNDO_RECORD_OVERHEAD;
+        let room = instance.geometry.block_bytes as usize - self.transaction.undo_offset;
+        let mut lease = match self.transaction.undo_page {
+            Some(undo) if room >= bytes => self.undo_lease(undo).await?,
+            _ => self.next_undo_block().await?,
+        };
+        let undo = self.transaction.undo_page.unwrap_or(page);
+        let offset = self.transaction.undo_offset;
+        let mut head = [0u8; 24];
+        head[..8].copy_from_slice(&(bytes as u64).to_le_bytes());
+        head[8..16].copy_from_slice(&self.transaction.id.to_le_bytes());
+        head[16..].copy_from_slice(&page.0.to_le_bytes());
+        let pool = &instance.cache.pool;
+        pool.write(&mut lease, offset, &head);
+        pool.write(&mut lease, offset + head.len(), &self.transaction.image);
+        self.transaction.undo_offset += bytes.next_multiple_of(8);
+        self.transaction.undo_frame = lease.frame();
+        self.changed(lease);
+        Ok((undo, offset))
+    }
+
+    /// The session's current undo block, which is normally still in the frame it was last in.
+    async fn undo_lease(&mut self, undo: Page) -> Result<Exclusive, OpError> {
+        let shell = Rc::clone(&self.shell);
+        let cache = &shell.instance.cache;
+        let frame = self.transaction.undo_frame;
+        if frame != NO_FRAME
+            && let Some(lease) = cache.pool.try_exclusive(frame)
+        {
+            if cache.holds(frame, undo) {
+                return Ok(lease);
+            }
+            cache.pool.release_unchanged(lease);
+        }
+        let pin = self.fetch(undo, true).await?;
+        self.exclusive(pin, undo).await
+    }
+
+    /// Moves on to the next block of the extent, or to a new extent.
+    async fn next_undo_block(&mut self) -> Result<Exclusive, OpError> {
+        let shell = Rc::clone(&self.shell);
+        let instance = shell.instance;
+        if self.transaction.extents.is_empty() || self.transaction.undo_block + 1 >= EXTENT_BLOCKS {
+            let extent = instance.undo.take().ok_or_else(|| {
+                failed("undo full", "the undo file is full of open transactions: prepare with a larger UNDO_MB".to_owned())
+            })?;
+            self.transaction.extents.push(extent);
+            self.transaction.undo_block = 0;
+        } else {
+            self.transaction.undo_block += 1;
+        }
+        let extent = *self.transaction.extents.last().expect("an extent was just taken or there was one");
+        let page = instance.undo.page(&instance.geometry, extent, self.transaction.undo_block);
+        // One get for the segment's extent map, one for the block itself; both are resident or new.
+        shell.count_gets(true, 2);
+        shell.c.add(C::Hits, 2);
+        let lease = self.new_block(page, Kind::Undo).await?;
+        shell.c.add(C::BlockChanges, 1);
+        self.transaction.undo_page = Some(page);
+        self.transaction.undo_offset = HEADER_BYTES;
+        let id = self.transaction.id;
+        push_record(&mut self.transaction.redo, record::UNDO_BLOCK, UNDO_BLOCK_RECORD_BYTES, &[id, page.0]);
+        self.transaction.records += 1;
+        Ok(lease)
+    }
+
+    /// Copies private redo to the log buffer, after which the changed frames may be written.
+    pub(crate) async fn publish(&mut self) -> Result<(), OpError> {
+        if self.transaction.redo.is_empty() {
+            return Ok(());
+        }
+        let shell = Rc::clone(&self.shell);
+        let redo = &shell.instance.redo;
+        while redo.stalled_until() != 0 {
+            self.wait_for_log(Event::LogSwitchCheckpoint).await?;
+        }
+        let (start, end) = loop {
+            if let Some(range) = redo.append(shell.thread, &self.transaction.redo) {
+                break range;
+            }
+            shell.c.add(C::RedoRetries, 1);
+            let event = match (redo.stalled_until(), redo.is_switching()) {
+                (0, false) => Event::LogBufferSpace,
+                (0, true) => Event::LogSwitch,
+                _ => Event::LogSwitchCheckpoint,
+            };
+            self.wait_for_log(event).await?;
+        };
+        let cache = &shell.instance.cache;
+        let frames = self.transaction.frames.drain(..);
+        let entered = frames.filter(|frame| cache.mark_published(*frame, start, end)).collect();
+        cache.enqueue(start, entered);
+        redo.copied(shell.thread);
+        shell.c.add(C::RedoSize, end - start);
+        shell.c.add(C::RedoEntries, self.transaction.records);
+        self.transaction.redo.clear();
+        self.transaction.records = 0;
+        self.transaction.end_lsn = end;
+        Ok(())
+    }
+
+    async fn wait_for_log(&mut self, event: Event) -> Result<(), OpError> {
+        let shell = Rc::clone(&self.shell);
+        shell.instance.check_alive()?;
+        shell.log_space.borrow_mut().push(self.tag);
+        shell.flush_wanted.set(true);
+        let ns = shell.wait(self.tag, event).await;
+        if event != Event::LogBufferSpace {
+            shell.c.add(C::LogSpaceRequests, 1);
+            shell.c.add(C::LogSpaceTime, ns);
+        }
+        Ok(())
+    }
+
+    /// Commits what the session left open when it logs off (COMMIT_EVERY > 1), as SQL*Plus does.
+    pub(crate) async fn log_off(&mut self) -> Result<u64, OpError> {
+        if self.transaction.open {
+            self.commit().await?;
+        }
+        Ok(0)
+    }
+
+    /// Ends the transaction; acknowledged as COMMIT_MODE says.
+    async fn commit(&mut self) -> Result<(), OpError> {
+        let shell = Rc::clone(&self.shell);
+        self.change_header(2).await?;
+        let id = self.transaction.id;
+        push_record(&mut self.transaction.redo, record::COMMIT, COMMIT_RECORD_BYTES, &[id]);
+        self.transaction.records += 1;
+        self.publish().await?;
+        let lsn = self.transaction.end_lsn;
+        let redo = &shell.instance.redo;
+        if shell.instance.options.commit == CommitMode::Sync {
+            redo.note_commit(lsn);
+        }
+        if shell.instance.options.commit != CommitMode::None && redo.durable() < lsn {
+            shell.commits.borrow_mut().push_back((lsn, self.tag));
+            shell.flush_wanted.set(true);
+            let ns = shell.wait(self.tag, Event::LogFileSync).await;
+            shell.c.add(C::RedoSynchWrites, 1);
+            shell.c.add(C::RedoSynchTime, ns);
+            shell.instance.check_alive()?;
+        }
+        shell.c.add(C::Commits, 1);
+        self.end_transaction(&shell);
+        Ok(())
+    }
+
+    fn end_transaction(&mut self, shell: &Shell<'_>) {
+        let transaction = &mut self.transaction;
+        transaction.open = false;
+        for page in transaction.locks.drain(..) {
+            if let Some(next) = shell.instance.locks.release(page) {
+                shell.wake_all(vec![next], shell.now.get());
+            }
+        }
+        // The current extent is kept: the next transaction goes on in its current block.
+        if transaction.extents.len() > 1 {
+            let keep = transaction.extents.pop();
+            shell.instance.undo.give_back(transaction.extents.drain(..));
+            transaction.extents.extend(keep);
+        }
+    }
+}
+
+/// Appends one record: length u32, type u8, three zero bytes, the fields, zeroes up to the length.
+fn push_record(redo: &mut Vec<u8>, kind: u8, bytes: usize, fields: &[u64]) {
+    let at = redo.len();
+    let bytes = bytes.next_multiple_of(8);
+    redo.resize(at + bytes, 0);
+    redo[at..at + 4].copy_from_slice(&(bytes as u32).to_le_bytes());
+    redo[at + 4] = kind;
+    for (i, field) in fields.iter().enumerate() {
+        redo[at + 8 + i * 8..][..8].copy_from_slice(&field.to_le_bytes());
+    }
+}

@@ -1,0 +1,414 @@
+//! The database writer: makes buffers free, advances the checkpoint, closes the data set.
+//!
+//! Work comes from the write list (cold dirty frames that a seek met), from
+//! checkpoint requests (log switch, stalled log, close) and from its own look
+//! ahead: beyond a share of dirty frames, or of redo that recovery would have to
+//! read, it writes the oldest. A batch copies each frame (so that sessions may go on
+//! changing it), joins neighbours into one request, waits until the log covers the
+//! copies, submits all and reaps all.
+
+use super::cache::Copied;
+use super::counters::{C, Event, Io};
+use super::instance::{Instance, WriterOrders, locked};
+use super::redo::{FLUSH_BYTES, Step};
+use crate::native::block_format;
+use crate::native::control::State;
+use crate::native::layout::UNDO_BASE;
+use assay_block::{Buffer, Ring};
+use assay_run::engine::EngineError;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Requests of one batch, each with a buffer of its own.
+pub(crate) const BATCH_REQUESTS: usize = 64;
+/// Bytes of such a buffer: the longest run of neighbours written by one request.
+pub(crate) const REQUEST_BYTES: usize = 128 * 1024;
+/// A writer looks for work at least this often.
+const IDLE: Duration = Duration::from_millis(100);
+/// The control file gets a new checkpoint position at most this often (CKPT's 3 s).
+const CHECKPOINT_RECORD_NS: u64 = 3_000_000_000;
+/// The look ahead begins when one frame in this many is dirty.
+const DIRTY_SHARE: u64 = 2;
+/// Tag of data writes; log writes of the writer carry the other.
+const TAG_DATA: u64 = 1;
+const TAG_LOG: u64 = 2;
+
+/// One request: a run of neighbouring pages.
+struct Request {
+    buffer: Buffer,
+    blocks: Vec<Copied>,
+}
+
+/// A writer thread's state.
+pub(crate) struct Writer<'a> {
+    instance: &'a Instance,
+    ring: Ring,
+    recorded_at: u64,
+    candidates: Vec<u32>,
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(instance: &'a Instance, ring: Ring) -> Self {
+        Self { instance, ring, recorded_at: instance.clock.now_ns(), candidates: Vec::new() }
+    }
+
+    /// Serves orders until told to stop; then writes everything and marks the data set clean.
+    pub(crate) fn run(mut self) -> Result<(), EngineError> {
+        loop {
+            let orders = self.instance.wait_for_orders(IDLE);
+            let begin = self.instance.clock.now_ns();
+            if self.instance.failure().is_some() {
+                return Ok(());
+            }
+            let stop = orders.stop;
+            self.serve(&orders)?;
+            if stop {
+                return self.close();
+            }
+            self.account(begin);
+        }
+    }
+
+    fn account(&self, begin: u64) {
+        let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        let cpu_ns = cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64;
+        let c = locked(&self.instance.background);
+        c.add(C::BackgroundTime, self.instance.clock.now_ns() - begin);
+        c.add(C::BackgroundCpu, cpu_ns.saturating_sub(c.get(C::BackgroundCpu)));
+    }
+
+    fn serve(&mut self, orders: &WriterOrders) -> Result<(), EngineError> {
+        loop {
+            let before = self.instance.cache.dirty_frames();
+            let written = self.make_free()? + self.look_ahead()? + self.advance(orders.checkpoint)?;
+            self.record_checkpoint(orders.checkpoint)?;
+            let more = orders.checkpoint > self.instance.checkpoint_lsn.load(Ordering::Acquire);
+            if written == 0 {
+                if more {
+                    // What is left is pending or being changed: give its owners a moment.
+                    std::thread::sleep(Duration::from_micros(200));
+                    self.flush_log(u64::MAX)?;
+                    if locked(&self.instance.orders).stop || self.instance.failure().is_some() {
+                        return Ok(());
+                    }
+                }
+                if !more || before == 0 {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Writes the cold dirty frames that sessions met.
+    fn make_free(&mut self) -> Result<u64, EngineError> {
+        let mut written = 0;
+        loop {
+            self.candidates.clear();
+            let mut frames = std::mem::take(&mut self.candidates);
+            self.instance.cache.take_listed(BATCH_REQUESTS, &mut frames);
+            let n = self.write_batch(&frames, false)?;
+            let done = frames.is_empty();
+            self.candidates = frames;
+            written += n;
+            self.post_free();
+            if done || n == 0 {
+                return Ok(written);
+            }
+        }
+    }
+
+    /// Writes the oldest while too much is dirty.
+    fn look_ahead(&mut self) -> Result<u64, EngineError> {
+        let frames = self.instance.cache.pool.frames() as u64;
+        if self.instance.cache.dirty_frames() * DIRTY_SHARE <= frames {
+            return Ok(0);
+        }
+        let n = self.write_oldest(u64::MAX, false)?;
+        self.post_free();
+        Ok(n)
+    }
+
+    /// Writes what stands in the way of the checkpoint asked for, and of the incremental target.
+    fn advance(&mut self, asked: u64) -> Result<u64, EngineError> {
+        // Incremental target: 90 % of the smallest log file behind the tail.
+        let target = self.instance.redo.tail().saturating_sub(self.instance.redo.file_payload_bytes() / 10 * 9);
+        let below = asked.max(target);
+        match self.instance.cache.checkpoint_floor() {
+            Some(floor) if floor < below => self.write_oldest(below, true),
+            _ => Ok(0),
+        }
+    }
+
+    fn write_oldest(&mut self, below: u64, checkpoint: bool) -> Result<u64, EngineError> {
+        let mut frames = std::mem::take(&mut self.candidates);
+        frames.clear();
+        self.instance.cache.take_oldest(below, BATCH_REQUESTS * 4, &mut frames);
+        let written = self.write_batch(&frames, checkpoint);
+        self.candidates = frames;
+        written
+    }
+
+    fn post_free(&self) {
+        let waiters = std::mem::take(&mut *locked(&self.instance.cache.free_waiters));
+        for who in waiters {
+            self.instance.post(who);
+        }
+    }
+
+    /// Copies, joins, writes and cleans; returns the blocks written.
+    fn write_batch(&mut self, frames: &[u32], checkpoint: bool) -> Result<u64, EngineError> {
+        if frames.is_empty() {
+            return Ok(0);
+        }
+        let requests = self.gather(frames)?;
+        let highest = requests.iter().flat_map(|r| &r.blocks).map(|b| b.lsn).max();
+        let Some(highest) = highest else { return Ok(0) };
+        if self.instance.redo.durable() < highest {
+            self.flush_log(highest)?;
+        }
+        self.submit(requests, checkpoint)
+    }
+
+    /// Copies the frames into request buffers, neighbours together.
+    fn gather(&mut self, frames: &[u32]) -> Result<Vec<Request>, EngineError> {
+        let instance = self.instance;
+        let block_bytes = instance.geometry.block_bytes as usize;
+        let mut sorted: Vec<(u64, u32)> = frames.iter().map(|f| (instance.cache.page_of(*f).0, *f)).collect();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let mut requests: Vec<Request> = Vec::new();
+        for (_, frame) in sorted {
+            let joins = requests.last().and_then(|r| r.blocks.last().map(|b| (b.page, r.blocks.len())));
+            let page = instance.cache.page_of(frame);
+            let joined = joins.is_some_and(|(last, n)| {
+                let one_file = page.0 >= UNDO_BASE || instance.adjacent(last, 2) == 2;
+                last.0 + 1 == page.0 && (n + 1) * block_bytes <= REQUEST_BYTES && one_file
+            });
+            if !joined {
+                let Some(buffer) = self.ring.take_buffer() else { break };
+                requests.push(Request { buffer, blocks: Vec::new() });
+            }
+            let request = requests.last_mut().expect("one was pushed or joined");
+            let at = request.blocks.len() * block_bytes;
+            match instance.cache.copy_for_write(frame, &mut request.buffer[at..at + block_bytes]) {
+                // The frame may have been given to another page since it was sorted.
+                Some(copied) if joined && copied.page != page => instance.cache.abandon_write(&copied),
+                Some(copied) => {
+                    block_format::seal(&mut request.buffer[at..at + block_bytes]);
+                    request.blocks.push(copied);
+                }
+                None => {}
+            }
+            if request.blocks.is_empty()
+                && let Some(empty) = requests.pop()
+            {
+                self.ring.give_back(empty.buffer);
+            }
+        }
+        Ok(requests)
+    }
+
+    fn submit(&mut self, requests: Vec<Request>, checkpoint: bool) -> Result<u64, EngineError> {
+        let instance = self.instance;
+        let block_bytes = u64::from(instance.geometry.block_bytes);
+        let mut batches: Vec<Vec<Copied>> = Vec::with_capacity(requests.len());
+        for Request { buffer, blocks } in requests {
+            let (file, offset) = instance.map.locate(blocks[0].page);
+            let bytes = blocks.len() * block_bytes as usize;
+            let tag = TAG_DATA | (batches.len() as u64) << 8;
+            if self.ring.write_buffer(file, offset, buffer, bytes, false, tag).is_err() {
+                return Err(EngineError::Unusable("the writer's ring is full".to_owned()));
+            }
+            self.count_request(&blocks, bytes as u64, checkpoint);
+            batches.push(blocks);
+        }
+        let begin = instance.clock.now_ns();
+        self.ring.submit(0, Duration::ZERO).map_err(ring_failed)?;
+        let submitted = instance.clock.now_ns();
+        let mut left = batches.len();
+        let mut written = 0;
+        while left > 0 {
+            let Some(done) = self.ring.pop() else {
+                self.ring.submit(1, Duration::from_millis(100)).map_err(ring_failed)?;
+                continue;
+            };
+            left -= 1;
+            let blocks = &batches[(done.tag >> 8) as usize];
+            if let assay_block::CompletionLease::Buffer(buffer) = done.lease {
+                self.ring.give_back(buffer);
+            }
+            let expected = blocks.len() as u64 * block_bytes;
+            match done.result {
+                Ok(bytes) if u64::from(bytes) == expected => written += self.clean(blocks),
+                Ok(bytes) => return Err(self.broken(format!("a data write of {expected} bytes wrote {bytes}"))),
+                Err(error) => return Err(self.broken(format!("a data write of {expected} bytes failed: {error}"))),
+            }
+        }
+        let end = instance.clock.now_ns();
+        let c = locked(&instance.background);
+        c.charge(Event::WriterSubmit, submitted - begin);
+        c.charge(Event::WriterWrite, end - submitted);
+        c.add(C::WriterSubmits, 1);
+        *locked(&instance.ring_totals) = self.ring.counters();
+        Ok(written)
+    }
+
+    fn broken(&self, text: String) -> EngineError {
+        self.instance.fail(&text);
+        EngineError::Unusable(text)
+    }
+
+    fn clean(&self, blocks: &[Copied]) -> u64 {
+        let cleaned = blocks.iter().filter(|b| self.instance.cache.finish_write(b)).count() as u64;
+        locked(&self.instance.background).add(C::Cleaned, cleaned);
+        blocks.len() as u64
+    }
+
+    fn count_request(&self, blocks: &[Copied], bytes: u64, checkpoint: bool) {
+        let n = blocks.len() as u64;
+        let undo = blocks.iter().filter(|b| b.page.0 >= UNDO_BASE).count() as u64;
+        let c = locked(&self.instance.background);
+        c.add(C::WritesFromCache, n);
+        c.add(C::WriteRequests, 1);
+        c.add(C::WriteMultiBlock, u64::from(n > 1));
+        c.add(C::WriteClones, n);
+        c.add(C::UndoWrites, undo);
+        c.add(if checkpoint { C::CheckpointBuffers } else { C::WritesNonCheckpoint }, n);
+        c.write_request(if undo > 0 { Io::WriterUndo } else { Io::WriterData }, bytes);
+    }
+
+    /// Makes the log durable up to `lsn` (or all that is complete), leading the flush if nobody does.
+    fn flush_log(&mut self, lsn: u64) -> Result<(), EngineError> {
+        let redo = &self.instance.redo;
+        let lsn = lsn.min(redo.complete());
+        while redo.durable() < lsn && self.instance.failure().is_none() {
+            if !redo.try_lead() {
+                std::thread::sleep(Duration::from_micros(50));
+                continue;
+            }
+            let led = self.lead_once();
+            redo.release_lead();
+            self.instance.wake_log_waiters(usize::MAX);
+            if !led? {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// One step as leader of the log; whether it got further.
+    fn lead_once(&mut self) -> Result<bool, EngineError> {
+        let instance = self.instance;
+        let checkpoint = instance.checkpoint_lsn.load(Ordering::Acquire);
+        let mut buffer = log_buffer(&mut self.ring)?;
+        let room = buffer.len().min(FLUSH_BYTES);
+        let step = instance.redo.prepare(&mut buffer[..room], u64::MAX, checkpoint);
+        let Step::Write(flush) = step else {
+            self.ring.give_back(buffer);
+            return match step {
+                Step::Switch { file, sequence, first_lsn } => {
+                    instance.switch_log(file, sequence, first_lsn, &locked(&instance.background))?;
+                    Ok(true)
+                }
+                _ => Ok(false),
+            };
+        };
+        let begin = instance.clock.now_ns();
+        let file = instance.files.redo_first + flush.file as u16;
+        if self.ring.write_buffer(file, flush.offset, buffer, flush.bytes, true, TAG_LOG).is_err() {
+            return Err(EngineError::Unusable("the writer's ring is full".to_owned()));
+        }
+        let done = loop {
+            if let Some(done) = self.ring.pop() {
+                break done;
+            }
+            self.ring.submit(1, Duration::from_millis(100)).map_err(ring_failed)?;
+        };
+        if let assay_block::CompletionLease::Buffer(buffer) = done.lease {
+            self.ring.give_back(buffer);
+        }
+        match done.result {
+            Ok(bytes) if bytes as usize == flush.bytes => {}
+            Ok(bytes) => return Err(self.broken(format!("a log write of {} bytes wrote {bytes}", flush.bytes))),
+            Err(error) => return Err(self.broken(format!("log write of {} bytes: {error}", flush.bytes))),
+        }
+        instance.count_log_write(&flush, instance.clock.now_ns() - begin, &locked(&instance.background));
+        *locked(&instance.ring_totals) = self.ring.counters();
+        instance.redo.finish(&flush);
+        Ok(true)
+    }
+
+    /// The position below which every change is in the data files.
+    fn checkpoint_position(&self) -> u64 {
+        // The order matters: a change published after `durable` was read lies above it.
+        let durable = self.instance.redo.complete().min(self.instance.redo.durable());
+        self.instance.cache.checkpoint_floor().map_or(durable, |floor| floor.min(durable))
+    }
+
+    /// Syncs the data files and records the checkpoint, when it is due or asked for.
+    fn record_checkpoint(&mut self, asked: u64) -> Result<(), EngineError> {
+        let instance = self.instance;
+        let position = self.checkpoint_position();
+        let recorded = instance.checkpoint_lsn.load(Ordering::Acquire);
+        let now = instance.clock.now_ns();
+        let due = now - self.recorded_at >= CHECKPOINT_RECORD_NS || (asked > recorded && position >= asked);
+        if position <= recorded || !due || !instance.is_marked_open() {
+            return Ok(());
+        }
+        self.sync_data_files()?;
+        let mut file = locked(&instance.control);
+        let mut control = file.control().clone();
+        control.checkpoint_lsn = position;
+        {
+            let c = locked(&instance.background);
+            instance.store_control(&mut file, control, &c)?;
+            c.add(C::Checkpoints, u64::from(asked > recorded && position >= asked));
+        }
+        drop(file);
+        self.recorded_at = now;
+        instance.checkpoint_lsn.store(position, Ordering::Release);
+        if instance.redo.unstall(position) {
+            instance.wake_log_waiters(usize::MAX);
+        }
+        Ok(())
+    }
+
+    fn sync_data_files(&self) -> Result<(), EngineError> {
+        let files = &self.instance.files;
+        for file in &files.list[..=usize::from(files.undo)] {
+            file.sync_data()
+                .map_err(|e| self.broken(format!("sync of {}: {e}", file.path().display())))?;
+        }
+        Ok(())
+    }
+
+    /// Writes everything out and marks the data set clean.
+    fn close(&mut self) -> Result<(), EngineError> {
+        let instance = self.instance;
+        if instance.failure().is_some() || !instance.is_marked_open() {
+            return Ok(());
+        }
+        self.flush_log(u64::MAX)?;
+        while instance.cache.dirty_frames() > 0 {
+            if self.write_oldest(u64::MAX, true)? == 0 {
+                return Err(EngineError::Unusable(
+                    "dirty blocks are left that no redo covers: the data set stays unclean".to_owned(),
+                ));
+            }
+        }
+        self.sync_data_files()?;
+        let mut file = locked(&instance.control);
+        let mut control = file.control().clone();
+        control.checkpoint_lsn = instance.redo.durable();
+        control.state = State::Clean;
+        instance.store_control(&mut file, control, &locked(&instance.background))
+    }
+}
+
+fn ring_failed(error: assay_block::BlockError) -> EngineError {
+    EngineError::Unusable(format!("the writer's ring failed: {error}"))
+}
+
+fn log_buffer(ring: &mut Ring) -> Result<Buffer, EngineError> {
+    ring.take_buffer().ok_or_else(|| EngineError::Unusable("the writer has no buffer for the log".to_owned()))
+}
