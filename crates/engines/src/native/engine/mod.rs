@@ -216,19 +216,22 @@ impl Engine for NativeEngine {
         let instance = &self.instance;
         let options = &instance.options;
         let geometry = &instance.geometry;
+        // One lock for all: a second one in the same statement would wait for the first.
+        let control = locked(&instance.control).control().clone();
+        let io_mode = self.achieved_io_mode();
         let mut facts = vec![
             fact("data_set", self.dir.display()),
             fact("data_set_id", format!("{:016x}", instance.data_set)),
             fact("block_bytes", geometry.block_bytes),
-            fact("log_block_bytes", locked(&instance.control).control().log_block_bytes),
-            fact("redo_files", locked(&instance.control).control().redo_files),
-            fact("redo_file_bytes", locked(&instance.control).control().redo_file_bytes),
+            fact("log_block_bytes", control.log_block_bytes),
+            fact("redo_files", control.redo_files),
+            fact("redo_file_bytes", control.redo_file_bytes),
             fact("cache_blocks", if options.drop_on_unpin { 0 } else { options.cache_frames }),
             fact("cache_frames", options.cache_frames),
             fact("cache_huge_page_bytes", instance.cache.pool.huge_pages_bytes().map_or("n/a (unknowable)".to_owned(), |b| b.to_string())),
             fact("cache_read", if options.optimistic { "optimistic" } else { "pinned" }),
             fact("io_mode_requested", &options.io_mode),
-            fact("io_mode_achieved", self.achieved_io_mode()),
+            fact("io_mode_achieved", io_mode),
             fact("index", if options.index == IndexMode::Btree { "btree" } else { "computed" }),
             fact("index_levels", instance.map.index.levels),
             fact("read_consistency", "current blocks (no read-consistent copies)"),
@@ -241,11 +244,13 @@ impl Engine for NativeEngine {
                 },
             ),
             fact("log_writer", "led by the committing driver thread"),
-            fact("schemas_loaded", locked(&instance.control).control().loaded_schemas),
+            fact("schemas_loaded", control.loaded_schemas),
             fact("scale_blocks", geometry.scale),
             fact("scan_blocks", geometry.scan_blocks),
         ];
         facts.extend(locked(&self.ring_facts).iter().cloned());
+        let device = assay_block::device_facts(&self.dir);
+        facts.extend(device.lines().into_iter().map(|(name, value)| fact(&format!("device_{name}"), value)));
         facts
     }
 
