@@ -203,6 +203,8 @@ pub fn execute(
         control: &control,
         errors_tolerated,
     };
+    // What the drivers obtained (I/O mode, ring features) is known only since they opened.
+    data.engine_facts = engine.facts();
     note_trace(&mut data, traced);
     judge.conclude(data, measured)
 }

@@ -30,13 +30,18 @@ const PENDING: u32 = 2;
 const WRITING: u32 = 4;
 /// Already in the write list.
 const LISTED: u32 = 8;
+/// The checksum in the frame is older than its content.
+const STALE_SUM: u32 = 16;
 
 const SHARDS: usize = 256;
 const PARTITIONS: usize = 16;
 const NO_PAGE: u64 = u64::MAX;
-/// The share of a partition a seek inspects before it gives up, as Oracle's 40 % of a working set,
-/// but a second lap is allowed for the touched bits it clears itself.
+/// A seek may walk a partition twice: the first lap clears the touched marks that would spare every frame.
 const SEEK_LAPS: usize = 2;
+/// A seek gives up once so many percent of a partition turned out dirty (Oracle: 40 % of a working set).
+const SEEK_DIRTY_PCT: usize = 40;
+/// The writer is posted when one frame in this many is dirty.
+const DIRTY_POST_SHARE: u64 = 4;
 
 struct Meta {
     page: AtomicU64,
@@ -66,6 +71,8 @@ pub(crate) struct Copied {
     pub(crate) frame: u32,
     pub(crate) page: Page,
     pub(crate) lsn: u64,
+    /// The header word of the copy's checksum, once it is sealed.
+    pub(crate) crc_word: u64,
     change: u64,
 }
 
@@ -149,6 +156,11 @@ impl Cache {
         self.dirty.load(Ordering::Relaxed)
     }
 
+    /// Whether so much is dirty that the writer should begin before anybody must wait.
+    pub(crate) fn wants_writing(&self) -> bool {
+        self.dirty_frames() * DIRTY_POST_SHARE > self.meta.len() as u64
+    }
+
     /// Whether the frame holds such changes.
     pub(crate) fn is_dirty(&self, frame: u32) -> bool {
         self.meta[frame as usize].flags.load(Ordering::Acquire) & (DIRTY | WRITING) != 0
@@ -157,7 +169,9 @@ impl Cache {
     /// Pins the page if it is resident.
     pub(crate) fn pin(&self, page: Page) -> Option<Result<Shared, ()>> {
         let frame = self.table.lookup(page)?;
-        let Some(pin) = self.pool.try_shared(frame) else { return Some(Err(())) };
+        let Some(pin) = self.pool.try_shared(frame) else {
+            return Some(Err(()));
+        };
         if self.holds(frame, page) {
             return Some(Ok(pin));
         }
@@ -176,7 +190,9 @@ impl Cache {
             waiters.push(who);
             return Claim::InFlight;
         }
-        let Some(frame) = self.free_frame(usize::from(who.thread), c) else { return Claim::NoFrame };
+        let Some(frame) = self.free_frame(usize::from(who.thread), c) else {
+            return Claim::NoFrame;
+        };
         let mut reads = locked(self.shard(page));
         // Between the look-up and here another session may have read it or begun to.
         if let Some(waiters) = reads.get_mut(&page) {
@@ -191,12 +207,19 @@ impl Cache {
             return Claim::Busy;
         }
         reads.insert(page, Vec::new());
-        self.meta[frame.frame() as usize].page.store(page.0, Ordering::Release);
+        self.meta[frame.frame() as usize]
+            .page
+            .store(page.0, Ordering::Release);
         Claim::Read(frame)
     }
 
     /// Makes the caller the reader of the page only if it is neither resident nor being read.
-    pub(crate) fn claim_absent(&self, page: Page, thread: usize, c: &Counters) -> Option<Exclusive> {
+    pub(crate) fn claim_absent(
+        &self,
+        page: Page,
+        thread: usize,
+        c: &Counters,
+    ) -> Option<Exclusive> {
         if self.table.lookup(page).is_some() || locked(self.shard(page)).contains_key(&page) {
             return None;
         }
@@ -208,7 +231,9 @@ impl Cache {
             return None;
         }
         reads.insert(page, Vec::new());
-        self.meta[frame.frame() as usize].page.store(page.0, Ordering::Release);
+        self.meta[frame.frame() as usize]
+            .page
+            .store(page.0, Ordering::Release);
         Some(frame)
     }
 
@@ -221,6 +246,9 @@ impl Cache {
     pub(crate) fn finish_read(&self, page: Page, frame: Exclusive) -> (Shared, Vec<SessionRef>) {
         let number = frame.frame();
         self.touched[number as usize].store(0, Ordering::Relaxed);
+        self.meta[number as usize]
+            .flags
+            .fetch_and(!STALE_SUM, Ordering::AcqRel);
         let mut reads = locked(self.shard(page));
         let waiters = reads.remove(&page).unwrap_or_default();
         // Should the table's probe limit be reached, this reader still has its pin and nobody else finds the frame.
@@ -239,7 +267,12 @@ impl Cache {
 
     /// A frame for a page that needs no read (a new undo block), locked, entered in the table.
     /// A resident copy of the page is taken over. `Err(true)` means busy, `Err(false)` no frame.
-    pub(crate) fn claim_new(&self, page: Page, thread: usize, c: &Counters) -> Result<Exclusive, bool> {
+    pub(crate) fn claim_new(
+        &self,
+        page: Page,
+        thread: usize,
+        c: &Counters,
+    ) -> Result<Exclusive, bool> {
         if let Some(frame) = self.table.lookup(page) {
             let lease = self.pool.try_exclusive(frame).ok_or(true)?;
             if self.holds(frame, page) {
@@ -251,12 +284,17 @@ impl Cache {
         let lease = self.free_frame(thread, c).ok_or(false)?;
         let number = lease.frame();
         let reads = locked(self.shard(page));
-        if reads.contains_key(&page) || self.table.lookup(page).is_some() || !self.table.insert(page, number) {
+        if reads.contains_key(&page)
+            || self.table.lookup(page).is_some()
+            || !self.table.insert(page, number)
+        {
             drop(reads);
             self.give_back(lease);
             return Err(true);
         }
-        self.meta[number as usize].page.store(page.0, Ordering::Release);
+        self.meta[number as usize]
+            .page
+            .store(page.0, Ordering::Release);
         drop(reads);
         Ok(lease)
     }
@@ -264,7 +302,9 @@ impl Cache {
     /// Returns an unused frame to the free list.
     fn give_back(&self, frame: Exclusive) {
         let number = frame.frame();
-        self.meta[number as usize].page.store(NO_PAGE, Ordering::Release);
+        self.meta[number as usize]
+            .page
+            .store(NO_PAGE, Ordering::Release);
         self.pool.release(frame);
         let mut free = locked(&self.free);
         free.push(number);
@@ -312,7 +352,11 @@ impl Cache {
         let size = (part + 1) * frames / parts - begin;
         // Another session walking the same partition makes this one go to the next.
         let mut hand = self.hands[part].try_lock().ok()?;
+        let dirty_before = c.get(C::DirtyInspected);
         for _ in 0..size * SEEK_LAPS {
+            if (c.get(C::DirtyInspected) - dirty_before) as usize * 100 > size * SEEK_DIRTY_PCT {
+                return None;
+            }
             let number = (begin + *hand) as u32;
             *hand = (*hand + 1) % size;
             if let Some(lease) = self.try_reuse(number, c) {
@@ -366,7 +410,9 @@ impl Cache {
 
     /// Puts a cold dirty frame on the writers' list.
     pub(crate) fn list_for_writing(&self, number: u32) {
-        let before = self.meta[number as usize].flags.fetch_or(LISTED, Ordering::AcqRel);
+        let before = self.meta[number as usize]
+            .flags
+            .fetch_or(LISTED, Ordering::AcqRel);
         if before & LISTED == 0 {
             locked(&self.write_list).push_back(number);
         }
@@ -379,8 +425,11 @@ impl Cache {
             self.list_for_writing(number);
             return;
         }
-        let Some(lease) = self.pool.try_exclusive(number) else { return };
-        let clean = self.meta[number as usize].flags.load(Ordering::Acquire) & (DIRTY | WRITING) == 0;
+        let Some(lease) = self.pool.try_exclusive(number) else {
+            return;
+        };
+        let clean =
+            self.meta[number as usize].flags.load(Ordering::Acquire) & (DIRTY | WRITING) == 0;
         if clean && self.holds(number, page) && self.unmap(number) {
             self.give_back(lease);
         } else {
@@ -392,7 +441,9 @@ impl Cache {
     /// Returns whether this is the transaction's first change of it since its redo was last published.
     pub(crate) fn mark_changed(&self, lease: &Exclusive, c: &Counters) -> bool {
         let number = lease.frame() as usize;
-        let before = self.meta[number].flags.fetch_or(DIRTY | PENDING, Ordering::AcqRel);
+        let before = self.meta[number]
+            .flags
+            .fetch_or(DIRTY | PENDING | STALE_SUM, Ordering::AcqRel);
         self.touched[number].store(1, Ordering::Relaxed);
         if before & DIRTY == 0 {
             self.dirty.fetch_add(1, Ordering::Relaxed);
@@ -406,7 +457,10 @@ impl Cache {
     pub(crate) fn mark_published(&self, frame: u32, start_lsn: u64, end_lsn: u64) -> bool {
         let meta = &self.meta[frame as usize];
         meta.last_lsn.store(end_lsn, Ordering::Release);
-        let entered = meta.first_lsn.compare_exchange(0, start_lsn, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        let entered = meta
+            .first_lsn
+            .compare_exchange(0, start_lsn, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok();
         meta.flags.fetch_and(!PENDING, Ordering::AcqRel);
         entered
     }
@@ -414,7 +468,10 @@ impl Cache {
     /// Enters frames in the checkpoint queue.
     pub(crate) fn enqueue(&self, start_lsn: u64, frames: Vec<u32>) {
         if !frames.is_empty() {
-            locked(&self.queue).entry(start_lsn).or_default().extend(frames);
+            locked(&self.queue)
+                .entry(start_lsn)
+                .or_default()
+                .extend(frames);
         }
     }
 
@@ -435,7 +492,8 @@ impl Cache {
 
     fn needs(&self, frame: u32, lsn: u64) -> bool {
         let meta = &self.meta[frame as usize];
-        meta.flags.load(Ordering::Acquire) & DIRTY != 0 && meta.first_lsn.load(Ordering::Acquire) == lsn
+        meta.flags.load(Ordering::Acquire) & DIRTY != 0
+            && meta.first_lsn.load(Ordering::Acquire) == lsn
     }
 
     /// Up to `most` frames from the write list (cold and dirty).
@@ -443,7 +501,9 @@ impl Cache {
         let mut list = locked(&self.write_list);
         while out.len() < most {
             let Some(frame) = list.pop_front() else { break };
-            self.meta[frame as usize].flags.fetch_and(!LISTED, Ordering::AcqRel);
+            self.meta[frame as usize]
+                .flags
+                .fetch_and(!LISTED, Ordering::AcqRel);
             out.push(frame);
         }
     }
@@ -479,6 +539,7 @@ impl Cache {
             frame: number,
             page: Page(meta.page.load(Ordering::Acquire)),
             lsn: meta.last_lsn.load(Ordering::Acquire),
+            crc_word: 0,
             change: self.pool.word(number, word::CHANGE),
         };
         self.pool.unpin(pin);
@@ -489,17 +550,22 @@ impl Cache {
 
     /// The copy could not be written after all.
     pub(crate) fn abandon_write(&self, copied: &Copied) {
-        self.meta[copied.frame as usize].flags.fetch_and(!WRITING, Ordering::AcqRel);
+        self.meta[copied.frame as usize]
+            .flags
+            .fetch_and(!WRITING, Ordering::AcqRel);
     }
 
     /// The copy is on disk: the frame is clean unless it changed meanwhile. Returns whether it is clean.
+    ///
+    /// A pin is enough: changes need the frame exclusively. Waiting for that here could wait for a session
+    /// that holds a pin while it waits for a free buffer, that is for this writer.
     pub(crate) fn finish_write(&self, copied: &Copied) -> bool {
         let meta = &self.meta[copied.frame as usize];
-        let lease = loop {
-            if let Some(lease) = self.pool.try_exclusive(copied.frame) {
-                break lease;
+        let pin = loop {
+            if let Some(pin) = self.pool.try_shared(copied.frame) {
+                break pin;
             }
-            // A pin is held for the length of a turn at most.
+            // A change holds its frame for less than a microsecond.
             std::thread::yield_now();
         };
         let clean = self.pool.word(copied.frame, word::CHANGE) == copied.change
@@ -514,11 +580,38 @@ impl Cache {
             meta.flags.fetch_and(!WRITING, Ordering::AcqRel);
             self.enqueue(copied.lsn, vec![copied.frame]);
         }
-        if clean && self.drop_on_unpin && copied.page.0 < crate::native::layout::UNDO_BASE && self.unmap(copied.frame) {
-            self.give_back(lease);
-        } else {
-            self.pool.release_unchanged(lease);
+        self.pool.unpin(pin);
+        if clean {
+            self.settle(copied);
         }
         clean
+    }
+
+    /// If nobody uses the frame: gives it the header words of the block on disk, or drops it without a cache.
+    fn settle(&self, copied: &Copied) {
+        let Some(mut lease) = self.pool.try_exclusive(copied.frame) else {
+            return;
+        };
+        let meta = &self.meta[copied.frame as usize];
+        if self.is_dirty(copied.frame) || !self.holds(copied.frame, copied.page) {
+            self.pool.release_unchanged(lease);
+            return;
+        }
+        if self.drop_on_unpin
+            && copied.page.0 < crate::native::layout::UNDO_BASE
+            && self.unmap(copied.frame)
+        {
+            self.give_back(lease);
+            return;
+        }
+        self.pool.write_word(&mut lease, word::LSN, copied.lsn);
+        self.pool.write_word(&mut lease, word::CRC, copied.crc_word);
+        meta.flags.fetch_and(!STALE_SUM, Ordering::AcqRel);
+        self.pool.release(lease);
+    }
+
+    /// Whether the checksum in the frame belongs to its content.
+    pub(crate) fn has_checksum(&self, frame: u32) -> bool {
+        self.meta[frame as usize].flags.load(Ordering::Acquire) & (DIRTY | WRITING | STALE_SUM) == 0
     }
 }

@@ -12,8 +12,8 @@ use assay_block::{Buffer, Exclusive, Ring, Shared};
 use assay_measure::clock::Ns;
 use assay_run::engine::{Op, OpError, Tag};
 use std::cell::{Cell, RefCell};
-use std::collections::{BinaryHeap, VecDeque};
 use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -113,7 +113,11 @@ impl<'a> Shell<'a> {
 
     /// Names the wait a session is about to begin.
     pub(crate) fn reference(&self, tag: Tag) -> SessionRef {
-        SessionRef { thread: self.thread as u16, tag, wait: self.slot(tag).wait.get() }
+        SessionRef {
+            thread: self.thread as u16,
+            tag,
+            wait: self.slot(tag).wait.get(),
+        }
     }
 
     /// Ends a session's wait, charges it and queues the session.
@@ -171,15 +175,23 @@ impl<'a> Shell<'a> {
     /// As [`Shell::wait`], but a timer ends it at the latest after `ns`.
     pub(crate) async fn wait_at_most(&self, tag: Tag, event: Event, ns: Ns) -> Ns {
         let wait = self.slot(tag).wait.get();
-        self.timers.borrow_mut().push(Reverse((self.now.get() + ns, tag, wait)));
+        self.timers
+            .borrow_mut()
+            .push(Reverse((self.now.get() + ns, tag, wait)));
         self.wait(tag, event).await
     }
 
     /// Queues the read of one page into its frame.
     pub(crate) fn read_page(&self, tag: Tag, page: Page, frame: Exclusive) {
         let (file, offset) = self.instance.map.locate(page);
-        if let Err(frame) = self.ring.borrow_mut().read_frame(file, offset, frame, TAG_READ | u64::from(tag)) {
-            self.deferred.borrow_mut().push_back(Deferred::Frame(page, frame, tag));
+        if let Err(frame) =
+            self.ring
+                .borrow_mut()
+                .read_frame(file, offset, frame, TAG_READ | u64::from(tag))
+        {
+            self.deferred
+                .borrow_mut()
+                .push_back(Deferred::Frame(page, frame, tag));
         }
         let slot = self.slot(tag);
         slot.pending_reads.set(slot.pending_reads.get() + 1);
@@ -188,8 +200,14 @@ impl<'a> Shell<'a> {
     /// Queues one request for adjacent pages into scattered frames.
     pub(crate) fn read_pages(&self, tag: Tag, first: Page, frames: Vec<Exclusive>) {
         let (file, offset) = self.instance.map.locate(first);
-        if let Err(frames) = self.ring.borrow_mut().read_frames(file, offset, frames, TAG_READ | u64::from(tag)) {
-            self.deferred.borrow_mut().push_back(Deferred::Frames(first, frames, tag));
+        if let Err(frames) =
+            self.ring
+                .borrow_mut()
+                .read_frames(file, offset, frames, TAG_READ | u64::from(tag))
+        {
+            self.deferred
+                .borrow_mut()
+                .push_back(Deferred::Frames(first, frames, tag));
         }
         let slot = self.slot(tag);
         slot.pending_reads.set(slot.pending_reads.get() + 1);
@@ -198,9 +216,17 @@ impl<'a> Shell<'a> {
     /// Queues a direct read of adjacent pages into private memory.
     pub(crate) fn read_direct(&self, tag: Tag, first: Page, buffer: Buffer, bytes: usize) {
         let (file, offset) = self.instance.map.locate(first);
-        let queued = self.ring.borrow_mut().read_buffer(file, offset, buffer, bytes, TAG_READ | u64::from(tag));
+        let queued = self.ring.borrow_mut().read_buffer(
+            file,
+            offset,
+            buffer,
+            bytes,
+            TAG_READ | u64::from(tag),
+        );
         if let Err(buffer) = queued {
-            self.deferred.borrow_mut().push_back(Deferred::Buffer(first, buffer, bytes, tag));
+            self.deferred
+                .borrow_mut()
+                .push_back(Deferred::Buffer(first, buffer, bytes, tag));
         }
         let slot = self.slot(tag);
         slot.pending_reads.set(slot.pending_reads.get() + 1);
@@ -209,7 +235,9 @@ impl<'a> Shell<'a> {
     /// Queues again what did not fit.
     pub(crate) fn retry_deferred(&self) {
         for _ in 0..self.deferred.borrow().len() {
-            let Some(read) = self.deferred.borrow_mut().pop_front() else { return };
+            let Some(read) = self.deferred.borrow_mut().pop_front() else {
+                return;
+            };
             let mut ring = self.ring.borrow_mut();
             let place = |page: Page| self.instance.map.locate(page);
             let back = match read {
@@ -264,18 +292,32 @@ impl<'a> Shell<'a> {
         self.c.add(C::ReadsCache, blocks);
         self.c.add(C::ReadRequests, 1);
         self.c.add(C::ReadMultiBlock, u64::from(blocks > 1));
-        self.c.read_request(self.read_row(first), blocks * u64::from(self.instance.geometry.block_bytes));
+        self.c.read_request(
+            self.read_row(first),
+            blocks * u64::from(self.instance.geometry.block_bytes),
+        );
     }
 
     /// The I/O row of a cache read of this page.
     pub(crate) fn read_row(&self, page: Page) -> Io {
-        if page.0 >= crate::native::layout::UNDO_BASE { Io::CacheReadUndo } else { Io::CacheReadData }
+        if page.0 >= crate::native::layout::UNDO_BASE {
+            Io::CacheReadUndo
+        } else {
+            Io::CacheReadData
+        }
     }
 
     /// Counts `n` gets through the cache.
     pub(crate) fn count_gets(&self, current: bool, n: u64) {
         self.c.add(C::GetsFromCache, n);
-        self.c.add(if current { C::DbBlockGets } else { C::ConsistentGets }, n);
+        self.c.add(
+            if current {
+                C::DbBlockGets
+            } else {
+                C::ConsistentGets
+            },
+            n,
+        );
     }
 }
 

@@ -78,6 +78,8 @@ counters! {
     RunQueue => RUN_QUEUE_TIME,
     BackgroundTime => BACKGROUND_TIME,
     BackgroundCpu => BACKGROUND_CPU,
+    BlockingWriteBytes => RING_WRITE_BYTES,
+    BlockingWriteRequests => RING_WRITE_REQUESTS,
 }
 
 /// A named wait and how it is classed.
@@ -104,29 +106,114 @@ pub(crate) enum Event {
 }
 
 const EVENTS: &[(Event, &str, WaitClass, Actor)] = &[
-    (Event::SequentialRead, "db file sequential read", WaitClass::UserIo, Actor::Foreground),
-    (Event::ScatteredRead, "db file scattered read", WaitClass::UserIo, Actor::Foreground),
-    (Event::ParallelRead, "db file parallel read", WaitClass::UserIo, Actor::Foreground),
-    (Event::DirectPathRead, "direct path read", WaitClass::UserIo, Actor::Foreground),
-    (Event::ReadByOther, "read by other session", WaitClass::UserIo, Actor::Foreground),
-    (Event::BufferBusy, "buffer busy waits", WaitClass::Concurrency, Actor::Foreground),
-    (Event::FreeBuffer, "free buffer waits", WaitClass::Configuration, Actor::Foreground),
-    (Event::WriteComplete, "write complete waits", WaitClass::Configuration, Actor::Foreground),
-    (Event::LogBufferSpace, "log buffer space", WaitClass::Configuration, Actor::Foreground),
-    (Event::LogSwitch, "log file switch completion", WaitClass::Configuration, Actor::Foreground),
+    (
+        Event::SequentialRead,
+        "db file sequential read",
+        WaitClass::UserIo,
+        Actor::Foreground,
+    ),
+    (
+        Event::ScatteredRead,
+        "db file scattered read",
+        WaitClass::UserIo,
+        Actor::Foreground,
+    ),
+    (
+        Event::ParallelRead,
+        "db file parallel read",
+        WaitClass::UserIo,
+        Actor::Foreground,
+    ),
+    (
+        Event::DirectPathRead,
+        "direct path read",
+        WaitClass::UserIo,
+        Actor::Foreground,
+    ),
+    (
+        Event::ReadByOther,
+        "read by other session",
+        WaitClass::UserIo,
+        Actor::Foreground,
+    ),
+    (
+        Event::BufferBusy,
+        "buffer busy waits",
+        WaitClass::Concurrency,
+        Actor::Foreground,
+    ),
+    (
+        Event::FreeBuffer,
+        "free buffer waits",
+        WaitClass::Configuration,
+        Actor::Foreground,
+    ),
+    (
+        Event::WriteComplete,
+        "write complete waits",
+        WaitClass::Configuration,
+        Actor::Foreground,
+    ),
+    (
+        Event::LogBufferSpace,
+        "log buffer space",
+        WaitClass::Configuration,
+        Actor::Foreground,
+    ),
+    (
+        Event::LogSwitch,
+        "log file switch completion",
+        WaitClass::Configuration,
+        Actor::Foreground,
+    ),
     (
         Event::LogSwitchCheckpoint,
         "log file switch (checkpoint incomplete)",
         WaitClass::Configuration,
         Actor::Foreground,
     ),
-    (Event::LogFileSync, "log file sync", WaitClass::Commit, Actor::Foreground),
-    (Event::RowLock, "enq: TX - row lock contention", WaitClass::Application, Actor::Foreground),
-    (Event::WriterSubmit, "db file async I/O submit", WaitClass::SystemIo, Actor::Background),
-    (Event::WriterWrite, "db file parallel write", WaitClass::SystemIo, Actor::Background),
-    (Event::LogWrite, "log file parallel write", WaitClass::SystemIo, Actor::Background),
-    (Event::LogSingleWrite, "log file single write", WaitClass::SystemIo, Actor::Background),
-    (Event::ControlWrite, "control file parallel write", WaitClass::SystemIo, Actor::Background),
+    (
+        Event::LogFileSync,
+        "log file sync",
+        WaitClass::Commit,
+        Actor::Foreground,
+    ),
+    (
+        Event::RowLock,
+        "enq: TX - row lock contention",
+        WaitClass::Application,
+        Actor::Foreground,
+    ),
+    (
+        Event::WriterSubmit,
+        "db file async I/O submit",
+        WaitClass::SystemIo,
+        Actor::Background,
+    ),
+    (
+        Event::WriterWrite,
+        "db file parallel write",
+        WaitClass::SystemIo,
+        Actor::Background,
+    ),
+    (
+        Event::LogWrite,
+        "log file parallel write",
+        WaitClass::SystemIo,
+        Actor::Background,
+    ),
+    (
+        Event::LogSingleWrite,
+        "log file single write",
+        WaitClass::SystemIo,
+        Actor::Background,
+    ),
+    (
+        Event::ControlWrite,
+        "control file parallel write",
+        WaitClass::SystemIo,
+        Actor::Background,
+    ),
 ];
 
 /// A row of "IOStat by function and file type".
@@ -168,7 +255,13 @@ pub(crate) struct Counters {
 
 impl Default for Counters {
     fn default() -> Self {
-        let events = EVENTS.iter().map(|_| EventCell { timeouts: 0, waits: Histogram::new() }).collect();
+        let events = EVENTS
+            .iter()
+            .map(|_| EventCell {
+                timeouts: 0,
+                waits: Histogram::new(),
+            })
+            .collect();
         let io = IO_ROWS
             .iter()
             .map(|(function, file_type)| IoReading {
@@ -178,7 +271,11 @@ impl Default for Counters {
             })
             .collect();
         let values = STATS.iter().map(|_| Cell::new(0)).collect();
-        Self { values, events: RefCell::new(events), io: RefCell::new(io) }
+        Self {
+            values,
+            events: RefCell::new(events),
+            io: RefCell::new(io),
+        }
     }
 }
 
@@ -209,14 +306,22 @@ impl Counters {
     pub(crate) fn read_request(&self, row: Io, bytes: u64) {
         let row = &mut self.io.borrow_mut()[row as usize];
         row.read_bytes += bytes;
-        if bytes >= LARGE_BYTES { row.large_read_requests += 1 } else { row.small_read_requests += 1 }
+        if bytes >= LARGE_BYTES {
+            row.large_read_requests += 1
+        } else {
+            row.small_read_requests += 1
+        }
     }
 
     /// One write request of so many bytes.
     pub(crate) fn write_request(&self, row: Io, bytes: u64) {
         let row = &mut self.io.borrow_mut()[row as usize];
         row.write_bytes += bytes;
-        if bytes >= LARGE_BYTES { row.large_write_requests += 1 } else { row.small_write_requests += 1 }
+        if bytes >= LARGE_BYTES {
+            row.large_write_requests += 1
+        } else {
+            row.small_write_requests += 1
+        }
     }
 
     /// One request somebody waited for.
@@ -235,7 +340,10 @@ impl Counters {
         let writes = self.get(C::WritesFromCache) + self.get(C::WritesDirect);
         // A failed update stops the engine instead of being rolled back, so there are none.
         into.add(stats::USER_ROLLBACKS, 0);
-        into.add(stats::SESSION_LOGICAL_READS, self.get(C::DbBlockGets) + self.get(C::ConsistentGets));
+        into.add(
+            stats::SESSION_LOGICAL_READS,
+            self.get(C::DbBlockGets) + self.get(C::ConsistentGets),
+        );
         into.add(stats::PHYSICAL_READS, reads);
         into.add(stats::PHYSICAL_READ_BYTES, reads * block_bytes);
         into.add(stats::PHYSICAL_WRITES, writes);
@@ -249,10 +357,19 @@ impl Counters {
     fn export_totals(&self, into: &mut StatSet) {
         let io = self.io.borrow();
         let sum = |f: fn(&IoReading) -> u64| io.iter().map(f).sum::<u64>();
-        into.add(stats::PHYSICAL_READ_TOTAL_REQUESTS, sum(|r| r.small_read_requests + r.large_read_requests));
+        into.add(
+            stats::PHYSICAL_READ_TOTAL_REQUESTS,
+            sum(|r| r.small_read_requests + r.large_read_requests),
+        );
         into.add(stats::PHYSICAL_READ_TOTAL_BYTES, sum(|r| r.read_bytes));
-        into.add(stats::PHYSICAL_READ_LARGE_REQUESTS, sum(|r| r.large_read_requests));
-        into.add(stats::PHYSICAL_WRITE_TOTAL_REQUESTS, sum(|r| r.small_write_requests + r.large_write_requests));
+        into.add(
+            stats::PHYSICAL_READ_LARGE_REQUESTS,
+            sum(|r| r.large_read_requests),
+        );
+        into.add(
+            stats::PHYSICAL_WRITE_TOTAL_REQUESTS,
+            sum(|r| r.small_write_requests + r.large_write_requests),
+        );
         into.add(stats::PHYSICAL_WRITE_TOTAL_BYTES, sum(|r| r.write_bytes));
     }
 
@@ -261,7 +378,11 @@ impl Counters {
             if cell.waits.count() == 0 {
                 continue;
             }
-            match into.events.iter_mut().find(|e| e.name == *name && e.actor == *actor) {
+            match into
+                .events
+                .iter_mut()
+                .find(|e| e.name == *name && e.actor == *actor)
+            {
                 Some(reading) => {
                     reading.timeouts += cell.timeouts;
                     reading.waits.merge(&cell.waits);
@@ -280,7 +401,11 @@ impl Counters {
 
 fn merge_io(rows: &[IoReading], into: &mut StatSet) {
     for row in rows {
-        let Some(sum) = into.io.iter_mut().find(|r| r.function == row.function && r.file_type == row.file_type) else {
+        let Some(sum) = into
+            .io
+            .iter_mut()
+            .find(|r| r.function == row.function && r.file_type == row.file_type)
+        else {
             into.io.push(row.clone());
             continue;
         };

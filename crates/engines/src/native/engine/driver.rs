@@ -49,8 +49,14 @@ pub(crate) struct NativeDriver<'a> {
 
 impl<'a> NativeDriver<'a> {
     pub(crate) fn open(instance: &'a Instance, assignment: &Assignment, ring: Ring) -> Self {
-        let slots: Vec<Slot> = assignment.sessions.iter().map(|(session, _)| Slot::new(*session)).collect();
-        let _ = instance.mailboxes[assignment.thread].waker.set(ring.waker());
+        let slots: Vec<Slot> = assignment
+            .sessions
+            .iter()
+            .map(|(session, _)| Slot::new(*session))
+            .collect();
+        let _ = instance.mailboxes[assignment.thread]
+            .waker
+            .set(ring.waker());
         let count = slots.len();
         let shell = Rc::new(Shell {
             instance,
@@ -72,7 +78,13 @@ impl<'a> NativeDriver<'a> {
             .map(|tag| Box::pin(Session::new(Rc::clone(&shell), tag as Tag).serve()) as Running<'a>)
             .collect();
         let last_flush = shell.now.get();
-        Self { shell, sessions, leading: None, last_flush, completions: Vec::new() }
+        Self {
+            shell,
+            sessions,
+            leading: None,
+            last_flush,
+            completions: Vec::new(),
+        }
     }
 
     /// Polls one session from `from` on; returns its outcome if its operation ended.
@@ -89,7 +101,10 @@ impl<'a> NativeDriver<'a> {
         shell.now.set(end);
         if let Some(result) = slot.outcome.take() {
             slot.state.set(State::Idle);
-            return Some(Outcome { end_ns: end, result });
+            return Some(Outcome {
+                end_ns: end,
+                result,
+            });
         }
         slot.wait_start.set(end);
         None
@@ -126,11 +141,14 @@ impl<'a> NativeDriver<'a> {
             }
         }
         loop {
-            let due = matches!(shell.timers.borrow().peek(), Some(Reverse((at, _, _))) if *at <= now);
+            let due =
+                matches!(shell.timers.borrow().peek(), Some(Reverse((at, _, _))) if *at <= now);
             if !due {
                 break;
             }
-            let Some(Reverse((_, tag, wait))) = shell.timers.borrow_mut().pop() else { break };
+            let Some(Reverse((_, tag, wait))) = shell.timers.borrow_mut().pop() else {
+                break;
+            };
             if shell.slot(tag).wait.get() == wait {
                 shell.wake(tag, now, true);
             }
@@ -168,11 +186,15 @@ impl<'a> NativeDriver<'a> {
     fn flush_due(&self) -> bool {
         let shell = &self.shell;
         let redo = &shell.instance.redo;
-        if shell.flush_wanted.get() || !shell.commits.borrow().is_empty() || !shell.log_space.borrow().is_empty() {
+        if shell.flush_wanted.get()
+            || !shell.commits.borrow().is_empty()
+            || !shell.log_space.borrow().is_empty()
+        {
             return true;
         }
         let pending = redo.pending();
-        pending >= FLUSH_DUE_BYTES || (pending > 0 && shell.now.get() - self.last_flush > FLUSH_IDLE_NS)
+        pending >= FLUSH_DUE_BYTES
+            || (pending > 0 && shell.now.get() - self.last_flush > FLUSH_IDLE_NS)
     }
 
     /// Leads a log flush if one is due and nobody leads.
@@ -203,10 +225,18 @@ impl<'a> NativeDriver<'a> {
             if let Step::Write(flush) = step {
                 let begin = shell.instance.clock.now_ns();
                 let file = shell.instance.files.redo_first + flush.file as u16;
-                let queued =
-                    shell.ring.borrow_mut().write_buffer(file, flush.offset, buffer, flush.bytes, true, TAG_LOG);
+                let queued = shell.ring.borrow_mut().write_buffer(
+                    file,
+                    flush.offset,
+                    buffer,
+                    flush.bytes,
+                    true,
+                    TAG_LOG,
+                );
                 if queued.is_err() {
-                    return Err(EngineError::Unusable("the ring has no room for a log write".to_owned()));
+                    return Err(EngineError::Unusable(
+                        "the ring has no room for a log write".to_owned(),
+                    ));
                 }
                 self.leading = Some(Leading { flush, begin });
                 return Ok(());
@@ -224,7 +254,11 @@ impl<'a> NativeDriver<'a> {
     fn after_no_write(&mut self, step: Step) -> Result<bool, EngineError> {
         let instance = self.shell.instance;
         match step {
-            Step::Switch { file, sequence, first_lsn } => {
+            Step::Switch {
+                file,
+                sequence,
+                first_lsn,
+            } => {
                 instance.switch_log(file, sequence, first_lsn, &self.shell.c)?;
                 // A switch starts a lazy checkpoint of everything before it.
                 instance.request_checkpoint(first_lsn);
@@ -239,14 +273,19 @@ impl<'a> NativeDriver<'a> {
     }
 
     fn finish_flush(&mut self, result: &std::io::Result<u32>) {
-        let Some(Leading { flush, begin }) = self.leading.take() else { return };
+        let Some(Leading { flush, begin }) = self.leading.take() else {
+            return;
+        };
         let instance = self.shell.instance;
         match result {
             Ok(bytes) if *bytes as usize == flush.bytes => {
                 instance.count_log_write(&flush, self.shell.now.get() - begin, &self.shell.c);
                 instance.redo.finish(&flush);
             }
-            Ok(bytes) => instance.fail(&format!("a log write of {} bytes wrote {bytes}", flush.bytes)),
+            Ok(bytes) => instance.fail(&format!(
+                "a log write of {} bytes wrote {bytes}",
+                flush.bytes
+            )),
             Err(error) => instance.fail(&format!("log write of {} bytes: {error}", flush.bytes)),
         }
         self.last_flush = self.shell.now.get();
@@ -266,11 +305,25 @@ impl<'a> NativeDriver<'a> {
                 // A header block or an undo block: the kind is part of what is read back.
                 let first = self.shell.instance.options.sessions as u64;
                 let is_header = page.0 - crate::native::layout::UNDO_BASE < first;
-                (if is_header { Kind::UndoHeader } else { Kind::Undo }, 0)
+                (
+                    if is_header {
+                        Kind::UndoHeader
+                    } else {
+                        Kind::Undo
+                    },
+                    0,
+                )
             }
         };
-        block_format::verify(block, kind, page, schema, instance.data_set, instance.verify_reads())
-            .map_err(|mismatch| format!("page {}: {mismatch}", page.0))
+        block_format::verify(
+            block,
+            kind,
+            page,
+            schema,
+            instance.data_set,
+            instance.verify_reads(),
+        )
+        .map_err(|mismatch| format!("page {}: {mismatch}", page.0))
     }
 
     /// Publishes one frame that was read for session `tag`.
@@ -314,7 +367,10 @@ impl<'a> NativeDriver<'a> {
                 }
             }
             CompletionLease::Buffer(buffer) => {
-                let read = super::context::DirectRead { buffer, result: completion.result };
+                let read = super::context::DirectRead {
+                    buffer,
+                    result: completion.result,
+                };
                 *shell.slot(tag).direct.borrow_mut() = Some(read);
             }
             CompletionLease::None => {}
@@ -331,7 +387,9 @@ impl<'a> NativeDriver<'a> {
         let mut stamped = false;
         loop {
             let completion = self.shell.ring.borrow_mut().pop();
-            let Some(mut completion) = completion else { return };
+            let Some(mut completion) = completion else {
+                return;
+            };
             if !stamped {
                 self.shell.now.set(self.shell.instance.clock.now_ns());
                 stamped = true;
@@ -353,12 +411,16 @@ impl<'a> NativeDriver<'a> {
         let shell = &self.shell;
         let busy = !self.completions.is_empty()
             || !shell.ready.borrow().is_empty()
-            || shell.instance.mailboxes[shell.thread].full.load(Ordering::Acquire);
+            || shell.instance.mailboxes[shell.thread]
+                .full
+                .load(Ordering::Acquire);
         if busy {
             return Duration::ZERO;
         }
         let next = shell.timers.borrow().peek().map(|Reverse((at, _, _))| *at);
-        next.map_or(timeout, |at| timeout.min(Duration::from_nanos(at.saturating_sub(shell.now.get()))))
+        next.map_or(timeout, |at| {
+            timeout.min(Duration::from_nanos(at.saturating_sub(shell.now.get())))
+        })
     }
 }
 
@@ -382,7 +444,12 @@ impl Driver for NativeDriver<'_> {
             .ring
             .borrow_mut()
             .submit(wait_for, sleep)
-            .map_err(|e| EngineError::Unusable(format!("the ring of driver thread {} failed: {e}", self.shell.thread)))?;
+            .map_err(|e| {
+                EngineError::Unusable(format!(
+                    "the ring of driver thread {} failed: {e}",
+                    self.shell.thread
+                ))
+            })?;
         self.shell.now.set(self.shell.instance.clock.now_ns());
         self.drain_ring();
         self.collect_wakeups();
@@ -393,7 +460,9 @@ impl Driver for NativeDriver<'_> {
     }
 
     fn stats(&mut self, into: &mut StatSet) {
-        self.shell.c.export(u64::from(self.shell.instance.geometry.block_bytes), into);
+        self.shell
+            .c
+            .export(u64::from(self.shell.instance.geometry.block_bytes), into);
         export_ring(&self.shell.ring.borrow().counters(), into);
     }
 }

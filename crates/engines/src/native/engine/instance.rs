@@ -206,10 +206,18 @@ impl Instance {
     /// Waits for an order; at most `timeout`.
     pub(crate) fn wait_for_orders(&self, timeout: Duration) -> WriterOrders {
         let orders = locked(&self.orders);
-        let idle = |o: &mut WriterOrders| !o.stop && !o.make_free && o.checkpoint <= self.checkpoint_lsn.load(Ordering::Acquire);
-        let (mut orders, _) =
-            self.ordered.wait_timeout_while(orders, timeout, idle).unwrap_or_else(PoisonError::into_inner);
-        let taken = WriterOrders { checkpoint: orders.checkpoint, make_free: orders.make_free, stop: orders.stop };
+        let idle = |o: &mut WriterOrders| {
+            !o.stop && !o.make_free && o.checkpoint <= self.checkpoint_lsn.load(Ordering::Acquire)
+        };
+        let (mut orders, _) = self
+            .ordered
+            .wait_timeout_while(orders, timeout, idle)
+            .unwrap_or_else(PoisonError::into_inner);
+        let taken = WriterOrders {
+            checkpoint: orders.checkpoint,
+            make_free: orders.make_free,
+            stop: orders.stop,
+        };
         orders.make_free = false;
         taken
     }
@@ -217,7 +225,8 @@ impl Instance {
     /// Wakes every driver thread with sessions that wait for the log.
     pub(crate) fn wake_log_waiters(&self, but: usize) {
         for (thread, waiting) in self.redo.waiting.iter().enumerate() {
-            if thread != but && waiting.load(Ordering::Acquire)
+            if thread != but
+                && waiting.load(Ordering::Acquire)
                 && let Some(waker) = self.mailboxes[thread].waker.get()
             {
                 waker.wake();
@@ -234,7 +243,8 @@ impl Instance {
         if !self.marked_open.load(Ordering::Acquire) {
             let mut control = file.control().clone();
             control.state = State::Open;
-            self.store_control(&mut file, control, c).map_err(|e| failed("io", e.to_string()))?;
+            self.store_control(&mut file, control, c)
+                .map_err(|e| failed("io", e.to_string()))?;
             self.marked_open.store(true, Ordering::Release);
         }
         Ok(())
@@ -258,19 +268,31 @@ impl Instance {
         c.add(C::ControlWrites, 1);
         c.add(C::ControlBytes, SLOT_BYTES as u64);
         c.write_request(Io::ControlFile, SLOT_BYTES as u64);
+        c.add(C::BlockingWriteBytes, SLOT_BYTES as u64);
+        c.add(C::BlockingWriteRequests, 1);
         Ok(())
     }
 
     /// Opens the next log file: its header goes to disk before its first block.
-    pub(crate) fn switch_log(&self, file: usize, sequence: u64, first_lsn: u64, c: &Counters) -> Result<(), EngineError> {
+    pub(crate) fn switch_log(
+        &self,
+        file: usize,
+        sequence: u64,
+        first_lsn: u64,
+        c: &Counters,
+    ) -> Result<(), EngineError> {
         let header = self.redo.file_header(sequence, first_lsn);
         let begin: Ns = self.clock.now_ns();
         let log = &self.files.list[usize::from(self.files.redo_first) + file];
         let what = || format!("write the header of {}", log.path().display());
-        log.write_at(0, &header).map_err(|e| EngineError::Unusable(format!("{}: {e}", what())))?;
-        log.sync_data().map_err(|e| EngineError::Unusable(format!("{}: {e}", what())))?;
+        log.write_at(0, &header)
+            .map_err(|e| EngineError::Unusable(format!("{}: {e}", what())))?;
+        log.sync_data()
+            .map_err(|e| EngineError::Unusable(format!("{}: {e}", what())))?;
         c.charge(Event::LogSingleWrite, self.clock.now_ns() - begin);
         c.write_request(Io::LogFile, header.len() as u64);
+        c.add(C::BlockingWriteBytes, header.len() as u64);
+        c.add(C::BlockingWriteRequests, 1);
         c.add(C::RedoBytes, header.len() as u64);
         c.add(C::RedoBlocks, 1);
         c.add(C::RedoHeaderBytes, header.len() as u64);

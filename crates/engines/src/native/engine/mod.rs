@@ -21,6 +21,9 @@ mod undo;
 mod update;
 mod writer;
 
+#[cfg(test)]
+mod tests;
+
 use crate::native::control::{Control, ControlFile, State};
 use crate::native::files::Files;
 use assay_block::{Backend, Pool, PoolOptions, Ring, RingOptions};
@@ -72,7 +75,12 @@ pub fn open(dir: &Path, plan: &Plan, settings: &Settings) -> Result<Box<dyn Engi
         frame_bytes: control.geometry.block_bytes as usize,
         huge_pages: options.huge_pages,
     })
-    .map_err(|e| EngineError::Unusable(format!("buffer cache of {} blocks: {e}", options.cache_frames)))?;
+    .map_err(|e| {
+        EngineError::Unusable(format!(
+            "buffer cache of {} blocks: {e}",
+            options.cache_frames
+        ))
+    })?;
     let redo = redo::Redo::new(&redo::RedoConfig {
         buffer_bytes: options.log_buffer_bytes,
         block_bytes: control.log_block_bytes as usize,
@@ -101,12 +109,12 @@ pub fn open(dir: &Path, plan: &Plan, settings: &Settings) -> Result<Box<dyn Engi
             plan.sessions()
         )));
     }
-    let writer = start_writer(&instance)?;
+    let (writer, ring_facts) = start_writer(&instance)?;
     Ok(Box::new(NativeEngine {
         instance,
         dir: dir.to_owned(),
         writer: Mutex::new(Some(writer)),
-        ring_facts: Mutex::new(Vec::new()),
+        ring_facts: Mutex::new(ring_facts),
     }))
 }
 
@@ -124,48 +132,99 @@ fn require_clean(dir: &Path, control: &Control) -> Result<(), EngineError> {
     }
 }
 
-fn start_writer(instance: &Arc<Instance>) -> Result<JoinHandle<Result<(), EngineError>>, EngineError> {
+/// A writer that panics stops the engine instead of leaving its sessions waiting.
+struct FailOnPanic<'a>(&'a Instance);
+
+impl Drop for FailOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail("the database writer's thread panicked");
+        }
+    }
+}
+
+type WriterThread = JoinHandle<Result<(), EngineError>>;
+
+/// Starts the writer; returns its thread and what its ring obtained.
+fn start_writer(instance: &Arc<Instance>) -> Result<(WriterThread, Vec<Fact>), EngineError> {
     let shared = Arc::clone(instance);
     let (report, opened) = std::sync::mpsc::sync_channel(1);
-    let thread = std::thread::Builder::new().name("assay-dbw0".to_owned()).spawn(move || {
-        let ring = Ring::open(RingOptions {
-            entries: 2 * writer::BATCH_REQUESTS as u32,
-            buffers: writer::BATCH_REQUESTS + 1,
-            buffer_bytes: writer::REQUEST_BYTES,
-            pool: None,
-            files: shared.files.list.clone(),
-            backend: backend(&shared.options),
-            helpers: 4,
-        });
-        let ring = match ring {
-            Ok(ring) => ring,
-            Err(error) => {
-                let _ = report.send(Err(error));
-                return Ok(());
+    let thread = std::thread::Builder::new()
+        .name("assay-dbw0".to_owned())
+        .spawn(move || {
+            let ring = Ring::open(RingOptions {
+                entries: 2 * writer::BATCH_REQUESTS as u32,
+                buffers: writer::BATCH_REQUESTS + 1,
+                buffer_bytes: writer::REQUEST_BYTES,
+                pool: None,
+                files: shared.files.list.clone(),
+                backend: backend(&shared.options),
+                helpers: 4,
+            });
+            let ring = match ring {
+                Ok(ring) => ring,
+                Err(error) => {
+                    let _ = report.send(Err(error));
+                    return Ok(());
+                }
+            };
+            let _ = report.send(Ok(ring_facts(&ring)));
+            let _guard = FailOnPanic(&shared);
+            let result = writer::Writer::new(&shared, ring).run();
+            if let Err(error) = &result {
+                shared.fail(&error.to_string());
             }
-        };
-        let _ = report.send(Ok(()));
-        let result = writer::Writer::new(&shared, ring).run();
-        if let Err(error) = &result {
-            shared.fail(&error.to_string());
-        }
-        result
-    });
-    let thread =
-        thread.map_err(|source| EngineError::Io { what: "start the database writer's thread".to_owned(), source })?;
+            result
+        });
+    let thread = thread.map_err(|source| EngineError::Io {
+        what: "start the database writer's thread".to_owned(),
+        source,
+    })?;
     match opened.recv() {
-        Ok(Ok(())) => Ok(thread),
-        Ok(Err(error)) => Err(EngineError::Unusable(format!("the database writer's ring: {error}"))),
-        Err(_) => Err(EngineError::Unusable("the database writer ended before it began".to_owned())),
+        Ok(Ok(facts)) => Ok((thread, facts)),
+        Ok(Err(error)) => Err(EngineError::Unusable(format!(
+            "the database writer's ring: {error}"
+        ))),
+        Err(_) => Err(EngineError::Unusable(
+            "the database writer ended before it began".to_owned(),
+        )),
     }
 }
 
 fn backend(options: &Options) -> Backend {
-    if options.asynchronous { Backend::Auto } else { Backend::Helpers }
+    if options.asynchronous {
+        Backend::Auto
+    } else {
+        Backend::Helpers
+    }
 }
 
 fn fact(name: &str, value: impl ToString) -> Fact {
-    Fact { name: name.to_owned(), value: value.to_string() }
+    Fact {
+        name: name.to_owned(),
+        value: value.to_string(),
+    }
+}
+
+fn ring_facts(ring: &Ring) -> Vec<Fact> {
+    let features = ring.features();
+    let refused: Vec<String> = features
+        .refused
+        .iter()
+        .map(|(name, why)| format!("{name} ({why})"))
+        .collect();
+    let listed = |items: &[String]| {
+        if items.is_empty() {
+            "none".to_owned()
+        } else {
+            items.join(", ")
+        }
+    };
+    vec![
+        fact("io_backend", &features.backend),
+        fact("ring_features_obtained", listed(&features.obtained)),
+        fact("ring_features_refused", listed(&refused)),
+    ]
 }
 
 impl NativeEngine {
@@ -184,15 +243,7 @@ impl NativeEngine {
             helpers: sessions.clamp(1, MAX_HELPERS),
         })
         .map_err(|e| EngineError::Unusable(format!("a driver thread's ring: {e}")))?;
-        let features = ring.features();
-        *locked(&self.ring_facts) = vec![
-            fact("io_backend", &features.backend),
-            fact("ring_features_obtained", features.obtained.join(", ")),
-            fact(
-                "ring_features_refused",
-                features.refused.iter().map(|(name, why)| format!("{name} ({why})")).collect::<Vec<_>>().join(", "),
-            ),
-        ];
+        *locked(&self.ring_facts) = ring_facts(&ring);
         Ok(ring)
     }
 
@@ -200,11 +251,15 @@ impl NativeEngine {
     fn achieved_io_mode(&self) -> String {
         let direct = self.instance.files.list.iter().all(|f| f.is_direct());
         let tmpfs = assay_block::device_facts(&self.dir).is_tmpfs;
-        let uring = locked(&self.ring_facts).first().is_some_and(|f| f.value.contains("io_uring"));
+        let uring = locked(&self.ring_facts)
+            .first()
+            .is_some_and(|f| f.value.contains("io_uring"));
         match (direct && !tmpfs, uring) {
             (true, true) => "setall (O_DIRECT, io_uring)".to_owned(),
             (true, false) => "directio (O_DIRECT, blocking calls in helper threads)".to_owned(),
-            (false, true) if tmpfs => "asynch (memory file system: O_DIRECT has no effect, io_uring)".to_owned(),
+            (false, true) if tmpfs => {
+                "asynch (memory file system: O_DIRECT has no effect, io_uring)".to_owned()
+            }
             (false, true) => "asynch (page cache, io_uring)".to_owned(),
             (false, false) => "none (page cache, blocking calls in helper threads)".to_owned(),
         }
@@ -226,15 +281,46 @@ impl Engine for NativeEngine {
             fact("log_block_bytes", control.log_block_bytes),
             fact("redo_files", control.redo_files),
             fact("redo_file_bytes", control.redo_file_bytes),
-            fact("cache_blocks", if options.drop_on_unpin { 0 } else { options.cache_frames }),
+            fact(
+                "cache_blocks",
+                if options.drop_on_unpin {
+                    0
+                } else {
+                    options.cache_frames
+                },
+            ),
             fact("cache_frames", options.cache_frames),
-            fact("cache_huge_page_bytes", instance.cache.pool.huge_pages_bytes().map_or("n/a (unknowable)".to_owned(), |b| b.to_string())),
-            fact("cache_read", if options.optimistic { "optimistic" } else { "pinned" }),
+            fact(
+                "cache_huge_page_bytes",
+                instance
+                    .cache
+                    .pool
+                    .huge_pages_bytes()
+                    .map_or("n/a (unknowable)".to_owned(), |b| b.to_string()),
+            ),
+            fact(
+                "cache_read",
+                if options.optimistic {
+                    "optimistic"
+                } else {
+                    "pinned"
+                },
+            ),
             fact("io_mode_requested", &options.io_mode),
             fact("io_mode_achieved", io_mode),
-            fact("index", if options.index == IndexMode::Btree { "btree" } else { "computed" }),
+            fact(
+                "index",
+                if options.index == IndexMode::Btree {
+                    "btree"
+                } else {
+                    "computed"
+                },
+            ),
             fact("index_levels", instance.map.index.levels),
-            fact("read_consistency", "current blocks (no read-consistent copies)"),
+            fact(
+                "read_consistency",
+                "current blocks (no read-consistent copies)",
+            ),
             fact(
                 "commit_mode",
                 match options.commit {
@@ -250,7 +336,12 @@ impl Engine for NativeEngine {
         ];
         facts.extend(locked(&self.ring_facts).iter().cloned());
         let device = assay_block::device_facts(&self.dir);
-        facts.extend(device.lines().into_iter().map(|(name, value)| fact(&format!("device_{name}"), value)));
+        facts.extend(
+            device
+                .lines()
+                .into_iter()
+                .map(|(name, value)| fact(&format!("device_{name}"), value)),
+        );
         facts
     }
 
@@ -264,7 +355,11 @@ impl Engine for NativeEngine {
 
     fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
         let ring = self.open_ring(assignment.sessions.len())?;
-        Ok(Box::new(driver::NativeDriver::open(&self.instance, assignment, ring)))
+        Ok(Box::new(driver::NativeDriver::open(
+            &self.instance,
+            assignment,
+            ring,
+        )))
     }
 
     fn sample(&self) -> StatSet {
@@ -277,7 +372,11 @@ impl Engine for NativeEngine {
         gauge("redo_buffer_unflushed_bytes", instance.redo.pending());
         gauge(
             "checkpoint_age_bytes",
-            instance.redo.tail().saturating_sub(instance.checkpoint_lsn.load(std::sync::atomic::Ordering::Acquire)),
+            instance.redo.tail().saturating_sub(
+                instance
+                    .checkpoint_lsn
+                    .load(std::sync::atomic::Ordering::Acquire),
+            ),
         );
         gauge("log_sequence", instance.redo.sequence());
         gauge("cache_blocks", instance.cache.pool.frames() as u64);
@@ -295,9 +394,11 @@ impl Engine for NativeEngine {
             locked(&self.instance.orders).stop = true;
             self.instance.ordered.notify_all();
         }
-        let result = thread
-            .join()
-            .unwrap_or_else(|_| Err(EngineError::Unusable("the database writer's thread panicked".to_owned())));
+        let result = thread.join().unwrap_or_else(|_| {
+            Err(EngineError::Unusable(
+                "the database writer's thread panicked".to_owned(),
+            ))
+        });
         match self.instance.failure() {
             Some(reason) => Err(EngineError::Unusable(reason.to_owned())),
             None => result,

@@ -34,7 +34,11 @@ impl Node<'_> {
         let (mut low, mut high) = (0, self.entries());
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.key(middle) <= key { low = middle + 1 } else { high = middle }
+            if self.key(middle) <= key {
+                low = middle + 1
+            } else {
+                high = middle
+            }
         }
         low.checked_sub(1)
     }
@@ -47,7 +51,9 @@ impl Node<'_> {
     /// Appends the pages of up to `most` rows from `key` on; whether the leaf holds `key`.
     pub(crate) fn rows_from(&self, key: u64, most: usize, out: &mut Vec<Page>) -> bool {
         out.clear();
-        let Some(first) = self.position(key) else { return false };
+        let Some(first) = self.position(key) else {
+            return false;
+        };
         if self.key(first) != key {
             return false;
         }

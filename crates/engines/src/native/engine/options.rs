@@ -76,7 +76,11 @@ fn bare_minimum(sessions: usize, reads_per_session: usize) -> usize {
 
 impl Options {
     /// Resolves the settings for this plan and data set.
-    pub(crate) fn resolve(settings: &Settings, plan: &Plan, control: &Control) -> Result<Self, EngineError> {
+    pub(crate) fn resolve(
+        settings: &Settings,
+        plan: &Plan,
+        control: &Control,
+    ) -> Result<Self, EngineError> {
         let block_bytes = u64::from(control.geometry.block_bytes);
         let batched = settings.text("READ_MODE") == "batched";
         let io_depth = match settings.int("IO_DEPTH") {
@@ -105,13 +109,19 @@ impl Options {
         let io_mode = settings.text("IO_MODE").to_owned();
         let multiblock = match settings.int("MULTIBLOCK_READ_COUNT") {
             0 => ((1 << 20) / block_bytes as usize).max(1),
-            blocks => (blocks as usize).min((1 << 20) / block_bytes as usize).max(1),
+            blocks => (blocks as usize)
+                .min((1 << 20) / block_bytes as usize)
+                .max(1),
         };
         Ok(Self {
             cache_frames,
             drop_on_unpin,
             huge_pages: settings.bool("HUGE_PAGES"),
-            index: if settings.text("INDEX") == "computed" { IndexMode::Computed } else { IndexMode::Btree },
+            index: if settings.text("INDEX") == "computed" {
+                IndexMode::Computed
+            } else {
+                IndexMode::Btree
+            },
             batched,
             io_depth,
             commit: match settings.text("COMMIT_MODE") {
@@ -124,16 +134,23 @@ impl Options {
                 "full" => ChecksumMode::Full,
                 _ => ChecksumMode::Typical,
             },
-            free_wait: if settings.text("FREE_WAIT") == "posted" { FreeWait::Posted } else { FreeWait::Timed },
+            free_wait: if settings.text("FREE_WAIT") == "posted" {
+                FreeWait::Posted
+            } else {
+                FreeWait::Timed
+            },
             direct: matches!(io_mode.as_str(), "directio" | "setall"),
             asynchronous: matches!(io_mode.as_str(), "asynch" | "setall"),
             io_mode,
             multiblock,
-            log_buffer_bytes: (settings.bytes("LOG_BUFFER_MB") as usize).max(1 << 20).next_power_of_two(),
+            log_buffer_bytes: (settings.bytes("LOG_BUFFER_MB") as usize)
+                .max(1 << 20)
+                .next_power_of_two(),
             driver_threads: settings.int("DRIVER_THREADS") as usize,
             optimistic: settings.text("CACHE_READ") != "pinned",
             prefetch: settings.bool("CACHE_PREFETCH"),
-            shared_rows: plan.threads_per_schema > 1 || (plan.hot_schema_frequency > 0 && plan.schemas > 1),
+            shared_rows: plan.threads_per_schema > 1
+                || (plan.hot_schema_frequency > 0 && plan.schemas > 1),
             sessions: plan.sessions(),
         })
     }

@@ -43,7 +43,10 @@ impl PageTable {
     pub(crate) fn new(frames: usize) -> Self {
         let buckets = (frames / 3).max(1).next_power_of_two();
         let empty = || Bucket(std::array::from_fn(|_| AtomicU64::new(0)));
-        Self { buckets: (0..buckets).map(|_| empty()).collect(), mask: buckets - 1 }
+        Self {
+            buckets: (0..buckets).map(|_| empty()).collect(),
+            mask: buckets - 1,
+        }
     }
 
     #[inline]
@@ -80,7 +83,14 @@ impl PageTable {
             for slot in &self.buckets[at].0[..ENTRIES] {
                 // Other shards may overflow into this bucket at the same time.
                 if slot.load(Ordering::Relaxed) == 0
-                    && slot.compare_exchange(0, entry(page, frame), Ordering::AcqRel, Ordering::Relaxed).is_ok()
+                    && slot
+                        .compare_exchange(
+                            0,
+                            entry(page, frame),
+                            Ordering::AcqRel,
+                            Ordering::Relaxed,
+                        )
+                        .is_ok()
                 {
                     return true;
                 }
@@ -103,7 +113,8 @@ impl PageTable {
                 if slot.load(Ordering::Relaxed) == value {
                     slot.store(0, Ordering::Release);
                     for passed in 0..probe {
-                        self.buckets[(home + passed) & self.mask].0[OVERFLOW].fetch_sub(1, Ordering::AcqRel);
+                        self.buckets[(home + passed) & self.mask].0[OVERFLOW]
+                            .fetch_sub(1, Ordering::AcqRel);
                     }
                     return;
                 }

@@ -94,10 +94,14 @@ impl Redo {
     pub(crate) fn new(config: &RedoConfig) -> Self {
         let threads = config.threads;
         Self {
-            words: (0..config.buffer_bytes / 8).map(|_| AtomicU64::new(0)).collect(),
+            words: (0..config.buffer_bytes / 8)
+                .map(|_| AtomicU64::new(0))
+                .collect(),
             tail: Padded(AtomicU64::new(config.start_lsn)),
             durable: Padded(AtomicU64::new(config.start_lsn)),
-            copying: (0..threads).map(|_| Padded(AtomicU64::new(NOT_COPYING))).collect(),
+            copying: (0..threads)
+                .map(|_| Padded(AtomicU64::new(NOT_COPYING)))
+                .collect(),
             leading: AtomicBool::new(false),
             stalled: AtomicU64::new(0),
             switching: AtomicBool::new(false),
@@ -173,7 +177,12 @@ impl Redo {
                 copying.store(NOT_COPYING, Ordering::SeqCst);
                 return None;
             }
-            match self.tail.0.compare_exchange(start, start + bytes, Ordering::SeqCst, Ordering::SeqCst) {
+            match self.tail.0.compare_exchange(
+                start,
+                start + bytes,
+                Ordering::SeqCst,
+                Ordering::SeqCst,
+            ) {
                 Ok(_) => break,
                 Err(now) => start = now,
             }
@@ -195,18 +204,27 @@ impl Redo {
     /// Everything below is completely copied.
     pub(crate) fn complete(&self) -> u64 {
         let tail = self.tail();
-        self.copying.iter().map(|c| c.0.load(Ordering::SeqCst)).fold(tail, u64::min)
+        self.copying
+            .iter()
+            .map(|c| c.0.load(Ordering::SeqCst))
+            .fold(tail, u64::min)
     }
 
     /// COMMIT_MODE=sync: this commit wants a write of its own.
     pub(crate) fn note_commit(&self, end_lsn: u64) {
-        self.own_writes.lock().unwrap_or_else(PoisonError::into_inner).insert(end_lsn);
+        self.own_writes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(end_lsn);
     }
 
     /// COMMIT_MODE=sync: where the next write must end.
     pub(crate) fn next_own_write(&self) -> u64 {
         let durable = self.durable();
-        let mut writes = self.own_writes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut writes = self
+            .own_writes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         *writes = writes.split_off(&(durable + 1));
         writes.first().copied().unwrap_or(u64::MAX)
     }
@@ -214,7 +232,10 @@ impl Redo {
     /// Makes the caller the leader unless there is one.
     pub(crate) fn try_lead(&self) -> bool {
         !self.leading.load(Ordering::Relaxed)
-            && self.leading.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+            && self
+                .leading
+                .compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
     }
 
     /// Gives leadership up.
@@ -234,7 +255,8 @@ impl Redo {
             return self.next_file(&mut position, begin, checkpoint);
         }
         let payload = (self.block_bytes - LOG_HEADER_BYTES) as u64;
-        let most_blocks = ((buffer.len() / self.block_bytes) as u64).min(self.file_blocks - position.next_block);
+        let most_blocks =
+            ((buffer.len() / self.block_bytes) as u64).min(self.file_blocks - position.next_block);
         let end = end.min(begin + most_blocks * payload);
         let blocks = (end - begin).div_ceil(payload);
         let seed = self.block_seed(position.sequence);
@@ -268,7 +290,11 @@ impl Redo {
         }
         self.stalled.store(0, Ordering::Release);
         self.switching.store(true, Ordering::Release);
-        Step::Switch { file, sequence, first_lsn }
+        Step::Switch {
+            file,
+            sequence,
+            first_lsn,
+        }
     }
 
     /// The next file's header is on disk.
@@ -301,7 +327,11 @@ impl Redo {
         let first = (lsn / 8) as usize;
         let words = ((end - lsn) / 8) as usize;
         for (i, out) in block[LOG_HEADER_BYTES..].chunks_exact_mut(8).enumerate() {
-            let value = if i < words { self.words[(first + i) & mask].load(Ordering::Relaxed) } else { 0 };
+            let value = if i < words {
+                self.words[(first + i) & mask].load(Ordering::Relaxed)
+            } else {
+                0
+            };
             out.copy_from_slice(&value.to_le_bytes());
         }
         block[4..6].copy_from_slice(&((end - lsn) as u16).to_le_bytes());

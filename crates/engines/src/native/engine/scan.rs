@@ -44,7 +44,13 @@ impl Session<'_> {
                 let page = shell.instance.map.scan_page(schema, i);
                 let pin = self.fetch(page, false).await?;
                 let row = shell.instance.cache.pool.word(pin.frame(), word::KEY);
-                std::hint::black_box(shell.instance.cache.pool.word(pin.frame(), HEADER_BYTES / 8));
+                std::hint::black_box(
+                    shell
+                        .instance
+                        .cache
+                        .pool
+                        .word(pin.frame(), HEADER_BYTES / 8),
+                );
                 shell.unpin(pin, page);
                 check_row(row, i, page)?;
                 i += 1;
@@ -59,11 +65,16 @@ impl Session<'_> {
         let geometry = &shell.instance.map;
         let cache = &shell.instance.cache;
         let first = geometry.scan_page(schema, from);
-        let most = shell.instance.adjacent(first, (shell.instance.options.multiblock as u64).min(blocks - from));
+        let most = shell.instance.adjacent(
+            first,
+            (shell.instance.options.multiblock as u64).min(blocks - from),
+        );
         let mut frames = Vec::new();
         for i in from..from + most {
             let page = geometry.scan_page(schema, i);
-            let Some(frame) = cache.claim_absent(page, shell.thread, &shell.c) else { break };
+            let Some(frame) = cache.claim_absent(page, shell.thread, &shell.c) else {
+                break;
+            };
             frames.push(frame);
         }
         let n = frames.len() as u64;
@@ -75,7 +86,11 @@ impl Session<'_> {
         shell.c.add(C::ReadsPrefetch, n - 1);
         shell.c.add(C::Hits, n - 1);
         shell.read_pages(self.tag, first, frames);
-        let event = if n > 1 { Event::ScatteredRead } else { Event::SequentialRead };
+        let event = if n > 1 {
+            Event::ScatteredRead
+        } else {
+            Event::SequentialRead
+        };
         let ns = shell.wait(self.tag, event).await;
         shell.c.io_wait(Io::CacheReadData, ns);
         let reads = std::mem::take(&mut *shell.slot(self.tag).reads.borrow_mut());
@@ -102,7 +117,10 @@ impl Session<'_> {
         let mut i = 0;
         while i < blocks {
             let first = map.scan_page(schema, i);
-            let n = shell.instance.adjacent(first, (shell.instance.options.multiblock as u64).min(blocks - i));
+            let n = shell.instance.adjacent(
+                first,
+                (shell.instance.options.multiblock as u64).min(blocks - i),
+            );
             let buffer = self.scan_buffer().await;
             let bytes = n as usize * block_bytes;
             shell.c.add(C::ReadsDirect, n);
@@ -115,7 +133,10 @@ impl Session<'_> {
             shell.c.io_wait(Io::DirectReadData, ns);
             let read = shell.slot(self.tag).direct.borrow_mut().take();
             let Some(read) = read else {
-                return Err(failed("bug", "a direct read ended without a result".to_owned()));
+                return Err(failed(
+                    "bug",
+                    "a direct read ended without a result".to_owned(),
+                ));
             };
             let checked = self.check_direct(&read.buffer, &read.result, schema, i, bytes);
             shell.give_buffer(read.buffer);
@@ -149,13 +170,33 @@ impl Session<'_> {
         let geometry = &instance.map;
         match result {
             Ok(read) if *read as usize == bytes => {}
-            Ok(read) => return Err(failed("io", format!("a direct read of {bytes} bytes returned {read}"))),
-            Err(error) => return Err(failed("io", format!("direct read of {bytes} bytes: {error}"))),
+            Ok(read) => {
+                return Err(failed(
+                    "io",
+                    format!("a direct read of {bytes} bytes returned {read}"),
+                ));
+            }
+            Err(error) => {
+                return Err(failed(
+                    "io",
+                    format!("direct read of {bytes} bytes: {error}"),
+                ));
+            }
         }
-        for (n, block) in buffer[..bytes].chunks_exact(geometry.geometry.block_bytes as usize).enumerate() {
+        for (n, block) in buffer[..bytes]
+            .chunks_exact(geometry.geometry.block_bytes as usize)
+            .enumerate()
+        {
             let page = geometry.scan_page(schema, from + n as u64);
-            block_format::verify(block, Kind::Scan, page, schema, instance.data_set, instance.verify_reads())
-                .map_err(|mismatch| failed("corrupt", format!("page {}: {mismatch}", page.0)))?;
+            block_format::verify(
+                block,
+                Kind::Scan,
+                page,
+                schema,
+                instance.data_set,
+                instance.verify_reads(),
+            )
+            .map_err(|mismatch| failed("corrupt", format!("page {}: {mismatch}", page.0)))?;
             std::hint::black_box(block[HEADER_BYTES]);
         }
         Ok(())
@@ -166,5 +207,8 @@ fn check_row(row: u64, i: u64, page: Page) -> Result<(), OpError> {
     if row == i + 1 {
         return Ok(());
     }
-    Err(failed("corrupt", format!("page {} holds scan row {row}, expected {}", page.0, i + 1)))
+    Err(failed(
+        "corrupt",
+        format!("page {} holds scan row {row}, expected {}", page.0, i + 1),
+    ))
 }

@@ -18,7 +18,12 @@ const C2_WORD: usize = HEADER_BYTES / 8;
 
 impl Session<'_> {
     /// Reads keys `first_key .. first_key + width`, wrapping at the end of the active key range.
-    pub(crate) async fn select(&mut self, schema: u32, first_key: u64, width: u32) -> Result<u64, OpError> {
+    pub(crate) async fn select(
+        &mut self,
+        schema: u32,
+        first_key: u64,
+        width: u32,
+    ) -> Result<u64, OpError> {
         let scale = self.shell.instance.active_scale;
         let mut key = first_key;
         let mut left = u64::from(width);
@@ -42,7 +47,11 @@ impl Session<'_> {
         let n = self.pages.len();
         self.find_frames();
         let batched = self.shell.instance.options.batched;
-        let depth = if batched { self.shell.instance.options.io_depth } else { n };
+        let depth = if batched {
+            self.shell.instance.options.io_depth
+        } else {
+            n
+        };
         let mut begin = 0;
         while begin < n {
             let end = n.min(begin + depth);
@@ -66,7 +75,9 @@ impl Session<'_> {
         }
         let prefetch = self.shell.instance.options.prefetch;
         self.frames.extend(self.pages.iter().map(|page| {
-            let Some(frame) = cache.lookup(*page) else { return NO_FRAME };
+            let Some(frame) = cache.lookup(*page) else {
+                return NO_FRAME;
+            };
             if prefetch {
                 cache.pool.prefetch_state(frame);
                 cache.pool.prefetch(frame, 0);
@@ -87,7 +98,9 @@ impl Session<'_> {
             if frame == NO_FRAME {
                 break;
             }
-            let Some(version) = cache.pool.version(frame) else { break };
+            let Some(version) = cache.pool.version(frame) else {
+                break;
+            };
             let is_it = cache.pool.word(frame, word::PAGE) == self.pages[i].0
                 && cache.pool.word(frame, word::KEY) == first_key + i as u64;
             sum = sum.wrapping_add(cache.pool.word(frame, C2_WORD));
@@ -105,7 +118,12 @@ impl Session<'_> {
     }
 
     /// One block after another; a miss is read alone.
-    async fn visit_in_turn(&mut self, first_key: u64, begin: usize, end: usize) -> Result<(), OpError> {
+    async fn visit_in_turn(
+        &mut self,
+        first_key: u64,
+        begin: usize,
+        end: usize,
+    ) -> Result<(), OpError> {
         let mut i = begin;
         loop {
             i = self.visit_resident(first_key, i, end);
@@ -120,7 +138,12 @@ impl Session<'_> {
     }
 
     /// Misses among the next blocks are read together: `db file parallel read`.
-    async fn visit_batched(&mut self, first_key: u64, begin: usize, end: usize) -> Result<(), OpError> {
+    async fn visit_batched(
+        &mut self,
+        first_key: u64,
+        begin: usize,
+        end: usize,
+    ) -> Result<(), OpError> {
         self.done.clear();
         self.done.resize(end - begin, false);
         for i in begin..end {
@@ -137,7 +160,9 @@ impl Session<'_> {
         let mut broken = None;
         for (page, result) in reads {
             let touched = result.and_then(|pin| {
-                let i = (begin..end).find(|i| self.pages[*i] == page).unwrap_or(begin);
+                let i = (begin..end)
+                    .find(|i| self.pages[*i] == page)
+                    .unwrap_or(begin);
                 self.done[i - begin] = true;
                 touch_pinned(&shell, pin, page, first_key + i as u64)
             });
@@ -171,7 +196,11 @@ impl Session<'_> {
             if self.done.get(i - begin).copied().unwrap_or(false) {
                 continue;
             }
-            if let Some(frame) = shell.instance.cache.claim_absent(page, shell.thread, &shell.c) {
+            if let Some(frame) = shell
+                .instance
+                .cache
+                .claim_absent(page, shell.thread, &shell.c)
+            {
                 shell.count_read(page, 1);
                 shell.read_page(self.tag, page, frame);
                 count += 1;
@@ -183,7 +212,11 @@ impl Session<'_> {
         let demanded = demanded.min(count);
         shell.c.add(C::DemandMisses, demanded);
         shell.c.add(C::ReadsPrefetch, count - demanded);
-        let event = if count > 1 { Event::ParallelRead } else { Event::SequentialRead };
+        let event = if count > 1 {
+            Event::ParallelRead
+        } else {
+            Event::SequentialRead
+        };
         let ns = shell.wait(self.tag, event).await;
         shell.c.io_wait(shell.read_row(self.pages[begin]), ns);
         let reads = std::mem::take(&mut *shell.slot(self.tag).reads.borrow_mut());
@@ -200,5 +233,11 @@ fn touch_pinned(shell: &Shell<'_>, pin: Shared, page: Page, key: u64) -> Result<
     if found == key {
         return Ok(());
     }
-    Err(failed("corrupt", format!("page {} holds key {found} where the index says {key}", page.0)))
+    Err(failed(
+        "corrupt",
+        format!(
+            "page {} holds key {found} where the index says {key}",
+            page.0
+        ),
+    ))
 }

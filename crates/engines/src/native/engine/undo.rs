@@ -22,12 +22,18 @@ impl UndoSpace {
     pub(crate) fn new(geometry: &Geometry, sessions: usize) -> Self {
         let headers = sessions as u64;
         let extents = geometry.undo_blocks.saturating_sub(headers) / EXTENT_BLOCKS;
-        Self { headers, free: Mutex::new((0..extents as u32).collect()) }
+        Self {
+            headers,
+            free: Mutex::new((0..extents as u32).collect()),
+        }
     }
 
     /// Extents not in use.
     pub(crate) fn free_extents(&self) -> usize {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).len()
+        self.free
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len()
     }
 
     /// The transaction header of a session (numbered from 1).
@@ -42,11 +48,17 @@ impl UndoSpace {
 
     /// Takes the extent that was free longest.
     pub(crate) fn take(&self) -> Option<u32> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+        self.free
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .pop_front()
     }
 
     /// Gives extents back.
     pub(crate) fn give_back(&self, extents: impl IntoIterator<Item = u32>) {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).extend(extents);
+        self.free
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(extents);
     }
 }

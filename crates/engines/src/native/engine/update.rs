@@ -69,7 +69,9 @@ struct RowChange {
 
 fn columns_of(stress: RedoStress) -> &'static [usize] {
     const LITE: &[usize] = &[2, 20];
-    const HEAVY: &[usize] = &[2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20];
+    const HEAVY: &[usize] = &[
+        2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
+    ];
     match stress {
         RedoStress::Lite => LITE,
         RedoStress::Heavy => HEAVY,
@@ -139,7 +141,9 @@ impl Session<'_> {
     async fn lock_rows(&mut self, schema: u32, first_key: u64, width: u32) -> Result<(), OpError> {
         let shell = Rc::clone(&self.shell);
         let scale = shell.instance.active_scale;
-        let mut keys: Vec<u64> = (0..u64::from(width)).map(|i| (first_key + i - 1) % scale + 1).collect();
+        let mut keys: Vec<u64> = (0..u64::from(width))
+            .map(|i| (first_key + i - 1) % scale + 1)
+            .collect();
         keys.sort_unstable();
         let holds_earlier = !self.transaction.locks.is_empty();
         let mut may_wait = !holds_earlier;
@@ -147,7 +151,11 @@ impl Session<'_> {
         while i < keys.len() {
             let slot = shell.instance.permutation(schema).slot_of_key(keys[i]);
             let page = shell.instance.map.data_page(schema, slot);
-            match shell.instance.locks.acquire(page, shell.reference(self.tag), may_wait) {
+            match shell
+                .instance
+                .locks
+                .acquire(page, shell.reference(self.tag), may_wait)
+            {
                 Acquire::Held => {}
                 Acquire::Granted => self.transaction.locks.push(page),
                 Acquire::Queued if may_wait => {
@@ -178,7 +186,12 @@ impl Session<'_> {
         self.transaction.open = true;
         self.change_header(1).await?;
         let id = self.transaction.id;
-        push_record(&mut self.transaction.redo, record::BEGIN, BEGIN_RECORD_BYTES, &[id]);
+        push_record(
+            &mut self.transaction.redo,
+            record::BEGIN,
+            BEGIN_RECORD_BYTES,
+            &[id],
+        );
         self.transaction.records += 1;
         Ok(())
     }
@@ -187,7 +200,9 @@ impl Session<'_> {
     async fn change_header(&mut self, state: u64) -> Result<(), OpError> {
         let shell = Rc::clone(&self.shell);
         let instance = shell.instance;
-        let page = instance.undo.header_page(&instance.geometry, shell.slot(self.tag).session);
+        let page = instance
+            .undo
+            .header_page(&instance.geometry, shell.slot(self.tag).session);
         let mut lease = if self.transaction.header_known {
             let pin = self.fetch(page, true).await?;
             self.exclusive(pin, page).await?
@@ -231,12 +246,23 @@ impl Session<'_> {
             }
         };
         let mut header = [0u8; HEADER_BYTES];
-        block_format::format_header(&mut header, kind, page, 0, u64::from(shell.slot(self.tag).session), instance.data_set);
+        block_format::format_header(
+            &mut header,
+            kind,
+            page,
+            0,
+            u64::from(shell.slot(self.tag).session),
+            instance.data_set,
+        );
         let pool = &instance.cache.pool;
         let change = pool.word(lease.frame(), word::CHANGE);
         pool.fill_zero(&mut lease);
         pool.write(&mut lease, 0, &header);
-        pool.write_word(&mut lease, word::CRC, u64::from(instance.geometry.block_bytes) << 32);
+        pool.write_word(
+            &mut lease,
+            word::CRC,
+            u64::from(instance.geometry.block_bytes) << 32,
+        );
         // A block taken over while its old copy is being written must not look unchanged to the writer.
         pool.write_word(&mut lease, word::CHANGE, change);
         Ok(lease)
@@ -252,19 +278,34 @@ impl Session<'_> {
         let block = instance.cache.pool.bytes(&pin);
         self.transaction.image.clear();
         for column in columns {
-            self.transaction.image.extend_from_slice(&block[block_format::column_range(*column)]);
+            self.transaction
+                .image
+                .extend_from_slice(&block[block_format::column_range(*column)]);
         }
         let (undo_page, undo_offset) = self.write_undo(page).await?;
         let mut lease = self.exclusive(pin, page).await?;
         let pool = &instance.cache.pool;
         let changed_bytes = columns.len() * COLUMN_BYTES;
-        self.shell.instance.fill_column(&mut self.transaction.column, changed_bytes, stamp, key);
-        for (column, data) in columns.iter().zip(self.transaction.column.chunks_exact(COLUMN_BYTES)) {
+        self.shell
+            .instance
+            .fill_column(&mut self.transaction.column, changed_bytes, stamp, key);
+        for (column, data) in columns
+            .iter()
+            .zip(self.transaction.column.chunks_exact(COLUMN_BYTES))
+        {
             pool.write(&mut lease, block_format::column_range(*column).start, data);
         }
         let change = pool.word(lease.frame(), word::CHANGE) + 1;
         self.changed(lease);
-        self.push_row(&RowChange { page, undo_page, undo_offset, change }, columns.len());
+        self.push_row(
+            &RowChange {
+                page,
+                undo_page,
+                undo_offset,
+                change,
+            },
+            columns.len(),
+        );
         shell.c.add(C::ChangedBytes, changed_bytes as u64);
         Ok(())
     }
@@ -274,14 +315,23 @@ impl Session<'_> {
         let block = instance.cache.pool.bytes(pin);
         let found = block_format::get(block, word::KEY);
         if found != key {
-            return Err(failed("corrupt", format!("page {} holds key {found} where the index says {key}", page.0)));
+            return Err(failed(
+                "corrupt",
+                format!(
+                    "page {} holds key {found} where the index says {key}",
+                    page.0
+                ),
+            ));
         }
-        // A dirty block's checksum is stale by design: it is computed when the block is written.
+        // A changed block's checksum is stale by design: it is computed when the block is written.
         if instance.options.checksum == ChecksumMode::Full
-            && !instance.cache.is_dirty(pin.frame())
+            && instance.cache.has_checksum(pin.frame())
             && !block_format::verify_crc(block)
         {
-            return Err(failed("corrupt", format!("page {} changed in memory: its checksum is wrong", page.0)));
+            return Err(failed(
+                "corrupt",
+                format!("page {} changed in memory: its checksum is wrong", page.0),
+            ));
         }
         Ok(())
     }
@@ -289,17 +339,35 @@ impl Session<'_> {
     fn push_row(&mut self, change: &RowChange, columns: usize) {
         let transaction = &mut self.transaction;
         let images = 2 * columns * COLUMN_BYTES;
-        let mask = if columns == COLUMNS { (1u64 << COLUMNS) - 1 } else { 1 | 1 << (COLUMNS - 1) };
+        let mask = if columns == COLUMNS {
+            (1u64 << COLUMNS) - 1
+        } else {
+            1 | 1 << (COLUMNS - 1)
+        };
         let at = transaction.redo.len();
-        let fields =
-            [transaction.id, change.page.0, change.undo_page.0, change.undo_offset as u64, change.change, mask];
-        push_record(&mut transaction.redo, record::ROW, ROW_RECORD_OVERHEAD + images, &fields);
+        let fields = [
+            transaction.id,
+            change.page.0,
+            change.undo_page.0,
+            change.undo_offset as u64,
+            change.change,
+            mask,
+        ];
+        push_record(
+            &mut transaction.redo,
+            record::ROW,
+            ROW_RECORD_OVERHEAD + images,
+            &fields,
+        );
         let old = at + 8 + fields.len() * 8;
         let new = old + transaction.image.len();
         transaction.redo[old..new].copy_from_slice(&transaction.image);
         transaction.redo[new..new + transaction.column.len()].copy_from_slice(&transaction.column);
         transaction.records += 1;
-        self.shell.c.add(C::UndoSize, (transaction.image.len() + UNDO_RECORD_OVERHEAD) as u64);
+        self.shell.c.add(
+            C::UndoSize,
+            (transaction.image.len() + UNDO_RECORD_OVERHEAD) as u64,
+        );
     }
 
     /// Appends the old image to the session's undo; returns where it stands.
@@ -350,15 +418,25 @@ impl Session<'_> {
         let instance = shell.instance;
         if self.transaction.extents.is_empty() || self.transaction.undo_block + 1 >= EXTENT_BLOCKS {
             let extent = instance.undo.take().ok_or_else(|| {
-                failed("undo full", "the undo file is full of open transactions: prepare with a larger UNDO_MB".to_owned())
+                failed(
+                    "undo full",
+                    "the undo file is full of open transactions: prepare with a larger UNDO_MB"
+                        .to_owned(),
+                )
             })?;
             self.transaction.extents.push(extent);
             self.transaction.undo_block = 0;
         } else {
             self.transaction.undo_block += 1;
         }
-        let extent = *self.transaction.extents.last().expect("an extent was just taken or there was one");
-        let page = instance.undo.page(&instance.geometry, extent, self.transaction.undo_block);
+        let extent = *self
+            .transaction
+            .extents
+            .last()
+            .expect("an extent was just taken or there was one");
+        let page = instance
+            .undo
+            .page(&instance.geometry, extent, self.transaction.undo_block);
         // One get for the segment's extent map, one for the block itself; both are resident or new.
         shell.count_gets(true, 2);
         shell.c.add(C::Hits, 2);
@@ -367,7 +445,12 @@ impl Session<'_> {
         self.transaction.undo_page = Some(page);
         self.transaction.undo_offset = HEADER_BYTES;
         let id = self.transaction.id;
-        push_record(&mut self.transaction.redo, record::UNDO_BLOCK, UNDO_BLOCK_RECORD_BYTES, &[id, page.0]);
+        push_record(
+            &mut self.transaction.redo,
+            record::UNDO_BLOCK,
+            UNDO_BLOCK_RECORD_BYTES,
+            &[id, page.0],
+        );
         self.transaction.records += 1;
         Ok(lease)
     }
@@ -396,9 +479,14 @@ impl Session<'_> {
         };
         let cache = &shell.instance.cache;
         let frames = self.transaction.frames.drain(..);
-        let entered = frames.filter(|frame| cache.mark_published(*frame, start, end)).collect();
+        let entered = frames
+            .filter(|frame| cache.mark_published(*frame, start, end))
+            .collect();
         cache.enqueue(start, entered);
         redo.copied(shell.thread);
+        if cache.wants_writing() {
+            shell.instance.post_writer();
+        }
         shell.c.add(C::RedoSize, end - start);
         shell.c.add(C::RedoEntries, self.transaction.records);
         self.transaction.redo.clear();
@@ -433,7 +521,12 @@ impl Session<'_> {
         let shell = Rc::clone(&self.shell);
         self.change_header(2).await?;
         let id = self.transaction.id;
-        push_record(&mut self.transaction.redo, record::COMMIT, COMMIT_RECORD_BYTES, &[id]);
+        push_record(
+            &mut self.transaction.redo,
+            record::COMMIT,
+            COMMIT_RECORD_BYTES,
+            &[id],
+        );
         self.transaction.records += 1;
         self.publish().await?;
         let lsn = self.transaction.end_lsn;

@@ -10,6 +10,7 @@
 use super::cache::Copied;
 use super::counters::{C, Event, Io};
 use super::instance::{Instance, WriterOrders, locked};
+use super::options::ChecksumMode;
 use super::redo::{FLUSH_BYTES, Step};
 use crate::native::block_format;
 use crate::native::control::State;
@@ -27,8 +28,6 @@ pub(crate) const REQUEST_BYTES: usize = 128 * 1024;
 const IDLE: Duration = Duration::from_millis(100);
 /// The control file gets a new checkpoint position at most this often (CKPT's 3 s).
 const CHECKPOINT_RECORD_NS: u64 = 3_000_000_000;
-/// The look ahead begins when one frame in this many is dirty.
-const DIRTY_SHARE: u64 = 2;
 /// Tag of data writes; log writes of the writer carry the other.
 const TAG_DATA: u64 = 1;
 const TAG_LOG: u64 = 2;
@@ -49,7 +48,12 @@ pub(crate) struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     pub(crate) fn new(instance: &'a Instance, ring: Ring) -> Self {
-        Self { instance, ring, recorded_at: instance.clock.now_ns(), candidates: Vec::new() }
+        Self {
+            instance,
+            ring,
+            recorded_at: instance.clock.now_ns(),
+            candidates: Vec::new(),
+        }
     }
 
     /// Serves orders until told to stop; then writes everything and marks the data set clean.
@@ -74,13 +78,17 @@ impl<'a> Writer<'a> {
         let cpu_ns = cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64;
         let c = locked(&self.instance.background);
         c.add(C::BackgroundTime, self.instance.clock.now_ns() - begin);
-        c.add(C::BackgroundCpu, cpu_ns.saturating_sub(c.get(C::BackgroundCpu)));
+        c.add(
+            C::BackgroundCpu,
+            cpu_ns.saturating_sub(c.get(C::BackgroundCpu)),
+        );
     }
 
     fn serve(&mut self, orders: &WriterOrders) -> Result<(), EngineError> {
         loop {
             let before = self.instance.cache.dirty_frames();
-            let written = self.make_free()? + self.look_ahead()? + self.advance(orders.checkpoint)?;
+            let written =
+                self.make_free()? + self.look_ahead()? + self.advance(orders.checkpoint)?;
             self.record_checkpoint(orders.checkpoint)?;
             let more = orders.checkpoint > self.instance.checkpoint_lsn.load(Ordering::Acquire);
             if written == 0 {
@@ -119,19 +127,26 @@ impl<'a> Writer<'a> {
 
     /// Writes the oldest while too much is dirty.
     fn look_ahead(&mut self) -> Result<u64, EngineError> {
-        let frames = self.instance.cache.pool.frames() as u64;
-        if self.instance.cache.dirty_frames() * DIRTY_SHARE <= frames {
-            return Ok(0);
+        let mut written = 0;
+        while self.instance.cache.wants_writing() {
+            let n = self.write_oldest(u64::MAX, false)?;
+            self.post_free();
+            written += n;
+            if n == 0 {
+                break;
+            }
         }
-        let n = self.write_oldest(u64::MAX, false)?;
-        self.post_free();
-        Ok(n)
+        Ok(written)
     }
 
     /// Writes what stands in the way of the checkpoint asked for, and of the incremental target.
     fn advance(&mut self, asked: u64) -> Result<u64, EngineError> {
         // Incremental target: 90 % of the smallest log file behind the tail.
-        let target = self.instance.redo.tail().saturating_sub(self.instance.redo.file_payload_bytes() / 10 * 9);
+        let target = self
+            .instance
+            .redo
+            .tail()
+            .saturating_sub(self.instance.redo.file_payload_bytes() / 10 * 9);
         let below = asked.max(target);
         match self.instance.cache.checkpoint_floor() {
             Some(floor) if floor < below => self.write_oldest(below, true),
@@ -142,7 +157,9 @@ impl<'a> Writer<'a> {
     fn write_oldest(&mut self, below: u64, checkpoint: bool) -> Result<u64, EngineError> {
         let mut frames = std::mem::take(&mut self.candidates);
         frames.clear();
-        self.instance.cache.take_oldest(below, BATCH_REQUESTS * 4, &mut frames);
+        self.instance
+            .cache
+            .take_oldest(below, BATCH_REQUESTS * 4, &mut frames);
         let written = self.write_batch(&frames, checkpoint);
         self.candidates = frames;
         written
@@ -173,28 +190,50 @@ impl<'a> Writer<'a> {
     fn gather(&mut self, frames: &[u32]) -> Result<Vec<Request>, EngineError> {
         let instance = self.instance;
         let block_bytes = instance.geometry.block_bytes as usize;
-        let mut sorted: Vec<(u64, u32)> = frames.iter().map(|f| (instance.cache.page_of(*f).0, *f)).collect();
+        let mut sorted: Vec<(u64, u32)> = frames
+            .iter()
+            .map(|f| (instance.cache.page_of(*f).0, *f))
+            .collect();
         sorted.sort_unstable();
         sorted.dedup();
         let mut requests: Vec<Request> = Vec::new();
         for (_, frame) in sorted {
-            let joins = requests.last().and_then(|r| r.blocks.last().map(|b| (b.page, r.blocks.len())));
+            let joins = requests
+                .last()
+                .and_then(|r| r.blocks.last().map(|b| (b.page, r.blocks.len())));
             let page = instance.cache.page_of(frame);
             let joined = joins.is_some_and(|(last, n)| {
-                let one_file = page.0 >= UNDO_BASE || instance.adjacent(last, 2) == 2;
-                last.0 + 1 == page.0 && (n + 1) * block_bytes <= REQUEST_BYTES && one_file
+                last.0 + 1 == page.0
+                    && (n + 1) * block_bytes <= REQUEST_BYTES
+                    && (page.0 >= UNDO_BASE || instance.adjacent(last, 2) == 2)
             });
             if !joined {
-                let Some(buffer) = self.ring.take_buffer() else { break };
-                requests.push(Request { buffer, blocks: Vec::new() });
+                let Some(buffer) = self.ring.take_buffer() else {
+                    break;
+                };
+                requests.push(Request {
+                    buffer,
+                    blocks: Vec::new(),
+                });
             }
             let request = requests.last_mut().expect("one was pushed or joined");
             let at = request.blocks.len() * block_bytes;
-            match instance.cache.copy_for_write(frame, &mut request.buffer[at..at + block_bytes]) {
+            match instance
+                .cache
+                .copy_for_write(frame, &mut request.buffer[at..at + block_bytes])
+            {
                 // The frame may have been given to another page since it was sorted.
-                Some(copied) if joined && copied.page != page => instance.cache.abandon_write(&copied),
-                Some(copied) => {
-                    block_format::seal(&mut request.buffer[at..at + block_bytes]);
+                Some(copied) if joined && copied.page != page => {
+                    instance.cache.abandon_write(&copied)
+                }
+                Some(mut copied) => {
+                    let block = &mut request.buffer[at..at + block_bytes];
+                    if instance.options.checksum == ChecksumMode::Off {
+                        block_format::unseal(block);
+                    } else {
+                        block_format::seal(block);
+                    }
+                    copied.crc_word = block_format::get(block, block_format::word::CRC);
                     request.blocks.push(copied);
                 }
                 None => {}
@@ -216,8 +255,14 @@ impl<'a> Writer<'a> {
             let (file, offset) = instance.map.locate(blocks[0].page);
             let bytes = blocks.len() * block_bytes as usize;
             let tag = TAG_DATA | (batches.len() as u64) << 8;
-            if self.ring.write_buffer(file, offset, buffer, bytes, false, tag).is_err() {
-                return Err(EngineError::Unusable("the writer's ring is full".to_owned()));
+            if self
+                .ring
+                .write_buffer(file, offset, buffer, bytes, false, tag)
+                .is_err()
+            {
+                return Err(EngineError::Unusable(
+                    "the writer's ring is full".to_owned(),
+                ));
             }
             self.count_request(&blocks, bytes as u64, checkpoint);
             batches.push(blocks);
@@ -229,7 +274,9 @@ impl<'a> Writer<'a> {
         let mut written = 0;
         while left > 0 {
             let Some(done) = self.ring.pop() else {
-                self.ring.submit(1, Duration::from_millis(100)).map_err(ring_failed)?;
+                self.ring
+                    .submit(1, Duration::from_millis(100))
+                    .map_err(ring_failed)?;
                 continue;
             };
             left -= 1;
@@ -240,8 +287,16 @@ impl<'a> Writer<'a> {
             let expected = blocks.len() as u64 * block_bytes;
             match done.result {
                 Ok(bytes) if u64::from(bytes) == expected => written += self.clean(blocks),
-                Ok(bytes) => return Err(self.broken(format!("a data write of {expected} bytes wrote {bytes}"))),
-                Err(error) => return Err(self.broken(format!("a data write of {expected} bytes failed: {error}"))),
+                Ok(bytes) => {
+                    return Err(
+                        self.broken(format!("a data write of {expected} bytes wrote {bytes}"))
+                    );
+                }
+                Err(error) => {
+                    return Err(
+                        self.broken(format!("a data write of {expected} bytes failed: {error}"))
+                    );
+                }
             }
         }
         let end = instance.clock.now_ns();
@@ -259,7 +314,10 @@ impl<'a> Writer<'a> {
     }
 
     fn clean(&self, blocks: &[Copied]) -> u64 {
-        let cleaned = blocks.iter().filter(|b| self.instance.cache.finish_write(b)).count() as u64;
+        let cleaned = blocks
+            .iter()
+            .filter(|b| self.instance.cache.finish_write(b))
+            .count() as u64;
         locked(&self.instance.background).add(C::Cleaned, cleaned);
         blocks.len() as u64
     }
@@ -273,8 +331,22 @@ impl<'a> Writer<'a> {
         c.add(C::WriteMultiBlock, u64::from(n > 1));
         c.add(C::WriteClones, n);
         c.add(C::UndoWrites, undo);
-        c.add(if checkpoint { C::CheckpointBuffers } else { C::WritesNonCheckpoint }, n);
-        c.write_request(if undo > 0 { Io::WriterUndo } else { Io::WriterData }, bytes);
+        c.add(
+            if checkpoint {
+                C::CheckpointBuffers
+            } else {
+                C::WritesNonCheckpoint
+            },
+            n,
+        );
+        c.write_request(
+            if undo > 0 {
+                Io::WriterUndo
+            } else {
+                Io::WriterData
+            },
+            bytes,
+        );
     }
 
     /// Makes the log durable up to `lsn` (or all that is complete), leading the flush if nobody does.
@@ -302,12 +374,23 @@ impl<'a> Writer<'a> {
         let checkpoint = instance.checkpoint_lsn.load(Ordering::Acquire);
         let mut buffer = log_buffer(&mut self.ring)?;
         let room = buffer.len().min(FLUSH_BYTES);
-        let step = instance.redo.prepare(&mut buffer[..room], u64::MAX, checkpoint);
+        let step = instance
+            .redo
+            .prepare(&mut buffer[..room], u64::MAX, checkpoint);
         let Step::Write(flush) = step else {
             self.ring.give_back(buffer);
             return match step {
-                Step::Switch { file, sequence, first_lsn } => {
-                    instance.switch_log(file, sequence, first_lsn, &locked(&instance.background))?;
+                Step::Switch {
+                    file,
+                    sequence,
+                    first_lsn,
+                } => {
+                    instance.switch_log(
+                        file,
+                        sequence,
+                        first_lsn,
+                        &locked(&instance.background),
+                    )?;
                     Ok(true)
                 }
                 _ => Ok(false),
@@ -315,24 +398,43 @@ impl<'a> Writer<'a> {
         };
         let begin = instance.clock.now_ns();
         let file = instance.files.redo_first + flush.file as u16;
-        if self.ring.write_buffer(file, flush.offset, buffer, flush.bytes, true, TAG_LOG).is_err() {
-            return Err(EngineError::Unusable("the writer's ring is full".to_owned()));
+        if self
+            .ring
+            .write_buffer(file, flush.offset, buffer, flush.bytes, true, TAG_LOG)
+            .is_err()
+        {
+            return Err(EngineError::Unusable(
+                "the writer's ring is full".to_owned(),
+            ));
         }
         let done = loop {
             if let Some(done) = self.ring.pop() {
                 break done;
             }
-            self.ring.submit(1, Duration::from_millis(100)).map_err(ring_failed)?;
+            self.ring
+                .submit(1, Duration::from_millis(100))
+                .map_err(ring_failed)?;
         };
         if let assay_block::CompletionLease::Buffer(buffer) = done.lease {
             self.ring.give_back(buffer);
         }
         match done.result {
             Ok(bytes) if bytes as usize == flush.bytes => {}
-            Ok(bytes) => return Err(self.broken(format!("a log write of {} bytes wrote {bytes}", flush.bytes))),
-            Err(error) => return Err(self.broken(format!("log write of {} bytes: {error}", flush.bytes))),
+            Ok(bytes) => {
+                return Err(self.broken(format!(
+                    "a log write of {} bytes wrote {bytes}",
+                    flush.bytes
+                )));
+            }
+            Err(error) => {
+                return Err(self.broken(format!("log write of {} bytes: {error}", flush.bytes)));
+            }
         }
-        instance.count_log_write(&flush, instance.clock.now_ns() - begin, &locked(&instance.background));
+        instance.count_log_write(
+            &flush,
+            instance.clock.now_ns() - begin,
+            &locked(&instance.background),
+        );
         *locked(&instance.ring_totals) = self.ring.counters();
         instance.redo.finish(&flush);
         Ok(true)
@@ -341,8 +443,15 @@ impl<'a> Writer<'a> {
     /// The position below which every change is in the data files.
     fn checkpoint_position(&self) -> u64 {
         // The order matters: a change published after `durable` was read lies above it.
-        let durable = self.instance.redo.complete().min(self.instance.redo.durable());
-        self.instance.cache.checkpoint_floor().map_or(durable, |floor| floor.min(durable))
+        let durable = self
+            .instance
+            .redo
+            .complete()
+            .min(self.instance.redo.durable());
+        self.instance
+            .cache
+            .checkpoint_floor()
+            .map_or(durable, |floor| floor.min(durable))
     }
 
     /// Syncs the data files and records the checkpoint, when it is due or asked for.
@@ -351,7 +460,8 @@ impl<'a> Writer<'a> {
         let position = self.checkpoint_position();
         let recorded = instance.checkpoint_lsn.load(Ordering::Acquire);
         let now = instance.clock.now_ns();
-        let due = now - self.recorded_at >= CHECKPOINT_RECORD_NS || (asked > recorded && position >= asked);
+        let due = now - self.recorded_at >= CHECKPOINT_RECORD_NS
+            || (asked > recorded && position >= asked);
         if position <= recorded || !due || !instance.is_marked_open() {
             return Ok(());
         }
@@ -362,7 +472,10 @@ impl<'a> Writer<'a> {
         {
             let c = locked(&instance.background);
             instance.store_control(&mut file, control, &c)?;
-            c.add(C::Checkpoints, u64::from(asked > recorded && position >= asked));
+            c.add(
+                C::Checkpoints,
+                u64::from(asked > recorded && position >= asked),
+            );
         }
         drop(file);
         self.recorded_at = now;
@@ -392,7 +505,8 @@ impl<'a> Writer<'a> {
         while instance.cache.dirty_frames() > 0 {
             if self.write_oldest(u64::MAX, true)? == 0 {
                 return Err(EngineError::Unusable(
-                    "dirty blocks are left that no redo covers: the data set stays unclean".to_owned(),
+                    "dirty blocks are left that no redo covers: the data set stays unclean"
+                        .to_owned(),
                 ));
             }
         }
@@ -410,5 +524,6 @@ fn ring_failed(error: assay_block::BlockError) -> EngineError {
 }
 
 fn log_buffer(ring: &mut Ring) -> Result<Buffer, EngineError> {
-    ring.take_buffer().ok_or_else(|| EngineError::Unusable("the writer has no buffer for the log".to_owned()))
+    ring.take_buffer()
+        .ok_or_else(|| EngineError::Unusable("the writer has no buffer for the log".to_owned()))
 }
