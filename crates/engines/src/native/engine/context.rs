@@ -100,6 +100,8 @@ pub(crate) struct Shell<'a> {
     pub(crate) buffer_queue: RefCell<VecDeque<Tag>>,
     pub(crate) deferred: RefCell<VecDeque<Deferred>>,
     pub(crate) flush_wanted: Cell<bool>,
+    /// Requests queued in the ring and not yet pushed to the kernel.
+    pub(crate) unpushed: Cell<u32>,
 }
 
 /// Ring tags: what completed, in the high bits; for whom, in the low.
@@ -195,6 +197,7 @@ impl<'a> Shell<'a> {
         }
         let slot = self.slot(tag);
         slot.pending_reads.set(slot.pending_reads.get() + 1);
+        self.unpushed.set(self.unpushed.get() + 1);
     }
 
     /// Queues one request for adjacent pages into scattered frames.
@@ -211,6 +214,7 @@ impl<'a> Shell<'a> {
         }
         let slot = self.slot(tag);
         slot.pending_reads.set(slot.pending_reads.get() + 1);
+        self.unpushed.set(self.unpushed.get() + 1);
     }
 
     /// Queues a direct read of adjacent pages into private memory.
@@ -230,6 +234,7 @@ impl<'a> Shell<'a> {
         }
         let slot = self.slot(tag);
         slot.pending_reads.set(slot.pending_reads.get() + 1);
+        self.unpushed.set(self.unpushed.get() + 1);
     }
 
     /// Queues again what did not fit.

@@ -30,6 +30,10 @@ use std::time::Duration;
 /// Pending redo is written after this long although nobody asked (LGWR's 3 s).
 const FLUSH_IDLE_NS: Ns = 3_000_000_000;
 
+/// Queued reads are pushed to the kernel in groups of this size while more sessions are polled:
+/// the device does not idle until a long batch has been worked off.
+const PUSH_EARLY: u32 = 8;
+
 /// A log write of this thread under way.
 struct Leading {
     flush: Flush,
@@ -73,6 +77,7 @@ impl<'a> NativeDriver<'a> {
             buffer_queue: RefCell::new(VecDeque::new()),
             deferred: RefCell::new(VecDeque::new()),
             flush_wanted: Cell::new(false),
+            unpushed: Cell::new(0),
         });
         let sessions = (0..count)
             .map(|tag| Box::pin(Session::new(Rc::clone(&shell), tag as Tag).serve()) as Running<'a>)
@@ -111,8 +116,11 @@ impl<'a> NativeDriver<'a> {
     }
 
     /// Polls every ready session once more until none is ready.
-    fn run_ready(&mut self) {
+    fn run_ready(&mut self) -> Result<(), EngineError> {
         loop {
+            if self.shell.unpushed.get() >= PUSH_EARLY {
+                self.push(0, Duration::ZERO)?;
+            }
             let next = self.shell.ready.borrow_mut().pop_front();
             let Some(tag) = next else { break };
             let from = self.shell.slot(tag).ready_at.get();
@@ -126,6 +134,19 @@ impl<'a> NativeDriver<'a> {
         for tag in retry {
             self.shell.wake(tag, stamp, false);
         }
+        Ok(())
+    }
+
+    /// Pushes what is queued to the kernel and waits as told.
+    fn push(&mut self, wait_for: u32, timeout: Duration) -> Result<(), EngineError> {
+        self.shell.unpushed.set(0);
+        let pushed = self.shell.ring.borrow_mut().submit(wait_for, timeout);
+        pushed.map_err(|e| {
+            EngineError::Unusable(format!(
+                "the ring of driver thread {} failed: {e}",
+                self.shell.thread
+            ))
+        })
     }
 
     /// Moves everything that happened elsewhere into the ready queue.
@@ -435,25 +456,16 @@ impl Driver for NativeDriver<'_> {
 
     fn reap(&mut self, timeout: Duration, out: &mut Vec<Completion>) -> Result<(), EngineError> {
         self.collect_wakeups();
-        self.run_ready();
+        self.run_ready()?;
         self.drive_log()?;
         self.shell.retry_deferred();
         let sleep = self.sleep_limit(timeout);
         let wait_for = u32::from(!sleep.is_zero());
-        self.shell
-            .ring
-            .borrow_mut()
-            .submit(wait_for, sleep)
-            .map_err(|e| {
-                EngineError::Unusable(format!(
-                    "the ring of driver thread {} failed: {e}",
-                    self.shell.thread
-                ))
-            })?;
+        self.push(wait_for, sleep)?;
         self.shell.now.set(self.shell.instance.clock.now_ns());
         self.drain_ring();
         self.collect_wakeups();
-        self.run_ready();
+        self.run_ready()?;
         self.drive_log()?;
         out.append(&mut self.completions);
         Ok(())
