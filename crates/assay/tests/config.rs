@@ -2,13 +2,14 @@
 
 mod common;
 
-use common::Place;
+use common::{Place, Started};
+use std::process::Stdio;
 
 /// Runs `assay run` with a file of this text; returns the errors and the files left.
 fn mistakes(text: &str) -> (Vec<String>, Vec<String>) {
     let place = Place::new();
     place.write("slob.conf", text);
-    let ran = place.assay(&["run", "-c", "slob.conf"]).ended(2);
+    let ran = place.assay(&["run", "-c", "slob.conf"]).code(2);
     assert_eq!(ran.out, "", "stdout is for the product");
     let errors = ran.errors().iter().map(|line| (*line).to_owned()).collect();
     (errors, place.files())
@@ -82,7 +83,7 @@ fn slob_41_no_value_is_ever_executed() {
     place.write("hook", "touch f\n");
     let ran = place
         .assay(&["run", "-c", "slob.conf", "--dry-run"])
-        .ended(0);
+        .code(0);
     assert!(
         ran.err.contains("EXTERNAL_SCRIPT is not called"),
         "{}",
@@ -106,7 +107,7 @@ fn slob_42_config_show_prints_every_parameter_with_origin_and_stars_secrets() {
         "3",
     ]);
     command.env("ASSAY_WORK_UNIT", "16");
-    let ran = common::ran(command.output().expect("started")).ended(0);
+    let ran = Started::new(command.stdout(Stdio::piped())).ended().code(0);
     let row = |name: &str| {
         let line = ran
             .out
@@ -145,11 +146,11 @@ fn config_show_as_a_file_reads_back_the_same() {
             "--set",
             "LABEL=it's here",
         ])
-        .ended(0);
+        .code(0);
     place.write("again.conf", &first.out);
     let second = place
         .assay(&["config", "show", "--format", "json", "-c", "again.conf"])
-        .ended(0);
+        .code(0);
     let json: serde_json::Value = serde_json::from_str(&second.out).expect("JSON");
     assert_eq!(json["UPDATE_PCT"]["value"], "37");
     assert_eq!(json["LABEL"]["value"], "it's here");
@@ -160,7 +161,7 @@ fn a_secret_on_the_command_line_is_refused_without_repeating_it() {
     let place = Place::new();
     let ran = place
         .assay(&["config", "show", "--set", "SYSDBA_PASSWD=Welcome1"])
-        .ended(2);
+        .code(2);
     assert!(ran.err.contains("ASSAY_SYSDBA_PASSWD"), "{}", ran.err);
     assert!(!ran.err.contains("Welcome1"), "{}", ran.err);
 }
@@ -169,7 +170,7 @@ fn a_secret_on_the_command_line_is_refused_without_repeating_it() {
 fn time_and_work_loop_together_are_a_usage_error() {
     let place = Place::new();
     let args = ["run", "--dry-run", "--time", "10s", "--set", "WORK_LOOP=5"];
-    let ran = place.assay(&args).ended(2);
+    let ran = place.assay(&args).code(2);
     assert!(ran.err.contains("not both"), "{}", ran.err);
 }
 
@@ -177,7 +178,7 @@ fn time_and_work_loop_together_are_a_usage_error() {
 fn unreadable_files_are_usage_errors() {
     let place = Place::new();
     for file in ["absent.conf", "."] {
-        let ran = place.assay(&["run", "-c", file]).ended(2);
+        let ran = place.assay(&["run", "-c", file]).code(2);
         assert_eq!(ran.errors().len(), 1, "{}", ran.err);
     }
 }
@@ -207,7 +208,7 @@ fn options_are_checked_like_settings() {
         ),
         (vec!["run", "--tiem", "3"], "--time"),
     ] {
-        let ran = place.assay(&args).ended(2);
+        let ran = place.assay(&args).code(2);
         assert!(ran.err.contains(said), "{args:?}: {}", ran.err);
         assert_eq!(ran.out, "");
     }
@@ -237,7 +238,7 @@ fn the_field_files_plan_what_they_say() {
             "--format",
             "json",
         ];
-        let ran = place.assay(&args).ended(0);
+        let ran = place.assay(&args).code(0);
         let json: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
         let plan = &json["plan"];
         assert_eq!(plan["update_pct"], 30);
@@ -260,7 +261,7 @@ fn slob_48_a_pgio_file_plans_what_it_says() {
     place.write("pgio.conf", "UPDATE_PCT=20\nNUM_SCHEMAS=3\nNUM_THREADS=2\nWORK_UNIT=255\nUPDATE_WORK_UNIT=8\nSCALE=128M\n");
     let ran = place
         .assay(&["run", "--dry-run", "-c", "pgio.conf", "--format", "json"])
-        .ended(0);
+        .code(0);
     let json: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
     assert_eq!(json["plan"]["schemas"], 3);
     assert_eq!(json["plan"]["threads_per_schema"], 2);

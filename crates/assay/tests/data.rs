@@ -14,7 +14,7 @@ fn prepare_check_and_destroy_leave_nothing() {
     let place = Place::new();
     let done = place
         .assay(&with(&["prepare", "-s", "2", "--format", "json"], SMALL))
-        .ended(0);
+        .code(0);
     let summary = json(&done.out);
     assert!(
         summary["plan"].is_object() && summary["summary"].is_object(),
@@ -26,31 +26,31 @@ fn prepare_check_and_destroy_leave_nothing() {
         "the plan comes first: {}",
         done.err
     );
-    let checked = place.assay(&["check"]).ended(0);
+    let checked = place.assay(&["check"]).code(0);
     assert!(checked.out.contains("every block"), "{}", checked.out);
-    let plan = place.assay(&["destroy", "--dry-run"]).ended(0);
+    let plan = place.assay(&["destroy", "--dry-run"]).code(0);
     assert!(plan.out.contains("assay-data"), "{}", plan.out);
     assert!(place.path("assay-data/control.assay").exists());
-    place.assay(&["destroy"]).ended(0);
+    place.assay(&["destroy"]).code(0);
     assert_eq!(place.files(), Vec::<String>::new());
-    place.assay(&["check"]).ended(3);
-    place.assay(&["destroy"]).ended(3);
+    place.assay(&["check"]).code(3);
+    place.assay(&["destroy"]).code(3);
 }
 
 #[test]
 fn schemas_are_added_but_never_taken() {
     let place = Place::new();
-    place.assay(&with(&["prepare", "-s", "1"], SMALL)).ended(0);
-    let again = place.assay(&with(&["prepare", "-s", "1"], SMALL)).ended(2);
+    place.assay(&with(&["prepare", "-s", "1"], SMALL)).code(0);
+    let again = place.assay(&with(&["prepare", "-s", "1"], SMALL)).code(2);
     assert!(
         again.err.contains("holds 1 schemas of 2000 blocks already"),
         "{}",
         again.err
     );
-    place.assay(&["prepare", "-s", "3"]).ended(0);
-    let checked = place.assay(&["check", "--format", "json"]).ended(0);
+    place.assay(&["prepare", "-s", "3"]).code(0);
+    let checked = place.assay(&["check", "--format", "json"]).code(0);
     assert!(checked.out.contains('3'), "{}", checked.out);
-    let more = place.assay(&["run", "-s", "4"]).ended(2);
+    let more = place.assay(&["run", "-s", "4"]).code(2);
     assert!(
         more.err.contains("schemas 1 to 3 are loaded"),
         "{}",
@@ -75,13 +75,13 @@ fn a_foreign_directory_is_refused_and_left_alone() {
 fn a_dry_run_touches_nothing_and_shows_the_plan() {
     let place = Place::new();
     for command in ["run", "prepare"] {
-        let done = place.assay(&with(&[command, "--dry-run"], SMALL)).ended(0);
+        let done = place.assay(&with(&[command, "--dry-run"], SMALL)).code(0);
         assert!(done.out.contains("Free now"), "{command}: {}", done.out);
         assert_eq!(place.files(), Vec::<String>::new(), "{command}");
     }
     let done = place
         .assay(&["run", "--dry-run", "--format", "json", "--seed", "5"])
-        .ended(0);
+        .code(0);
     let plan = json(&done.out);
     assert_eq!(plan["plan"]["seed"], 5);
     assert_eq!(plan["plan"]["schemas"], 4);
@@ -99,7 +99,7 @@ fn slobs_own_spellings_read_the_slob_conf_beside_them() {
         "SCALE=2000\nUPDATE_PCT=35\nTHREADS_PER_SCHEMA=2\n",
     );
     let set = ["--set", "REDO_LOG_MB=8", "--set", "UNDO_MB=8"];
-    let done = place.assay(&with(&["setup", "IOPS", "2"], &set)).ended(0);
+    let done = place.assay(&with(&["setup", "IOPS", "2"], &set)).code(0);
     assert!(
         done.err.contains("./slob.conf") && done.err.contains("tablespace IOPS"),
         "{}",
@@ -111,7 +111,7 @@ fn slobs_own_spellings_read_the_slob_conf_beside_them() {
     ] {
         let done = place
             .assay(&with(&args, &["--dry-run", "--format", "json"]))
-            .ended(0);
+            .code(0);
         let plan = json(&done.out);
         assert_eq!(plan["plan"]["update_pct"], 35);
         let of = |name: &str| plan["plan"][name].as_u64().expect("a number");
@@ -121,8 +121,8 @@ fn slobs_own_spellings_read_the_slob_conf_beside_them() {
             "{args:?}"
         );
     }
-    place.assay(&["setup", "IOPS"]).ended(2);
-    place.assay(&["runit", "1", "-s", "2"]).ended(2);
+    place.assay(&["setup", "IOPS"]).code(2);
+    place.assay(&["runit", "1", "-s", "2"]).code(2);
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_plan_that_cannot_run_is_refused_before_anything_is_loaded() {
     let place = Place::new();
     for set in ["WORK_UNIT=2001", "SCAN_TABLE_SZ=0\u{1f}"] {
         let args = with(&["run", "--set", set], SMALL);
-        let done = place.assay(&args).ended(2);
+        let done = place.assay(&args).code(2);
         assert_eq!(done.errors().len(), 1, "{}", done.err);
         assert_eq!(place.files(), Vec::<String>::new());
     }
@@ -138,7 +138,7 @@ fn a_plan_that_cannot_run_is_refused_before_anything_is_loaded() {
         &["run", "--set", "SCAN_PCT=10", "--set", "SCAN_TABLE_SZ=0"],
         SMALL,
     );
-    let done = place.assay(&args).ended(2);
+    let done = place.assay(&args).code(2);
     assert!(done.err.contains("SCAN"), "slob_22: {}", done.err);
     assert_eq!(place.files(), Vec::<String>::new());
 }
@@ -146,8 +146,8 @@ fn a_plan_that_cannot_run_is_refused_before_anything_is_loaded() {
 #[test]
 fn scale_above_the_load_names_both_numbers() {
     let place = Place::new();
-    place.assay(&with(&["prepare", "-s", "1"], SMALL)).ended(0);
-    let done = place.assay(&["run", "--set", "SCALE=3000"]).ended(2);
+    place.assay(&with(&["prepare", "-s", "1"], SMALL)).code(0);
+    let done = place.assay(&["run", "--set", "SCALE=3000"]).code(2);
     assert!(
         done.err.contains("3000") && done.err.contains("2000"),
         "slob_31: {}",

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::Place;
+use common::{Place, Started};
+use std::process::Stdio;
 
 #[test]
 fn help_texts_are_as_reviewed() {
@@ -15,7 +16,7 @@ fn help_texts_are_as_reviewed() {
         &["runs", "-h"],
         &["config", "show", "-h"],
     ] {
-        let done = place.assay(args).ended(0);
+        let done = place.assay(args).code(0);
         assert_eq!(done.err, "");
         let name = args.join("_").replace('-', "");
         insta::assert_snapshot!(name, done.out);
@@ -32,11 +33,11 @@ fn mistakes_go_to_stderr_with_exit_2_and_help_to_stdout() {
         &["report"],
         &["report", "x", "--format", "html"],
     ] {
-        let done = place.assay(args).ended(2);
+        let done = place.assay(args).code(2);
         assert_eq!(done.out, "", "{args:?}");
         assert!(!done.err.is_empty(), "{args:?}");
     }
-    let version = place.assay(&["--version"]).ended(0);
+    let version = place.assay(&["--version"]).code(0);
     assert_eq!(
         version.out,
         format!("assay {}\n", env!("CARGO_PKG_VERSION"))
@@ -47,7 +48,7 @@ fn mistakes_go_to_stderr_with_exit_2_and_help_to_stdout() {
 fn completions_name_the_commands_for_every_shell() {
     let place = Place::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let done = place.assay(&["completions", shell]).ended(0);
+        let done = place.assay(&["completions", shell]).code(0);
         for command in ["prepare", "destroy", "runs", "report"] {
             assert!(done.out.contains(command), "{shell}: {command}");
         }
@@ -59,6 +60,6 @@ fn no_color_and_pipes_show_no_escapes() {
     let place = Place::new();
     let mut command = place.command(&["run", "--nope"]);
     command.env("NO_COLOR", "1");
-    let done = common::ran(command.output().expect("started")).ended(2);
+    let done = Started::new(command.stdout(Stdio::piped())).ended().code(2);
     assert!(!done.err.contains('\u{1b}'), "{}", done.err);
 }

@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{Place, Ran, SMALL, ran, with};
+use common::{Place, Ran, SMALL, with};
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -14,7 +14,7 @@ fn prepared(schemas: &str) -> Place {
     let place = Place::new();
     place
         .assay(&with(&["prepare", "-s", schemas], SMALL))
-        .ended(0);
+        .code(0);
     place
 }
 
@@ -48,12 +48,12 @@ fn whole_run(record: &serde_json::Value, key: &str) -> u64 {
 fn the_first_run_prepares_and_the_second_reuses_the_data() {
     let place = Place::new();
     let args = with(&["run", "--time", "1", "--warmup", "0.2"], SMALL);
-    let first = place.assay(&args).ended(0);
+    let first = place.assay(&args).code(0);
     assert!(first.err.contains("it is prepared first"), "{}", first.err);
     assert!(first.out.trim_end().ends_with("End of Report"));
     let control = place.path("assay-data/control.assay");
     let made = fs::metadata(&control).expect("prepared").created().ok();
-    let second = place.assay(&args).ended(0);
+    let second = place.assay(&args).code(0);
     assert!(!second.err.contains("prepared first"), "{}", second.err);
     assert_eq!(
         fs::metadata(&control).expect("still there").created().ok(),
@@ -65,13 +65,13 @@ fn the_first_run_prepares_and_the_second_reuses_the_data() {
             .count(),
         2
     );
-    place.assay(&["check"]).ended(0);
+    place.assay(&["check"]).code(0);
 }
 
 #[test]
 fn the_grep_of_the_field_works_on_the_report() {
     let place = prepared("1");
-    let report = short(&place, &[]).ended(0).out;
+    let report = short(&place, &[]).code(0).out;
     let lines: Vec<&str> = report.lines().collect();
     let found: Vec<usize> = (0..lines.len())
         .filter(|i| lines[*i].contains("physical read IO requests"))
@@ -108,7 +108,7 @@ fn slob_42_the_field_file_runs_as_it_says_and_every_parameter_is_reported() {
     let place = Place::new();
     let text = include_str!("../../../testdata/slob-r1.conf");
     place.write("slob-r1.conf", text);
-    let sizes = ["--set", "REDO_LOG_MB=8", "--set", "UNDO_MB=8"];
+    let sizes = ["--set", "REDO_LOG_MB=32", "--set", "UNDO_MB=8"];
     place
         .assay(&with(
             &[
@@ -122,7 +122,7 @@ fn slob_42_the_field_file_runs_as_it_says_and_every_parameter_is_reported() {
             ],
             &sizes,
         ))
-        .ended(0);
+        .code(0);
     let args = [
         "run",
         "--target",
@@ -142,7 +142,7 @@ fn slob_42_the_field_file_runs_as_it_says_and_every_parameter_is_reported() {
         "--set",
         "TRACE=trace.csv",
     ];
-    let record = json(&place.assay(&args).ended(0).out);
+    let record = json(&place.assay(&args).code(0).out);
     for (name, value, origin) in [
         ("UPDATE_PCT", "30", "file slob-r1.conf:1"),
         ("WORK_UNIT", "256", "file slob-r1.conf:6"),
@@ -190,30 +190,18 @@ fn slob_46_term_leaves_an_incomplete_report_and_a_data_set_that_passes_its_check
         "--set",
         "UPDATE_PCT=50",
     ]);
-    let begun = Instant::now();
-    let series = || {
-        let run = fs::read_dir(place.path("assay-runs")).ok()?.next()?.ok()?;
-        fs::read_to_string(run.path().join("series.jsonl")).ok()
-    };
-    while !series().is_some_and(|text| text.contains("\"mark\":\"second\"")) {
-        assert!(
-            begun.elapsed() < Duration::from_secs(60),
-            "the run does not begin"
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it is there");
-    let done = ran(child.wait_with_output().expect("it ends")).ended(130);
+    let child = child.until("second", || place.has_mark("second"));
+    child.signal(rustix::process::Signal::TERM);
+    let done = child.ended().code(130);
     assert!(done.out.to_lowercase().contains("incomplete"));
-    place.assay(&["check"]).ended(0);
-    short(&place, &[]).ended(0);
+    place.assay(&["check"]).code(0);
+    short(&place, &[]).code(0);
 }
 
 #[test]
 fn a_killed_run_leaves_a_data_set_that_is_refused_as_unclean() {
     let place = prepared("1");
-    let mut child = place.start(&[
+    let child = place.start(&[
         "run",
         "--time",
         "10m",
@@ -222,22 +210,10 @@ fn a_killed_run_leaves_a_data_set_that_is_refused_as_unclean() {
         "--set",
         "UPDATE_PCT=100",
     ]);
-    let begun = Instant::now();
-    while !place
-        .files()
-        .iter()
-        .any(|file| file.ends_with("series.jsonl"))
-    {
-        assert!(
-            begun.elapsed() < Duration::from_secs(60),
-            "the run does not begin"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let child = child.until("second", || place.has_mark("second"));
     std::thread::sleep(Duration::from_millis(1500));
-    child.kill().expect("killed");
-    child.wait().expect("reaped");
-    let refused = short(&place, &[]).ended(3);
+    child.kill();
+    let refused = short(&place, &[]).code(3);
     assert_eq!(refused.errors().len(), 1, "{}", refused.err);
     assert_eq!(
         fs::read_dir(place.path("assay-runs"))
@@ -246,7 +222,7 @@ fn a_killed_run_leaves_a_data_set_that_is_refused_as_unclean() {
         1,
         "a run that never began leaves no directory"
     );
-    let recovered = place.assay(&["runs", "recover", "last"]).ended(0);
+    let recovered = place.assay(&["runs", "recover", "last"]).code(0);
     assert!(recovered.out.contains("physical read IO requests"));
 }
 
@@ -265,7 +241,7 @@ fn slob_27_sessions_use_the_schemas_asked_for() {
         "--set",
         "THREADS_PER_SCHEMA=1",
     ];
-    let record = json(&short(&place, &args).ended(0).out);
+    let record = json(&short(&place, &args).code(0).out);
     assert_eq!(
         record["run"]["sessions"], 2,
         "--set comes later than -t and counts"
@@ -280,7 +256,7 @@ fn slob_27_sessions_use_the_schemas_asked_for() {
         "--set",
         "TRACE=u.csv",
     ];
-    let record = json(&short(&place, &args).ended(0).out);
+    let record = json(&short(&place, &args).code(0).out);
     assert_eq!(record["run"]["sessions"], 6);
     let trace = place.read("u.csv");
     let schemas: std::collections::BTreeSet<&str> = trace
@@ -296,12 +272,12 @@ fn slob_49_the_summary_reproduces_the_record() {
     let place = prepared("1");
     let record = json(
         &short(&place, &["--format", "json", "--set", "UPDATE_PCT=0"])
-            .ended(0)
+            .code(0)
             .out,
     );
     let summary = place
         .assay(&["report", "last", "--format", "summary"])
-        .ended(0)
+        .code(0)
         .out;
     let lines: Vec<Vec<&str>> = summary
         .lines()
@@ -329,23 +305,15 @@ fn slob_49_the_summary_reproduces_the_record() {
 #[test]
 fn two_runs_at_once_on_one_data_set_are_refused() {
     let place = prepared("1");
-    let mut first = place.start(&["run", "--time", "10m", "--warmup", "0"]);
-    let begun = Instant::now();
-    while !place
-        .files()
-        .iter()
-        .any(|file| file.ends_with("series.jsonl"))
-    {
-        assert!(
-            begun.elapsed() < Duration::from_secs(60),
-            "the run does not begin"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let first = place.start(&["run", "--time", "10m", "--warmup", "0"]);
+    let first = first.until("gate", || place.has_mark("gate"));
     for command in ["run", "check", "destroy"] {
-        let refused = place.assay(&[command]).ended(3);
-        assert!(refused.err.contains("in use"), "{command}: {}", refused.err);
+        let refused = place.assay(&[command]).code(3);
+        assert!(
+            refused.err.contains("another assay process"),
+            "{command}: {}",
+            refused.err
+        );
     }
-    first.kill().expect("killed");
-    first.wait().expect("reaped");
+    first.kill();
 }

@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::{Place, ran};
+use common::{Place, Started};
 use std::fs;
 use std::path::Path;
-use std::process::Child;
-use std::time::{Duration, Instant};
+use std::process::Stdio;
+use std::time::Duration;
 
 /// A run that ends soon.
 const RUN: &[&str] = &[
@@ -19,35 +19,10 @@ fn json(text: &str) -> serde_json::Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// Waits until the only run's series holds a snapshot with this mark.
-fn wait_for(place: &Place, mark: &str) {
-    let begun = Instant::now();
-    let wanted = format!("\"mark\":\"{mark}\"");
-    loop {
-        let text = fs::read_dir(place.path("assay-runs"))
-            .ok()
-            .and_then(|mut runs| runs.next())
-            .and_then(|run| fs::read_to_string(run.ok()?.path().join("series.jsonl")).ok());
-        if text.is_some_and(|text| text.contains(&wanted)) {
-            return;
-        }
-        assert!(
-            begun.elapsed() < Duration::from_secs(60),
-            "no {mark} snapshot came"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-fn signal(child: &Child, signal: rustix::process::Signal) {
-    let pid = rustix::process::Pid::from_child(child);
-    rustix::process::kill_process(pid, signal).expect("the process is there");
-}
-
 #[test]
 fn a_run_prints_its_report_alone_and_leaves_its_record() {
     let place = Place::new();
-    let done = place.assay(RUN).ended(0);
+    let done = place.assay(RUN).code(0);
     assert!(
         done.out.starts_with("ASSAY WORKLOAD REPORT"),
         "{}",
@@ -85,7 +60,7 @@ fn a_run_prints_its_report_alone_and_leaves_its_record() {
 fn json_output_is_the_record_itself() {
     let place = Place::new();
     let args = common::with(RUN, &["--format", "json", "-o", "out/run1"]);
-    let done = place.assay(&args).ended(0);
+    let done = place.assay(&args).code(0);
     assert_eq!(done.out, place.read("out/run1/record.json"));
     assert_eq!(json(&done.out)["run"]["verdict"], "complete");
     assert!(!place.path("assay-runs").exists());
@@ -98,7 +73,7 @@ fn an_output_directory_that_holds_anything_is_refused_before_the_run() {
     place.write("used/file", "mine");
     place.write("plain", "mine");
     for output in ["used", "plain"] {
-        let done = place.assay(&common::with(RUN, &["-o", output])).ended(2);
+        let done = place.assay(&common::with(RUN, &["-o", output])).code(2);
         assert_eq!(done.errors().len(), 1, "{}", done.err);
         assert_eq!(done.out, "");
     }
@@ -117,7 +92,7 @@ fn slob_42_given_and_effective_configuration_are_kept_without_secrets() {
         &["-c", "a.conf", "-o", "run", "--format", "json"],
     ));
     command.env("ASSAY_MYSQL_ROOT_PWD", "Welcome2");
-    let done = ran(command.output().expect("started")).ended(0);
+    let done = Started::new(command.stdout(Stdio::piped())).ended().code(0);
     assert_eq!(
         place.read("run/config/given"),
         "SYSDBA_PASSWD=***\nUPDATE_PCT=30\n"
@@ -161,7 +136,7 @@ fn slob_42_given_and_effective_configuration_are_kept_without_secrets() {
 #[test]
 fn a_run_is_found_by_id_by_path_and_as_the_last() {
     let place = Place::new();
-    place.assay(RUN).ended(0);
+    place.assay(RUN).code(0);
     let dir = place.only_run();
     let text = fs::read_to_string(dir.join("report.txt")).expect("kept");
     let id = dir
@@ -177,13 +152,13 @@ fn a_run_is_found_by_id_by_path_and_as_the_last() {
         dir.to_str().expect("UTF-8"),
         record.to_str().expect("UTF-8"),
     ] {
-        assert_eq!(place.assay(&["report", run]).ended(0).out, text, "{run}");
+        assert_eq!(place.assay(&["report", run]).code(0).out, text, "{run}");
     }
-    place.assay(&["report", "nothere"]).ended(2);
-    place.assay(&["report", "assay-runs"]).ended(2);
+    place.assay(&["report", "nothere"]).code(2);
+    place.assay(&["report", "assay-runs"]).code(2);
     let summary = place
         .assay(&["report", "last", "--format", "summary"])
-        .ended(0)
+        .code(0)
         .out;
     let columns: Vec<usize> = summary
         .lines()
@@ -192,10 +167,10 @@ fn a_run_is_found_by_id_by_path_and_as_the_last() {
     assert_eq!(columns, [18, 18, 18], "{summary}");
     let csv = place
         .assay(&["report", "last", "--format", "csv"])
-        .ended(0)
+        .code(0)
         .out;
     assert!(csv.lines().count() >= 2, "{csv}");
-    let list = place.assay(&["runs", "list"]).ended(0).out;
+    let list = place.assay(&["runs", "list"]).code(0).out;
     assert_eq!(list.lines().count(), 2, "{list}");
     assert!(
         list.contains(&id) && list.contains("complete") && list.contains("null"),
@@ -204,11 +179,11 @@ fn a_run_is_found_by_id_by_path_and_as_the_last() {
     let listed = json(
         &place
             .assay(&["runs", "list", "--format", "json"])
-            .ended(0)
+            .code(0)
             .out,
     );
     assert_eq!(listed[0]["id"], id.as_str());
-    let card = place.assay(&["runs", "show", &id]).ended(0).out;
+    let card = place.assay(&["runs", "show", &id]).code(0).out;
     assert!(
         card.contains("record.json") && card.contains("seed"),
         "{card}"
@@ -218,17 +193,17 @@ fn a_run_is_found_by_id_by_path_and_as_the_last() {
 #[test]
 fn only_runs_are_removed_and_only_their_files() {
     let place = Place::new();
-    place.assay(RUN).ended(0);
+    place.assay(RUN).code(0);
     let dir = place.only_run();
     fs::create_dir(place.path("precious")).expect("made");
     place.write("precious/record.json", "{}");
-    place.assay(&["runs", "rm", "precious"]).ended(2);
+    place.assay(&["runs", "rm", "precious"]).code(2);
     place
         .assay(&["runs", "rm", dir.to_str().expect("UTF-8"), "precious"])
-        .ended(2);
+        .code(2);
     assert!(dir.join("record.json").exists(), "all or nothing");
     fs::write(dir.join("notes.txt"), "mine").expect("written");
-    place.assay(&["runs", "rm", "last"]).ended(0);
+    place.assay(&["runs", "rm", "last"]).code(0);
     assert_eq!(
         fs::read_to_string(dir.join("notes.txt")).expect("left"),
         "mine"
@@ -244,10 +219,11 @@ fn slob_46_term_ends_cleanly_with_a_report_marked_incomplete() {
         (rustix::process::Signal::INT, "INT"),
     ] {
         let place = Place::new();
-        let child = place.start(LONG);
-        wait_for(&place, "second");
-        signal(&child, stop);
-        let done = ran(child.wait_with_output().expect("it ends")).ended(130);
+        let child = place
+            .start(LONG)
+            .until("second", || place.has_mark("second"));
+        child.signal(stop);
+        let done = child.ended().code(130);
         assert!(
             done.out.trim_end().ends_with("End of Report"),
             "{name}: {}",
@@ -263,23 +239,23 @@ fn slob_46_term_ends_cleanly_with_a_report_marked_incomplete() {
 #[test]
 fn a_killed_run_is_recovered_up_to_its_last_second() {
     let place = Place::new();
-    let mut child = place.start(&[
-        "run", "--target", "null:", "--time", "10m", "--warmup", "0", "--set", "RATE=100",
-    ]);
-    wait_for(&place, "second");
+    let child = place
+        .start(&[
+            "run", "--target", "null:", "--time", "10m", "--warmup", "0", "--set", "RATE=100",
+        ])
+        .until("second", || place.has_mark("second"));
     std::thread::sleep(Duration::from_millis(1500));
-    child.kill().expect("killed");
-    child.wait().expect("reaped");
+    child.kill();
     let dir = place.only_run();
     assert!(!dir.join("record.json").exists());
-    let said = place.assay(&["report", "last"]).ended(2);
+    let said = place.assay(&["report", "last"]).code(2);
     assert!(said.err.contains("assay runs recover"), "{}", said.err);
-    let list = place.assay(&["runs", "list"]).ended(0).out;
+    let list = place.assay(&["runs", "list"]).code(0).out;
     assert!(list.contains("not recovered"), "{list}");
 
     let series = fs::read_to_string(dir.join("series.jsonl")).expect("kept");
     let seconds = series.matches("\"mark\":\"second\"").count();
-    let done = place.assay(&["runs", "recover", "last"]).ended(0);
+    let done = place.assay(&["runs", "recover", "last"]).code(0);
     assert!(
         done.out.trim_end().ends_with("End of Report"),
         "{}",
@@ -297,7 +273,7 @@ fn a_killed_run_is_recovered_up_to_its_last_second() {
         (ops - 100.0 * elapsed).abs() <= 10.0,
         "{ops} operations in {elapsed} s at 100/s"
     );
-    place.assay(&["runs", "recover", "last"]).ended(2);
+    place.assay(&["runs", "recover", "last"]).code(2);
 }
 
 #[test]
@@ -305,11 +281,11 @@ fn a_series_with_a_cut_off_line_is_recovered_and_a_foreign_file_is_not() {
     let place = Place::new();
     let whole = place
         .assay(&common::with(RUN, &["-o", "run", "--format", "json"]))
-        .ended(0);
+        .code(0);
     let series = place.read("run/series.jsonl");
     fs::remove_file(place.path("run/record.json")).expect("removed");
     place.write("run/series.jsonl", &series[..series.len() - 40]);
-    place.assay(&["runs", "recover", "run"]).ended(0);
+    place.assay(&["runs", "recover", "run"]).code(0);
     let record = json(&place.read("run/record.json"));
     assert_eq!(record["run"]["verdict"], "incomplete");
     assert_eq!(
@@ -326,7 +302,7 @@ fn a_series_with_a_cut_off_line_is_recovered_and_a_foreign_file_is_not() {
         &series[..series.find('\n').expect("a header") + 1],
     ] {
         place.write("run/series.jsonl", text);
-        let done = place.assay(&["runs", "recover", "run"]).ended(2);
+        let done = place.assay(&["runs", "recover", "run"]).code(2);
         assert_eq!(done.errors().len(), 1, "{text}: {}", done.err);
     }
 }
@@ -335,8 +311,8 @@ fn a_series_with_a_cut_off_line_is_recovered_and_a_foreign_file_is_not() {
 fn a_reader_that_goes_away_ends_the_run_quietly() {
     let place = Place::new();
     let mut child = place.start(RUN);
-    drop(child.stdout.take());
-    let done = ran(child.wait_with_output().expect("it ends")).ended(0);
+    drop(child.child().stdout.take());
+    let done = child.ended().code(0);
     assert_eq!(done.errors(), Vec::<&str>::new());
     assert!(place.only_run().join("record.json").exists());
 }
@@ -347,7 +323,7 @@ fn a_record_that_cannot_be_written_is_exit_6_and_the_report_is_printed() {
         // Root ignores permissions; a file where the directory should be stops it too.
         let place = Place::new();
         place.write("assay-runs", "a file");
-        let done = place.assay(RUN).ended(6);
+        let done = place.assay(RUN).code(6);
         assert_eq!(done.errors().len(), 1, "{}", done.err);
     }
     let full = Path::new("/dev/full");
@@ -356,7 +332,7 @@ fn a_record_that_cannot_be_written_is_exit_6_and_the_report_is_printed() {
         .write(true)
         .open(full)
         .expect("/dev/full is there");
-    let done = ran(place.command(RUN).stdout(out).output().expect("started")).ended(6);
+    let done = Started::new(place.command(RUN).stdout(out)).ended().code(6);
     assert!(done.err.contains("standard output"), "{}", done.err);
     assert!(place.only_run().join("record.json").exists());
 }
@@ -383,7 +359,7 @@ fn the_same_seed_counts_the_same_operations_and_the_trace_is_kept() {
         let set = format!("TRACE={trace}");
         place
             .assay(&common::with(&args, &["--set", &set, "-o", &trace[..1]]))
-            .ended(0);
+            .code(0);
     }
     let keys = |name: &str| {
         let mut rows: Vec<Vec<String>> = place
@@ -404,14 +380,14 @@ fn the_same_seed_counts_the_same_operations_and_the_trace_is_kept() {
     assert_eq!(keys("a.csv"), keys("b.csv"), "slob_44");
     let again = place
         .assay(&common::with(&args, &["--set", "TRACE=a.csv"]))
-        .ended(6);
+        .code(6);
     assert!(again.err.contains("a.csv"), "{}", again.err);
 }
 
 #[test]
 fn progress_is_a_line_every_ten_seconds_at_most_and_never_on_stdout() {
     let place = Place::new();
-    let done = place.assay(RUN).ended(0);
+    let done = place.assay(RUN).code(0);
     let live = done
         .err
         .lines()

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Settings that make a data set small enough for a test: about 100 MiB, half a second to load.
@@ -11,7 +12,7 @@ pub(crate) const SMALL: &[&str] = &[
     "--set",
     "SCALE=2000",
     "--set",
-    "REDO_LOG_MB=8",
+    "REDO_LOG_MB=32",
     "--set",
     "UNDO_MB=8",
     "--set",
@@ -66,16 +67,12 @@ impl Place {
     }
 
     pub(crate) fn assay(&self, args: &[&str]) -> Ran {
-        ran(self.command(args).output().expect("the binary starts"))
+        self.start(args).ended()
     }
 
     /// Starts the binary with both outputs caught.
-    pub(crate) fn start(&self, args: &[&str]) -> Child {
-        self.command(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary starts")
+    pub(crate) fn start(&self, args: &[&str]) -> Started {
+        Started::new(self.command(args).stdout(Stdio::piped()))
     }
 
     /// Every file below, by path relative to the place.
@@ -84,6 +81,19 @@ impl Place {
         walk(self.dir.path(), self.dir.path(), &mut found);
         found.sort();
         found
+    }
+
+    /// Whether the series of a run holds a snapshot with this mark.
+    pub(crate) fn has_mark(&self, mark: &str) -> bool {
+        let wanted = format!("\"mark\":\"{mark}\"");
+        let mut series = self
+            .files()
+            .into_iter()
+            .filter(|file| file.ends_with("series.jsonl"));
+        series.any(|file| {
+            let text = std::fs::read_to_string(self.path(&file)).unwrap_or_default();
+            text.contains(&wanted)
+        })
     }
 
     /// The only run directory below `assay-runs`.
@@ -109,7 +119,89 @@ fn walk(base: &Path, dir: &Path, found: &mut Vec<String>) {
     }
 }
 
-pub(crate) fn ran(output: Output) -> Ran {
+/// A process that does not outlive its test.
+pub(crate) struct Started(Option<Child>);
+
+impl Started {
+    pub(crate) fn new(command: &mut Command) -> Self {
+        let child = command.stderr(Stdio::piped()).spawn();
+        Self(Some(child.expect("the binary starts")))
+    }
+
+    pub(crate) fn child(&mut self) -> &mut Child {
+        self.0.as_mut().expect("it runs until it is waited for")
+    }
+
+    pub(crate) fn pid(&self) -> rustix::process::Pid {
+        let child = self.0.as_ref().expect("it runs until it is waited for");
+        rustix::process::Pid::from_child(child)
+    }
+
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(self.pid(), signal).expect("the process is there");
+    }
+
+    /// Waits until `seen`; one that ends before has its say and fails the test.
+    pub(crate) fn until(mut self, what: &str, seen: impl Fn() -> bool) -> Self {
+        let begun = Instant::now();
+        while !seen() {
+            let over = self
+                .child()
+                .try_wait()
+                .expect("its state is known")
+                .is_some();
+            if over || begun.elapsed() > LONGEST {
+                let ran = self.ended();
+                panic!("no {what} came; stdout:\n{}\nstderr:\n{}", ran.out, ran.err);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self
+    }
+
+    pub(crate) fn kill(mut self) {
+        let child = self.child();
+        child.kill().expect("killed");
+        child.wait().expect("reaped");
+    }
+
+    /// Waits for its end and takes what it said; one that hangs is killed.
+    pub(crate) fn ended(mut self) -> Ran {
+        let pid = self.pid();
+        let child = self.0.take().expect("it is waited for once");
+        let (done, waited) = std::sync::mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            let output = child.wait_with_output();
+            let _ = done.send(());
+            output
+        });
+        let hung = waited.recv_timeout(LONGEST).is_err();
+        if hung {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        let output = reader
+            .join()
+            .expect("the reader ends")
+            .expect("its output is read");
+        let ran = ran(output);
+        assert!(!hung, "it hung; stdout:\n{}\nstderr:\n{}", ran.out, ran.err);
+        ran
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Nothing a test starts takes this long, however busy the machine is.
+const LONGEST: Duration = Duration::from_secs(180);
+
+fn ran(output: Output) -> Ran {
     Ran {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8(output.stdout).expect("stdout is UTF-8"),
@@ -119,7 +211,7 @@ pub(crate) fn ran(output: Output) -> Ran {
 
 impl Ran {
     /// Asserts the exit code, showing what was said otherwise.
-    pub(crate) fn ended(self, code: i32) -> Self {
+    pub(crate) fn code(self, code: i32) -> Self {
         assert_eq!(
             self.code, code,
             "stdout:\n{}\nstderr:\n{}",

@@ -208,6 +208,10 @@ impl<'a> Writer<'a> {
                     && (page.0 >= UNDO_BASE || instance.adjacent(last, 2) == 2)
             });
             if !joined {
+                // The last buffer is the log's: this very batch may have to flush it first.
+                if requests.len() == BATCH_REQUESTS {
+                    break;
+                }
                 let Some(buffer) = self.ring.take_buffer() else {
                     break;
                 };
