@@ -140,10 +140,10 @@ impl Record {
     }
 
     /// A fact the engine states, e.g. its achieved I/O mode.
-    pub(crate) fn fact(&self, name: &str) -> Option<&Value> {
+    pub(crate) fn fact(&self, name: &str) -> Option<&str> {
         let facts = self.0["plan"]["engine_facts"].as_array()?;
         let fact = facts.iter().find(|fact| fact["name"] == name)?;
-        fact.get("value")
+        fact.get("value")?.as_str()
     }
 
     /// Whether the run is complete and each of its identities holds; else what does not.

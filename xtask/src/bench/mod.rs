@@ -100,9 +100,17 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
     build(root)?;
     let scratch = Scratch::new(&options.dir)?;
     options.dir.clone_from(&scratch.0);
+    let mut failed = Vec::new();
     for (name, bench) in chosen {
         println!("\n== {name}");
-        bench(&options).with_context(|| format!("bench {name}"))?;
+        // The others are worth measuring all the same.
+        if let Err(error) = bench(&options) {
+            println!("!! {name} failed: {error:#}");
+            failed.push(*name);
+        }
+    }
+    if !failed.is_empty() {
+        bail!("failed: {}", failed.join(", "));
     }
     Ok(())
 }

@@ -85,8 +85,9 @@ fn cpu_per_read_us(window: &Window) -> f64 {
 }
 
 fn report_mode(record: &Record) {
-    if let Some(mode) = record.fact("io_mode") {
-        println!("assay's achieved I/O mode: {mode}");
+    match record.fact("io_mode_achieved") {
+        Some(mode) => println!("assay's achieved I/O mode: {mode}"),
+        None => println!("assay does not say which I/O mode it achieved"),
     }
 }
 
