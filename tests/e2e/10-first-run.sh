@@ -34,7 +34,7 @@ for f in first.txt "${runs[@]/%/report.txt}"; do
         grep -q "^$name  *[0-9]" field.txt || { cat field.txt; fail "no \"$name\" in the grep of the field"; }
     done
 done
-[ "$(awk '/^physical reads / { gsub(",", "", $3); print ($3 > 0) }' field.txt)" = 1 ] || {
+[ "$(awk '/^physical reads  / { gsub(",", "", $3); print ($3 + 0 > 0) }' field.txt)" = 1 ] || {
     cat field.txt
     fail "no physical reads at all"
 }
