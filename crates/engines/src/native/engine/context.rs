@@ -96,6 +96,8 @@ pub(crate) struct Shell<'a> {
     pub(crate) commits: RefCell<VecDeque<(u64, Tag)>>,
     /// Sessions that wait for log space.
     pub(crate) log_space: RefCell<Vec<Tag>>,
+    /// The log's generation when the oldest of them found no room.
+    pub(crate) log_seen: Cell<u64>,
     /// Sessions that wait for a scan buffer.
     pub(crate) buffer_queue: RefCell<VecDeque<Tag>>,
     pub(crate) deferred: RefCell<VecDeque<Deferred>>,

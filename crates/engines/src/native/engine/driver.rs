@@ -74,6 +74,7 @@ impl<'a> NativeDriver<'a> {
             timers: RefCell::new(BinaryHeap::new()),
             commits: RefCell::new(VecDeque::new()),
             log_space: RefCell::new(Vec::new()),
+            log_seen: Cell::new(0),
             buffer_queue: RefCell::new(VecDeque::new()),
             deferred: RefCell::new(VecDeque::new()),
             flush_wanted: Cell::new(false),
@@ -193,7 +194,7 @@ impl<'a> NativeDriver<'a> {
             shell.commits.borrow_mut().pop_front();
             shell.wake(tag, now, false);
         }
-        let room = redo.stalled_until() == 0 && self.leading.is_none();
+        let room = redo.generation() != shell.log_seen.get();
         if (room || stopped) && !shell.log_space.borrow().is_empty() {
             for tag in std::mem::take(&mut *shell.log_space.borrow_mut()) {
                 shell.wake(tag, now, false);
@@ -228,8 +229,7 @@ impl<'a> NativeDriver<'a> {
         // Announced before the attempt: whoever leads now will wake this thread when done.
         redo.waiting[shell.thread].store(true, Ordering::SeqCst);
         loop {
-            let stalled = redo.stalled_until();
-            if stalled > shell.instance.checkpoint_lsn.load(Ordering::Acquire) || !redo.try_lead() {
+            if !redo.try_lead() {
                 return Ok(());
             }
             let buffer = shell.ring.borrow_mut().take_buffer();

@@ -53,6 +53,8 @@ pub(crate) struct Instance {
     pub(crate) active_scale: u64,
     pub(crate) redo_stress: RedoStress,
     pub(crate) obfuscate: bool,
+    /// Private redo is published when it exceeds this.
+    pub(crate) private_redo_bytes: usize,
     pub(crate) control: Mutex<ControlFile>,
     pub(crate) files: Files,
     pub(crate) clock: Clock,
@@ -76,6 +78,12 @@ pub(crate) struct Instance {
 
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Private redo of one session, bytes: 64 KiB, or less where so many sessions could not
+/// all have a claim on the log buffer at once.
+fn private_redo_bytes(buffer_bytes: usize, sessions: usize) -> usize {
+    (buffer_bytes / (2 * sessions.max(1))).clamp(8 * 1024, 64 * 1024)
 }
 
 /// The parts an [`Instance`] is put together from.
@@ -108,6 +116,7 @@ impl Instance {
             active_scale: parts.active_scale,
             redo_stress: parts.redo_stress,
             obfuscate: parts.obfuscate,
+            private_redo_bytes: private_redo_bytes(parts.redo.capacity() as usize, sessions),
             control: Mutex::new(parts.control),
             files: parts.files,
             clock: Clock::real(),

@@ -10,7 +10,7 @@
 //! On disk a log file is a header block and log blocks of `log_block_bytes`:
 //! 16 bytes of header (crc32c u32, payload bytes u16, flags u16, LSN u64), then payload.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -36,6 +36,43 @@ struct Position {
     /// End of the redo last written to each file: it may be overwritten only once the checkpoint has passed it.
     end_lsn: Vec<u64>,
     opened: bool,
+    /// Log blocks promised to claims and to redo in the buffer; never more than the files can take.
+    promised: u64,
+    /// Of these, what each append still in the buffer needs at most: (end LSN, blocks).
+    appended: VecDeque<(u64, u64)>,
+    /// Bytes of the buffer promised to claims.
+    claimed_bytes: u64,
+}
+
+impl Position {
+    /// The redo up to `end` has its blocks: its promises end.
+    fn fulfil(&mut self, end: u64) {
+        // Appends of several threads may stand a little out of order.
+        let promised = &mut self.promised;
+        self.appended.retain(|(lsn, blocks)| {
+            let written = *lsn <= end;
+            if written {
+                *promised -= blocks;
+            }
+            !written
+        });
+    }
+}
+
+/// Why a claim must wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shortage {
+    /// The buffer is full: the next flush helps.
+    Buffer,
+    /// The files are full up to redo that the checkpoint, when it passes this LSN, sets free.
+    Files(u64),
+}
+
+/// A right to append so many bytes, which cannot fail later. Whoever holds one may change blocks; see [`Redo::try_claim`].
+#[derive(Debug)]
+pub(crate) struct RedoClaim {
+    bytes: u64,
+    blocks: u64,
 }
 
 /// One prepared flush.
@@ -87,6 +124,8 @@ pub(crate) struct Redo {
     pub(crate) waiting: Vec<AtomicBool>,
     /// COMMIT_MODE=sync: ends of commits that want a write of their own.
     own_writes: Mutex<BTreeSet<u64>>,
+    /// Moves whenever a claim that failed may succeed.
+    generation: AtomicU64,
 }
 
 impl Redo {
@@ -111,16 +150,21 @@ impl Redo {
                 next_block: 0,
                 end_lsn: vec![0; config.files],
                 opened: false,
+                promised: 0,
+                appended: VecDeque::new(),
+                claimed_bytes: 0,
             }),
             block_bytes: config.block_bytes,
             file_blocks: config.file_bytes / config.block_bytes as u64,
             key: config.data_set,
             waiting: (0..threads).map(|_| AtomicBool::new(false)).collect(),
             own_writes: Mutex::new(BTreeSet::new()),
+            generation: AtomicU64::new(0),
         }
     }
 
-    fn capacity(&self) -> u64 {
+    /// Bytes the buffer holds.
+    pub(crate) fn capacity(&self) -> u64 {
         self.words.len() as u64 * 8
     }
 
@@ -161,6 +205,79 @@ impl Redo {
     /// Whether a switch is under way.
     pub(crate) fn is_switching(&self) -> bool {
         self.switching.load(Ordering::Acquire)
+    }
+
+    /// Moves whenever a claim that failed may succeed.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::SeqCst)
+    }
+
+    fn moved(&self) {
+        self.generation.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Log blocks that can be written before some file must wait for the checkpoint, and what it must wait for.
+    fn room_blocks(&self, position: &Position, checkpoint: u64) -> (u64, u64) {
+        let files = position.end_lsn.len();
+        let mut room = if position.opened {
+            self.file_blocks.saturating_sub(position.next_block)
+        } else {
+            0
+        };
+        let others = if position.opened { files - 1 } else { files };
+        for step in 1..=others {
+            let file = ((position.sequence + step as u64) % files as u64) as usize;
+            if position.end_lsn[file] > checkpoint {
+                return (room, position.end_lsn[file]);
+            }
+            room += self.file_blocks - 1;
+        }
+        (room, position.end_lsn[position.file])
+    }
+
+    /// Promises room for `bytes` of redo in the buffer and in the log files.
+    ///
+    /// Redo that was generated can then always be flushed, and a block that was changed can always be
+    /// written: a full log stops sessions before they change anything, never after. Otherwise the
+    /// checkpoint could wait for a block that waits for its redo that waits for the checkpoint.
+    ///
+    /// # Errors
+    /// What is short.
+    pub(crate) fn try_claim(&self, bytes: u64, checkpoint: u64) -> Result<RedoClaim, Shortage> {
+        let payload = (self.block_bytes - LOG_HEADER_BYTES) as u64;
+        let blocks = bytes.div_ceil(payload) + 1;
+        let mut position = self.position();
+        let (room, needs) = self.room_blocks(&position, checkpoint);
+        if position.promised + blocks > room {
+            if needs <= checkpoint {
+                // No file is in the way, only other sessions' promises: they come back.
+                return Err(Shortage::Buffer);
+            }
+            self.stalled.store(needs, Ordering::Release);
+            return Err(Shortage::Files(needs));
+        }
+        if self.pending() + position.claimed_bytes + bytes > self.capacity() {
+            return Err(Shortage::Buffer);
+        }
+        position.promised += blocks;
+        position.claimed_bytes += bytes;
+        Ok(RedoClaim { bytes, blocks })
+    }
+
+    /// Gives a claim back: unused, or after `appended` bytes ending at `end_lsn`.
+    pub(crate) fn settle(&self, claim: RedoClaim, appended: u64, end_lsn: u64) {
+        let payload = (self.block_bytes - LOG_HEADER_BYTES) as u64;
+        let mut position = self.position();
+        position.claimed_bytes -= claim.bytes;
+        position.promised -= claim.blocks;
+        // Already flushed redo needs no promise any more.
+        if appended > 0 && end_lsn > self.durable() {
+            let blocks = appended.div_ceil(payload) + 1;
+            position.promised += blocks;
+            position.appended.push_back((end_lsn, blocks));
+        }
+        drop(position);
+        self.moved();
     }
 
     /// Copies a finished run of records into the buffer; `None` when there is no room.
@@ -267,6 +384,7 @@ impl Redo {
         }
         let offset = position.next_block * self.block_bytes as u64;
         position.next_block += blocks;
+        position.fulfil(end);
         let file = position.file;
         position.end_lsn[file] = end;
         Step::Write(Flush {
@@ -312,6 +430,7 @@ impl Redo {
     /// Lifts a stall once the checkpoint is far enough; returns whether there was one to lift.
     pub(crate) fn unstall(&self, checkpoint: u64) -> bool {
         let until = self.stalled.load(Ordering::Acquire);
+        self.moved();
         until != 0 && checkpoint >= until && self.stalled.swap(0, Ordering::AcqRel) != 0
     }
 
@@ -344,6 +463,9 @@ impl Redo {
     /// The flush is durable.
     pub(crate) fn finish(&self, flush: &Flush) {
         self.durable.0.store(flush.end_lsn, Ordering::Release);
+        // A claim may have been settled between the preparation of this flush and now.
+        self.position().fulfil(flush.end_lsn);
+        self.moved();
     }
 
     /// The header block of a log file.

@@ -82,8 +82,13 @@ impl<'a> Session<'a> {
                     commit,
                 } => {
                     let result = self.update(schema, first_key, width, stamp, commit).await;
-                    // Half an update is in the cache and cannot be undone without recovery: nothing may go on.
-                    result.inspect_err(|error| shell.instance.fail(&error.text))
+                    if let Err(error) = &result {
+                        // Half an update is in the cache and cannot be undone without recovery: nothing may go on.
+                        shell.instance.fail(&error.text);
+                        // Sessions queued behind this one's row locks must learn of it too.
+                        self.end_transaction(&shell);
+                    }
+                    result
                 }
                 Op::Scan { schema } => self.scan(schema).await,
             };
@@ -162,6 +167,7 @@ impl<'a> Session<'a> {
     /// Waits until a frame may be free. Redo still private is published first: the frames it protects
     /// could otherwise never be written.
     pub(crate) async fn wait_for_frame(&mut self) -> Result<(), OpError> {
+        let changes_go_on = !self.transaction_is_published();
         self.publish().await?;
         let shell = Rc::clone(&self.shell);
         shell.instance.check_alive()?;
@@ -174,6 +180,9 @@ impl<'a> Session<'a> {
         shell
             .wait_at_most(self.tag, Event::FreeBuffer, FREE_BUFFER_TIMER_NS)
             .await;
+        if changes_go_on {
+            self.claim().await?;
+        }
         Ok(())
     }
 

@@ -155,3 +155,30 @@ fn updates_reach_the_disk_and_the_data_set_opens_again() {
         check(dir.path(), &settings);
     }
 }
+
+#[test]
+fn a_log_much_too_small_slows_sessions_down_but_stops_none() {
+    let dir = directory();
+    let settings = settings(&[
+        ("SCALE", "1000"),
+        ("CACHE_MB", "4"),
+        ("REDO_LOG_MB", "4"),
+        ("REDO_STRESS", "HEAVY"),
+    ]);
+    prepare(dir.path(), &settings, 2);
+    let plan = Plan {
+        update_pct: 100,
+        work_unit: 16,
+        update_work_unit: 16,
+        work_loop: 40,
+        run_time_ns: 0,
+        scan_blocks: 16,
+        redo_stress: assay_run::plan::RedoStress::Heavy,
+        ..Plan::plain(2, 16, 1000)
+    };
+    let data = run(dir.path(), &settings, &plan);
+    assert_eq!(counted(&data, stats::USER_COMMITS), 32 * 40);
+    assert!(counted(&data, stats::REDO_LOG_SWITCHES) >= 2);
+    assert!(counted(&data, stats::REDO_LOG_SPACE_REQUESTS) > 0);
+    check(dir.path(), &settings);
+}

@@ -8,6 +8,7 @@
 use super::context::Shell;
 use super::counters::{C, Event};
 use super::options::{ChecksumMode, CommitMode};
+use super::redo::{RedoClaim, Shortage};
 use super::row_locks::Acquire;
 use super::session::{NO_FRAME, Session, failed};
 use super::undo::EXTENT_BLOCKS;
@@ -17,9 +18,11 @@ use assay_block::{Exclusive, Shared};
 use assay_run::engine::OpError;
 use assay_run::plan::RedoStress;
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 
-/// Private redo is copied to the log buffer when it exceeds this.
-const PRIVATE_REDO_BYTES: usize = 64 * 1024;
+/// What one row can add to private redo beyond the limit at which it is published:
+/// a HEAVY row, a new undo block, begin and commit.
+pub(crate) const ROW_REDO_BYTES: usize = 8 * 1024;
 /// Bytes of a row's undo record beside the old image (awr: 416 of 256, 2,592 of 2,432).
 const UNDO_RECORD_OVERHEAD: usize = 160;
 /// Bytes of a row's redo record beside both images. The fields need 64; the rest exists
@@ -57,6 +60,8 @@ pub(crate) struct Transaction {
     end_lsn: u64,
     image: Vec<u8>,
     column: Vec<u8>,
+    /// The right to publish what is private now; held from before the first change on.
+    claim: Option<RedoClaim>,
 }
 
 /// One row's change, for the redo record.
@@ -107,7 +112,7 @@ impl Session<'_> {
                 self.read_ahead_of(i, n).await?;
                 let page = self.pages[i];
                 self.change_row(page, key + i as u64, stamp).await?;
-                if self.transaction.redo.len() >= PRIVATE_REDO_BYTES {
+                if self.transaction.redo.len() >= self.shell.instance.private_redo_bytes {
                     self.publish().await?;
                 }
             }
@@ -184,6 +189,7 @@ impl Session<'_> {
         shell.instance.mark_open(&shell.c)?;
         self.transaction.id = shell.instance.next_transaction();
         self.transaction.open = true;
+        self.claim().await?;
         self.change_header(1).await?;
         let id = self.transaction.id;
         push_record(
@@ -273,6 +279,7 @@ impl Session<'_> {
         let shell = Rc::clone(&self.shell);
         let instance = shell.instance;
         let columns = columns_of(instance.redo_stress);
+        self.claim().await?;
         let pin = self.fetch(page, true).await?;
         self.check_row(&pin, page, key)?;
         let block = instance.cache.pool.bytes(&pin);
@@ -455,6 +462,11 @@ impl Session<'_> {
         Ok(lease)
     }
 
+    /// Whether no claim on the log is held and no redo is private.
+    pub(crate) fn transaction_is_published(&self) -> bool {
+        self.transaction.claim.is_none() && self.transaction.redo.is_empty()
+    }
+
     /// Copies private redo to the log buffer, after which the changed frames may be written.
     pub(crate) async fn publish(&mut self) -> Result<(), OpError> {
         if self.transaction.redo.is_empty() {
@@ -462,20 +474,12 @@ impl Session<'_> {
         }
         let shell = Rc::clone(&self.shell);
         let redo = &shell.instance.redo;
-        while redo.stalled_until() != 0 {
-            self.wait_for_log(Event::LogSwitchCheckpoint).await?;
-        }
-        let (start, end) = loop {
-            if let Some(range) = redo.append(shell.thread, &self.transaction.redo) {
-                break range;
-            }
-            shell.c.add(C::RedoRetries, 1);
-            let event = match (redo.stalled_until(), redo.is_switching()) {
-                (0, false) => Event::LogBufferSpace,
-                (0, true) => Event::LogSwitch,
-                _ => Event::LogSwitchCheckpoint,
-            };
-            self.wait_for_log(event).await?;
+        let bytes = self.transaction.redo.len() as u64;
+        let Some((start, end)) = redo.append(shell.thread, &self.transaction.redo) else {
+            return Err(failed(
+                "bug",
+                format!("the log buffer has no room for {bytes} bytes that were claimed"),
+            ));
         };
         let cache = &shell.instance.cache;
         let frames = self.transaction.frames.drain(..);
@@ -484,6 +488,9 @@ impl Session<'_> {
             .collect();
         cache.enqueue(start, entered);
         redo.copied(shell.thread);
+        if let Some(claim) = self.transaction.claim.take() {
+            redo.settle(claim, bytes, end);
+        }
         if cache.wants_writing() {
             shell.instance.post_writer();
         }
@@ -495,17 +502,51 @@ impl Session<'_> {
         Ok(())
     }
 
-    async fn wait_for_log(&mut self, event: Event) -> Result<(), OpError> {
+    /// Makes sure that the redo of the coming changes has room, before anything changes.
+    pub(crate) async fn claim(&mut self) -> Result<(), OpError> {
         let shell = Rc::clone(&self.shell);
-        shell.instance.check_alive()?;
-        shell.log_space.borrow_mut().push(self.tag);
-        shell.flush_wanted.set(true);
-        let ns = shell.wait(self.tag, event).await;
-        if event != Event::LogBufferSpace {
-            shell.c.add(C::LogSpaceRequests, 1);
-            shell.c.add(C::LogSpaceTime, ns);
+        let instance = shell.instance;
+        let bytes = (instance.private_redo_bytes + ROW_REDO_BYTES) as u64;
+        while self.transaction.claim.is_none() {
+            instance.check_alive()?;
+            let seen = instance.redo.generation();
+            let checkpoint = instance.checkpoint_lsn.load(Ordering::Acquire);
+            let event = match instance.redo.try_claim(bytes, checkpoint) {
+                Ok(claim) => {
+                    self.transaction.claim = Some(claim);
+                    return Ok(());
+                }
+                Err(Shortage::Files(lsn)) => {
+                    instance.request_checkpoint(lsn);
+                    Event::LogSwitchCheckpoint
+                }
+                Err(Shortage::Buffer) if instance.redo.is_switching() => Event::LogSwitch,
+                Err(Shortage::Buffer) => Event::LogBufferSpace,
+            };
+            shell.c.add(C::RedoRetries, 1);
+            let ns = self.wait_for_log(event, seen).await;
+            if event != Event::LogBufferSpace {
+                shell.c.add(C::LogSpaceRequests, 1);
+                shell.c.add(C::LogSpaceTime, ns);
+            }
         }
         Ok(())
+    }
+
+    async fn wait_for_log(&mut self, event: Event, seen: u64) -> u64 {
+        let shell = Rc::clone(&self.shell);
+        let mut waiters = shell.log_space.borrow_mut();
+        // The oldest failure counts: what moved since then may help anyone in the list.
+        let oldest = if waiters.is_empty() {
+            seen
+        } else {
+            shell.log_seen.get().min(seen)
+        };
+        shell.log_seen.set(oldest);
+        waiters.push(self.tag);
+        drop(waiters);
+        shell.flush_wanted.set(true);
+        shell.wait(self.tag, event).await
     }
 
     /// Commits what the session left open when it logs off (COMMIT_EVERY > 1), as SQL*Plus does.
@@ -519,6 +560,7 @@ impl Session<'_> {
     /// Ends the transaction; acknowledged as COMMIT_MODE says.
     async fn commit(&mut self) -> Result<(), OpError> {
         let shell = Rc::clone(&self.shell);
+        self.claim().await?;
         self.change_header(2).await?;
         let id = self.transaction.id;
         push_record(
@@ -547,9 +589,13 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn end_transaction(&mut self, shell: &Shell<'_>) {
+    /// Releases what the transaction held.
+    pub(crate) fn end_transaction(&mut self, shell: &Shell<'_>) {
         let transaction = &mut self.transaction;
         transaction.open = false;
+        if let Some(unused) = transaction.claim.take() {
+            shell.instance.redo.settle(unused, 0, 0);
+        }
         for page in transaction.locks.drain(..) {
             if let Some(next) = shell.instance.locks.release(page) {
                 shell.wake_all(vec![next], shell.now.get());
