@@ -183,6 +183,17 @@ impl<'a> Writer<'a> {
         if self.instance.redo.durable() < highest {
             self.flush_log(highest)?;
         }
+        if self.instance.redo.durable() < highest {
+            // The log could not go on: blocks ahead of it must not reach the disk.
+            for request in requests {
+                request
+                    .blocks
+                    .iter()
+                    .for_each(|block| self.instance.cache.abandon_write(block));
+                self.ring.give_back(request.buffer);
+            }
+            return Ok(0);
+        }
         self.submit(requests, checkpoint)
     }
 
