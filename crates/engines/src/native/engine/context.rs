@@ -161,6 +161,19 @@ impl<'a> Shell<'a> {
         }
     }
 
+    /// Queues a session that found no room in the log at generation `seen`.
+    pub(crate) fn queue_for_log(&self, tag: Tag, seen: u64) {
+        let mut waiters = self.log_space.borrow_mut();
+        // The oldest failure counts: what moved since then may help anyone in the list.
+        let oldest = if waiters.is_empty() {
+            seen
+        } else {
+            self.log_seen.get().min(seen)
+        };
+        self.log_seen.set(oldest);
+        waiters.push(tag);
+    }
+
     /// Suspends the running session until [`Shell::wake`]; returns the ns waited.
     pub(crate) async fn wait(&self, tag: Tag, event: Event) -> Ns {
         let slot = self.slot(tag);

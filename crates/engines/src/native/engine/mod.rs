@@ -221,7 +221,7 @@ fn ring_facts(ring: &Ring) -> Vec<Fact> {
         }
     };
     vec![
-        fact("io_backend", &features.backend),
+        fact("io_backend", features.backend),
         fact("ring_features_obtained", listed(&features.obtained)),
         fact("ring_features_refused", listed(&refused)),
     ]
@@ -247,6 +247,69 @@ impl NativeEngine {
         Ok(ring)
     }
 
+    fn data_set_facts(&self) -> Vec<Fact> {
+        let geometry = &self.instance.geometry;
+        // One lock for all: a second one in the same statement would wait for the first.
+        let control = locked(&self.instance.control).control().clone();
+        vec![
+            fact("data_set", self.dir.display()),
+            fact("data_set_id", format!("{:016x}", self.instance.data_set)),
+            fact("block_bytes", geometry.block_bytes),
+            fact("log_block_bytes", control.log_block_bytes),
+            fact("redo_files", control.redo_files),
+            fact("redo_file_bytes", control.redo_file_bytes),
+            fact("schemas_loaded", control.loaded_schemas),
+            fact("scale_blocks", geometry.scale),
+            fact("scan_blocks", geometry.scan_blocks),
+            fact("index_levels", self.instance.map.index.levels),
+        ]
+    }
+
+    fn option_facts(&self) -> Vec<Fact> {
+        let options = &self.instance.options;
+        let huge = self.instance.cache.pool.huge_pages_bytes();
+        let commit = match options.commit {
+            CommitMode::None => "none (acknowledged before the log write: not durable)",
+            CommitMode::Group => "group (durable, shared log writes)",
+            CommitMode::Sync => "sync (durable, one log write each)",
+        };
+        let index = if options.index == IndexMode::Btree {
+            "btree"
+        } else {
+            "computed"
+        };
+        let cache_blocks = if options.drop_on_unpin {
+            0
+        } else {
+            options.cache_frames
+        };
+        vec![
+            fact("cache_blocks", cache_blocks),
+            fact("cache_frames", options.cache_frames),
+            fact(
+                "cache_huge_page_bytes",
+                huge.map_or("n/a (unknowable)".to_owned(), |b| b.to_string()),
+            ),
+            fact(
+                "cache_read",
+                if options.optimistic {
+                    "optimistic"
+                } else {
+                    "pinned"
+                },
+            ),
+            fact("io_mode_requested", &options.io_mode),
+            fact("io_mode_achieved", self.achieved_io_mode()),
+            fact("index", index),
+            fact(
+                "read_consistency",
+                "current blocks (no read-consistent copies)",
+            ),
+            fact("commit_mode", commit),
+            fact("log_writer", "led by the committing driver thread"),
+        ]
+    }
+
     /// What the I/O mode came to, judged by the files, the file system and the ring.
     fn achieved_io_mode(&self) -> String {
         let direct = self.instance.files.list.iter().all(|f| f.is_direct());
@@ -268,72 +331,8 @@ impl NativeEngine {
 
 impl Engine for NativeEngine {
     fn facts(&self) -> Vec<Fact> {
-        let instance = &self.instance;
-        let options = &instance.options;
-        let geometry = &instance.geometry;
-        // One lock for all: a second one in the same statement would wait for the first.
-        let control = locked(&instance.control).control().clone();
-        let io_mode = self.achieved_io_mode();
-        let mut facts = vec![
-            fact("data_set", self.dir.display()),
-            fact("data_set_id", format!("{:016x}", instance.data_set)),
-            fact("block_bytes", geometry.block_bytes),
-            fact("log_block_bytes", control.log_block_bytes),
-            fact("redo_files", control.redo_files),
-            fact("redo_file_bytes", control.redo_file_bytes),
-            fact(
-                "cache_blocks",
-                if options.drop_on_unpin {
-                    0
-                } else {
-                    options.cache_frames
-                },
-            ),
-            fact("cache_frames", options.cache_frames),
-            fact(
-                "cache_huge_page_bytes",
-                instance
-                    .cache
-                    .pool
-                    .huge_pages_bytes()
-                    .map_or("n/a (unknowable)".to_owned(), |b| b.to_string()),
-            ),
-            fact(
-                "cache_read",
-                if options.optimistic {
-                    "optimistic"
-                } else {
-                    "pinned"
-                },
-            ),
-            fact("io_mode_requested", &options.io_mode),
-            fact("io_mode_achieved", io_mode),
-            fact(
-                "index",
-                if options.index == IndexMode::Btree {
-                    "btree"
-                } else {
-                    "computed"
-                },
-            ),
-            fact("index_levels", instance.map.index.levels),
-            fact(
-                "read_consistency",
-                "current blocks (no read-consistent copies)",
-            ),
-            fact(
-                "commit_mode",
-                match options.commit {
-                    CommitMode::None => "none (acknowledged before the log write: not durable)",
-                    CommitMode::Group => "group (durable, shared log writes)",
-                    CommitMode::Sync => "sync (durable, one log write each)",
-                },
-            ),
-            fact("log_writer", "led by the committing driver thread"),
-            fact("schemas_loaded", control.loaded_schemas),
-            fact("scale_blocks", geometry.scale),
-            fact("scan_blocks", geometry.scan_blocks),
-        ];
+        let mut facts = self.data_set_facts();
+        facts.extend(self.option_facts());
         facts.extend(locked(&self.ring_facts).iter().cloned());
         let device = assay_block::device_facts(&self.dir);
         facts.extend(

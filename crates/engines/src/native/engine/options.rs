@@ -74,6 +74,33 @@ fn bare_minimum(sessions: usize, reads_per_session: usize) -> usize {
     (sessions * (reads_per_session + 4)).max(256)
 }
 
+/// How many frames the cache has, and whether blocks are dropped after use (CACHE_MB=0).
+fn cache_size(
+    settings: &Settings,
+    plan: &Plan,
+    block_bytes: u64,
+    reads_per_session: usize,
+) -> Result<(usize, bool), EngineError> {
+    let text = &settings.get("CACHE_MB").text;
+    let asked = (settings.bytes("CACHE_MB") / block_bytes) as usize;
+    if asked == 0 {
+        return Ok((bare_minimum(plan.sessions(), reads_per_session), true));
+    }
+    if asked < plan.sessions() * 2 + 16 {
+        return Err(EngineError::Usage(format!(
+            "CACHE_MB={text} holds {asked} blocks of {block_bytes} bytes, too few for {} sessions (two each and 16): raise CACHE_MB or set it to 0 for no cache",
+            plan.sessions()
+        )));
+    }
+    if asked >= super::page_table::MAX_FRAMES {
+        return Err(EngineError::Usage(format!(
+            "CACHE_MB={text} is {asked} blocks; the cache holds at most {} blocks",
+            super::page_table::MAX_FRAMES
+        )));
+    }
+    Ok((asked, false))
+}
+
 impl Options {
     /// Resolves the settings for this plan and data set.
     pub(crate) fn resolve(
@@ -88,24 +115,7 @@ impl Options {
             depth => depth as usize,
         };
         let reads = if batched { io_depth } else { 1 };
-        let minimum = bare_minimum(plan.sessions(), reads);
-        let asked = (settings.bytes("CACHE_MB") / block_bytes) as usize;
-        let drop_on_unpin = asked == 0;
-        if !drop_on_unpin && asked < plan.sessions() * 2 + 16 {
-            return Err(EngineError::Usage(format!(
-                "CACHE_MB={} holds {asked} blocks of {block_bytes} bytes, too few for {} sessions (two each and 16): raise CACHE_MB or set it to 0 for no cache",
-                settings.get("CACHE_MB").text,
-                plan.sessions()
-            )));
-        }
-        let cache_frames = if drop_on_unpin { minimum } else { asked };
-        if cache_frames >= super::page_table::MAX_FRAMES {
-            return Err(EngineError::Usage(format!(
-                "CACHE_MB={} is {cache_frames} blocks; the cache holds at most {} blocks",
-                settings.get("CACHE_MB").text,
-                super::page_table::MAX_FRAMES
-            )));
-        }
+        let (cache_frames, drop_on_unpin) = cache_size(settings, plan, block_bytes, reads)?;
         let io_mode = settings.text("IO_MODE").to_owned();
         let multiblock = match settings.int("MULTIBLOCK_READ_COUNT") {
             0 => ((1 << 20) / block_bytes as usize).max(1),

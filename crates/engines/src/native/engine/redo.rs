@@ -197,11 +197,6 @@ impl Redo {
         (self.file_blocks - 1) * (self.block_bytes - LOG_HEADER_BYTES) as u64
     }
 
-    /// The LSN the checkpoint must reach before the log can go on; 0 if it can.
-    pub(crate) fn stalled_until(&self) -> u64 {
-        self.stalled.load(Ordering::Acquire)
-    }
-
     /// Whether a switch is under way.
     pub(crate) fn is_switching(&self) -> bool {
         self.switching.load(Ordering::Acquire)

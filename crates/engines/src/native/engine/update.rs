@@ -132,7 +132,10 @@ impl Session<'_> {
     async fn read_ahead_of(&mut self, i: usize, n: usize) -> Result<(), OpError> {
         let shell = Rc::clone(&self.shell);
         let depth = shell.instance.options.io_depth;
-        if !shell.instance.options.batched || i % depth != 0 || shell.instance.cache.drop_on_unpin {
+        if !shell.instance.options.batched
+            || !i.is_multiple_of(depth)
+            || shell.instance.cache.drop_on_unpin
+        {
             return Ok(());
         }
         self.done.clear();
@@ -535,16 +538,7 @@ impl Session<'_> {
 
     async fn wait_for_log(&mut self, event: Event, seen: u64) -> u64 {
         let shell = Rc::clone(&self.shell);
-        let mut waiters = shell.log_space.borrow_mut();
-        // The oldest failure counts: what moved since then may help anyone in the list.
-        let oldest = if waiters.is_empty() {
-            seen
-        } else {
-            shell.log_seen.get().min(seen)
-        };
-        shell.log_seen.set(oldest);
-        waiters.push(self.tag);
-        drop(waiters);
+        shell.queue_for_log(self.tag, seen);
         shell.flush_wanted.set(true);
         shell.wait(self.tag, event).await
     }
