@@ -109,6 +109,12 @@ impl Options {
         control: &Control,
     ) -> Result<Self, EngineError> {
         let block_bytes = u64::from(control.geometry.block_bytes);
+        if settings.int("DB_WRITERS") > 1 {
+            return Err(EngineError::Usage(format!(
+                "DB_WRITERS={}: this version runs one database writer; leave it at 1",
+                settings.int("DB_WRITERS")
+            )));
+        }
         let batched = settings.text("READ_MODE") == "batched";
         let io_depth = match settings.int("IO_DEPTH") {
             0 => (plan.work_unit as usize).clamp(1, 32),

@@ -26,7 +26,7 @@ pub(crate) const ROW_REDO_BYTES: usize = 8 * 1024;
 /// Bytes of a row's undo record beside the old image (awr: 416 of 256, 2,592 of 2,432).
 const UNDO_RECORD_OVERHEAD: usize = 160;
 /// Bytes of a row's redo record beside both images. The fields need 64; the rest exists
-/// only so that redo volume matches published profiles (docs/design/native-redo.md).
+/// only so that redo volume matches published profiles (docs/design/native-engine.md).
 const ROW_RECORD_OVERHEAD: usize = 280;
 /// Likewise of the records that begin and end a transaction.
 const BEGIN_RECORD_BYTES: usize = 792;
