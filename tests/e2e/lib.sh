@@ -46,12 +46,18 @@ json() {
     "$XTASK" get "$1" "$2"
 }
 
-# wait_for SECONDS COMMAND...: until it succeeds.
+# wait_for SECONDS COMMAND...: until it succeeds; not longer than the process $pid lives, where that is set.
 wait_for() {
     local left=$(($1 * 10))
     shift
     until "$@" >/dev/null 2>&1; do
         left=$((left - 1))
+        # A program that is gone will not do it any more.
+        if [ -n "${pid:-}" ] && ! kill -0 "$pid" 2>/dev/null; then
+            "$@" >/dev/null 2>&1 && return 0
+            tail -n 5 err*.txt
+            fail "it ended early, in vain waited: $*"
+        fi
         [ "$left" -gt 0 ] || fail "waited in vain: $*"
         sleep 0.1
     done
