@@ -91,7 +91,7 @@ pub(crate) struct RunOnlyArgs {
     /// Master seed of all random streams (SEED) [default: random, printed]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) seed: Option<String>,
-    /// Run directory, new or empty [default: ./assay-runs/<UTC time>-slob-<id>]
+    /// Run directory, new or empty [default: ./assay-runs/TIME-slob-ID, UTC]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// What to print: the report, or record.json

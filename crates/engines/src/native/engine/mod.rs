@@ -1,7 +1,7 @@
 //! The running native engine: cache, sessions, redo, writers.
 //!
 //! [`open`] puts an instance together from a clean data set; driver threads get
-//! their [`driver::NativeDriver`]; one writer thread serves all. The data set's
+//! their `NativeDriver`; one writer thread serves all. The data set's
 //! life cycle (prepare, check, destroy) is outside.
 
 mod cache;
