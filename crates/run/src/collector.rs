@@ -1,7 +1,7 @@
 //! The collector: asks the driver threads for their counters at the marks, adds what
 //! the engine and the host say, and keeps the series.
 //!
-//! It runs on the thread that called [`execute`](crate::execute) and sleeps between marks.
+//! It runs on the thread that called [`execute`](crate::execute()) and sleeps between marks.
 
 use crate::control::{Control, Failure, Finished, Published, Slot};
 use crate::engine::Engine;

@@ -1,7 +1,7 @@
 //! The engine contract, the plan, the SLOB workload, the driver loop and the collector.
 //!
 //! Threads live here; printing does not. Engines implement [`engine`]'s traits
-//! and know nothing of reports; the binary calls [`execute`] and writes
+//! and know nothing of reports; the binary calls [`execute()`] and writes
 //! down what it returns.
 #![forbid(unsafe_code)]
 
