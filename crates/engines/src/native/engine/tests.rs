@@ -1,5 +1,8 @@
 //! The running engine on real files: the conformance suite, and what only it can show.
 
+mod slob;
+mod strain;
+
 use super::open;
 use crate::conformance;
 use crate::native::Native;
