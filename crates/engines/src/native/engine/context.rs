@@ -106,6 +106,11 @@ pub(crate) struct Shell<'a> {
     pub(crate) unpushed: Cell<u32>,
 }
 
+/// Tries of a locked frame that only give way to other sessions.
+const BUSY_SPINS: u32 = 16;
+/// Sleep before each further try.
+const BUSY_SLEEP_NS: Ns = 50_000;
+
 /// Ring tags: what completed, in the high bits; for whom, in the low.
 pub(crate) const TAG_READ: u64 = 1 << 32;
 pub(crate) const TAG_LOG: u64 = 2 << 32;
@@ -183,8 +188,15 @@ impl<'a> Shell<'a> {
         slot.waited.get()
     }
 
-    /// Gives way to the other sessions of this thread, then tries again: a buffer busy wait.
-    pub(crate) async fn busy(&self, tag: Tag) {
+    /// Gives way to the other sessions of this thread, then tries again: a buffer busy wait. A holder that
+    /// does not let go at once has lost its CPU, so later tries sleep and leave it theirs.
+    pub(crate) async fn busy(&self, tag: Tag, tries: &mut u32) {
+        *tries += 1;
+        if *tries > BUSY_SPINS {
+            self.wait_at_most(tag, Event::BufferBusy, BUSY_SLEEP_NS)
+                .await;
+            return;
+        }
         self.retry.borrow_mut().push(tag);
         self.wait(tag, Event::BufferBusy).await;
     }

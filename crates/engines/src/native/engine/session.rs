@@ -101,6 +101,7 @@ impl<'a> Session<'a> {
         let shell = Rc::clone(&self.shell);
         shell.count_gets(current, 1);
         let mut waited = false;
+        let mut tries = 0;
         loop {
             match shell
                 .instance
@@ -124,7 +125,7 @@ impl<'a> Session<'a> {
                     shell.wait(self.tag, Event::ReadByOther).await;
                     waited = true;
                 }
-                Claim::Busy => shell.busy(self.tag).await,
+                Claim::Busy => shell.busy(self.tag, &mut tries).await,
                 Claim::NoFrame => self.wait_for_frame().await?,
             }
         }
@@ -211,6 +212,7 @@ impl<'a> Session<'a> {
     ) -> Result<Exclusive, OpError> {
         let shell = Rc::clone(&self.shell);
         let cache = &shell.instance.cache;
+        let mut tries = 0;
         loop {
             let frame = pin.frame();
             cache.pool.unpin(pin);
@@ -225,7 +227,7 @@ impl<'a> Session<'a> {
                 if !cache.holds(frame, page) {
                     break;
                 }
-                shell.busy(self.tag).await;
+                shell.busy(self.tag, &mut tries).await;
             }
             pin = self.fetch(page, true).await?;
         }

@@ -247,10 +247,11 @@ impl Session<'_> {
     async fn new_block(&mut self, page: Page, kind: Kind) -> Result<Exclusive, OpError> {
         let shell = Rc::clone(&self.shell);
         let instance = shell.instance;
+        let mut tries = 0;
         let mut lease = loop {
             match instance.cache.claim_new(page, shell.thread, &shell.c) {
                 Ok(lease) => break lease,
-                Err(true) => shell.busy(self.tag).await,
+                Err(true) => shell.busy(self.tag, &mut tries).await,
                 Err(false) => self.wait_for_frame().await?,
             }
         };
