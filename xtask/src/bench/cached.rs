@@ -33,7 +33,10 @@ fn measure(options: &Options, label: &str, data_mb: u64, goal: &str) -> Result<(
     // Index, undo and the clock hand's freedom on top of the data.
     let cache = format!("{}", data_mb + data_mb / 4 + 16);
     let mut base = f64::NAN;
-    println!("{label}, goal {goal}");
+    println!(
+        "{label}{}, goal {goal}",
+        options.size("", " (smaller here)")
+    );
     println!(
         "  {:<26} {:>13} {:>13} {:>10} {:>9}  physical reads/s",
         "technique", "per core", "per thread", "ns a get", "to all on"
