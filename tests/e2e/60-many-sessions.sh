@@ -16,7 +16,8 @@ measure() {
     # The fewest of some looks: a helper that starts the run may still be ending.
     threads=9999
     for _ in 1 2 3; do
-        now=$(awk '/^Threads:/ { print $2 }' "/proc/$pid/status")
+        # The kernel lists its own io_uring workers (iou-wrk-...) among the tasks; it starts and ends them as it likes.
+        now=$(cat "/proc/$pid"/task/*/comm 2>/dev/null | grep -cv '^iou-' || true)
         [ "$now" -ge "$threads" ] || threads=$now
         sleep 0.3
     done
@@ -33,7 +34,7 @@ expect 0 "$ASSAY" prepare --target native:eight -s 8 --set SCALE=2000 "${small[@
 measure four-sessions --target native:eight --set SCALE=2000 -s 4 -t 1
 base=$threads
 measure thousand-sessions --target native:eight --set SCALE=2000 -s 8 -t 125
-[ "$threads" = "$base" ] || fail "$threads threads instead of $base"
+[ "$threads" -le "$base" ] || fail "$threads threads, $base with four sessions"
 grep -qE "\b1,?000\b" out-thousand-sessions.txt || fail "the report does not speak of 1000 sessions"
 expect 0 "$ASSAY" check --target native:eight --set SCALE=2000
 expect 0 "$ASSAY" destroy --target native:eight
@@ -47,5 +48,5 @@ if [ "$free_kb" -lt $((32 * 1024 * 1024)) ]; then
 fi
 expect 0 "$ASSAY" prepare --target native:many -s 256 --set SCALE=$scale "${small[@]}"
 measure 256-schemas --target native:many --set SCALE=$scale -s 256 -t 1
-[ "$threads" = "$base" ] || fail "$threads threads instead of $base"
+[ "$threads" -le "$base" ] || fail "$threads threads, $base with four sessions"
 expect 0 "$ASSAY" destroy --target native:many
