@@ -154,7 +154,7 @@ fn describe(phase: &str, before: &Snapshot, now: &Snapshot, ends_ns: Option<u64>
     parts.join("  ")
 }
 
-/// Progress of prepare and check: bytes, rate and time to go.
+/// Progress of prepare, check and recovery: bytes, rate and time to go.
 pub(crate) struct Bytes {
     state: Mutex<BytesState>,
 }

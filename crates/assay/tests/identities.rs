@@ -111,7 +111,7 @@ fn kinds() -> Vec<(&'static str, Given, Plan)> {
 fn run(dir: &Path, given: Given, plan: &Plan) -> Record {
     let location = dir.to_str().expect("a path of plain letters");
     let engine = Native
-        .open(location, plan, &settings(given))
+        .open(location, plan, &settings(given), &Stop::new(), &Silent)
         .expect("the data set was closed cleanly");
     let options = Options {
         calibrate: false,

@@ -282,15 +282,17 @@ pub trait Target: Sync {
     /// I/O errors; foreign files are left and named.
     fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError>;
 
-    /// Opens it for a run.
+    /// Opens it for a run; recovers it first if its last user did not close it, with progress.
     ///
     /// # Errors
-    /// Unclean, damaged, in use, or not fit for the plan.
+    /// Never loaded to the end, damaged, in use, not fit for the plan, or `Interrupted` during recovery.
     fn open(
         &self,
         location: &str,
         plan: &Plan,
         settings: &Settings,
+        stop: &Stop,
+        progress: &dyn Progress,
     ) -> Result<Box<dyn Engine>, EngineError>;
 }
 

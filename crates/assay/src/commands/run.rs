@@ -168,9 +168,12 @@ fn perform(
     id: String,
     place: PathBuf,
 ) -> Result<Code, Failure> {
-    let engine = configured
-        .target
-        .open(&configured.location, plan, &configured.settings)?;
+    let bar = progress::Bytes::new();
+    let engine =
+        configured
+            .target
+            .open(&configured.location, plan, &configured.settings, stop, &bar)?;
+    drop(bar);
     let dir = RunDir::create(place)?;
     let labels = labels(configured, id);
     let started = begin(&dir, configured, plan, &*engine, &labels);

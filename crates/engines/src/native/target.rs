@@ -94,8 +94,15 @@ impl Target for Native {
         location: &str,
         plan: &Plan,
         settings: &Settings,
+        stop: &Stop,
+        progress: &dyn Progress,
     ) -> Result<Box<dyn Engine>, EngineError> {
-        engine::open(&directory(location)?, plan, settings)
+        engine::open(
+            &directory(location)?,
+            plan,
+            settings,
+            Watch { stop, progress },
+        )
     }
 }
 

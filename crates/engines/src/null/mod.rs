@@ -84,7 +84,14 @@ impl Target for Null {
         Err(nothing("destroy"))
     }
 
-    fn open(&self, _: &str, plan: &Plan, _: &Settings) -> Result<Box<dyn Engine>, EngineError> {
+    fn open(
+        &self,
+        _: &str,
+        plan: &Plan,
+        _: &Settings,
+        _: &Stop,
+        _: &dyn Progress,
+    ) -> Result<Box<dyn Engine>, EngineError> {
         Ok(Box::new(NullEngine::new(plan, &Clock::real())))
     }
 }

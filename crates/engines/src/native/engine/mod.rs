@@ -24,6 +24,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+use crate::native::bulk::Watch;
 use crate::native::control::{Control, ControlFile, State};
 use crate::native::files::Files;
 use assay_block::{Backend, Pool, PoolOptions, Ring, RingOptions};
@@ -56,7 +57,12 @@ struct NativeEngine {
 /// # Errors
 /// [`EngineError::Unusable`] when it is loading, unclean, in use or unreadable;
 /// [`EngineError::Usage`] when the plan does not fit it.
-pub fn open(dir: &Path, plan: &Plan, settings: &Settings) -> Result<Box<dyn Engine>, EngineError> {
+pub(super) fn open(
+    dir: &Path,
+    plan: &Plan,
+    settings: &Settings,
+    _watch: Watch<'_>,
+) -> Result<Box<dyn Engine>, EngineError> {
     let control_file = ControlFile::open_locked(dir)?;
     let control = control_file.control().clone();
     require_clean(dir, &control)?;

@@ -3,15 +3,15 @@
 mod slob;
 mod strain;
 
-use super::open;
 use crate::conformance;
 use crate::native::Native;
+use crate::native::bulk::Watch;
 use crate::native::params::PARAMS;
 use assay_measure::clock::Clock;
 use assay_measure::config::{Settings, Tables, command_line, resolve};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::stats::{self, Stat};
-use assay_run::engine::{Presence, Progress, Target};
+use assay_run::engine::{Engine, EngineError, Presence, Progress, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use assay_run::{Options, Unobserved, execute};
@@ -22,6 +22,16 @@ struct Silent;
 
 impl Progress for Silent {
     fn update(&self, _phase: &str, _done_bytes: u64, _total_bytes: u64) {}
+}
+
+/// Opens the data set without a progress line.
+pub(super) fn open(
+    dir: &Path,
+    plan: &Plan,
+    settings: &Settings,
+) -> Result<Box<dyn Engine>, EngineError> {
+    let (stop, progress) = (&Stop::new(), &Silent);
+    super::open(dir, plan, settings, Watch { stop, progress })
 }
 
 /// A directory beside the build products: the system's temporary directory may be a tmpfs,

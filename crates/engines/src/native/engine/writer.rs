@@ -28,6 +28,8 @@ pub(crate) const REQUEST_BYTES: usize = 128 * 1024;
 const IDLE: Duration = Duration::from_millis(100);
 /// The control file gets a new checkpoint position at most this often (CKPT's 3 s).
 const CHECKPOINT_RECORD_NS: u64 = 3_000_000_000;
+/// Pause of a writer whose remaining work is held by sessions.
+const HELD: Duration = Duration::from_micros(200);
 /// Tag of data writes; log writes of the writer carry the other.
 const TAG_DATA: u64 = 1;
 const TAG_LOG: u64 = 2;
@@ -36,6 +38,17 @@ const TAG_LOG: u64 = 2;
 struct Request {
     buffer: Buffer,
     blocks: Vec<Copied>,
+}
+
+/// What a writer's turn left of the checkpoint asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// It is reached, or none was asked for.
+    Nothing,
+    /// Blocks that can be written at once.
+    More,
+    /// Blocks that sessions hold, or that lie behind redo not yet complete.
+    Held,
 }
 
 /// A writer thread's state.
@@ -64,12 +77,15 @@ impl<'a> Writer<'a> {
             if self.instance.failure().is_some() {
                 return Ok(());
             }
-            let stop = orders.stop;
-            self.serve(&orders)?;
-            if stop {
+            let left = self.turn(&orders)?;
+            if orders.stop {
                 return self.close();
             }
             self.account(begin);
+            if left == Left::Held {
+                // What is left is pending or being changed: give its owners a moment.
+                std::thread::sleep(HELD);
+            }
         }
     }
 
@@ -84,27 +100,19 @@ impl<'a> Writer<'a> {
         );
     }
 
-    fn serve(&mut self, orders: &WriterOrders) -> Result<(), EngineError> {
-        loop {
-            let before = self.instance.cache.dirty_frames();
-            let written =
-                self.make_free()? + self.look_ahead()? + self.advance(orders.checkpoint)?;
-            self.record_checkpoint(orders.checkpoint)?;
-            let more = orders.checkpoint > self.instance.checkpoint_lsn.load(Ordering::Acquire);
-            if written == 0 {
-                if more {
-                    // What is left is pending or being changed: give its owners a moment.
-                    std::thread::sleep(Duration::from_micros(200));
-                    self.flush_log(u64::MAX)?;
-                    if locked(&self.instance.orders).stop || self.instance.failure().is_some() {
-                        return Ok(());
-                    }
-                }
-                if !more || before == 0 {
-                    return Ok(());
-                }
-            }
+    /// One round of everything there is to do; never waits for a session.
+    pub(crate) fn turn(&mut self, orders: &WriterOrders) -> Result<Left, EngineError> {
+        let written = self.make_free()? + self.look_ahead()? + self.advance(orders.checkpoint)?;
+        self.record_checkpoint(orders.checkpoint)?;
+        if orders.checkpoint <= self.instance.checkpoint_lsn.load(Ordering::Acquire) {
+            return Ok(Left::Nothing);
         }
+        if written > 0 {
+            return Ok(Left::More);
+        }
+        // Redo nobody has asked for yet may be all that keeps the checkpoint back.
+        self.flush_log(u64::MAX)?;
+        Ok(Left::Held)
     }
 
     /// Writes the cold dirty frames that sessions met.
