@@ -11,6 +11,7 @@ mod configure;
 mod emergency;
 mod exit;
 mod observer;
+mod perform;
 mod plan_text;
 mod progress;
 mod record;

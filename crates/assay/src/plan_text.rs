@@ -103,16 +103,22 @@ pub(crate) fn pretty(value: &Value) -> String {
 /// The plan in one line, for stderr.
 pub(crate) fn one_line(configured: &Configured, plan: &Plan, data: &DataSet) -> String {
     format!(
-        "running: {}, {} sessions ({} schemas x {}) on {} of {} each, {}, seed {}",
+        "running: {}, {} on {} of {} each, {}, seed {}",
         config::mask_url_password(&configured.url),
-        plan.sessions(),
-        plan.schemas,
-        plan.threads_per_schema,
+        sessions(plan),
         units::thousands(plan.scale) + " blocks",
         units::size(data.block_bytes),
         duration(plan),
         plan.seed,
     )
+}
+
+fn sessions(plan: &Plan) -> String {
+    let dealt = match plan.sessions_asked {
+        None => format!("{} schemas x {}", plan.schemas, plan.threads_per_schema),
+        Some(_) => format!("dealt to {} schemas in turn", plan.schemas),
+    };
+    format!("{} sessions ({dealt})", plan.sessions())
 }
 
 fn duration(plan: &Plan) -> String {
@@ -164,15 +170,7 @@ fn workload(plan: &Plan) -> Vec<(&'static str, String)> {
         )
     };
     let mut rows = vec![
-        (
-            "sessions",
-            format!(
-                "{} ({} schemas x {})",
-                plan.sessions(),
-                plan.schemas,
-                plan.threads_per_schema
-            ),
-        ),
+        ("sessions", sessions(plan).replacen(" sessions", "", 1)),
         ("active set per schema", blocks(plan.scale)),
         (
             "active set in all",

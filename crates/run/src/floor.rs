@@ -19,6 +19,7 @@ pub(crate) fn ns_per_op(plan: &Plan) -> Option<f64> {
     let plan = Plan {
         schemas: 1,
         threads_per_schema: 1,
+        sessions_asked: None,
         run_time_ns: RUN_NS,
         warmup_ns: 0,
         work_loop: 0,

@@ -83,8 +83,12 @@ pub enum RedoStress {
 pub struct Plan {
     /// Schemas used, 1..=schemas.
     pub schemas: u32,
-    /// Sessions per schema.
+    /// Sessions per schema; with `sessions_asked` the most of any schema.
     pub threads_per_schema: u32,
+    /// Sessions in all where they are not schemas x threads: session k works on schema
+    /// ((k - 1) mod schemas) + 1, and no schema is without a session.
+    #[serde(default)]
+    pub sessions_asked: Option<u32>,
     /// Keys used: 1..=scale.
     pub scale: u64,
     /// Blocks of the scan table.
@@ -144,6 +148,7 @@ impl Plan {
         Self {
             schemas,
             threads_per_schema,
+            sessions_asked: None,
             scale,
             scan_blocks: 0,
             block_bytes: 8192,
@@ -174,7 +179,10 @@ impl Plan {
     /// Sessions in all.
     #[must_use]
     pub fn sessions(&self) -> usize {
-        self.schemas as usize * self.threads_per_schema as usize
+        match self.sessions_asked {
+            Some(sessions) => sessions as usize,
+            None => self.schemas as usize * self.threads_per_schema as usize,
+        }
     }
 
     /// Home schema of session `session` (both from 1): schema by schema in turn,

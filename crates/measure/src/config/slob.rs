@@ -61,6 +61,13 @@ pub const PARAMS: &[ParamDef] = &[
         "sessions per schema (-t)",
     ),
     int(
+        "SESSIONS",
+        1,
+        1 << 20,
+        "",
+        "sessions in all, dealt to the schemas in turn; default SCHEMAS x THREADS_PER_SCHEMA",
+    ),
+    int(
         "UPDATE_PCT",
         0,
         100,

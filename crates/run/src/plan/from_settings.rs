@@ -123,7 +123,32 @@ impl Check<'_> {
                 ),
             );
         }
+        self.sessions(plan);
         self.scale(plan, data);
+    }
+
+    /// SESSIONS in all instead of so many per schema. Schemas beyond them are not used.
+    fn sessions(&mut self, plan: &mut Plan) {
+        let Some(sessions) = self.int("SESSIONS") else {
+            return;
+        };
+        let sessions = u32::try_from(sessions).unwrap_or(u32::MAX);
+        let by_both = ["SESSIONS", "THREADS_PER_SCHEMA"].map(|name| {
+            self.find(name)
+                .is_some_and(|found| found.origin == Origin::CommandLine)
+        });
+        if by_both == [true, true] {
+            self.problem(
+                "SESSIONS",
+                format!(
+                    "SESSIONS={sessions} and {} threads per schema: give the sessions in all or per schema, not both",
+                    plan.threads_per_schema
+                ),
+            );
+        }
+        plan.sessions_asked = Some(sessions);
+        plan.schemas = plan.schemas.min(sessions);
+        plan.threads_per_schema = sessions.div_ceil(plan.schemas);
     }
 
     fn scale(&mut self, plan: &mut Plan, data: &DataSet) {

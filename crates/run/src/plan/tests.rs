@@ -236,3 +236,47 @@ proptest! {
         prop_assert!(sizes.iter().all(|&size| size > 0));
     }
 }
+
+#[test]
+fn sessions_in_all_are_dealt_to_the_schemas_in_turn() {
+    let six = plan("SESSIONS=6");
+    assert_eq!(
+        (six.sessions(), six.schemas, six.threads_per_schema),
+        (6, 4, 2)
+    );
+    let homes: Vec<u32> = (1..=6).map(|session| six.home_schema(session)).collect();
+    assert_eq!(homes, [1, 2, 3, 4, 1, 2]);
+    let dealt = six.assignments(4);
+    let all: usize = dealt.iter().map(|part| part.sessions.len()).sum();
+    assert_eq!(all, 6);
+
+    let two = plan("SESSIONS=2");
+    assert_eq!(
+        (two.sessions(), two.schemas, two.threads_per_schema),
+        (2, 2, 1),
+        "schemas without a session are not used"
+    );
+}
+
+#[test]
+fn sessions_in_all_and_per_schema_exclude_each_other_on_one_command_line() {
+    let tables = Tables {
+        target: "native",
+        params: &[],
+        others: &[],
+    };
+    let said = command_line(
+        [
+            ("-t", "THREADS_PER_SCHEMA", "2"),
+            ("--sessions", "SESSIONS", "3"),
+        ]
+        .map(|(place, name, value)| (place.to_owned(), name.to_owned(), value.to_owned())),
+    );
+    let (settings, _) = resolve(&tables, &[said])
+        .into_result()
+        .expect("each is legal by itself");
+    let problems = Plan::from_settings(&settings, &data(), 4, 2, 9).expect_err("both");
+    assert!(problems[0].text.contains("not both"), "{problems:?}");
+    // A file's threads give way.
+    assert_eq!(plan("THREADS_PER_SCHEMA=2\nSESSIONS=3").sessions(), 3);
+}

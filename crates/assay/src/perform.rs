@@ -1,0 +1,266 @@
+//! One run, from a configured target to its record: shared by every command that runs a workload.
+
+use crate::configure::{self, Configured};
+use crate::exit::{Code, Failure, code_of};
+use crate::observer::RunObserver;
+use crate::record::{self, Faces};
+use crate::rundir::{self, RunDir};
+use crate::{emergency, plan_text, progress, ui};
+use assay_measure::clock::Clock;
+use assay_measure::config;
+use assay_measure::snapshot::{RunData, Verdict};
+use assay_run::engine::{DataSet, Engine, Line, Presence};
+use assay_run::plan::Plan;
+use assay_run::stop::Stop;
+use assay_run::{Labels, Options, RunError, execute, host, trace};
+use std::path::PathBuf;
+
+/// The only workload so far.
+pub(crate) const WORKLOAD: &str = "slob";
+
+/// What is done with a record before the run's directory is named: printing it, reading it.
+pub(crate) type Deliver<'a> = dyn FnMut(&Faces) -> Result<(), Failure> + 'a;
+
+/// The data set that is there, or `None` where making one harms nothing; an error elsewhere.
+pub(crate) fn data_set(configured: &Configured) -> Result<Option<DataSet>, Failure> {
+    match configured
+        .target
+        .inspect(&configured.location, &configured.settings)?
+    {
+        Presence::Present(data) => Ok(Some(data)),
+        Presence::Absent { harmless: true } => Ok(None),
+        Presence::Absent { harmless: false } => Err(Failure::new(
+            Code::Unusable,
+            format!(
+                "{0} holds no data set; `assay prepare --target {0}` makes one",
+                configured.url
+            ),
+        )),
+    }
+}
+
+/// What preparing the absent data set would do.
+pub(crate) fn plan_prepare(configured: &Configured) -> Result<Vec<Line>, Failure> {
+    let schemas = configure::imagined(&configured.settings).schemas;
+    Ok(configured
+        .target
+        .plan_prepare(&configured.location, &configured.settings, schemas)?)
+}
+
+/// Prepares the data set that is absent, as [`plan_prepare`] told.
+pub(crate) fn prepare(
+    configured: &Configured,
+    told: &[Line],
+    stop: &Stop,
+) -> Result<DataSet, Failure> {
+    let schemas = configure::imagined(&configured.settings).schemas;
+    ui::say(&format!(
+        "{} holds no data set yet: it is prepared first",
+        configured.url
+    ));
+    ui::say(&plan_text::lines(told));
+    let bar = progress::Bytes::new();
+    let summary = configured.target.prepare(
+        &configured.location,
+        &configured.settings,
+        schemas,
+        stop,
+        &bar,
+    );
+    drop(bar);
+    ui::say(&plan_text::lines(&brief(summary?)));
+    data_set(configured)?.ok_or_else(|| {
+        Failure::new(
+            Code::Bug,
+            format!(
+                "{} is prepared, but no data set is found there",
+                configured.url
+            ),
+        )
+    })
+}
+
+/// The figures of a load that matter before a run; `assay prepare` prints them all.
+fn brief(summary: Vec<Line>) -> Vec<Line> {
+    let wanted = ["loaded_rows", "table_bytes", "load_mb_per_s", "total_s"];
+    let brief: Vec<Line> = summary
+        .iter()
+        .filter(|line| wanted.contains(&line.key))
+        .cloned()
+        .collect();
+    if brief.is_empty() { summary } else { brief }
+}
+
+/// The plan for a data set; its mistakes are usage errors.
+pub(crate) fn plan(configured: &mut Configured, data: &DataSet) -> Result<Plan, Failure> {
+    configure::adopt(&mut configured.settings, data);
+    configure::plan(&configured.settings, data, configure::random_u32())
+        .map_err(|problems| Failure::problems(&problems))
+}
+
+/// Opens the target, runs, and leaves the record.
+pub(crate) fn perform(
+    configured: &Configured,
+    plan: &Plan,
+    stop: &Stop,
+    id: String,
+    place: PathBuf,
+    deliver: &mut Deliver<'_>,
+) -> Result<Code, Failure> {
+    let bar = progress::Bytes::new();
+    let engine =
+        configured
+            .target
+            .open(&configured.location, plan, &configured.settings, stop, &bar)?;
+    drop(bar);
+    let dir = RunDir::create(place)?;
+    let labels = labels(configured, id);
+    let started = begin(&dir, configured, plan, &*engine, &labels);
+    let (mut observer, trace) = match started {
+        Ok(started) => started,
+        Err(failure) => {
+            dir.discard();
+            return Err(failure);
+        }
+    };
+    emergency::run_begins(dir.path());
+    let options = Options {
+        labels,
+        trace,
+        ..Options::default()
+    };
+    let clock = Clock::real();
+    let ended = execute(plan, &*engine, &clock, stop, &mut observer, options);
+    let series = observer.finish();
+    drop(engine);
+    let (data, lost) = match ended {
+        Ok(data) => (data, None),
+        Err(RunError::Lost { source, data }) => (*data, Some(source)),
+        Err(error) => {
+            emergency::run_ended();
+            dir.discard();
+            return Err(not_begun(error));
+        }
+    };
+    let left = leave(&dir, &data, stop, deliver);
+    emergency::run_ended();
+    match lost {
+        None => {
+            let code = left?;
+            series?;
+            Ok(code)
+        }
+        Some(source) => {
+            // What ended the run is the error; what it spoiled besides is told beside it.
+            for failure in [left.err(), series.err()].into_iter().flatten() {
+                ui::aside(&failure);
+            }
+            Err(source.into())
+        }
+    }
+}
+
+fn not_begun(error: RunError) -> Failure {
+    let code = match &error {
+        RunError::Interrupted => Code::Interrupted,
+        RunError::NotReady { source, .. } => code_of(source),
+        _ => Code::Unusable,
+    };
+    Failure::new(code, error.to_string())
+}
+
+fn labels(configured: &Configured, id: String) -> Labels {
+    let label = configured.settings.text("LABEL");
+    Labels {
+        run_id: id,
+        label: (!label.is_empty()).then(|| label.to_owned()),
+        engine: configured.target.name().to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        settings: config::setting_lines(&configured.settings),
+    }
+}
+
+type Started<'a> = (RunObserver<'a>, Option<Box<dyn trace::Sink>>);
+
+/// Writes what is known before the gate, so that a killed run can be rebuilt.
+fn begin<'a>(
+    dir: &RunDir,
+    configured: &Configured,
+    plan: &Plan,
+    engine: &'a dyn Engine,
+    labels: &Labels,
+) -> Result<Started<'a>, Failure> {
+    dir.write("config/effective", &config::slob_conf(&configured.settings))?;
+    if let Some(given) = &configured.given {
+        dir.write("config/given", given)?;
+    }
+    let known = RunData {
+        run_id: labels.run_id.clone(),
+        label: labels.label.clone(),
+        workload: WORKLOAD.to_owned(),
+        engine: labels.engine.clone(),
+        version: labels.version.clone(),
+        started: jiff::Timestamp::now().to_string(),
+        seed: plan.seed,
+        sessions: plan.sessions() as u64,
+        fixed_iterations: plan.work_loop > 0,
+        settings: labels.settings.clone(),
+        host: host::facts(),
+        warnings: plan.notices(),
+        ..RunData::default()
+    };
+    let ends_ns = (plan.work_loop == 0).then(|| plan.warmup_ns + plan.run_time_ns);
+    let observer = RunObserver::begin(dir, known, engine, progress::Live::new(ends_ns))?;
+    Ok((observer, open_trace(configured.settings.text("TRACE"))?))
+}
+
+fn open_trace(path: &str) -> Result<Option<Box<dyn trace::Sink>>, Failure> {
+    if path.is_empty() {
+        return Ok(None);
+    }
+    let path = PathBuf::from(path);
+    let file = std::fs::File::create_new(&path).map_err(|error| rundir::cannot(&path, &error))?;
+    let sink = trace::Csv::new(file).map_err(|error| rundir::cannot(&path, &error))?;
+    Ok(Some(Box::new(sink)))
+}
+
+/// Writes the record and delivers it; the record's failure is told after the delivery.
+fn leave(
+    dir: &RunDir,
+    data: &RunData,
+    stop: &Stop,
+    deliver: &mut Deliver<'_>,
+) -> Result<Code, Failure> {
+    let faces = record::faces(data)?;
+    let written = record::write(dir, &faces);
+    deliver(&faces)?;
+    written?;
+    ui::say(&format!("record: {}", dir.path().display()));
+    Ok(code_of_run(data, &faces.void, stop))
+}
+
+/// What the shell is told of a run that was recorded.
+fn code_of_run(data: &RunData, void: &[String], stop: &Stop) -> Code {
+    if stop.requested() {
+        return Code::Interrupted;
+    }
+    match &data.verdict {
+        Verdict::Invalid(reasons) => {
+            for reason in reasons {
+                ui::say(&format!("error: the run is invalid: {reason}"));
+            }
+            Code::Invalid
+        }
+        _ if !void.is_empty() => {
+            for identity in void {
+                ui::say(&format!("error: the run is invalid: {identity}"));
+            }
+            Code::Invalid
+        }
+        Verdict::Incomplete(reason) => {
+            ui::say(&format!("notice: the run is incomplete: {reason}"));
+            Code::Good
+        }
+        Verdict::Complete => Code::Good,
+    }
+}
