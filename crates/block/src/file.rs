@@ -5,6 +5,8 @@
 
 use crate::BlockError;
 use crate::mapping::{ALIGNMENT, Mapping};
+#[cfg(any(test, feature = "faults"))]
+use crate::sim::SimFile;
 use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -27,9 +29,26 @@ pub struct OpenMode {
 /// A regular file or block device, open, usable from any thread.
 #[derive(Debug)]
 pub struct DirectFile {
-    descriptor: OwnedFd,
+    handle: Handle,
     path: PathBuf,
     direct: bool,
+}
+
+#[derive(Debug)]
+enum Handle {
+    Os(OwnedFd),
+    #[cfg(any(test, feature = "faults"))]
+    Simulated(SimFile),
+}
+
+/// Where the file is simulated: returns what the expression says of it.
+macro_rules! if_simulated {
+    ($file:ident of $self:expr => $answer:expr) => {
+        #[cfg(any(test, feature = "faults"))]
+        if let Handle::Simulated($file) = &$self.handle {
+            return $answer;
+        }
+    };
 }
 
 impl DirectFile {
@@ -57,7 +76,7 @@ impl DirectFile {
         let descriptor =
             open_raw(path, flags).map_err(|error| BlockError::io(path, "create", error))?;
         Ok(Self {
-            descriptor,
+            handle: Handle::Os(descriptor),
             path: path.to_path_buf(),
             direct: false,
         })
@@ -69,6 +88,14 @@ impl DirectFile {
     /// # Errors
     /// [`BlockError::Io`], or [`BlockError::Invalid`] where neither reading nor writing is asked for.
     pub fn open(path: &Path, mode: OpenMode) -> Result<Self, BlockError> {
+        #[cfg(any(test, feature = "faults"))]
+        if let Some(simulated) = crate::sim::SimDisk::find(path) {
+            return Ok(Self {
+                handle: Handle::Simulated(simulated),
+                path: path.to_path_buf(),
+                direct: mode.direct,
+            });
+        }
         let access = match (mode.read, mode.write) {
             (true, true) => OFlags::RDWR,
             (true, false) => OFlags::RDONLY,
@@ -86,7 +113,7 @@ impl DirectFile {
             match open_raw(path, access | OFlags::DIRECT) {
                 Ok(descriptor) => {
                     return Ok(Self {
-                        descriptor,
+                        handle: Handle::Os(descriptor),
                         path: path.to_path_buf(),
                         direct: true,
                     });
@@ -98,10 +125,31 @@ impl DirectFile {
         let descriptor =
             open_raw(path, access).map_err(|error| BlockError::io(path, "open", error))?;
         Ok(Self {
-            descriptor,
+            handle: Handle::Os(descriptor),
             path: path.to_path_buf(),
             direct: false,
         })
+    }
+
+    /// The operating system's handle.
+    ///
+    /// # Panics
+    /// Where the file is simulated: those who ask know that it is not.
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        match &self.handle {
+            Handle::Os(descriptor) => descriptor.as_fd(),
+            #[cfg(any(test, feature = "faults"))]
+            Handle::Simulated(_) => unreachable!("a simulated file has no descriptor"),
+        }
+    }
+
+    /// The simulated file behind it, if it is one.
+    #[cfg(any(test, feature = "faults"))]
+    pub(crate) fn simulated(&self) -> Option<&SimFile> {
+        match &self.handle {
+            Handle::Os(_) => None,
+            Handle::Simulated(file) => Some(file),
+        }
     }
 
     /// The path it was opened by.
@@ -123,10 +171,11 @@ impl DirectFile {
         reason = "an empty file is no special case for any caller"
     )]
     pub fn len(&self) -> Result<u64, BlockError> {
-        let stat = rustix::fs::fstat(&self.descriptor)
+        if_simulated!(file of self => Ok(file.len()));
+        let stat = rustix::fs::fstat(self.descriptor())
             .map_err(|error| BlockError::io(&self.path, "examine", error))?;
         if rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::BlockDevice {
-            return rustix::fs::seek(&self.descriptor, rustix::fs::SeekFrom::End(0))
+            return rustix::fs::seek(self.descriptor(), rustix::fs::SeekFrom::End(0))
                 .map_err(|error| BlockError::io(&self.path, "find the size of", error));
         }
         Ok(u64::try_from(stat.st_size).unwrap_or(0))
@@ -142,6 +191,10 @@ impl DirectFile {
         if len == 0 {
             return Ok(());
         }
+        if_simulated!(file of self => {
+            file.allocate(len);
+            Ok(())
+        });
         // A refused fallocate may have filled the file system before it gave up (ext4 does), which would hurt
         // everyone else on it: so the space is compared first, and what came of a refusal is given back.
         let before = self.len()?;
@@ -154,7 +207,7 @@ impl DirectFile {
             });
         }
         loop {
-            match rustix::fs::fallocate(&self.descriptor, FallocateFlags::empty(), 0, len) {
+            match rustix::fs::fallocate(self.descriptor(), FallocateFlags::empty(), 0, len) {
                 Ok(()) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(Errno::NOSPC | Errno::DQUOT) => {
@@ -177,8 +230,8 @@ impl DirectFile {
     /// Bytes that would have to be allocated for a length of `len`, and bytes that are free.
     fn needed_and_free(&self, len: u64) -> Result<(u64, u64), BlockError> {
         let failed = |error| BlockError::io(&self.path, "find the free space for", error);
-        let stat = rustix::fs::fstat(&self.descriptor).map_err(failed)?;
-        let space = rustix::fs::fstatvfs(&self.descriptor).map_err(failed)?;
+        let stat = rustix::fs::fstat(self.descriptor()).map_err(failed)?;
+        let space = rustix::fs::fstatvfs(self.descriptor()).map_err(failed)?;
         let present = u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
         Ok((
             len.saturating_sub(present),
@@ -187,7 +240,7 @@ impl DirectFile {
     }
 
     fn set_len(&self, len: u64) -> Result<(), BlockError> {
-        rustix::fs::ftruncate(&self.descriptor, len)
+        rustix::fs::ftruncate(self.descriptor(), len)
             .map_err(|error| BlockError::io(&self.path, "set the length of", error))
     }
 
@@ -196,7 +249,10 @@ impl DirectFile {
     /// # Errors
     /// [`BlockError::Io`]. After an error the data may be lost: do not try again, report it.
     pub fn sync_data(&self) -> Result<(), BlockError> {
-        rustix::fs::fdatasync(&self.descriptor)
+        if_simulated!(file of self => file
+            .sync()
+            .map_err(|error| BlockError::io(&self.path, "synchronise", error)));
+        rustix::fs::fdatasync(self.descriptor())
             .map_err(|error| BlockError::io(&self.path, "synchronise", error))
     }
 
@@ -207,10 +263,12 @@ impl DirectFile {
     /// [`BlockError::Io`].
     pub fn read_at(&self, offset: u64, data: &mut [u8]) -> Result<usize, BlockError> {
         let failed = |error: Errno| BlockError::io(&self.path, "read", error);
+        if_simulated!(file of self => file.read_whole(offset, data).map_err(failed));
         let mut done = 0;
         if !self.direct {
             while done < data.len() {
-                match rustix::io::pread(&self.descriptor, &mut data[done..], offset + done as u64) {
+                match rustix::io::pread(self.descriptor(), &mut data[done..], offset + done as u64)
+                {
                     Ok(0) => break,
                     Ok(count) => done += count,
                     Err(Errno::INTR) => {}
@@ -247,7 +305,7 @@ impl DirectFile {
     /// # Errors
     /// [`BlockError::NoSpace`], [`BlockError::Io`].
     pub fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
-        let outcome = if self.direct {
+        let outcome = if self.direct && self.needs_bounce() {
             self.write_bounced(offset, data)?
         } else {
             self.write_all(offset, data)
@@ -269,7 +327,11 @@ impl DirectFile {
     /// # Errors
     /// [`BlockError::InUse`] where another open of the file holds it, otherwise [`BlockError::Io`].
     pub fn lock_exclusive(&self) -> Result<(), BlockError> {
-        match rustix::fs::flock(&self.descriptor, FlockOperation::NonBlockingLockExclusive) {
+        if_simulated!(file of self => {
+            let path = self.path.clone();
+            if file.lock() { Ok(()) } else { Err(BlockError::InUse { path }) }
+        });
+        match rustix::fs::flock(self.descriptor(), FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(()),
             Err(Errno::WOULDBLOCK) => Err(BlockError::InUse {
                 path: self.path.clone(),
@@ -278,10 +340,17 @@ impl DirectFile {
         }
     }
 
+    /// Whether direct writes must be aligned.
+    fn needs_bounce(&self) -> bool {
+        if_simulated!(_file of self => false);
+        true
+    }
+
     fn write_all(&self, offset: u64, data: &[u8]) -> Result<(), Errno> {
+        if_simulated!(file of self => file.write_whole(offset, data));
         let mut done = 0;
         while done < data.len() {
-            match rustix::io::pwrite(&self.descriptor, &data[done..], offset + done as u64) {
+            match rustix::io::pwrite(self.descriptor(), &data[done..], offset + done as u64) {
                 Ok(0) => return Err(Errno::IO),
                 Ok(count) => done += count,
                 Err(Errno::INTR) => {}
@@ -316,7 +385,7 @@ impl DirectFile {
         }
         let end = length_before.max(offset + data.len() as u64);
         if !data.is_empty() && self.len()? > end {
-            return Ok(rustix::fs::ftruncate(&self.descriptor, end));
+            return Ok(rustix::fs::ftruncate(self.descriptor(), end));
         }
         Ok(Ok(()))
     }
@@ -325,7 +394,7 @@ impl DirectFile {
     fn read_aligned(&self, offset: u64, block: &mut [u8]) -> Result<usize, Errno> {
         let mut done = 0;
         while done < block.len() {
-            match rustix::io::pread(&self.descriptor, &mut block[done..], offset + done as u64) {
+            match rustix::io::pread(self.descriptor(), &mut block[done..], offset + done as u64) {
                 Ok(count) => {
                     done += count;
                     // A count that is no multiple of the alignment is the end of the file.
@@ -343,7 +412,7 @@ impl DirectFile {
 
 impl AsFd for DirectFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.descriptor.as_fd()
+        self.descriptor()
     }
 }
 

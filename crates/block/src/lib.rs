@@ -16,6 +16,8 @@ mod mapping;
 mod pool;
 mod ring;
 mod safety;
+#[cfg(any(test, feature = "faults"))]
+pub mod sim;
 
 pub use error::BlockError;
 pub use facts::{DeviceFacts, Known, device_facts};

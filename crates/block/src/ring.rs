@@ -9,6 +9,8 @@
 
 mod features;
 mod helpers;
+#[cfg(any(test, feature = "faults"))]
+mod simulated;
 mod slab;
 mod uring;
 mod waker;
@@ -153,6 +155,8 @@ struct Slot {
 enum Engine {
     Uring(uring::Uring),
     Helpers(helpers::Helpers),
+    #[cfg(any(test, feature = "faults"))]
+    Simulated(simulated::Simulated),
 }
 
 /// Requests in flight of one thread. Not `Send`: the kernel is told that one thread submits.
@@ -217,6 +221,10 @@ impl Ring {
             helpers,
         };
         let engine = match backend {
+            #[cfg(any(test, feature = "faults"))]
+            _ if simulated::Simulated::serves(&setup) => {
+                Engine::Simulated(simulated::Simulated::open(&setup, &mut features)?)
+            }
             Backend::Helpers => Engine::Helpers(helpers::Helpers::open(&setup, &mut features)?),
             Backend::Uring => Engine::Uring(
                 uring::Uring::open(&setup, &mut features)
@@ -477,6 +485,12 @@ impl Ring {
                 );
                 Ok(())
             }
+            #[cfg(any(test, feature = "faults"))]
+            Engine::Simulated(simulated) => {
+                let submits = &mut self.counters.submits;
+                simulated.submit(&mut self.slots, &mut self.done, wait_for, submits);
+                Ok(())
+            }
         }
     }
 
@@ -488,6 +502,9 @@ impl Ring {
             match &mut self.engine {
                 Engine::Uring(uring) => uring.reap(&mut self.done),
                 Engine::Helpers(helpers) => helpers.reap(&mut self.done),
+                // What ended was put there when the ring was submitted.
+                #[cfg(any(test, feature = "faults"))]
+                Engine::Simulated(_) => {}
             }
         }
         let (index, outcome) = self.done.pop_front()?;
@@ -508,6 +525,8 @@ impl Ring {
         match &self.engine {
             Engine::Uring(uring) => uring.waker(),
             Engine::Helpers(helpers) => helpers.waker(),
+            #[cfg(any(test, feature = "faults"))]
+            Engine::Simulated(simulated) => simulated.waker(),
         }
     }
 
@@ -605,6 +624,8 @@ impl Ring {
         match &mut self.engine {
             Engine::Uring(uring) => uring.queue(&request),
             Engine::Helpers(helpers) => helpers.queue(&request),
+            #[cfg(any(test, feature = "faults"))]
+            Engine::Simulated(simulated) => simulated.queue(&request),
         }
     }
 }
@@ -615,6 +636,8 @@ impl Drop for Ring {
         let finished = match &mut self.engine {
             Engine::Uring(uring) => uring.drain(remaining),
             Engine::Helpers(helpers) => helpers.drain(),
+            #[cfg(any(test, feature = "faults"))]
+            Engine::Simulated(simulated) => simulated.drain(&mut self.slots),
         };
         if !finished {
             // The kernel may still write into this memory and there is no way left to find out when it is done:

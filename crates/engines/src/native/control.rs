@@ -5,11 +5,12 @@
 //! last change at most, never the file. It is locked (flock) while in use, and
 //! it names every file that `destroy` may remove.
 
+use super::files::engine_error;
 use super::layout::Geometry;
+use assay_block::{BlockError, DirectFile, OpenMode};
 use assay_run::engine::EngineError;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Name of the control file in the data set's directory.
@@ -30,6 +31,12 @@ pub const ENGINE_WORDS: usize = 16;
 const MAGIC: &[u8; 8] = b"ASSAYCTL";
 const CRC_AT: usize = SLOT_BYTES - 4;
 const FLAG_OBFUSCATE: u32 = 1;
+/// Through the page cache: the slots are written whole and synchronised one at a time.
+const READ_WRITE: OpenMode = OpenMode {
+    read: true,
+    write: true,
+    direct: false,
+};
 
 /// What state the data set is in.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -223,7 +230,7 @@ pub fn redo_name(file: u32) -> String {
 #[derive(Debug)]
 pub struct ControlFile {
     path: PathBuf,
-    file: File,
+    file: DirectFile,
     sequence: u64,
     control: Control,
 }
@@ -236,14 +243,14 @@ impl ControlFile {
     pub fn create(dir: &Path, control: &Control) -> Result<Self, EngineError> {
         let path = dir.join(CONTROL_NAME);
         let temporary = dir.join(CONTROL_TEMPORARY_NAME);
-        let file = OpenOptions::new()
-            .read(true)
+        let made = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(false)
             .open(&temporary)
             .map_err(|e| io_error("creating", &temporary, e))?;
-        lock(&file, &temporary)?;
+        let file = DirectFile::open(&temporary, READ_WRITE).map_err(engine_error)?;
+        lock(&file)?;
         // Only now is it certain that nobody else is between these two steps.
         if path.exists() {
             return Err(EngineError::Unusable(format!(
@@ -253,10 +260,11 @@ impl ControlFile {
         }
         let mut both = [0; 2 * SLOT_BYTES];
         both[SLOT_BYTES..].copy_from_slice(&control.encode(1));
-        file.set_len(0)
-            .and_then(|()| file.write_all_at(&both, 0))
-            .and_then(|()| file.sync_all())
+        made.set_len(0)
             .map_err(|e| io_error("writing", &temporary, e))?;
+        file.write_at(0, &both)
+            .and_then(|()| file.sync_data())
+            .map_err(engine_error)?;
         std::fs::rename(&temporary, &path).map_err(|e| io_error("renaming", &temporary, e))?;
         sync_dir(dir)?;
         Ok(Self {
@@ -273,18 +281,18 @@ impl ControlFile {
     /// `Unusable` when there is none or it is in use, `Damaged` when no slot is valid; I/O errors.
     pub fn open_locked(dir: &Path) -> Result<Self, EngineError> {
         let path = dir.join(CONTROL_NAME);
-        let file = match OpenOptions::new().read(true).write(true).open(&path) {
+        let file = match DirectFile::open(&path, READ_WRITE) {
             Ok(file) => file,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            Err(BlockError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                 return Err(EngineError::Unusable(format!(
                     "{} holds no data set (no {CONTROL_NAME}); run `assay prepare` first",
                     dir.display()
                 )));
             }
-            Err(e) => return Err(io_error("opening", &path, e)),
+            Err(e) => return Err(engine_error(e)),
         };
-        lock(&file, &path)?;
-        let (sequence, control) = read_slots(&file, &path)?;
+        lock(&file)?;
+        let (sequence, control) = read_slots(&file)?;
         Ok(Self {
             path,
             file,
@@ -298,11 +306,14 @@ impl ControlFile {
     /// # Errors
     /// `Damaged` when no slot is valid; I/O errors.
     pub fn read(dir: &Path) -> Result<Option<Control>, EngineError> {
-        let path = dir.join(CONTROL_NAME);
-        match File::open(&path) {
-            Ok(file) => Ok(Some(read_slots(&file, &path)?.1)),
-            Err(e) if absent(&e) => Ok(None),
-            Err(e) => Err(io_error("opening", &path, e)),
+        let mode = OpenMode {
+            write: false,
+            ..READ_WRITE
+        };
+        match DirectFile::open(&dir.join(CONTROL_NAME), mode) {
+            Ok(file) => Ok(Some(read_slots(&file)?.1)),
+            Err(BlockError::Io { source, .. }) if absent(&source) => Ok(None),
+            Err(e) => Err(engine_error(e)),
         }
     }
 
@@ -344,33 +355,33 @@ impl ControlFile {
         let slot = control.encode(sequence);
         let offset = (sequence % 2) * SLOT_BYTES as u64;
         self.file
-            .write_all_at(&slot, offset)
+            .write_at(offset, &slot)
             .and_then(|()| self.file.sync_data())
-            .map_err(|e| io_error("writing", &self.path, e))?;
+            .map_err(engine_error)?;
         self.sequence = sequence;
         self.control = control;
         Ok(())
     }
 }
 
-fn lock(file: &File, path: &Path) -> Result<(), EngineError> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(EngineError::Unusable(format!(
+fn lock(file: &DirectFile) -> Result<(), EngineError> {
+    match file.lock_exclusive() {
+        Err(BlockError::InUse { path }) => Err(EngineError::Unusable(format!(
             "{} is locked: another assay process is using this data set; wait for it to end",
             path.display()
         ))),
-        Err(TryLockError::Error(e)) => Err(io_error("locking", path, e)),
+        other => other.map_err(engine_error),
     }
 }
 
-fn read_slots(file: &File, path: &Path) -> Result<(u64, Control), EngineError> {
+fn read_slots(file: &DirectFile) -> Result<(u64, Control), EngineError> {
     let mut best: Option<(u64, Control)> = None;
     let mut reasons = Vec::new();
     for index in 0..2u64 {
         let mut slot = vec![0; SLOT_BYTES];
-        let read = read_up_to(file, &mut slot, index * SLOT_BYTES as u64)
-            .map_err(|e| io_error("reading", path, e))?;
+        let read = file
+            .read_at(index * SLOT_BYTES as u64, &mut slot)
+            .map_err(engine_error)?;
         match Control::decode(&slot[..read]) {
             Ok(found) if best.as_ref().is_none_or(|b| b.0 < found.0) => best = Some(found),
             Ok(_) => {}
@@ -380,23 +391,10 @@ fn read_slots(file: &File, path: &Path) -> Result<(u64, Control), EngineError> {
     best.ok_or_else(|| {
         EngineError::Damaged(format!(
             "{} has no valid record ({}); if nothing in this directory is needed, remove its *.assay files by hand",
-            path.display(),
+            file.path().display(),
             reasons.join(", ")
         ))
     })
-}
-
-fn read_up_to(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-    let mut done = 0;
-    while done < buffer.len() {
-        match file.read_at(&mut buffer[done..], offset + done as u64) {
-            Ok(0) => break,
-            Ok(n) => done += n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(done)
 }
 
 /// Makes created, renamed and removed names in `dir` durable.
@@ -462,6 +460,7 @@ impl Reader<'_> {
 pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::os::unix::fs::FileExt;
     use tempfile::tempdir;
 
     pub(in crate::native) fn sample_control() -> Control {
