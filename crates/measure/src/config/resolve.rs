@@ -369,12 +369,26 @@ fn effective(def: ParamDef, parsed: Parsed, origin: Origin) -> Effective {
     }
 }
 
-/// Some old spellings had other values too.
+/// Some other spellings have other values or units too.
 fn alias_text(alias: &str, text: &str) -> String {
     match (alias, text.to_ascii_uppercase().as_str()) {
         ("DIRECT_IO", "TRUE") => "setall".to_owned(),
         ("DIRECT_IO", "FALSE") => "asynch".to_owned(),
+        // Oracle gives these in bytes, with or without K M G T; ours are mebibytes.
+        ("LOG_BUFFER" | "DB_CACHE_SIZE", digits) => match digits.parse::<u64>() {
+            Ok(bytes) => kibibytes(bytes),
+            Err(_) => text.to_owned(),
+        },
         _ => text.to_owned(),
+    }
+}
+
+/// Bytes as kibibytes, exactly: a tenth binary digit is a tenth decimal one.
+fn kibibytes(bytes: u64) -> String {
+    let fraction = format!("{:010}", u128::from(bytes % 1024) * 10_u128.pow(10) / 1024);
+    match fraction.trim_end_matches('0') {
+        "" => format!("{}K", bytes / 1024),
+        fraction => format!("{}.{fraction}K", bytes / 1024),
     }
 }
 

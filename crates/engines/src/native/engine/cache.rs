@@ -32,14 +32,14 @@ const WRITING: u32 = 4;
 const LISTED: u32 = 8;
 /// The checksum in the frame is older than its content.
 const STALE_SUM: u32 = 16;
+/// A writer has it in hand; no other takes it until [`Cache::untake`].
+const TAKEN: u32 = 32;
 
 const SHARDS: usize = 256;
 const PARTITIONS: usize = 16;
 const NO_PAGE: u64 = u64::MAX;
 /// A seek may walk a partition twice: the first lap clears the touched marks that would spare every frame.
 const SEEK_LAPS: usize = 2;
-/// A seek gives up once so many percent of a partition turned out dirty (Oracle: 40 % of a working set).
-const SEEK_DIRTY_PCT: usize = 40;
 /// The writer is posted when one frame in this many is dirty.
 const DIRTY_POST_SHARE: u64 = 4;
 
@@ -93,6 +93,8 @@ pub(crate) struct Cache {
     pub(crate) free_waiters: Mutex<Vec<SessionRef>>,
     /// CACHE_MB=0: a block is dropped when its reader is done with it.
     pub(crate) drop_on_unpin: bool,
+    /// A seek gives up once so many percent of a partition turned out dirty.
+    scan_pct: usize,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -101,7 +103,9 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Cache {
-    pub(crate) fn new(pool: Arc<Pool>, drop_on_unpin: bool) -> Self {
+    /// `scan_pct`: a seek gives up once so many percent of a partition turned out dirty (Oracle: 40 % of a
+    /// working set).
+    pub(crate) fn new(pool: Arc<Pool>, drop_on_unpin: bool, scan_pct: usize) -> Self {
         let frames = pool.frames();
         let meta = || Meta {
             page: AtomicU64::new(NO_PAGE),
@@ -122,6 +126,7 @@ impl Cache {
             queue: Mutex::new(BTreeMap::new()),
             free_waiters: Mutex::new(Vec::new()),
             drop_on_unpin,
+            scan_pct,
             pool,
         }
     }
@@ -354,7 +359,7 @@ impl Cache {
         let mut hand = self.hands[part].try_lock().ok()?;
         let dirty_before = c.get(C::DirtyInspected);
         for _ in 0..size * SEEK_LAPS {
-            if (c.get(C::DirtyInspected) - dirty_before) as usize * 100 > size * SEEK_DIRTY_PCT {
+            if (c.get(C::DirtyInspected) - dirty_before) as usize * 100 > size * self.scan_pct {
                 return None;
             }
             let number = (begin + *hand) as u32;
@@ -496,7 +501,7 @@ impl Cache {
             && meta.first_lsn.load(Ordering::Acquire) == lsn
     }
 
-    /// Up to `most` frames from the write list (cold and dirty).
+    /// Takes up to `most` frames from the write list (cold and dirty) for the calling writer.
     pub(crate) fn take_listed(&self, most: usize, out: &mut Vec<u32>) {
         let mut list = locked(&self.write_list);
         while out.len() < most {
@@ -504,17 +509,45 @@ impl Cache {
             self.meta[frame as usize]
                 .flags
                 .fetch_and(!LISTED, Ordering::AcqRel);
-            out.push(frame);
+            if self.take(frame) {
+                out.push(frame);
+            }
         }
     }
 
-    /// Up to `most` frames in the order of their first change, none younger than `below`.
+    /// Whether the write list holds anything.
+    pub(crate) fn has_listed(&self) -> bool {
+        !locked(&self.write_list).is_empty()
+    }
+
+    /// Makes the calling writer the only one that has this frame in hand.
+    fn take(&self, frame: u32) -> bool {
+        let flags = &self.meta[frame as usize].flags;
+        if flags.load(Ordering::Acquire) & WRITING != 0 {
+            return false;
+        }
+        flags.fetch_or(TAKEN, Ordering::AcqRel) & TAKEN == 0
+    }
+
+    /// Lets go of frames that were taken; those copied meanwhile are marked as being written.
+    pub(crate) fn untake(&self, frames: &[u32]) {
+        for frame in frames {
+            self.meta[*frame as usize]
+                .flags
+                .fetch_and(!TAKEN, Ordering::AcqRel);
+        }
+    }
+
+    /// Takes up to `most` frames in the order of their first change, none younger than `below`.
     pub(crate) fn take_oldest(&self, below: u64, most: usize, out: &mut Vec<u32>) {
         let queue = locked(&self.queue);
         for (lsn, frames) in queue.range(..below) {
             for frame in frames {
                 let flags = self.meta[*frame as usize].flags.load(Ordering::Acquire);
-                if flags & (WRITING | PENDING) == 0 && self.needs(*frame, *lsn) {
+                if flags & (WRITING | PENDING | TAKEN) == 0
+                    && self.needs(*frame, *lsn)
+                    && self.take(*frame)
+                {
                     out.push(*frame);
                     if out.len() >= most {
                         return;
@@ -524,7 +557,8 @@ impl Cache {
         }
     }
 
-    /// Copies a dirty frame for writing and marks it as being written; `None` if it cannot be written now.
+    /// Copies a dirty frame that the caller has taken and marks it as being written; `None` if it cannot be
+    /// written now.
     pub(crate) fn copy_for_write(&self, number: u32, out: &mut [u8]) -> Option<Copied> {
         let meta = &self.meta[number as usize];
         let pin = self.pool.try_shared(number)?;
@@ -575,10 +609,12 @@ impl Cache {
             meta.flags.fetch_and(!(DIRTY | WRITING), Ordering::AcqRel);
             self.dirty.fetch_sub(1, Ordering::Relaxed);
         } else {
-            // What is on disk covers all changes up to the copy's LSN.
+            // What is on disk covers all changes up to the copy's LSN. Under the queue's lock: between a new
+            // address and a new place another writer could find the checkpoint free to pass this frame.
+            let mut queue = locked(&self.queue);
             meta.first_lsn.store(copied.lsn, Ordering::Release);
+            queue.entry(copied.lsn).or_default().push(copied.frame);
             meta.flags.fetch_and(!WRITING, Ordering::AcqRel);
-            self.enqueue(copied.lsn, vec![copied.frame]);
         }
         self.pool.unpin(pin);
         if clean {

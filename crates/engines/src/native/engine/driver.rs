@@ -9,7 +9,7 @@ use super::context::{Shell, Slot, State, TAG_LOG, TAG_READ};
 use super::counters::{C, export_ring};
 use super::instance::{Instance, locked};
 use super::options::CommitMode;
-use super::redo::{FLUSH_BYTES, FLUSH_DUE_BYTES, Flush, Step};
+use super::redo::{FLUSH_BYTES, Flush, Step};
 use super::session::{Session, failed};
 use crate::native::block_format::{self, Kind};
 use crate::native::layout::{Class, Page};
@@ -215,7 +215,7 @@ impl<'a> NativeDriver<'a> {
             return true;
         }
         let pending = redo.pending();
-        pending >= FLUSH_DUE_BYTES
+        pending >= redo.due_bytes()
             || (pending > 0 && shell.now.get() - self.last_flush > FLUSH_IDLE_NS)
     }
 
@@ -281,8 +281,6 @@ impl<'a> NativeDriver<'a> {
                 first_lsn,
             } => {
                 instance.switch_log(file, sequence, first_lsn, &self.shell.c)?;
-                // A switch starts a lazy checkpoint of everything before it.
-                instance.request_checkpoint(first_lsn);
                 Ok(true)
             }
             Step::Stalled(lsn) => {

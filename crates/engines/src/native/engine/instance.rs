@@ -16,7 +16,7 @@ use assay_block::Waker;
 use assay_measure::clock::{Clock, Ns};
 use assay_run::engine::{EngineError, OpError};
 use assay_run::plan::RedoStress;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -33,13 +33,22 @@ pub(crate) struct Mailbox {
     pub(crate) posts: Mutex<Vec<SessionRef>>,
 }
 
-/// Orders to the writers.
+/// What a writer is asked for.
 #[derive(Default)]
 pub(crate) struct WriterOrders {
     /// Redo address the checkpoint shall pass; 0 is none.
     pub(crate) checkpoint: u64,
-    /// Somebody waits for free buffers.
-    pub(crate) make_free: bool,
+    /// Write everything and end.
+    pub(crate) stop: bool,
+}
+
+/// Orders to all writers.
+#[derive(Default)]
+pub(crate) struct Orders {
+    /// Redo address the checkpoint shall pass; 0 is none.
+    pub(crate) checkpoint: u64,
+    /// One bit for each writer that has not yet heard that somebody waits for free buffers.
+    make_free: u64,
     /// Write everything and end.
     pub(crate) stop: bool,
 }
@@ -63,11 +72,16 @@ pub(crate) struct Instance {
     pub(crate) undo: UndoSpace,
     pub(crate) locks: RowLocks,
     pub(crate) mailboxes: Vec<Mailbox>,
-    pub(crate) orders: Mutex<WriterOrders>,
+    pub(crate) orders: Mutex<Orders>,
     pub(crate) ordered: Condvar,
     /// Counters of the writers; they lock it for a moment per batch.
     pub(crate) background: Mutex<Counters>,
-    pub(crate) ring_totals: Mutex<assay_block::RingCounters>,
+    /// What each writer's ring counted.
+    pub(crate) ring_totals: Mutex<Vec<assay_block::RingCounters>>,
+    /// Writers beside the first that have not ended.
+    pub(crate) helpers: AtomicUsize,
+    /// The incremental checkpoint's target: older redo should not be needed any more. The first writer sets it.
+    pub(crate) target_lsn: AtomicU64,
     /// Everything below is in the data files and the control file says so.
     pub(crate) checkpoint_lsn: AtomicU64,
     marked_open: AtomicBool,
@@ -124,10 +138,12 @@ impl Instance {
             redo: parts.redo,
             locks: RowLocks::new(),
             mailboxes: (0..MAX_THREADS).map(|_| Mailbox::default()).collect(),
-            orders: Mutex::new(WriterOrders::default()),
+            orders: Mutex::new(Orders::default()),
             ordered: Condvar::new(),
             background: Mutex::new(Counters::default()),
-            ring_totals: Mutex::new(assay_block::RingCounters::default()),
+            ring_totals: Mutex::new(Vec::new()),
+            helpers: AtomicUsize::new(0),
+            target_lsn: AtomicU64::new(0),
             marked_open: AtomicBool::new(false),
             transactions: AtomicU64::new(control.change_number),
             failure: OnceLock::new(),
@@ -196,9 +212,10 @@ impl Instance {
 
     /// Asks the writers to make buffers free.
     pub(crate) fn post_writer(&self) {
+        let all = u64::MAX >> (64 - self.options.writers);
         let mut orders = locked(&self.orders);
-        if !orders.make_free {
-            orders.make_free = true;
+        if orders.make_free != all {
+            orders.make_free = all;
             self.ordered.notify_all();
         }
     }
@@ -212,11 +229,14 @@ impl Instance {
         }
     }
 
-    /// Waits for an order; at most `timeout`.
-    pub(crate) fn wait_for_orders(&self, timeout: Duration) -> WriterOrders {
+    /// Waits for an order to writer `number`; at most `timeout`.
+    pub(crate) fn wait_for_orders(&self, number: usize, timeout: Duration) -> WriterOrders {
+        let mine = 1u64 << number;
         let orders = locked(&self.orders);
-        let idle = |o: &mut WriterOrders| {
-            !o.stop && !o.make_free && o.checkpoint <= self.checkpoint_lsn.load(Ordering::Acquire)
+        let idle = |o: &mut Orders| {
+            !o.stop
+                && o.make_free & mine == 0
+                && o.checkpoint <= self.checkpoint_lsn.load(Ordering::Acquire)
         };
         let (mut orders, _) = self
             .ordered
@@ -224,10 +244,9 @@ impl Instance {
             .unwrap_or_else(PoisonError::into_inner);
         let taken = WriterOrders {
             checkpoint: orders.checkpoint,
-            make_free: orders.make_free,
             stop: orders.stop,
         };
-        orders.make_free = false;
+        orders.make_free &= !mine;
         taken
     }
 
@@ -312,6 +331,8 @@ impl Instance {
         self.store_control(&mut control_file, control, c)?;
         drop(control_file);
         self.redo.switched(file, sequence, first_lsn);
+        // A switch starts a lazy checkpoint of everything before it, whoever made it.
+        self.request_checkpoint(first_lsn);
         Ok(())
     }
 

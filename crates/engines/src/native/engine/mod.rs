@@ -1,10 +1,11 @@
 //! The running native engine: cache, sessions, redo, writers.
 //!
 //! [`open`] puts an instance together from a clean data set; driver threads get
-//! their `NativeDriver`; one writer thread serves all. The data set's
+//! their `NativeDriver`; the writer threads serve all. The data set's
 //! life cycle (prepare, check, destroy) is outside.
 
 mod cache;
+mod checkpoint;
 mod context;
 mod counters;
 mod driver;
@@ -34,8 +35,9 @@ use assay_run::engine::{Assignment, Driver, Engine, EngineError};
 use assay_run::plan::Plan;
 use counters::export_ring;
 use instance::{FIRST_LSN, Instance, MAX_THREADS, Parts, locked};
-use options::{CommitMode, IndexMode, Options};
+use options::{ChecksumMode, CommitMode, FreeWait, IndexMode, Options};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
@@ -48,7 +50,7 @@ const DRIVER_BUFFERS: usize = 6;
 struct NativeEngine {
     instance: Arc<Instance>,
     dir: PathBuf,
-    writer: Mutex<Option<JoinHandle<Result<(), EngineError>>>>,
+    writers: Mutex<Vec<WriterThread>>,
     ring_facts: Mutex<Vec<Fact>>,
 }
 
@@ -98,7 +100,7 @@ pub(super) fn open(
         threads: MAX_THREADS,
     });
     let instance = Arc::new(Instance::new(Parts {
-        cache: cache::Cache::new(pool, options.drop_on_unpin),
+        cache: cache::Cache::new(pool, options.drop_on_unpin, options.scan_pct),
         options,
         control: control_file,
         files,
@@ -115,11 +117,11 @@ pub(super) fn open(
             plan.sessions()
         )));
     }
-    let (writer, ring_facts) = start_writer(&instance)?;
+    let (writers, ring_facts) = start_writers(&instance)?;
     Ok(Box::new(NativeEngine {
         instance,
         dir: dir.to_owned(),
-        writer: Mutex::new(Some(writer)),
+        writers: Mutex::new(writers),
         ring_facts: Mutex::new(ring_facts),
     }))
 }
@@ -139,34 +141,78 @@ fn require_clean(dir: &Path, control: &Control) -> Result<(), EngineError> {
 }
 
 /// A writer that panics stops the engine instead of leaving its sessions waiting.
-struct FailOnPanic<'a>(&'a Instance);
+struct WriterGuard<'a> {
+    instance: &'a Instance,
+    number: usize,
+}
 
-impl Drop for FailOnPanic<'_> {
+impl Drop for WriterGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.fail("the database writer's thread panicked");
+            self.instance.fail("a database writer's thread panicked");
+        }
+        if self.number > 0 {
+            self.instance.helpers.fetch_sub(1, Ordering::AcqRel);
         }
     }
 }
 
 type WriterThread = JoinHandle<Result<(), EngineError>>;
 
-/// Starts the writer; returns its thread and what its ring obtained.
-fn start_writer(instance: &Arc<Instance>) -> Result<(WriterThread, Vec<Fact>), EngineError> {
+/// Starts all writers; returns their threads and what the last one's ring obtained.
+fn start_writers(instance: &Arc<Instance>) -> Result<(Vec<WriterThread>, Vec<Fact>), EngineError> {
+    let mut threads = Vec::new();
+    let mut facts = Vec::new();
+    for number in 0..instance.options.writers {
+        match start_writer(instance, number) {
+            Ok((thread, obtained)) => {
+                threads.push(thread);
+                facts = obtained;
+            }
+            Err(error) => {
+                // Nothing was changed yet: those that run end at once.
+                let _ = stop_writers(instance, threads);
+                return Err(error);
+            }
+        }
+    }
+    Ok((threads, facts))
+}
+
+/// Tells the writers to write everything and end, and waits for them.
+fn stop_writers(instance: &Instance, threads: Vec<WriterThread>) -> Result<(), EngineError> {
+    locked(&instance.orders).stop = true;
+    instance.ordered.notify_all();
+    let mut result = Ok(());
+    for thread in threads {
+        let ended = thread.join().unwrap_or_else(|_| {
+            Err(EngineError::Unusable(
+                "a database writer's thread panicked".to_owned(),
+            ))
+        });
+        result = result.and(ended);
+    }
+    result
+}
+
+/// Starts one writer; returns its thread and what its ring obtained.
+fn start_writer(
+    instance: &Arc<Instance>,
+    number: usize,
+) -> Result<(WriterThread, Vec<Fact>), EngineError> {
     let shared = Arc::clone(instance);
+    if number > 0 {
+        instance.helpers.fetch_add(1, Ordering::AcqRel);
+    }
     let (report, opened) = std::sync::mpsc::sync_channel(1);
     let thread = std::thread::Builder::new()
-        .name("assay-dbw0".to_owned())
+        .name(format!("assay-dbw{number}"))
         .spawn(move || {
-            let ring = Ring::open(RingOptions {
-                entries: 2 * writer::BATCH_REQUESTS as u32,
-                buffers: writer::BATCH_REQUESTS + 1,
-                buffer_bytes: writer::REQUEST_BYTES,
-                pool: None,
-                files: shared.files.list.clone(),
-                backend: backend(&shared.options),
-                helpers: 4,
-            });
+            let _guard = WriterGuard {
+                instance: &shared,
+                number,
+            };
+            let ring = Ring::open(writer::ring_options(&shared, backend(&shared.options)));
             let ring = match ring {
                 Ok(ring) => ring,
                 Err(error) => {
@@ -175,8 +221,7 @@ fn start_writer(instance: &Arc<Instance>) -> Result<(WriterThread, Vec<Fact>), E
                 }
             };
             let _ = report.send(Ok(ring_facts(&ring)));
-            let _guard = FailOnPanic(&shared);
-            let result = writer::Writer::new(&shared, ring).run();
+            let result = writer::Writer::new(&shared, ring, number).run();
             if let Err(error) = &result {
                 shared.fail(&error.to_string());
             }
@@ -316,6 +361,50 @@ impl NativeEngine {
         ]
     }
 
+    /// What the writers, the log and the checkpoint were asked for and work with.
+    fn writer_facts(&self) -> Vec<Fact> {
+        let (options, redo) = (&self.instance.options, &self.instance.redo);
+        let off = |value: u64, text: String| if value == 0 { "off".to_owned() } else { text };
+        let checksum = match options.checksum {
+            ChecksumMode::Off => "off (neither computed nor verified)",
+            ChecksumMode::Typical => "typical (computed when written, verified when read)",
+            ChecksumMode::Full => "full (as typical, and verified before each change)",
+        };
+        let free_wait = match options.free_wait {
+            FreeWait::Timed => "timed_10ms (a session looks again every 10 ms)",
+            FreeWait::Posted => "posted (the writer wakes it)",
+        };
+        let timeout_s = options.checkpoint_timeout_ns / 1_000_000_000;
+        let interval = options.checkpoint_interval_blocks;
+        vec![
+            fact("db_writers", locked(&self.writers).len()),
+            fact("db_writer_batch_requests", options.writer_requests),
+            fact("db_writer_request_bytes_max", options.writer_bytes),
+            fact("db_block_checksum", checksum),
+            fact("free_wait", free_wait),
+            fact("cache_scan_pct", options.scan_pct),
+            fact("multiblock_read_blocks", options.multiblock),
+            fact("log_buffer_bytes", redo.capacity()),
+            fact("log_flush_due_bytes", redo.due_bytes()),
+            fact(
+                "checkpoint_log_bytes_max",
+                redo.file_payload_bytes() / 10 * 9,
+            ),
+            fact(
+                "checkpoint_timeout",
+                off(timeout_s, format!("{timeout_s} s")),
+            ),
+            fact(
+                "checkpoint_interval",
+                off(interval, format!("{interval} log blocks")),
+            ),
+            fact(
+                "checkpoint_dirty_blocks_max",
+                off(options.recovery_blocks, options.recovery_blocks.to_string()),
+            ),
+        ]
+    }
+
     /// What the I/O mode came to, judged by the files, the file system and the ring.
     fn achieved_io_mode(&self) -> String {
         let direct = self.instance.files.list.iter().all(|f| f.is_direct());
@@ -339,6 +428,7 @@ impl Engine for NativeEngine {
     fn facts(&self) -> Vec<Fact> {
         let mut facts = self.data_set_facts();
         facts.extend(self.option_facts());
+        facts.extend(self.writer_facts());
         facts.extend(locked(&self.ring_facts).iter().cloned());
         let device = assay_block::device_facts(&self.dir);
         facts.extend(
@@ -371,7 +461,9 @@ impl Engine for NativeEngine {
         let instance = &self.instance;
         let mut set = StatSet::default();
         locked(&instance.background).export(u64::from(instance.geometry.block_bytes), &mut set);
-        export_ring(&locked(&instance.ring_totals), &mut set);
+        for ring in locked(&instance.ring_totals).iter() {
+            export_ring(ring, &mut set);
+        }
         let mut gauge = |name: &str, value: u64| set.gauges.insert(name.to_owned(), value);
         gauge("dirty_buffers", instance.cache.dirty_frames());
         gauge("redo_buffer_unflushed_bytes", instance.redo.pending());
@@ -393,17 +485,11 @@ impl Engine for NativeEngine {
     }
 
     fn close(&self) -> Result<(), EngineError> {
-        let thread = locked(&self.writer).take();
-        let Some(thread) = thread else { return Ok(()) };
-        {
-            locked(&self.instance.orders).stop = true;
-            self.instance.ordered.notify_all();
+        let threads = std::mem::take(&mut *locked(&self.writers));
+        if threads.is_empty() {
+            return Ok(());
         }
-        let result = thread.join().unwrap_or_else(|_| {
-            Err(EngineError::Unusable(
-                "the database writer's thread panicked".to_owned(),
-            ))
-        });
+        let result = stop_writers(&self.instance, threads);
         match self.instance.failure() {
             Some(reason) => Err(EngineError::Unusable(reason.to_owned())),
             None => result,

@@ -57,6 +57,20 @@ pub(crate) struct Options {
     pub(crate) commit: CommitMode,
     pub(crate) checksum: ChecksumMode,
     pub(crate) free_wait: FreeWait,
+    /// A seek for a free buffer gives up once so many percent of a partition turned out dirty.
+    pub(crate) scan_pct: usize,
+    /// Database writers.
+    pub(crate) writers: usize,
+    /// Requests of a writer's batch at most.
+    pub(crate) writer_requests: usize,
+    /// Bytes of one request of a writer at most; at least a block.
+    pub(crate) writer_bytes: usize,
+    /// LOG_CHECKPOINT_TIMEOUT; 0 is none.
+    pub(crate) checkpoint_timeout_ns: u64,
+    /// LOG_CHECKPOINT_INTERVAL in log blocks; 0 is none.
+    pub(crate) checkpoint_interval_blocks: u64,
+    /// Dirty blocks that recovery would have to read at most; 0 is no limit.
+    pub(crate) recovery_blocks: u64,
     pub(crate) direct: bool,
     pub(crate) asynchronous: bool,
     pub(crate) io_mode: String,
@@ -109,12 +123,6 @@ impl Options {
         control: &Control,
     ) -> Result<Self, EngineError> {
         let block_bytes = u64::from(control.geometry.block_bytes);
-        if settings.int("DB_WRITERS") > 1 {
-            return Err(EngineError::Usage(format!(
-                "DB_WRITERS={}: this version runs one database writer; leave it at 1",
-                settings.int("DB_WRITERS")
-            )));
-        }
         let batched = settings.text("READ_MODE") == "batched";
         let io_depth = match settings.int("IO_DEPTH") {
             0 => (plan.work_unit as usize).clamp(1, 32),
@@ -155,6 +163,14 @@ impl Options {
             } else {
                 FreeWait::Timed
             },
+            scan_pct: settings.int("CACHE_SCAN_PCT") as usize,
+            writers: settings.int("DB_WRITERS") as usize,
+            writer_requests: settings.int("DB_WRITER_BATCH") as usize,
+            writer_bytes: (settings.int("DB_WRITER_COALESCE_BYTES").max(block_bytes) / block_bytes
+                * block_bytes) as usize,
+            checkpoint_timeout_ns: settings.ns("LOG_CHECKPOINT_TIMEOUT"),
+            checkpoint_interval_blocks: settings.int("LOG_CHECKPOINT_INTERVAL"),
+            recovery_blocks: settings.int("FAST_START_IO_TARGET"),
             direct: matches!(io_mode.as_str(), "directio" | "setall"),
             asynchronous: matches!(io_mode.as_str(), "asynch" | "setall"),
             io_mode,

@@ -18,8 +18,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) const LOG_HEADER_BYTES: usize = 16;
 /// Most bytes one flush writes.
 pub(crate) const FLUSH_BYTES: usize = 1 << 20;
-/// A flush is due when so much is pending, commit or not (LGWR's 1 MiB).
-pub(crate) const FLUSH_DUE_BYTES: u64 = 1 << 20;
+/// A flush is due when so much is pending (or a third of the buffer), commit or not: LGWR's 1 MiB.
+const FLUSH_DUE_BYTES: u64 = 1 << 20;
 /// Marks a log file's header block.
 const FILE_MAGIC: &[u8; 8] = b"ASYREDO1";
 
@@ -192,9 +192,24 @@ impl Redo {
         self.position().sequence
     }
 
+    /// Redo one log block holds.
+    pub(crate) fn block_payload_bytes(&self) -> u64 {
+        (self.block_bytes - LOG_HEADER_BYTES) as u64
+    }
+
     /// Redo one log file holds when its blocks are full.
     pub(crate) fn file_payload_bytes(&self) -> u64 {
-        (self.file_blocks - 1) * (self.block_bytes - LOG_HEADER_BYTES) as u64
+        (self.file_blocks - 1) * self.block_payload_bytes()
+    }
+
+    /// A flush is due when so much is pending, commit or not: a third of the buffer, at most 1 MiB.
+    pub(crate) fn due_bytes(&self) -> u64 {
+        FLUSH_DUE_BYTES.min(self.capacity() / 3)
+    }
+
+    /// The redo address the checkpoint must pass before somebody can go on; 0 is none.
+    pub(crate) fn stalled(&self) -> u64 {
+        self.stalled.load(Ordering::Acquire)
     }
 
     /// Whether a switch is under way.

@@ -1,13 +1,19 @@
-//! The database writer: makes buffers free, advances the checkpoint, closes the data set.
+//! The database writers: make buffers free, advance the checkpoint, close the data set.
 //!
 //! Work comes from the write list (cold dirty frames that a seek met), from
-//! checkpoint requests (log switch, stalled log, close) and from its own look
+//! checkpoint requests (log switch, stalled log, close) and from their own look
 //! ahead: beyond a share of dirty frames, or of redo that recovery would have to
-//! read, it writes the oldest. A batch copies each frame (so that sessions may go on
+//! read, they write the oldest. A batch copies each frame (so that sessions may go on
 //! changing it), joins neighbours into one request, waits until the log covers the
 //! copies, submits all and reaps all.
+//!
+//! Several writers share all of this: whoever takes a frame has it alone until it is
+//! written. The first is the checkpoint process too: it alone sets the target, syncs the
+//! data files, records the position and closes the data set. A frame in another writer's
+//! hands stays dirty in the checkpoint queue, so the position cannot pass it.
 
 use super::cache::Copied;
+use super::checkpoint::Target;
 use super::counters::{C, Event, Io};
 use super::instance::{Instance, WriterOrders, locked};
 use super::options::ChecksumMode;
@@ -15,21 +21,23 @@ use super::redo::{FLUSH_BYTES, Step};
 use crate::native::block_format;
 use crate::native::control::State;
 use crate::native::layout::UNDO_BASE;
-use assay_block::{Buffer, Ring};
+use assay_block::{Backend, Buffer, Ring, RingOptions};
 use assay_run::engine::EngineError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Requests of one batch, each with a buffer of its own.
-pub(crate) const BATCH_REQUESTS: usize = 64;
-/// Bytes of such a buffer: the longest run of neighbours written by one request.
-pub(crate) const REQUEST_BYTES: usize = 128 * 1024;
+/// Candidates looked at for each request of a batch: neighbours share one.
+const CANDIDATES: usize = 4;
+/// A writer's buffers have at least this size, for its log writes.
+const BUFFER_BYTES: usize = 128 * 1024;
 /// A writer looks for work at least this often.
 const IDLE: Duration = Duration::from_millis(100);
 /// The control file gets a new checkpoint position at most this often (CKPT's 3 s).
 const CHECKPOINT_RECORD_NS: u64 = 3_000_000_000;
 /// Pause of a writer whose remaining work is held by sessions.
 const HELD: Duration = Duration::from_micros(200);
+/// Pause of a further writer, which has nothing to do while the first syncs and records.
+const NOTHING_LEFT: Duration = Duration::from_millis(1);
 /// Tag of data writes; log writes of the writer carry the other.
 const TAG_DATA: u64 = 1;
 const TAG_LOG: u64 = 2;
@@ -43,7 +51,7 @@ struct Request {
 /// What a writer's turn left of the checkpoint asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
-    /// It is reached, or none was asked for.
+    /// It is reached, or none was asked for, and no other work is at hand.
     Nothing,
     /// Blocks that can be written at once.
     More,
@@ -55,108 +63,140 @@ pub(crate) enum Left {
 pub(crate) struct Writer<'a> {
     instance: &'a Instance,
     ring: Ring,
+    /// From 0; the first keeps the checkpoint.
+    number: usize,
     recorded_at: u64,
+    counted_cpu_ns: u64,
+    target: Target,
     candidates: Vec<u32>,
 }
 
+/// The ring a writer needs: a buffer for each request of a batch and one for the log.
+pub(crate) fn ring_options(instance: &Instance, backend: Backend) -> RingOptions {
+    let requests = instance.options.writer_requests;
+    RingOptions {
+        entries: (2 * requests as u32).max(8),
+        buffers: requests + 1,
+        buffer_bytes: instance.options.writer_bytes.max(BUFFER_BYTES),
+        pool: None,
+        files: instance.files.list.clone(),
+        backend,
+        helpers: 4,
+    }
+}
+
 impl<'a> Writer<'a> {
-    pub(crate) fn new(instance: &'a Instance, ring: Ring) -> Self {
+    /// Writer `number`, from 0.
+    pub(crate) fn new(instance: &'a Instance, ring: Ring, number: usize) -> Self {
+        let now = instance.clock.now_ns();
+        let mut totals = locked(&instance.ring_totals);
+        let rings = totals.len().max(number + 1);
+        totals.resize_with(rings, Default::default);
+        drop(totals);
         Self {
             instance,
             ring,
-            recorded_at: instance.clock.now_ns(),
+            number,
+            recorded_at: now,
+            counted_cpu_ns: 0,
+            target: Target::new(now),
             candidates: Vec::new(),
         }
     }
 
-    /// Serves orders until told to stop; then writes everything and marks the data set clean.
+    /// Serves orders until told to stop; then writes everything, and the first marks the data set clean.
     pub(crate) fn run(mut self) -> Result<(), EngineError> {
+        let mut idle = IDLE;
         loop {
-            let orders = self.instance.wait_for_orders(IDLE);
+            let orders = self.instance.wait_for_orders(self.number, idle);
             let begin = self.instance.clock.now_ns();
             if self.instance.failure().is_some() {
                 return Ok(());
             }
             let left = self.turn(&orders)?;
             if orders.stop {
-                return self.close();
+                return self.finish();
             }
             self.account(begin);
+            idle = if left == Left::More {
+                Duration::ZERO
+            } else {
+                IDLE
+            };
             if left == Left::Held {
-                // What is left is pending or being changed: give its owners a moment.
-                std::thread::sleep(HELD);
+                // What is left is pending, being changed or in another writer's hands: give its owners a moment.
+                std::thread::sleep(if self.number == 0 { HELD } else { NOTHING_LEFT });
             }
         }
     }
 
-    fn account(&self, begin: u64) {
+    fn account(&mut self, begin: u64) {
         let cpu = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
         let cpu_ns = cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64;
         let c = locked(&self.instance.background);
         c.add(C::BackgroundTime, self.instance.clock.now_ns() - begin);
-        c.add(
-            C::BackgroundCpu,
-            cpu_ns.saturating_sub(c.get(C::BackgroundCpu)),
-        );
+        c.add(C::BackgroundCpu, cpu_ns.saturating_sub(self.counted_cpu_ns));
+        self.counted_cpu_ns = cpu_ns;
     }
 
-    /// One round of everything there is to do; never waits for a session.
+    /// One batch of each kind of work; never waits for a session.
     pub(crate) fn turn(&mut self, orders: &WriterOrders) -> Result<Left, EngineError> {
-        let written = self.make_free()? + self.look_ahead()? + self.advance(orders.checkpoint)?;
-        self.record_checkpoint(orders.checkpoint)?;
-        if orders.checkpoint <= self.instance.checkpoint_lsn.load(Ordering::Acquire) {
+        let instance = self.instance;
+        if self.number == 0 {
+            let lsn = self.target.lsn(instance);
+            instance.target_lsn.store(lsn, Ordering::Release);
+        }
+        let freed = self.make_free()? + self.look_ahead()?;
+        let advanced = self.advance(orders.checkpoint)?;
+        if self.number == 0 {
+            self.record_checkpoint(orders.checkpoint)?;
+        }
+        let reached = orders.checkpoint <= instance.checkpoint_lsn.load(Ordering::Acquire);
+        if freed + advanced > 0 {
+            let more = !reached || instance.cache.has_listed() || instance.cache.wants_writing();
+            return Ok(if more { Left::More } else { Left::Nothing });
+        }
+        if reached {
             return Ok(Left::Nothing);
         }
-        if written > 0 {
-            return Ok(Left::More);
+        if self.number == 0 {
+            // Redo nobody has asked for yet may be all that keeps the checkpoint back.
+            self.flush_log(u64::MAX)?;
         }
-        // Redo nobody has asked for yet may be all that keeps the checkpoint back.
-        self.flush_log(u64::MAX)?;
         Ok(Left::Held)
     }
 
     /// Writes the cold dirty frames that sessions met.
     fn make_free(&mut self) -> Result<u64, EngineError> {
-        let mut written = 0;
-        loop {
-            self.candidates.clear();
-            let mut frames = std::mem::take(&mut self.candidates);
-            self.instance.cache.take_listed(BATCH_REQUESTS, &mut frames);
-            let n = self.write_batch(&frames, false)?;
-            let done = frames.is_empty();
-            self.candidates = frames;
-            written += n;
-            self.post_free();
-            if done || n == 0 {
-                return Ok(written);
-            }
-        }
+        let mut frames = std::mem::take(&mut self.candidates);
+        frames.clear();
+        let most = self.instance.options.writer_requests;
+        self.instance.cache.take_listed(most, &mut frames);
+        let written = self.write_batch(&frames, false);
+        self.candidates = frames;
+        self.post_free();
+        written
     }
 
     /// Writes the oldest while too much is dirty.
     fn look_ahead(&mut self) -> Result<u64, EngineError> {
-        let mut written = 0;
-        while self.instance.cache.wants_writing() {
-            let n = self.write_oldest(u64::MAX, false)?;
-            self.post_free();
-            written += n;
-            if n == 0 {
-                break;
-            }
+        if !self.instance.cache.wants_writing() {
+            return Ok(0);
         }
-        Ok(written)
+        let written = self.write_oldest(u64::MAX, false);
+        self.post_free();
+        written
     }
 
     /// Writes what stands in the way of the checkpoint asked for, and of the incremental target.
     fn advance(&mut self, asked: u64) -> Result<u64, EngineError> {
-        // Incremental target: 90 % of the smallest log file behind the tail.
-        let target = self
-            .instance
-            .redo
-            .tail()
-            .saturating_sub(self.instance.redo.file_payload_bytes() / 10 * 9);
-        let below = asked.max(target);
-        match self.instance.cache.checkpoint_floor() {
+        let cache = &self.instance.cache;
+        let most = self.instance.options.recovery_blocks;
+        if most > 0 && cache.dirty_frames() > most {
+            return self.write_oldest(u64::MAX, true);
+        }
+        let below = asked.max(self.instance.target_lsn.load(Ordering::Acquire));
+        match cache.checkpoint_floor() {
             Some(floor) if floor < below => self.write_oldest(below, true),
             _ => Ok(0),
         }
@@ -165,9 +205,8 @@ impl<'a> Writer<'a> {
     fn write_oldest(&mut self, below: u64, checkpoint: bool) -> Result<u64, EngineError> {
         let mut frames = std::mem::take(&mut self.candidates);
         frames.clear();
-        self.instance
-            .cache
-            .take_oldest(below, BATCH_REQUESTS * 4, &mut frames);
+        let most = self.instance.options.writer_requests * CANDIDATES;
+        self.instance.cache.take_oldest(below, most, &mut frames);
         let written = self.write_batch(&frames, checkpoint);
         self.candidates = frames;
         written
@@ -185,7 +224,8 @@ impl<'a> Writer<'a> {
         if frames.is_empty() {
             return Ok(0);
         }
-        let requests = self.gather(frames)?;
+        let requests = self.gather(frames);
+        self.instance.cache.untake(frames);
         let highest = requests.iter().flat_map(|r| &r.blocks).map(|b| b.lsn).max();
         let Some(highest) = highest else { return Ok(0) };
         if self.instance.redo.durable() < highest {
@@ -206,8 +246,12 @@ impl<'a> Writer<'a> {
     }
 
     /// Copies the frames into request buffers, neighbours together.
-    fn gather(&mut self, frames: &[u32]) -> Result<Vec<Request>, EngineError> {
+    fn gather(&mut self, frames: &[u32]) -> Vec<Request> {
         let instance = self.instance;
+        let (most_requests, most_bytes) = (
+            instance.options.writer_requests,
+            instance.options.writer_bytes,
+        );
         let block_bytes = instance.geometry.block_bytes as usize;
         let mut sorted: Vec<(u64, u32)> = frames
             .iter()
@@ -223,12 +267,12 @@ impl<'a> Writer<'a> {
             let page = instance.cache.page_of(frame);
             let joined = joins.is_some_and(|(last, n)| {
                 last.0 + 1 == page.0
-                    && (n + 1) * block_bytes <= REQUEST_BYTES
+                    && (n + 1) * block_bytes <= most_bytes
                     && (page.0 >= UNDO_BASE || instance.adjacent(last, 2) == 2)
             });
             if !joined {
                 // The last buffer is the log's: this very batch may have to flush it first.
-                if requests.len() == BATCH_REQUESTS {
+                if requests.len() == most_requests {
                     break;
                 }
                 let Some(buffer) = self.ring.take_buffer() else {
@@ -267,7 +311,7 @@ impl<'a> Writer<'a> {
                 self.ring.give_back(empty.buffer);
             }
         }
-        Ok(requests)
+        requests
     }
 
     fn submit(&mut self, requests: Vec<Request>, checkpoint: bool) -> Result<u64, EngineError> {
@@ -327,7 +371,7 @@ impl<'a> Writer<'a> {
         c.charge(Event::WriterSubmit, submitted - begin);
         c.charge(Event::WriterWrite, end - submitted);
         c.add(C::WriterSubmits, 1);
-        *locked(&instance.ring_totals) = self.ring.counters();
+        self.count_ring();
         Ok(written)
     }
 
@@ -336,12 +380,19 @@ impl<'a> Writer<'a> {
         EngineError::Unusable(text)
     }
 
+    fn count_ring(&self) {
+        locked(&self.instance.ring_totals)[self.number] = self.ring.counters();
+    }
+
     fn clean(&self, blocks: &[Copied]) -> u64 {
         let cleaned = blocks
             .iter()
             .filter(|b| self.instance.cache.finish_write(b))
             .count() as u64;
-        locked(&self.instance.background).add(C::Cleaned, cleaned);
+        let c = locked(&self.instance.background);
+        c.add(C::Cleaned, cleaned);
+        // A copy counts as a clone only if the block really changed while the copy was written.
+        c.add(C::WriteClones, blocks.len() as u64 - cleaned);
         blocks.len() as u64
     }
 
@@ -352,7 +403,6 @@ impl<'a> Writer<'a> {
         c.add(C::WritesFromCache, n);
         c.add(C::WriteRequests, 1);
         c.add(C::WriteMultiBlock, u64::from(n > 1));
-        c.add(C::WriteClones, n);
         c.add(C::UndoWrites, undo);
         c.add(
             if checkpoint {
@@ -458,7 +508,7 @@ impl<'a> Writer<'a> {
             instance.clock.now_ns() - begin,
             &locked(&instance.background),
         );
-        *locked(&instance.ring_totals) = self.ring.counters();
+        self.count_ring();
         instance.redo.finish(&flush);
         Ok(true)
     }
@@ -483,8 +533,10 @@ impl<'a> Writer<'a> {
         let position = self.checkpoint_position();
         let recorded = instance.checkpoint_lsn.load(Ordering::Acquire);
         let now = instance.clock.now_ns();
+        let reached = |lsn: u64| lsn > recorded && position >= lsn;
         let due = now - self.recorded_at >= CHECKPOINT_RECORD_NS
-            || (asked > recorded && position >= asked);
+            || reached(asked)
+            || reached(instance.redo.stalled());
         if position <= recorded || !due || !instance.is_marked_open() {
             return Ok(());
         }
@@ -495,10 +547,7 @@ impl<'a> Writer<'a> {
         {
             let c = locked(&instance.background);
             instance.store_control(&mut file, control, &c)?;
-            c.add(
-                C::Checkpoints,
-                u64::from(asked > recorded && position >= asked),
-            );
+            c.add(C::Checkpoints, u64::from(reached(asked)));
         }
         drop(file);
         self.recorded_at = now;
@@ -518,21 +567,39 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Writes everything out and marks the data set clean.
-    fn close(&mut self) -> Result<(), EngineError> {
+    /// Writes everything out; the first writer waits for the others and marks the data set clean.
+    fn finish(&mut self) -> Result<(), EngineError> {
         let instance = self.instance;
         if instance.failure().is_some() || !instance.is_marked_open() {
             return Ok(());
         }
-        self.flush_log(u64::MAX)?;
-        while instance.cache.dirty_frames() > 0 {
-            if self.write_oldest(u64::MAX, true)? == 0 {
+        if self.number == 0 {
+            self.flush_log(u64::MAX)?;
+        }
+        while instance.failure().is_none() {
+            if self.write_oldest(u64::MAX, true)? > 0 {
+                continue;
+            }
+            if self.number > 0 {
+                return Ok(());
+            }
+            if instance.helpers.load(Ordering::Acquire) > 0 {
+                // The others may have blocks in hand.
+                std::thread::sleep(HELD);
+            } else if instance.cache.dirty_frames() == 0 {
+                return self.mark_clean();
+            } else if self.write_oldest(u64::MAX, true)? == 0 {
                 return Err(EngineError::Unusable(
                     "dirty blocks are left that no redo covers: the data set stays unclean"
                         .to_owned(),
                 ));
             }
         }
+        Ok(())
+    }
+
+    fn mark_clean(&self) -> Result<(), EngineError> {
+        let instance = self.instance;
         self.sync_data_files()?;
         let mut file = locked(&instance.control);
         let mut control = file.control().clone();
