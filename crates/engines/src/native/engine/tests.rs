@@ -2,6 +2,7 @@
 
 mod slob;
 mod strain;
+mod writers;
 
 use crate::conformance;
 use crate::native::Native;

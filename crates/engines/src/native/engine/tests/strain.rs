@@ -5,7 +5,7 @@ use crate::native::control::{ControlFile, State};
 use assay_measure::snapshot::Snapshot;
 use assay_run::{Mark, Observer};
 
-fn waits(data: &RunData, name: &str) -> u64 {
+pub(super) fn waits(data: &RunData, name: &str) -> u64 {
     let events = data.drained.stats.events.iter();
     events
         .filter(|event| event.name == name)
@@ -13,7 +13,7 @@ fn waits(data: &RunData, name: &str) -> u64 {
         .sum()
 }
 
-fn updates(schemas: u32, threads: u32, operations: u64) -> Plan {
+pub(super) fn updates(schemas: u32, threads: u32, operations: u64) -> Plan {
     Plan {
         update_pct: 100,
         work_unit: 16,
