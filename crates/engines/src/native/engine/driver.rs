@@ -223,7 +223,8 @@ impl<'a> NativeDriver<'a> {
     fn drive_log(&mut self) -> Result<(), EngineError> {
         let shell = Rc::clone(&self.shell);
         let redo = &shell.instance.redo;
-        if self.leading.is_some() || !self.flush_due() {
+        // After an error nothing more is written: what the disk holds may not be what was written last.
+        if self.leading.is_some() || !self.flush_due() || shell.instance.failure().is_some() {
             return Ok(());
         }
         // Announced before the attempt: whoever leads now will wake this thread when done.
@@ -242,7 +243,8 @@ impl<'a> NativeDriver<'a> {
                 _ => u64::MAX,
             };
             let checkpoint = shell.instance.checkpoint_lsn.load(Ordering::Acquire);
-            let step = redo.prepare(&mut buffer[..FLUSH_BYTES], limit, checkpoint);
+            let room = buffer.len().min(FLUSH_BYTES);
+            let step = redo.prepare(&mut buffer[..room], limit, checkpoint);
             if let Step::Write(flush) = step {
                 let begin = shell.instance.clock.now_ns();
                 let file = shell.instance.files.redo_first + flush.file as u16;
@@ -477,9 +479,9 @@ impl Driver for NativeDriver<'_> {
     }
 }
 
-impl Drop for NativeDriver<'_> {
-    /// Sessions log off: what COMMIT_EVERY left open is committed before the thread goes.
-    fn drop(&mut self) {
+impl NativeDriver<'_> {
+    /// Sessions log off: what COMMIT_EVERY left open is committed. Returns how many of them will end in `reap`.
+    pub(crate) fn log_off(&mut self) -> usize {
         let shell = Rc::clone(&self.shell);
         let mut waiting = 0;
         for tag in 0..shell.slots.len() as Tag {
@@ -492,6 +494,14 @@ impl Drop for NativeDriver<'_> {
                 waiting += 1;
             }
         }
+        waiting
+    }
+}
+
+impl Drop for NativeDriver<'_> {
+    fn drop(&mut self) {
+        let shell = Rc::clone(&self.shell);
+        let waiting = self.log_off();
         let mut ended = Vec::new();
         while ended.len() < waiting && shell.instance.failure().is_none() {
             if self.reap(Duration::from_millis(10), &mut ended).is_err() {

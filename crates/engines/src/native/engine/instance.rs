@@ -110,6 +110,9 @@ pub(crate) struct Parts {
     pub(crate) active_scale: u64,
     pub(crate) redo_stress: RedoStress,
     pub(crate) obfuscate: bool,
+    pub(crate) clock: Clock,
+    /// Driver threads it serves at most.
+    pub(crate) threads: usize,
 }
 
 impl Instance {
@@ -133,11 +136,11 @@ impl Instance {
             private_redo_bytes: private_redo_bytes(parts.redo.capacity() as usize, sessions),
             control: Mutex::new(parts.control),
             files: parts.files,
-            clock: Clock::real(),
+            clock: parts.clock,
             cache: parts.cache,
             redo: parts.redo,
             locks: RowLocks::new(),
-            mailboxes: (0..MAX_THREADS).map(|_| Mailbox::default()).collect(),
+            mailboxes: (0..parts.threads).map(|_| Mailbox::default()).collect(),
             orders: Mutex::new(Orders::default()),
             ordered: Condvar::new(),
             background: Mutex::new(Counters::default()),

@@ -29,6 +29,7 @@ use crate::native::bulk::Watch;
 use crate::native::control::{Control, ControlFile, State};
 use crate::native::files::Files;
 use assay_block::{Backend, Pool, PoolOptions, Ring, RingOptions};
+use assay_measure::clock::Clock;
 use assay_measure::config::Settings;
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_run::engine::{Assignment, Driver, Engine, EngineError};
@@ -78,6 +79,39 @@ pub(super) fn open(
     }
     let options = Options::resolve(settings, plan, &control)?;
     let files = Files::open(dir, &control, options.direct)?;
+    let instance = Arc::new(assemble(
+        control_file,
+        files,
+        options,
+        plan,
+        (Clock::real(), MAX_THREADS),
+    )?);
+    if instance.undo.free_extents() < plan.sessions() {
+        return Err(EngineError::Usage(format!(
+            "the undo file of {} has {} extents for {} sessions: prepare with a larger UNDO_MB or use fewer sessions",
+            dir.display(),
+            instance.undo.free_extents(),
+            plan.sessions()
+        )));
+    }
+    let (writers, ring_facts) = start_writers(&instance)?;
+    Ok(Box::new(NativeEngine {
+        instance,
+        dir: dir.to_owned(),
+        writers: Mutex::new(writers),
+        ring_facts: Mutex::new(ring_facts),
+    }))
+}
+
+/// Puts an instance together, for at most so many driver threads; starts nothing.
+fn assemble(
+    control_file: ControlFile,
+    files: Files,
+    options: Options,
+    plan: &Plan,
+    (clock, threads): (Clock, usize),
+) -> Result<Instance, EngineError> {
+    let control = control_file.control();
     let pool = Pool::new(&PoolOptions {
         frames: options.cache_frames,
         frame_bytes: control.geometry.block_bytes as usize,
@@ -97,9 +131,9 @@ pub(super) fn open(
         start_lsn: control.checkpoint_lsn.max(FIRST_LSN),
         sequence: control.log_sequence,
         data_set: control.data_set,
-        threads: MAX_THREADS,
+        threads,
     });
-    let instance = Arc::new(Instance::new(Parts {
+    Ok(Instance::new(Parts {
         cache: cache::Cache::new(pool, options.drop_on_unpin, options.scan_pct),
         options,
         control: control_file,
@@ -108,21 +142,8 @@ pub(super) fn open(
         active_scale: plan.scale,
         redo_stress: plan.redo_stress,
         obfuscate: plan.obfuscate,
-    }));
-    if instance.undo.free_extents() < plan.sessions() {
-        return Err(EngineError::Usage(format!(
-            "the undo file of {} has {} extents for {} sessions: prepare with a larger UNDO_MB or use fewer sessions",
-            dir.display(),
-            instance.undo.free_extents(),
-            plan.sessions()
-        )));
-    }
-    let (writers, ring_facts) = start_writers(&instance)?;
-    Ok(Box::new(NativeEngine {
-        instance,
-        dir: dir.to_owned(),
-        writers: Mutex::new(writers),
-        ring_facts: Mutex::new(ring_facts),
+        clock,
+        threads,
     }))
 }
 

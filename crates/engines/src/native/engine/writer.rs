@@ -69,6 +69,8 @@ pub(crate) struct Writer<'a> {
     counted_cpu_ns: u64,
     target: Target,
     candidates: Vec<u32>,
+    /// Waits while another thread leads a log flush; one that is stepped leaves the blocks for its next turn.
+    patient: bool,
 }
 
 /// The ring a writer needs: a buffer for each request of a batch and one for the log.
@@ -101,6 +103,7 @@ impl<'a> Writer<'a> {
             counted_cpu_ns: 0,
             target: Target::new(now),
             candidates: Vec::new(),
+            patient: true,
         }
     }
 
@@ -428,6 +431,9 @@ impl<'a> Writer<'a> {
         let lsn = lsn.min(redo.complete());
         while redo.durable() < lsn && self.instance.failure().is_none() {
             if !redo.try_lead() {
+                if !self.patient {
+                    return Ok(());
+                }
                 std::thread::sleep(Duration::from_micros(50));
                 continue;
             }
