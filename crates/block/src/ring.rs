@@ -71,6 +71,9 @@ pub struct Completion {
     pub result: io::Result<u32>,
     /// What the request held.
     pub lease: CompletionLease,
+    /// The instant of the [`Ring::stamp`] before the request was given to the kernel, by the caller's clock; 0 where
+    /// there was none.
+    pub submitted: u64,
 }
 
 /// What a finished request gives back.
@@ -150,6 +153,8 @@ struct Slot {
     lease: CompletionLease,
     /// Addresses of a scattered read; the capacity stays for the next one.
     addresses: Vec<libc::iovec>,
+    /// See [`Completion::submitted`].
+    submitted: u64,
 }
 
 enum Engine {
@@ -167,6 +172,8 @@ pub struct Ring {
     free: Vec<u32>,
     /// Completions taken from the engine and not popped yet: slot and result as the kernel gives it.
     done: VecDeque<(u32, i32)>,
+    /// Slots queued since the last submit: one stamp serves them all.
+    queued: Vec<u32>,
     slab: Rc<Slab>,
     pool: Option<Arc<Pool>>,
     files: usize,
@@ -245,6 +252,7 @@ impl Ring {
             slots,
             free: (0..entries).rev().collect(),
             done: VecDeque::with_capacity(entries as usize),
+            queued: Vec::with_capacity(entries as usize),
             slab,
             pool,
             files: file_count,
@@ -458,6 +466,15 @@ impl Ring {
         self.slots.len() - self.free.len()
     }
 
+    /// Notes `now`, an instant of the caller's clock, as the one at which everything queued is given to the kernel; each
+    /// completion brings it back. To be called just before [`Ring::submit`]: one stamp per submit, none per request.
+    #[inline]
+    pub fn stamp(&mut self, now: u64) {
+        for slot in self.queued.drain(..) {
+            self.slots[slot as usize].submitted = now;
+        }
+    }
+
     /// Gives everything queued to the kernel and waits until `wait_for` completions can be popped, a [`Waker`] calls, a
     /// signal arrives or `timeout` is over, whichever is first. With `wait_for` 0 it never waits, but completions that are
     /// ready become visible. It waits for no more completions than are in flight; with none in flight and `wait_for`
@@ -467,6 +484,7 @@ impl Ring {
     /// [`BlockError::Ring`] where the kernel does not take the requests; they stay queued.
     #[inline]
     pub fn submit(&mut self, wait_for: u32, timeout: Duration) -> Result<(), BlockError> {
+        self.queued.clear();
         let in_flight = self.in_flight() as u32;
         let wait_for = wait_for.min(in_flight.max(1));
         match &mut self.engine {
@@ -509,12 +527,17 @@ impl Ring {
         }
         let (index, outcome) = self.done.pop_front()?;
         let slot = &mut self.slots[index as usize];
-        let (tag, kind) = (slot.tag, slot.kind);
+        let (tag, kind, submitted) = (slot.tag, slot.kind, slot.submitted);
         let lease = std::mem::replace(&mut slot.lease, CompletionLease::None);
         self.free.push(index);
         let result = u32::try_from(outcome).map_err(|_| io::Error::from_raw_os_error(-outcome));
         self.counters.count(kind, result.as_ref().ok().copied());
-        Some(Completion { tag, result, lease })
+        Some(Completion {
+            tag,
+            result,
+            lease,
+            submitted,
+        })
     }
 
     /// A handle by which other threads end a waiting [`Ring::submit`].
@@ -611,6 +634,8 @@ impl Ring {
         slot.tag = tag;
         slot.kind = kind;
         slot.lease = lease;
+        slot.submitted = 0;
+        self.queued.push(index);
         let len = u32::try_from(len).expect("frames and buffers are below 4 GiB");
         let request = Request {
             kind,
@@ -665,6 +690,7 @@ impl Slot {
             kind: Kind::Nop,
             lease: CompletionLease::None,
             addresses: Vec::new(),
+            submitted: 0,
         }
     }
 }

@@ -46,6 +46,10 @@ pub struct Record {
     pub wait_classes: Vec<WaitClassRow>,
     /// Every event that waited in the window, largest total first.
     pub events: Vec<EventRow>,
+    /// The same requests at each layer: the session's wait, the ring, the device.
+    pub layers: Vec<RequestLayers>,
+    /// What multi-block reads of the scan table delivered; n/a where none were run.
+    pub scan: ScanInfo,
     /// I/O by function and file type, window deltas.
     pub io_functions: Vec<IoRow>,
     /// The rows of "IO Profile", in report order.
@@ -293,6 +297,75 @@ pub struct EventRow {
     pub p999_us: Figure,
     /// How it was obtained: `sysstat`.
     pub source: String,
+}
+
+/// One kind of request at each layer it passes, window deltas. "Latency by layer".
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RequestLayers {
+    /// What is requested, in words: `single-block read`, `log write`, ...
+    pub request: String,
+    /// The event whose waits these requests end, e.g. `db file sequential read`.
+    pub event: String,
+    /// `read` or `write`.
+    pub direction: String,
+    /// One wait of the event covers several requests, or fewer: then the two means differ by
+    /// construction, and no share is lost between them.
+    pub is_batched: bool,
+    /// From the begin of the wait to its end; layer `engine`. Its fine histogram is the event's.
+    pub engine: LayerRow,
+    /// From the call that gave the request to the kernel to the call that took its completion; layer `syscall`.
+    pub syscall: LayerRow,
+    /// From the block layer to the device and back (`/proc/diskstats`); layer `device`. Means only, and of
+    /// everything the devices did in this direction; `log write` includes the flush.
+    pub device: LayerRow,
+    /// Share of the engine's mean spent above the ring (queueing before the submit), 0..100.
+    pub lost_above_syscall_pct: Figure,
+    /// Share of the ring's mean spent above the device (kernel, file system, completion to reaping), 0..100;
+    /// negative where the device's mean is of slower requests than these.
+    pub lost_above_device_pct: Figure,
+    /// Share of the engine's mean (batched: of the ring's mean) spent above the device, 0..100.
+    pub lost_total_pct: Figure,
+    /// What limits the comparison, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// One layer of a [`RequestLayers`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LayerRow {
+    /// `engine`, `syscall` or `device`.
+    pub layer: String,
+    /// Waits (engine), requests (syscall), requests the devices completed in this direction (device).
+    pub count: Figure,
+    /// Bytes of those requests; n/a for the engine's waits.
+    pub moved_bytes: Figure,
+    /// How long they took.
+    pub latency: Latency,
+    /// How it was obtained: `sysstat`, `ring`, `diskstats`.
+    pub source: String,
+}
+
+/// What scans delivered in the window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ScanInfo {
+    /// Scans ended.
+    pub scans_count: Figure,
+    /// Blocks of the scan tables delivered to sessions by scans that ended.
+    pub blocks_count: Figure,
+    /// Bytes read past the cache (direct path reads), by scans under way too.
+    pub direct_bytes: Figure,
+    /// Those bytes per second, 10^6 bytes.
+    pub direct_mb_per_s: Figure,
+    /// Those bytes per second, 2^20 bytes.
+    pub direct_mib_per_s: Figure,
+    /// Read requests past the cache.
+    pub direct_requests_count: Figure,
+    /// Streams of one scan (SCAN_PARALLEL).
+    pub streams_count: Figure,
+    /// CPU of the driver threads per 10^9 bytes read past the cache, s.
+    pub cpu_per_gb_s: Figure,
 }
 
 /// One row of "IOStat by function and file type", window deltas.

@@ -7,8 +7,8 @@
 
 use crate::histogram::{Histogram, HistogramError};
 use crate::snapshot::{
-    Actor, DriverReading, EventReading, HostReading, IoReading, Mark, OpKind, OpReading, Reading,
-    Snapshot, StatSet, WaitClass,
+    Actor, Direction, DriverReading, EventReading, HostReading, IoReading, Mark, OpKind, OpReading,
+    Reading, RequestReading, Snapshot, StatSet, WaitClass,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,6 +43,9 @@ pub struct SeriesLine {
     /// I/O rows, cumulative.
     #[serde(default)]
     pub io: Vec<IoReading>,
+    /// Requests at the layer below the waits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<RequestStep>,
     /// Operations by kind.
     #[serde(default)]
     pub ops: Vec<OpStep>,
@@ -70,6 +73,19 @@ pub struct EventStep {
     pub timeouts: u64,
     /// The waits.
     pub waits: HistogramStep,
+}
+
+/// A kind of request of a [`SeriesLine`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RequestStep {
+    /// See [`RequestReading::event`].
+    pub event: String,
+    /// Reads or writes.
+    pub direction: Direction,
+    /// Bytes moved, cumulative.
+    pub bytes: u64,
+    /// See [`RequestReading::completions`].
+    pub completions: HistogramStep,
 }
 
 /// A kind of operation of a [`SeriesLine`].
@@ -133,6 +149,15 @@ impl SeriesLine {
             timeouts: event.timeouts,
             waits: HistogramStep::encode(waits_of(prev, &event.name, event.actor), &event.waits),
         });
+        let requests = stats.requests.iter().map(|row| RequestStep {
+            event: row.event.clone(),
+            direction: row.direction,
+            bytes: row.bytes,
+            completions: HistogramStep::encode(
+                requests_of(prev, &row.event, row.direction),
+                &row.completions,
+            ),
+        });
         let ops = now.driver.ops.iter().map(|op| {
             let before = op_of(prev, op.kind);
             OpStep {
@@ -154,6 +179,7 @@ impl SeriesLine {
             resets: stats.resets.clone(),
             events: events.collect(),
             io: stats.io.clone(),
+            requests: requests.collect(),
             ops: ops.collect(),
             schedule_lag: HistogramStep::encode(lag, &now.driver.schedule_lag),
             driver: DriverReading {
@@ -187,6 +213,16 @@ impl SeriesLine {
                 waits: rebuild(&event.name, base, &event.waits)?,
             });
         }
+        let mut requests = Vec::with_capacity(self.requests.len());
+        for row in &self.requests {
+            let base = requests_of(prev, &row.event, row.direction);
+            requests.push(RequestReading {
+                event: row.event.clone(),
+                direction: row.direction,
+                bytes: row.bytes,
+                completions: rebuild(&row.event, base, &row.completions)?,
+            });
+        }
         let mut ops = Vec::with_capacity(self.ops.len());
         for op in &self.ops {
             let before = op_of(prev, op.kind);
@@ -207,6 +243,7 @@ impl SeriesLine {
                 counters: self.counters.clone(),
                 events,
                 io: self.io.clone(),
+                requests,
                 gauges: self.gauges.clone(),
                 resets: self.resets.clone(),
             },
@@ -382,6 +419,16 @@ fn waits_of<'a>(prev: Option<&'a Snapshot>, name: &str, actor: Actor) -> Option<
     let mut events = prev?.stats.events.iter();
     let event = events.find(|event| event.name == name && event.actor == actor)?;
     Some(&event.waits)
+}
+
+fn requests_of<'a>(
+    prev: Option<&'a Snapshot>,
+    event: &str,
+    direction: Direction,
+) -> Option<&'a Histogram> {
+    let mut rows = prev?.stats.requests.iter();
+    let row = rows.find(|row| row.event == event && row.direction == direction)?;
+    Some(&row.completions)
 }
 
 fn op_of(prev: Option<&Snapshot>, kind: OpKind) -> Option<&OpReading> {

@@ -85,6 +85,32 @@ pub struct IoReading {
     pub wait_ns: u64,
 }
 
+/// Which way the bytes of a request went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// From the device.
+    #[default]
+    Read,
+    /// To the device.
+    Write,
+}
+
+/// Requests as the thread that issued them saw them (layer `syscall`), cumulative: from the call
+/// that gave a request to the kernel to the call that took its completion.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RequestReading {
+    /// The event whose waits these requests ended, e.g. `db file sequential read`.
+    pub event: String,
+    /// Reads or writes.
+    pub direction: Direction,
+    /// Bytes moved by the requests that succeeded.
+    pub bytes: u64,
+    /// Every successful request's time.
+    pub completions: Histogram,
+}
+
 /// A counter's value, or why there is none. `Na` is never added or written as 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reading {
@@ -104,6 +130,10 @@ pub struct StatSet {
     pub events: Vec<EventReading>,
     /// I/O by function and file type, unique by both.
     pub io: Vec<IoReading>,
+    /// Requests at the layer below the waits, unique by event and direction. An engine whose requests are
+    /// not its own to time (a database server) leaves it empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requests: Vec<RequestReading>,
     /// Values that go up and down (dirty buffers, checkpoint age), by name with unit last.
     pub gauges: BTreeMap<String, u64>,
     /// Only in a difference: events and I/O rows that went backwards, which are

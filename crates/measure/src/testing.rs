@@ -2,8 +2,8 @@
 
 use crate::histogram::Histogram;
 use crate::snapshot::{
-    Actor, DiskReading, DriverReading, EventReading, HostReading, IoReading, NetReading, OpKind,
-    OpReading, Reading, Snapshot, StatSet, WaitClass,
+    Actor, Direction, DiskReading, DriverReading, EventReading, HostReading, IoReading, NetReading,
+    OpKind, OpReading, Reading, RequestReading, Snapshot, StatSet, WaitClass,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -84,12 +84,32 @@ fn io_rows() -> impl Strategy<Value = Vec<IoReading>> {
     })
 }
 
+fn requests() -> impl Strategy<Value = Vec<RequestReading>> {
+    let key = (name(), any::<bool>());
+    btree_map(key, (n(), histogram()), 0..3).prop_map(|rows| {
+        let row = |((event, read), (bytes, completions))| RequestReading {
+            event,
+            direction: match read {
+                true => Direction::Read,
+                false => Direction::Write,
+            },
+            bytes,
+            completions,
+        };
+        let mut rows: Vec<_> = rows.into_iter().map(row).collect();
+        rows.sort_by(|a, b| (&a.event, a.direction).cmp(&(&b.event, b.direction)));
+        rows
+    })
+}
+
 pub(crate) fn stat_set() -> impl Strategy<Value = StatSet> {
     let counters = btree_map(name(), reading(), 0..4);
-    (counters, events(), io_rows(), sums()).prop_map(|(counters, events, io, gauges)| StatSet {
+    let parts = (counters, events(), io_rows(), requests(), sums());
+    parts.prop_map(|(counters, events, io, requests, gauges)| StatSet {
         counters,
         events,
         io,
+        requests,
         gauges,
         resets: BTreeSet::new(),
     })

@@ -5,8 +5,9 @@
 use assay_measure::clock::NS_PER_S;
 use assay_measure::histogram::Histogram;
 use assay_measure::snapshot::{
-    Actor, DiskReading, DriverReading, EventReading, Fact, HostReading, IoReading, OpKind,
-    OpReading, RunData, SessionReading, SettingLine, Snapshot, StatSet, Verdict, WaitClass,
+    Actor, Direction, DiskReading, DriverReading, EventReading, Fact, HostReading, IoReading,
+    OpKind, OpReading, RequestReading, RunData, SessionReading, SettingLine, Snapshot, StatSet,
+    Verdict, WaitClass,
 };
 use assay_measure::stats::{self, Stat};
 
@@ -152,6 +153,34 @@ fn statistics(s: u64) -> StatSet {
             waits: histogram,
         });
     }
+    set.requests = [
+        ("db file sequential read", Direction::Read, 6000, 8192, 480),
+        (
+            "db file parallel write",
+            Direction::Write,
+            500,
+            700 * 8192 / 500,
+            600,
+        ),
+        (
+            "log file parallel write",
+            Direction::Write,
+            10,
+            13 * 4096,
+            1480,
+        ),
+    ]
+    .map(|(event, direction, n, bytes, us)| {
+        let mut completions = Histogram::new();
+        completions.record_n(us * 1000, n * s);
+        RequestReading {
+            event: event.to_owned(),
+            direction,
+            bytes: n * bytes * s,
+            completions,
+        }
+    })
+    .into();
     set.io = vec![
         IoReading {
             small_read_requests: 6000 * s,

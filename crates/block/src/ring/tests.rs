@@ -1,6 +1,7 @@
 use super::*;
 use crate::testing::directory;
 use crate::{OpenMode, PoolOptions};
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 const BLOCK: usize = 8192;
@@ -590,5 +591,40 @@ fn buffered_files_work_as_well() {
             panic!("no buffer")
         };
         assert_eq!(buffer[99], content(0, 100));
+    });
+}
+
+#[test]
+fn a_completion_brings_back_the_stamp_of_its_submit() {
+    on_both_backends(|backend| {
+        let place = directory();
+        let file = file(&place, 8);
+        let mut ring = Ring::open(options(backend, &file, None)).unwrap();
+        let read = |ring: &mut Ring, tag: u64| {
+            let buffer = ring.take_buffer().unwrap();
+            ring.read_buffer(0, 0, buffer, BLOCK, tag).unwrap();
+        };
+        read(&mut ring, 1);
+        read(&mut ring, 2);
+        ring.stamp(1000);
+        ring.submit(0, Duration::ZERO).unwrap();
+        read(&mut ring, 3);
+        ring.stamp(2000);
+        ring.submit(0, Duration::ZERO).unwrap();
+        // Given to the kernel without a stamp: unknown, not that of the request which had the slot before.
+        let mut seen = BTreeMap::new();
+        for _ in 0..3 {
+            let completion = next(&mut ring);
+            seen.insert(completion.tag, completion.submitted);
+        }
+        read(&mut ring, 4);
+        ring.submit(0, Duration::ZERO).unwrap();
+        ring.stamp(3000);
+        let completion = next(&mut ring);
+        seen.insert(completion.tag, completion.submitted);
+        assert_eq!(
+            seen,
+            BTreeMap::from([(1, 1000), (2, 1000), (3, 2000), (4, 0)])
+        );
     });
 }

@@ -124,6 +124,7 @@ fn keys_of_the_schema_end_in_their_unit_where_they_hold_a_figure() {
     let record = Record {
         events: vec![EventRow::default()],
         load_profile: vec![LoadRow::default()],
+        layers: vec![RequestLayers::default()],
         ..Record::default()
     };
     let json = serde_json::to_value(&record).unwrap();

@@ -7,7 +7,7 @@
 
 use super::{
     DiskReading, DriverReading, EventReading, HostReading, IoReading, NetReading, OpReading,
-    Reading, Snapshot, StatSet,
+    Reading, RequestReading, Snapshot, StatSet,
 };
 use crate::histogram::Histogram;
 use std::collections::{BTreeMap, BTreeSet};
@@ -92,6 +92,7 @@ impl StatSet {
             counters,
             events,
             io,
+            requests,
             gauges,
             resets,
         } = other;
@@ -103,6 +104,7 @@ impl StatSet {
         }
         merge_rows(&mut self.events, events);
         merge_rows(&mut self.io, io);
+        merge_rows(&mut self.requests, requests);
         merge_sums(&mut self.gauges, gauges);
         self.resets.extend(resets.iter().cloned());
     }
@@ -117,17 +119,23 @@ impl StatSet {
         merge_rows(&mut self.io, std::slice::from_ref(row));
     }
 
+    /// Adds one kind of request, as [`StatSet::merge`] would.
+    pub fn add_requests(&mut self, row: &RequestReading) {
+        merge_rows(&mut self.requests, std::slice::from_ref(row));
+    }
+
     /// What was counted since `earlier`, an older reading of the same source.
     /// Gauges keep the value of now. What is new since `earlier` counts from 0.
     /// A counter that went backwards or vanished is n/a (reset); an event or I/O
     /// row that did so is left out and named in [`StatSet::resets`]:
-    /// `event NAME (foreground)`, `io FUNCTION, FILE TYPE`.
+    /// `event NAME (foreground)`, `io FUNCTION, FILE TYPE`, `requests EVENT (read)`.
     #[must_use]
     pub fn difference(&self, earlier: &Self) -> Self {
         let Self {
             counters,
             events,
             io,
+            requests,
             gauges,
             resets,
         } = self;
@@ -147,6 +155,7 @@ impl StatSet {
             counters,
             events: rows_since(events, &earlier.events, &mut resets),
             io: rows_since(io, &earlier.io, &mut resets),
+            requests: rows_since(requests, &earlier.requests, &mut resets),
             gauges: gauges.clone(),
             resets,
         }
@@ -188,6 +197,42 @@ impl Row for EventReading {
             actor: self.actor,
             timeouts: self.timeouts.checked_sub(earlier.timeouts)?,
             waits: self.waits.difference(&earlier.waits)?,
+        })
+    }
+}
+
+impl Row for RequestReading {
+    type Key<'a> = (&'a str, super::Direction);
+
+    fn key(&self) -> Self::Key<'_> {
+        (&self.event, self.direction)
+    }
+
+    fn label(&self) -> String {
+        let direction = match self.direction {
+            super::Direction::Read => "read",
+            super::Direction::Write => "write",
+        };
+        format!("requests {} ({direction})", self.event)
+    }
+
+    fn absorb(&mut self, other: &Self) {
+        let Self {
+            event: _,
+            direction: _,
+            bytes,
+            completions,
+        } = other;
+        self.bytes = self.bytes.saturating_add(*bytes);
+        self.completions.merge(completions);
+    }
+
+    fn since(&self, earlier: &Self) -> Option<Self> {
+        Some(Self {
+            event: self.event.clone(),
+            direction: self.direction,
+            bytes: self.bytes.checked_sub(earlier.bytes)?,
+            completions: self.completions.difference(&earlier.completions)?,
         })
     }
 }

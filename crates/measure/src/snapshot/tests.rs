@@ -282,6 +282,11 @@ fn changes(mut set: StatSet) -> StatSet {
     set.io.retain(|row| *row != quiet_io(row));
     set.events
         .retain(|event| event.timeouts > 0 || !event.waits.is_empty());
+    set.requests
+        .retain(|row| row.bytes > 0 || !row.completions.is_empty());
+    for row in &mut set.requests {
+        row.completions = without_extremes(&row.completions);
+    }
     set.gauges.clear();
     for event in &mut set.events {
         event.waits = without_extremes(&event.waits);

@@ -5,6 +5,7 @@ mod driver;
 mod events;
 mod host;
 mod io;
+mod layers;
 mod load;
 mod notes;
 mod series;
@@ -49,6 +50,8 @@ pub fn build(data: &RunData) -> Record {
         time_model: load::time_model(&deltas),
         wait_classes: events::wait_classes(&deltas),
         events: events::events(&deltas),
+        layers: layers::layers(&deltas),
+        scan: layers::scan(&deltas),
         io_functions: io::functions(&deltas),
         io_profile: io::profile(&deltas),
         os: host::os(&deltas),

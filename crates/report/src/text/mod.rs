@@ -8,6 +8,7 @@ mod card;
 mod driver;
 mod header;
 mod io;
+mod layers;
 mod load;
 mod page;
 mod platform;
@@ -43,6 +44,8 @@ pub fn render(record: &Record) -> String {
     waits::foreground(&mut page, record);
     waits::background(&mut page, record);
     waits::histogram(&mut page, record);
+    layers::by_layer(&mut page, record);
+    layers::scan(&mut page, record);
     page.missing("SQL Statistics", "unsupported: this target runs no SQL");
     activity::statistics(&mut page, record);
     activity::absolute(&mut page, record);

@@ -5,7 +5,9 @@
 //! waits for other reads; physical reads cache = demand misses + prefetch.
 
 use assay_measure::histogram::Histogram;
-use assay_measure::snapshot::{Actor, EventReading, IoReading, StatSet, WaitClass};
+use assay_measure::snapshot::{
+    Actor, Direction, EventReading, IoReading, RequestReading, StatSet, WaitClass,
+};
 use assay_measure::stats::{self, Stat};
 use std::cell::{Cell, RefCell};
 
@@ -238,6 +240,43 @@ const IO_ROWS: &[(&str, &str)] = &[
     ("Others", "Control File"),
 ];
 
+/// A kind of request through the ring, by the event whose waits it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Request {
+    Sequential,
+    Scattered,
+    Parallel,
+    Direct,
+    DataWrite,
+    LogWrite,
+}
+
+const REQUESTS: &[(Event, Direction)] = &[
+    (Event::SequentialRead, Direction::Read),
+    (Event::ScatteredRead, Direction::Read),
+    (Event::ParallelRead, Direction::Read),
+    (Event::DirectPathRead, Direction::Read),
+    (Event::WriterWrite, Direction::Write),
+    (Event::LogWrite, Direction::Write),
+];
+
+impl Request {
+    /// The kind of a cache read, by the event its session waits with.
+    pub(crate) fn of_cache_read(event: Event) -> Self {
+        match event {
+            Event::ParallelRead => Self::Parallel,
+            Event::ScatteredRead => Self::Scattered,
+            _ => Self::Sequential,
+        }
+    }
+}
+
+#[derive(Default)]
+struct RequestCell {
+    bytes: u64,
+    completions: Histogram,
+}
+
 /// Requests of this size and more are "large" (awr: `requests_large`).
 const LARGE_BYTES: u64 = 128 * 1024;
 
@@ -251,6 +290,7 @@ pub(crate) struct Counters {
     values: Vec<Cell<u64>>,
     events: RefCell<Vec<EventCell>>,
     io: RefCell<Vec<IoReading>>,
+    requests: RefCell<Vec<RequestCell>>,
 }
 
 impl Default for Counters {
@@ -275,6 +315,7 @@ impl Default for Counters {
             values,
             events: RefCell::new(events),
             io: RefCell::new(io),
+            requests: RefCell::new(REQUESTS.iter().map(|_| RequestCell::default()).collect()),
         }
     }
 }
@@ -331,6 +372,14 @@ impl Counters {
         row.wait_ns += ns;
     }
 
+    /// One request the ring completed: bytes moved, and ns from its submit to its reaping.
+    #[inline]
+    pub(crate) fn completed(&self, kind: Request, bytes: u64, ns: u64) {
+        let cell = &mut self.requests.borrow_mut()[kind as usize];
+        cell.bytes += bytes;
+        cell.completions.record(ns);
+    }
+
     /// Adds everything to a set; every statistic appears, so that 0 means observed zero.
     pub(crate) fn export(&self, block_bytes: u64, into: &mut StatSet) {
         for (stat, cell) in STATS.iter().zip(&self.values) {
@@ -350,6 +399,7 @@ impl Counters {
         into.add(stats::PHYSICAL_WRITE_BYTES, writes * block_bytes);
         self.export_totals(into);
         self.export_events(into);
+        self.export_requests(into);
         merge_io(&self.io.borrow(), into);
     }
 
@@ -371,6 +421,20 @@ impl Counters {
             sum(|r| r.small_write_requests + r.large_write_requests),
         );
         into.add(stats::PHYSICAL_WRITE_TOTAL_BYTES, sum(|r| r.write_bytes));
+    }
+
+    fn export_requests(&self, into: &mut StatSet) {
+        for ((event, direction), cell) in REQUESTS.iter().zip(self.requests.borrow().iter()) {
+            if cell.completions.is_empty() {
+                continue;
+            }
+            into.add_requests(&RequestReading {
+                event: EVENTS[*event as usize].1.to_owned(),
+                direction: *direction,
+                bytes: cell.bytes,
+                completions: cell.completions.clone(),
+            });
+        }
     }
 
     fn export_events(&self, into: &mut StatSet) {

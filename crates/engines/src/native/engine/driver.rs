@@ -6,7 +6,7 @@
 //! the next poll); their sum is DB time.
 
 use super::context::{Shell, Slot, State, TAG_LOG, TAG_READ};
-use super::counters::{C, export_ring};
+use super::counters::{C, Request, export_ring};
 use super::instance::{Instance, locked};
 use super::options::CommitMode;
 use super::redo::{FLUSH_BYTES, Flush, Step};
@@ -141,7 +141,10 @@ impl<'a> NativeDriver<'a> {
     /// Pushes what is queued to the kernel and waits as told.
     fn push(&mut self, wait_for: u32, timeout: Duration) -> Result<(), EngineError> {
         self.shell.unpushed.set(0);
-        let pushed = self.shell.ring.borrow_mut().submit(wait_for, timeout);
+        let mut ring = self.shell.ring.borrow_mut();
+        // The last stamp is that of the poll that queued these requests: no clock is read for it.
+        ring.stamp(self.shell.now.get());
+        let pushed = ring.submit(wait_for, timeout);
         pushed.map_err(|e| {
             EngineError::Unusable(format!(
                 "the ring of driver thread {} failed: {e}",
@@ -247,6 +250,7 @@ impl<'a> NativeDriver<'a> {
             let step = redo.prepare(&mut buffer[..room], limit, checkpoint);
             if let Step::Write(flush) = step {
                 let begin = shell.instance.clock.now_ns();
+                shell.now.set(begin);
                 let file = shell.instance.files.redo_first + flush.file as u16;
                 let queued = shell.ring.borrow_mut().write_buffer(
                     file,
@@ -403,6 +407,22 @@ impl<'a> NativeDriver<'a> {
         }
     }
 
+    /// Records how long the ring had a request that succeeded, by what waits for it.
+    fn count_completion(&self, completion: &RingCompletion) {
+        let shell = &self.shell;
+        let Ok(bytes) = completion.result else { return };
+        let kind = if completion.tag & TAG_LOG != 0 {
+            Request::LogWrite
+        } else if matches!(completion.lease, CompletionLease::Buffer(_)) {
+            Request::Direct
+        } else {
+            let tag = (completion.tag & 0xffff_ffff) as Tag;
+            Request::of_cache_read(shell.slot(tag).event.get())
+        };
+        let ns = shell.now.get().saturating_sub(completion.submitted);
+        shell.c.completed(kind, u64::from(bytes), ns);
+    }
+
     /// Takes all completions the ring has.
     fn drain_ring(&mut self) {
         let mut stamped = false;
@@ -415,6 +435,7 @@ impl<'a> NativeDriver<'a> {
                 self.shell.now.set(self.shell.instance.clock.now_ns());
                 stamped = true;
             }
+            self.count_completion(&completion);
             if completion.tag & TAG_LOG != 0 {
                 let lease = std::mem::replace(&mut completion.lease, CompletionLease::None);
                 if let CompletionLease::Buffer(buffer) = lease {

@@ -14,7 +14,7 @@
 
 use super::cache::Copied;
 use super::checkpoint::Target;
-use super::counters::{C, Event, Io};
+use super::counters::{C, Event, Io, Request as Requested};
 use super::instance::{Instance, WriterOrders, locked};
 use super::options::ChecksumMode;
 use super::redo::{FLUSH_BYTES, Step};
@@ -338,15 +338,19 @@ impl<'a> Writer<'a> {
             batches.push(blocks);
         }
         let begin = instance.clock.now_ns();
+        self.ring.stamp(begin);
         self.ring.submit(0, Duration::ZERO).map_err(ring_failed)?;
         let submitted = instance.clock.now_ns();
         let mut left = batches.len();
         let mut written = 0;
+        let mut reaped = submitted;
+        let mut times = Vec::with_capacity(batches.len());
         while left > 0 {
             let Some(done) = self.ring.pop() else {
                 self.ring
                     .submit(1, Duration::from_millis(100))
                     .map_err(ring_failed)?;
+                reaped = instance.clock.now_ns();
                 continue;
             };
             left -= 1;
@@ -355,6 +359,7 @@ impl<'a> Writer<'a> {
                 self.ring.give_back(buffer);
             }
             let expected = blocks.len() as u64 * block_bytes;
+            times.push((expected, reaped - done.submitted));
             match done.result {
                 Ok(bytes) if u64::from(bytes) == expected => written += self.clean(blocks),
                 Ok(bytes) => {
@@ -373,6 +378,9 @@ impl<'a> Writer<'a> {
         let c = locked(&instance.background);
         c.charge(Event::WriterSubmit, submitted - begin);
         c.charge(Event::WriterWrite, end - submitted);
+        for (bytes, ns) in times {
+            c.completed(Requested::DataWrite, bytes, ns);
+        }
         c.add(C::WriterSubmits, 1);
         self.count_ring();
         Ok(written)
@@ -486,6 +494,7 @@ impl<'a> Writer<'a> {
                 "the writer's ring is full".to_owned(),
             ));
         }
+        self.ring.stamp(begin);
         let done = loop {
             if let Some(done) = self.ring.pop() {
                 break done;
@@ -509,14 +518,17 @@ impl<'a> Writer<'a> {
                 return Err(self.broken(format!("log write of {} bytes: {error}", flush.bytes)));
             }
         }
-        instance.count_log_write(
-            &flush,
-            instance.clock.now_ns() - begin,
-            &locked(&instance.background),
-        );
+        self.count_log_write(&flush, instance.clock.now_ns() - begin);
         self.count_ring();
         instance.redo.finish(&flush);
         Ok(true)
+    }
+
+    /// A log write of this thread: its wait begins with the submit, so both layers take equally long.
+    fn count_log_write(&self, flush: &super::redo::Flush, ns: u64) {
+        let c = locked(&self.instance.background);
+        c.completed(Requested::LogWrite, flush.bytes as u64, ns);
+        self.instance.count_log_write(flush, ns, &c);
     }
 
     /// The position below which every change is in the data files.
