@@ -4,12 +4,13 @@
 use super::block_format::{self, Kind, Mismatch, word};
 use super::bulk::{Job, Piece, Pieces, Span, Visit, Watch, transfer};
 use super::content::Content;
-use super::control::{Control, ControlFile, State};
+use super::control::{Control, ControlFile};
 use super::files::{Files, engine_error};
 use super::layout::{Page, PageMap, UNDO_BASE};
-use super::load_plan::{count, in_use_error, loading_error, text, unclean_error};
+use super::load_plan::{count, in_use_error, text};
 use super::permutation::rank_correlation;
 use super::prepare::decimal;
+use super::recovery::ensure_clean;
 use super::survey::{Found, foreign_error, survey};
 use assay_measure::config::Settings;
 use assay_run::engine::{EngineError, Line};
@@ -40,10 +41,10 @@ const MOST_CORRELATED: u64 = 1 << 20;
 /// Schemas that are probed with a range, at most, spread evenly.
 const MOST_PROBED: u32 = 64;
 
-/// Checks the data set in `dir`.
+/// Checks the data set in `dir`; one that was not closed is recovered first.
 ///
 /// # Errors
-/// `Damaged` with the first violation; `Unusable` when there is none, or it is loading, unclean or in use.
+/// `Damaged` with the first violation; `Unusable` when there is none, or it is loading or in use; as [`ensure_clean`].
 pub(super) fn check(
     dir: &Path,
     settings: &Settings,
@@ -53,17 +54,13 @@ pub(super) fn check(
         Found::Foreign(names) => return Err(foreign_error(dir, &names)),
         Found::Absent | Found::Empty | Found::Ours(_) => {}
     }
-    let lock = match ControlFile::open_locked(dir) {
+    let mut lock = match ControlFile::open_locked(dir) {
         Ok(lock) => lock,
         Err(_) if ControlFile::in_use(dir)? => return Err(in_use_error(dir)),
         Err(error) => return Err(error),
     };
+    let recovered = ensure_clean(dir, &mut lock, settings, watch)?;
     let control = lock.control();
-    match control.state {
-        State::Loading => return Err(loading_error(dir)),
-        State::Open => return Err(unclean_error(dir)),
-        State::Clean => {}
-    }
     let files = Files::open(dir, control, true)?;
     let level = if settings.text("CHECK") == "sampled" {
         Level::Sampled
@@ -72,7 +69,9 @@ pub(super) fn check(
     };
     let threads = settings.int("LOAD_PARALLEL_DEGREE") as usize;
     let work_unit = settings.int("WORK_UNIT");
-    verify(&files, control, level, threads, work_unit, watch)
+    let mut lines = recovered.map_or_else(Vec::new, |recovery| recovery.lines());
+    lines.extend(verify(&files, control, level, threads, work_unit, watch)?);
+    Ok(lines)
 }
 
 /// Checks the blocks of schemas `1..=geometry.schemas`, whatever the control file's state.

@@ -1,4 +1,4 @@
-//! The content of freshly loaded blocks: rows, scan rows, index nodes.
+//! The content of freshly loaded blocks: rows, scan rows, index nodes; and what an update makes of a row.
 //!
 //! Pure functions of the control file and the page, so that any thread makes
 //! any piece and a check can make it again.
@@ -149,6 +149,37 @@ impl Content {
         let varied = tail.len() - constant(tail.len());
         random.fill(&mut tail[..varied]);
         tail[varied..].fill(0);
+    }
+}
+
+/// Hexadecimal digits of the stamp that lead a changed column.
+pub(super) const STAMP_DIGITS: usize = 16;
+
+/// New content of `columns` columns of the row of `key`: the stamp's digits, then the fill.
+pub(super) fn fill_columns(
+    out: &mut Vec<u8>,
+    columns: usize,
+    stamp: u64,
+    key: u64,
+    obfuscate: bool,
+) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    out.clear();
+    out.resize(columns * COLUMN_BYTES, FILL);
+    let mut random = stamp ^ key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for column in out.chunks_exact_mut(COLUMN_BYTES) {
+        for (i, digit) in column[..STAMP_DIGITS].iter_mut().enumerate() {
+            *digit = DIGITS[(stamp >> (60 - 4 * i)) as usize & 15];
+        }
+        if obfuscate {
+            for byte in &mut column[STAMP_DIGITS..] {
+                // xorshift64: fresh bytes at a nanosecond each; quality does not matter, cost does.
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                *byte = b'A' + (random >> 32) as u8 % 26;
+            }
+        }
     }
 }
 

@@ -28,6 +28,10 @@ pub const SLOT_BYTES: usize = 4096;
 /// Words the engine keeps for itself in the control file.
 pub const ENGINE_WORDS: usize = 16;
 
+/// The engine's word that holds the sessions of the run that marked the data set open:
+/// so many transaction headers lead the undo file.
+pub(crate) const SESSIONS_WORD: usize = 0;
+
 const MAGIC: &[u8; 8] = b"ASSAYCTL";
 const CRC_AT: usize = SLOT_BYTES - 4;
 const FLAG_OBFUSCATE: u32 = 1;
@@ -89,7 +93,7 @@ pub struct Control {
     pub checkpoint_lsn: u64,
     /// Number of the current log file's incarnation, from 1; 0 before the first use.
     pub log_sequence: u64,
-    /// Highest change number given out.
+    /// Highest transaction number given out, as of the last clean close.
     pub change_number: u64,
     /// Kept for the engine; 0 when new.
     pub engine: [u64; ENGINE_WORDS],

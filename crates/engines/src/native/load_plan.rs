@@ -58,7 +58,7 @@ impl LoadPlan {
     ///
     /// # Errors
     /// `Usage` for settings that contradict themselves or the data set; `Unusable` for a foreign
-    /// directory, a data set in use or unclean, too little space.
+    /// directory, a data set in use, too little space.
     pub(super) fn new(dir: &Path, settings: &Settings, schemas: u32) -> Result<Self, EngineError> {
         if !(1..=MOST_SCHEMAS).contains(&schemas) {
             return Err(EngineError::Usage(format!(
@@ -204,11 +204,11 @@ fn start_from(dir: &Path, control: Box<Control>, schemas: u32) -> Result<Start, 
         return Err(in_use_error(dir));
     }
     match control.state {
-        State::Open => Err(unclean_error(dir)),
         State::Loading if control.loaded_schemas == 0 => Ok(Start::Over(control)),
         State::Loading => Ok(Start::Add(control)),
-        State::Clean if schemas > control.loaded_schemas => Ok(Start::Add(control)),
-        State::Clean => Ok(Start::Nothing(control)),
+        // One that was not closed is recovered before anything is added.
+        State::Clean | State::Open if schemas > control.loaded_schemas => Ok(Start::Add(control)),
+        State::Clean | State::Open => Ok(Start::Nothing(control)),
     }
 }
 
@@ -216,14 +216,6 @@ fn start_from(dir: &Path, control: Box<Control>, schemas: u32) -> Result<Start, 
 pub(super) fn in_use_error(dir: &Path) -> EngineError {
     EngineError::Unusable(format!(
         "the data set in {} is in use by another assay process; wait for it to end",
-        dir.display()
-    ))
-}
-
-/// The refusal of a data set that was not closed.
-pub(super) fn unclean_error(dir: &Path) -> EngineError {
-    EngineError::Unusable(format!(
-        "the data set in {} was not closed cleanly (its last run was killed or the host stopped) and cannot be recovered yet; run `assay destroy`, then `assay prepare`",
         dir.display()
     ))
 }

@@ -18,8 +18,11 @@ mod load_plan;
 pub mod params;
 pub mod permutation;
 mod prepare;
+mod recovery;
+mod redo_format;
 mod survey;
 mod target;
+mod undo_format;
 
 pub use target::Native;
 

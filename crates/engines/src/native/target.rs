@@ -5,14 +5,16 @@ use super::check::check;
 use super::control::{Control, ControlFile, State};
 use super::destroy::{destroy, plan_destroy};
 use super::engine;
-use super::load_plan::{LoadPlan, in_use_error, loading_error, unclean_error};
+use super::load_plan::{LoadPlan, in_use_error, loading_error};
 use super::params::PARAMS;
 use super::prepare::prepare;
+use super::recovery::ensure_clean;
 use super::survey::{Found, directory, foreign_error, survey};
 use assay_measure::config::{ParamDef, Settings};
 use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
+use std::path::Path;
 
 /// `native:DIR`: a small block engine on files of its own.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +43,8 @@ impl Target for Native {
         match control.state {
             State::Clean => Ok(Presence::Present(data_set(&control))),
             _ if ControlFile::in_use(&dir)? => Err(in_use_error(&dir)),
-            State::Open => Err(unclean_error(&dir)),
+            // Whoever opens it recovers it first.
+            State::Open => Ok(Presence::Present(data_set(&control))),
             // Nothing of it was ever whole, so starting over harms nobody.
             State::Loading if control.loaded_schemas == 0 => {
                 Ok(Presence::Absent { harmless: true })
@@ -67,8 +70,11 @@ impl Target for Native {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError> {
-        let plan = LoadPlan::new(&directory(location)?, settings, schemas)?;
-        prepare(&plan, settings, Watch { stop, progress })
+        let dir = directory(location)?;
+        let watch = Watch { stop, progress };
+        recover_if_open(&dir, settings, watch)?;
+        let plan = LoadPlan::new(&dir, settings, schemas)?;
+        prepare(&plan, settings, watch)
     }
 
     fn check(
@@ -106,6 +112,17 @@ impl Target for Native {
     }
 }
 
+/// A data set that was not closed is recovered before schemas are added to it.
+fn recover_if_open(dir: &Path, settings: &Settings, watch: Watch<'_>) -> Result<(), EngineError> {
+    match survey(dir)? {
+        Found::Ours(control) if control.state == State::Open => {
+            let mut control = ControlFile::open_locked(dir)?;
+            ensure_clean(dir, &mut control, settings, watch).map(drop)
+        }
+        _ => Ok(()),
+    }
+}
+
 fn data_set(control: &Control) -> DataSet {
     let g = &control.geometry;
     DataSet {
@@ -116,7 +133,11 @@ fn data_set(control: &Control) -> DataSet {
         state: format!(
             "format {}, {}, seed {}, data set {:016x}",
             super::control::CONTROL_VERSION,
-            control.state.word(),
+            if control.state == State::Open {
+                "not closed: to be recovered"
+            } else {
+                control.state.word()
+            },
             g.seed,
             control.data_set
         ),

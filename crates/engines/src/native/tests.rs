@@ -562,23 +562,32 @@ fn a_data_set_in_use_is_left_alone() {
 }
 
 #[test]
-fn an_unclean_data_set_is_refused_and_can_be_destroyed() {
+fn a_data_set_that_was_not_closed_is_recovered_by_whoever_opens_it() {
     let home = directory();
     let dir = home.path().join("data");
     let settings = settings(&[]);
     load(&dir, &settings, 1).unwrap();
-    let mut lock = ControlFile::open_locked(&dir).unwrap();
-    let mut control = lock.control().clone();
-    control.state = State::Open;
-    lock.store(control).unwrap();
-    drop(lock);
-    for error in [
-        load(&dir, &settings, 2).unwrap_err(),
-        check(&dir).unwrap_err(),
-        Native.inspect(&location(&dir), &settings).unwrap_err(),
-    ] {
-        assert!(error.to_string().contains("not closed cleanly"), "{error}");
-    }
+    let leave_open = || {
+        let mut lock = ControlFile::open_locked(&dir).unwrap();
+        let mut control = lock.control().clone();
+        control.state = State::Open;
+        lock.store(control).unwrap();
+    };
+    let state = || ControlFile::read(&dir).unwrap().unwrap().state;
+    leave_open();
+    let Presence::Present(data) = Native.inspect(&location(&dir), &settings).unwrap() else {
+        panic!("it is there");
+    };
+    assert!(data.state.contains("to be recovered"), "{}", data.state);
+    assert_eq!(state(), State::Open, "looking changes nothing");
+    let lines = check(&dir).unwrap();
+    assert!(lines.iter().any(|line| line.key == "recovered_records"));
+    assert_eq!(state(), State::Clean);
+    leave_open();
+    load(&dir, &settings, 2).unwrap();
+    assert_eq!(state(), State::Clean);
+    check(&dir).unwrap();
+    leave_open();
     Native.destroy(&location(&dir), &settings).unwrap();
     assert!(!dir.exists());
 }

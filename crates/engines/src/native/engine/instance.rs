@@ -3,15 +3,15 @@
 use super::cache::{Cache, SessionRef};
 use super::counters::{C, Counters, Event, Io};
 use super::options::{ChecksumMode, Options};
-use super::redo::{LOG_HEADER_BYTES, Redo};
+use super::redo::Redo;
 use super::row_locks::RowLocks;
 use super::session::failed;
 use super::undo::UndoSpace;
-use crate::native::block_format::COLUMN_BYTES;
-use crate::native::control::{Control, ControlFile, SLOT_BYTES, State};
+use crate::native::control::{Control, ControlFile, SESSIONS_WORD, SLOT_BYTES, State};
 use crate::native::files::Files;
 use crate::native::layout::{Geometry, Page, PageMap};
 use crate::native::permutation::Permutation;
+use crate::native::redo_format::LOG_HEADER_BYTES;
 use assay_block::Waker;
 use assay_measure::clock::{Clock, Ns};
 use assay_run::engine::{EngineError, OpError};
@@ -22,8 +22,6 @@ use std::time::Duration;
 
 /// Driver threads an instance serves at most.
 pub(crate) const MAX_THREADS: usize = 256;
-/// Redo addresses start above 0, so that 0 can mean "none".
-pub(crate) const FIRST_LSN: u64 = 4096;
 
 /// Wake-ups for the sessions of one driver thread.
 #[derive(Default)]
@@ -175,6 +173,11 @@ impl Instance {
         self.transactions.fetch_add(1, Ordering::Relaxed) + 1
     }
 
+    /// The highest number given out so far.
+    pub(crate) fn last_transaction(&self) -> u64 {
+        self.transactions.load(Ordering::Relaxed)
+    }
+
     /// Stops the engine for good: operations fail with this reason from now on.
     pub(crate) fn fail(&self, reason: &str) {
         let _ = self.failure.set(reason.to_owned());
@@ -274,6 +277,7 @@ impl Instance {
         if !self.marked_open.load(Ordering::Acquire) {
             let mut control = file.control().clone();
             control.state = State::Open;
+            control.engine[SESSIONS_WORD] = self.options.sessions as u64;
             self.store_control(&mut file, control, c)
                 .map_err(|e| failed("io", e.to_string()))?;
             self.marked_open.store(true, Ordering::Release);
@@ -350,27 +354,5 @@ impl Instance {
         c.add(C::RedoWastage, flush.wastage);
         c.write_request(Io::LogFile, flush.bytes as u64);
         c.io_wait(Io::LogFile, ns);
-    }
-
-    /// New content of the changed columns: 16 hexadecimal digits of the stamp, then the fill.
-    pub(crate) fn fill_column(&self, out: &mut Vec<u8>, bytes: usize, stamp: u64, key: u64) {
-        const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-        out.clear();
-        out.resize(bytes, crate::native::block_format::FILL);
-        let mut random = stamp ^ key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        for column in out.chunks_exact_mut(COLUMN_BYTES) {
-            for (i, digit) in column[..16].iter_mut().enumerate() {
-                *digit = DIGITS[(stamp >> (60 - 4 * i)) as usize & 15];
-            }
-            if self.obfuscate {
-                for byte in &mut column[16..] {
-                    // xorshift64: fresh bytes at a nanosecond each; quality does not matter, cost does.
-                    random ^= random << 13;
-                    random ^= random >> 7;
-                    random ^= random << 17;
-                    *byte = b'A' + (random >> 32) as u8 % 26;
-                }
-            }
-        }
     }
 }

@@ -1,7 +1,7 @@
 //! The running native engine: cache, sessions, redo, writers.
 //!
-//! [`open`] puts an instance together from a clean data set; driver threads get
-//! their `NativeDriver`; the writer threads serve all. The data set's
+//! [`open`] puts an instance together from a data set that is clean or was just recovered;
+//! driver threads get their `NativeDriver`; the writer threads serve all. The data set's
 //! life cycle (prepare, check, destroy) is outside.
 
 mod cache;
@@ -26,16 +26,18 @@ mod writer;
 mod tests;
 
 use crate::native::bulk::Watch;
-use crate::native::control::{Control, ControlFile, State};
+use crate::native::control::ControlFile;
 use crate::native::files::Files;
+use crate::native::recovery::{Recovery, ensure_clean};
+use crate::native::redo_format::FIRST_LSN;
 use assay_block::{Backend, Pool, PoolOptions, Ring, RingOptions};
 use assay_measure::clock::Clock;
 use assay_measure::config::Settings;
 use assay_measure::snapshot::{Fact, StatSet};
-use assay_run::engine::{Assignment, Driver, Engine, EngineError};
+use assay_run::engine::{Assignment, Driver, Engine, EngineError, LineValue};
 use assay_run::plan::Plan;
 use counters::export_ring;
-use instance::{FIRST_LSN, Instance, MAX_THREADS, Parts, locked};
+use instance::{Instance, MAX_THREADS, Parts, locked};
 use options::{ChecksumMode, CommitMode, FreeWait, IndexMode, Options};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -53,22 +55,24 @@ struct NativeEngine {
     dir: PathBuf,
     writers: Mutex<Vec<WriterThread>>,
     ring_facts: Mutex<Vec<Fact>>,
+    /// What was recovered at open.
+    recovery: Option<Recovery>,
 }
 
-/// Opens the data set in `dir` for a run.
+/// Opens the data set in `dir` for a run; one that was not closed is recovered first.
 ///
 /// # Errors
-/// [`EngineError::Unusable`] when it is loading, unclean, in use or unreadable;
-/// [`EngineError::Usage`] when the plan does not fit it.
+/// [`EngineError::Unusable`] when it is loading, in use or unreadable; [`EngineError::Usage`] when
+/// the plan does not fit it; `Damaged` or `Interrupted` while it is recovered.
 pub(super) fn open(
     dir: &Path,
     plan: &Plan,
     settings: &Settings,
-    _watch: Watch<'_>,
+    watch: Watch<'_>,
 ) -> Result<Box<dyn Engine>, EngineError> {
-    let control_file = ControlFile::open_locked(dir)?;
+    let mut control_file = ControlFile::open_locked(dir)?;
+    let recovery = ensure_clean(dir, &mut control_file, settings, watch)?;
     let control = control_file.control().clone();
-    require_clean(dir, &control)?;
     if plan.schemas > control.loaded_schemas {
         return Err(EngineError::Usage(format!(
             "{} schemas are asked for, {} are loaded in {}",
@@ -100,6 +104,7 @@ pub(super) fn open(
         dir: dir.to_owned(),
         writers: Mutex::new(writers),
         ring_facts: Mutex::new(ring_facts),
+        recovery,
     }))
 }
 
@@ -145,20 +150,6 @@ fn assemble(
         clock,
         threads,
     }))
-}
-
-fn require_clean(dir: &Path, control: &Control) -> Result<(), EngineError> {
-    match control.state {
-        State::Clean => Ok(()),
-        State::Loading => Err(EngineError::Unusable(format!(
-            "the data set in {} was never loaded to the end: run `assay prepare` again",
-            dir.display()
-        ))),
-        State::Open => Err(EngineError::Unusable(format!(
-            "the data set in {} was not closed cleanly and this version cannot recover it: run `assay destroy`, then `assay prepare`",
-            dir.display()
-        ))),
-    }
 }
 
 /// A writer that panics stops the engine instead of leaving its sessions waiting.
@@ -337,6 +328,17 @@ impl NativeEngine {
         ]
     }
 
+    fn recovery_facts(&self) -> Vec<Fact> {
+        let lines = self.recovery.iter().flat_map(Recovery::lines);
+        lines
+            .map(|line| match line.value {
+                LineValue::Count(n) => fact(line.key, n),
+                LineValue::Decimal(x) => fact(line.key, format!("{x:.3}")),
+                LineValue::Text(text) => fact(line.key, text),
+            })
+            .collect()
+    }
+
     fn option_facts(&self) -> Vec<Fact> {
         let options = &self.instance.options;
         let huge = self.instance.cache.pool.huge_pages_bytes();
@@ -448,6 +450,7 @@ impl NativeEngine {
 impl Engine for NativeEngine {
     fn facts(&self) -> Vec<Fact> {
         let mut facts = self.data_set_facts();
+        facts.extend(self.recovery_facts());
         facts.extend(self.option_facts());
         facts.extend(self.writer_facts());
         facts.extend(locked(&self.ring_facts).iter().cloned());

@@ -7,21 +7,17 @@
 //! there is no hop to another thread, with many the next flush carries all that
 //! arrived during the last one (group commit without a timer).
 //!
-//! On disk a log file is a header block and log blocks of `log_block_bytes`:
-//! 16 bytes of header (crc32c u32, payload bytes u16, flags u16, LSN u64), then payload.
+//! The bytes on disk are those of [`redo_format`].
 
+use crate::native::redo_format::{self, FileHeader, LOG_HEADER_BYTES, LogBlock};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes of a log block's header.
-pub(crate) const LOG_HEADER_BYTES: usize = 16;
 /// Most bytes one flush writes.
 pub(crate) const FLUSH_BYTES: usize = 1 << 20;
 /// A flush is due when so much is pending (or a third of the buffer), commit or not: LGWR's 1 MiB.
 const FLUSH_DUE_BYTES: u64 = 1 << 20;
-/// Marks a log file's header block.
-const FILE_MAGIC: &[u8; 8] = b"ASYREDO1";
 
 const NOT_COPYING: u64 = u64::MAX;
 
@@ -386,11 +382,17 @@ impl Redo {
             ((buffer.len() / self.block_bytes) as u64).min(self.file_blocks - position.next_block);
         let end = end.min(begin + most_blocks * payload);
         let blocks = (end - begin).div_ceil(payload);
-        let seed = self.block_seed(position.sequence);
+        let seed = redo_format::block_seed(self.key, position.sequence);
         for i in 0..blocks {
             let lsn = begin + i * payload;
+            let what = LogBlock {
+                lsn,
+                payload: (end.min(lsn + payload) - lsn) as u16,
+                first: i == 0,
+                unproven: 0,
+            };
             let block = &mut buffer[i as usize * self.block_bytes..][..self.block_bytes];
-            self.fill_block(block, lsn, end.min(lsn + payload), seed);
+            self.fill_block(block, what, seed);
         }
         let offset = position.next_block * self.block_bytes as u64;
         position.next_block += blocks;
@@ -444,17 +446,10 @@ impl Redo {
         until != 0 && checkpoint >= until && self.stalled.swap(0, Ordering::AcqRel) != 0
     }
 
-    fn block_seed(&self, sequence: u64) -> u32 {
-        let mut seed = [0; 16];
-        seed[..8].copy_from_slice(&self.key.to_le_bytes());
-        seed[8..].copy_from_slice(&sequence.to_le_bytes());
-        crc32c::crc32c(&seed)
-    }
-
-    fn fill_block(&self, block: &mut [u8], lsn: u64, end: u64, seed: u32) {
+    fn fill_block(&self, block: &mut [u8], what: LogBlock, seed: u32) {
         let mask = self.words.len() - 1;
-        let first = (lsn / 8) as usize;
-        let words = ((end - lsn) / 8) as usize;
+        let first = (what.lsn / 8) as usize;
+        let words = usize::from(what.payload) / 8;
         for (i, out) in block[LOG_HEADER_BYTES..].chunks_exact_mut(8).enumerate() {
             let value = if i < words {
                 self.words[(first + i) & mask].load(Ordering::Relaxed)
@@ -463,11 +458,7 @@ impl Redo {
             };
             out.copy_from_slice(&value.to_le_bytes());
         }
-        block[4..6].copy_from_slice(&((end - lsn) as u16).to_le_bytes());
-        block[6..8].copy_from_slice(&0u16.to_le_bytes());
-        block[8..16].copy_from_slice(&lsn.to_le_bytes());
-        let crc = crc32c::crc32c_append(seed, &block[4..]);
-        block[..4].copy_from_slice(&crc.to_le_bytes());
+        redo_format::seal_block(block, what, seed);
     }
 
     /// The flush is durable.
@@ -480,16 +471,11 @@ impl Redo {
 
     /// The header block of a log file.
     pub(crate) fn file_header(&self, sequence: u64, first_lsn: u64) -> Vec<u8> {
-        let mut block = vec![0; self.block_bytes];
-        block[..8].copy_from_slice(FILE_MAGIC);
-        block[8..16].copy_from_slice(&self.key.to_le_bytes());
-        block[16..24].copy_from_slice(&sequence.to_le_bytes());
-        block[24..32].copy_from_slice(&first_lsn.to_le_bytes());
-        block[32..36].copy_from_slice(&(self.block_bytes as u32).to_le_bytes());
-        let crc = crc32c::crc32c(&block[..self.block_bytes - 4]);
-        let at = self.block_bytes - 4;
-        block[at..].copy_from_slice(&crc.to_le_bytes());
-        block
+        let header = FileHeader {
+            sequence,
+            first_lsn,
+        };
+        redo_format::file_header(self.key, header, self.block_bytes)
     }
 }
 

@@ -12,8 +12,13 @@ use super::redo::{RedoClaim, Shortage};
 use super::row_locks::Acquire;
 use super::session::{NO_FRAME, Session, failed};
 use super::undo::EXTENT_BLOCKS;
-use crate::native::block_format::{self, COLUMN_BYTES, COLUMNS, HEADER_BYTES, Kind, word};
+use crate::native::block_format::{self, COLUMN_BYTES, HEADER_BYTES, Kind, word};
+use crate::native::content::fill_columns;
 use crate::native::layout::Page;
+use crate::native::redo_format::{Record, RowRecord};
+use crate::native::undo_format::{
+    TRANSACTION_WORD, UNDO_RECORD_OVERHEAD, UndoRecord, record_bytes, state,
+};
 use assay_block::{Exclusive, Shared};
 use assay_run::engine::OpError;
 use assay_run::plan::RedoStress;
@@ -23,25 +28,6 @@ use std::sync::atomic::Ordering;
 /// What one row can add to private redo beyond the limit at which it is published:
 /// a HEAVY row, a new undo block, begin and commit.
 pub(crate) const ROW_REDO_BYTES: usize = 8 * 1024;
-/// Bytes of a row's undo record beside the old image (awr: 416 of 256, 2,592 of 2,432).
-const UNDO_RECORD_OVERHEAD: usize = 160;
-/// Bytes of a row's redo record beside both images. The fields need 64; the rest exists
-/// only so that redo volume matches published profiles (docs/design/native-engine.md).
-const ROW_RECORD_OVERHEAD: usize = 280;
-/// Likewise of the records that begin and end a transaction.
-const BEGIN_RECORD_BYTES: usize = 792;
-const COMMIT_RECORD_BYTES: usize = 800;
-/// The record of a newly formatted undo block.
-const UNDO_BLOCK_RECORD_BYTES: usize = 64;
-
-/// Redo record types, first byte after the length.
-pub(crate) mod record {
-    pub(crate) const BEGIN: u8 = 1;
-    pub(crate) const ROW: u8 = 2;
-    pub(crate) const UNDO_BLOCK: u8 = 3;
-    pub(crate) const COMMIT: u8 = 4;
-}
-
 /// What a session's open transaction owns.
 #[derive(Default)]
 pub(crate) struct Transaction {
@@ -56,6 +42,8 @@ pub(crate) struct Transaction {
     undo_offset: usize,
     undo_page: Option<Page>,
     undo_frame: u32,
+    /// Rows changed.
+    rows: u64,
     header_known: bool,
     end_lsn: u64,
     image: Vec<u8>,
@@ -70,6 +58,12 @@ struct RowChange {
     undo_page: Page,
     undo_offset: usize,
     change: u64,
+    mask: u64,
+}
+
+/// Bit i is column c(2 + i).
+fn mask_of(columns: &[usize]) -> u64 {
+    columns.iter().fold(0, |mask, c| mask | 1 << (c - 2))
 }
 
 fn columns_of(stress: RedoStress) -> &'static [usize] {
@@ -193,19 +187,22 @@ impl Session<'_> {
         self.transaction.id = shell.instance.next_transaction();
         self.transaction.open = true;
         self.claim().await?;
-        self.change_header(1).await?;
-        let id = self.transaction.id;
-        push_record(
-            &mut self.transaction.redo,
-            record::BEGIN,
-            BEGIN_RECORD_BYTES,
-            &[id],
-        );
+        self.change_header(state::ACTIVE).await?;
+        self.transaction.rows = 0;
+        let begin = Record::Begin {
+            transaction: self.transaction.id,
+            session: self.session_number(),
+        };
+        begin.push(&mut self.transaction.redo);
         self.transaction.records += 1;
         Ok(())
     }
 
-    /// Changes the session's transaction header block: 1 active, 2 committed.
+    fn session_number(&self) -> u64 {
+        u64::from(self.shell.slot(self.tag).session)
+    }
+
+    /// Changes the session's transaction header block.
     async fn change_header(&mut self, state: u64) -> Result<(), OpError> {
         let shell = Rc::clone(&self.shell);
         let instance = shell.instance;
@@ -222,9 +219,8 @@ impl Session<'_> {
             self.new_block(page, Kind::UndoHeader).await?
         };
         let pool = &instance.cache.pool;
-        let at = HEADER_BYTES / 8;
-        pool.write_word(&mut lease, at, self.transaction.id);
-        pool.write_word(&mut lease, at + 1, state);
+        pool.write_word(&mut lease, TRANSACTION_WORD, self.transaction.id);
+        pool.write_word(&mut lease, TRANSACTION_WORD + 1, state);
         self.changed(lease);
         Ok(())
     }
@@ -293,13 +289,18 @@ impl Session<'_> {
                 .image
                 .extend_from_slice(&block[block_format::column_range(*column)]);
         }
-        let (undo_page, undo_offset) = self.write_undo(page).await?;
+        let mask = mask_of(columns);
+        let (undo_page, undo_offset) = self.write_undo(page, mask).await?;
         let mut lease = self.exclusive(pin, page).await?;
         let pool = &instance.cache.pool;
         let changed_bytes = columns.len() * COLUMN_BYTES;
-        self.shell
-            .instance
-            .fill_column(&mut self.transaction.column, changed_bytes, stamp, key);
+        fill_columns(
+            &mut self.transaction.column,
+            columns.len(),
+            stamp,
+            key,
+            instance.obfuscate,
+        );
         for (column, data) in columns
             .iter()
             .zip(self.transaction.column.chunks_exact(COLUMN_BYTES))
@@ -308,15 +309,13 @@ impl Session<'_> {
         }
         let change = pool.word(lease.frame(), word::CHANGE) + 1;
         self.changed(lease);
-        self.push_row(
-            &RowChange {
-                page,
-                undo_page,
-                undo_offset,
-                change,
-            },
-            columns.len(),
-        );
+        self.push_row(&RowChange {
+            page,
+            undo_page,
+            undo_offset,
+            change,
+            mask,
+        });
         shell.c.add(C::ChangedBytes, changed_bytes as u64);
         Ok(())
     }
@@ -347,33 +346,21 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn push_row(&mut self, change: &RowChange, columns: usize) {
+    fn push_row(&mut self, row: &RowChange) {
         let transaction = &mut self.transaction;
-        let images = 2 * columns * COLUMN_BYTES;
-        let mask = if columns == COLUMNS {
-            (1u64 << COLUMNS) - 1
-        } else {
-            1 | 1 << (COLUMNS - 1)
-        };
-        let at = transaction.redo.len();
-        let fields = [
-            transaction.id,
-            change.page.0,
-            change.undo_page.0,
-            change.undo_offset as u64,
-            change.change,
-            mask,
-        ];
-        push_record(
-            &mut transaction.redo,
-            record::ROW,
-            ROW_RECORD_OVERHEAD + images,
-            &fields,
-        );
-        let old = at + 8 + fields.len() * 8;
-        let new = old + transaction.image.len();
-        transaction.redo[old..new].copy_from_slice(&transaction.image);
-        transaction.redo[new..new + transaction.column.len()].copy_from_slice(&transaction.column);
+        let record = Record::Row(RowRecord {
+            transaction: transaction.id,
+            page: row.page.0,
+            undo_page: row.undo_page.0,
+            undo_offset: row.undo_offset as u64,
+            change: row.change,
+            mask: row.mask,
+            number: transaction.rows,
+            old: &transaction.image,
+            new: &transaction.column,
+        });
+        record.push(&mut transaction.redo);
+        transaction.rows += 1;
         transaction.records += 1;
         self.shell.c.add(
             C::UndoSize,
@@ -382,10 +369,10 @@ impl Session<'_> {
     }
 
     /// Appends the old image to the session's undo; returns where it stands.
-    async fn write_undo(&mut self, page: Page) -> Result<(Page, usize), OpError> {
+    async fn write_undo(&mut self, page: Page, mask: u64) -> Result<(Page, usize), OpError> {
         let shell = Rc::clone(&self.shell);
         let instance = shell.instance;
-        let bytes = self.transaction.image.len() + UNDO_RECORD_OVERHEAD;
+        let bytes = record_bytes(self.transaction.image.len());
         let room = instance.geometry.block_bytes as usize - self.transaction.undo_offset;
         let mut lease = match self.transaction.undo_page {
             Some(undo) if room >= bytes => self.undo_lease(undo).await?,
@@ -393,14 +380,18 @@ impl Session<'_> {
         };
         let undo = self.transaction.undo_page.unwrap_or(page);
         let offset = self.transaction.undo_offset;
-        let mut head = [0u8; 24];
-        head[..8].copy_from_slice(&(bytes as u64).to_le_bytes());
-        head[8..16].copy_from_slice(&self.transaction.id.to_le_bytes());
-        head[16..].copy_from_slice(&page.0.to_le_bytes());
+        let record = UndoRecord {
+            transaction: self.transaction.id,
+            page: page.0,
+            number: self.transaction.rows,
+            mask,
+            old: &self.transaction.image,
+        };
+        let head = record.head();
         let pool = &instance.cache.pool;
         pool.write(&mut lease, offset, &head);
         pool.write(&mut lease, offset + head.len(), &self.transaction.image);
-        self.transaction.undo_offset += bytes.next_multiple_of(8);
+        self.transaction.undo_offset += bytes;
         self.transaction.undo_frame = lease.frame();
         self.changed(lease);
         Ok((undo, offset))
@@ -455,13 +446,12 @@ impl Session<'_> {
         shell.c.add(C::BlockChanges, 1);
         self.transaction.undo_page = Some(page);
         self.transaction.undo_offset = HEADER_BYTES;
-        let id = self.transaction.id;
-        push_record(
-            &mut self.transaction.redo,
-            record::UNDO_BLOCK,
-            UNDO_BLOCK_RECORD_BYTES,
-            &[id, page.0],
-        );
+        let record = Record::UndoBlock {
+            transaction: self.transaction.id,
+            page: page.0,
+            session: self.session_number(),
+        };
+        record.push(&mut self.transaction.redo);
         self.transaction.records += 1;
         Ok(lease)
     }
@@ -556,14 +546,12 @@ impl Session<'_> {
     async fn commit(&mut self) -> Result<(), OpError> {
         let shell = Rc::clone(&self.shell);
         self.claim().await?;
-        self.change_header(2).await?;
-        let id = self.transaction.id;
-        push_record(
-            &mut self.transaction.redo,
-            record::COMMIT,
-            COMMIT_RECORD_BYTES,
-            &[id],
-        );
+        self.change_header(state::COMMITTED).await?;
+        let record = Record::Commit {
+            transaction: self.transaction.id,
+            session: self.session_number(),
+        };
+        record.push(&mut self.transaction.redo);
         self.transaction.records += 1;
         self.publish().await?;
         let lsn = self.transaction.end_lsn;
@@ -602,17 +590,5 @@ impl Session<'_> {
             shell.instance.undo.give_back(transaction.extents.drain(..));
             transaction.extents.extend(keep);
         }
-    }
-}
-
-/// Appends one record: length u32, type u8, three zero bytes, the fields, zeroes up to the length.
-fn push_record(redo: &mut Vec<u8>, kind: u8, bytes: usize, fields: &[u64]) {
-    let at = redo.len();
-    let bytes = bytes.next_multiple_of(8);
-    redo.resize(at + bytes, 0);
-    redo[at..at + 4].copy_from_slice(&(bytes as u32).to_le_bytes());
-    redo[at + 4] = kind;
-    for (i, field) in fields.iter().enumerate() {
-        redo[at + 8 + i * 8..][..8].copy_from_slice(&field.to_le_bytes());
     }
 }

@@ -623,6 +623,8 @@ impl<'a> Writer<'a> {
         let mut control = file.control().clone();
         control.checkpoint_lsn = instance.redo.durable();
         control.state = State::Clean;
+        // Undo on disk names transactions: their numbers must never come again.
+        control.change_number = instance.last_transaction();
         instance.store_control(&mut file, control, &locked(&instance.background))
     }
 }

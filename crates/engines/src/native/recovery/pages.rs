@@ -1,0 +1,248 @@
+//! The blocks recovery works on: fetched in bulk, changed in memory, written back in runs.
+
+use super::io::{Io, REQUEST_BYTES, Span};
+use crate::native::block_format::{self, Kind, word};
+use crate::native::control::Control;
+use crate::native::files::Files;
+use crate::native::layout::{Class, Page, PageMap};
+use assay_run::engine::EngineError;
+use std::collections::{BTreeSet, HashMap};
+
+/// A block in memory.
+struct Held {
+    at: usize,
+    dirty: bool,
+}
+
+/// Blocks in memory, by page; at most as many as the budget allows.
+pub(super) struct Pages<'a> {
+    files: &'a Files,
+    map: PageMap,
+    data_set: u64,
+    block_bytes: usize,
+    most: usize,
+    memory: Vec<u8>,
+    held: HashMap<Page, Held>,
+    /// Blocks whose checksum was wrong when they were read: torn, if what redo makes of them is right.
+    suspects: BTreeSet<Page>,
+    pub(super) blocks_read: u64,
+    pub(super) blocks_written: u64,
+}
+
+impl<'a> Pages<'a> {
+    /// Room for `budget_bytes` of blocks, at least 64 of them.
+    pub(super) fn new(files: &'a Files, control: &Control, budget_bytes: u64) -> Self {
+        let block_bytes = control.geometry.block_bytes as usize;
+        Self {
+            files,
+            map: control.geometry.map(),
+            data_set: control.data_set,
+            block_bytes,
+            most: (budget_bytes as usize / block_bytes).max(64),
+            memory: Vec::new(),
+            held: HashMap::new(),
+            suspects: BTreeSet::new(),
+            blocks_read: 0,
+            blocks_written: 0,
+        }
+    }
+
+    /// The layout.
+    pub(super) fn map(&self) -> &PageMap {
+        &self.map
+    }
+
+    /// Pages to be brought in at once at most.
+    pub(super) fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Whether the page is in memory.
+    pub(super) fn holds(&self, page: Page) -> bool {
+        self.held.contains_key(&page)
+    }
+
+    /// Brings pages in and leaves room for `new` formatted ones; those that have to make room are written back first.
+    ///
+    /// # Errors
+    /// I/O errors; `Damaged` for a block that is another one than it should be.
+    pub(super) fn fetch(
+        &mut self,
+        io: &mut Io<'_>,
+        wanted: &[Page],
+        new: usize,
+    ) -> Result<(), EngineError> {
+        let mut absent: Vec<Page> = wanted.iter().copied().filter(|p| !self.holds(*p)).collect();
+        absent.sort_unstable();
+        absent.dedup();
+        if self.held.len() + absent.len() + new > self.most {
+            self.write_back(io)?;
+            self.held.clear();
+            self.memory.clear();
+            absent = wanted.to_vec();
+            absent.sort_unstable();
+            absent.dedup();
+        }
+        let runs = self.runs(&absent);
+        let spans: Vec<Span> = runs.iter().map(|(_, span)| *span).collect();
+        let mut arrived: Vec<(Page, usize)> = Vec::with_capacity(absent.len());
+        let (memory, block_bytes) = (&mut self.memory, self.block_bytes);
+        io.read(&spans, |i, data| {
+            let at = memory.len();
+            memory.extend_from_slice(data);
+            let blocks = data.len() / block_bytes;
+            arrived.extend((0..blocks).map(|n| {
+                let page = Page(runs[i].0.0 + n as u64);
+                (page, at + n * block_bytes)
+            }));
+            Ok(())
+        })?;
+        self.blocks_read += arrived.len() as u64;
+        for (page, at) in arrived {
+            self.admit(page, at)?;
+        }
+        Ok(())
+    }
+
+    /// Checks a block that arrived. A wrong checksum alone makes it a suspect.
+    fn admit(&mut self, page: Page, at: usize) -> Result<(), EngineError> {
+        let block = &self.memory[at..at + self.block_bytes];
+        let (kind, schema) = match self.map.class(page) {
+            Class::Data => (Kind::Data, self.map.schema_of(page)),
+            Class::Undo => (Kind::Undo, 0),
+            Class::Index | Class::Scan => {
+                return Err(EngineError::Damaged(format!(
+                    "the redo log changes page {}, which is never changed",
+                    page.0
+                )));
+            }
+        };
+        block_format::verify(block, kind, page, schema, self.data_set, false)
+            .map_err(|mismatch| self.damaged(page, &mismatch))?;
+        if !block_format::verify_crc(block) {
+            self.suspects.insert(page);
+        }
+        self.held.insert(page, Held { at, dirty: false });
+        Ok(())
+    }
+
+    /// The message about a bad block.
+    pub(super) fn damaged(&self, page: Page, why: &dyn std::fmt::Display) -> EngineError {
+        let (file, offset) = self.map.locate(page);
+        EngineError::Damaged(format!(
+            "{}, block {} (byte {offset}, page {}): {why}",
+            self.files.list[usize::from(file)].path().display(),
+            offset / self.block_bytes as u64,
+            page.0
+        ))
+    }
+
+    /// A block in memory, to be changed.
+    pub(super) fn change(&mut self, page: Page) -> Option<&mut [u8]> {
+        let held = self.held.get_mut(&page)?;
+        held.dirty = true;
+        Some(&mut self.memory[held.at..held.at + self.block_bytes])
+    }
+
+    /// A block in memory.
+    pub(super) fn get(&self, page: Page) -> Option<&[u8]> {
+        let held = self.held.get(&page)?;
+        Some(&self.memory[held.at..held.at + self.block_bytes])
+    }
+
+    /// A block that need not be read: an empty one with a header. The caller has made room by [`Pages::fetch`].
+    pub(super) fn format(&mut self, page: Page, kind: Kind, key: u64) -> &mut [u8] {
+        let (at, change) = match self.held.get(&page) {
+            Some(held) => {
+                let block = &self.memory[held.at..held.at + self.block_bytes];
+                (held.at, block_format::get(block, word::CHANGE))
+            }
+            None => {
+                let at = self.memory.len();
+                self.memory.resize(at + self.block_bytes, 0);
+                (at, 0)
+            }
+        };
+        // Whatever it was before, torn or not, nothing of it is left.
+        self.suspects.remove(&page);
+        self.held.insert(page, Held { at, dirty: true });
+        let block = &mut self.memory[at..at + self.block_bytes];
+        block.fill(0);
+        block_format::format_header(block, kind, page, 0, key, self.data_set);
+        block_format::put(block, word::CHANGE, change);
+        block
+    }
+
+    /// Blocks whose checksum was wrong when read.
+    pub(super) fn suspects(&self) -> Vec<Page> {
+        self.suspects.iter().copied().collect()
+    }
+
+    /// The block is whole after all.
+    pub(super) fn acquit(&mut self, page: Page) {
+        self.suspects.remove(&page);
+        if let Some(held) = self.held.get_mut(&page) {
+            held.dirty = true;
+        }
+    }
+
+    /// Writes every changed block, neighbours together. They stay in memory.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub(super) fn write_back(&mut self, io: &mut Io<'_>) -> Result<(), EngineError> {
+        let dirty = self.held.iter().filter(|(_, held)| held.dirty);
+        let mut pages: Vec<Page> = dirty.map(|(page, _)| *page).collect();
+        pages.sort_unstable();
+        for page in &pages {
+            let held = self.held.get_mut(page).expect("it was just listed");
+            held.dirty = false;
+            // A suspect keeps its wrong checksum until it is known to be whole.
+            if !self.suspects.contains(page) {
+                block_format::seal(&mut self.memory[held.at..held.at + self.block_bytes]);
+            }
+        }
+        let runs = self.runs(&pages);
+        let spans: Vec<Span> = runs.iter().map(|(_, span)| *span).collect();
+        let (held, memory, block_bytes) = (&self.held, &self.memory, self.block_bytes);
+        io.write(&spans, |i, buffer| {
+            let first = runs[i].0.0;
+            for (page, out) in (first..)
+                .map(Page)
+                .zip(buffer.chunks_exact_mut(block_bytes))
+            {
+                let at = held[&page].at;
+                out.copy_from_slice(&memory[at..at + block_bytes]);
+            }
+        })?;
+        self.blocks_written += pages.len() as u64;
+        Ok(())
+    }
+
+    /// Sorted pages as runs of neighbours in one file.
+    fn runs(&self, pages: &[Page]) -> Vec<(Page, Span)> {
+        let mut runs: Vec<(Page, Span)> = Vec::new();
+        for page in pages {
+            let (file, offset) = self.map.locate(*page);
+            if let Some((first, span)) = runs.last_mut()
+                && span.file == file
+                && span.offset + span.bytes as u64 == offset
+                && first.0 + (span.bytes / self.block_bytes) as u64 == page.0
+                && span.bytes + self.block_bytes <= REQUEST_BYTES
+            {
+                span.bytes += self.block_bytes;
+                continue;
+            }
+            let bytes = self.block_bytes;
+            runs.push((
+                *page,
+                Span {
+                    file,
+                    offset,
+                    bytes,
+                },
+            ));
+        }
+        runs
+    }
+}
