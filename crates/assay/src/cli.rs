@@ -38,6 +38,12 @@ pub(crate) enum Command {
     Check(DataArgs),
     /// Remove the data set: only what assay created
     Destroy(DestroyArgs),
+    /// Measure durable writes: what a commit can cost here
+    ///
+    /// Takes about a minute: the time of one flush and its tail, flushes per second by method
+    /// and parallel streams, and what each level of commit safety costs. Its scratch file is
+    /// gone afterwards.
+    Sync(SyncArgs),
     /// Print the report of a finished run
     Report(ReportArgs),
     /// The runs kept in a directory
@@ -152,6 +158,30 @@ pub(crate) struct DestroyArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// Print what would be removed and touch nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SyncArgs {
+    /// A directory, or a new file to be made and removed
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// Measuring time, shared by all steps: 20s, 2m
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "60s",
+        allow_hyphen_values = true
+    )]
+    pub(crate) time: String,
+    /// Run directory, new or empty [default: ./assay-runs/TIME-sync-ID, UTC]
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// What to print: the report, or record.json
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Print the plan and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

@@ -12,6 +12,7 @@ fn help_texts_are_as_reviewed() {
         &["--help"][..],
         &["run", "-h"],
         &["prepare", "-h"],
+        &["sync", "-h"],
         &["report", "-h"],
         &["runs", "-h"],
         &["config", "show", "-h"],

@@ -9,6 +9,7 @@
 //! Every public function here is safe to call. The rule behind all of the `unsafe`: memory is lent to
 //! the kernel only while this crate itself keeps it mapped and keeps the lease that excludes others.
 
+mod blocking;
 mod error;
 mod facts;
 mod file;
@@ -19,6 +20,7 @@ mod safety;
 #[cfg(any(test, feature = "faults"))]
 pub mod sim;
 
+pub use blocking::BlockingWriter;
 pub use error::BlockError;
 pub use facts::{DeviceFacts, Known, device_facts};
 pub use file::{DirectFile, OpenMode};

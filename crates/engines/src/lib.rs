@@ -5,3 +5,4 @@ pub mod conformance;
 pub mod native;
 pub mod null;
 pub mod registry;
+pub mod sync;

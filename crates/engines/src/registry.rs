@@ -1,11 +1,22 @@
-//! Every target, one line each: adding one touches its folder and this list.
+//! Every target and every probe, one line each: adding one touches its folder and this list.
 
 use crate::native::Native;
 use crate::null::Null;
+use crate::sync::DurableWrites;
 use assay_run::engine::Target;
+use assay_run::probe::Probe;
 
 /// The targets, in the order of their help.
 pub static TARGETS: &[&dyn Target] = &[&Native, &Null];
+
+/// The probes, in the order of their help.
+pub static PROBES: &[&dyn Probe] = &[&DurableWrites];
+
+/// The probe of this name, which is also its command.
+#[must_use]
+pub fn probe(name: &str) -> Option<&'static dyn Probe> {
+    PROBES.iter().copied().find(|probe| probe.name() == name)
+}
 
 /// The target of this name, which is also its URL scheme.
 #[must_use]

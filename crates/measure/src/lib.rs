@@ -15,6 +15,7 @@ pub mod schedule;
 pub mod series;
 pub mod snapshot;
 pub mod stats;
+pub mod sync;
 pub mod units;
 
 #[cfg(test)]

@@ -12,8 +12,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 mod figure;
+mod sync;
 
 pub use figure::{Figure, Truth};
+pub use sync::{SafetyRow, SyncInfo, SyncStep};
 
 /// The value of [`Record::schema`] this version writes.
 pub const SCHEMA: &str = "assay/1";
@@ -70,6 +72,12 @@ pub struct Record {
     pub warnings: Vec<String>,
     /// Findings of the advice rules.
     pub advice: Vec<Advice>,
+    /// Rules that could not be judged, each with the figure that is missing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub advice_unjudged: Vec<String>,
+    /// The durable-write curve; only in a record of `assay sync`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sync: Option<SyncInfo>,
 }
 
 /// What ran and how it ended.

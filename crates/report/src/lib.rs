@@ -12,6 +12,7 @@ pub mod integrity;
 pub mod json;
 pub mod record;
 pub mod summary;
+pub mod sync;
 pub mod text;
 
 #[cfg(test)]

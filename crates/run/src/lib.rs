@@ -14,6 +14,7 @@ mod floor;
 pub mod host;
 pub mod null;
 pub mod plan;
+pub mod probe;
 mod recorder;
 pub mod sim;
 pub mod slob;

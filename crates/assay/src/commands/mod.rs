@@ -5,6 +5,7 @@ mod data;
 mod report;
 mod run;
 mod runs;
+mod sync;
 
 use crate::cli::{Cli, Command};
 use crate::exit::{Code, Failure};
@@ -19,6 +20,7 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::Setup(args) => data::setup(args),
         Command::Check(args) => data::check(&args),
         Command::Destroy(args) => data::destroy(&args),
+        Command::Sync(args) => sync::sync(&args),
         Command::Report(args) => report::report(&args),
         Command::Runs(args) => runs::runs(&args.command),
         Command::Config(args) => config::config(&args.command),

@@ -4,7 +4,10 @@
 //! An engine's tests call [`suite`] with a factory that opens the engine for a plan. The
 //! plans vary, but their data does not: [`plan`] says what must be loaded.
 
+mod probe;
 mod script;
+
+pub use probe::probe_suite;
 
 use assay_measure::clock::Clock;
 use assay_measure::snapshot::{OpKind, RunData, Verdict};

@@ -38,20 +38,20 @@ fn finding(
     text: String,
     evidence: &[(&str, f64)],
 ) -> Option<Advice> {
-    let severity = if value >= 2.0 * threshold {
-        "high"
-    } else {
-        "note"
-    };
-    Some(Advice {
+    Some(finding_of(id, value >= 2.0 * threshold, text, evidence))
+}
+
+/// A finding with its numbers.
+pub(crate) fn finding_of(id: &str, high: bool, text: String, evidence: &[(&str, f64)]) -> Advice {
+    Advice {
         id: id.to_owned(),
-        severity: severity.to_owned(),
+        severity: if high { "high" } else { "note" }.to_owned(),
         text,
         evidence: evidence
             .iter()
             .map(|(name, value)| ((*name).to_owned(), Figure::decimal(*value)))
             .collect(),
-    })
+    }
 }
 
 fn foreground(

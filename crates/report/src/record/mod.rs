@@ -15,7 +15,7 @@ mod tests;
 
 pub(crate) use deltas::{Deltas, Span, delta};
 pub(crate) use driver::kind_name;
-pub(crate) use events::class_name;
+pub(crate) use events::{class_name, latency};
 pub(crate) use host::disk_deltas;
 
 use assay_measure::record::{
@@ -33,16 +33,7 @@ use deltas::seconds;
 pub fn build(data: &RunData) -> Record {
     let deltas = Deltas::new(data);
     let mut record = Record {
-        schema: SCHEMA.to_owned(),
-        run: run_info(data),
         interval: interval(&deltas),
-        plan: PlanInfo {
-            settings: data.settings.clone(),
-            engine_facts: data.engine_facts.clone(),
-        },
-        host: HostInfo {
-            facts: data.host.clone(),
-        },
         load_profile: load::profile(&deltas),
         efficiency: load::efficiency(&deltas),
         stats: load::statistics(&deltas),
@@ -61,13 +52,29 @@ pub fn build(data: &RunData) -> Record {
             samples_count: Figure::na("unsupported"),
             max_active_count: Figure::na("unsupported"),
         },
-        ..Record::default()
+        ..labelled(data)
     };
     record.checks = notes::checks(&deltas, &record);
     record.integrity = crate::integrity::evaluate(&deltas, &record);
     record.warnings = notes::warnings(&deltas, &record);
     record.advice = crate::advice::advise(&record);
     record
+}
+
+/// A record with what a run's labels, settings and facts say, and no measurement.
+pub(crate) fn labelled(data: &RunData) -> Record {
+    Record {
+        schema: SCHEMA.to_owned(),
+        run: run_info(data),
+        plan: PlanInfo {
+            settings: data.settings.clone(),
+            engine_facts: data.engine_facts.clone(),
+        },
+        host: HostInfo {
+            facts: data.host.clone(),
+        },
+        ..Record::default()
+    }
 }
 
 fn run_info(data: &RunData) -> RunInfo {

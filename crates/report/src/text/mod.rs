@@ -13,6 +13,7 @@ mod load;
 mod page;
 mod platform;
 mod seconds;
+mod sync;
 mod waits;
 
 #[cfg(test)]
@@ -24,6 +25,9 @@ use page::Page;
 /// Renders a record as text, each line at most as wide as its longest name or sentence.
 #[must_use]
 pub fn render(record: &Record) -> String {
+    if let Some(info) = &record.sync {
+        return sync::render(record, info);
+    }
     let mut page = Page::default();
     header::title(&mut page, record);
     header::integrity(&mut page, record);

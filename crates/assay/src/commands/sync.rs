@@ -1,0 +1,133 @@
+//! `sync`: aim the probe, measure, record, report.
+
+use crate::cli::{Format, SyncArgs};
+use crate::exit::{Code, Failure};
+use crate::progress;
+use crate::record::{self, Faces};
+use crate::rundir::{self, RunDir};
+use crate::{plan_text, signals, ui};
+use assay_engines::registry;
+use assay_measure::snapshot::{RunData, SettingLine};
+use assay_measure::units;
+use assay_run::host;
+use assay_run::probe::{Readings, Steps};
+use assay_run::stop::Stop;
+use std::sync::Mutex;
+use std::time::Duration;
+
+const NAME: &str = "sync";
+/// With less each step would see too few flushes to say anything.
+const LEAST: Duration = Duration::from_secs(1);
+const MOST: Duration = Duration::from_secs(24 * 3600);
+
+pub(super) fn sync(args: &SyncArgs) -> Result<Code, Failure> {
+    let time = time(&args.time)?;
+    let id = rundir::new_id();
+    let place = rundir::place(args.output.as_deref(), NAME, &id);
+    if args.output.is_some() {
+        rundir::refuse_used(&place)?;
+    }
+    let probe = registry::probe(NAME).expect("the registry has this probe");
+    let aimed = probe.aim(&args.path, time)?;
+    if args.dry_run {
+        let text = match args.format {
+            Format::Text => plan_text::lines(&aimed.plan()) + "\n",
+            Format::Json => plan_text::pretty(&plan_text::lines_json(&aimed.plan())),
+        };
+        ui::product(&text)?;
+        return Ok(Code::Good);
+    }
+    ui::say(&plan_text::lines(&aimed.plan()));
+    let stop = Stop::new();
+    signals::watch(&stop)?;
+    let started = jiff::Timestamp::now().to_string();
+    let progress = Progress::new();
+    let Readings::Sync(readings) = aimed.measure(&stop, &progress)?;
+    drop(progress);
+    let run = labels(args, id, started);
+    let record = assay_report::sync::build(&run, &readings);
+    let faces = Faces {
+        text: assay_report::text::render(&record),
+        json: record::json(&record)?,
+        void: Vec::new(),
+    };
+    leave(args, place, &faces)?;
+    if stop.requested() {
+        return Ok(Code::Interrupted);
+    }
+    Ok(Code::Good)
+}
+
+fn time(text: &str) -> Result<Duration, Failure> {
+    let ns = units::parse_duration_ns(text)
+        .map_err(|error| Failure::usage(format!("--time {text}: {error}")))?;
+    let time = Duration::from_nanos(ns);
+    if (LEAST..=MOST).contains(&time) {
+        Ok(time)
+    } else {
+        Err(Failure::usage(format!(
+            "--time {text}: the probe takes 1s to 24h; 60s gives every step about a second"
+        )))
+    }
+}
+
+/// What the record says beside the measurements.
+fn labels(args: &SyncArgs, id: String, started: String) -> RunData {
+    let setting = |name: &str, value: String, default: bool| SettingLine {
+        name: name.to_owned(),
+        value,
+        origin: if default { "default" } else { "cli" }.to_owned(),
+    };
+    let path = args.path.display().to_string();
+    RunData {
+        run_id: id,
+        workload: NAME.to_owned(),
+        engine: "probe".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started,
+        settings: vec![
+            setting("PATH", path.clone(), path == "."),
+            setting("TIME", args.time.clone(), args.time == "60s"),
+        ],
+        host: host::facts(),
+        ..RunData::default()
+    }
+}
+
+/// Writes the record and prints the product; the record's failure is told after the product.
+fn leave(args: &SyncArgs, place: std::path::PathBuf, faces: &Faces) -> Result<(), Failure> {
+    let written = RunDir::create(place).and_then(|dir| {
+        record::write(&dir, faces)?;
+        Ok(dir)
+    });
+    ui::product(match args.format {
+        Format::Text => &faces.text,
+        Format::Json => &faces.json,
+    })?;
+    ui::say(&format!("record: {}", written?.path().display()));
+    Ok(())
+}
+
+/// `step 7 of 54: write + fdatasync, 4 x 4096 bytes, preallocated file`
+struct Progress {
+    line: Mutex<progress::Line>,
+}
+
+impl Progress {
+    fn new() -> Self {
+        Self {
+            line: Mutex::new(progress::Line::new()),
+        }
+    }
+}
+
+impl Steps for Progress {
+    fn step(&self, number: usize, of: usize, what: &str) {
+        // A thread that panicked while it held the line spoils nothing but the line.
+        let mut line = self
+            .line
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        line.show(&format!("step {number} of {of}: {what}"));
+    }
+}

@@ -1,0 +1,284 @@
+//! `assay sync`: what a durable write costs, and how many of them the device does.
+//!
+//! Owns the scratch file and the streams that write it; knows nothing of reports. See `README.md`.
+
+mod plan;
+mod ring;
+mod scratch;
+mod shared;
+mod streams;
+
+#[cfg(test)]
+mod tests;
+
+use assay_block::{BlockError, DeviceFacts, device_facts};
+use assay_measure::clock::Clock;
+use assay_measure::snapshot::Fact;
+use assay_measure::sync::{SyncMethod, SyncReading, SyncReadings};
+use assay_run::engine::{EngineError, Line, LineValue};
+use assay_run::probe::{Aimed, Probe, Readings, Steps};
+use assay_run::stop::Stop;
+use plan::Step;
+use scratch::{Place, Scratch};
+use std::path::Path;
+use std::time::Duration;
+
+/// Bytes of the preallocated part of the scratch file, the marker's block included.
+const FILE_BYTES: u64 = 64 << 20;
+/// Bytes by which a step may let the file grow; it ends early there.
+const GROWTH_BYTES: u64 = 128 << 20;
+
+/// The probe.
+#[derive(Clone, Copy, Debug)]
+pub struct DurableWrites;
+
+impl Probe for DurableWrites {
+    fn name(&self) -> &'static str {
+        "sync"
+    }
+
+    fn about(&self) -> &'static str {
+        "what a durable write costs: latency, streams, methods, commit safety"
+    }
+
+    fn aim(&self, place: &Path, time: Duration) -> Result<Box<dyn Aimed>, EngineError> {
+        let place = Place::find(place)?;
+        place.check_space(FILE_BYTES + GROWTH_BYTES)?;
+        let facts = device_facts(place.path());
+        let steps = plan::steps(facts.logical_block_bytes.as_ref().ok().copied());
+        Ok(Box::new(Aim {
+            place,
+            facts,
+            time,
+            steps,
+            file_bytes: FILE_BYTES,
+            growth_bytes: GROWTH_BYTES,
+        }))
+    }
+}
+
+/// The probe aimed at a place.
+struct Aim {
+    place: Place,
+    facts: DeviceFacts,
+    time: Duration,
+    steps: Vec<Step>,
+    file_bytes: u64,
+    growth_bytes: u64,
+}
+
+impl Aimed for Aim {
+    fn plan(&self) -> Vec<Line> {
+        let text = |key, label: &str, value: String| Line {
+            key,
+            label: label.to_owned(),
+            value: LineValue::Text(value),
+        };
+        let count = |key, label: &str, value: u64| Line {
+            key,
+            label: label.to_owned(),
+            value: LineValue::Count(value),
+        };
+        vec![
+            text(
+                "scratch_file",
+                "scratch file, removed at the end",
+                self.place.path().display().to_string(),
+            ),
+            count("file_bytes", "preallocated", self.file_bytes),
+            count("growth_bytes", "growth at most", self.growth_bytes),
+            count("free_bytes", "free there", self.place.free_bytes()),
+            count("steps", "steps", self.steps.len() as u64),
+            Line {
+                key: "estimated_s",
+                label: "measuring".to_owned(),
+                value: LineValue::Decimal(self.time.as_secs_f64()),
+            },
+        ]
+    }
+
+    fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Readings, EngineError> {
+        let clock = Clock::real();
+        let begun = clock.now_ns();
+        let mut readings = self.known();
+        steps.step(0, self.steps.len(), "writing the scratch file");
+        let Some(mut scratch) = Scratch::create(&self.place, self.file_bytes, stop)? else {
+            return Err(EngineError::Interrupted);
+        };
+        readings.direct = scratch.is_direct();
+        let weights: f64 = self.steps.iter().map(|step| step.weight).sum();
+        for (index, step) in self.steps.iter().enumerate() {
+            if stop.requested() {
+                break;
+            }
+            steps.step(index + 1, self.steps.len(), &step.describe());
+            let bench = Bench {
+                path: self.place.path(),
+                file_bytes: self.file_bytes,
+                end_bytes: self.file_bytes + self.growth_bytes,
+                step,
+                disk: self.facts.disk.as_deref().ok(),
+                budget: self.time.mul_f64(step.weight / weights),
+                clock: &clock,
+                stop,
+            };
+            readings.steps.push(bench.run(&mut scratch)?);
+        }
+        scratch.remove()?;
+        readings.elapsed_ns = clock.now_ns() - begun;
+        readings.stopped = stop.requested();
+        if readings.steps.is_empty() {
+            return Err(EngineError::Interrupted);
+        }
+        Ok(Readings::Sync(Box::new(readings)))
+    }
+}
+
+impl Aim {
+    /// What is known before anything is measured.
+    fn known(&self) -> SyncReadings {
+        let facts = &self.facts;
+        SyncReadings {
+            path: self.place.path().display().to_string(),
+            file_bytes: self.file_bytes,
+            is_memory: facts.is_tmpfs,
+            write_cache: facts.write_cache.clone().ok(),
+            fua: facts.fua.clone().ok(),
+            rotational: facts.rotational.clone().ok(),
+            facts: facts
+                .lines()
+                .into_iter()
+                .map(|(name, value)| Fact {
+                    name: name.to_owned(),
+                    value,
+                })
+                .collect(),
+            ..SyncReadings::default()
+        }
+    }
+}
+
+/// One step about to be made.
+struct Bench<'a> {
+    path: &'a Path,
+    file_bytes: u64,
+    end_bytes: u64,
+    step: &'a Step,
+    /// The device's kernel name, where there is one.
+    disk: Option<&'a str>,
+    budget: Duration,
+    clock: &'a Clock,
+    stop: &'a Stop,
+}
+
+impl Bench<'_> {
+    fn run(&self, scratch: &mut Scratch) -> Result<SyncReading, EngineError> {
+        if let Some(why) = &self.step.refused {
+            return Ok(self.reading(Outcome::default(), Some(why.clone())));
+        }
+        scratch.settle()?;
+        let before = self.written();
+        let ended = match self.step.method {
+            SyncMethod::Ring => ring::run(self),
+            SyncMethod::Group | SyncMethod::OneByOne => shared::run(self),
+            _ => streams::run(self).map(|outcome| (outcome, None)),
+        };
+        match ended {
+            Ok((outcome, note)) => Ok(SyncReading {
+                device_write_bytes: before
+                    .zip(self.written())
+                    .map(|(before, after)| after.saturating_sub(before)),
+                ..self.reading(outcome, note)
+            }),
+            // A size that direct I/O cannot write here has no figure.
+            Err(BlockError::Io { source, .. })
+                if self.step.bytes < 4096 && source.kind() == std::io::ErrorKind::InvalidInput =>
+            {
+                let why = "direct I/O of this size is refused here".to_owned();
+                Ok(self.reading(Outcome::default(), Some(why)))
+            }
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// Bytes the device has written since the system started (`/proc/diskstats`, whose sectors
+    /// have 512 bytes whatever the device).
+    fn written(&self) -> Option<u64> {
+        let disk = self.disk?;
+        let text = std::fs::read_to_string("/proc/diskstats").ok()?;
+        let mut lines = text.lines().map(str::split_ascii_whitespace);
+        let mut fields = lines.find(|fields| fields.clone().nth(2) == Some(disk))?;
+        Some(fields.nth(9)?.parse::<u64>().ok()? * 512)
+    }
+
+    fn reading(&self, outcome: Outcome, note: Option<String>) -> SyncReading {
+        let step = self.step;
+        SyncReading {
+            part: step.part,
+            method: step.method,
+            growing: step.growing,
+            streams: step.streams,
+            bytes: step.bytes,
+            elapsed_ns: outcome.ended_ns.saturating_sub(outcome.begun_ns),
+            latency: outcome.latency,
+            flushes: outcome.flushes,
+            slices: outcome.slices,
+            device_write_bytes: None,
+            note,
+        }
+    }
+}
+
+/// What one stream, or all together, did in a step.
+#[derive(Clone, Debug, Default)]
+struct Outcome {
+    begun_ns: u64,
+    ended_ns: u64,
+    latency: assay_measure::histogram::Histogram,
+    flushes: u64,
+    slices: [u64; assay_measure::sync::SLICES],
+}
+
+impl Outcome {
+    fn begin(clock: &Clock) -> Self {
+        let now = clock.now_ns();
+        Self {
+            begun_ns: now,
+            ended_ns: now,
+            ..Self::default()
+        }
+    }
+
+    /// A write that took from `start_ns` to `end_ns`.
+    fn record(&mut self, start_ns: u64, end_ns: u64, budget: Duration) {
+        self.latency.record(end_ns - start_ns);
+        self.ended_ns = end_ns;
+        let slices = self.slices.len() as u128;
+        let slice = u128::from(end_ns - self.begun_ns) * slices / budget.as_nanos().max(1);
+        // What ends after the step's time belongs to no tenth of it.
+        if let Some(count) = self.slices.get_mut(slice as usize) {
+            *count += 1;
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.begun_ns = self.begun_ns.min(other.begun_ns);
+        self.ended_ns = self.ended_ns.max(other.ended_ns);
+        self.latency.merge(&other.latency);
+        self.flushes += other.flushes;
+        for (mine, theirs) in self.slices.iter_mut().zip(other.slices) {
+            *mine += theirs;
+        }
+    }
+}
+
+/// The engine's word for what the block layer reports.
+fn failed(error: BlockError) -> EngineError {
+    match error {
+        BlockError::Io { path, what, source } => EngineError::Io {
+            what: format!("cannot {what} {}", path.display()),
+            source,
+        },
+        other => EngineError::Unusable(other.to_string()),
+    }
+}

@@ -1,0 +1,119 @@
+//! What a probe of durable writes measured: raw readings, before anything is derived.
+//!
+//! `assay sync` fills these, the report turns them into the record's
+//! [`SyncInfo`](crate::record::SyncInfo).
+
+use crate::clock::Ns;
+use crate::histogram::Histogram;
+use crate::snapshot::Fact;
+use serde::{Deserialize, Serialize};
+
+/// Parts that a step's time is cut into, to see how much its rate moves.
+pub const SLICES: usize = 10;
+
+/// How one durable write is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncMethod {
+    /// `pwrite` alone: nothing is made durable.
+    WriteOnly,
+    /// `pwrite`, then `fdatasync`.
+    Fdatasync,
+    /// One write that returns when it is durable (`O_DSYNC`, here `RWF_DSYNC`).
+    Dsync,
+    /// `pwrite`, then `fsync`.
+    Fsync,
+    /// As [`SyncMethod::Dsync`], but queued through one io_uring by one thread.
+    Ring,
+    /// Streams share one log: whoever comes while a flush is under way shares the next
+    /// (`pwrite`, then `fdatasync`).
+    Group,
+    /// Streams share one log, and each makes its own flush, one after the other.
+    OneByOne,
+}
+
+impl SyncMethod {
+    /// As reports print it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::WriteOnly => "write only",
+            Self::Fdatasync => "write + fdatasync",
+            Self::Dsync => "O_DSYNC write",
+            Self::Fsync => "write + fsync",
+            Self::Ring => "O_DSYNC, io_uring",
+            Self::Group => "shared fdatasync",
+            Self::OneByOne => "fdatasync in turn",
+        }
+    }
+}
+
+/// Which part of the report a step belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SyncPart {
+    /// One stream overwriting a preallocated file: F0.
+    Flush,
+    /// The same without a flush.
+    Unsynced,
+    /// Parallel streams by method and file.
+    Curve,
+    /// Other sizes.
+    Sizes,
+    /// What the safety levels cost.
+    Safety,
+}
+
+/// One step: so many streams, each writing and waiting for durability in a closed loop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SyncReading {
+    /// Where it belongs.
+    pub part: SyncPart,
+    /// How each write was made durable.
+    pub method: SyncMethod,
+    /// The file grew with each write, instead of being overwritten where it was preallocated.
+    pub growing: bool,
+    /// Streams, each with one write in flight.
+    pub streams: u32,
+    /// Bytes of one write.
+    pub bytes: u64,
+    /// From the first stream's start to the last one's end.
+    pub elapsed_ns: Ns,
+    /// From the start of each write to the end of what made it durable.
+    pub latency: Histogram,
+    /// Flushes made; fewer than writes where they are shared, 0 where there is none.
+    pub flushes: u64,
+    /// Writes that ended in each tenth of the step.
+    pub slices: [u64; SLICES],
+    /// Bytes the device wrote meanwhile, whoever asked; `None` where the kernel does not tell.
+    pub device_write_bytes: Option<u64>,
+    /// Why there is no figure, or a word on how it came about.
+    pub note: Option<String>,
+}
+
+/// All steps of one probe.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SyncReadings {
+    /// The scratch file, which is gone by now.
+    pub path: String,
+    /// Its preallocated part.
+    pub file_bytes: u64,
+    /// Direct I/O was asked for and accepted.
+    pub direct: bool,
+    /// The file system lives in memory.
+    pub is_memory: bool,
+    /// The device's cache mode as the kernel tells it (`write back`, `write through`).
+    pub write_cache: Option<String>,
+    /// The device can force one write to stable media.
+    pub fua: Option<bool>,
+    /// The kernel takes the device for a rotating disk.
+    pub rotational: Option<bool>,
+    /// The place and the device under it.
+    pub facts: Vec<Fact>,
+    /// The steps in the order they were made.
+    pub steps: Vec<SyncReading>,
+    /// From the first step's start to the last one's end, preparation included.
+    pub elapsed_ns: Ns,
+    /// It was stopped before all steps were made.
+    pub stopped: bool,
+}

@@ -1,0 +1,279 @@
+//! What follows from a durable-write curve, in plain words. The rules, their thresholds and
+//! where they come from are listed in docs/design/sync.md.
+
+use super::step;
+use crate::advice::finding_of;
+use assay_measure::record::{Advice, SyncInfo};
+use assay_measure::sync::{SyncMethod, SyncPart, SyncReading, SyncReadings};
+use assay_measure::units::{fixed, thousands};
+
+/// No write has reached a medium and come back in less: the quickest drives with stable
+/// buffers need 7 to 10 us for a 4 KiB write.
+const LEAST_US: f64 = 5.0;
+/// A flush of a volatile cache that adds less than this share of the write's own time did nothing.
+const LEAST_FLUSH_RATIO: f64 = 1.1;
+/// A platter of 15,000 revolutions a minute needs 2,000 us on average for its half turn.
+const PLATTER_US: f64 = 1000.0;
+/// A drive without stable buffers pays a flush hundreds of times what the write costs;
+/// one with them less than twice.
+const UNPROTECTED_RATIO: f64 = 10.0;
+
+/// What makes the figures doubtful.
+pub(super) fn warnings(readings: &SyncReadings) -> Vec<String> {
+    let mut found = Vec::new();
+    if readings.is_memory {
+        found.push(format!(
+            "{} lies in memory (tmpfs): no figure here says anything about a device. Name a directory on the disk the log will live on.",
+            readings.path
+        ));
+    } else if !readings.direct {
+        found.push(
+            "Direct I/O was refused: writes went through the page cache, so the figures without a flush are memory's, and those with one include writing the cache back."
+                .to_owned(),
+        );
+    }
+    found.extend(others(readings));
+    found
+}
+
+/// Somebody else wrote to the device while F0 was measured.
+fn others(readings: &SyncReadings) -> Option<String> {
+    let flush = readings.steps.iter().find(|s| s.part == SyncPart::Flush)?;
+    let ours = flush.latency.count() * flush.bytes;
+    let foreign = flush.device_write_bytes?.saturating_sub(ours);
+    let seconds = flush.elapsed_ns as f64 / 1e9;
+    let foreign_mb_per_s = foreign as f64 / 1e6 / seconds;
+    // The file system writes a little of its own.
+    if foreign < ours / 2 || foreign_mb_per_s < 1.0 {
+        return None;
+    }
+    Some(format!(
+        "The device was busy with somebody else: while F0 was measured it wrote {} MB/s that the probe did not ask for. Every figure includes that load; measure again when it is quiet.",
+        fixed(foreign_mb_per_s, 1)
+    ))
+}
+
+/// All findings, in the order they are read.
+pub(super) fn advise(readings: &SyncReadings, info: &SyncInfo) -> Vec<Advice> {
+    let this = Curve { readings, info };
+    let rules = [
+        Curve::suspiciously_fast,
+        Curve::unprotected,
+        Curve::commit_delay,
+        Curve::best_method,
+        Curve::preallocate,
+        Curve::parallel,
+        Curve::tail,
+    ];
+    rules.iter().filter_map(|rule| rule(&this)).collect()
+}
+
+struct Curve<'a> {
+    readings: &'a SyncReadings,
+    info: &'a SyncInfo,
+}
+
+impl Curve<'_> {
+    fn volatile(&self) -> bool {
+        self.readings.write_cache.as_deref() == Some("write back")
+    }
+
+    fn rate(&self, method: SyncMethod, growing: bool, streams: u32) -> Option<f64> {
+        let is_it = |found: &&SyncReading| {
+            found.part == SyncPart::Curve
+                && (found.method, found.growing, found.streams) == (method, growing, streams)
+        };
+        step(self.readings.steps.iter().find(is_it)?).per_s.value()
+    }
+
+    /// S1: the flush cannot have reached a medium.
+    fn suspiciously_fast(&self) -> Option<Advice> {
+        if self.readings.is_memory {
+            return None;
+        }
+        let f0 = self.info.f0_us.value()?;
+        let ratio = self.info.sync_over_unsynced_ratio.value()?;
+        let why = if f0 < LEAST_US {
+            format!(
+                "a durable 4 KiB write takes {} us, less than any medium needs",
+                fixed(f0, 1)
+            )
+        } else if self.volatile() && ratio < LEAST_FLUSH_RATIO {
+            format!(
+                "the device announces a volatile write cache, yet a flush adds nothing (durable {} us, unflushed {} us)",
+                fixed(f0, 0),
+                fixed(self.info.unsynced_us.value()?, 0)
+            )
+        } else if self.readings.rotational == Some(true) && f0 < PLATTER_US {
+            format!(
+                "the kernel takes the device for a rotating disk, and a durable write in {} us is less than half a turn: it is a virtual disk, or a cache answers",
+                fixed(f0, 0)
+            )
+        } else {
+            return None;
+        };
+        let high = f0 < LEAST_US || (self.volatile() && ratio < LEAST_FLUSH_RATIO);
+        let text = format!(
+            "Suspiciously fast: {why}. Speed cannot prove that data survives a power cut, and this one does not even suggest it: \
+             find out what the hypervisor's cache mode or the controller does before trusting a commit to it."
+        );
+        Some(finding_of(
+            "S1",
+            high,
+            text,
+            &[("f0_us", f0), ("sync_over_unsynced_ratio", ratio)],
+        ))
+    }
+
+    /// S2: what the ratio and the announcements say about power-loss protection.
+    fn unprotected(&self) -> Option<Advice> {
+        if self.readings.is_memory || !self.readings.direct {
+            return None;
+        }
+        let ratio = self.info.sync_over_unsynced_ratio.value()?;
+        let fua = match self.readings.fua {
+            Some(true) => "and can force single writes (FUA)",
+            Some(false) => {
+                "and no forced single writes (FUA), so a durable write is a write and a flush of the whole cache"
+            }
+            None => "and does not tell whether it can force single writes",
+        };
+        let times = fixed(ratio, 1);
+        let text = match self.readings.write_cache.as_deref() {
+            Some("write through") => format!(
+                "The device announces a write-through cache: every acknowledged write is to be taken as stable. A durable write costs {times} times an unflushed one."
+            ),
+            Some("write back") if ratio >= UNPROTECTED_RATIO => format!(
+                "Likely no power-loss protection: a durable write costs {times} times an unflushed one, and the device announces a volatile write cache {fua}. \
+                 A drive with protected buffers answers a flush at once."
+            ),
+            Some("write back") => format!(
+                "The device announces a volatile write cache {fua}; a durable write costs {times} times an unflushed one, cheap enough for protected buffers or for a host that caches. \
+                 Speed cannot tell the two apart."
+            ),
+            _ if ratio >= UNPROTECTED_RATIO => format!(
+                "Likely no power-loss protection: a durable write costs {times} times an unflushed one; the device does not tell its cache mode."
+            ),
+            _ => return None,
+        };
+        let high = ratio >= 2.0 * UNPROTECTED_RATIO;
+        Some(finding_of(
+            "S2",
+            high,
+            text,
+            &[("sync_over_unsynced_ratio", ratio)],
+        ))
+    }
+
+    /// S3: above 2 / F0 commits per second a delay only adds latency.
+    fn commit_delay(&self) -> Option<Advice> {
+        let limit = self.info.commit_delay_limit_per_s.value()?;
+        let f0 = self.info.f0_us.value()?;
+        let text = format!(
+            "A commit delay is useless above {} commits/s (2 / F0, F0 = {} us): from there on a log writer that flushes as soon as the device is free gathers the same groups by itself. \
+             Below, a delay trades latency for fewer flushes; leave it off unless flushes are scarce.",
+            thousands(limit.round() as u64),
+            fixed(f0, 0)
+        );
+        let evidence = [("commit_delay_limit_per_s", limit), ("f0_us", f0)];
+        Some(finding_of("S3", false, text, &evidence))
+    }
+
+    /// S4: the quickest way for one stream to make a write durable.
+    fn best_method(&self) -> Option<Advice> {
+        const METHODS: [SyncMethod; 3] =
+            [SyncMethod::Fdatasync, SyncMethod::Dsync, SyncMethod::Fsync];
+        let rates: Vec<(SyncMethod, f64)> = METHODS
+            .into_iter()
+            .filter_map(|method| Some((method, self.rate(method, false, 1)?)))
+            .collect();
+        let best = rates.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let worst = rates.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let gain = best.1 / worst.1;
+        if rates.len() < METHODS.len() || gain < 1.1 {
+            return None;
+        }
+        let text = format!(
+            "One stream is quickest with {}: {} per second, {} times {} ({} per second).",
+            best.0.name(),
+            thousands(best.1.round() as u64),
+            fixed(gain, 2),
+            worst.0.name(),
+            thousands(worst.1.round() as u64)
+        );
+        let evidence = [("best_per_s", best.1), ("worst_per_s", worst.1)];
+        Some(finding_of("S4", gain >= 2.0, text, &evidence))
+    }
+
+    /// S5: what a growing log costs.
+    fn preallocate(&self) -> Option<Advice> {
+        let kept = self.rate(SyncMethod::Fdatasync, false, 1)?;
+        let grown = self.rate(SyncMethod::Fdatasync, true, 1)?;
+        let gain = kept / grown;
+        if gain < 1.2 {
+            return None;
+        }
+        let text = format!(
+            "A log that grows with each commit makes {} durable writes per second, a preallocated and zero-written one {}, {} times as many: the file system commits its own journal with each growth. \
+             Let the database recycle its log files.",
+            thousands(grown.round() as u64),
+            thousands(kept.round() as u64),
+            fixed(gain, 1)
+        );
+        let evidence = [("preallocated_per_s", kept), ("new_per_s", grown)];
+        Some(finding_of("S5", gain >= 2.4, text, &evidence))
+    }
+
+    /// S6: whether flushes in parallel bring more, hence one log writer or several.
+    fn parallel(&self) -> Option<Advice> {
+        let single = self.rate(SyncMethod::Fdatasync, false, 1)?;
+        let many = self.rate(SyncMethod::Fdatasync, false, 32)?;
+        let gain = many / single;
+        let shared = self.info.safety.iter().find(|row| row.level == "group");
+        let group = shared.and_then(|row| row.many_per_s.value());
+        let lead = format!(
+            "Parallel flushes: 32 streams make {} durable writes per second, {} times one stream",
+            thousands(many.round() as u64),
+            fixed(gain, 1)
+        );
+        let then = match group {
+            Some(group) if group >= many => format!(
+                "sharing one flush brings more ({} commits per second), so one log writer with group commit is enough",
+                thousands(group.round() as u64)
+            ),
+            Some(group) => format!(
+                "that is more than sharing one flush brings ({} commits per second), so several log writers would pay here",
+                thousands(group.round() as u64)
+            ),
+            None => return None,
+        };
+        let text = format!("{lead}; {then}.");
+        let evidence = [("single_per_s", single), ("streams_32_per_s", many)];
+        Some(finding_of("S6", false, text, &evidence))
+    }
+
+    /// S7: a tail that a commit will meet.
+    fn tail(&self) -> Option<Advice> {
+        const RATIO: f64 = 10.0;
+        let flush = self.info.steps.iter().find(|step| step.part == "flush")?;
+        let p50 = flush.latency.p50_us.value().filter(|us| *us > 0.0)?;
+        let (name, tail) = match (flush.latency.p999_us.value(), flush.latency.p99_us.value()) {
+            (Some(us), _) => ("p99.9", us),
+            (None, Some(us)) => ("p99", us),
+            _ => return None,
+        };
+        let ratio = tail / p50;
+        if ratio < RATIO {
+            return None;
+        }
+        let text = format!(
+            "The tail of a durable write is long: {name} is {} us, {} times the median of {} us; the longest took {} us. A commit meets it as a stall of all who share the flush.",
+            fixed(tail, 0),
+            fixed(ratio, 0),
+            fixed(p50, 0),
+            fixed(flush.latency.max_us.value()?, 0)
+        );
+        let evidence = [("tail_over_median_ratio", ratio), ("p50_us", p50)];
+        Some(finding_of("S7", ratio >= 2.0 * RATIO, text, &evidence))
+    }
+}

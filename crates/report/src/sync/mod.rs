@@ -1,0 +1,207 @@
+//! The durable-write curve: from raw steps to the record, and what follows from it.
+
+mod advice;
+
+#[cfg(test)]
+mod tests;
+
+use crate::record;
+use assay_measure::record::{Figure, Record, SafetyRow, SyncInfo, SyncStep};
+use assay_measure::snapshot::{RunData, Verdict};
+use assay_measure::sync::{SLICES, SyncMethod, SyncPart, SyncReading, SyncReadings};
+
+/// Two-sided 95 % point of Student's t with nine degrees of freedom, for ten slices.
+const T_95_OF_9: f64 = 2.262;
+const STOPPED: &str = "the probe was stopped before this step";
+const NO_FLUSH: &str = "nothing is flushed";
+
+/// Builds the record of a probe. `run` brings the labels and the host's facts; of the
+/// measurements in it nothing is read.
+#[must_use]
+pub fn build(run: &RunData, readings: &SyncReadings) -> Record {
+    let mut run = run.clone();
+    run.engine_facts.clone_from(&readings.facts);
+    run.sessions = readings
+        .steps
+        .iter()
+        .map(|step| u64::from(step.streams))
+        .max()
+        .unwrap_or(0);
+    if readings.stopped {
+        run.verdict = Verdict::Incomplete(format!(
+            "stopped on request after {} steps",
+            readings.steps.len()
+        ));
+    }
+    let mut record = record::labelled(&run);
+    record.interval.elapsed_s = seconds(readings.elapsed_ns);
+    record.interval.whole_run_s = seconds(readings.elapsed_ns);
+    let info = info(readings);
+    record.advice = advice::advise(readings, &info);
+    record.warnings = advice::warnings(readings);
+    record.sync = Some(info);
+    record
+}
+
+fn seconds(ns: u64) -> Figure {
+    Figure::decimal(ns as f64 / 1e9)
+}
+
+fn info(readings: &SyncReadings) -> SyncInfo {
+    let median = |part: SyncPart| {
+        let step = readings.steps.iter().find(|step| step.part == part);
+        step.map_or_else(
+            || Figure::na(STOPPED),
+            |step| record::latency(&step.latency).p50_us,
+        )
+    };
+    let f0_us = median(SyncPart::Flush);
+    let unsynced_us = median(SyncPart::Unsynced);
+    let inverse = |factor: f64| match f0_us.value() {
+        Some(us) if us > 0.0 => Figure::decimal(factor * 1e6 / us),
+        _ => f0_us.clone(),
+    };
+    SyncInfo {
+        path: readings.path.clone(),
+        file_bytes: readings.file_bytes,
+        direct: readings.direct,
+        layer: "syscall".to_owned(),
+        sync_over_unsynced_ratio: match unsynced_us.value() {
+            Some(us) => f0_us.per(us, "the write took no time"),
+            None => unsynced_us.clone(),
+        },
+        commit_delay_limit_per_s: inverse(2.0),
+        f0_us,
+        unsynced_us,
+        steps: readings.steps.iter().map(step).collect(),
+        safety: safety(readings),
+    }
+}
+
+fn part(part: SyncPart) -> &'static str {
+    match part {
+        SyncPart::Flush => "flush",
+        SyncPart::Unsynced => "unsynced",
+        SyncPart::Curve => "curve",
+        SyncPart::Sizes => "sizes",
+        SyncPart::Safety => "safety",
+    }
+}
+
+fn step(reading: &SyncReading) -> SyncStep {
+    let writes = reading.latency.count();
+    let (writes_count, flushes_count) = match (&reading.note, writes) {
+        (Some(why), 0) => (Figure::na(why), Figure::na(why)),
+        _ if reading.method == SyncMethod::WriteOnly => (writes.into(), Figure::na(NO_FLUSH)),
+        _ => (writes.into(), reading.flushes.into()),
+    };
+    SyncStep {
+        part: part(reading.part).to_owned(),
+        method: reading.method.name().to_owned(),
+        file: if reading.growing {
+            "new"
+        } else {
+            "preallocated"
+        }
+        .to_owned(),
+        streams_count: u64::from(reading.streams),
+        bytes: reading.bytes,
+        per_s: writes_count.per(reading.elapsed_ns as f64 / 1e9, "no time passed"),
+        writes_count,
+        flushes_count,
+        elapsed_s: seconds(reading.elapsed_ns),
+        per_s_ci95_pct: confidence(reading),
+        latency: record::latency(&reading.latency),
+        device_write_bytes: reading
+            .device_write_bytes
+            .map_or_else(|| Figure::na("the kernel does not tell"), Figure::Count),
+        note: reading.note.clone(),
+    }
+}
+
+/// Half width of the 95 % interval of the mean rate, from the counts of ten equal slices
+/// (batch means), as a share of the mean.
+fn confidence(reading: &SyncReading) -> Figure {
+    let counts: Vec<f64> = reading.slices.iter().map(|n| *n as f64).collect();
+    let mean = counts.iter().sum::<f64>() / SLICES as f64;
+    // A growing file may reach its limit before the step's time is over.
+    if mean < 3.0 || counts.contains(&0.0) {
+        return Figure::na("fewer than ten full slices");
+    }
+    let squares: f64 = counts.iter().map(|n| (n - mean).powi(2)).sum();
+    let deviation = (squares / (SLICES as f64 - 1.0)).sqrt();
+    Figure::decimal(100.0 * T_95_OF_9 * deviation / (SLICES as f64).sqrt() / mean)
+}
+
+/// The levels, least safe first: name, method, meaning.
+const LEVELS: [(&str, SyncMethod, &str); 4] = [
+    (
+        "none",
+        SyncMethod::WriteOnly,
+        "acknowledged when written, not flushed: a power cut may take the last commits",
+    ),
+    (
+        "group",
+        SyncMethod::Group,
+        "all who wait share one flush of one log: nothing acknowledged is lost",
+    ),
+    (
+        "sync",
+        SyncMethod::OneByOne,
+        "each commit flushes for itself, in turn, in one log: nothing acknowledged is lost",
+    ),
+    (
+        "sync, parallel",
+        SyncMethod::Fdatasync,
+        "each stream flushes a log of its own, all at once: nothing acknowledged is lost",
+    ),
+];
+
+fn safety(readings: &SyncReadings) -> Vec<SafetyRow> {
+    let steps: Vec<&SyncReading> = readings
+        .steps
+        .iter()
+        .filter(|step| step.part == SyncPart::Safety)
+        .collect();
+    let find = |method: SyncMethod, many: bool| {
+        let mut steps = steps.iter();
+        steps.find(|step| step.method == method && (step.streams > 1) == many)
+    };
+    let rate = |method: SyncMethod, many: bool| {
+        find(method, many).map_or_else(|| Figure::na(STOPPED), |found| step(found).per_s)
+    };
+    let cost = |method: SyncMethod, many: bool| {
+        let none = rate(SyncMethod::WriteOnly, many);
+        match (none.value(), rate(method, many).value()) {
+            (Some(none), Some(this)) if none > 0.0 => {
+                Figure::decimal(100.0 * (1.0 - this / none).max(0.0))
+            }
+            _ => Figure::na(STOPPED),
+        }
+    };
+    let row = |(level, method, meaning): (&str, SyncMethod, &str)| {
+        let many = find(method, true);
+        let latency = |many: bool| {
+            find(method, many).map_or_else(Default::default, |s| record::latency(&s.latency))
+        };
+        SafetyRow {
+            level: level.to_owned(),
+            meaning: meaning.to_owned(),
+            single_per_s: rate(method, false),
+            many_per_s: rate(method, true),
+            many_streams_count: many.map_or(0, |step| u64::from(step.streams)),
+            many_commits_per_flush: match many {
+                Some(step) if step.flushes > 0 => {
+                    Figure::decimal(step.latency.count() as f64 / step.flushes as f64)
+                }
+                Some(_) => Figure::na(NO_FLUSH),
+                None => Figure::na(STOPPED),
+            },
+            single_p50_us: latency(false).p50_us,
+            many_p99_us: latency(true).p99_us,
+            single_cost_pct: cost(method, false),
+            many_cost_pct: cost(method, true),
+        }
+    };
+    LEVELS.into_iter().map(row).collect()
+}

@@ -1,0 +1,295 @@
+use super::*;
+use assay_measure::histogram::Histogram;
+
+fn reading(part: SyncPart, method: SyncMethod, streams: u32, us: u64) -> SyncReading {
+    let mut latency = Histogram::new();
+    latency.record_n(us * 1000, 20_000);
+    SyncReading {
+        part,
+        method,
+        growing: false,
+        streams,
+        bytes: 4096,
+        elapsed_ns: 20_000 * us * 1000 / u64::from(streams),
+        latency,
+        flushes: if method == SyncMethod::WriteOnly {
+            0
+        } else {
+            20_000
+        },
+        slices: [2000; SLICES],
+        device_write_bytes: Some(20_000 * 4096),
+        note: None,
+    }
+}
+
+/// F0 of 100 us, 40 us without a flush; 32 streams do ten times one.
+fn readings() -> SyncReadings {
+    let mut steps = vec![
+        reading(SyncPart::Flush, SyncMethod::Fdatasync, 1, 100),
+        reading(SyncPart::Unsynced, SyncMethod::WriteOnly, 1, 40),
+    ];
+    for method in [SyncMethod::Fdatasync, SyncMethod::Dsync, SyncMethod::Fsync] {
+        steps.push(reading(SyncPart::Curve, method, 1, 100));
+        steps.push(reading(SyncPart::Curve, method, 32, 320));
+        steps.push(SyncReading {
+            growing: true,
+            ..reading(SyncPart::Curve, method, 1, 110)
+        });
+    }
+    for method in [
+        SyncMethod::WriteOnly,
+        SyncMethod::OneByOne,
+        SyncMethod::Fdatasync,
+    ] {
+        for streams in [1, 32] {
+            steps.push(reading(SyncPart::Safety, method, streams, 100));
+        }
+    }
+    steps.push(reading(SyncPart::Safety, SyncMethod::Group, 1, 100));
+    steps.push(SyncReading {
+        flushes: 2000,
+        ..reading(SyncPart::Safety, SyncMethod::Group, 32, 200)
+    });
+    SyncReadings {
+        path: "dir/assay-sync-1.scratch".to_owned(),
+        file_bytes: 64 << 20,
+        direct: true,
+        write_cache: Some("write back".to_owned()),
+        fua: Some(false),
+        rotational: Some(false),
+        steps,
+        elapsed_ns: 60_000_000_000,
+        ..SyncReadings::default()
+    }
+}
+
+fn built(readings: &SyncReadings) -> Record {
+    let run = RunData {
+        run_id: "0123abcd".to_owned(),
+        workload: "sync".to_owned(),
+        engine: "probe".to_owned(),
+        ..RunData::default()
+    };
+    build(&run, readings)
+}
+
+fn advice<'a>(record: &'a Record, id: &str) -> Option<&'a str> {
+    let mut advice = record.advice.iter();
+    advice.find(|a| a.id == id).map(|a| a.text.as_str())
+}
+
+fn f0(us: u64) -> SyncReadings {
+    let mut readings = readings();
+    readings.steps[0] = reading(SyncPart::Flush, SyncMethod::Fdatasync, 1, us);
+    readings
+}
+
+#[test]
+fn f0_the_ratio_and_the_limit_of_a_commit_delay_are_derived() {
+    let record = built(&readings());
+    let info = record.sync.as_ref().unwrap();
+    let near = |figure: &Figure, wanted: f64| {
+        let value = figure.value().unwrap();
+        assert!((value / wanted - 1.0).abs() < 0.01, "{value} for {wanted}");
+    };
+    near(&info.f0_us, 100.0);
+    near(&info.sync_over_unsynced_ratio, 2.5);
+    near(&info.commit_delay_limit_per_s, 20_000.0);
+    assert_eq!(record.run.verdict, "complete");
+    assert_eq!(record.schema, "assay/1");
+    let group = &info.safety[1];
+    near(&group.many_commits_per_flush, 10.0);
+    near(&group.many_per_s, 160_000.0);
+    near(&group.many_cost_pct, 50.0);
+}
+
+#[test]
+fn a_steady_step_has_a_narrow_interval_and_a_lumpy_one_a_wide_one() {
+    let mut lumpy = reading(SyncPart::Curve, SyncMethod::Fsync, 1, 100);
+    assert_eq!(confidence(&lumpy), Figure::Decimal(0.0));
+    lumpy.slices = [1000, 3000, 1000, 3000, 1000, 3000, 1000, 3000, 1000, 3000];
+    // Deviation 1054 of 2000, over the root of ten, times t: 37.7 %.
+    let wide = confidence(&lumpy).value().unwrap();
+    assert!((wide - 37.7).abs() < 0.1, "{wide}");
+    lumpy.slices[9] = 0;
+    assert_eq!(confidence(&lumpy).value(), None);
+}
+
+#[test]
+fn a_stopped_probe_is_incomplete_and_what_is_missing_is_n_a() {
+    let mut readings = readings();
+    readings.steps.truncate(1);
+    readings.stopped = true;
+    let record = built(&readings);
+    assert_eq!(record.run.verdict, "incomplete");
+    let info = record.sync.unwrap();
+    assert_eq!(info.unsynced_us, Figure::na(STOPPED));
+    assert_eq!(info.sync_over_unsynced_ratio, Figure::na(STOPPED));
+    assert_eq!(info.safety[0].single_per_s, Figure::na(STOPPED));
+}
+
+#[test]
+fn a_refused_step_has_its_reason_and_no_zero() {
+    let mut readings = readings();
+    let refused = "the device writes at least 4096 bytes";
+    readings.steps[2].latency = Histogram::new();
+    readings.steps[2].note = Some(refused.to_owned());
+    let record = built(&readings);
+    let step = &record.sync.unwrap().steps[2];
+    assert_eq!(step.writes_count, Figure::na(refused));
+    assert_eq!(step.per_s, Figure::na(refused));
+}
+
+#[test]
+fn advice_s1_fires_below_what_a_medium_needs_and_when_a_flush_adds_nothing() {
+    let quick = built(&f0(3));
+    assert!(
+        advice(&quick, "S1")
+            .unwrap()
+            .contains("less than any medium needs")
+    );
+    let nothing = built(&f0(41));
+    assert!(
+        advice(&nothing, "S1")
+            .unwrap()
+            .contains("a flush adds nothing")
+    );
+    let mut platter = readings();
+    platter.rotational = Some(true);
+    assert!(
+        advice(&built(&platter), "S1")
+            .unwrap()
+            .contains("half a turn")
+    );
+}
+
+#[test]
+fn advice_s1_is_silent_on_a_plausible_flush_and_in_memory() {
+    assert_eq!(advice(&built(&readings()), "S1"), None);
+    let mut memory = f0(3);
+    memory.is_memory = true;
+    let record = built(&memory);
+    assert_eq!(advice(&record, "S1"), None);
+    assert!(
+        record.warnings[0].contains("lies in memory"),
+        "{:?}",
+        record.warnings
+    );
+}
+
+#[test]
+fn advice_s2_fires_on_the_ratio_and_names_what_the_device_announces() {
+    let record = built(&f0(1700));
+    let text = advice(&record, "S2").unwrap();
+    assert!(
+        text.starts_with("Likely no power-loss protection"),
+        "{text}"
+    );
+    assert!(text.contains("volatile write cache") && text.contains("no forced single writes"));
+    let modest = built(&readings());
+    assert!(!advice(&modest, "S2").unwrap().contains("Likely"));
+}
+
+#[test]
+fn advice_s2_is_silent_when_nothing_is_announced_and_a_flush_is_cheap() {
+    let mut readings = readings();
+    readings.write_cache = None;
+    assert_eq!(advice(&built(&readings), "S2"), None);
+}
+
+#[test]
+fn advice_s3_fires_with_the_limit_and_is_silent_without_f0() {
+    let record = built(&readings());
+    assert!(advice(&record, "S3").unwrap().contains("2 / F0"));
+    let mut none = readings();
+    none.steps.remove(0);
+    assert_eq!(advice(&built(&none), "S3"), None);
+}
+
+#[test]
+fn advice_s4_fires_on_a_better_method_and_is_silent_on_a_tie() {
+    assert_eq!(advice(&built(&readings()), "S4"), None);
+    let mut better = readings();
+    let dsync = |s: &&mut SyncReading| s.method == SyncMethod::Dsync && s.streams == 1;
+    let found = better.steps.iter_mut().find(dsync).unwrap();
+    *found = reading(SyncPart::Curve, SyncMethod::Dsync, 1, 50);
+    let record = built(&better);
+    assert!(advice(&record, "S4").unwrap().contains("O_DSYNC write"));
+    assert_eq!(
+        record
+            .advice
+            .iter()
+            .find(|a| a.id == "S4")
+            .unwrap()
+            .severity,
+        "high"
+    );
+}
+
+#[test]
+fn advice_s5_fires_on_a_slow_growing_file_and_is_silent_on_a_quick_one() {
+    assert_eq!(advice(&built(&readings()), "S5"), None);
+    let mut slow = readings();
+    for step in slow.steps.iter_mut().filter(|step| step.growing) {
+        step.elapsed_ns *= 5;
+    }
+    assert!(advice(&built(&slow), "S5").unwrap().contains("recycle"));
+}
+
+#[test]
+fn advice_s6_says_one_log_writer_or_several() {
+    let record = built(&readings());
+    assert!(
+        advice(&record, "S6")
+            .unwrap()
+            .contains("one log writer with group commit is enough")
+    );
+    let mut slow = readings();
+    slow.steps.last_mut().unwrap().elapsed_ns *= 100;
+    assert!(
+        advice(&built(&slow), "S6")
+            .unwrap()
+            .contains("several log writers")
+    );
+    let mut none = readings();
+    none.steps.retain(|step| step.part != SyncPart::Safety);
+    assert_eq!(advice(&built(&none), "S6"), None);
+}
+
+#[test]
+fn advice_s7_fires_on_a_long_tail_and_is_silent_on_a_short_one() {
+    assert_eq!(advice(&built(&readings()), "S7"), None);
+    let mut tail = readings();
+    tail.steps[0].latency.record_n(5_000_000, 40);
+    assert!(advice(&built(&tail), "S7").unwrap().contains("p99.9"));
+}
+
+#[test]
+fn another_s_load_on_the_device_is_a_warning() {
+    assert_eq!(built(&readings()).warnings, Vec::<String>::new());
+    let mut busy = readings();
+    busy.steps[0].device_write_bytes = Some(1 << 30);
+    let warnings = built(&busy).warnings;
+    assert!(warnings[0].contains("somebody else"), "{warnings:?}");
+}
+
+#[test]
+fn the_text_has_every_table_and_the_record_reads_back() {
+    let record = built(&readings());
+    let text = crate::text::render(&record);
+    for part in [
+        "ASSAY DURABLE WRITE REPORT for run 0123abcd",
+        "F0: One 4 KiB Overwrite Made Durable",
+        "What Each Level of Safety Costs",
+        "Preallocated File",
+        "New File That Grows",
+        "F0 Histogram",
+        "Every Step",
+        "End of Report",
+    ] {
+        assert!(text.contains(part), "no {part}:\n{text}");
+    }
+    let json = crate::json::write(&record).unwrap();
+    assert_eq!(crate::json::read(&json).unwrap(), record);
+}
