@@ -101,7 +101,6 @@ pub(crate) struct Shell<'a> {
     /// Sessions that wait for a scan buffer.
     pub(crate) buffer_queue: RefCell<VecDeque<Tag>>,
     pub(crate) deferred: RefCell<VecDeque<Deferred>>,
-    pub(crate) flush_wanted: Cell<bool>,
     /// Requests queued in the ring and not yet pushed to the kernel.
     pub(crate) unpushed: Cell<u32>,
 }

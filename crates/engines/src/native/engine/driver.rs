@@ -1,5 +1,5 @@
 //! The native engine's part of a driver thread: polls sessions, drives the ring,
-//! leads log flushes, and accounts for every nanosecond of a session's call.
+//! writes the log, and accounts for every nanosecond of a session's call.
 //!
 //! A call is cut, without gaps, into on-thread time (polled), waits (suspension
 //! to the stamp of the batch that ended it) and run-queue time (that stamp to
@@ -9,7 +9,7 @@ use super::context::{Shell, Slot, State, TAG_LOG, TAG_READ};
 use super::counters::{C, Request, export_ring};
 use super::instance::{Instance, locked};
 use super::options::CommitMode;
-use super::redo::{FLUSH_BYTES, Flush, Step};
+use super::redo::{ANY_PROGRESS, FLUSH_BYTES, Flush, NO_WAITER, Step};
 use super::session::{Session, failed};
 use crate::native::block_format::{self, Kind};
 use crate::native::layout::{Class, Page};
@@ -34,8 +34,12 @@ const FLUSH_IDLE_NS: Ns = 3_000_000_000;
 /// the device does not idle until a long batch has been worked off.
 const PUSH_EARLY: u32 = 8;
 
+/// While sessions are ready to run, a flush that is due lets them run first, so that their commits
+/// share it: at most as long as the last log write took, and never longer than this.
+const GATHER_NS_MAX: Ns = 500_000;
+
 /// A log write of this thread under way.
-struct Leading {
+struct LogWrite {
     flush: Flush,
     begin: Ns,
 }
@@ -46,8 +50,12 @@ type Running<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 pub(crate) struct NativeDriver<'a> {
     shell: Rc<Shell<'a>>,
     sessions: Vec<Running<'a>>,
-    leading: Option<Leading>,
+    writing: Option<LogWrite>,
     last_flush: Ns,
+    /// How long the last log write took.
+    write_ns: Ns,
+    /// Since when a flush is due that lets ready sessions run first.
+    gathering: Option<Ns>,
     completions: Vec<Completion>,
 }
 
@@ -77,7 +85,6 @@ impl<'a> NativeDriver<'a> {
             log_seen: Cell::new(0),
             buffer_queue: RefCell::new(VecDeque::new()),
             deferred: RefCell::new(VecDeque::new()),
-            flush_wanted: Cell::new(false),
             unpushed: Cell::new(0),
         });
         let sessions = (0..count)
@@ -87,8 +94,10 @@ impl<'a> NativeDriver<'a> {
         Self {
             shell,
             sessions,
-            leading: None,
+            writing: None,
             last_flush,
+            write_ns: 0,
+            gathering: None,
             completions: Vec::new(),
         }
     }
@@ -203,54 +212,86 @@ impl<'a> NativeDriver<'a> {
                 shell.wake(tag, now, false);
             }
         }
-        let waits = !shell.commits.borrow().is_empty() || !shell.log_space.borrow().is_empty();
-        shell.flush_wanted.set(waits);
-        redo.waiting[shell.thread].store(waits, Ordering::SeqCst);
+        self.announce();
+    }
+
+    /// Tells those who finish log writes what this thread's sessions wait for.
+    fn announce(&self) {
+        let shell = &self.shell;
+        let redo = &shell.instance.redo;
+        let commits = shell.commits.borrow();
+        let unwritten = commits
+            .back()
+            .is_some_and(|(lsn, _)| *lsn > redo.reserved());
+        let awaited = if !shell.log_space.borrow().is_empty() || unwritten && self.writing.is_none()
+        {
+            ANY_PROGRESS
+        } else {
+            commits.front().map_or(NO_WAITER, |(lsn, _)| *lsn)
+        };
+        // Before the next look at what is durable, so that no end of a write is missed.
+        redo.awaited[shell.thread]
+            .0
+            .store(awaited, Ordering::SeqCst);
     }
 
     fn flush_due(&self) -> bool {
         let shell = &self.shell;
         let redo = &shell.instance.redo;
-        if shell.flush_wanted.get()
-            || !shell.commits.borrow().is_empty()
-            || !shell.log_space.borrow().is_empty()
-        {
-            return true;
+        let unwritten = redo.unwritten();
+        if unwritten == 0 {
+            return false;
         }
-        let pending = redo.pending();
-        pending >= redo.due_bytes()
-            || (pending > 0 && shell.now.get() - self.last_flush > FLUSH_IDLE_NS)
+        let commits = shell.commits.borrow();
+        let commit_waits = commits
+            .back()
+            .is_some_and(|(lsn, _)| *lsn > redo.reserved());
+        commit_waits
+            || !shell.log_space.borrow().is_empty()
+            || unwritten >= redo.due_bytes()
+            || shell.now.get() - self.last_flush > FLUSH_IDLE_NS
     }
 
-    /// Leads a log flush if one is due and nobody leads.
-    fn drive_log(&mut self) -> Result<(), EngineError> {
-        let shell = Rc::clone(&self.shell);
-        let redo = &shell.instance.redo;
+    /// Whether a flush that is due should let ready sessions run first.
+    fn gathers(&mut self, more_ready: bool) -> bool {
+        let now = self.shell.now.get();
+        let since = *self.gathering.get_or_insert(now);
+        more_ready && now - since < self.write_ns.min(GATHER_NS_MAX)
+    }
+
+    /// Begins a log write if one is due and this thread has none under way.
+    fn drive_log(&mut self, more_ready: bool) -> Result<(), EngineError> {
         // After an error nothing more is written: what the disk holds may not be what was written last.
-        if self.leading.is_some() || !self.flush_due() || shell.instance.failure().is_some() {
+        if self.writing.is_some() || self.shell.instance.failure().is_some() {
             return Ok(());
         }
-        // Announced before the attempt: whoever leads now will wake this thread when done.
-        redo.waiting[shell.thread].store(true, Ordering::SeqCst);
+        if !self.flush_due() {
+            self.gathering = None;
+            return Ok(());
+        }
+        if self.gathers(more_ready) {
+            return Ok(());
+        }
+        self.gathering = None;
+        let shell = Rc::clone(&self.shell);
+        let redo = &shell.instance.redo;
+        // Announced before the attempt: if others must end first, they will wake this thread.
+        self.announce();
+        let limit = match shell.instance.options.commit {
+            CommitMode::Sync => redo.next_own_write(),
+            _ => u64::MAX,
+        };
         loop {
-            if !redo.try_lead() {
-                return Ok(());
-            }
             let buffer = shell.ring.borrow_mut().take_buffer();
             let Some(mut buffer) = buffer else {
-                redo.release_lead();
                 return Ok(());
             };
-            let limit = match shell.instance.options.commit {
-                CommitMode::Sync => redo.next_own_write(),
-                _ => u64::MAX,
-            };
             let checkpoint = shell.instance.checkpoint_lsn.load(Ordering::Acquire);
-            let room = buffer.len().min(FLUSH_BYTES);
-            let step = redo.prepare(&mut buffer[..room], limit, checkpoint);
+            let step = redo.reserve(FLUSH_BYTES.min(buffer.len()), limit, checkpoint);
             if let Step::Write(flush) = step {
                 let begin = shell.instance.clock.now_ns();
                 shell.now.set(begin);
+                redo.fill(&flush, &mut buffer);
                 let file = shell.instance.files.redo_first + flush.file as u16;
                 let queued = shell.ring.borrow_mut().write_buffer(
                     file,
@@ -260,18 +301,13 @@ impl<'a> NativeDriver<'a> {
                     true,
                     TAG_LOG,
                 );
-                if queued.is_err() {
-                    return Err(EngineError::Unusable(
-                        "the ring has no room for a log write".to_owned(),
-                    ));
-                }
-                self.leading = Some(Leading { flush, begin });
-                return Ok(());
+                self.writing = Some(LogWrite { flush, begin });
+                return queued.map_err(|_| {
+                    EngineError::Unusable("the ring has no room for a log write".to_owned())
+                });
             }
             shell.give_buffer(buffer);
-            let again = self.after_no_write(step)?;
-            redo.release_lead();
-            if !again {
+            if !self.after_no_write(step)? {
                 return Ok(());
             }
         }
@@ -287,24 +323,27 @@ impl<'a> NativeDriver<'a> {
                 first_lsn,
             } => {
                 instance.switch_log(file, sequence, first_lsn, &self.shell.c)?;
+                // Others found the log busy meanwhile.
+                instance.wake_log_waiters(self.shell.thread);
                 Ok(true)
             }
             Step::Stalled(lsn) => {
                 instance.request_checkpoint(lsn);
                 Ok(false)
             }
-            Step::Nothing | Step::Write(_) => Ok(false),
+            Step::Nothing | Step::Busy | Step::Write(_) => Ok(false),
         }
     }
 
     fn finish_flush(&mut self, result: &std::io::Result<u32>) {
-        let Some(Leading { flush, begin }) = self.leading.take() else {
+        let Some(LogWrite { flush, begin }) = self.writing.take() else {
             return;
         };
         let instance = self.shell.instance;
         match result {
             Ok(bytes) if *bytes as usize == flush.bytes => {
-                instance.count_log_write(&flush, self.shell.now.get() - begin, &self.shell.c);
+                self.write_ns = self.shell.now.get() - begin;
+                instance.count_log_write(&flush, self.write_ns, &self.shell.c);
                 instance.redo.finish(&flush);
             }
             Ok(bytes) => instance.fail(&format!(
@@ -314,7 +353,6 @@ impl<'a> NativeDriver<'a> {
             Err(error) => instance.fail(&format!("log write of {} bytes: {error}", flush.bytes)),
         }
         self.last_flush = self.shell.now.get();
-        instance.redo.release_lead();
         instance.wake_log_waiters(self.shell.thread);
     }
 
@@ -478,7 +516,7 @@ impl Driver for NativeDriver<'_> {
     fn reap(&mut self, timeout: Duration, out: &mut Vec<Completion>) -> Result<(), EngineError> {
         self.collect_wakeups();
         self.run_ready()?;
-        self.drive_log()?;
+        self.drive_log(timeout.is_zero())?;
         self.shell.retry_deferred();
         let sleep = self.sleep_limit(timeout);
         let wait_for = u32::from(!sleep.is_zero());
@@ -487,7 +525,8 @@ impl Driver for NativeDriver<'_> {
         self.drain_ring();
         self.collect_wakeups();
         self.run_ready()?;
-        self.drive_log()?;
+        // Sessions whose operation ended are about to begin the next.
+        self.drive_log(!self.completions.is_empty())?;
         out.append(&mut self.completions);
         Ok(())
     }
@@ -529,12 +568,16 @@ impl Drop for NativeDriver<'_> {
                 break;
             }
         }
-        // A log write under way must end before its leader disappears.
-        while self.leading.is_some() && shell.instance.failure().is_none() {
+        // A log write under way must end before its thread disappears.
+        while self.writing.is_some() && shell.instance.failure().is_none() {
             if self.reap(Duration::from_millis(10), &mut ended).is_err() {
-                break;
+                shell
+                    .instance
+                    .fail("a driver thread ended with a log write under way");
             }
         }
-        shell.instance.redo.waiting[shell.thread].store(false, Ordering::SeqCst);
+        shell.instance.redo.awaited[shell.thread]
+            .0
+            .store(NO_WAITER, Ordering::SeqCst);
     }
 }

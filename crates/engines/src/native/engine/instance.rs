@@ -256,11 +256,12 @@ impl Instance {
         taken
     }
 
-    /// Wakes every driver thread with sessions that wait for the log.
+    /// Wakes the driver threads whose sessions got what they wait for from the log.
     pub(crate) fn wake_log_waiters(&self, but: usize) {
-        for (thread, waiting) in self.redo.waiting.iter().enumerate() {
+        let durable = self.redo.durable();
+        for (thread, awaited) in self.redo.awaited.iter().enumerate() {
             if thread != but
-                && waiting.load(Ordering::Acquire)
+                && awaited.0.load(Ordering::SeqCst) <= durable
                 && let Some(waker) = self.mailboxes[thread].waker.get()
             {
                 waker.wake();

@@ -137,6 +137,7 @@ fn assemble(
         sequence: control.log_sequence,
         data_set: control.data_set,
         threads,
+        max_flights: options.commit.log_writes(),
     });
     Ok(Instance::new(Parts {
         cache: cache::Cache::new(pool, options.drop_on_unpin, options.scan_pct),

@@ -25,6 +25,17 @@ pub(crate) enum CommitMode {
     Sync,
 }
 
+impl CommitMode {
+    /// Log writes under way at once, at most.
+    pub(crate) fn log_writes(self) -> usize {
+        match self {
+            // One per commit, one after the other.
+            Self::Sync => 1,
+            Self::Group | Self::None => super::redo::MAX_FLIGHTS,
+        }
+    }
+}
+
 /// What is checked of a block's checksum (`db_block_checksum`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChecksumMode {

@@ -3,9 +3,11 @@
 //! A redo address (LSN) counts payload bytes since the data set was created.
 //! Space is reserved by one compare-and-swap; each thread announces the lowest
 //! address it may still be copying to, so the flusher takes only finished bytes.
-//! Whoever needs durability leads the flush when nobody does: with one session
-//! there is no hop to another thread, with many the next flush carries all that
-//! arrived during the last one (group commit without a timer).
+//! Whoever needs durability writes it: with one session there is no hop to another
+//! thread, with many the next write carries all that arrived during the last one
+//! (group commit without a timer). Several threads may have a write under way, at
+//! positions one behind the other, so that no thread's sessions wait for another
+//! thread's write to begin; acknowledged is only what everything before it is durable with.
 //!
 //! The bytes on disk are those of [`redo_format`].
 
@@ -18,11 +20,25 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(crate) const FLUSH_BYTES: usize = 1 << 20;
 /// A flush is due when so much is pending (or a third of the buffer), commit or not: LGWR's 1 MiB.
 const FLUSH_DUE_BYTES: u64 = 1 << 20;
+/// Most log writes under way at once. Their blocks must be countable in 15 bits of a log block's
+/// flags: 4 x 1 MiB are 8192 blocks of 512 bytes.
+pub(crate) const MAX_FLIGHTS: usize = 4;
 
 const NOT_COPYING: u64 = u64::MAX;
+/// The thread wants to be woken whenever a write ends.
+pub(crate) const ANY_PROGRESS: u64 = 0;
+/// Nobody on the thread waits for the log.
+pub(crate) const NO_WAITER: u64 = u64::MAX;
 
 #[repr(align(128))]
-struct Padded<T>(T);
+pub(crate) struct Padded<T>(pub(crate) T);
+
+/// A log write under way, or done behind one that is not.
+struct Flight {
+    end_lsn: u64,
+    blocks: u64,
+    done: bool,
+}
 
 /// Where the next log block goes.
 struct Position {
@@ -38,6 +54,10 @@ struct Position {
     appended: VecDeque<(u64, u64)>,
     /// Bytes of the buffer promised to claims.
     claimed_bytes: u64,
+    /// Writes not yet acknowledged, oldest first.
+    flights: VecDeque<Flight>,
+    /// Somebody opens the next file: nothing may be written meanwhile.
+    switching: bool,
 }
 
 impl Position {
@@ -71,10 +91,14 @@ pub(crate) struct RedoClaim {
     blocks: u64,
 }
 
-/// One prepared flush.
+/// One flush: its place is its own, nobody else writes there.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Flush {
     pub(crate) file: usize,
+    sequence: u64,
+    begin_lsn: u64,
+    /// Log blocks directly before it that were not known to be durable when it was reserved.
+    unproven: u16,
     pub(crate) offset: u64,
     pub(crate) bytes: usize,
     pub(crate) blocks: u64,
@@ -83,12 +107,14 @@ pub(crate) struct Flush {
     pub(crate) end_lsn: u64,
 }
 
-/// What the leader must do next.
+/// What whoever wants to flush must do next.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Nothing is pending.
+    /// Nothing is pending that is not being written already.
     Nothing,
-    /// Write the prepared buffer.
+    /// Other writes or a switch must end first; threads that wait are woken then.
+    Busy,
+    /// [`Redo::fill`] a buffer, write it, call [`Redo::finish`].
     Write(Flush),
     /// Open the next file first: call [`Redo::switched`] after its header is on disk.
     Switch {
@@ -108,16 +134,20 @@ pub(crate) struct Redo {
     words: Vec<AtomicU64>,
     tail: Padded<AtomicU64>,
     durable: Padded<AtomicU64>,
+    /// Everything below is on disk or on its way.
+    reserved: Padded<AtomicU64>,
     copying: Vec<Padded<AtomicU64>>,
-    leading: AtomicBool,
     stalled: AtomicU64,
     switching: AtomicBool,
     position: Mutex<Position>,
     block_bytes: usize,
     file_blocks: u64,
     key: u64,
-    /// Per driver thread: sessions there wait for the log.
-    pub(crate) waiting: Vec<AtomicBool>,
+    /// Per driver thread: the lowest LSN whose durability a session there waits for;
+    /// [`ANY_PROGRESS`] or [`NO_WAITER`].
+    pub(crate) awaited: Vec<Padded<AtomicU64>>,
+    /// Writes under way at once, at most.
+    max_flights: usize,
     /// COMMIT_MODE=sync: ends of commits that want a write of their own.
     own_writes: Mutex<BTreeSet<u64>>,
     /// Moves whenever a claim that failed may succeed.
@@ -134,10 +164,10 @@ impl Redo {
                 .collect(),
             tail: Padded(AtomicU64::new(config.start_lsn)),
             durable: Padded(AtomicU64::new(config.start_lsn)),
+            reserved: Padded(AtomicU64::new(config.start_lsn)),
             copying: (0..threads)
                 .map(|_| Padded(AtomicU64::new(NOT_COPYING)))
                 .collect(),
-            leading: AtomicBool::new(false),
             stalled: AtomicU64::new(0),
             switching: AtomicBool::new(false),
             position: Mutex::new(Position {
@@ -149,11 +179,16 @@ impl Redo {
                 promised: 0,
                 appended: VecDeque::new(),
                 claimed_bytes: 0,
+                flights: VecDeque::with_capacity(MAX_FLIGHTS),
+                switching: false,
             }),
             block_bytes: config.block_bytes,
             file_blocks: config.file_bytes / config.block_bytes as u64,
             key: config.data_set,
-            waiting: (0..threads).map(|_| AtomicBool::new(false)).collect(),
+            awaited: (0..threads)
+                .map(|_| Padded(AtomicU64::new(NO_WAITER)))
+                .collect(),
+            max_flights: config.max_flights,
             own_writes: Mutex::new(BTreeSet::new()),
             generation: AtomicU64::new(0),
         }
@@ -175,7 +210,17 @@ impl Redo {
 
     /// Everything below is on disk.
     pub(crate) fn durable(&self) -> u64 {
-        self.durable.0.load(Ordering::Acquire)
+        self.durable.0.load(Ordering::SeqCst)
+    }
+
+    /// Everything below is on disk or being written.
+    pub(crate) fn reserved(&self) -> u64 {
+        self.reserved.0.load(Ordering::Acquire)
+    }
+
+    /// Bytes in the buffer that nobody writes yet.
+    pub(crate) fn unwritten(&self) -> u64 {
+        self.tail().saturating_sub(self.reserved())
     }
 
     /// Bytes in the buffer and not on disk.
@@ -276,8 +321,8 @@ impl Redo {
         let mut position = self.position();
         position.claimed_bytes -= claim.bytes;
         position.promised -= claim.blocks;
-        // Already flushed redo needs no promise any more.
-        if appended > 0 && end_lsn > self.durable() {
+        // Redo that has its log blocks already needs no promise any more.
+        if appended > 0 && end_lsn > self.reserved() {
             let blocks = appended.div_ceil(payload) + 1;
             position.promised += blocks;
             position.appended.push_back((end_lsn, blocks));
@@ -352,62 +397,71 @@ impl Redo {
         writes.first().copied().unwrap_or(u64::MAX)
     }
 
-    /// Makes the caller the leader unless there is one.
-    pub(crate) fn try_lead(&self) -> bool {
-        !self.leading.load(Ordering::Relaxed)
-            && self
-                .leading
-                .compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed)
-                .is_ok()
-    }
-
-    /// Gives leadership up.
-    pub(crate) fn release_lead(&self) {
-        self.leading.store(false, Ordering::Release);
-    }
-
-    /// The leader's next step; `checkpoint` is the durable checkpoint position, `limit` a highest LSN wanted.
-    pub(crate) fn prepare(&self, buffer: &mut [u8], limit: u64, checkpoint: u64) -> Step {
-        let begin = self.durable();
+    /// Reserves the place of the next flush; `most_bytes` of log blocks at most, up to `limit` if that is
+    /// lower than what is complete; `checkpoint` is the durable checkpoint position.
+    pub(crate) fn reserve(&self, most_bytes: usize, limit: u64, checkpoint: u64) -> Step {
+        let mut position = self.position();
+        let begin = self.reserved();
         let end = self.complete().min(limit);
         if end <= begin {
             return Step::Nothing;
         }
-        let mut position = self.position();
+        if position.switching || position.flights.len() >= self.max_flights {
+            return Step::Busy;
+        }
         if !position.opened || position.next_block >= self.file_blocks {
+            // The next file's header says that everything before it is durable.
+            if !position.flights.is_empty() {
+                return Step::Busy;
+            }
             return self.next_file(&mut position, begin, checkpoint);
         }
         let payload = (self.block_bytes - LOG_HEADER_BYTES) as u64;
         let most_blocks =
-            ((buffer.len() / self.block_bytes) as u64).min(self.file_blocks - position.next_block);
+            ((most_bytes / self.block_bytes) as u64).min(self.file_blocks - position.next_block);
         let end = end.min(begin + most_blocks * payload);
         let blocks = (end - begin).div_ceil(payload);
-        let seed = redo_format::block_seed(self.key, position.sequence);
-        for i in 0..blocks {
-            let lsn = begin + i * payload;
-            let what = LogBlock {
-                lsn,
-                payload: (end.min(lsn + payload) - lsn) as u16,
-                first: i == 0,
-                unproven: 0,
-            };
-            let block = &mut buffer[i as usize * self.block_bytes..][..self.block_bytes];
-            self.fill_block(block, what, seed);
-        }
-        let offset = position.next_block * self.block_bytes as u64;
-        position.next_block += blocks;
-        position.fulfil(end);
-        let file = position.file;
-        position.end_lsn[file] = end;
-        Step::Write(Flush {
-            file,
-            offset,
+        let unproven: u64 = position.flights.iter().map(|flight| flight.blocks).sum();
+        let flush = Flush {
+            file: position.file,
+            sequence: position.sequence,
+            begin_lsn: begin,
+            unproven: u16::try_from(unproven).expect("so few writes hold fewer blocks"),
+            offset: position.next_block * self.block_bytes as u64,
             bytes: blocks as usize * self.block_bytes,
             blocks,
             payload: end - begin,
             wastage: blocks * payload - (end - begin),
             end_lsn: end,
-        })
+        };
+        position.next_block += blocks;
+        position.fulfil(end);
+        let file = position.file;
+        position.end_lsn[file] = end;
+        position.flights.push_back(Flight {
+            end_lsn: end,
+            blocks,
+            done: false,
+        });
+        self.reserved.0.store(end, Ordering::Release);
+        Step::Write(flush)
+    }
+
+    /// Makes the log blocks of a flush. No lock is held: its redo stays in the buffer until it is durable.
+    pub(crate) fn fill(&self, flush: &Flush, buffer: &mut [u8]) {
+        let payload = (self.block_bytes - LOG_HEADER_BYTES) as u64;
+        let seed = redo_format::block_seed(self.key, flush.sequence);
+        let blocks = buffer[..flush.bytes].chunks_exact_mut(self.block_bytes);
+        for (i, block) in blocks.enumerate() {
+            let lsn = flush.begin_lsn + i as u64 * payload;
+            let what = LogBlock {
+                lsn,
+                payload: (flush.end_lsn.min(lsn + payload) - lsn) as u16,
+                first: i == 0,
+                unproven: if i == 0 { flush.unproven } else { 0 },
+            };
+            self.fill_block(block, what, seed);
+        }
     }
 
     fn next_file(&self, position: &mut Position, first_lsn: u64, checkpoint: u64) -> Step {
@@ -419,6 +473,7 @@ impl Redo {
             return Step::Stalled(protects);
         }
         self.stalled.store(0, Ordering::Release);
+        position.switching = true;
         self.switching.store(true, Ordering::Release);
         Step::Switch {
             file,
@@ -434,6 +489,7 @@ impl Redo {
         position.sequence = sequence;
         position.next_block = 1;
         position.opened = true;
+        position.switching = false;
         position.end_lsn[file] = first_lsn;
         drop(position);
         self.switching.store(false, Ordering::Release);
@@ -461,11 +517,17 @@ impl Redo {
         redo_format::seal_block(block, what, seed);
     }
 
-    /// The flush is durable.
+    /// The flush is on disk. It and what follows it are acknowledged once everything before is on disk too.
     pub(crate) fn finish(&self, flush: &Flush) {
-        self.durable.0.store(flush.end_lsn, Ordering::Release);
-        // A claim may have been settled between the preparation of this flush and now.
-        self.position().fulfil(flush.end_lsn);
+        let mut position = self.position();
+        let flights = &mut position.flights;
+        if let Some(flight) = flights.iter_mut().find(|f| f.end_lsn == flush.end_lsn) {
+            flight.done = true;
+        }
+        while let Some(first) = flights.pop_front_if(|first| first.done) {
+            self.durable.0.store(first.end_lsn, Ordering::SeqCst);
+        }
+        drop(position);
         self.moved();
     }
 
@@ -489,4 +551,9 @@ pub(crate) struct RedoConfig {
     pub(crate) sequence: u64,
     pub(crate) data_set: u64,
     pub(crate) threads: usize,
+    /// Log writes under way at once, at most; 1 to [`MAX_FLIGHTS`].
+    pub(crate) max_flights: usize,
 }
+
+#[cfg(test)]
+mod tests;

@@ -530,7 +530,6 @@ impl Session<'_> {
     async fn wait_for_log(&mut self, event: Event, seen: u64) -> u64 {
         let shell = Rc::clone(&self.shell);
         shell.queue_for_log(self.tag, seen);
-        shell.flush_wanted.set(true);
         shell.wait(self.tag, event).await
     }
 
@@ -561,7 +560,6 @@ impl Session<'_> {
         }
         if shell.instance.options.commit != CommitMode::None && redo.durable() < lsn {
             shell.commits.borrow_mut().push_back((lsn, self.tag));
-            shell.flush_wanted.set(true);
             let ns = shell.wait(self.tag, Event::LogFileSync).await;
             shell.c.add(C::RedoSynchWrites, 1);
             shell.c.add(C::RedoSynchTime, ns);

@@ -59,6 +59,16 @@ pub(crate) enum Left {
     Held,
 }
 
+/// What a step towards a durable log came to.
+enum Wrote {
+    /// A flush, or the next file is open.
+    Something,
+    /// Writes of other threads must end first.
+    Later,
+    /// The next file still protects dirty blocks.
+    Stalled,
+}
+
 /// A writer thread's state.
 pub(crate) struct Writer<'a> {
     instance: &'a Instance,
@@ -433,37 +443,29 @@ impl<'a> Writer<'a> {
         );
     }
 
-    /// Makes the log durable up to `lsn` (or all that is complete), leading the flush if nobody does.
+    /// Makes the log durable up to `lsn` (or all that is complete), writing what nobody else writes.
     fn flush_log(&mut self, lsn: u64) -> Result<(), EngineError> {
         let redo = &self.instance.redo;
         let lsn = lsn.min(redo.complete());
         while redo.durable() < lsn && self.instance.failure().is_none() {
-            if !redo.try_lead() {
-                if !self.patient {
-                    return Ok(());
-                }
-                std::thread::sleep(Duration::from_micros(50));
-                continue;
-            }
-            let led = self.lead_once();
-            redo.release_lead();
-            self.instance.wake_log_waiters(usize::MAX);
-            if !led? {
-                return Ok(());
+            match self.write_log()? {
+                Wrote::Something => self.instance.wake_log_waiters(usize::MAX),
+                // Other threads' writes must end first.
+                Wrote::Later if !self.patient => return Ok(()),
+                Wrote::Later => std::thread::sleep(Duration::from_micros(50)),
+                Wrote::Stalled => return Ok(()),
             }
         }
         Ok(())
     }
 
-    /// One step as leader of the log; whether it got further.
-    fn lead_once(&mut self) -> Result<bool, EngineError> {
+    /// One step towards a durable log.
+    fn write_log(&mut self) -> Result<Wrote, EngineError> {
         let instance = self.instance;
         let checkpoint = instance.checkpoint_lsn.load(Ordering::Acquire);
         let mut buffer = log_buffer(&mut self.ring)?;
         let room = buffer.len().min(FLUSH_BYTES);
-        let step = instance
-            .redo
-            .prepare(&mut buffer[..room], u64::MAX, checkpoint);
+        let step = instance.redo.reserve(room, u64::MAX, checkpoint);
         let Step::Write(flush) = step else {
             self.ring.give_back(buffer);
             return match step {
@@ -478,11 +480,13 @@ impl<'a> Writer<'a> {
                         first_lsn,
                         &locked(&instance.background),
                     )?;
-                    Ok(true)
+                    Ok(Wrote::Something)
                 }
-                _ => Ok(false),
+                Step::Stalled(_) => Ok(Wrote::Stalled),
+                Step::Nothing | Step::Busy | Step::Write(_) => Ok(Wrote::Later),
             };
         };
+        instance.redo.fill(&flush, &mut buffer);
         let begin = instance.clock.now_ns();
         let file = instance.files.redo_first + flush.file as u16;
         if self
@@ -521,7 +525,7 @@ impl<'a> Writer<'a> {
         self.count_log_write(&flush, instance.clock.now_ns() - begin);
         self.count_ring();
         instance.redo.finish(&flush);
-        Ok(true)
+        Ok(Wrote::Something)
     }
 
     /// A log write of this thread: its wait begins with the submit, so both layers take equally long.

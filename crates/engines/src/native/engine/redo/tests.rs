@@ -1,0 +1,206 @@
+//! The log without a disk: places, acknowledgement in order, what a log block claims.
+
+use super::*;
+use proptest::prelude::*;
+
+const BLOCK: usize = 512;
+const PAYLOAD: u64 = (BLOCK - LOG_HEADER_BYTES) as u64;
+
+fn log(max_flights: usize) -> Redo {
+    let redo = Redo::new(&RedoConfig {
+        buffer_bytes: 1 << 20,
+        block_bytes: BLOCK,
+        files: 2,
+        file_bytes: 64 * BLOCK as u64,
+        start_lsn: 4096,
+        sequence: 0,
+        data_set: 7,
+        threads: 2,
+        max_flights,
+    });
+    open_next(&redo);
+    redo
+}
+
+/// Opens the next file, whose header is needed for the first byte.
+fn open_next(redo: &Redo) {
+    add(redo, 8);
+    let Step::Switch {
+        file,
+        sequence,
+        first_lsn,
+    } = redo.reserve(1 << 20, u64::MAX, u64::MAX)
+    else {
+        panic!("a full or unopened file must be switched");
+    };
+    redo.switched(file, sequence, first_lsn);
+    let first = flush(redo);
+    redo.finish(&first);
+}
+
+/// Copies `bytes` of redo; returns where it ends.
+fn add(redo: &Redo, bytes: usize) -> u64 {
+    let (_, end) = redo.append(0, &vec![0xab; bytes]).unwrap();
+    redo.copied(0);
+    end
+}
+
+fn flush(redo: &Redo) -> Flush {
+    match redo.reserve(1 << 20, u64::MAX, u64::MAX) {
+        Step::Write(flush) => flush,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What the flush's first block says may be missing before it.
+fn unproven(redo: &Redo, flush: &Flush) -> u16 {
+    let mut buffer = vec![0; flush.bytes];
+    redo.fill(flush, &mut buffer);
+    let seed = redo_format::block_seed(7, 1);
+    let mut blocks = buffer
+        .chunks_exact(BLOCK)
+        .map(|block| redo_format::open_block(block, seed).unwrap());
+    let first = blocks.next().unwrap();
+    assert!(first.first && first.lsn == flush.begin_lsn);
+    assert!(blocks.all(|block| !block.first && block.unproven == 0));
+    first.unproven
+}
+
+#[test]
+fn a_later_write_is_acknowledged_only_with_the_earlier_one() {
+    let redo = log(MAX_FLIGHTS);
+    let begin = redo.durable();
+    let middle = add(&redo, 800);
+    let earlier = flush(&redo);
+    let end = add(&redo, 800);
+    let later = flush(&redo);
+    assert_eq!(later.offset, earlier.offset + earlier.bytes as u64);
+    redo.finish(&later);
+    assert_eq!(
+        redo.durable(),
+        begin,
+        "what came before may never reach the disk"
+    );
+    redo.finish(&earlier);
+    assert_eq!((earlier.end_lsn, redo.durable()), (middle, end));
+}
+
+#[test]
+fn a_first_block_tells_how_much_before_it_may_be_missing() {
+    let redo = log(MAX_FLIGHTS);
+    add(&redo, 2 * PAYLOAD as usize);
+    let one = flush(&redo);
+    assert_eq!(unproven(&redo, &one), 0);
+    add(&redo, 8);
+    let two = flush(&redo);
+    assert_eq!(unproven(&redo, &two), 2);
+    add(&redo, 8);
+    let three = flush(&redo);
+    assert_eq!(unproven(&redo, &three), 3);
+    redo.finish(&one);
+    add(&redo, 8);
+    let four = flush(&redo);
+    assert_eq!(unproven(&redo, &four), 2);
+    // Out of order: the third is on disk, but nothing says so while the second is not.
+    redo.finish(&three);
+    redo.finish(&two);
+    redo.finish(&four);
+    add(&redo, 8);
+    assert_eq!(unproven(&redo, &flush(&redo)), 0);
+}
+
+#[test]
+fn writes_under_way_are_limited_and_a_switch_waits_for_them() {
+    let redo = log(2);
+    add(&redo, 8);
+    let one = flush(&redo);
+    add(&redo, 62 * PAYLOAD as usize);
+    let two = flush(&redo);
+    add(&redo, 8);
+    assert_eq!(redo.reserve(1 << 20, u64::MAX, u64::MAX), Step::Busy);
+    redo.finish(&two);
+    assert_eq!(
+        redo.reserve(1 << 20, u64::MAX, u64::MAX),
+        Step::Busy,
+        "the file is full, and its first write is not acknowledged"
+    );
+    redo.finish(&one);
+    let next = redo.reserve(1 << 20, u64::MAX, u64::MAX);
+    assert!(matches!(next, Step::Switch { sequence: 2, .. }), "{next:?}");
+    assert_eq!(
+        redo.reserve(1 << 20, u64::MAX, u64::MAX),
+        Step::Busy,
+        "one switch at a time"
+    );
+}
+
+#[test]
+fn nobody_writes_the_same_redo_twice() {
+    let redo = log(MAX_FLIGHTS);
+    add(&redo, 800);
+    let only = flush(&redo);
+    assert_eq!(redo.reserve(1 << 20, u64::MAX, u64::MAX), Step::Nothing);
+    assert_eq!(redo.unwritten(), 0);
+    assert_eq!(redo.pending(), 800, "it leaves the buffer once durable");
+    redo.finish(&only);
+    assert_eq!(redo.pending(), 0);
+}
+
+#[test]
+fn one_write_at_a_time_where_that_is_asked_for() {
+    let redo = log(1);
+    add(&redo, 8);
+    let one = flush(&redo);
+    add(&redo, 8);
+    assert_eq!(redo.reserve(1 << 20, u64::MAX, u64::MAX), Step::Busy);
+    redo.finish(&one);
+    assert_eq!(unproven(&redo, &flush(&redo)), 0);
+}
+
+#[test]
+fn promised_room_is_given_back_with_the_write_that_uses_it() {
+    let redo = log(MAX_FLIGHTS);
+    let claim = redo.try_claim(800, 0).unwrap();
+    let (_, end) = redo.append(0, &[1; 800]).unwrap();
+    redo.copied(0);
+    let early = flush(&redo);
+    redo.settle(claim, 800, end);
+    assert_eq!(redo.position().promised, 0, "its blocks are taken already");
+    redo.finish(&early);
+    let claim = redo.try_claim(800, 0).unwrap();
+    let (_, end) = redo.append(0, &[1; 800]).unwrap();
+    redo.copied(0);
+    redo.settle(claim, 800, end);
+    assert_eq!(redo.position().promised, 3);
+    let late = flush(&redo);
+    assert_eq!((late.blocks, redo.position().promised), (2, 0));
+}
+
+proptest! {
+    /// Writes end in any order: what is durable is always a prefix of what ended, and in the end everything.
+    #[test]
+    fn durable_is_a_prefix(steps in prop::collection::vec((any::<bool>(), 1usize..40, any::<prop::sample::Index>()), 1..60)) {
+        let redo = log(MAX_FLIGHTS);
+        let mut open: Vec<Flush> = Vec::new();
+        for (begin, words, which) in steps {
+            if begin || open.is_empty() {
+                add(&redo, words * 8);
+                match redo.reserve(1 << 20, u64::MAX, u64::MAX) {
+                    Step::Write(flush) => open.push(flush),
+                    Step::Busy => {}
+                    Step::Switch { file, sequence, first_lsn } => {
+                        prop_assert!(open.is_empty());
+                        redo.switched(file, sequence, first_lsn);
+                    }
+                    other => prop_assert!(false, "{:?}", other),
+                }
+            } else {
+                let flush = open.swap_remove(which.index(open.len()));
+                redo.finish(&flush);
+            }
+            let oldest = open.iter().map(|f| f.begin_lsn).min().unwrap_or(redo.reserved());
+            prop_assert_eq!(redo.durable(), oldest);
+            prop_assert!(open.len() <= MAX_FLIGHTS);
+        }
+    }
+}
