@@ -170,6 +170,9 @@ if [ "$long" = yes ]; then
     command -v cargo-deny >/dev/null || cargo install --locked --quiet cargo-deny
     cargo deny check
 
+    begin "200 kills"
+    ASSAY_KILLS=200 cargo test --locked --release -p assay-engines --test kill
+
     begin "property tests, many cases"
     PROPTEST_CASES=5000 cargo test --workspace --locked --release --lib --quiet
 
