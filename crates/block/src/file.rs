@@ -32,6 +32,10 @@ pub struct DirectFile {
     handle: Handle,
     path: PathBuf,
     direct: bool,
+    /// Byte of the file or device at which byte 0 of this value lies.
+    base: u64,
+    /// Bytes it may use from there; `None` without a limit.
+    room: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -79,7 +83,34 @@ impl DirectFile {
             handle: Handle::Os(descriptor),
             path: path.to_path_buf(),
             direct: false,
+            base: 0,
+            room: None,
         })
+    }
+
+    /// Opens a part of a block device as a file of its own: `room` bytes from `base` on. Offsets count from
+    /// there, in the [`Ring`](crate::Ring) as well, and nothing outside is written.
+    ///
+    /// # Errors
+    /// [`BlockError::Io`], or [`BlockError::Invalid`] where `base` is not a multiple of 4096.
+    pub fn open_part(
+        path: &Path,
+        mode: OpenMode,
+        base: u64,
+        room: u64,
+    ) -> Result<Self, BlockError> {
+        if !base.is_multiple_of(ALIGNMENT as u64) || base.checked_add(room).is_none() {
+            return Err(BlockError::Invalid {
+                what: format!(
+                    "a part of {} begins at byte {base}, not at a multiple of {ALIGNMENT}",
+                    path.display()
+                ),
+            });
+        }
+        let mut file = Self::open(path, mode)?;
+        file.base = base;
+        file.room = Some(room);
+        Ok(file)
     }
 
     /// Opens an existing file or device. Where direct I/O is refused (`EINVAL`), the file is opened without it and
@@ -94,6 +125,8 @@ impl DirectFile {
                 handle: Handle::Simulated(simulated),
                 path: path.to_path_buf(),
                 direct: mode.direct,
+                base: 0,
+                room: None,
             });
         }
         let access = match (mode.read, mode.write) {
@@ -116,6 +149,8 @@ impl DirectFile {
                         handle: Handle::Os(descriptor),
                         path: path.to_path_buf(),
                         direct: true,
+                        base: 0,
+                        room: None,
                     });
                 }
                 Err(Errno::INVAL) => {}
@@ -128,6 +163,8 @@ impl DirectFile {
             handle: Handle::Os(descriptor),
             path: path.to_path_buf(),
             direct: false,
+            base: 0,
+            room: None,
         })
     }
 
@@ -162,7 +199,23 @@ impl DirectFile {
         self.direct
     }
 
-    /// Length in bytes now; for a block device its capacity.
+    /// Byte of the file or device at which byte 0 of this value lies.
+    pub(crate) fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// Whether it is a part of a device: see [`DirectFile::open_part`].
+    pub fn is_part(&self) -> bool {
+        self.room.is_some()
+    }
+
+    /// First byte that must not be touched, counted from [`DirectFile::base`].
+    pub(crate) fn limit(&self) -> u64 {
+        self.room.unwrap_or(u64::MAX)
+    }
+
+    /// Length in bytes now; for a block device its capacity, for a part of one its room, cut short where the
+    /// device ends before it.
     ///
     /// # Errors
     /// [`BlockError::Io`].
@@ -171,6 +224,11 @@ impl DirectFile {
         reason = "an empty file is no special case for any caller"
     )]
     pub fn len(&self) -> Result<u64, BlockError> {
+        let whole = self.whole_len()?;
+        Ok(whole.saturating_sub(self.base).min(self.limit()))
+    }
+
+    fn whole_len(&self) -> Result<u64, BlockError> {
         if_simulated!(file of self => Ok(file.len()));
         let stat = rustix::fs::fstat(self.descriptor())
             .map_err(|error| BlockError::io(&self.path, "examine", error))?;
@@ -195,6 +253,18 @@ impl DirectFile {
             file.allocate(len);
             Ok(())
         });
+        if self.room.is_some() {
+            // A part of a device is all there or it is not.
+            let free = self.len()?;
+            return match len <= free {
+                true => Ok(()),
+                false => Err(BlockError::NoSpace {
+                    path: self.path.clone(),
+                    needed: len,
+                    free,
+                }),
+            };
+        }
         // A refused fallocate may have filled the file system before it gave up (ext4 does), which would hurt
         // everyone else on it: so the space is compared first, and what came of a refusal is given back.
         let before = self.len()?;
@@ -263,6 +333,9 @@ impl DirectFile {
     /// [`BlockError::Io`].
     pub fn read_at(&self, offset: u64, data: &mut [u8]) -> Result<usize, BlockError> {
         let failed = |error: Errno| BlockError::io(&self.path, "read", error);
+        let room = self.limit().saturating_sub(offset);
+        let wanted = data.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+        let (offset, data) = (offset + self.base, &mut data[..wanted]);
         if_simulated!(file of self => file.read_whole(offset, data).map_err(failed));
         let mut done = 0;
         if !self.direct {
@@ -305,6 +378,14 @@ impl DirectFile {
     /// # Errors
     /// [`BlockError::NoSpace`], [`BlockError::Io`].
     pub fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
+        if offset.saturating_add(data.len() as u64) > self.limit() {
+            return Err(BlockError::NoSpace {
+                path: self.path.clone(),
+                needed: offset.saturating_add(data.len() as u64),
+                free: self.limit(),
+            });
+        }
+        let offset = offset + self.base;
         let outcome = if self.direct && self.needs_bounce() {
             self.write_bounced(offset, data)?
         } else {
@@ -361,7 +442,7 @@ impl DirectFile {
     }
 
     fn write_bounced(&self, offset: u64, data: &[u8]) -> Result<Result<(), Errno>, BlockError> {
-        let length_before = self.len()?;
+        let length_before = self.whole_len()?;
         let mut bounce = Bounce::new(data.len())?;
         let mut done = 0;
         while done < data.len() {
@@ -384,7 +465,7 @@ impl DirectFile {
             done += count;
         }
         let end = length_before.max(offset + data.len() as u64);
-        if !data.is_empty() && self.len()? > end {
+        if !data.is_empty() && self.whole_len()? > end {
             return Ok(rustix::fs::ftruncate(self.descriptor(), end));
         }
         Ok(Ok(()))

@@ -26,9 +26,13 @@ pub use facts::{DeviceFacts, Known, device_facts};
 pub use file::{DirectFile, OpenMode};
 pub use pool::{Exclusive, Lease, Pool, PoolOptions, Shared, Version};
 pub use ring::{
-    Backend, Buffer, Completion, CompletionLease, Features, Ring, RingCounters, RingOptions, Waker,
+    Backend, Buffer, Completion, CompletionLease, Features, FileCounters, Ring, RingCounters,
+    RingOptions, Waker,
 };
-pub use safety::{check_writable_target, free_bytes, is_dir_empty};
+pub use safety::{
+    DeviceClaim, check_device_unused, check_writable_target, claim_device, device_signature,
+    free_bytes, is_dir_empty,
+};
 
 #[cfg(test)]
 pub(crate) mod testing {

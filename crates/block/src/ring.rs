@@ -111,6 +111,19 @@ pub struct RingCounters {
     pub errors: u64,
 }
 
+/// What was done to one file of a ring. Counted with [`RingCounters`]: when popped, successful requests only.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FileCounters {
+    /// Reads.
+    pub read_requests: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Writes.
+    pub write_requests: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+}
+
 /// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -150,6 +163,7 @@ enum Place {
 struct Slot {
     tag: u64,
     kind: Kind,
+    file: u16,
     lease: CompletionLease,
     /// Addresses of a scattered read; the capacity stays for the next one.
     addresses: Vec<libc::iovec>,
@@ -176,9 +190,18 @@ pub struct Ring {
     queued: Vec<u32>,
     slab: Rc<Slab>,
     pool: Option<Arc<Pool>>,
-    files: usize,
+    files: Box<[FileState]>,
     features: Features,
     counters: RingCounters,
+}
+
+/// What a ring keeps of each of its files.
+struct FileState {
+    /// Added to every offset: where the file's byte 0 lies on its device.
+    base: u64,
+    /// First byte that must not be written.
+    limit: u64,
+    counters: FileCounters,
 }
 
 impl std::fmt::Debug for Ring {
@@ -218,7 +241,14 @@ impl Ring {
             });
         }
         let slab = Slab::new(buffers, buffer_bytes)?;
-        let file_count = files.len();
+        let file_states = files
+            .iter()
+            .map(|file| FileState {
+                base: file.base(),
+                limit: file.limit(),
+                counters: FileCounters::default(),
+            })
+            .collect();
         let mut features = Features::default();
         let setup = Setup {
             entries,
@@ -255,7 +285,7 @@ impl Ring {
             queued: Vec::with_capacity(entries as usize),
             slab,
             pool,
-            files: file_count,
+            files: file_states,
             features,
             counters: RingCounters::default(),
         })
@@ -527,11 +557,16 @@ impl Ring {
         }
         let (index, outcome) = self.done.pop_front()?;
         let slot = &mut self.slots[index as usize];
-        let (tag, kind, submitted) = (slot.tag, slot.kind, slot.submitted);
+        let (tag, kind, file) = (slot.tag, slot.kind, slot.file);
+        let submitted = slot.submitted;
         let lease = std::mem::replace(&mut slot.lease, CompletionLease::None);
         self.free.push(index);
         let result = u32::try_from(outcome).map_err(|_| io::Error::from_raw_os_error(-outcome));
-        self.counters.count(kind, result.as_ref().ok().copied());
+        let moved = result.as_ref().ok().copied();
+        self.counters.count(kind, moved);
+        if let (Some(state), Some(bytes)) = (self.files.get_mut(usize::from(file)), moved) {
+            state.counters.count(kind, bytes);
+        }
         Some(Completion {
             tag,
             result,
@@ -559,6 +594,11 @@ impl Ring {
         self.counters
     }
 
+    /// What was done to each file, by its index. The sums are those of [`Ring::counters`].
+    pub fn file_counters(&self) -> impl Iterator<Item = FileCounters> + '_ {
+        self.files.iter().map(|state| state.counters)
+    }
+
     fn transfer(
         &mut self,
         kind: Kind,
@@ -576,6 +616,11 @@ impl Ring {
             len <= buffer.len(),
             "{len} bytes are more than a buffer of {}",
             buffer.len()
+        );
+        assert!(
+            offset.saturating_add(len as u64) <= self.files[usize::from(file)].limit,
+            "bytes {offset} to {} lie outside file {file}",
+            offset.saturating_add(len as u64)
         );
         let Some(slot) = self.take_slot(file) else {
             return Err(buffer);
@@ -596,9 +641,9 @@ impl Ring {
 
     fn take_slot(&mut self, file: u16) -> Option<u32> {
         assert!(
-            (file as usize) < self.files,
+            (file as usize) < self.files.len(),
             "file {file} of a ring with {} files",
-            self.files
+            self.files.len()
         );
         self.free.pop()
     }
@@ -633,6 +678,12 @@ impl Ring {
         let slot = &mut self.slots[index as usize];
         slot.tag = tag;
         slot.kind = kind;
+        slot.file = file;
+        // A no-operation has no file, and a ring for them alone has none at all.
+        let base = self
+            .files
+            .get(usize::from(file))
+            .map_or(0, |state| state.base);
         slot.lease = lease;
         slot.submitted = 0;
         self.queued.push(index);
@@ -641,7 +692,7 @@ impl Ring {
             kind,
             slot: index,
             file,
-            offset,
+            offset: offset + base,
             address,
             len,
             place,
@@ -688,6 +739,7 @@ impl Slot {
         Self {
             tag: 0,
             kind: Kind::Nop,
+            file: 0,
             lease: CompletionLease::None,
             addresses: Vec::new(),
             submitted: 0,
@@ -713,6 +765,23 @@ impl RingCounters {
             }
             Kind::Sync => self.syncs += 1,
             Kind::Nop => self.nops += 1,
+        }
+    }
+}
+
+impl FileCounters {
+    #[inline]
+    fn count(&mut self, kind: Kind, bytes: u32) {
+        match kind {
+            Kind::Read | Kind::ReadScattered => {
+                self.read_requests += 1;
+                self.read_bytes += u64::from(bytes);
+            }
+            Kind::Write | Kind::WriteDurable => {
+                self.write_requests += 1;
+                self.write_bytes += u64::from(bytes);
+            }
+            Kind::Sync | Kind::Nop => {}
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::BlockError;
 use crate::facts::{Roots, block_device_at, mounts, names_in, number_pair, unescape};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// Bytes that an unprivileged user may still allocate in the file system holding `path` (`statvfs`:
@@ -77,22 +78,7 @@ pub fn check_writable_target(path: &Path) -> Result<(), BlockError> {
             "name a file in it or a block device",
         );
     }
-    let Some(device) = block_device_at(path) else {
-        return refuse(
-            path,
-            "it is neither a regular file nor a block device",
-            "name a new file or a block device",
-        );
-    };
-    let roots = Roots::real();
-    if let Some(why) = use_of_device(&roots, device)? {
-        return refuse(
-            path,
-            why,
-            "free it first (umount, swapoff, remove it from the volume) or name another device",
-        );
-    }
-    check_unclaimed(path)?;
+    check_device_unused(path)?;
     match signature::found_on(path)? {
         Some(what) => refuse(
             path,
@@ -100,6 +86,62 @@ pub fn check_writable_target(path: &Path) -> Result<(), BlockError> {
             "if its content can go, clear it with wipefs --all, otherwise name another device",
         ),
         None => Ok(()),
+    }
+}
+
+/// Checks that a block device is not in use by anybody: not mounted, no mounted partition, not swap, not part of
+/// another device, not a partition of a disk that is any of these, not claimed by the kernel in any other way.
+/// What it carries is not looked at: see [`device_signature`]. No option lifts this refusal.
+///
+/// # Errors
+/// [`BlockError::Refused`] with the use and the way out, or [`BlockError::Io`].
+pub fn check_device_unused(path: &Path) -> Result<(), BlockError> {
+    let Some(device) = block_device_at(path) else {
+        return refuse(
+            path,
+            "it is neither a regular file nor a block device",
+            "name a new file or a block device",
+        );
+    };
+    if let Some(why) = use_of_device(&Roots::real(), device)? {
+        return refuse(
+            path,
+            why,
+            "free it first (umount, swapoff, remove it from the volume) or name another device",
+        );
+    }
+    check_unclaimed(path)
+}
+
+/// What a device carries, in words ("an ext4 file system"), or `None` where nothing known is found, which does not
+/// mean that it is empty.
+///
+/// # Errors
+/// [`BlockError::Io`].
+pub fn device_signature(path: &Path) -> Result<Option<&'static str>, BlockError> {
+    signature::found_on(path)
+}
+
+/// A block device opened exclusively: while this lives nobody can mount it or claim it in the same way.
+#[derive(Debug)]
+pub struct DeviceClaim {
+    _descriptor: OwnedFd,
+}
+
+/// Claims a block device.
+///
+/// # Errors
+/// [`BlockError::InUse`] where somebody has it, otherwise [`BlockError::Io`].
+pub fn claim_device(path: &Path) -> Result<DeviceClaim, BlockError> {
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
+    match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(descriptor) => Ok(DeviceClaim {
+            _descriptor: descriptor,
+        }),
+        Err(Errno::BUSY) => Err(BlockError::InUse {
+            path: path.to_path_buf(),
+        }),
+        Err(error) => Err(BlockError::io(path, "claim", error)),
     }
 }
 
@@ -120,18 +162,14 @@ fn refuse(path: &Path, why: impl Into<String>, remedy: &'static str) -> Result<(
 
 /// The kernel's own word: a device that is mounted or part of another one cannot be opened exclusively.
 fn check_unclaimed(path: &Path) -> Result<(), BlockError> {
-    match rustix::fs::open(
-        path,
-        OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC,
-        Mode::empty(),
-    ) {
+    match claim_device(path) {
         Ok(_) => Ok(()),
-        Err(Errno::BUSY) => refuse(
+        Err(BlockError::InUse { .. }) => refuse(
             path,
             "the kernel says it is in use (mounted in another namespace, swap, or part of another device)",
             "free it first or name another device",
         ),
-        Err(error) => Err(BlockError::io(path, "open", error)),
+        Err(error) => Err(error),
     }
 }
 

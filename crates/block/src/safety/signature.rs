@@ -43,6 +43,7 @@ const AT_START: &[(usize, &[u8], &str)] = &[
     (0x1000, &[0xfc, 0x4e, 0x2b, 0xa9], "a member of an md array"),
     (512, b"EFI PART", "a GPT partition table"),
     (4096, b"EFI PART", "a GPT partition table"),
+    (0, b"ASSAYMBR", "a part of an assay data set"),
     (510, &[0x55, 0xaa], "an MBR partition table or boot sector"),
 ];
 

@@ -79,7 +79,7 @@ impl<I: Iterator<Item = Span>> Iterator for Pieces<I> {
                     let (file, offset) = self.map.locate(first);
                     let block_bytes = u64::from(self.map.geometry.block_bytes);
                     let aligned = (PIECE_BYTES - offset % PIECE_BYTES) / block_bytes;
-                    let in_file = self.map.pages_to_file_end(first);
+                    let in_file = self.map.pages_in_run(first);
                     let blocks = count.min(aligned).min(in_file);
                     self.current = Some(Span::Pages {
                         first: Page(first.0 + blocks),
@@ -294,10 +294,7 @@ fn judge<I>(
     result: std::io::Result<u32>,
     buffer: &[u8],
 ) -> Result<(), EngineError> {
-    let path = || {
-        let file = &shared.files.list[usize::from(piece.file)];
-        file.path().display().to_string()
-    };
+    let path = || shared.files.path(piece.file).display().to_string();
     let (doing, write) = match shared.job {
         Job::Write { .. } => ("writing", true),
         Job::Read { .. } => ("reading", false),
@@ -352,6 +349,7 @@ mod tests {
         #[test]
         fn pieces_cover_their_spans_once_and_in_order(
             first in 0u64..900, count in 0u64..900, per_file in 2u64..600, shift in 12u32..17,
+            stripes in 1u16..5,
         ) {
             let map = Geometry {
                 block_bytes: 1 << shift,
@@ -361,6 +359,7 @@ mod tests {
                 seed: 0,
                 undo_blocks: 2000,
                 blocks_per_file: per_file,
+                stripes,
             }
             .map();
             for base in [0, UNDO_BASE] {
@@ -385,7 +384,7 @@ mod tests {
         fn byte_spans_are_cut_at_every_mebibyte(offset in 0u64..3 << 20, bytes in 0u64..5 << 20) {
             let map = Geometry {
                 block_bytes: 8192, schemas: 1, scale: 1, scan_blocks: 0, seed: 0,
-                undo_blocks: 0, blocks_per_file: 2,
+                undo_blocks: 0, blocks_per_file: 2, stripes: 1,
             }
             .map();
             let mut next = offset;

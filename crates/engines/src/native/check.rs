@@ -5,17 +5,18 @@ use super::block_format::{self, Kind, Mismatch, word};
 use super::bulk::{Job, Piece, Pieces, Span, Visit, Watch, transfer};
 use super::content::Content;
 use super::control::{Control, ControlFile};
+use super::device;
 use super::files::{Files, engine_error};
 use super::layout::{Page, PageMap, UNDO_BASE};
-use super::load_plan::{count, in_use_error, text};
+use super::load_plan::{count, in_use_error, nothing_here, text};
+use super::paths::Asked;
 use super::permutation::rank_correlation;
 use super::prepare::decimal;
 use super::recovery::ensure_clean;
-use super::survey::{Found, foreign_error, survey};
+use super::survey::{Found, survey};
 use assay_measure::config::Settings;
 use assay_run::engine::{EngineError, Line};
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -41,27 +42,29 @@ const MOST_CORRELATED: u64 = 1 << 20;
 /// Schemas that are probed with a range, at most, spread evenly.
 const MOST_PROBED: u32 = 64;
 
-/// Checks the data set in `dir`; one that was not closed is recovered first.
+/// Checks the data set at the paths asked for; one that was not closed is recovered first.
 ///
 /// # Errors
 /// `Damaged` with the first violation; `Unusable` when there is none, or it is loading or in use; as [`ensure_clean`].
 pub(super) fn check(
-    dir: &Path,
+    asked: &Asked,
     settings: &Settings,
     watch: Watch<'_>,
 ) -> Result<Vec<Line>, EngineError> {
-    match survey(dir)? {
-        Found::Foreign(names) => return Err(foreign_error(dir, &names)),
-        Found::Absent | Found::Empty | Found::Ours(_) => {}
-    }
+    let places = match survey(asked, &[])? {
+        Found::Ours(ours) => ours.places,
+        Found::Nothing => return Err(nothing_here(asked.first())),
+    };
+    let dir = places.home();
     let mut lock = match ControlFile::open_locked(dir) {
         Ok(lock) => lock,
         Err(_) if ControlFile::in_use(dir)? => return Err(in_use_error(dir)),
         Err(error) => return Err(error),
     };
-    let recovered = ensure_clean(dir, &mut lock, settings, watch)?;
+    let _claims = device::claim(&places)?;
+    let recovered = ensure_clean(&places, &mut lock, settings, watch)?;
     let control = lock.control();
-    let files = Files::open(dir, control, true)?;
+    let files = Files::open(&places, control, true)?;
     let level = if settings.text("CHECK") == "sampled" {
         Level::Sampled
     } else {
@@ -324,7 +327,7 @@ impl<'a> Checker<'a> {
         };
         EngineError::Damaged(format!(
             "{}, block {} (byte {offset}; {owner}): {mismatch}",
-            self.files.list[usize::from(file)].path().display(),
+            self.files.path(file).display(),
             offset / block_bytes
         ))
     }

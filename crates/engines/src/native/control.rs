@@ -5,9 +5,11 @@
 //! last change at most, never the file. It is locked (flock) while in use, and
 //! it names every file that `destroy` may remove.
 
+use super::device;
 use super::files::engine_error;
 use super::layout::Geometry;
-use assay_block::{BlockError, DirectFile, OpenMode};
+use super::paths::{self, DataPath, Marker};
+use assay_block::{BlockError, DeviceClaim, DirectFile, OpenMode, claim_device};
 use assay_run::engine::EngineError;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -20,7 +22,7 @@ pub const CONTROL_NAME: &str = "control.assay";
 pub const CONTROL_TEMPORARY_NAME: &str = "control.assay.tmp";
 
 /// Format version this program writes and reads.
-pub const CONTROL_VERSION: u32 = 1;
+pub const CONTROL_VERSION: u32 = 2;
 
 /// Bytes of one slot.
 pub const SLOT_BYTES: usize = 4096;
@@ -34,6 +36,8 @@ pub(crate) const SESSIONS_WORD: usize = 0;
 
 const MAGIC: &[u8; 8] = b"ASSAYCTL";
 const CRC_AT: usize = SLOT_BYTES - 4;
+/// The table of paths lies between the engine's words and the checksum.
+const PATHS_AT: usize = 144 + 8 * ENGINE_WORDS;
 const FLAG_OBFUSCATE: u32 = 1;
 /// Through the page cache: the slots are written whole and synchronised one at a time.
 const READ_WRITE: OpenMode = OpenMode {
@@ -97,6 +101,12 @@ pub struct Control {
     pub change_number: u64,
     /// Kept for the engine; 0 when new.
     pub engine: [u64; ENGINE_WORDS],
+    /// Where it lies: the first path holds the control file, the first `geometry.stripes` the data.
+    pub paths: Vec<DataPath>,
+    /// Index of the path that holds the undo file.
+    pub undo_path: u16,
+    /// Index of the path that holds the redo logs.
+    pub redo_path: u16,
 }
 
 impl Control {
@@ -110,15 +120,42 @@ impl Control {
         names
     }
 
+    /// Index of the path that holds file `file`, a position in [`Control::file_names`].
+    #[must_use]
+    pub fn path_of_file(&self, file: u16) -> u16 {
+        let undo = self.geometry.data_files();
+        match file {
+            _ if file < undo => file % self.geometry.stripes,
+            _ if file == undo => self.undo_path,
+            _ => self.redo_path,
+        }
+    }
+
+    /// Bytes of file `file`, a position in [`Control::file_names`].
+    #[must_use]
+    pub fn file_bytes(&self, file: u16) -> u64 {
+        let undo = self.geometry.data_files();
+        match file {
+            _ if file < undo => self.geometry.data_file_bytes(file),
+            _ if file == undo => self.geometry.undo_file_bytes(),
+            _ => self.redo_file_bytes,
+        }
+    }
+
+    /// How many files it has, the control file not counted.
+    #[must_use]
+    pub fn file_count(&self) -> u16 {
+        let redo = u16::try_from(self.redo_files).unwrap_or(u16::MAX);
+        self.geometry.data_files().saturating_add(1 + redo)
+    }
+
     /// Bytes of all its files, the control file included.
     #[must_use]
     pub fn total_bytes(&self) -> u64 {
-        let data: u64 = (0..self.geometry.data_files())
-            .map(|file| self.geometry.data_file_bytes(file))
+        let files: u64 = (0..self.file_count())
+            .map(|file| self.file_bytes(file))
             .sum();
-        data + self.geometry.undo_file_bytes()
-            + u64::from(self.redo_files) * self.redo_file_bytes
-            + 2 * SLOT_BYTES as u64
+        files + 2 * SLOT_BYTES as u64
     }
 
     fn encode(&self, sequence: u64) -> [u8; SLOT_BYTES] {
@@ -154,6 +191,8 @@ impl Control {
         for word in self.engine {
             at.u64(word);
         }
+        let table = paths::encode(&self.paths, g.stripes, self.undo_path, self.redo_path);
+        slot[PATHS_AT..PATHS_AT + table.len()].copy_from_slice(&table);
         let crc = crc32c::crc32c(&slot[..CRC_AT]);
         slot[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
         slot
@@ -185,6 +224,7 @@ impl Control {
             other => return Err(format!("state {other} is unknown")),
         };
         let flags = from.u32();
+        let table = paths::decode(&slot[PATHS_AT..CRC_AT])?;
         let geometry = Geometry {
             block_bytes: from.u32(),
             schemas: from.u32(),
@@ -193,6 +233,7 @@ impl Control {
             seed: from.u64(),
             undo_blocks: from.u64(),
             blocks_per_file: from.u64(),
+            stripes: table.stripes,
         };
         geometry.validate()?;
         let control = Self {
@@ -210,6 +251,9 @@ impl Control {
             log_sequence: from.u64(),
             change_number: from.u64(),
             engine: std::array::from_fn(|_| from.u64()),
+            paths: table.paths,
+            undo_path: table.undo,
+            redo_path: table.redo,
         };
         Ok((sequence, control))
     }
@@ -235,16 +279,22 @@ pub fn redo_name(file: u32) -> String {
 pub struct ControlFile {
     path: PathBuf,
     file: DirectFile,
+    /// Of a device: what keeps others from it, as the lock does of a file.
+    _claim: Option<DeviceClaim>,
     sequence: u64,
     control: Control,
 }
 
 impl ControlFile {
-    /// Creates the control file of a new data set in `dir`, durable on return.
+    /// Creates the control file of a new data set in `dir`, durable on return. On a block device, which
+    /// the caller has found free to be overwritten, it is the head of the device.
     ///
     /// # Errors
     /// `Unusable` when there is one already or another process is creating it; I/O errors.
     pub fn create(dir: &Path, control: &Control) -> Result<Self, EngineError> {
+        if device::is_device(dir) {
+            return Self::create_on_device(dir, control);
+        }
         let path = dir.join(CONTROL_NAME);
         let temporary = dir.join(CONTROL_TEMPORARY_NAME);
         let made = OpenOptions::new()
@@ -262,8 +312,7 @@ impl ControlFile {
                 path.display()
             )));
         }
-        let mut both = [0; 2 * SLOT_BYTES];
-        both[SLOT_BYTES..].copy_from_slice(&control.encode(1));
+        let both = first_slots(control);
         made.set_len(0)
             .map_err(|e| io_error("writing", &temporary, e))?;
         file.write_at(0, &both)
@@ -274,6 +323,30 @@ impl ControlFile {
         Ok(Self {
             path,
             file,
+            _claim: None,
+            sequence: 1,
+            control: control.clone(),
+        })
+    }
+
+    fn create_on_device(path: &Path, control: &Control) -> Result<Self, EngineError> {
+        let claim = claim_home(path)?;
+        device::wipe(path)?;
+        let file = open_slots(path, READ_WRITE).map_err(engine_error)?;
+        file.write_at(0, &first_slots(control))
+            .and_then(|()| file.sync_data())
+            .map_err(engine_error)?;
+        // Only now is it ours: a marker never stands over a control file that is not there.
+        let marker = Marker {
+            data_set: control.data_set,
+            path: 0,
+            home: path.to_path_buf(),
+        };
+        device::mark(path, &marker)?;
+        Ok(Self {
+            path: path.to_path_buf(),
+            file,
+            _claim: claim,
             sequence: 1,
             control: control.clone(),
         })
@@ -284,8 +357,11 @@ impl ControlFile {
     /// # Errors
     /// `Unusable` when there is none or it is in use, `Damaged` when no slot is valid; I/O errors.
     pub fn open_locked(dir: &Path) -> Result<Self, EngineError> {
-        let path = dir.join(CONTROL_NAME);
-        let file = match DirectFile::open(&path, READ_WRITE) {
+        let (path, claim) = match claim_home(dir)? {
+            Some(claim) => (dir.to_path_buf(), Some(claim)),
+            None => (dir.join(CONTROL_NAME), None),
+        };
+        let file = match open_slots(dir, READ_WRITE) {
             Ok(file) => file,
             Err(BlockError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                 return Err(EngineError::Unusable(format!(
@@ -295,11 +371,14 @@ impl ControlFile {
             }
             Err(e) => return Err(engine_error(e)),
         };
-        lock(&file)?;
+        if claim.is_none() {
+            lock(&file)?;
+        }
         let (sequence, control) = read_slots(&file)?;
         Ok(Self {
             path,
             file,
+            _claim: claim,
             sequence,
             control,
         })
@@ -314,7 +393,7 @@ impl ControlFile {
             write: false,
             ..READ_WRITE
         };
-        match DirectFile::open(&dir.join(CONTROL_NAME), mode) {
+        match open_slots(dir, mode) {
             Ok(file) => Ok(Some(read_slots(&file)?.1)),
             Err(BlockError::Io { source, .. }) if absent(&source) => Ok(None),
             Err(e) => Err(engine_error(e)),
@@ -326,6 +405,13 @@ impl ControlFile {
     /// # Errors
     /// I/O errors.
     pub fn in_use(dir: &Path) -> Result<bool, EngineError> {
+        if device::is_device(dir) {
+            return match claim_device(dir) {
+                Ok(_) => Ok(false),
+                Err(BlockError::InUse { .. }) => Ok(true),
+                Err(error) => Err(engine_error(error)),
+            };
+        }
         let path = dir.join(CONTROL_NAME);
         match File::open(&path) {
             Ok(file) => match file.try_lock_shared() {
@@ -365,6 +451,55 @@ impl ControlFile {
         self.sequence = sequence;
         self.control = control;
         Ok(())
+    }
+}
+
+/// Removes the control file of the data set at `path`; on a device, the whole head.
+pub(super) fn remove_control(path: &Path) -> Result<(), EngineError> {
+    if device::is_device(path) {
+        return device::unmark(path);
+    }
+    remove_if_there(&path.join(CONTROL_NAME))?;
+    sync_dir(path)
+}
+
+/// Removes a file; one that is missing is fine.
+pub(super) fn remove_if_there(path: &Path) -> Result<(), EngineError> {
+    match std::fs::remove_file(path) {
+        Ok(()) => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(io_error("removing", path, e)),
+    }
+}
+
+/// Opens the slots of the data set at `path`: a file in a directory, a place on a device.
+fn open_slots(path: &Path, mode: OpenMode) -> Result<DirectFile, BlockError> {
+    if device::is_device(path) {
+        DirectFile::open_part(path, mode, device::CONTROL_AT, 2 * SLOT_BYTES as u64)
+    } else {
+        DirectFile::open(&path.join(CONTROL_NAME), mode)
+    }
+}
+
+/// Both slots of a new control file: the second holds the record.
+fn first_slots(control: &Control) -> [u8; 2 * SLOT_BYTES] {
+    let mut both = [0; 2 * SLOT_BYTES];
+    both[SLOT_BYTES..].copy_from_slice(&control.encode(1));
+    both
+}
+
+/// Keeps everybody else from a device that holds a control file; `None` for a directory.
+fn claim_home(path: &Path) -> Result<Option<DeviceClaim>, EngineError> {
+    if !device::is_device(path) {
+        return Ok(None);
+    }
+    match claim_device(path) {
+        Ok(claim) => Ok(Some(claim)),
+        Err(BlockError::InUse { .. }) => Err(EngineError::Unusable(format!(
+            "{} is in use: by another assay process, or mounted, or part of another device; free it first",
+            path.display()
+        ))),
+        Err(error) => Err(engine_error(error)),
     }
 }
 
@@ -423,6 +558,9 @@ pub(super) fn io_error(doing: &str, path: &Path, source: io::Error) -> EngineErr
     }
 }
 
+/// The largest table of paths a slot has room for, bytes.
+pub(super) const PATHS_BYTES: usize = CRC_AT - PATHS_AT;
+
 struct Cursor<'a> {
     slot: &'a mut [u8; SLOT_BYTES],
     at: usize,
@@ -480,6 +618,7 @@ pub(super) mod tests {
                 seed: 42,
                 undo_blocks: 100,
                 blocks_per_file: 1 << 21,
+                stripes: 1,
             },
             loaded_schemas: 0,
             obfuscate: true,
@@ -491,6 +630,9 @@ pub(super) mod tests {
             log_sequence: 8,
             change_number: 9,
             engine: std::array::from_fn(|i| i as u64),
+            paths: vec![DataPath::directory("/some/where")],
+            undo_path: 0,
+            redo_path: 0,
         }
     }
 

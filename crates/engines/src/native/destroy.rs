@@ -1,10 +1,14 @@
 //! Removing a data set: exactly the files its control file names, nothing else.
 
 use super::control::{
-    CONTROL_NAME, CONTROL_TEMPORARY_NAME, Control, ControlFile, io_error, sync_dir,
+    CONTROL_NAME, CONTROL_TEMPORARY_NAME, Control, ControlFile, State, io_error, remove_control,
+    remove_if_there, sync_dir,
 };
+use super::device;
+use super::files::file_paths;
 use super::load_plan::{bytes, count, in_use_error, text};
-use super::survey::{Found, foreign_error, is_unborn_control, names, survey};
+use super::paths::{Asked, MARKER_NAME};
+use super::survey::{Found, Ours, is_unborn_control, names, survey};
 use assay_run::engine::{EngineError, Line};
 use std::fs;
 use std::io;
@@ -14,99 +18,183 @@ use std::path::Path;
 ///
 /// # Errors
 /// `Unusable` when there is no data set of ours or it is in use; I/O errors.
-pub(super) fn plan_destroy(dir: &Path) -> Result<Vec<Line>, EngineError> {
-    let control = ours(dir)?;
-    if ControlFile::in_use(dir)? {
-        return Err(in_use_error(dir));
+pub(super) fn plan_destroy(asked: &Asked) -> Result<Vec<Line>, EngineError> {
+    let ours = ours(asked)?;
+    let home = ours.places.home();
+    if ControlFile::in_use(home)? {
+        return Err(in_use_error(home));
     }
-    lines(dir, &control)
+    lines(&ours)
 }
 
-/// Removes the files the control file names, the control file last, and the directory if
-/// nothing else is in it.
+/// Removes the files the control file names from every path, each path's marker, the control file
+/// last, and every directory if nothing else is in it. A device loses its head.
 ///
 /// # Errors
 /// As [`plan_destroy`]; after an I/O error the control file is still there and destroy can be run again.
-pub(super) fn destroy(dir: &Path) -> Result<Vec<Line>, EngineError> {
+pub(super) fn destroy(asked: &Asked) -> Result<Vec<Line>, EngineError> {
     // The survey first: its messages say more than a failed open.
-    ours(dir)?;
-    let lock = ControlFile::open_locked(dir)?;
-    let mut lines = lines(dir, lock.control())?;
-    remove_named(dir, lock.control())?;
-    sync_dir(dir)?;
-    remove_if_there(&dir.join(CONTROL_NAME))?;
-    sync_dir(dir)?;
+    let ours = ours(asked)?;
+    let home = ours.places.home();
+    let mut lock = ControlFile::open_locked(home)?;
+    let claims = device::claim(&ours.places)?;
+    let mut lines = lines(&ours)?;
+    if ours.control.paths.len() > 1 {
+        // From here on paths may lack their marker: a removal that is cut short can go on.
+        lock.store(unusable(lock.control()))?;
+    }
+    remove_named(&ours)?;
+    for (place, present) in ours.places.list().iter().zip(&ours.present).skip(1) {
+        if *present {
+            remove_path(&place.path, place.device)?;
+        }
+    }
+    if !ours.places.list()[0].device {
+        sync_dir(home)?;
+    }
+    remove_control(home)?;
+    drop(claims);
+    drop(lock);
+    let mut outcomes = Vec::new();
+    for (place, present) in ours.places.list().iter().zip(&ours.present) {
+        if *present {
+            let outcome = match place.device {
+                true => "no longer marked; what was on it was not wiped".to_owned(),
+                false => leave(&place.path)?,
+            };
+            outcomes.push((place.path.display(), outcome));
+        }
+    }
+    let after = match outcomes.as_slice() {
+        [(_, only)] => only.clone(),
+        all => {
+            let all: Vec<String> = all
+                .iter()
+                .map(|(path, end)| format!("{path}: {end}"))
+                .collect();
+            all.join("; ")
+        }
+    };
+    lines.push(text("directory_after", "Directory afterwards", after));
+    Ok(lines)
+}
+
+/// The same data set, of which nothing may be used any more.
+fn unusable(control: &Control) -> Control {
+    let mut control = control.clone();
+    control.state = State::Loading;
+    control.loaded_schemas = 0;
+    control
+}
+
+/// Removes a directory if nothing is left in it; says what became of it.
+fn leave(dir: &Path) -> Result<String, EngineError> {
     if is_unborn_control(dir) {
         remove_if_there(&dir.join(CONTROL_TEMPORARY_NAME))?;
     }
     let left = names(dir)?;
-    let outcome = if left.is_empty() {
-        match fs::remove_dir(dir) {
-            Ok(()) => "removed".to_owned(),
-            // A mount point or a directory in a place that may not be changed.
-            Err(e) => format!("empty, kept ({e})"),
-        }
-    } else {
-        format!("kept: {} not ours is in it", left.join(", "))
-    };
-    lines.push(text("directory_after", "Directory afterwards", outcome));
-    Ok(lines)
+    if !left.is_empty() {
+        return Ok(format!("kept: {} not ours is in it", left.join(", ")));
+    }
+    Ok(match fs::remove_dir(dir) {
+        Ok(()) => "removed".to_owned(),
+        // A mount point or a directory in a place that may not be changed.
+        Err(e) => format!("empty, kept ({e})"),
+    })
 }
 
-fn ours(dir: &Path) -> Result<Control, EngineError> {
-    match survey(dir)? {
-        Found::Ours(control) => Ok(*control),
-        Found::Foreign(names) => Err(foreign_error(dir, &names)),
-        Found::Absent | Found::Empty => Err(EngineError::Unusable(format!(
+fn ours(asked: &Asked) -> Result<Ours, EngineError> {
+    match survey(asked, &[])? {
+        Found::Ours(ours) => Ok(*ours),
+        Found::Nothing => Err(EngineError::Unusable(format!(
             "{} holds no data set: there is nothing to destroy",
-            dir.display()
+            asked.first().display()
         ))),
     }
 }
 
-fn lines(dir: &Path, control: &Control) -> Result<Vec<Line>, EngineError> {
-    let named = control.file_names();
+fn lines(ours: &Ours) -> Result<Vec<Line>, EngineError> {
+    let control = &ours.control;
     let mut present = 1;
     let mut total = 0;
-    for name in named.iter().map(String::as_str).chain([CONTROL_NAME]) {
-        match fs::metadata(dir.join(name)) {
+    let mut files: Vec<(u16, _)> = (0..).zip(file_paths(&ours.places, control)).collect();
+    if !ours.places.list()[0].device {
+        files.push((u16::MAX, ours.places.home().join(CONTROL_NAME)));
+    }
+    for (file, path) in &files {
+        let is_control = *file == u16::MAX;
+        let number = match is_control {
+            true => 0,
+            false => usize::from(control.path_of_file(*file)),
+        };
+        if ours.places.list()[number].device {
+            total += control.file_bytes(*file);
+            present += 1;
+            continue;
+        }
+        match fs::metadata(path) {
             Ok(meta) => {
                 total += meta.len();
-                present += u64::from(name != CONTROL_NAME);
+                present += u64::from(!is_control);
             }
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
-            Err(e) => return Err(io_error("examining", &dir.join(name), e)),
+            Err(e) if matches!(e.kind(), io::ErrorKind::NotFound) => {}
+            Err(e) => return Err(io_error("examining", path, e)),
         }
     }
-    let mut foreign = names(dir)?;
-    foreign.retain(|name| name != CONTROL_NAME && !named.contains(name));
+    let mut foreign = Vec::new();
+    for (place, present) in ours.places.list().iter().zip(&ours.present) {
+        if place.device || !present {
+            continue;
+        }
+        for name in names(&place.path)? {
+            let path = place.path.join(&name);
+            if name != MARKER_NAME && !files.iter().any(|(_, ours)| *ours == path) {
+                foreign.push(name);
+            }
+        }
+    }
     let foreign = if foreign.is_empty() {
         "none".to_owned()
     } else {
         foreign.join(", ")
     };
-    Ok(vec![
-        text("directory", "Directory", dir.display().to_string()),
+    let mut lines = vec![text(
+        "directory",
+        "Directory",
+        ours.places.home().display().to_string(),
+    )];
+    if ours.places.list().len() > 1 || ours.places.list()[0].device {
+        lines.push(text("paths", "Paths", ours.places.display()));
+    }
+    lines.extend([
         text("state", "State", control.state.word().to_owned()),
         count("schemas", "Schemas", u64::from(control.loaded_schemas)),
         count("files", "Files of the data set", present),
         bytes("total_bytes", "Their size", total),
         text("foreign_files", "Other files, left alone", foreign),
-    ])
+    ]);
+    Ok(lines)
 }
 
-/// Removes every file a control file names, except itself; missing ones are fine.
-pub(super) fn remove_named(dir: &Path, control: &Control) -> Result<(), EngineError> {
-    for name in control.file_names() {
-        remove_if_there(&dir.join(name))?;
+/// Removes every file a control file names, except itself, from the paths that are marked as its own;
+/// missing ones are fine.
+pub(super) fn remove_named(ours: &Ours) -> Result<(), EngineError> {
+    for (file, path) in (0..).zip(file_paths(&ours.places, &ours.control)) {
+        let number = usize::from(ours.control.path_of_file(file));
+        if ours.present[number] && !ours.places.list()[number].device {
+            remove_if_there(&path)?;
+        }
     }
     Ok(())
 }
 
-fn remove_if_there(path: &Path) -> Result<(), EngineError> {
-    match fs::remove_file(path) {
-        Ok(()) => Ok(()),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(e) => Err(io_error("removing", path, e)),
+/// Takes the mark off a path that does not hold the control file.
+pub(super) fn remove_path(path: &Path, is_device: bool) -> Result<(), EngineError> {
+    if is_device {
+        return device::unmark(path);
     }
+    // The files are gone for good before the marker that says whose they are.
+    sync_dir(path)?;
+    remove_if_there(&path.join(MARKER_NAME))?;
+    sync_dir(path)
 }

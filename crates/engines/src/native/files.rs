@@ -2,10 +2,12 @@
 
 use super::block_format::{self, Kind};
 use super::control::{Control, data_name};
+use super::device;
 use super::layout::{Page, UNDO_BASE};
+use super::paths::Places;
 use assay_block::{BlockError, DirectFile, OpenMode};
 use assay_run::engine::EngineError;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Data files, the undo file, the redo log files.
@@ -19,6 +21,10 @@ pub struct Files {
     pub redo_first: u16,
     /// Redo log files.
     pub redo_count: u16,
+    /// Path of the data set each file lies in, by its number in the control file.
+    pub path_of: Vec<u16>,
+    /// Names, for messages: a device's own name would not tell its files apart.
+    names: Vec<PathBuf>,
 }
 
 impl Files {
@@ -27,8 +33,8 @@ impl Files {
     ///
     /// # Errors
     /// `Damaged` naming the file that is missing, too short or not of this data set; I/O errors.
-    pub fn open(dir: &Path, control: &Control, direct: bool) -> Result<Self, EngineError> {
-        let files = Self::open_unverified(dir, control, direct)?;
+    pub fn open(places: &Places, control: &Control, direct: bool) -> Result<Self, EngineError> {
+        let files = Self::open_unverified(places, control, direct)?;
         let geometry = &control.geometry;
         for file in 0..files.undo {
             files.expect_bytes(file, geometry.data_file_bytes(file))?;
@@ -45,7 +51,7 @@ impl Files {
 
     /// Opens every file the control file names; looks at none.
     pub(super) fn open_unverified(
-        dir: &Path,
+        places: &Places,
         control: &Control,
         direct: bool,
     ) -> Result<Self, EngineError> {
@@ -54,13 +60,27 @@ impl Files {
             write: true,
             direct,
         };
-        let list = control
-            .file_names()
-            .iter()
-            .map(|name| {
-                DirectFile::open(&dir.join(name), mode)
+        let path_of: Vec<u16> = (0..control.file_count())
+            .map(|file| control.path_of_file(file))
+            .collect();
+        let names = file_paths(places, control);
+        let mut list: Vec<Option<Arc<DirectFile>>> = vec![None; names.len()];
+        for (number, place) in (0..).zip(places.list()) {
+            if place.device {
+                for (file, base, room) in device::places(control, number) {
+                    let part = DirectFile::open_part(&place.path, mode, base, room);
+                    list[usize::from(file)] = Some(Arc::new(part.map_err(engine_error)?));
+                }
+            }
+        }
+        let list = list
+            .into_iter()
+            .zip(&names)
+            .map(|(part, name)| match part {
+                Some(part) => Ok(part),
+                None => DirectFile::open(name, mode)
                     .map(Arc::new)
-                    .map_err(engine_error)
+                    .map_err(engine_error),
             })
             .collect::<Result<Vec<_>, _>>()?;
         let undo = control.geometry.data_files();
@@ -68,6 +88,8 @@ impl Files {
             undo,
             redo_first: undo + 1,
             redo_count: u16::try_from(control.redo_files).unwrap_or(u16::MAX),
+            path_of,
+            names,
             list,
         })
     }
@@ -75,11 +97,17 @@ impl Files {
     /// Name of file `index`, for messages.
     #[must_use]
     pub fn name(&self, index: u16) -> String {
-        let path = self.list[usize::from(index)].path();
+        let path = self.path(index);
         path.file_name()
             .unwrap_or(path.as_os_str())
             .to_string_lossy()
             .into_owned()
+    }
+
+    /// Where file `index` is, for messages: its path, or its name as if the device were a directory.
+    #[must_use]
+    pub fn path(&self, index: u16) -> &Path {
+        &self.names[usize::from(index)]
     }
 
     /// Whether every file accepted `O_DIRECT`.
@@ -90,12 +118,14 @@ impl Files {
 
     fn expect_bytes(&self, index: u16, expected: u64) -> Result<(), EngineError> {
         let found = self.list[usize::from(index)].len().map_err(engine_error)?;
-        if found == expected {
+        // A part of a device has the room of a full file, whatever it holds.
+        let device = self.list[usize::from(index)].is_part();
+        if found == expected || (device && found > expected) {
             return Ok(());
         }
         Err(EngineError::Damaged(format!(
             "{}: it has {found} bytes, expected {expected}",
-            self.list[usize::from(index)].path().display()
+            self.path(index).display()
         )))
     }
 
@@ -117,9 +147,24 @@ impl Files {
                 .map_err(|mismatch| mismatch.to_string())
         };
         verified.map_err(|why| {
-            EngineError::Damaged(format!("{}, file header: {why}", file.path().display()))
+            EngineError::Damaged(format!(
+                "{}, file header: {why}",
+                self.path(index).display()
+            ))
         })
     }
+}
+
+/// Where every file of a data set is, in the order of their index; of a device's files, as if the
+/// device were a directory.
+pub(super) fn file_paths(places: &Places, control: &Control) -> Vec<PathBuf> {
+    (0..)
+        .zip(control.file_names())
+        .map(|(file, name)| {
+            let number = usize::from(control.path_of_file(file));
+            places.list()[number].path.join(name)
+        })
+        .collect()
 }
 
 /// Key word of the header of data file `file`: its number, from 1, as in its name.

@@ -14,6 +14,12 @@ pub const UNDO_BASE: u64 = 1 << 39;
 /// Bytes of one data file, header block included; the last file is shorter.
 pub const FILE_BYTES: u64 = 16 << 30;
 
+/// Bytes of an allocation unit: what lies together on one path before the next path's turn.
+pub const UNIT_BYTES: u64 = 1 << 20;
+
+/// Most paths the data of one data set is striped over.
+pub const MAX_STRIPES: u16 = 64;
+
 /// Most data files of one data set: file numbers are 16 bits, undo and redo included.
 pub const MAX_DATA_FILES: u64 = 65_000;
 
@@ -54,8 +60,10 @@ pub struct Geometry {
     pub seed: u64,
     /// Undo blocks, the header block of the undo file not counted.
     pub undo_blocks: u64,
-    /// Blocks of a full data file, its header block included; at least 2.
+    /// Blocks of a full data file, its header included; at least 2.
     pub blocks_per_file: u64,
+    /// Paths the data is striped over, 1 (no striping) to [`MAX_STRIPES`].
+    pub stripes: u16,
 }
 
 impl Geometry {
@@ -82,13 +90,20 @@ impl Geometry {
         if self.blocks_per_file < 2 {
             return Err("a data file needs at least two blocks".into());
         }
+        if !(1..=MAX_STRIPES).contains(&self.stripes) {
+            return Err(format!(
+                "data on {} paths; 1 to {MAX_STRIPES} can be striped over",
+                self.stripes
+            ));
+        }
         // u128: the product of three large values must not wrap before it is judged.
         let pages = u128::from(self.schemas)
             * (u128::from(self.scale)
                 + u128::from(self.scale) / 100
                 + 8
                 + u128::from(self.scan_blocks));
-        let most = u128::from(MAX_DATA_FILES) * u128::from(self.blocks_per_file - 1);
+        let per_file = self.file_shape().pages;
+        let most = u128::from(MAX_DATA_FILES - u64::from(self.stripes)) * u128::from(per_file);
         if pages >= u128::from(UNDO_BASE) || pages > most {
             return Err(format!(
                 "{} schemas of {} blocks need about {pages} pages; a data set holds at most {}",
@@ -163,13 +178,40 @@ impl Geometry {
         self.schema_blocks() * u64::from(self.schemas)
     }
 
-    /// Bytes of data file `file` (from 0), its header block included.
+    /// Bytes of data file `file` (from 0), its header included.
     #[must_use]
     pub fn data_file_bytes(&self, file: u16) -> u64 {
-        let per_file = self.blocks_per_file - 1;
-        let before = u64::from(file) * per_file;
-        let blocks = self.data_pages().saturating_sub(before).min(per_file) + 1;
+        let blocks = self.map().file_pages(file).1 + self.file_shape().head;
         blocks * u64::from(self.block_bytes)
+    }
+
+    /// Bytes of a data file that can take no more pages, its header included.
+    #[must_use]
+    pub fn full_file_bytes(&self) -> u64 {
+        let shape = self.file_shape();
+        (shape.head + shape.pages) * u64::from(self.block_bytes)
+    }
+
+    /// Blocks of one allocation unit.
+    #[must_use]
+    pub fn unit_blocks(&self) -> u64 {
+        UNIT_BYTES / u64::from(self.block_bytes).max(1)
+    }
+
+    /// One path: a header block, then pages to the end. Several: a header of one allocation
+    /// unit, then whole units, so that units are aligned in their file.
+    fn file_shape(&self) -> FileShape {
+        if self.stripes <= 1 {
+            return FileShape {
+                head: 1,
+                pages: self.blocks_per_file.saturating_sub(1).max(1),
+            };
+        }
+        let unit = self.unit_blocks();
+        FileShape {
+            head: unit,
+            pages: ((self.blocks_per_file / unit).max(2) - 1) * unit,
+        }
     }
 
     /// Bytes of the undo file, its header block included.
@@ -185,6 +227,12 @@ impl Geometry {
     }
 }
 
+/// What a full data file is made of, in blocks.
+struct FileShape {
+    head: u64,
+    pages: u64,
+}
+
 /// A [`Geometry`] with its derived numbers computed once. Cheap to copy.
 #[derive(Copy, Clone, Eq, PartialEq, Debug)]
 pub struct PageMap {
@@ -197,6 +245,13 @@ pub struct PageMap {
     /// Data files; also the file index of the undo file.
     pub data_files: u16,
     pages_per_file: u64,
+    /// Blocks of a data file before its first page.
+    head_blocks: u64,
+    /// Pages of all schemas.
+    pages: u64,
+    stripes: u64,
+    /// Pages of an allocation unit, as a power of two.
+    unit_shift: u32,
 }
 
 impl PageMap {
@@ -205,15 +260,30 @@ impl PageMap {
     pub fn new(geometry: Geometry) -> Self {
         let index = geometry.index();
         let schema_blocks = geometry.scale + index.total_nodes + geometry.scan_blocks;
-        let pages_per_file = geometry.blocks_per_file.saturating_sub(1).max(1);
+        let FileShape {
+            head: head_blocks,
+            pages: pages_per_file,
+        } = geometry.file_shape();
         let pages = schema_blocks * u64::from(geometry.schemas);
-        let data_files = u16::try_from(pages.div_ceil(pages_per_file)).unwrap_or(u16::MAX);
+        let stripes = u64::from(geometry.stripes.max(1));
+        let unit_shift = geometry.unit_blocks().max(1).ilog2();
+        // The first path has the most units; every path has as many files as it.
+        let most = match stripes {
+            1 => pages,
+            _ => pages.div_ceil(1 << unit_shift).div_ceil(stripes) << unit_shift,
+        };
+        let files = most.div_ceil(pages_per_file) * stripes;
+        let data_files = u16::try_from(files).unwrap_or(u16::MAX);
         Self {
             geometry,
             index,
             schema_blocks,
             data_files,
             pages_per_file,
+            head_blocks,
+            pages,
+            stripes,
+            unit_shift,
         }
     }
 
@@ -269,7 +339,7 @@ impl PageMap {
         u32::try_from(page.0 / self.schema_blocks + 1).unwrap_or(u32::MAX)
     }
 
-    /// See [`Geometry::locate`].
+    /// See [`Geometry::locate`]: the one place that knows where a page lies.
     #[must_use]
     #[inline]
     pub fn locate(&self, page: Page) -> (u16, u64) {
@@ -277,29 +347,68 @@ impl PageMap {
         if page.0 >= UNDO_BASE {
             return (self.data_files, (page.0 - UNDO_BASE + 1) * block_bytes);
         }
-        let file = page.0 / self.pages_per_file;
-        let within = page.0 % self.pages_per_file + 1;
+        let (lane, within) = if self.stripes == 1 {
+            (0, page.0)
+        } else {
+            self.lane_of(page)
+        };
+        let file = within / self.pages_per_file * self.stripes + lane;
+        let block = within % self.pages_per_file + self.head_blocks;
         // Truncation cannot happen: `validate` bounds the number of data files.
-        (file as u16, within * block_bytes)
+        (file as u16, block * block_bytes)
     }
 
-    /// Pages from `page` to the end of its file, itself included.
+    /// The path a page of the data files is on, and its place among the pages there.
+    #[inline]
+    fn lane_of(&self, page: Page) -> (u64, u64) {
+        let unit = page.0 >> self.unit_shift;
+        let within = page.0 & ((1 << self.unit_shift) - 1);
+        let row = unit / self.stripes;
+        (unit % self.stripes, row << self.unit_shift | within)
+    }
+
+    /// Pages from `page` on, itself included, that lie one after the other in one file.
     #[must_use]
-    pub fn pages_to_file_end(&self, page: Page) -> u64 {
+    #[inline]
+    pub fn pages_in_run(&self, page: Page) -> u64 {
         if page.0 >= UNDO_BASE {
             return (UNDO_BASE + self.geometry.undo_blocks).saturating_sub(page.0);
         }
-        self.pages_per_file - page.0 % self.pages_per_file
+        if self.stripes == 1 {
+            return self.pages_per_file - page.0 % self.pages_per_file;
+        }
+        let unit = 1 << self.unit_shift;
+        unit - page.0 % unit
     }
 
-    /// Pages of data file `file`: first page and how many.
+    /// First page of data file `file` and how many it holds. With several paths they are not
+    /// consecutive, and the file may hold none.
     #[must_use]
     pub fn file_pages(&self, file: u16) -> (Page, u64) {
-        let first = u64::from(file) * self.pages_per_file;
-        let all = self.schema_blocks * u64::from(self.geometry.schemas);
+        let (lane, round) = (
+            u64::from(file) % self.stripes,
+            u64::from(file) / self.stripes,
+        );
+        let before = round * self.pages_per_file;
+        if self.stripes == 1 {
+            let here = self.pages.saturating_sub(before).min(self.pages_per_file);
+            return (Page(before), here);
+        }
+        let unit = 1_u64 << self.unit_shift;
+        let first = ((before >> self.unit_shift) * self.stripes + lane) << self.unit_shift;
+        // Whole units of this path, the last one of all perhaps cut short.
+        let units = self.pages.div_ceil(unit);
+        let mine = (units + self.stripes - 1 - lane) / self.stripes;
+        let last_is_mine = units > 0 && (units - 1) % self.stripes == lane;
+        let missing = if last_is_mine {
+            units * unit - self.pages
+        } else {
+            0
+        };
+        let on_path = mine * unit - missing;
         (
             Page(first),
-            all.saturating_sub(first).min(self.pages_per_file),
+            on_path.saturating_sub(before).min(self.pages_per_file),
         )
     }
 }
@@ -421,6 +530,7 @@ mod tests {
             seed: 1,
             undo_blocks: 10,
             blocks_per_file,
+            stripes: 1,
         }
     }
 
@@ -462,6 +572,20 @@ mod tests {
     }
 
     #[test]
+    fn four_paths_take_turns_by_the_mebibyte() {
+        let mut g = geometry(100_000, 0, 1, 1 << 21);
+        g.stripes = 4;
+        let unit = |n: u64| g.locate(Page(n * 128));
+        assert_eq!(unit(0), (0, UNIT_BYTES));
+        assert_eq!(unit(3), (3, UNIT_BYTES));
+        assert_eq!(unit(4), (0, 2 * UNIT_BYTES));
+        assert_eq!(g.locate(Page(130)), (1, UNIT_BYTES + 2 * 8192));
+        assert_eq!(g.data_files(), 4);
+        g.stripes = 0;
+        assert!(g.validate().is_err());
+    }
+
+    #[test]
     fn undo_follows_the_data_files() {
         let g = geometry(1000, 16, 3, 512);
         assert_eq!(g.class(g.undo_page(3)), Class::Undo);
@@ -473,19 +597,36 @@ mod tests {
         #[test]
         fn every_page_has_one_place_and_one_owner(
             scale in 1u64..3000, scan in 0u64..50, schemas in 1u32..5, per_file in 2u64..700,
+            stripes in 1u16..6,
         ) {
-            let g = geometry(scale, scan, schemas, per_file);
+            let mut g = geometry(scale, scan, schemas, per_file);
+            g.stripes = stripes;
             prop_assert!(g.validate().is_ok());
             let map = g.map();
-            let mut next_offset = vec![8192u64; g.data_files() as usize];
+            let head = if stripes == 1 { 8192u64 } else { UNIT_BYTES };
+            let mut next_offset = vec![head; g.data_files() as usize];
             for page in 0..g.data_pages() {
                 let (file, offset) = g.locate(Page(page));
                 prop_assert_eq!(offset, next_offset[file as usize]);
                 next_offset[file as usize] += 8192;
+                let run = map.pages_in_run(Page(page));
+                prop_assert!(run >= 1);
+                if run > 1 {
+                    prop_assert_eq!(g.locate(Page(page + 1)), (file, offset + 8192));
+                }
+                if stripes > 1 {
+                    prop_assert_eq!(u64::from(file) % u64::from(stripes),
+                        page / g.unit_blocks() % u64::from(stripes));
+                    prop_assert_eq!(offset % UNIT_BYTES / 8192, page % g.unit_blocks());
+                }
             }
             for (file, end) in next_offset.iter().enumerate() {
                 prop_assert_eq!(*end, g.data_file_bytes(file as u16));
-                prop_assert!(*end <= per_file * 8192);
+                prop_assert!(*end <= g.full_file_bytes());
+                let (first, count) = map.file_pages(file as u16);
+                if count > 0 {
+                    prop_assert_eq!(g.locate(first), (file as u16, head));
+                }
             }
             for schema in 1..=schemas {
                 for slot in [0, scale / 2, scale - 1] {

@@ -172,6 +172,20 @@ pub const PARAMS: &[ParamDef] = &[
         "0",
         "dirty blocks that recovery may have to read; 0 is no limit",
     ),
+    param(
+        "REDO_DIR",
+        ParamKind::Text,
+        "",
+        &["DB_CREATE_ONLINE_LOG_DEST_1"],
+        "directory or block device for the redo logs of a new data set; unset: with the data",
+    ),
+    param(
+        "UNDO_DIR",
+        ParamKind::Text,
+        "",
+        &[],
+        "directory or block device for the undo file of a new data set; unset: with the data",
+    ),
     int(
         "DRIVER_THREADS",
         0,
@@ -230,6 +244,7 @@ mod tests {
                     let n: u64 = def.default.parse().unwrap();
                     assert!((min..=max).contains(&n), "{}", def.name);
                 }
+                ParamKind::Text => assert_eq!(def.default, "", "{}", def.name),
                 _ => assert!(!def.default.is_empty(), "{}", def.name),
             }
         }

@@ -9,18 +9,21 @@ use super::bulk::{Job, PIECE_BYTES, Pieces, Span, Watch, transfer};
 use super::check::{Level, verify};
 use super::content::Content;
 use super::control::{
-    CONTROL_NAME, CONTROL_TEMPORARY_NAME, Control, ControlFile, State, io_error, sync_dir,
+    CONTROL_TEMPORARY_NAME, Control, ControlFile, State, io_error, remove_control, sync_dir,
 };
-use super::destroy::remove_named;
-use super::files::{Files, UNDO_HEADER_KEY, engine_error, file_header, header_key};
+use super::destroy::{remove_named, remove_path};
+use super::device;
+use super::files::{Files, UNDO_HEADER_KEY, engine_error, file_header, file_paths, header_key};
 use super::layout::{Page, UNDO_BASE};
 use super::load_plan::{LoadPlan, Start, bytes, count, in_use_error, text};
-use super::survey::is_unborn_control;
-use assay_block::{DirectFile, device_facts};
+use super::paths::{DataPath, MARKER_NAME, Marker, Places, same};
+use super::survey::{Ours, is_unborn_control};
+use assay_block::{DeviceClaim, DirectFile, device_facts};
 use assay_measure::config::Settings;
 use assay_run::engine::{EngineError, Line, LineValue};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// Carries out a [`LoadPlan`]: creates, loads, checks.
@@ -35,9 +38,11 @@ pub(super) fn prepare(
 ) -> Result<Vec<Line>, EngineError> {
     let threads = settings.int("LOAD_PARALLEL_DEGREE") as usize;
     let work_unit = settings.int("WORK_UNIT");
-    if let Start::Nothing(control) = &plan.start {
-        let _lock = ControlFile::open_locked(&plan.dir)?;
-        let files = Files::open(&plan.dir, control, true)?;
+    if let Start::Nothing(there) = &plan.start {
+        let control = &there.control;
+        let _lock = ControlFile::open_locked(plan.places.home())?;
+        let _claims = device::claim(&plan.places)?;
+        let files = Files::open(&plan.places, control, true)?;
         let mut lines = vec![text(
             "action",
             "Action",
@@ -80,60 +85,87 @@ pub(super) fn prepare(
 /// What a running prepare has made, so that it can be unmade.
 struct Site {
     control: ControlFile,
-    made_dir: Option<PathBuf>,
-    made_files: Vec<PathBuf>,
+    made: Made,
+    /// Devices of the data set, kept from others while this works.
+    _claims: Vec<DeviceClaim>,
+}
+
+/// Directories, marks and files, each in the order made.
+#[derive(Default)]
+struct Made {
+    dirs: Vec<PathBuf>,
+    marked: Vec<PathBuf>,
+    files: Vec<PathBuf>,
 }
 
 impl Site {
-    /// Locks the data set, or creates directory and control file, in state loading.
+    /// Locks the data set, or creates directories, control file and markers, in state loading.
     fn open(plan: &LoadPlan) -> Result<Self, EngineError> {
-        let dir = &plan.dir;
         match &plan.start {
             Start::Fresh => Self::create(plan),
             Start::Over(old) => {
-                let mut control = locked_unchanged(dir, old)?;
-                remove_named(dir, old)?;
+                let mut control = locked_unchanged(old)?;
+                remove_named(old)?;
+                for (place, _) in others(old).filter(|(_, present)| **present) {
+                    remove_path(&place.path, place.device)?;
+                }
                 // Its old names must not be forgotten before they are gone for good.
-                sync_dir(dir)?;
+                sync_places(&old.places, &old.present)?;
                 control.store(plan.control.clone())?;
-                Ok(Self::keeping(control))
+                let mut made = Made::default();
+                make_dirs(plan, &mut made)?;
+                mark_others(plan, &mut made)?;
+                Self::keeping(control, &plan.places, made)
             }
             Start::Add(old) => {
-                let mut control = locked_unchanged(dir, old)?;
-                if old.state == State::Loading {
-                    trim(dir, old)?;
+                let mut control = locked_unchanged(old)?;
+                if old.control.state == State::Loading {
+                    trim(&old.places, &old.control)?;
                 }
                 control.store(plan.control.clone())?;
-                Ok(Self::keeping(control))
+                Self::keeping(control, &plan.places, Made::default())
             }
             Start::Nothing(_) => unreachable!("nothing is to be loaded"),
         }
     }
 
-    fn keeping(control: ControlFile) -> Self {
-        Self {
+    fn keeping(control: ControlFile, places: &Places, made: Made) -> Result<Self, EngineError> {
+        Ok(Self {
             control,
-            made_dir: None,
-            made_files: Vec::new(),
-        }
+            made,
+            _claims: device::claim(places)?,
+        })
     }
 
     fn create(plan: &LoadPlan) -> Result<Self, EngineError> {
-        let dir = &plan.dir;
-        let made_dir = (!dir.exists()).then(|| dir.clone());
-        fs::create_dir_all(dir).map_err(|e| io_error("creating directory", dir, e))?;
-        match ControlFile::create(dir, &plan.control) {
-            Ok(control) => Ok(Self {
+        let dir = plan.places.home();
+        let mut made = Made::default();
+        let created = make_dirs(plan, &mut made)
+            .and_then(|()| ControlFile::create(dir, &plan.control))
+            .and_then(|control| {
+                mark_others(plan, &mut made)
+                    .and_then(|()| device::claim(&plan.places))
+                    .map(|claims| (control, claims))
+                    .inspect_err(|_| {
+                        // What is left of it here is ours alone: it was created a moment ago.
+                        let _ = remove_control(dir);
+                    })
+            });
+        match created {
+            Ok((control, claims)) => Ok(Self {
                 control,
-                made_dir,
-                made_files: Vec::new(),
+                made,
+                _claims: claims,
             }),
             Err(error) => {
+                for path in &made.marked {
+                    let _ = remove_path(path, device::is_device(path));
+                }
                 // Another prepare may be at work here: only what is certainly dead goes.
                 if matches!(error, EngineError::Io { .. }) && is_unborn_control(dir) {
                     let _ = fs::remove_file(dir.join(CONTROL_TEMPORARY_NAME));
                 }
-                if let Some(dir) = made_dir {
+                for dir in made.dirs.iter().rev() {
                     // Fails when somebody else has put something there, which is right.
                     let _ = fs::remove_dir(dir);
                 }
@@ -147,35 +179,34 @@ impl Site {
         let control = &plan.control;
         let geometry = &control.geometry;
         let keeps = !matches!(plan.start, Start::Fresh | Start::Over(_));
-        let names = control.file_names();
-        let undo = usize::from(geometry.data_files());
-        for (index, name) in names.iter().enumerate() {
-            let path = plan.dir.join(name);
-            if !(keeps && path.exists()) {
-                let file = DirectFile::create_new(&path, false).map_err(engine_error)?;
-                self.made_files.push(path);
-                let file_index = index as u16;
-                if index < undo {
-                    let first = geometry.map().file_pages(file_index).0;
-                    let header = file_header(control, first, header_key(file_index));
-                    file.write_at(0, &header).map_err(engine_error)?;
-                } else if index == undo {
-                    let header = file_header(control, Page(UNDO_BASE), UNDO_HEADER_KEY);
-                    file.write_at(0, &header).map_err(engine_error)?;
-                }
+        let undo = geometry.data_files();
+        let mut new = Vec::new();
+        for (file, path) in (0..).zip(file_paths(&plan.places, control)) {
+            let place = &plan.places.list()[usize::from(control.path_of_file(file))];
+            if place.device {
+                // The header of a file that stays would be written again as it is.
+                new.push(file);
+            } else if !(keeps && path.exists()) {
+                drop(DirectFile::create_new(&path, false).map_err(engine_error)?);
+                self.made.files.push(path);
+                new.push(file);
             }
         }
-        sync_dir(&plan.dir)?;
-        let files = Files::open_unverified(&plan.dir, control, true)?;
-        for (index, file) in files.list.iter().enumerate() {
-            let wanted = if index < undo {
-                geometry.data_file_bytes(index as u16)
-            } else if index == undo {
-                geometry.undo_file_bytes()
+        sync_places(&plan.places, &[])?;
+        let files = Files::open_unverified(&plan.places, control, true)?;
+        for (file, open) in (0..).zip(&files.list) {
+            open.allocate(control.file_bytes(file))
+                .map_err(engine_error)?;
+        }
+        for file in new.into_iter().filter(|file| *file <= undo) {
+            let (first, key) = if file < undo {
+                (geometry.map().file_pages(file).0, header_key(file))
             } else {
-                control.redo_file_bytes
+                (Page(UNDO_BASE), UNDO_HEADER_KEY)
             };
-            file.allocate(wanted).map_err(engine_error)?;
+            files.list[usize::from(file)]
+                .write_at(0, &file_header(control, first, key))
+                .map_err(engine_error)?;
         }
         Ok(files)
     }
@@ -183,7 +214,7 @@ impl Site {
     /// After a failed load: takes away what it made. Gives back the error to report.
     fn undo(mut self, plan: &LoadPlan, error: EngineError) -> EngineError {
         let undone = match &plan.start {
-            Start::Add(old) => self.back_to(plan, old),
+            Start::Add(old) => self.back_to(old),
             // The next prepare starts over; leaving the files makes an interruption instant.
             _ if matches!(error, EngineError::Interrupted) => Ok(()),
             _ => self.remove_all(plan),
@@ -196,63 +227,130 @@ impl Site {
         }
     }
 
-    fn back_to(&mut self, plan: &LoadPlan, old: &Control) -> Result<(), EngineError> {
-        let mut kept = old.clone();
+    fn back_to(&mut self, old: &Ours) -> Result<(), EngineError> {
+        let mut kept = old.control.clone();
         kept.geometry.schemas = kept.loaded_schemas;
-        for path in &self.made_files {
+        for path in &self.made.files {
             fs::remove_file(path).map_err(|e| io_error("removing", path, e))?;
         }
-        trim(&plan.dir, &kept)?;
+        trim(&old.places, &kept)?;
         kept.state = State::Clean;
         self.control.store(kept)
     }
 
     fn remove_all(&mut self, plan: &LoadPlan) -> Result<(), EngineError> {
-        for path in &self.made_files {
+        for path in &self.made.files {
             fs::remove_file(path).map_err(|e| io_error("removing", path, e))?;
         }
-        sync_dir(&plan.dir)?;
-        let control = plan.dir.join(CONTROL_NAME);
-        fs::remove_file(&control).map_err(|e| io_error("removing", &control, e))?;
-        match &self.made_dir {
-            Some(dir) => fs::remove_dir(dir).map_err(|e| io_error("removing", dir, e)),
-            None => sync_dir(&plan.dir),
+        sync_places(&plan.places, &[])?;
+        for place in plan.places.list().iter().skip(1) {
+            remove_path(&place.path, place.device)?;
         }
+        let home = plan.places.home();
+        remove_control(home)?;
+        for dir in self.made.dirs.iter().rev() {
+            fs::remove_dir(dir).map_err(|e| io_error("removing", dir, e))?;
+        }
+        if self.made.dirs.iter().any(|dir| same(dir, home)) || plan.places.list()[0].device {
+            return Ok(());
+        }
+        sync_dir(home)
     }
 }
 
+/// Every path but the one with the control file, and whether it is marked.
+fn others(ours: &Ours) -> impl Iterator<Item = (&DataPath, &bool)> {
+    ours.places.list().iter().zip(&ours.present).skip(1)
+}
+
+/// Creates the directories of a plan that are missing.
+fn make_dirs(plan: &LoadPlan, made: &mut Made) -> Result<(), EngineError> {
+    for place in plan.places.list().iter().filter(|place| !place.device) {
+        let dir = &place.path;
+        if !dir.exists() {
+            made.dirs.push(dir.clone());
+        }
+        fs::create_dir_all(dir).map_err(|e| io_error("creating directory", dir, e))?;
+    }
+    Ok(())
+}
+
+/// Marks every path but the first, which has the control file.
+fn mark_others(plan: &LoadPlan, made: &mut Made) -> Result<(), EngineError> {
+    for (number, place) in (0..).zip(plan.places.list()).skip(1) {
+        let marker = Marker {
+            data_set: plan.control.data_set,
+            path: number,
+            home: plan.places.home().to_path_buf(),
+        };
+        made.marked.push(place.path.clone());
+        if place.device {
+            device::wipe(&place.path)?;
+            device::mark(&place.path, &marker)?;
+            continue;
+        }
+        let path = place.path.join(MARKER_NAME);
+        fs::File::create(&path)
+            .and_then(|mut file| {
+                file.write_all(&marker.encode())?;
+                file.sync_all()
+            })
+            .map_err(|e| io_error("writing", &path, e))?;
+        sync_dir(&place.path)?;
+    }
+    Ok(())
+}
+
+/// Makes names durable in every directory of a data set; with `present`, of those marked so.
+fn sync_places(places: &Places, present: &[bool]) -> Result<(), EngineError> {
+    for (number, place) in places.list().iter().enumerate() {
+        if !place.device && present.get(number) != Some(&false) {
+            sync_dir(&place.path)?;
+        }
+    }
+    Ok(())
+}
+
 /// Locks the data set, if nobody changed it since the plan was made.
-fn locked_unchanged(dir: &Path, planned: &Control) -> Result<ControlFile, EngineError> {
-    let control = ControlFile::open_locked(dir)?;
-    if control.control() == planned {
+fn locked_unchanged(planned: &Ours) -> Result<ControlFile, EngineError> {
+    let home = planned.places.home();
+    let control = ControlFile::open_locked(home)?;
+    if control.control() == &planned.control {
         Ok(control)
     } else {
-        Err(in_use_error(dir))
+        Err(in_use_error(home))
     }
 }
 
 /// Cuts the data files back to the schemas that are loaded, after an addition that did not finish.
-fn trim(dir: &Path, control: &Control) -> Result<(), EngineError> {
+/// What is beyond them on a device is nobody's and stays.
+fn trim(places: &Places, control: &Control) -> Result<(), EngineError> {
     let mut kept = control.clone();
     kept.geometry.schemas = kept.loaded_schemas;
-    let kept_names = kept.file_names();
-    for name in control.file_names() {
-        let path = dir.join(&name);
-        if !kept_names.contains(&name) && path.exists() {
-            fs::remove_file(&path).map_err(|e| io_error("removing", &path, e))?;
+    let kept_paths = file_paths(places, &kept);
+    let on_device = |file: u16| places.list()[usize::from(control.path_of_file(file))].device;
+    for (file, path) in (0..).zip(file_paths(places, control)) {
+        if on_device(file) {
+            continue;
+        }
+        let Some(index) = kept_paths.iter().position(|kept| *kept == path) else {
+            if path.exists() {
+                fs::remove_file(&path).map_err(|e| io_error("removing", &path, e))?;
+            }
+            continue;
+        };
+        if index < usize::from(kept.geometry.data_files()) {
+            fs::OpenOptions::new()
+                .write(true)
+                .open(&path)
+                .and_then(|open| {
+                    open.set_len(kept.geometry.data_file_bytes(index as u16))?;
+                    open.sync_all()
+                })
+                .map_err(|e| io_error("trimming", &path, e))?;
         }
     }
-    let last = kept.geometry.data_files() - 1;
-    let path = dir.join(super::control::data_name(last));
-    fs::OpenOptions::new()
-        .write(true)
-        .open(&path)
-        .and_then(|file| {
-            file.set_len(kept.geometry.data_file_bytes(last))?;
-            file.sync_all()
-        })
-        .map_err(|e| io_error("trimming", &path, e))?;
-    sync_dir(dir)
+    sync_places(places, &[])
 }
 
 /// The phases in order, each timed with its own sync.
@@ -281,7 +379,7 @@ fn load_and_check(
         lines.extend(loader.zero_redo()?);
     }
     // Headers are verified with the rest, from the disk as a run would find them.
-    let files = Files::open(&plan.dir, control, true)?;
+    let files = Files::open(&plan.places, control, true)?;
     lines.extend(verify(
         &files,
         control,
@@ -321,7 +419,7 @@ impl Loader<'_> {
                 "load_io",
                 "Loaded by",
                 match (
-                    device_facts(&self.plan.dir).is_tmpfs,
+                    device_facts(self.plan.places.home()).is_tmpfs,
                     self.files.all_direct(),
                 ) {
                     (true, _) => "writes to memory: the file system is a tmpfs".into(),

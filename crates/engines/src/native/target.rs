@@ -4,19 +4,20 @@ use super::bulk::Watch;
 use super::check::check;
 use super::control::{Control, ControlFile, State};
 use super::destroy::{destroy, plan_destroy};
+use super::device;
 use super::engine;
 use super::load_plan::{LoadPlan, in_use_error, loading_error};
 use super::params::PARAMS;
+use super::paths::Asked;
 use super::prepare::prepare;
 use super::recovery::ensure_clean;
-use super::survey::{Found, directory, foreign_error, survey};
+use super::survey::{Found, is_unfinished, survey};
 use assay_measure::config::{ParamDef, Settings};
 use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
-use std::path::Path;
 
-/// `native:DIR`: a small block engine on files of its own.
+/// `native:DIR[,DIR2...]`: a small block engine on files of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Native;
 
@@ -33,23 +34,23 @@ impl Target for Native {
         PARAMS
     }
 
-    fn inspect(&self, location: &str, _settings: &Settings) -> Result<Presence, EngineError> {
-        let dir = directory(location)?;
-        let control = match survey(&dir)? {
-            Found::Absent | Found::Empty => return Ok(Presence::Absent { harmless: true }),
-            Found::Foreign(names) => return Err(foreign_error(&dir, &names)),
-            Found::Ours(control) => control,
+    fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
+        let asked = Asked::new(location, settings)?;
+        // A run never takes a device by itself.
+        let harmless = !asked.all().iter().any(|path| device::is_device(path));
+        let ours = match survey(&asked, settings.overwritable())? {
+            Found::Nothing => return Ok(Presence::Absent { harmless }),
+            Found::Ours(ours) => ours,
         };
+        let (control, home) = (&ours.control, ours.places.home());
         match control.state {
-            State::Clean => Ok(Presence::Present(data_set(&control))),
-            _ if ControlFile::in_use(&dir)? => Err(in_use_error(&dir)),
+            State::Clean => Ok(Presence::Present(data_set(control))),
+            _ if ControlFile::in_use(home)? => Err(in_use_error(home)),
             // Whoever opens it recovers it first.
-            State::Open => Ok(Presence::Present(data_set(&control))),
+            State::Open => Ok(Presence::Present(data_set(control))),
             // Nothing of it was ever whole, so starting over harms nobody.
-            State::Loading if control.loaded_schemas == 0 => {
-                Ok(Presence::Absent { harmless: true })
-            }
-            State::Loading => Err(loading_error(&dir)),
+            State::Loading if is_unfinished(control) => Ok(Presence::Absent { harmless }),
+            State::Loading => Err(loading_error(home)),
         }
     }
 
@@ -59,7 +60,7 @@ impl Target for Native {
         settings: &Settings,
         schemas: u32,
     ) -> Result<Vec<Line>, EngineError> {
-        Ok(LoadPlan::new(&directory(location)?, settings, schemas)?.lines())
+        Ok(LoadPlan::new(&Asked::new(location, settings)?, settings, schemas)?.lines())
     }
 
     fn prepare(
@@ -70,10 +71,10 @@ impl Target for Native {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError> {
-        let dir = directory(location)?;
+        let asked = Asked::new(location, settings)?;
         let watch = Watch { stop, progress };
-        recover_if_open(&dir, settings, watch)?;
-        let plan = LoadPlan::new(&dir, settings, schemas)?;
+        recover_if_open(&asked, settings, watch)?;
+        let plan = LoadPlan::new(&asked, settings, schemas)?;
         prepare(&plan, settings, watch)
     }
 
@@ -84,15 +85,19 @@ impl Target for Native {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError> {
-        check(&directory(location)?, settings, Watch { stop, progress })
+        check(
+            &Asked::new(location, settings)?,
+            settings,
+            Watch { stop, progress },
+        )
     }
 
-    fn plan_destroy(&self, location: &str, _settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        plan_destroy(&directory(location)?)
+    fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
+        plan_destroy(&Asked::new(location, settings)?)
     }
 
-    fn destroy(&self, location: &str, _settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        destroy(&directory(location)?)
+    fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
+        destroy(&Asked::new(location, settings)?)
     }
 
     fn open(
@@ -104,7 +109,7 @@ impl Target for Native {
         progress: &dyn Progress,
     ) -> Result<Box<dyn Engine>, EngineError> {
         engine::open(
-            &directory(location)?,
+            &Asked::new(location, settings)?,
             plan,
             settings,
             Watch { stop, progress },
@@ -113,11 +118,16 @@ impl Target for Native {
 }
 
 /// A data set that was not closed is recovered before schemas are added to it.
-fn recover_if_open(dir: &Path, settings: &Settings, watch: Watch<'_>) -> Result<(), EngineError> {
-    match survey(dir)? {
-        Found::Ours(control) if control.state == State::Open => {
-            let mut control = ControlFile::open_locked(dir)?;
-            ensure_clean(dir, &mut control, settings, watch).map(drop)
+fn recover_if_open(
+    asked: &Asked,
+    settings: &Settings,
+    watch: Watch<'_>,
+) -> Result<(), EngineError> {
+    match survey(asked, settings.overwritable())? {
+        Found::Ours(ours) if ours.control.state == State::Open => {
+            let mut control = ControlFile::open_locked(ours.places.home())?;
+            let _claims = device::claim(&ours.places)?;
+            ensure_clean(&ours.places, &mut control, settings, watch).map(drop)
         }
         _ => Ok(()),
     }

@@ -6,8 +6,9 @@ use super::bulk::Watch;
 use super::control::{CONTROL_NAME, Control, ControlFile, State};
 use super::files::Files;
 use super::layout::Page;
-use super::load_plan::LoadPlan;
+use super::load_plan::{LoadPlan, Start};
 use super::params::PARAMS;
+use super::paths::{Asked, Places};
 use super::prepare::prepare;
 use assay_measure::config::{Effective, Origin, ParamDef, ParamKind, Settings, Value};
 use assay_run::engine::{EngineError, Line, LineValue, Presence, Progress, Target};
@@ -74,7 +75,7 @@ const WORKLOAD: &[(&str, ParamKind, &str)] = &[
 ];
 
 /// Small defaults for these tests and what `given` says, as the command line would.
-fn settings(given: &[(&str, &str)]) -> Settings {
+pub(super) fn settings(given: &[(&str, &str)]) -> Settings {
     let small = [("REDO_LOGS", "2"), ("REDO_LOG_MB", "4"), ("UNDO_MB", "4")];
     let workload = WORKLOAD.iter().map(|(name, kind, default)| ParamDef {
         name,
@@ -124,6 +125,10 @@ fn load(dir: &Path, settings: &Settings, schemas: u32) -> Result<Vec<Line>, Engi
 fn check(dir: &Path) -> Result<Vec<Line>, EngineError> {
     let settings = settings(&[("CHECK", "full")]);
     Native.check(&location(dir), &settings, &Stop::new(), &Silent)
+}
+
+fn asked(dir: &Path) -> Asked {
+    Asked::new(&location(dir), &settings(&[])).unwrap()
 }
 
 fn location(dir: &Path) -> String {
@@ -213,7 +218,7 @@ fn slob_30_scale_is_loaded_exactly() {
     ] {
         let settings = settings(&[("SCALE", scale)]);
         let dir = home.path().join(scale);
-        let plan = LoadPlan::new(&dir, &settings, 1).unwrap();
+        let plan = LoadPlan::new(&asked(&dir), &settings, 1).unwrap();
         assert_eq!(plan.control.geometry.scale, rows);
         if load_it {
             let lines = load(&dir, &settings, 1).unwrap();
@@ -277,7 +282,7 @@ fn schemas_are_added_across_file_borders_without_touching_the_others() {
     let home = directory();
     let dir = home.path();
     let settings = settings(&[]);
-    let mut plan = LoadPlan::new(dir, &settings, 2).unwrap();
+    let mut plan = LoadPlan::new(&asked(dir), &settings, 2).unwrap();
     plan.control.geometry.blocks_per_file = 1500;
     let stop = Stop::new();
     let watch = Watch {
@@ -826,7 +831,7 @@ fn a_file_system_that_fills_up_ends_in_one_clear_error() {
     assert!(!dir.exists());
 
     // Somebody else takes the space after the plan was made.
-    let plan = LoadPlan::new(&dir, &settings, 1).unwrap();
+    let plan = LoadPlan::new(&asked(&dir), &settings, 1).unwrap();
     fs::write(mounted.0.join("big"), vec![1; 30 << 20]).unwrap();
     let error = prepare(&plan, &settings, watch).unwrap_err();
     assert!(matches!(error, EngineError::Unusable(_)), "{error}");
@@ -838,8 +843,11 @@ fn a_file_system_that_fills_up_ends_in_one_clear_error() {
     load(&dir, &settings, 1).unwrap();
     let control = read_control(&dir);
     fs::write(mounted.0.join("big"), vec![1; 12 << 20]).unwrap();
-    let mut plan = LoadPlan::new(&dir, &settings, 1).unwrap();
-    plan.start = super::load_plan::Start::Add(Box::new(control.clone()));
+    let mut plan = LoadPlan::new(&asked(&dir), &settings, 1).unwrap();
+    plan.start = match plan.start {
+        Start::Nothing(there) => Start::Add(there),
+        other => panic!("{other:?}"),
+    };
     plan.control.geometry.schemas = 2;
     plan.control.state = State::Loading;
     let error = prepare(&plan, &settings, watch).unwrap_err();
@@ -853,7 +861,7 @@ fn files_open_in_the_order_of_their_index() {
     let home = directory();
     load(home.path(), &settings(&[]), 1).unwrap();
     let control = read_control(home.path());
-    let files = Files::open(home.path(), &control, true).unwrap();
+    let files = Files::open(&Places::directory(home.path()), &control, true).unwrap();
     assert_eq!((files.undo, files.redo_first, files.redo_count), (1, 2, 2));
     assert_eq!(files.name(0), "data-0001.assay");
     assert_eq!(files.name(files.undo), "undo.assay");

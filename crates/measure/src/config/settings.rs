@@ -1,6 +1,7 @@
 //! Effective settings: every parameter with its typed value and its origin.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// How a parameter's text is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,12 +110,25 @@ pub struct Problem {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     values: BTreeMap<&'static str, Effective>,
+    overwritable: Vec<PathBuf>,
 }
 
 impl Settings {
     /// Adds or replaces one.
     pub fn set(&mut self, effective: Effective) {
         self.values.insert(effective.def.name, effective);
+    }
+
+    /// Notes what the command line said may be overwritten (`--destroy`). It is no parameter: no file and no
+    /// environment can say it, and it is never written down.
+    pub fn allow_overwriting(&mut self, paths: Vec<PathBuf>) {
+        self.overwritable = paths;
+    }
+
+    /// What may be overwritten, as it was spelled.
+    #[must_use]
+    pub fn overwritable(&self) -> &[PathBuf] {
+        &self.overwritable
     }
 
     /// All, by name.

@@ -163,9 +163,7 @@ impl Instance {
 
     /// Adjacent pages from `first` on that lie in one file, at most `most`.
     pub(crate) fn adjacent(&self, first: Page, most: u64) -> u64 {
-        let (file, _) = self.map.locate(first);
-        let (start, pages) = self.map.file_pages(file);
-        most.min(start.0 + pages - first.0)
+        most.min(self.map.pages_in_run(first))
     }
 
     /// A number no other transaction has.
@@ -319,8 +317,9 @@ impl Instance {
     ) -> Result<(), EngineError> {
         let header = self.redo.file_header(sequence, first_lsn);
         let begin: Ns = self.clock.now_ns();
-        let log = &self.files.list[usize::from(self.files.redo_first) + file];
-        let what = || format!("write the header of {}", log.path().display());
+        let number = self.files.redo_first + file as u16;
+        let log = &self.files.list[usize::from(number)];
+        let what = || format!("write the header of {}", self.files.path(number).display());
         log.write_at(0, &header)
             .map_err(|e| EngineError::Unusable(format!("{}: {e}", what())))?;
         log.sync_data()

@@ -27,10 +27,14 @@ mod tests;
 
 use crate::native::bulk::Watch;
 use crate::native::control::ControlFile;
+use crate::native::device;
 use crate::native::files::Files;
+use crate::native::load_plan::nothing_here;
+use crate::native::paths::{Asked, Places};
 use crate::native::recovery::{Recovery, ensure_clean};
 use crate::native::redo_format::FIRST_LSN;
-use assay_block::{Backend, Pool, PoolOptions, Ring, RingOptions};
+use crate::native::survey::{Found, survey};
+use assay_block::{Backend, DeviceClaim, Pool, PoolOptions, Ring, RingOptions};
 use assay_measure::clock::Clock;
 use assay_measure::config::Settings;
 use assay_measure::snapshot::{Fact, StatSet};
@@ -52,26 +56,34 @@ const DRIVER_BUFFERS: usize = 6;
 /// An open native data set.
 struct NativeEngine {
     instance: Arc<Instance>,
-    dir: PathBuf,
+    places: Places,
+    /// Devices of the data set, kept from others while it is open.
+    _claims: Vec<DeviceClaim>,
     writers: Mutex<Vec<WriterThread>>,
     ring_facts: Mutex<Vec<Fact>>,
     /// What was recovered at open.
     recovery: Option<Recovery>,
 }
 
-/// Opens the data set in `dir` for a run; one that was not closed is recovered first.
+/// Opens the data set at the paths asked for, for a run; one that was not closed is recovered first.
 ///
 /// # Errors
 /// [`EngineError::Unusable`] when it is loading, in use or unreadable; [`EngineError::Usage`] when
 /// the plan does not fit it; `Damaged` or `Interrupted` while it is recovered.
 pub(super) fn open(
-    dir: &Path,
+    asked: &Asked,
     plan: &Plan,
     settings: &Settings,
     watch: Watch<'_>,
 ) -> Result<Box<dyn Engine>, EngineError> {
+    let places = match survey(asked, &[])? {
+        Found::Ours(ours) => ours.places,
+        Found::Nothing => return Err(nothing_here(asked.first())),
+    };
+    let dir = places.home();
     let mut control_file = ControlFile::open_locked(dir)?;
-    let recovery = ensure_clean(dir, &mut control_file, settings, watch)?;
+    let claims = device::claim(&places)?;
+    let recovery = ensure_clean(&places, &mut control_file, settings, watch)?;
     let control = control_file.control().clone();
     if plan.schemas > control.loaded_schemas {
         return Err(EngineError::Usage(format!(
@@ -82,7 +94,7 @@ pub(super) fn open(
         )));
     }
     let options = Options::resolve(settings, plan, &control)?;
-    let files = Files::open(dir, &control, options.direct)?;
+    let files = Files::open(&places, &control, options.direct)?;
     let instance = Arc::new(assemble(
         control_file,
         files,
@@ -101,7 +113,8 @@ pub(super) fn open(
     let (writers, ring_facts) = start_writers(&instance)?;
     Ok(Box::new(NativeEngine {
         instance,
-        dir: dir.to_owned(),
+        places,
+        _claims: claims,
         writers: Mutex::new(writers),
         ring_facts: Mutex::new(ring_facts),
         recovery,
@@ -316,7 +329,7 @@ impl NativeEngine {
         // One lock for all: a second one in the same statement would wait for the first.
         let control = locked(&self.instance.control).control().clone();
         vec![
-            fact("data_set", self.dir.display()),
+            fact("data_set", self.places.home().display()),
             fact("data_set_id", format!("{:016x}", self.instance.data_set)),
             fact("block_bytes", geometry.block_bytes),
             fact("log_block_bytes", control.log_block_bytes),
@@ -432,7 +445,8 @@ impl NativeEngine {
     /// What the I/O mode came to, judged by the files, the file system and the ring.
     fn achieved_io_mode(&self) -> String {
         let direct = self.instance.files.list.iter().all(|f| f.is_direct());
-        let tmpfs = assay_block::device_facts(&self.dir).is_tmpfs;
+        let memory = |path: &Path| assay_block::device_facts(path).is_tmpfs;
+        let tmpfs = self.places.list().iter().any(|place| memory(&place.path));
         let uring = locked(&self.ring_facts)
             .first()
             .is_some_and(|f| f.value.contains("io_uring"));
@@ -455,7 +469,7 @@ impl Engine for NativeEngine {
         facts.extend(self.option_facts());
         facts.extend(self.writer_facts());
         facts.extend(locked(&self.ring_facts).iter().cloned());
-        let device = assay_block::device_facts(&self.dir);
+        let device = assay_block::device_facts(self.places.home());
         facts.extend(
             device
                 .lines()
@@ -506,7 +520,8 @@ impl Engine for NativeEngine {
     }
 
     fn watched_paths(&self) -> Vec<PathBuf> {
-        vec![self.dir.clone()]
+        let places = self.places.list().iter();
+        places.map(|place| place.path.clone()).collect()
     }
 
     fn close(&self) -> Result<(), EngineError> {

@@ -8,6 +8,7 @@ use crate::conformance;
 use crate::native::Native;
 use crate::native::bulk::Watch;
 use crate::native::params::PARAMS;
+use crate::native::paths::Asked;
 use assay_measure::clock::Clock;
 use assay_measure::config::{Settings, Tables, command_line, resolve};
 use assay_measure::snapshot::{RunData, Verdict};
@@ -32,7 +33,8 @@ pub(super) fn open(
     settings: &Settings,
 ) -> Result<Box<dyn Engine>, EngineError> {
     let (stop, progress) = (&Stop::new(), &Silent);
-    super::open(dir, plan, settings, Watch { stop, progress })
+    let asked = Asked::new(&dir.to_string_lossy(), settings)?;
+    super::open(&asked, plan, settings, Watch { stop, progress })
 }
 
 /// A directory beside the build products: the system's temporary directory may be a tmpfs,

@@ -144,7 +144,7 @@ impl<'a> Io<'a> {
         doing: &str,
         result: &std::io::Result<u32>,
     ) -> Result<(), EngineError> {
-        let path = self.files.list[usize::from(span.file)].path().display();
+        let path = self.files.path(span.file).display();
         let place = format!("{path} at byte {}", span.offset);
         match result {
             Ok(bytes) if *bytes as usize == span.bytes => Ok(()),

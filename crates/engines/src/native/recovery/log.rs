@@ -129,8 +129,8 @@ impl<'a> LogReader<'a> {
     }
 
     fn file_name(&self, sequence: u64) -> String {
-        let file = &self.files.list[usize::from(self.file_index(sequence))];
-        file.path().display().to_string()
+        let path = self.files.path(self.file_index(sequence));
+        path.display().to_string()
     }
 
     fn damaged_header(&self, sequence: u64) -> EngineError {

@@ -18,13 +18,13 @@ mod tests;
 use super::bulk::Watch;
 use super::control::{ControlFile, SESSIONS_WORD, State};
 use super::files::Files;
+use super::paths::Places;
 use assay_block::Backend;
 use assay_measure::config::Settings;
 use assay_run::engine::{EngineError, Line, LineValue};
 use io::Io;
 use log::LogReader;
 use replay::Replay;
-use std::path::Path;
 use std::time::Instant;
 
 /// Memory for blocks at least, whatever the cache is.
@@ -124,14 +124,14 @@ impl Recovery {
 /// # Errors
 /// `Unusable` when it was never loaded to the end; as [`recover`].
 pub(super) fn ensure_clean(
-    dir: &Path,
+    places: &Places,
     control: &mut ControlFile,
     settings: &Settings,
     watch: Watch<'_>,
 ) -> Result<Option<Recovery>, EngineError> {
     match control.control().state {
         State::Clean => return Ok(None),
-        State::Loading => return Err(super::load_plan::loading_error(dir)),
+        State::Loading => return Err(super::load_plan::loading_error(places.home())),
         State::Open => {}
     }
     let io_mode = settings.text("IO_MODE");
@@ -141,7 +141,7 @@ pub(super) fn ensure_clean(
     } else {
         Backend::Helpers
     };
-    let files = Files::open(dir, control.control(), direct)?;
+    let files = Files::open(places, control.control(), direct)?;
     let budget = settings.bytes("CACHE_MB").max(LEAST_BUDGET_BYTES);
     recover(&files, control, backend, budget, watch).map(Some)
 }

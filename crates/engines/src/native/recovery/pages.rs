@@ -131,7 +131,7 @@ impl<'a> Pages<'a> {
         let (file, offset) = self.map.locate(page);
         EngineError::Damaged(format!(
             "{}, block {} (byte {offset}, page {}): {why}",
-            self.files.list[usize::from(file)].path().display(),
+            self.files.path(file).display(),
             offset / self.block_bytes as u64,
             page.0
         ))

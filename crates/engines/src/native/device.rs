@@ -1,0 +1,163 @@
+//! Raw block devices as paths of a data set: the head of each, and where its files lie.
+//!
+//! The first mebibyte of a device holds the marker at 0 and, on the first path of a data set,
+//! the two slots of the control file from 4,096 on. Files follow at places that the control file
+//! gives alone ([`places`]): redo logs, undo, data files. Nothing here decides whether a device
+//! may be written to but [`may_overwrite`].
+
+use super::control::{Control, io_error};
+use super::layout::UNIT_BYTES;
+use super::paths::{MARKER_BYTES, Marker, Places, same};
+use assay_block::{DeviceClaim, check_device_unused, claim_device, device_signature};
+use assay_run::engine::EngineError;
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::path::{Path, PathBuf};
+
+/// Bytes before the first file of a device.
+pub(super) const HEAD_BYTES: u64 = UNIT_BYTES;
+
+/// Byte of a device at which the slots of the control file begin.
+pub(super) const CONTROL_AT: u64 = MARKER_BYTES as u64;
+
+/// Whether a path is a block device; what does not exist is none.
+pub(super) fn is_device(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_block_device())
+}
+
+/// The marker on a device, if it is ours.
+///
+/// # Errors
+/// `Damaged` for a marker that cannot be read; I/O errors.
+pub(super) fn marker(path: &Path) -> Result<Option<Marker>, EngineError> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MARKER_BYTES as u64).read_to_end(&mut bytes))
+        .map_err(|e| io_error("reading", path, e))?;
+    match Marker::decode(&bytes) {
+        None => Ok(None),
+        Some(Ok(marker)) => Ok(Some(marker)),
+        // Half a marker is nobody's: whoever names the device may have it.
+        Some(Err(_)) => Ok(None),
+    }
+}
+
+/// Bytes a device holds.
+pub(super) fn capacity(path: &Path) -> Result<u64, EngineError> {
+    File::open(path)
+        .and_then(|mut file| file.seek(SeekFrom::End(0)))
+        .map_err(|e| io_error("finding the size of", path, e))
+}
+
+/// The refusal of a device that is in use, or that nobody said may be overwritten.
+///
+/// # Errors
+/// `Unusable` with what it is used for, or what it carries and the option that would overwrite it.
+pub(super) fn may_overwrite(path: &Path, named: &[PathBuf]) -> Result<(), EngineError> {
+    check_device_unused(path).map_err(super::files::engine_error)?;
+    if named.iter().any(|allowed| same(allowed, path)) {
+        return Ok(());
+    }
+    let carries = match marker(path)? {
+        Some(marker) => format!("a part of assay data set {:016x}", marker.data_set),
+        None => match device_signature(path).map_err(super::files::engine_error)? {
+            Some(what) => what.to_owned(),
+            None => "no signature known to assay, which does not mean that it is empty".into(),
+        },
+    };
+    Err(EngineError::Unusable(format!(
+        "{} is a block device that carries {carries}; all of it would be lost: if that is meant, say --destroy {}",
+        path.display(),
+        path.display()
+    )))
+}
+
+/// Wipes what others left at the beginning and the end of a device.
+///
+/// # Errors
+/// I/O errors.
+pub(super) fn wipe(path: &Path) -> Result<(), EngineError> {
+    let end = capacity(path)?;
+    // A backup partition table at the end would bring back what is gone.
+    let tail = end.saturating_sub(HEAD_BYTES) & !4095;
+    let file = OpenOptions::new()
+        .write(true)
+        .open(path)
+        .map_err(|e| io_error("opening", path, e))?;
+    for from in [0, tail] {
+        let zeroes = vec![0; HEAD_BYTES.min(end - from) as usize];
+        file.write_all_at(&zeroes, from)
+            .map_err(|e| io_error("wiping", path, e))?;
+    }
+    file.sync_all().map_err(|e| io_error("wiping", path, e))
+}
+
+/// Makes a device this data set's.
+///
+/// # Errors
+/// I/O errors.
+pub(super) fn mark(path: &Path, marker: &Marker) -> Result<(), EngineError> {
+    write_head(path, &marker.encode(), "marking")
+}
+
+/// Takes the marker, and with it the control file, off a device.
+///
+/// # Errors
+/// I/O errors.
+pub(super) fn unmark(path: &Path) -> Result<(), EngineError> {
+    write_head(path, &vec![0; HEAD_BYTES as usize], "unmarking")
+}
+
+fn write_head(path: &Path, bytes: &[u8], doing: &str) -> Result<(), EngineError> {
+    OpenOptions::new()
+        .write(true)
+        .open(path)
+        .and_then(|file| {
+            file.write_all_at(bytes, 0)?;
+            file.sync_all()
+        })
+        .map_err(|e| io_error(doing, path, e))
+}
+
+/// Claims every device of a data set but the first path's, which its control file claims.
+///
+/// # Errors
+/// `Unusable` when somebody else has one.
+pub(super) fn claim(places: &Places) -> Result<Vec<DeviceClaim>, EngineError> {
+    let others = places.list().iter().skip(1).filter(|place| place.device);
+    others
+        .map(|place| claim_device(&place.path).map_err(super::files::engine_error))
+        .collect()
+}
+
+/// Where the files of one path lie if it is a device: for each its index, first byte and room, in
+/// the order redo logs, undo, data. Every place begins at a whole mebibyte.
+pub(super) fn places(control: &Control, path: u16) -> Vec<(u16, u64, u64)> {
+    let whole = |bytes: u64| bytes.next_multiple_of(UNIT_BYTES);
+    let undo = control.geometry.data_files();
+    let redo = undo + 1..control.file_count();
+    let mut at = HEAD_BYTES;
+    let mut list = Vec::new();
+    for file in redo.chain([undo]).chain(0..undo) {
+        if control.path_of_file(file) != path {
+            continue;
+        }
+        // Room for a whole data file, so that added schemas move nothing; the last one may be short.
+        let last = file + control.geometry.stripes >= undo;
+        let room = match file < undo && !last {
+            true => control.geometry.full_file_bytes(),
+            false => control.file_bytes(file),
+        };
+        list.push((file, at, room));
+        at += whole(room);
+    }
+    list
+}
+
+/// Bytes of a device that one path of the data set uses.
+pub(super) fn needed_bytes(control: &Control, path: u16) -> u64 {
+    places(control, path)
+        .last()
+        .map_or(HEAD_BYTES, |(_, at, room)| at + room)
+}
