@@ -16,6 +16,7 @@ use assay_engines::native::block_format::{self, column_range, word};
 use assay_engines::native::control::{Control, ControlFile, State};
 use assay_engines::native::files::Files;
 use assay_engines::native::params::PARAMS;
+use assay_engines::native::paths::Places;
 use assay_engines::native::permutation::Permutation;
 use assay_measure::clock::Clock;
 use assay_measure::config::{Settings, Tables, command_line, resolve};
@@ -289,7 +290,7 @@ fn stamps(place: &Path) -> BTreeMap<(u32, u64), u64> {
     let dir = place.join("data");
     let control: Control = ControlFile::read(&dir).unwrap().unwrap();
     assert_eq!(control.state, State::Clean);
-    let files = Files::open(&dir, &control, false).unwrap();
+    let files = Files::open(&Places::directory(&dir), &control, false).unwrap();
     let map = control.geometry.map();
     let mut found = BTreeMap::new();
     let mut block = vec![0; control.geometry.block_bytes as usize];
