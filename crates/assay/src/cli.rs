@@ -94,6 +94,9 @@ pub(crate) struct RunOnlyArgs {
     /// Load before the window (WARMUP) [default: a tenth of the time, at most 30s]
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) warmup: Option<String>,
+    /// Streams that read one scan table together (SCAN_PARALLEL)
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) parallel: Option<String>,
     /// Master seed of all random streams (SEED) [default: random, printed]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) seed: Option<String>,
@@ -271,6 +274,9 @@ pub(crate) struct ShowArgs {
     /// Load before the window (WARMUP)
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) warmup: Option<String>,
+    /// Streams that read one scan table together (SCAN_PARALLEL)
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) parallel: Option<String>,
     /// Master seed (SEED)
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) seed: Option<String>,

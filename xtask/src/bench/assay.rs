@@ -139,6 +139,14 @@ impl Record {
             .unwrap_or(f64::NAN)
     }
 
+    /// A latency figure of one layer (`engine`, `syscall`, `device`) of an event's requests, e.g. `p99_us`.
+    pub(crate) fn layer(&self, event: &str, layer: &str, figure: &str) -> f64 {
+        let rows = self.0["layers"].as_array();
+        let row = rows.into_iter().flatten().find(|row| row["event"] == event);
+        row.and_then(|row| row[layer]["latency"][figure].as_f64())
+            .unwrap_or(f64::NAN)
+    }
+
     /// A fact the engine states, e.g. its achieved I/O mode.
     pub(crate) fn fact(&self, name: &str) -> Option<&str> {
         let facts = self.0["plan"]["engine_facts"].as_array()?;

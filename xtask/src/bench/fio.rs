@@ -17,6 +17,10 @@ pub(crate) struct FioResult {
     pub(crate) p50_us: f64,
     /// 99th percentile of completion latency, us.
     pub(crate) p99_us: f64,
+    /// Mean completion latency, us: from the submit to the completion.
+    pub(crate) clat_mean_us: f64,
+    /// Mean submission latency, us: the submit itself.
+    pub(crate) slat_mean_us: f64,
     /// Measured from outside.
     pub(crate) window: Window,
 }
@@ -58,11 +62,18 @@ fn parse(output: &str, direction: &str, window: Window) -> Result<FioResult> {
             .as_f64()
             .map_or(f64::NAN, |ns| ns / 1000.0)
     };
+    let mean_us = |name: &str| {
+        side[name]["mean"]
+            .as_f64()
+            .map_or(f64::NAN, |ns| ns / 1000.0)
+    };
     Ok(FioResult {
         iops: number(side, "iops")?,
         bytes_per_s: number(side, "bw_bytes")?,
         p50_us: percentile_us("50.000000"),
         p99_us: percentile_us("99.000000"),
+        clat_mean_us: mean_us("clat_ns"),
+        slat_mean_us: mean_us("slat_ns"),
         window,
     })
 }

@@ -10,6 +10,7 @@ mod floor;
 mod physical;
 mod prepare;
 mod process;
+mod scan;
 mod table;
 mod updates;
 
@@ -24,6 +25,8 @@ usage: cargo xtask bench [NAME...] [--pairs N] [--dir DIR] [--smoke]
   cached     logical reads per second and core, 64 MiB and 1 GiB, and what each technique gains
   updates    commits per second and per log write, 8 and 64 sessions
   prepare    the load of 8 GiB against fio's sequential write
+  scan       a scan table read back by direct path reads, against fio's sequential read of the same file; and
+             single reads at depth 1, fio's own times against ours by layer
   floor      what the harness itself costs per operation
   no NAME    all of them
   --pairs N  alternating pairs, 5 if not given
@@ -56,11 +59,12 @@ impl Options {
 
 type Bench = fn(&Options) -> Result<()>;
 
-const BENCHES: [(&str, Bench); 5] = [
+const BENCHES: [(&str, Bench); 6] = [
     ("floor", floor::run),
     ("physical", physical::run),
     ("cached", cached::run),
     ("updates", updates::run),
+    ("scan", scan::run),
     ("prepare", prepare::run),
 ];
 

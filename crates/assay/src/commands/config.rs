@@ -12,6 +12,7 @@ pub(super) fn config(command: &ConfigCommand) -> Result<Code, Failure> {
         said("-t", "THREADS_PER_SCHEMA", more.threads.as_ref()),
         said("--time", "RUN_TIME", more.time.as_ref()),
         said("--warmup", "WARMUP", more.warmup.as_ref()),
+        said("--parallel", "SCAN_PARALLEL", more.parallel.as_ref()),
         said("--seed", "SEED", more.seed.as_ref()),
     ];
     let configured = configure::configure(settings, options.into_iter().flatten().collect())?;

@@ -63,6 +63,7 @@ fn options(args: &RunOnlyArgs) -> Vec<Said> {
         said("-t", "THREADS_PER_SCHEMA", args.threads.as_ref()),
         said("--time", "RUN_TIME", args.time.as_ref()),
         said("--warmup", "WARMUP", args.warmup.as_ref()),
+        said("--parallel", "SCAN_PARALLEL", args.parallel.as_ref()),
         said("--seed", "SEED", args.seed.as_ref()),
     ]
     .into_iter()

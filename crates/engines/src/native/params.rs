@@ -91,6 +91,13 @@ pub const PARAMS: &[ParamDef] = &[
         &["DB_FILE_MULTIBLOCK_READ_COUNT"],
         "blocks per scan read, 1 MiB at most; 0 is 1 MiB worth",
     ),
+    int(
+        "SCAN_DEPTH",
+        1,
+        32,
+        "4",
+        "reads that each stream of a scan has in flight",
+    ),
     int("REDO_LOGS", 2, 99, "4", "redo log files of a new data set"),
     param(
         "REDO_LOG_MB",

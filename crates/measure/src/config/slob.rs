@@ -152,6 +152,13 @@ pub const PARAMS: &[ParamDef] = &[
         &[],
         "columns changed per row: LITE 256 bytes, HEAVY 2432 bytes",
     ),
+    def(
+        "SCAN_PARALLEL",
+        ParamKind::Int { min: 1, max: 256 },
+        "1",
+        &["PARALLEL_DEGREE", "DEGREE"],
+        "streams that read one scan table together (--parallel)",
+    ),
     int("LOAD_PARALLEL_DEGREE", 1, 256, "2", "threads that load"),
     def(
         "OBFUSCATE_COLUMNS",

@@ -31,6 +31,8 @@ pub(crate) enum State {
 
 /// A direct read that ended.
 pub(crate) struct DirectRead {
+    /// The scan's own number of the request.
+    pub(crate) number: u32,
     pub(crate) buffer: Buffer,
     pub(crate) result: std::io::Result<u32>,
 }
@@ -49,7 +51,9 @@ pub(crate) struct Slot {
     pub(crate) ready_at: Cell<Ns>,
     pub(crate) pending_reads: Cell<u32>,
     pub(crate) reads: RefCell<Vec<(Page, Result<Shared, OpError>)>>,
-    pub(crate) direct: RefCell<Option<DirectRead>>,
+    pub(crate) direct: RefCell<VecDeque<DirectRead>>,
+    /// A scan buffer that another session handed over.
+    pub(crate) granted: RefCell<Option<Buffer>>,
 }
 
 impl Slot {
@@ -67,7 +71,8 @@ impl Slot {
             ready_at: Cell::new(0),
             pending_reads: Cell::new(0),
             reads: RefCell::new(Vec::new()),
-            direct: RefCell::new(None),
+            direct: RefCell::new(VecDeque::new()),
+            granted: RefCell::new(None),
         }
     }
 }
@@ -76,7 +81,7 @@ impl Slot {
 pub(crate) enum Deferred {
     Frame(Page, Exclusive, Tag),
     Frames(Page, Vec<Exclusive>, Tag),
-    Buffer(Page, Buffer, usize, Tag),
+    Buffer(Page, Buffer, usize, (Tag, u32)),
 }
 
 /// The thread's shared state.
@@ -98,6 +103,8 @@ pub(crate) struct Shell<'a> {
     pub(crate) log_space: RefCell<Vec<Tag>>,
     /// The log's generation when the oldest of them found no room.
     pub(crate) log_seen: Cell<u64>,
+    /// Buffers that scans may still take; the rest of the ring's are the log's.
+    pub(crate) scan_buffers: Cell<usize>,
     /// Sessions that wait for a scan buffer.
     pub(crate) buffer_queue: RefCell<VecDeque<Tag>>,
     pub(crate) deferred: RefCell<VecDeque<Deferred>>,
@@ -113,6 +120,18 @@ const BUSY_SLEEP_NS: Ns = 50_000;
 /// Ring tags: what completed, in the high bits; for whom, in the low.
 pub(crate) const TAG_READ: u64 = 1 << 32;
 pub(crate) const TAG_LOG: u64 = 2 << 32;
+/// Above it stands the number of a direct read.
+const TAG_NUMBER_SHIFT: u32 = 40;
+
+/// The tag of a session's direct read.
+fn direct_tag((tag, number): (Tag, u32)) -> u64 {
+    TAG_READ | u64::from(tag) | u64::from(number) << TAG_NUMBER_SHIFT
+}
+
+/// The number in such a tag.
+pub(crate) fn direct_number(tag: u64) -> u32 {
+    (tag >> TAG_NUMBER_SHIFT) as u32
+}
 
 impl<'a> Shell<'a> {
     pub(crate) fn slot(&self, tag: Tag) -> &Slot {
@@ -243,24 +262,27 @@ impl<'a> Shell<'a> {
         self.unpushed.set(self.unpushed.get() + 1);
     }
 
-    /// Queues a direct read of adjacent pages into private memory.
-    pub(crate) fn read_direct(&self, tag: Tag, first: Page, buffer: Buffer, bytes: usize) {
+    /// Queues a direct read of adjacent pages into private memory, `who` being the session and its own number
+    /// of the request. Each wakes the session by itself.
+    pub(crate) fn read_direct(&self, who: (Tag, u32), first: Page, buffer: Buffer, bytes: usize) {
         let (file, offset) = self.instance.map.locate(first);
-        let queued = self.ring.borrow_mut().read_buffer(
-            file,
-            offset,
-            buffer,
-            bytes,
-            TAG_READ | u64::from(tag),
-        );
-        if let Err(buffer) = queued {
+        let mut ring = self.ring.borrow_mut();
+        if let Err(buffer) = ring.read_buffer(file, offset, buffer, bytes, direct_tag(who)) {
             self.deferred
                 .borrow_mut()
-                .push_back(Deferred::Buffer(first, buffer, bytes, tag));
+                .push_back(Deferred::Buffer(first, buffer, bytes, who));
         }
-        let slot = self.slot(tag);
-        slot.pending_reads.set(slot.pending_reads.get() + 1);
         self.unpushed.set(self.unpushed.get() + 1);
+    }
+
+    /// Gives what is queued to the kernel in the middle of a poll. A ring that refuses keeps it for the
+    /// driver's next push, which reports the error.
+    pub(crate) fn push_now(&self) {
+        let mut ring = self.ring.borrow_mut();
+        ring.stamp(self.instance.clock.now_ns());
+        if ring.submit(0, std::time::Duration::ZERO).is_ok() {
+            self.unpushed.set(0);
+        }
     }
 
     /// Queues again what did not fit.
@@ -284,11 +306,11 @@ impl<'a> Shell<'a> {
                         .err()
                         .map(|frames| Deferred::Frames(page, frames, tag))
                 }
-                Deferred::Buffer(page, buffer, bytes, tag) => {
+                Deferred::Buffer(page, buffer, bytes, who) => {
                     let (file, offset) = place(page);
-                    ring.read_buffer(file, offset, buffer, bytes, TAG_READ | u64::from(tag))
+                    ring.read_buffer(file, offset, buffer, bytes, direct_tag(who))
                         .err()
-                        .map(|buffer| Deferred::Buffer(page, buffer, bytes, tag))
+                        .map(|buffer| Deferred::Buffer(page, buffer, bytes, who))
                 }
             };
             drop(ring);
@@ -309,12 +331,33 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// Gives a scan buffer back and lets the next session have it.
+    /// Gives a buffer of the log back.
     pub(crate) fn give_buffer(&self, buffer: Buffer) {
         self.ring.borrow_mut().give_back(buffer);
+    }
+
+    /// A private buffer for a scan; a thread has few, so that 1000 sessions need no gigabyte.
+    pub(crate) fn take_scan_buffer(&self, tag: Tag) -> Option<Buffer> {
+        let granted = self.slot(tag).granted.borrow_mut().take();
+        if granted.is_some() {
+            return granted;
+        }
+        let left = self.scan_buffers.get().checked_sub(1)?;
+        let buffer = self.ring.borrow_mut().take_buffer()?;
+        self.scan_buffers.set(left);
+        Some(buffer)
+    }
+
+    /// Hands a scan buffer to the session that has waited longest for one, or back to the ring. Handed over
+    /// and not put back: whoever gives would be the first to take it again.
+    pub(crate) fn give_scan_buffer(&self, buffer: Buffer) {
         let next = self.buffer_queue.borrow_mut().pop_front();
         if let Some(tag) = next {
+            *self.slot(tag).granted.borrow_mut() = Some(buffer);
             self.retry.borrow_mut().push(tag);
+        } else {
+            self.ring.borrow_mut().give_back(buffer);
+            self.scan_buffers.set(self.scan_buffers.get() + 1);
         }
     }
 

@@ -83,6 +83,7 @@ impl<'a> NativeDriver<'a> {
             commits: RefCell::new(VecDeque::new()),
             log_space: RefCell::new(Vec::new()),
             log_seen: Cell::new(0),
+            scan_buffers: Cell::new(instance.options.scan_buffers(count)),
             buffer_queue: RefCell::new(VecDeque::new()),
             deferred: RefCell::new(VecDeque::new()),
             unpushed: Cell::new(0),
@@ -431,10 +432,13 @@ impl<'a> NativeDriver<'a> {
             }
             CompletionLease::Buffer(buffer) => {
                 let read = super::context::DirectRead {
+                    number: super::context::direct_number(completion.tag),
                     buffer,
                     result: completion.result,
                 };
-                *shell.slot(tag).direct.borrow_mut() = Some(read);
+                shell.slot(tag).direct.borrow_mut().push_back(read);
+                shell.wake(tag, shell.now.get(), false);
+                return;
             }
             CompletionLease::None => {}
         }

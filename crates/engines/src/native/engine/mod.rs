@@ -50,8 +50,8 @@ use std::thread::JoinHandle;
 
 /// Blocking calls in synchronous I/O modes are carried by at most this many helper threads.
 const MAX_HELPERS: usize = 64;
-/// Scan and log buffers of a driver thread.
-const DRIVER_BUFFERS: usize = 6;
+/// Buffers of a driver thread for log writes: one it fills, one in flight. Scans have their own beside them.
+const LOG_BUFFERS: usize = 2;
 
 /// An open native data set.
 struct NativeEngine {
@@ -309,15 +309,18 @@ impl NativeEngine {
         let instance = &self.instance;
         let options = &instance.options;
         let reads = if options.batched { options.io_depth } else { 1 };
-        let entries = (sessions * reads + 16).next_power_of_two().clamp(64, 4096);
+        let scan_buffers = options.scan_buffers(sessions);
+        let entries = (sessions * reads + scan_buffers + 16)
+            .next_power_of_two()
+            .clamp(64, 4096);
         let ring = Ring::open(RingOptions {
             entries: entries as u32,
-            buffers: DRIVER_BUFFERS,
+            buffers: LOG_BUFFERS + scan_buffers,
             buffer_bytes: 1 << 20,
             pool: Some(Arc::clone(&instance.cache.pool)),
             files: instance.files.list.clone(),
             backend: backend(options),
-            helpers: sessions.clamp(1, MAX_HELPERS),
+            helpers: sessions.max(scan_buffers).clamp(1, MAX_HELPERS),
         })
         .map_err(|e| EngineError::Unusable(format!("a driver thread's ring: {e}")))?;
         *locked(&self.ring_facts) = ring_facts(&ring);
@@ -388,6 +391,7 @@ impl NativeEngine {
             ),
             fact("io_mode_requested", &options.io_mode),
             fact("io_mode_achieved", self.achieved_io_mode()),
+            fact("scan_read", self.scan_read()),
             fact("index", index),
             fact(
                 "read_consistency",
@@ -440,6 +444,26 @@ impl NativeEngine {
                 off(options.recovery_blocks, options.recovery_blocks.to_string()),
             ),
         ]
+    }
+
+    /// How scans read their table.
+    fn scan_read(&self) -> String {
+        let options = &self.instance.options;
+        if self.instance.geometry.scan_blocks == 0 {
+            return "n/a (no scan table)".to_owned();
+        }
+        let bytes = options.multiblock * self.instance.geometry.block_bytes as usize;
+        if scan::goes_through_cache(&self.instance) {
+            return format!(
+                "db file scattered read of {bytes} bytes (the table is at most 2 % of the cache), 1 stream"
+            );
+        }
+        format!(
+            "direct path read of {bytes} bytes, {} streams of {} reads in flight, at most {} reads per driver thread",
+            options.scan_streams,
+            options.scan_depth,
+            options::MAX_SCAN_BUFFERS
+        )
     }
 
     /// What the I/O mode came to, judged by the files, the file system and the ring.

@@ -82,6 +82,12 @@ pub(crate) struct Options {
     pub(crate) checkpoint_interval_blocks: u64,
     /// Dirty blocks that recovery would have to read at most; 0 is no limit.
     pub(crate) recovery_blocks: u64,
+    /// Streams of one scan (SCAN_PARALLEL).
+    pub(crate) scan_streams: usize,
+    /// Reads each of them has in flight (SCAN_DEPTH).
+    pub(crate) scan_depth: usize,
+    /// Whether the plan scans at all.
+    scans: bool,
     pub(crate) direct: bool,
     pub(crate) asynchronous: bool,
     pub(crate) io_mode: String,
@@ -126,7 +132,30 @@ fn cache_size(
     Ok((asked, false))
 }
 
+/// Blocks of one multi-block read: 1 MiB worth unless fewer are asked for.
+fn multiblock(settings: &Settings, block_bytes: u64) -> usize {
+    let most = ((1 << 20) / block_bytes as usize).max(1);
+    match settings.int("MULTIBLOCK_READ_COUNT") {
+        0 => most,
+        blocks => (blocks as usize).clamp(1, most),
+    }
+}
+
+/// Reads past the cache that a driver thread has in flight at most: each holds a buffer of 1 MiB, pinned.
+pub(crate) const MAX_SCAN_BUFFERS: usize = 32;
+/// Enough for a scan that the plan does not foresee.
+const FEWEST_SCAN_BUFFERS: usize = 2;
+
 impl Options {
+    /// Scan buffers of a driver thread with so many sessions.
+    pub(crate) fn scan_buffers(&self, sessions: usize) -> usize {
+        if !self.scans {
+            return FEWEST_SCAN_BUFFERS;
+        }
+        (sessions * self.scan_streams * self.scan_depth)
+            .clamp(FEWEST_SCAN_BUFFERS, MAX_SCAN_BUFFERS)
+    }
+
     /// Resolves the settings for this plan and data set.
     pub(crate) fn resolve(
         settings: &Settings,
@@ -142,12 +171,6 @@ impl Options {
         let reads = if batched { io_depth } else { 1 };
         let (cache_frames, drop_on_unpin) = cache_size(settings, plan, block_bytes, reads)?;
         let io_mode = settings.text("IO_MODE").to_owned();
-        let multiblock = match settings.int("MULTIBLOCK_READ_COUNT") {
-            0 => ((1 << 20) / block_bytes as usize).max(1),
-            blocks => (blocks as usize)
-                .min((1 << 20) / block_bytes as usize)
-                .max(1),
-        };
         Ok(Self {
             cache_frames,
             drop_on_unpin,
@@ -182,10 +205,13 @@ impl Options {
             checkpoint_timeout_ns: settings.ns("LOG_CHECKPOINT_TIMEOUT"),
             checkpoint_interval_blocks: settings.int("LOG_CHECKPOINT_INTERVAL"),
             recovery_blocks: settings.int("FAST_START_IO_TARGET"),
+            scan_streams: settings.int("SCAN_PARALLEL") as usize,
+            scan_depth: settings.int("SCAN_DEPTH") as usize,
+            scans: plan.scan_pct > 0,
             direct: matches!(io_mode.as_str(), "directio" | "setall"),
             asynchronous: matches!(io_mode.as_str(), "asynch" | "setall"),
             io_mode,
-            multiblock,
+            multiblock: multiblock(settings, block_bytes),
             log_buffer_bytes: (settings.bytes("LOG_BUFFER_MB") as usize)
                 .max(1 << 20)
                 .next_power_of_two(),

@@ -1,27 +1,35 @@
 //! Scans of the schema's scan table with multi-block reads.
 //!
-//! A table below 2 % of the cache goes through it (`db file scattered read`);
-//! a larger one is read into private memory and leaves the cache alone
-//! (`direct path read`).
+//! A table of at most 2 % of the cache goes through it (`db file scattered read`), by one
+//! stream; a larger one is read into private memory and leaves the cache alone
+//! (`direct path read`, [`direct`]), by as many streams as SCAN_PARALLEL says.
+
+mod direct;
 
 use super::counters::{C, Event, Io};
+use super::instance::Instance;
 use super::session::{Session, failed};
-use crate::native::block_format::{self, HEADER_BYTES, Kind, word};
+use crate::native::block_format::{HEADER_BYTES, word};
 use crate::native::layout::Page;
-use assay_block::Buffer;
 use assay_run::engine::OpError;
 use std::rc::Rc;
 
 /// A table of at most this share of the cache is read through it (Oracle's small table threshold, 2 %).
 const SMALL_TABLE_SHARE: u64 = 50;
 
+/// Whether scans of this data set go through the cache.
+pub(crate) fn goes_through_cache(instance: &Instance) -> bool {
+    let frames = instance.cache.pool.frames() as u64;
+    let small = instance.geometry.scan_blocks * SMALL_TABLE_SHARE <= frames;
+    small && !instance.cache.drop_on_unpin
+}
+
 impl Session<'_> {
     /// Reads every block of the scan table and touches c2 of its row.
     pub(crate) async fn scan(&mut self, schema: u32) -> Result<u64, OpError> {
         let instance = self.shell.instance;
         let blocks = instance.geometry.scan_blocks;
-        let small = blocks * SMALL_TABLE_SHARE <= instance.cache.pool.frames() as u64;
-        if small && !instance.cache.drop_on_unpin {
+        if goes_through_cache(instance) {
             self.scan_cached(schema, blocks).await?;
         } else {
             self.scan_direct(schema, blocks).await?;
@@ -108,98 +116,6 @@ impl Session<'_> {
             }
         }
         broken.map_or(Ok(touched), Err)
-    }
-
-    async fn scan_direct(&mut self, schema: u32, blocks: u64) -> Result<(), OpError> {
-        let shell = Rc::clone(&self.shell);
-        let map = &shell.instance.map;
-        let block_bytes = map.geometry.block_bytes as usize;
-        let mut i = 0;
-        while i < blocks {
-            let first = map.scan_page(schema, i);
-            let n = shell.instance.adjacent(
-                first,
-                (shell.instance.options.multiblock as u64).min(blocks - i),
-            );
-            let buffer = self.scan_buffer().await;
-            let bytes = n as usize * block_bytes;
-            shell.c.add(C::ReadsDirect, n);
-            shell.c.add(C::ConsistentGets, n);
-            shell.c.add(C::ReadRequests, 1);
-            shell.c.add(C::ReadMultiBlock, u64::from(n > 1));
-            shell.c.read_request(Io::DirectReadData, bytes as u64);
-            shell.read_direct(self.tag, first, buffer, bytes);
-            let ns = shell.wait(self.tag, Event::DirectPathRead).await;
-            shell.c.io_wait(Io::DirectReadData, ns);
-            let read = shell.slot(self.tag).direct.borrow_mut().take();
-            let Some(read) = read else {
-                return Err(failed(
-                    "bug",
-                    "a direct read ended without a result".to_owned(),
-                ));
-            };
-            let checked = self.check_direct(&read.buffer, &read.result, schema, i, bytes);
-            shell.give_buffer(read.buffer);
-            checked?;
-            i += n;
-        }
-        Ok(())
-    }
-
-    /// A private buffer; the thread has few, so that 1000 sessions need no gigabyte.
-    async fn scan_buffer(&mut self) -> Buffer {
-        let shell = Rc::clone(&self.shell);
-        loop {
-            if let Some(buffer) = shell.ring.borrow_mut().take_buffer() {
-                return buffer;
-            }
-            shell.buffer_queue.borrow_mut().push_back(self.tag);
-            shell.wait(self.tag, Event::DirectPathRead).await;
-        }
-    }
-
-    fn check_direct(
-        &self,
-        buffer: &[u8],
-        result: &std::io::Result<u32>,
-        schema: u32,
-        from: u64,
-        bytes: usize,
-    ) -> Result<(), OpError> {
-        let instance = self.shell.instance;
-        let geometry = &instance.map;
-        match result {
-            Ok(read) if *read as usize == bytes => {}
-            Ok(read) => {
-                return Err(failed(
-                    "io",
-                    format!("a direct read of {bytes} bytes returned {read}"),
-                ));
-            }
-            Err(error) => {
-                return Err(failed(
-                    "io",
-                    format!("direct read of {bytes} bytes: {error}"),
-                ));
-            }
-        }
-        for (n, block) in buffer[..bytes]
-            .chunks_exact(geometry.geometry.block_bytes as usize)
-            .enumerate()
-        {
-            let page = geometry.scan_page(schema, from + n as u64);
-            block_format::verify(
-                block,
-                Kind::Scan,
-                page,
-                schema,
-                instance.data_set,
-                instance.verify_reads(),
-            )
-            .map_err(|mismatch| failed("corrupt", format!("page {}: {mismatch}", page.0)))?;
-            std::hint::black_box(block[HEADER_BYTES]);
-        }
-        Ok(())
     }
 }
 
