@@ -37,6 +37,8 @@ pub enum Purpose {
     Simulation = 11,
     /// Tests only.
     Test = 12,
+    /// Redraws of a bootstrap.
+    Resample = 21,
 }
 
 /// One random stream: xoshiro256++ (Blackman and Vigna), seeded by SplitMix64.

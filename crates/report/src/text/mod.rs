@@ -10,7 +10,7 @@ mod header;
 mod io;
 mod layers;
 mod load;
-mod page;
+pub(crate) mod page;
 mod platform;
 mod seconds;
 mod sync;

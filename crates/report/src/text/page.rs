@@ -5,20 +5,20 @@ use assay_measure::units::{fixed, shorten, thousands};
 
 /// What has been written so far.
 #[derive(Default)]
-pub(super) struct Page {
+pub(crate) struct Page {
     text: String,
 }
 
 /// A column of a table.
 #[derive(Clone, Copy)]
-pub(super) struct Column {
+pub(crate) struct Column {
     title: &'static str,
     width: usize,
     left: bool,
 }
 
 /// A right-aligned column; its width holds the space before it.
-pub(super) const fn right(title: &'static str, width: usize) -> Column {
+pub(crate) const fn right(title: &'static str, width: usize) -> Column {
     Column {
         title,
         width,
@@ -27,7 +27,7 @@ pub(super) const fn right(title: &'static str, width: usize) -> Column {
 }
 
 /// A left-aligned column.
-pub(super) const fn left(title: &'static str, width: usize) -> Column {
+pub(crate) const fn left(title: &'static str, width: usize) -> Column {
     Column {
         title,
         width,
@@ -37,26 +37,26 @@ pub(super) const fn left(title: &'static str, width: usize) -> Column {
 
 impl Page {
     /// One line without its trailing blanks.
-    pub(super) fn line(&mut self, text: &str) {
+    pub(crate) fn line(&mut self, text: &str) {
         self.text.push_str(text.trim_end());
         self.text.push('\n');
     }
 
     /// A section's heading with the blank line before it.
-    pub(super) fn heading(&mut self, title: &str) {
+    pub(crate) fn heading(&mut self, title: &str) {
         self.line("");
         self.line(title);
         self.line(&"~".repeat(title.chars().count()));
     }
 
     /// A section without data: one line with the reason.
-    pub(super) fn missing(&mut self, title: &str, reason: &str) {
+    pub(crate) fn missing(&mut self, title: &str, reason: &str) {
         self.heading(title);
         self.line(&format!("n/a ({reason})"));
     }
 
     /// The titles of a table and their rule.
-    pub(super) fn columns(&mut self, columns: &[Column]) {
+    pub(crate) fn columns(&mut self, columns: &[Column]) {
         let titles: Vec<String> = columns.iter().map(|c| c.title.to_owned()).collect();
         self.row(columns, &titles);
         let rules: Vec<String> = columns
@@ -68,7 +68,7 @@ impl Page {
     }
 
     /// One row; a cell wider than its column pushes the rest aside and is never cut.
-    pub(super) fn row(&mut self, columns: &[Column], cells: &[String]) {
+    pub(crate) fn row(&mut self, columns: &[Column], cells: &[String]) {
         let mut line = String::new();
         for (i, (column, cell)) in columns.iter().zip(cells).enumerate() {
             let gap = usize::from(i > 0);
@@ -84,7 +84,7 @@ impl Page {
     }
 
     /// A sentence, wrapped between words, later lines indented.
-    pub(super) fn wrapped(&mut self, lead: &str, text: &str) {
+    pub(crate) fn wrapped(&mut self, lead: &str, text: &str) {
         const WIDTH: usize = 116;
         let indent = " ".repeat(lead.chars().count());
         let mut line = lead.to_owned();
@@ -105,7 +105,7 @@ impl Page {
     }
 
     /// Names and values side by side in two columns.
-    pub(super) fn two_columns(&mut self, left: &[(String, String)], right: &[(String, String)]) {
+    pub(crate) fn two_columns(&mut self, left: &[(String, String)], right: &[(String, String)]) {
         const NAME: usize = 24;
         const VALUE: usize = 36;
         for row in 0..left.len().max(right.len()) {
@@ -123,19 +123,19 @@ impl Page {
     }
 
     /// Names and values, two pairs to a line, read down then across.
-    pub(super) fn pairs(&mut self, pairs: &[(String, String)]) {
+    pub(crate) fn pairs(&mut self, pairs: &[(String, String)]) {
         let (left, right) = pairs.split_at(pairs.len().div_ceil(2));
         self.two_columns(left, right);
     }
 
     /// The whole text.
-    pub(super) fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.text
     }
 }
 
 /// A figure with so many decimals and thousands separators; `n/a` is one word.
-pub(super) fn number(figure: &Figure, decimals: usize) -> String {
+pub(crate) fn number(figure: &Figure, decimals: usize) -> String {
     match figure {
         Figure::Count(count) if decimals == 0 => thousands(*count),
         Figure::Na(_) => "n/a".to_owned(),
@@ -146,7 +146,7 @@ pub(super) fn number(figure: &Figure, decimals: usize) -> String {
 }
 
 /// A figure as [`number`] that names its reason where there is none.
-pub(super) fn number_or_reason(figure: &Figure, decimals: usize) -> String {
+pub(crate) fn number_or_reason(figure: &Figure, decimals: usize) -> String {
     match figure.reason() {
         Some(reason) => format!("n/a ({reason})"),
         None => number(figure, decimals),

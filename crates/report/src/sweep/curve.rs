@@ -1,0 +1,399 @@
+//! Steps to curves, and what is read off each.
+
+use super::knee::{self, Kept, Point};
+use super::usl::{self, Interval, Law, Redrawn};
+use super::{Curve, Estimate, Goal, Knee, Projection, Step, SweepInfo, Usl};
+use assay_measure::record::Figure;
+use assay_measure::units::{fixed, significant, thousands};
+use std::collections::BTreeMap;
+
+/// The rate parameter: an open loop's load.
+const RATE: &str = "RATE";
+/// What stands beside every figure that was not measured.
+pub(super) const UNTESTED: &str = "projection, untested";
+/// How far beyond the last step the law is read, in its load.
+const BEYOND: [u64; 2] = [2, 4];
+
+/// Every curve, in the order of its first step; writes each step's gain.
+pub(super) fn curves(info: &SweepInfo, steps: &mut [Step]) -> Vec<Curve> {
+    let load = load_name(info);
+    let mut groups: Vec<(BTreeMap<String, String>, Vec<usize>)> = Vec::new();
+    for (at, step) in steps.iter().enumerate() {
+        let held = held(&load, step);
+        match groups.iter_mut().find(|(key, _)| *key == held) {
+            Some((_, members)) => members.push(at),
+            None => groups.push((held, vec![at])),
+        }
+    }
+    groups
+        .into_iter()
+        .map(|(held, members)| curve(info, &load, held, &members, steps))
+        .collect()
+}
+
+/// What the curves are drawn over: sessions if they vary, else an open loop's rate, else CPUs.
+fn load_name(info: &SweepInfo) -> String {
+    let varies = |name: &str| {
+        let mut axes = info.axes.iter();
+        axes.any(|axis| axis.name == name && (axis.values.len() > 1 || axis.values == ["auto"]))
+    };
+    let names = ["sessions", RATE, "cpus"];
+    let found = names.into_iter().find(|name| varies(name));
+    found.unwrap_or("sessions").to_owned()
+}
+
+fn held(load: &str, step: &Step) -> BTreeMap<String, String> {
+    let mut held = step.place.over.clone();
+    held.insert("sessions".to_owned(), step.place.sessions.to_string());
+    if let Some(cpus) = step.place.cpus.value() {
+        held.insert("cpus".to_owned(), fixed(cpus, 0));
+    }
+    held.remove(load);
+    held
+}
+
+fn load_of(load: &str, step: &Step) -> u64 {
+    match load {
+        "cpus" => step.place.cpus.value().unwrap_or(0.0) as u64,
+        RATE => step
+            .place
+            .over
+            .get(RATE)
+            .and_then(|rate| rate.parse().ok())
+            .unwrap_or(0),
+        _ => step.place.sessions,
+    }
+}
+
+fn curve(
+    info: &SweepInfo,
+    load: &str,
+    held: BTreeMap<String, String>,
+    members: &[usize],
+    steps: &mut [Step],
+) -> Curve {
+    let mut used: Vec<usize> = members
+        .iter()
+        .copied()
+        .filter(|at| steps[*at].counts())
+        .collect();
+    used.sort_by_key(|at| load_of(load, &steps[*at]));
+    let points: Vec<Point> = used
+        .iter()
+        .flat_map(|at| super::points(&steps[*at..=*at], |step| load_of(load, step)))
+        .collect();
+    for (at, gain) in used.iter().zip(knee::gains(&points)) {
+        if let Some(gain) = gain {
+            steps[*at].gain_pct = Figure::decimal(100.0 * gain);
+        }
+    }
+    let number = |at: &usize| steps[*at].place.step;
+    let curve: Vec<&Step> = used.iter().map(|at| &steps[*at]).collect();
+    Curve {
+        load: load.to_owned(),
+        held,
+        steps: used.iter().map(number).collect(),
+        left_out: members
+            .iter()
+            .filter(|at| !used.contains(at))
+            .map(number)
+            .collect(),
+        knee: knee_of(load, &points, &curve),
+        goal: goal_of(load, &points, &curve, info.goal_p99_us.value()),
+        usl: usl_of(load, &points, &curve, info.seed),
+    }
+}
+
+/// `4 sessions`, `1 CPU`, `2,000 operations/s asked for`.
+pub(super) fn amount(load: &str, n: u64) -> String {
+    let number = thousands(n);
+    match (load, n) {
+        ("cpus", 1) => "1 CPU".to_owned(),
+        ("cpus", _) => format!("{number} CPUs"),
+        (RATE, _) => format!("{number} operations/s asked for"),
+        (_, 1) => "1 session".to_owned(),
+        _ => format!("{number} sessions"),
+    }
+}
+
+fn knee_of(load: &str, points: &[Point], steps: &[&Step]) -> Knee {
+    let none = |sentence: String| Knee {
+        load: Figure::na("not found"),
+        ops_per_s: Figure::na("not found"),
+        sentence,
+    };
+    let at = match knee::knee(points) {
+        knee::Knee::TooFew => {
+            return none("Knee not found: a curve needs at least two steps that count.".to_owned());
+        }
+        knee::Knee::Beyond => {
+            let last = points[points.len() - 1];
+            return none(format!(
+                "Knee not found: the last step ({}) still gained; it lies at that load or beyond.",
+                amount(load, last.load)
+            ));
+        }
+        knee::Knee::AtOrBelowFirst => 0,
+        knee::Knee::At(at) => at,
+    };
+    let point = points[at];
+    let found = if at == 0 {
+        format!(
+            "Knee at {} or below: no step gained 5 % over the first ({} operations/s)",
+            amount(load, point.load),
+            rate(point.rate)
+        )
+    } else {
+        format!(
+            "Knee at {}: {} operations/s, {}; more load gains less than 5 %",
+            amount(load, point.load),
+            rate(point.rate),
+            p99(point.p99_us)
+        )
+    };
+    Knee {
+        load: point.load.into(),
+        ops_per_s: point.rate.into(),
+        sentence: format!("{found}{}.", unsettled(steps[at])),
+    }
+}
+
+/// What has to be said of a step whose figures were still moving.
+fn unsettled(step: &Step) -> &'static str {
+    match step.steady.state.as_str() {
+        "no" => " (that step never settled)",
+        "late" => " (that step settled only inside its window)",
+        _ => "",
+    }
+}
+
+fn rate(rate: f64) -> String {
+    if rate < 100.0 {
+        significant(rate, 3)
+    } else {
+        fixed(rate, 0)
+    }
+}
+
+fn p99(p99_us: Option<f64>) -> String {
+    match p99_us {
+        Some(us) => format!("p99 {}", us_text(us)),
+        None => "p99 n/a (too few operations)".to_owned(),
+    }
+}
+
+fn us_text(us: f64) -> String {
+    assay_measure::units::duration((us * 1e3) as u64)
+}
+
+fn goal_of(load: &str, points: &[Point], steps: &[&Step], goal_us: Option<f64>) -> Goal {
+    let none = |reason: &str, sentence: String| Goal {
+        load: Figure::na(reason),
+        ops_per_s: Figure::na(reason),
+        p99_us: Figure::na(reason),
+        sentence,
+    };
+    let Some(goal_us) = goal_us else {
+        return none("not asked for", String::new());
+    };
+    let goal = us_text(goal_us);
+    let (at, more) = match knee::kept(points, goal_us) {
+        Kept::Unknown => {
+            return none(
+                "too few operations",
+                format!(
+                    "No load is known to keep p99 within {goal}: no step had enough operations for a 99th percentile."
+                ),
+            );
+        }
+        Kept::Never => {
+            return none(
+                "none keeps it",
+                format!(
+                    "No load keeps p99 within {goal}: {} already takes {}.",
+                    amount(load, points[0].load),
+                    us_text(points[0].p99_us.unwrap_or(0.0))
+                ),
+            );
+        }
+        Kept::Throughout(at) => (at, "every step keeps it, the limit lies beyond".to_owned()),
+        Kept::Until(at) => {
+            let mut above = points[at + 1..].iter().filter(|p| p.p99_us.is_some());
+            let first = above.next().map_or(String::new(), |broken| {
+                format!(
+                    "{} takes {}",
+                    amount(load, broken.load),
+                    us_text(broken.p99_us.unwrap_or(0.0))
+                )
+            });
+            let again = above.any(|point| point.p99_us.is_some_and(|us| us <= goal_us));
+            let again = if again {
+                ", though a higher load keeps it again"
+            } else {
+                ""
+            };
+            (at, format!("{first}{again}"))
+        }
+    };
+    let point = points[at];
+    Goal {
+        load: point.load.into(),
+        ops_per_s: point.rate.into(),
+        p99_us: steps[at].op.p99_us.clone(),
+        sentence: format!(
+            "Highest load that keeps p99 within {goal}: {} at {} operations/s ({}; {more}){}.",
+            amount(load, point.load),
+            rate(point.rate),
+            p99(point.p99_us),
+            unsettled(steps[at])
+        ),
+    }
+}
+
+fn usl_of(load: &str, points: &[Point], steps: &[&Step], seed: u64) -> Usl {
+    let refused = |sentence: String| Usl {
+        sentence,
+        ..Usl::default()
+    };
+    if load == RATE {
+        return refused(
+            "No scalability law: an open loop's rate is no number of users.".to_owned(),
+        );
+    }
+    if points.len() < usl::LEAST_POINTS {
+        return refused(format!(
+            "No scalability law: {} step(s) count, at least {} are needed.",
+            points.len(),
+            usl::LEAST_POINTS
+        ));
+    }
+    let measured: Vec<usl::Point> = points
+        .iter()
+        .zip(steps)
+        .map(|(point, step)| usl::Point {
+            load: point.load as f64,
+            rate: point.rate,
+            error: step.ops_error_ratio.value().unwrap_or(0.0),
+        })
+        .collect();
+    let Some(law) = usl::fit(&measured) else {
+        return refused("No scalability law: the loads do not differ enough.".to_owned());
+    };
+    let deviations = usl::deviations(&law, &measured);
+    let squares: f64 = deviations.iter().map(|d| d * d).sum();
+    let rms = (squares / deviations.len() as f64).sqrt();
+    let worst = (0..deviations.len())
+        .max_by(|i, j| deviations[*i].abs().total_cmp(&deviations[*j].abs()))
+        .unwrap_or(0);
+    if rms > usl::tolerated_rms(&measured) || deviations[worst].abs() > usl::WORST_MISS {
+        return Usl {
+            deviation_rms_ratio: rms.into(),
+            ..refused(format!(
+                "No scalability law: the best fit is off by {} % on average and by {} % at {}{}.",
+                fixed(100.0 * rms, 1),
+                fixed(100.0 * deviations[worst], 1),
+                amount(load, points[worst].load),
+                misfit(points, &deviations)
+            ))
+        };
+    }
+    let redrawn = Redrawn::new(law, &measured, seed);
+    described(load, points, &redrawn, law, rms)
+}
+
+/// Why a fit may be bad.
+fn misfit(points: &[Point], deviations: &[f64]) -> &'static str {
+    const MORE: f64 = 1.1;
+    let mut least = f64::INFINITY;
+    for point in points {
+        let each = point.rate / point.load as f64;
+        if each > MORE * least {
+            return "; throughput rose faster than the load, which the law cannot (work is shared, or the first steps \
+                    were held up)";
+        }
+        least = least.min(each);
+    }
+    let most = points.iter().map(|point| point.rate).fold(0.0, f64::max);
+    let bend = points.iter().position(|point| point.rate >= 0.95 * most);
+    match bend {
+        Some(at) if at > 0 && at + 1 < points.len() && deviations[at] > usl::WORST_RMS => {
+            "; the curve bends more sharply than the law (a hard limit: the knee tells where)"
+        }
+        _ => "",
+    }
+}
+
+fn described(load: &str, points: &[Point], redrawn: &Redrawn, law: Law, rms: f64) -> Usl {
+    let last = points.last().map_or(1, |point| point.load);
+    let peak = redrawn.interval(Law::peak);
+    // Without a peak the law rises for ever, towards lambda / sigma.
+    let top = |law: &Law| match law.peak() {
+        at if at.is_finite() => law.at(at),
+        _ if law.sigma > 0.0 => law.lambda / law.sigma,
+        _ => f64::INFINITY,
+    };
+    let projections = BEYOND
+        .iter()
+        .map(|times| last.saturating_mul(*times))
+        .map(|load| Projection {
+            load,
+            ops_per_s: estimate(redrawn.interval(|law| law.at(load as f64)), "unbounded"),
+            label: UNTESTED.to_owned(),
+        })
+        .collect();
+    let sigma = redrawn.interval(|law| law.sigma);
+    let kappa = redrawn.interval(|law| law.kappa);
+    Usl {
+        fitted: true,
+        sentence: sentence(load, points, law, &peak, rms),
+        lambda_per_s: estimate(redrawn.interval(|law| law.lambda), "unbounded"),
+        sigma_ratio: estimate(sigma, "unbounded"),
+        kappa_ratio: estimate(kappa, "unbounded"),
+        deviation_rms_ratio: rms.into(),
+        fitted_ops_per_s: points
+            .iter()
+            .map(|point| law.at(point.load as f64).into())
+            .collect(),
+        peak_load: estimate(peak, "no peak"),
+        peak_ops_per_s: estimate(redrawn.interval(top), "no limit"),
+        projections,
+    }
+}
+
+fn estimate(interval: Interval, unbounded: &str) -> Estimate {
+    let figure = |value: f64| match value.is_finite() {
+        true => Figure::decimal(value),
+        false => Figure::na(unbounded),
+    };
+    Estimate {
+        value: figure(interval.value),
+        low: figure(interval.low),
+        high: figure(interval.high),
+    }
+}
+
+fn sentence(load: &str, points: &[Point], law: Law, peak: &Interval, rms: f64) -> String {
+    let last = points.last().map_or(1, |point| point.load);
+    let first = points.first().map_or(1, |point| point.load);
+    let quality = format!(
+        "Fits {} steps within {} % (root mean square)",
+        points.len(),
+        fixed(100.0 * rms, 1)
+    );
+    let peak = if peak.value.is_infinite() && law.sigma <= 0.0 {
+        "throughput is proportional to the load as far as it was measured".to_owned()
+    } else if peak.value.is_infinite() {
+        "no fall beyond a peak was seen; the law levels off".to_owned()
+    } else if peak.value > last as f64 {
+        format!(
+            "the peak lies beyond the last step, at about {} ({UNTESTED})",
+            amount(load, peak.value.round() as u64)
+        )
+    } else {
+        format!(
+            "the peak lies within the measured loads, at about {}",
+            amount(load, (peak.value.round() as u64).max(first))
+        )
+    };
+    format!("{quality}; {peak}.")
+}

@@ -1,0 +1,108 @@
+//! Where more load stops to bring more throughput, and where it costs too much latency.
+
+/// A doubling of the load that brings less than this part more is no gain.
+pub(super) const GAIN: f64 = 0.05;
+
+/// One step of a curve as the rules see it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    /// Sessions, CPUs or operations per s asked for: what the curve is drawn over.
+    pub load: u64,
+    /// Throughput, per s.
+    pub rate: f64,
+    /// 99th percentile of the operation latency, us, if there were enough operations.
+    pub p99_us: Option<f64>,
+}
+
+/// Throughput over the best of all smaller loads, less 1, by step; the first has none.
+///
+/// Points are in ascending order of load.
+pub(super) fn gains(points: &[Point]) -> Vec<Option<f64>> {
+    (0..points.len())
+        .map(|at| {
+            let best = best_of(&points[..at])?;
+            (best.rate > 0.0).then(|| points[at].rate / best.rate - 1.0)
+        })
+        .collect()
+}
+
+/// The first of the points with the most throughput.
+fn best_of(points: &[Point]) -> Option<&Point> {
+    let mut best: Option<&Point> = None;
+    for point in points {
+        if best.is_none_or(|best| point.rate > best.rate) {
+            best = Some(point);
+        }
+    }
+    best
+}
+
+/// What a step has to bring over the best of the smaller loads: 5 %, and for a step of less
+/// than a doubling the same rate of growth, so that small steps do not end a straight line.
+fn needed(best: u64, load: u64) -> f64 {
+    let doublings = (load as f64 / best.max(1) as f64).log2().clamp(0.0, 1.0);
+    (1.0 + GAIN).powf(doublings) - 1.0
+}
+
+/// Whether each step gained; the first counts as a gain over nothing.
+pub(super) fn gained(points: &[Point]) -> Vec<bool> {
+    let gains = gains(points);
+    (0..points.len())
+        .map(|at| match (best_of(&points[..at]), gains[at]) {
+            (Some(best), Some(gain)) => gain >= needed(best.load, points[at].load),
+            // Anything is a gain over nothing.
+            _ => points[at].rate > 0.0,
+        })
+        .collect()
+}
+
+/// The knee of a curve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Knee {
+    /// Index of the last step that gained; a later one did not.
+    At(usize),
+    /// The last step still gained: the knee lies beyond it.
+    Beyond,
+    /// No step gained over the first: the knee lies at it or below.
+    AtOrBelowFirst,
+    /// Fewer than two steps.
+    TooFew,
+}
+
+/// Last step with a gain.
+pub(super) fn knee(points: &[Point]) -> Knee {
+    if points.len() < 2 {
+        return Knee::TooFew;
+    }
+    match gained(points).iter().rposition(|gained| *gained) {
+        Some(at) if at + 1 == points.len() => Knee::Beyond,
+        Some(0) | None => Knee::AtOrBelowFirst,
+        Some(at) => Knee::At(at),
+    }
+}
+
+/// The highest load that keeps a latency goal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// Index of the last step before the first that breaks the goal.
+    Until(usize),
+    /// Every step keeps it: index of the last.
+    Throughout(usize),
+    /// The first step breaks it.
+    Never,
+    /// No step had enough operations for a 99th percentile.
+    Unknown,
+}
+
+/// Steps without a percentile are passed over.
+pub(super) fn kept(points: &[Point], goal_us: f64) -> Kept {
+    let mut last = None;
+    for (at, point) in points.iter().enumerate() {
+        match point.p99_us {
+            Some(p99) if p99 <= goal_us => last = Some(at),
+            Some(_) => return last.map_or(Kept::Never, Kept::Until),
+            None => {}
+        }
+    }
+    last.map_or(Kept::Unknown, Kept::Throughout)
+}

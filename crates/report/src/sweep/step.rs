@@ -1,0 +1,261 @@
+//! One step of a sweep: the figures of its record that curves are made of.
+
+use super::steady::{self, Steady};
+use assay_measure::histogram::Histogram;
+use assay_measure::record::{EventRow, Figure, Record};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Little's law has to account for the sessions within this part of them.
+pub(super) const LITTLE: f64 = 0.05;
+/// A percentile needs so many samples beyond it.
+const BEYOND: u64 = 10;
+
+/// Where a step stands in its sweep.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Place {
+    /// From 1, in the order they ran.
+    pub step: u64,
+    /// The step's run directory, relative to the sweep's.
+    pub directory: String,
+    /// Sessions in all.
+    pub sessions: u64,
+    /// CPUs this process was confined to; n/a (not confined).
+    pub cpus: Figure,
+    /// The settings that vary over the sweep, by name.
+    pub over: BTreeMap<String, String>,
+}
+
+/// One step with its figures. Rates are those of the measured window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Step {
+    /// Which step.
+    pub place: Place,
+    /// `complete`, `incomplete` or `invalid` as the record says, or `failed`.
+    pub verdict: String,
+    /// Why it is not complete.
+    pub verdict_reasons: Vec<String>,
+    /// Measured window, s.
+    pub elapsed_s: Figure,
+    /// Operations per second.
+    pub ops_per_s: Figure,
+    /// Standard error of that, over it, from batch means of its seconds.
+    pub ops_error_ratio: Figure,
+    /// Throughput over the best of all smaller loads of its curve, less 1, 0..100 (or below 0).
+    pub gain_pct: Figure,
+    /// Blocks asked for per second.
+    pub logical_reads_blocks_per_s: Figure,
+    /// Read requests per second.
+    pub read_requests_per_s: Figure,
+    /// Write requests per second.
+    pub write_requests_per_s: Figure,
+    /// Transactions per second.
+    pub transactions_per_s: Figure,
+    /// Operation latency, all kinds together, layer `client`, from the intended start.
+    pub op: StepLatency,
+    /// Latency of the read event with the most time, layer `engine`.
+    pub read: StepLatency,
+    /// CPU of this process, all threads, per operation, us.
+    pub cpu_us_per_op: Figure,
+    /// CPU of this process, all threads, per read or write request, us.
+    pub cpu_us_per_io: Figure,
+    /// System CPU of the host per read or write request, us.
+    pub system_cpu_us_per_io: Figure,
+    /// The host's CPUs, 0..100.
+    pub host_busy_pct: Figure,
+    /// CPU of this process over the CPUs it was confined to, 0..100; n/a (not confined).
+    pub confined_busy_pct: Figure,
+    /// Sessions that Little's law accounts for over those there were.
+    pub little_ratio: Figure,
+    /// Foreground event with the most time, or `DB CPU`.
+    pub top_event: String,
+    /// Whether throughput had settled.
+    pub steady: Steady,
+    /// Warnings of the record, counted.
+    pub warnings_count: u64,
+}
+
+/// The usual figures of a latency, us.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StepLatency {
+    /// What was timed.
+    pub name: String,
+    /// Mean.
+    pub avg_us: Figure,
+    /// Median.
+    pub p50_us: Figure,
+    /// 99th percentile.
+    pub p99_us: Figure,
+    /// 99.9th percentile.
+    pub p999_us: Figure,
+    /// Largest.
+    pub max_us: Figure,
+}
+
+impl Step {
+    /// The figures of a record.
+    #[must_use]
+    pub fn of(place: Place, record: &Record) -> Self {
+        let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
+        let load = |name: &str| {
+            let row = record.load_profile.iter().find(|row| row.name == name);
+            row.map_or_else(Figure::default, |row| row.per_s.clone())
+        };
+        let ops_per_s = record.interval.ops_count.per(elapsed, "no time passed");
+        let (reads, writes) = (load("Read IO requests"), load("Write IO requests"));
+        let ios = reads.plus(&writes).scaled(elapsed);
+        let cpu_us = record.os.process.cpu_s.scaled(1e6);
+        let over = |figure: &Figure, by: &Figure, none: &str| match by.value() {
+            Some(by) => figure.per(by, none),
+            None => by.clone(),
+        };
+        let system = ["system", "irq", "softirq"]
+            .iter()
+            .filter_map(|name| record.os.cpu_s.get(*name))
+            .fold(Figure::Decimal(0.0), |sum, part| sum.plus(part));
+        let confined_busy_pct = match place.cpus.value() {
+            Some(cpus) => cpu_us.scaled(1e-4).per(cpus * elapsed, "no time passed"),
+            None => place.cpus.clone(),
+        };
+        let checks = &record.checks;
+        Self {
+            verdict: record.run.verdict.clone(),
+            verdict_reasons: record.run.verdict_reasons.clone(),
+            elapsed_s: record.interval.elapsed_s.clone(),
+            ops_error_ratio: steady::standard_error(record)
+                .map_or_else(|| Figure::na("fewer than five seconds"), Figure::decimal),
+            ops_per_s,
+            gain_pct: Figure::na("no smaller load"),
+            logical_reads_blocks_per_s: load("Logical read (blocks)"),
+            transactions_per_s: load("Transactions"),
+            op: operations(record),
+            read: reading(record),
+            cpu_us_per_op: over(&cpu_us, &record.interval.ops_count, "no operations"),
+            cpu_us_per_io: over(&cpu_us, &ios, "no I/O"),
+            system_cpu_us_per_io: over(&system.scaled(1e6), &ios, "no I/O"),
+            host_busy_pct: record.os.cpu_pct.get("busy").cloned().unwrap_or_default(),
+            confined_busy_pct,
+            little_ratio: over(
+                &checks.little_sessions,
+                &checks.little_expected_sessions,
+                "no sessions",
+            ),
+            read_requests_per_s: reads,
+            write_requests_per_s: writes,
+            top_event: top_event(record),
+            steady: steady::steady(record),
+            warnings_count: record.warnings.len() as u64,
+            place,
+        }
+    }
+
+    /// A step that could not be run, with the reason.
+    #[must_use]
+    pub fn failed(place: Place, reason: &str) -> Self {
+        Self {
+            place,
+            verdict: "failed".to_owned(),
+            verdict_reasons: vec![reason.to_owned()],
+            steady: Steady::unknown("the step failed"),
+            gain_pct: Figure::na("the step failed"),
+            ops_per_s: Figure::na("the step failed"),
+            ..Self::default()
+        }
+    }
+
+    /// Whether its figures belong in a curve: the whole window was measured and holds.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        self.verdict == "complete" && self.ops_per_s.value().is_some_and(|rate| rate > 0.0)
+    }
+
+    /// Share of the CPUs it could use that were busy, 0..100: of the host's, or of those
+    /// this process was confined to, whichever is more.
+    #[must_use]
+    pub fn busy_pct(&self) -> Option<f64> {
+        let host = self.host_busy_pct.value();
+        let confined = self.confined_busy_pct.value();
+        host.into_iter().chain(confined).max_by(f64::total_cmp)
+    }
+}
+
+fn operations(record: &Record) -> StepLatency {
+    let mut all = Histogram::new();
+    for op in &record.driver.ops {
+        all.merge(&op.response.hist_ns);
+    }
+    if all.count() == 0 {
+        let none = || Figure::na("no operations");
+        return StepLatency {
+            name: "operations".to_owned(),
+            avg_us: none(),
+            p50_us: none(),
+            p99_us: none(),
+            p999_us: none(),
+            max_us: none(),
+        };
+    }
+    let at = |q: f64| match all.percentile_ns(q) {
+        Some(ns) => Figure::decimal(ns as f64 / 1e3),
+        None => Figure::na(&format!("fewer than {BEYOND} samples beyond")),
+    };
+    StepLatency {
+        name: "operations".to_owned(),
+        avg_us: Figure::decimal(all.mean_ns().unwrap_or_default() / 1e3),
+        p50_us: at(0.5),
+        p99_us: at(0.99),
+        p999_us: at(0.999),
+        max_us: Figure::decimal(all.max_ns().unwrap_or_default() as f64 / 1e3),
+    }
+}
+
+fn reading(record: &Record) -> StepLatency {
+    let is_read = |event: &&EventRow| {
+        event.actor == "foreground" && event.class == "User I/O" && event.name.contains("read")
+    };
+    let time = |event: &EventRow| event.total_us.value().unwrap_or(0.0);
+    let events = record.events.iter().filter(is_read);
+    let Some(event) = events.max_by(|a, b| time(a).total_cmp(&time(b))) else {
+        let none = || Figure::na("no reads waited for");
+        return StepLatency {
+            name: String::new(),
+            avg_us: none(),
+            p50_us: none(),
+            p99_us: none(),
+            p999_us: none(),
+            max_us: none(),
+        };
+    };
+    StepLatency {
+        name: event.name.clone(),
+        avg_us: event.avg_us.clone(),
+        p50_us: event.p50_us.clone(),
+        p99_us: event.p99_us.clone(),
+        p999_us: event.p999_us.clone(),
+        max_us: event.max_us.clone(),
+    }
+}
+
+/// First row of "Top Foreground Events", the time on CPU and in its queue being one of them.
+fn top_event(record: &Record) -> String {
+    let model = &record.time_model;
+    let rows = [
+        ("DB CPU", &model.db_cpu_us),
+        ("run queue", &model.run_queue_us),
+    ];
+    let own = rows
+        .into_iter()
+        .filter_map(|(name, time)| Some((time.value()?, name)));
+    record
+        .events
+        .iter()
+        .filter(|event| event.actor == "foreground" && event.class != "Idle")
+        .filter_map(|event| Some((event.total_us.value()?, event.name.as_str())))
+        .chain(own)
+        .filter(|(us, _)| *us > 0.0)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map_or_else(|| "n/a".to_owned(), |(_, name)| name.to_owned())
+}

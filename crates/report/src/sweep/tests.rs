@@ -1,0 +1,715 @@
+//! The maths on curves whose answer is known.
+
+use super::auto::{Limits, next};
+use super::knee::{self, Kept, Knee, Point};
+use super::usl::{self, Law, Redrawn};
+use super::*;
+use assay_measure::prng::{Purpose, Stream};
+use assay_measure::record::{Record, Series};
+use proptest::prelude::*;
+
+const DOUBLINGS: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
+
+fn curve(loads: &[u64], rate: impl Fn(f64) -> f64) -> Vec<Point> {
+    let point = |load: &u64| Point {
+        load: *load,
+        rate: rate(*load as f64),
+        p99_us: None,
+    };
+    loads.iter().map(point).collect()
+}
+
+fn measured(points: &[Point], error: f64) -> Vec<usl::Point> {
+    let point = |point: &Point| usl::Point {
+        load: point.load as f64,
+        rate: point.rate,
+        error,
+    };
+    points.iter().map(point).collect()
+}
+
+fn knee_load(points: &[Point]) -> Option<u64> {
+    match knee::knee(points) {
+        Knee::At(at) => Some(points[at].load),
+        _ => None,
+    }
+}
+
+#[test]
+fn the_knee_of_doublings_is_the_last_step_with_five_percent() {
+    let rates = [100.0, 195.0, 360.0, 500.0, 524.0, 540.0, 530.0];
+    let points = curve(&DOUBLINGS, |n| rates[n.log2() as usize]);
+    assert_eq!(knee_load(&points), Some(8));
+    // 525 is 5 % over 500: the border itself is a gain.
+    let rates = [100.0, 195.0, 360.0, 500.0, 525.0, 540.0, 530.0];
+    let points = curve(&DOUBLINGS, |n| rates[n.log2() as usize]);
+    assert_eq!(knee_load(&points), Some(16));
+}
+
+#[test]
+fn a_plateau_with_noise_has_its_knee_where_it_begins() {
+    let mut random = Stream::new(7, 0, Purpose::Test);
+    for _ in 0..200 {
+        let noise: Vec<f64> = (0..64)
+            .map(|_| 1.0 + 0.01 * usl::normal(&mut random))
+            .collect();
+        let points = curve(&DOUBLINGS, |n| 1000.0 * n.min(8.0) * noise[n as usize - 1]);
+        assert_eq!(knee_load(&points), Some(8));
+    }
+}
+
+#[test]
+fn small_steps_do_not_end_a_straight_line() {
+    let loads: Vec<u64> = (1..=100).collect();
+    assert_eq!(knee::knee(&curve(&loads, |n| 10.0 * n)), Knee::Beyond);
+    let points = curve(&loads, |n| 10.0 * n.min(40.0));
+    assert_eq!(knee_load(&points), Some(40));
+}
+
+#[test]
+fn a_blip_after_a_fall_is_no_gain() {
+    let rates = [100.0, 200.0, 400.0, 390.0, 300.0, 360.0, 320.0];
+    let points = curve(&DOUBLINGS, |n| rates[n.log2() as usize]);
+    assert_eq!(knee_load(&points), Some(4));
+    assert!(knee::gains(&points)[5].is_some_and(|gain| gain < 0.0));
+}
+
+#[test]
+fn where_there_is_no_knee_it_says_which_way_it_lies() {
+    assert_eq!(knee::knee(&curve(&DOUBLINGS, |n| n)), Knee::Beyond);
+    assert_eq!(
+        knee::knee(&curve(&DOUBLINGS, |_| 5.0)),
+        Knee::AtOrBelowFirst
+    );
+    assert_eq!(knee::knee(&curve(&[4], |n| n)), Knee::TooFew);
+    assert_eq!(knee::knee(&[]), Knee::TooFew);
+}
+
+fn with_p99(p99: &[Option<f64>]) -> Vec<Point> {
+    let mut points = curve(&DOUBLINGS[..p99.len()], |n| n);
+    for (point, p99) in points.iter_mut().zip(p99) {
+        point.p99_us = *p99;
+    }
+    points
+}
+
+#[test]
+fn the_goal_is_kept_up_to_the_first_step_that_breaks_it() {
+    let kept = |p99: &[Option<f64>]| knee::kept(&with_p99(p99), 5000.0);
+    assert_eq!(
+        kept(&[Some(1e3), Some(5e3), Some(6e3), Some(4e3)]),
+        Kept::Until(1)
+    );
+    assert_eq!(kept(&[Some(1e3), None, Some(4e3)]), Kept::Throughout(2));
+    assert_eq!(kept(&[Some(1e3), None, Some(6e3)]), Kept::Until(0));
+    assert_eq!(kept(&[Some(6e3), Some(1e3)]), Kept::Never);
+    assert_eq!(kept(&[None, None]), Kept::Unknown);
+}
+
+#[test]
+fn usl_recovers_the_law_it_was_drawn_from() {
+    for law in [
+        Law {
+            lambda: 1000.0,
+            sigma: 0.05,
+            kappa: 0.001,
+        },
+        Law {
+            lambda: 3.5,
+            sigma: 0.0,
+            kappa: 0.0,
+        },
+        Law {
+            lambda: 80_000.0,
+            sigma: 1.0,
+            kappa: 0.0,
+        },
+        Law {
+            lambda: 10.0,
+            sigma: 0.2,
+            kappa: 0.0,
+        },
+        Law {
+            lambda: 10.0,
+            sigma: 0.0,
+            kappa: 0.02,
+        },
+        Law {
+            lambda: 10.0,
+            sigma: 1.0,
+            kappa: 0.02,
+        },
+    ] {
+        let points = curve(&DOUBLINGS, |n| law.at(n));
+        let found = usl::fit(&measured(&points, 0.0)).expect("a fit");
+        assert!(
+            (found.lambda / law.lambda - 1.0).abs() < 1e-6,
+            "{law:?} {found:?}"
+        );
+        assert!((found.sigma - law.sigma).abs() < 1e-6, "{law:?} {found:?}");
+        assert!((found.kappa - law.kappa).abs() < 1e-6, "{law:?} {found:?}");
+    }
+}
+
+#[test]
+fn the_peak_is_where_the_law_is_highest() {
+    let law = Law {
+        lambda: 100.0,
+        sigma: 0.04,
+        kappa: 0.0015,
+    };
+    let peak = law.peak();
+    assert!(law.at(peak) > law.at(peak - 0.5) && law.at(peak) > law.at(peak + 0.5));
+    assert_eq!(Law { kappa: 0.0, ..law }.peak(), f64::INFINITY);
+}
+
+#[test]
+fn intervals_hold_the_truth_about_as_often_as_they_say() {
+    let law = Law {
+        lambda: 1000.0,
+        sigma: 0.08,
+        kappa: 0.002,
+    };
+    let mut random = Stream::new(11, 0, Purpose::Test);
+    let (mut sigma, mut projected) = (0, 0);
+    const CURVES: u64 = 60;
+    for seed in 0..CURVES {
+        let mut points = measured(&curve(&DOUBLINGS, |n| law.at(n)), 0.02);
+        for point in &mut points {
+            point.rate *= 1.0 + 0.02 * usl::normal(&mut random);
+        }
+        let fitted = usl::fit(&points).expect("a fit");
+        let redrawn = Redrawn::new(fitted, &points, seed);
+        let holds = |interval: usl::Interval, truth: f64| {
+            usize::from(interval.low <= truth && truth <= interval.high)
+        };
+        sigma += holds(redrawn.interval(|law| law.sigma), law.sigma);
+        projected += holds(redrawn.interval(|law| law.at(128.0)), law.at(128.0));
+    }
+    // 95 of 100 are meant; 60 curves allow a look, not a proof.
+    assert!(sigma >= 51, "sigma: {sigma} of {CURVES}");
+    assert!(projected >= 51, "projected: {projected} of {CURVES}");
+}
+
+proptest! {
+    /// No law within the bounds comes closer than the fit.
+    #[test]
+    fn the_fit_is_the_best_there_is(
+        rates in prop::collection::vec(1.0_f64..1000.0, 4..10),
+        sigma in 0.0_f64..1.0,
+        kappa in 0.0_f64..0.1,
+        scale in 0.2_f64..5.0,
+    ) {
+        let loads: Vec<u64> = (1..=rates.len() as u64).collect();
+        let points = measured(&curve(&loads, |n| rates[n as usize - 1]), 0.0);
+        let fitted = usl::fit(&points).expect("a fit");
+        prop_assert!(fitted.lambda > 0.0 && fitted.kappa >= 0.0);
+        prop_assert!((0.0..=1.0).contains(&fitted.sigma));
+        let squares = |law: &Law| usl::deviations(law, &points).iter().map(|d| d * d).sum::<f64>();
+        let other = Law { lambda: rates[0] * scale, sigma, kappa };
+        prop_assert!(squares(&fitted) <= squares(&other) * (1.0 + 1e-9) + 1e-9);
+        let nearby = Law {
+            lambda: fitted.lambda * (1.0 + 0.01 * (scale - 2.0)),
+            sigma: (fitted.sigma + 0.01 * (sigma - 0.5)).clamp(0.0, 1.0),
+            kappa: (fitted.kappa * (0.98 + 0.4 * kappa)).max(0.0),
+        };
+        prop_assert!(squares(&fitted) <= squares(&nearby) * (1.0 + 1e-9) + 1e-9);
+    }
+
+    /// With noise of 1 % the law is found within a few percent of its throughput.
+    #[test]
+    fn noise_moves_the_fit_a_little(
+        sigma in 0.0_f64..0.5,
+        kappa in 0.0_f64..0.01,
+        lambda in 1.0_f64..1e6,
+        seed in any::<u64>(),
+    ) {
+        let law = Law { lambda, sigma, kappa };
+        let mut random = Stream::new(seed, 0, Purpose::Test);
+        let mut points = measured(&curve(&DOUBLINGS, |n| law.at(n)), 0.01);
+        for point in &mut points {
+            point.rate *= 1.0 + 0.01 * usl::normal(&mut random).clamp(-3.0, 3.0);
+        }
+        let fitted = usl::fit(&points).expect("a fit");
+        for load in DOUBLINGS {
+            let ratio = fitted.at(load as f64) / law.at(load as f64);
+            prop_assert!((ratio - 1.0).abs() < 0.05, "{load}: {ratio} of {law:?}: {fitted:?}");
+        }
+    }
+
+    /// An automatic sweep ends, never repeats a load, and never passes its bound.
+    #[test]
+    fn auto_ends_on_any_curve(
+        rates in prop::collection::vec(0.0_f64..1000.0, 1..50),
+        p99 in prop::collection::vec(prop::option::of(0.0_f64..10_000.0), 1..50),
+        max_load in 1_u64..2000,
+        goal in prop::option::of(0.0_f64..10_000.0),
+        refuse_above in prop::option::of(1_u64..2000),
+    ) {
+        let limits = Limits { max_load, goal_us: goal };
+        let mut points: Vec<Point> = Vec::new();
+        let mut refused: Option<u64> = None;
+        while let Some(load) = next(&points, refused, &limits) {
+            prop_assert!(load >= 1 && load <= max_load);
+            prop_assert!(points.iter().all(|point| point.load != load));
+            prop_assert!(refused.is_none_or(|refused| load < refused));
+            if refuse_above.is_some_and(|above| load > above) {
+                refused = Some(load);
+                continue;
+            }
+            let pick = load as usize;
+            points.push(Point { load, rate: rates[pick % rates.len()], p99_us: p99[pick % p99.len()] });
+            prop_assert!(points.len() < 40);
+        }
+    }
+}
+
+/// The loads an automatic sweep measures on a curve, in their order.
+fn visited(limits: &Limits, rate: impl Fn(f64) -> f64, p99: impl Fn(f64) -> f64) -> Vec<u64> {
+    let mut points: Vec<Point> = Vec::new();
+    while let Some(load) = next(&points, None, limits) {
+        points.push(Point {
+            load,
+            rate: rate(load as f64),
+            p99_us: Some(p99(load as f64)),
+        });
+    }
+    points.iter().map(|point| point.load).collect()
+}
+
+#[test]
+fn auto_doubles_until_two_steps_gain_nothing_and_fills_in_around_the_knee() {
+    let limits = Limits {
+        max_load: 1024,
+        goal_us: None,
+    };
+    let loads = visited(&limits, |n| n.min(16.0), |_| 1.0);
+    assert_eq!(loads, [1, 2, 4, 8, 16, 32, 64, 12, 24]);
+    // One flat step is no end: 4 gains nothing over 2, 8 does.
+    let loads = visited(
+        &limits,
+        |n| if n == 4.0 { 2.0 } else { n.min(8.0) },
+        |_| 1.0,
+    );
+    assert_eq!(loads[..6], [1, 2, 4, 8, 16, 32]);
+    let bounded = Limits {
+        max_load: 6,
+        goal_us: None,
+    };
+    assert_eq!(visited(&bounded, |n| n, |_| 1.0), [1, 2, 4, 6]);
+}
+
+#[test]
+fn auto_narrows_the_highest_load_that_keeps_a_goal() {
+    let limits = Limits {
+        max_load: 1024,
+        goal_us: Some(5000.0),
+    };
+    // Beyond 4 sessions each costs latency alone: 100 us a session.
+    let loads = visited(&limits, |n| n.min(4.0), |n| 100.0 * n);
+    let highest = loads.iter().filter(|load| **load <= 50).max();
+    assert!(highest.is_some_and(|load| *load >= 46), "{loads:?}");
+    let broken = loads.iter().filter(|load| **load > 50).min();
+    assert!(broken.is_some_and(|load| *load <= 52), "{loads:?}");
+}
+
+/// A record whose seconds are these; the first `warmup` are before the window.
+fn record(rates: &[f64], warmup: usize) -> Record {
+    let mut record = Record::default();
+    record.series = Series {
+        step_s: 1.0.into(),
+        t_s: (1..=rates.len()).map(|s| s as f64).collect(),
+        in_window: (0..rates.len()).map(|s| s >= warmup).collect(),
+        metrics: [(
+            "ops_count_per_s".to_owned(),
+            rates.iter().map(|rate| (*rate).into()).collect(),
+        )]
+        .into(),
+    };
+    record.interval.end_s = (rates.len() as f64).into();
+    record
+}
+
+#[test]
+fn steady_late_never_and_unknown() {
+    let state = |rates: &[f64], warmup| steady::steady(&record(rates, warmup));
+    let level = state(&[100.0; 12], 2);
+    assert_eq!(
+        (level.state.as_str(), level.from_s.value()),
+        ("yes", Some(0.0))
+    );
+    assert_eq!(level.window_s.value(), Some(5.0));
+
+    let filling: Vec<f64> = (0..30).map(|s| f64::from(s.min(10)) * 10.0).collect();
+    let late = state(&filling, 2);
+    assert_eq!(late.state, "late");
+    // Windows of 10 s: from the 8th second on the rise within one is small enough.
+    assert_eq!(late.from_s.value(), Some(9.0));
+    assert_eq!(state(&filling, 15).state, "yes");
+
+    let falling: Vec<f64> = (0..30).map(|s| 1000.0 - 30.0 * f64::from(s)).collect();
+    let never = state(&falling, 0);
+    assert_eq!(
+        (never.state.as_str(), never.from_s.reason()),
+        ("no", Some("never"))
+    );
+    assert!(never.slope_ratio.value().is_some_and(|slope| slope < -0.1));
+
+    let swinging: Vec<f64> = (0..30)
+        .map(|s| if s / 3 % 2 == 0 { 100.0 } else { 40.0 })
+        .collect();
+    let never = state(&swinging, 0);
+    assert_eq!(never.state, "no");
+    assert!(never.range_ratio.value().is_some_and(|range| range > 0.2));
+
+    assert_eq!(state(&[100.0; 4], 0).state, "n/a");
+    assert_eq!(state(&[0.0; 9], 0).state, "n/a");
+    assert_eq!(steady::steady(&Record::default()).state, "n/a");
+}
+
+#[test]
+fn the_standard_error_is_that_of_batch_means() {
+    let rates: Vec<f64> = (0..20)
+        .map(|s| if s / 2 % 2 == 0 { 90.0 } else { 110.0 })
+        .collect();
+    // Ten batches of 90 and 110 in turn: sd = 10 sqrt(10/9), error = sd / sqrt(10) = 10/3.
+    let error = steady::standard_error(&record(&rates, 0)).expect("enough seconds");
+    assert!((error - 1.0 / 30.0).abs() < 1e-12, "{error}");
+    assert_eq!(steady::standard_error(&record(&[1.0; 4], 0)), None);
+}
+
+/// A step as a record would give it.
+fn step(number: u64, sessions: u64, rate: f64) -> Step {
+    Step {
+        place: Place {
+            step: number,
+            directory: format!("step-{number:02}"),
+            sessions,
+            cpus: Figure::na("not confined"),
+            over: BTreeMap::new(),
+        },
+        verdict: "complete".to_owned(),
+        ops_per_s: rate.into(),
+        ops_error_ratio: 0.01.into(),
+        op: StepLatency {
+            name: "operations".to_owned(),
+            avg_us: (1e6 * sessions as f64 / rate).into(),
+            p99_us: (3e6 * sessions as f64 / rate).into(),
+            ..StepLatency::default()
+        },
+        host_busy_pct: 40.0.into(),
+        confined_busy_pct: Figure::na("not confined"),
+        system_cpu_us_per_io: 5.0.into(),
+        steady: Steady {
+            state: "yes".to_owned(),
+            ..Steady::default()
+        },
+        ..Step::default()
+    }
+}
+
+fn info(axes: &[(&str, &[&str])]) -> SweepInfo {
+    SweepInfo {
+        id: "0000abcd".to_owned(),
+        version: "0.1.0".to_owned(),
+        started: "2026-01-01T00:00:00Z".to_owned(),
+        workload: "slob".to_owned(),
+        target: "native:data".to_owned(),
+        seed: 7,
+        verdict: "complete".to_owned(),
+        verdict_reasons: Vec::new(),
+        axes: axes
+            .iter()
+            .map(|(name, values)| Axis {
+                name: (*name).to_owned(),
+                values: values.iter().map(|v| (*v).to_owned()).collect(),
+            })
+            .collect(),
+        goal_p99_us: Figure::na("not asked for"),
+    }
+}
+
+const SESSIONS: (&str, &[&str]) = ("sessions", &["1", "2", "4", "8", "16", "32"]);
+
+/// 1 to 32 sessions, level from 8 on.
+fn saturating() -> Vec<Step> {
+    let rates = [1000.0, 1950.0, 3700.0, 6400.0, 6500.0, 6450.0];
+    let steps = rates.iter().enumerate();
+    steps
+        .map(|(at, rate)| step(at as u64 + 1, 1 << at, *rate))
+        .collect()
+}
+
+#[test]
+fn a_sweep_finds_knee_goal_and_advice() {
+    let mut info = info(&[SESSIONS]);
+    info.goal_p99_us = 5000.0.into();
+    let sweep = build(info, saturating());
+    let curve = &sweep.curves[0];
+    assert_eq!(curve.steps, [1, 2, 3, 4, 5, 6]);
+    assert_eq!(curve.knee.load, Figure::Count(8));
+    assert_eq!(curve.knee.ops_per_s.value(), Some(6400.0));
+    assert_eq!(curve.goal.load, Figure::Count(8), "{}", curve.goal.sentence);
+    assert!(
+        curve.goal.sentence.contains("16 sessions takes 7.38 ms"),
+        "{}",
+        curve.goal.sentence
+    );
+    assert_eq!(sweep.advice.len(), 1);
+    assert_eq!(sweep.advice[0].id, "R9");
+    assert_eq!(
+        sweep.advice[0].evidence["sessions_from_count"],
+        Figure::Count(8)
+    );
+    assert_eq!(
+        sweep.advice[0].evidence["sessions_to_count"],
+        Figure::Count(16)
+    );
+    let again = read(&write(&sweep).expect("writes")).expect("reads");
+    assert_eq!(again, sweep);
+}
+
+#[test]
+fn advice_r9_is_silent_while_throughput_rises_or_latency_does_not() {
+    let rising: Vec<Step> = (0..5)
+        .map(|at| step(at + 1, 1 << at, 1000.0 * 1.2_f64.powi(at as i32)))
+        .collect();
+    assert!(build(info(&[SESSIONS]), rising).advice.is_empty());
+    let mut odd = saturating();
+    for step in &mut odd {
+        step.op.avg_us = 100.0.into();
+    }
+    assert!(build(info(&[SESSIONS]), odd).advice.is_empty());
+    let mut unknown = saturating();
+    for step in &mut unknown {
+        step.op.avg_us = Figure::na("absent");
+    }
+    assert!(build(info(&[SESSIONS]), unknown).advice.is_empty());
+}
+
+#[test]
+fn advice_r10_takes_over_where_the_cpus_are_busy_too() {
+    let mut busy = saturating();
+    for step in &mut busy[3..] {
+        step.host_busy_pct = 99.0.into();
+    }
+    busy[4].system_cpu_us_per_io = 9.0.into();
+    let advice = build(info(&[SESSIONS]), busy).advice;
+    assert_eq!(advice.len(), 1);
+    assert_eq!(advice[0].id, "R10");
+    assert!(
+        advice[0].text.contains("rose by 80 %"),
+        "{}",
+        advice[0].text
+    );
+}
+
+#[test]
+fn advice_r10_on_cpus_that_brought_nothing() {
+    let confined = |number, cpus: u64, rate: f64, busy: f64| {
+        let mut step = step(number, 8, rate);
+        step.place.cpus = cpus.into();
+        step.confined_busy_pct = busy.into();
+        step
+    };
+    let axes = [("sessions", &["8"][..]), ("cpus", &["1", "2"])];
+    let advice = build(
+        info(&axes),
+        vec![confined(1, 1, 1000.0, 99.0), confined(2, 2, 1010.0, 97.0)],
+    )
+    .advice;
+    assert_eq!(advice.len(), 1);
+    assert_eq!(advice[0].id, "R10");
+    assert_eq!(advice[0].evidence["cpus_to_count"], Figure::Count(2));
+    let gained = build(
+        info(&axes),
+        vec![confined(1, 1, 1000.0, 99.0), confined(2, 2, 1900.0, 97.0)],
+    );
+    assert!(gained.advice.is_empty());
+    assert_eq!(gained.curves[0].load, "cpus");
+    let idle = build(
+        info(&axes),
+        vec![confined(1, 1, 1000.0, 99.0), confined(2, 2, 1010.0, 50.0)],
+    );
+    assert!(
+        idle.advice.is_empty(),
+        "one of them was not busy: CPU is not the limit there"
+    );
+}
+
+#[test]
+fn steps_that_do_not_count_are_kept_and_left_out_of_the_curve() {
+    let mut steps = saturating();
+    steps[2].verdict = "invalid".to_owned();
+    steps[5] = Step::failed(steps[5].place.clone(), "CACHE_MB is too small");
+    let sweep = build(info(&[SESSIONS]), steps);
+    assert_eq!(sweep.steps.len(), 6);
+    assert_eq!(sweep.curves[0].steps, [1, 2, 4, 5]);
+    assert_eq!(sweep.curves[0].left_out, [3, 6]);
+    assert!(render(&sweep).contains("CACHE_MB is too small"));
+}
+
+#[test]
+fn each_combination_has_its_curve() {
+    let mut steps = saturating();
+    for (at, mut more) in saturating().into_iter().enumerate() {
+        more.place.step = at as u64 + 7;
+        more.place
+            .over
+            .insert("READ_MODE".to_owned(), "batched".to_owned());
+        steps.push(more);
+    }
+    for step in &mut steps[..6] {
+        step.place
+            .over
+            .insert("READ_MODE".to_owned(), "single".to_owned());
+    }
+    let axes = [SESSIONS, ("READ_MODE", &["single", "batched"])];
+    let sweep = build(info(&axes), steps);
+    let held: Vec<&str> = sweep
+        .curves
+        .iter()
+        .map(|c| c.held["READ_MODE"].as_str())
+        .collect();
+    assert_eq!(held, ["single", "batched"]);
+    assert_eq!(sweep.curves[1].steps, [7, 8, 9, 10, 11, 12]);
+}
+
+#[test]
+fn the_law_is_refused_with_the_reason() {
+    let few = build(info(&[SESSIONS]), saturating()[..3].to_vec());
+    let usl = &few.curves[0].usl;
+    assert!(
+        !usl.fitted && usl.sentence.contains("at least 4"),
+        "{}",
+        usl.sentence
+    );
+
+    let mut wild = saturating();
+    for (step, rate) in wild
+        .iter_mut()
+        .zip([1000.0, 100.0, 4000.0, 200.0, 9000.0, 100.0])
+    {
+        step.ops_per_s = rate.into();
+    }
+    let usl = &build(info(&[SESSIONS]), wild).curves[0].usl;
+    assert!(
+        !usl.fitted && usl.sentence.contains("best fit is off by"),
+        "{}",
+        usl.sentence
+    );
+    assert!(usl.projections.is_empty() && usl.peak_load.value.value().is_none());
+
+    let mut faster = saturating();
+    for (step, rate) in faster
+        .iter_mut()
+        .zip([100.0, 400.0, 1600.0, 6400.0, 25_600.0, 102_400.0])
+    {
+        step.ops_per_s = rate.into();
+    }
+    let usl = &build(info(&[SESSIONS]), faster).curves[0].usl;
+    assert!(
+        usl.sentence.contains("faster than the load"),
+        "{}",
+        usl.sentence
+    );
+
+    let mut open = saturating();
+    for step in &mut open {
+        let rate = (step.place.sessions * 1000).to_string();
+        step.place.over.insert("RATE".to_owned(), rate);
+        step.place.sessions = 64;
+    }
+    let axes = [("sessions", &["64"][..]), ("RATE", &["1000", "2000"])];
+    let curve = &build(info(&axes), open).curves[0];
+    assert_eq!(curve.load, "RATE");
+    assert!(!curve.usl.fitted && curve.usl.sentence.contains("open loop"));
+}
+
+#[test]
+fn a_hard_limit_is_no_scalability_law_unless_the_steps_are_noisy() {
+    let sweep = build(info(&[SESSIONS]), saturating());
+    let usl = &sweep.curves[0].usl;
+    assert!(
+        !usl.fitted && usl.sentence.contains("bends more sharply"),
+        "{}",
+        usl.sentence
+    );
+    let mut noisy = saturating();
+    for step in &mut noisy {
+        step.ops_error_ratio = 0.05.into();
+    }
+    assert!(build(info(&[SESSIONS]), noisy).curves[0].usl.fitted);
+}
+
+#[test]
+fn projections_are_labelled_and_lie_beyond_the_last_step() {
+    let law = Law {
+        lambda: 1000.0,
+        sigma: 0.05,
+        kappa: 0.0001,
+    };
+    let steps: Vec<Step> = (0..6)
+        .map(|at| step(at + 1, 1 << at, law.at((1_u64 << at) as f64)))
+        .collect();
+    let sweep = build(info(&[SESSIONS]), steps);
+    let usl = &sweep.curves[0].usl;
+    assert!(usl.fitted, "{}", usl.sentence);
+    assert!(usl.sentence.contains("beyond the last step") && usl.sentence.contains("untested"));
+    for projection in &usl.projections {
+        assert!(projection.load > 32);
+        assert_eq!(projection.label, "projection, untested");
+        let (low, high) = (
+            projection.ops_per_s.low.value(),
+            projection.ops_per_s.high.value(),
+        );
+        let truth = Some(law.at(projection.load as f64));
+        assert!(low < truth && truth < high, "{projection:?}");
+    }
+    assert!(render(&sweep).contains("not measured (projection, untested)"));
+}
+
+#[test]
+fn the_text_is_as_reviewed() {
+    let mut info = info(&[SESSIONS]);
+    info.goal_p99_us = 5000.0.into();
+    let rates = [1000.0, 1900.0, 3500.0, 5700.0, 7100.0, 6900.0];
+    let numbered = rates.iter().enumerate();
+    let mut steps: Vec<Step> = numbered
+        .map(|(at, rate)| step(at as u64 + 1, 1 << at, *rate))
+        .collect();
+    steps[1].steady.state = "no".to_owned();
+    steps[1].steady.window_s = 5.0.into();
+    steps[1].steady.range_ratio = 0.31.into();
+    steps[1].steady.slope_ratio = 0.02.into();
+    insta::assert_snapshot!(render(&build(info, steps)));
+}
+
+#[test]
+fn a_step_reads_its_figures_off_a_record() {
+    let record = crate::record::build(&crate::fixture::run());
+    let place = Place {
+        step: 1,
+        sessions: 4,
+        cpus: 2.into(),
+        ..Place::default()
+    };
+    let step = Step::of(place, &record);
+    assert_eq!(step.verdict, "complete");
+    assert!(step.counts());
+    let ops = record.interval.ops_count.value().expect("ops");
+    let elapsed = record.interval.elapsed_s.value().expect("a window");
+    assert_eq!(step.ops_per_s.value(), Some(ops / elapsed));
+    assert_eq!(step.read_requests_per_s.value(), Some(6000.0));
+    assert_eq!(step.read.name, "db file sequential read");
+    assert_eq!(step.read.avg_us.value(), Some(500.0));
+    assert!(step.op.avg_us.value().is_some());
+    let cpu_s = record.os.process.cpu_s.value().expect("process CPU");
+    let close = |found: &Figure, wanted: f64| {
+        let found = found.value().expect("a figure");
+        assert!((found / wanted - 1.0).abs() < 1e-9, "{found} {wanted}");
+    };
+    close(&step.cpu_us_per_op, 1e6 * cpu_s / ops);
+    close(&step.confined_busy_pct, 100.0 * cpu_s / (2.0 * elapsed));
+    assert_eq!(step.top_event, "db file sequential read");
+}
