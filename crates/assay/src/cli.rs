@@ -28,6 +28,16 @@ pub(crate) enum Command {
     /// With no argument: prepares 4 schemas x 256 MiB in ./assay-data if there is nothing yet,
     /// runs 4 sessions for 30 s and leaves the record in ./assay-runs.
     Run(RunArgs),
+    /// Run the workload under rising load: the curve, its knee and where it would end
+    ///
+    /// One run directory for each step, and sweep.txt and sweep.json above them. Everything that
+    /// `run` takes from a file, the environment or --set holds for every step.
+    #[command(
+        after_help = "A list gives a curve for each value, and several lists one for each combination: \
+                            --set READ_MODE=single,batched --set UPDATE_PCT=0,30.\n\
+                            Ctrl-C ends the step under way and summarises what there is."
+    )]
+    Sweep(SweepArgs),
     /// SLOB's spelling of run: `runit N` or `runit -s N -t M`, with ./slob.conf if it is there
     Runit(RunitArgs),
     /// Create and load the data set, then verify it
@@ -104,6 +114,43 @@ pub(crate) struct RunOnlyArgs {
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// What to print: the report, or record.json
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Print the plan and touch nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SweepArgs {
+    /// Sessions in all of each step: 1,2,4,8, or auto: doubles until nothing is gained, then fills
+    /// in around the knee
+    #[arg(long, value_name = "LIST", default_value = "auto")]
+    pub(crate) sessions: String,
+    /// Most sessions of --sessions auto
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    pub(crate) max_sessions: u64,
+    /// CPUs to confine this process to, one curve for each: 1,2
+    #[arg(long, value_name = "LIST")]
+    pub(crate) cpus: Option<String>,
+    /// Goal for the 99th percentile of operation latency: finds the highest load that keeps it
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) p99: Option<String>,
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+    /// Measured window of each step: 30s, 5m, 1h (RUN_TIME)
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) time: Option<String>,
+    /// Load before the window of each step (WARMUP) [default: a tenth of the time, at most 30s]
+    #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
+    pub(crate) warmup: Option<String>,
+    /// Master seed of all random streams of every step (SEED) [default: random, printed]
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) seed: Option<String>,
+    /// The sweep's directory, new or empty [default: ./assay-runs/TIME-sweep-ID, UTC]
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// What to print: the summary, or sweep.json
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
     /// Print the plan and touch nothing

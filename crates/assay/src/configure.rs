@@ -43,6 +43,16 @@ pub(crate) fn said(option: &str, name: &str, value: Option<&String>) -> Option<S
 /// `also` checks relations that need more than the settings (the plan); its
 /// problems are told together with the others.
 pub(crate) fn configure(args: &SettingArgs, options: Vec<Said>) -> Result<Configured, Failure> {
+    let (configured, notices) = configure_quietly(args, options)?;
+    ui::notices(&notices);
+    Ok(configured)
+}
+
+/// As [`configure`], but the notices are for the caller to tell.
+pub(crate) fn configure_quietly(
+    args: &SettingArgs,
+    options: Vec<Said>,
+) -> Result<(Configured, Vec<Problem>), Failure> {
     let mut layers = Vec::new();
     let mut file = None;
     if let Some(path) = &args.config {
@@ -90,14 +100,14 @@ pub(crate) fn configure(args: &SettingArgs, options: Vec<Said>) -> Result<Config
         }
         return Err(Failure::said(Code::Usage));
     }
-    ui::notices(&resolved.problems);
-    Ok(Configured {
+    let configured = Configured {
         settings: resolved.settings,
         target,
         location: location.to_owned(),
         url: url.clone(),
         given,
-    })
+    };
+    Ok((configured, resolved.problems))
 }
 
 /// Where there are mistakes already, those of the plan are told in the same pass,
@@ -193,8 +203,12 @@ pub(crate) fn adopt(settings: &mut Settings, data: &DataSet) {
 
 /// Draws a seed if none was given.
 pub(crate) fn draw_seed(settings: &mut Settings) {
+    take_seed(settings, u64::from(random_u32()));
+}
+
+/// Takes a seed that was drawn, if none was given.
+pub(crate) fn take_seed(settings: &mut Settings, seed: u64) {
     if settings.get("SEED").value == Value::Unset {
-        let seed = u64::from(random_u32());
         let origin = Origin::Implied("a random draw".to_owned());
         set(settings, "SEED", Value::Int(seed), seed.to_string(), origin);
     }

@@ -5,6 +5,7 @@
 //! record, and a record to what people read.
 #![forbid(unsafe_code)]
 
+mod affinity;
 mod cli;
 mod commands;
 mod configure;

@@ -19,6 +19,8 @@ pub(crate) struct Faces {
     pub(crate) json: String,
     /// Exact identities that do not hold: the run cannot be trusted.
     pub(crate) void: Vec<String>,
+    /// What both are faces of.
+    pub(crate) record: Record,
 }
 
 /// Derives everything from what was measured.
@@ -31,6 +33,7 @@ pub(crate) fn faces(data: &RunData) -> Result<Faces, Failure> {
             .iter()
             .map(|identity| format!("identity {} does not hold: {}", identity.id, identity.rule))
             .collect(),
+        record,
     })
 }
 

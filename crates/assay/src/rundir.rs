@@ -13,6 +13,10 @@ pub(crate) const RECORD: &str = "record.json";
 pub(crate) const REPORT: &str = "report.txt";
 /// The series, appended to while the run goes on.
 pub(crate) const SERIES: &str = "series.jsonl";
+/// The summary of a sweep, above its steps.
+pub(crate) const SWEEP: &str = "sweep.json";
+/// The same as text.
+pub(crate) const SWEEP_TEXT: &str = "sweep.txt";
 /// The configuration as given and as effective.
 pub(crate) const CONFIG: &str = "config";
 

@@ -11,6 +11,7 @@ fn help_texts_are_as_reviewed() {
     for args in [
         &["--help"][..],
         &["run", "-h"],
+        &["sweep", "-h"],
         &["prepare", "-h"],
         &["sync", "-h"],
         &["report", "-h"],

@@ -5,6 +5,7 @@ mod data;
 mod report;
 mod run;
 mod runs;
+mod sweep;
 mod sync;
 
 use crate::cli::{Cli, Command};
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
     match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Sweep(args) => sweep::sweep(&args),
         Command::Runit(args) => run::runit(args),
         Command::Prepare(args) => data::prepare(&args),
         Command::Setup(args) => data::setup(args),

@@ -1,0 +1,389 @@
+//! `sweep`: the same run under rising load, step by step, and the curve it makes.
+
+mod axes;
+
+use crate::affinity::Confined;
+use crate::cli::{Format, SweepArgs};
+use crate::configure::{self, Configured, Said, said};
+use crate::exit::{Code, Failure};
+use crate::perform::{self, WORKLOAD};
+use crate::rundir::{self, RunDir, SWEEP, SWEEP_TEXT};
+use crate::{plan_text, signals, ui};
+use assay_measure::config;
+use assay_measure::record::Figure;
+use assay_measure::units;
+use assay_report::sweep::{self, Place, Step, Sweep, SweepInfo, auto};
+use assay_run::engine::{DataSet, Line};
+use assay_run::plan::Plan;
+use assay_run::stop::Stop;
+use axes::{Axes, Held, Sessions};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// Opening and closing the target and writing the record, about; for the plan alone.
+const BETWEEN_NS: u64 = 1_000_000_000;
+/// Steps of an automatic curve, about; for the plan alone.
+const AUTO_STEPS: u64 = 10;
+const PENDING: &str = "not ended yet, or killed: steps are missing";
+
+pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
+    let axes = Axes::read(args)?;
+    let held = axes.held();
+    let first = first_load(&axes);
+    let mut configured =
+        configure::configure(&args.settings_of(&axes), options(args, &held[0], first))?;
+    configure::draw_seed(&mut configured.settings);
+    if !configured.settings.text("TRACE").is_empty() {
+        return Err(Failure::usage(
+            "TRACE is of one run: every step of a sweep would write the same file; leave it out",
+        ));
+    }
+    let id = rundir::new_id();
+    let place = rundir::place(args.output.as_deref(), "sweep", &id);
+    if args.output.is_some() {
+        rundir::refuse_used(&place)?;
+    }
+    let found = perform::data_set(&configured)?;
+    let data = match &found {
+        Some(data) => data.clone(),
+        None => configure::imagined(&configured.settings),
+    };
+    let seed = configured.settings.int("SEED");
+    let mut running = Running {
+        args,
+        axes: &axes,
+        info: info(&axes, &configured, id, seed),
+        place,
+        stop: Stop::new(),
+        data,
+        steps: Vec::new(),
+        worst: Code::Good,
+    };
+    // Every step is planned before the first byte is written, automatic ones as far as they are known.
+    let plan = running.plan_all()?;
+    let prepare = match found {
+        Some(_) => None,
+        None => Some(perform::plan_prepare(&configured)?),
+    };
+    if args.dry_run {
+        return dry_run(&running, &configured, &plan, prepare.as_deref());
+    }
+    signals::watch(&running.stop)?;
+    if let Some(lines) = &prepare {
+        running.data = perform::prepare(&configured, lines, &running.stop)?;
+    }
+    running.run()
+}
+
+impl SweepArgs {
+    /// The settings without the lists.
+    fn settings_of(&self, axes: &Axes) -> crate::cli::SettingArgs {
+        crate::cli::SettingArgs {
+            set: axes.set.clone(),
+            ..self.settings.clone()
+        }
+    }
+}
+
+fn options(args: &SweepArgs, held: &Held, sessions: u64) -> Vec<Said> {
+    [
+        said("--time", "RUN_TIME", args.time.as_ref()),
+        said("--warmup", "WARMUP", args.warmup.as_ref()),
+        said("--seed", "SEED", args.seed.as_ref()),
+    ]
+    .into_iter()
+    .flatten()
+    .chain(held.options(sessions))
+    .collect()
+}
+
+fn first_load(axes: &Axes) -> u64 {
+    match &axes.sessions {
+        Sessions::List(list) => list[0],
+        Sessions::Auto(_) => 1,
+    }
+}
+
+fn info(axes: &Axes, configured: &Configured, id: String, seed: u64) -> SweepInfo {
+    SweepInfo {
+        id,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started: jiff::Timestamp::now().to_string(),
+        workload: WORKLOAD.to_owned(),
+        target: config::mask_url_password(&configured.url),
+        seed,
+        verdict: "incomplete".to_owned(),
+        verdict_reasons: vec![PENDING.to_owned()],
+        axes: axes.listed(),
+        goal_p99_us: axes
+            .goal_us
+            .map_or_else(|| Figure::na("not asked for"), Figure::decimal),
+    }
+}
+
+/// A sweep under way.
+struct Running<'a> {
+    args: &'a SweepArgs,
+    axes: &'a Axes,
+    info: SweepInfo,
+    place: PathBuf,
+    stop: Stop,
+    data: DataSet,
+    steps: Vec<Step>,
+    /// What the shell is told: the first step's failure, if any.
+    worst: Code,
+}
+
+impl Running<'_> {
+    /// Settings and plan of one step.
+    fn plan(&self, held: &Held, sessions: u64) -> Result<(Configured, Plan), Failure> {
+        let settings = self.args.settings_of(self.axes);
+        let (mut configured, _) =
+            configure::configure_quietly(&settings, options(self.args, held, sessions))?;
+        configure::take_seed(&mut configured.settings, self.info.seed);
+        let plan = perform::plan(&mut configured, &self.data)?;
+        Ok((configured, plan))
+    }
+
+    /// The loads of a curve that are known before it is begun.
+    fn known_loads(&self) -> Vec<u64> {
+        match &self.axes.sessions {
+            Sessions::List(list) => list.clone(),
+            Sessions::Auto(_) => vec![1],
+        }
+    }
+
+    /// The plan of the first step, if those of all steps are good.
+    fn plan_all(&self) -> Result<Plan, Failure> {
+        let mut first = None;
+        for held in self.axes.held() {
+            for sessions in self.known_loads() {
+                let (_, plan) = self.plan(&held, sessions).map_err(|failure| Failure {
+                    lines: failure
+                        .lines
+                        .iter()
+                        .map(|line| format!("{}: {line}", held.text(sessions)))
+                        .collect(),
+                    ..failure
+                })?;
+                first.get_or_insert(plan);
+            }
+        }
+        Ok(first.expect("a sweep has at least one step"))
+    }
+
+    /// Runs every step, keeping the summary up to date.
+    fn run(mut self) -> Result<Code, Failure> {
+        let dir = RunDir::existing(&self.place);
+        std::fs::create_dir_all(&self.place)
+            .map_err(|error| rundir::cannot(&self.place, &error))?;
+        for held in self.axes.held() {
+            let begun = self.steps.len();
+            let mut loads = self.known_loads().into_iter();
+            let mut refused = None;
+            while let Some(sessions) = match &self.axes.sessions {
+                Sessions::List(_) => loads.next(),
+                Sessions::Auto(max_load) => self.next(begun, refused, *max_load),
+            } {
+                if self.stop.requested() {
+                    break;
+                }
+                if !self.step(&dir, &held, sessions)? {
+                    refused = Some(refused.unwrap_or(sessions).min(sessions));
+                }
+            }
+        }
+        let swept = self.summary(self.stop.requested());
+        let written = write(&dir, &swept);
+        ui::product(&match self.args.format {
+            Format::Text => sweep::render(&swept),
+            Format::Json => json_text(&swept)?,
+        })?;
+        written?;
+        ui::say(&format!("sweep: {}", dir.path().display()));
+        Ok(match self.stop.requested() {
+            true => Code::Interrupted,
+            false => self.worst,
+        })
+    }
+
+    /// The next load of the automatic curve whose first step is at `begun`.
+    fn next(&self, begun: usize, refused: Option<u64>, max_load: u64) -> Option<u64> {
+        let points = sweep::points(&self.steps[begun..], |step| step.place.sessions);
+        let limits = auto::Limits {
+            max_load,
+            goal_us: self.axes.goal_us,
+        };
+        auto::next(&points, refused, &limits)
+    }
+
+    /// One step: whether it can be used. Only an output that cannot be written ends the sweep.
+    fn step(&mut self, dir: &RunDir, held: &Held, sessions: u64) -> Result<bool, Failure> {
+        let number = self.steps.len() as u64 + 1;
+        let of = match &self.axes.sessions {
+            Sessions::List(list) => format!(" of {}", list.len() * self.axes.held().len()),
+            Sessions::Auto(_) => String::new(),
+        };
+        ui::say(&format!("step {number}{of}: {}", held.text(sessions)));
+        let directory = held.directory(number, sessions);
+        let place = Place {
+            step: number,
+            directory: directory.display().to_string(),
+            sessions,
+            cpus: held
+                .cpus
+                .map_or_else(|| Figure::na("not confined"), |cpus| (cpus as u64).into()),
+            over: held.over.clone(),
+        };
+        let mut found = None;
+        let ended = self.perform(held, sessions, &dir.path().join(directory), &mut |faces| {
+            found = Some(Step::of(place.clone(), &faces.record));
+            Ok(())
+        });
+        let mut failed = |code: Code| {
+            if self.worst == Code::Good {
+                self.worst = code;
+            }
+        };
+        let reason = match ended {
+            Ok(code) => {
+                failed(code);
+                String::new()
+            }
+            Err(failure) if failure.code == Code::Output => return Err(failure),
+            Err(failure) => {
+                failed(failure.code);
+                ui::failure(&failure);
+                failure.lines.join("; ")
+            }
+        };
+        let step = found.unwrap_or_else(|| Step::failed(place, &reason));
+        if step.verdict != "failed" {
+            ui::say(&format!("  {}", told(&step)));
+        }
+        let counts = step.counts();
+        self.steps.push(step);
+        write(dir, &self.summary(true))?;
+        Ok(counts)
+    }
+
+    fn perform(
+        &self,
+        held: &Held,
+        sessions: u64,
+        place: &std::path::Path,
+        deliver: &mut perform::Deliver<'_>,
+    ) -> Result<Code, Failure> {
+        let _confined = held.cpus.map(Confined::to).transpose()?;
+        let (configured, plan) = self.plan(held, sessions)?;
+        perform::perform(
+            &configured,
+            &plan,
+            &self.stop,
+            rundir::new_id(),
+            place.to_path_buf(),
+            deliver,
+        )
+    }
+
+    fn summary(&self, incomplete: bool) -> Sweep {
+        let mut info = self.info.clone();
+        if self.stop.requested() {
+            info.verdict_reasons = vec![format!(
+                "stopped on request after {} step(s)",
+                self.steps.len()
+            )];
+        }
+        if !incomplete {
+            info.verdict = "complete".to_owned();
+            info.verdict_reasons.clear();
+        }
+        sweep::build(info, self.steps.clone())
+    }
+}
+
+/// A step in one line.
+fn told(step: &Step) -> String {
+    let rate = step.ops_per_s.value().unwrap_or(0.0);
+    let p99 = match step.op.p99_us.value() {
+        Some(us) => units::duration((us * 1e3) as u64),
+        None => "n/a".to_owned(),
+    };
+    format!(
+        "{}: {} ops/s, p99 {p99}, steady: {}",
+        step.verdict,
+        units::fixed(rate, 1),
+        step.steady.state
+    )
+}
+
+fn json_text(swept: &Sweep) -> Result<String, Failure> {
+    sweep::write(swept).map_err(|error| Failure::new(Code::Bug, format!("{SWEEP}: {error}")))
+}
+
+fn write(dir: &RunDir, swept: &Sweep) -> Result<(), Failure> {
+    dir.write(SWEEP, &json_text(swept)?)?;
+    dir.write(SWEEP_TEXT, &sweep::render(swept))
+}
+
+/// What would be run, and about how long it would take.
+fn dry_run(
+    running: &Running<'_>,
+    configured: &Configured,
+    plan: &Plan,
+    prepare: Option<&[Line]>,
+) -> Result<Code, Failure> {
+    let held = running.axes.held();
+    let loads = running.known_loads();
+    let automatic = matches!(running.axes.sessions, Sessions::Auto(_));
+    let steps = held.len() as u64
+        * if automatic {
+            AUTO_STEPS
+        } else {
+            loads.len() as u64
+        };
+    let each_ns = plan.warmup_ns + plan.run_time_ns + BETWEEN_NS;
+    let listed: Vec<String> = held
+        .iter()
+        .flat_map(|held| loads.iter().map(move |load| held.text(*load)))
+        .map(|text| {
+            if automatic {
+                format!("from {text}")
+            } else {
+                text
+            }
+        })
+        .collect();
+    let text = match running.args.format {
+        Format::Json => {
+            let first = plan_text::json(configured, plan, &running.data, prepare)?;
+            let first: Value = serde_json::from_str(&first)
+                .map_err(|error| Failure::new(Code::Bug, format!("plan: {error}")))?;
+            plan_text::pretty(&json!({
+                "sweep": {
+                    "axes": running.info.axes,
+                    "goal_p99_us": running.info.goal_p99_us,
+                    "steps": listed,
+                    "steps_count": steps,
+                    "estimated_s": steps as f64 * each_ns as f64 / 1e9,
+                },
+                "first_step": first,
+            }))
+        }
+        Format::Text => {
+            let about = if automatic { "about " } else { "" };
+            let mut out = format!(
+                "Sweep of {about}{steps} steps, about {} in all\n\n",
+                units::duration(steps * each_ns)
+            );
+            for text in listed {
+                out.push_str(&format!("  {text}\n"));
+            }
+            out.push_str("\nThe first step:\n\n");
+            out.push_str(&plan_text::whole(configured, plan, &running.data, prepare));
+            out
+        }
+    };
+    ui::product(&text)?;
+    Ok(Code::Good)
+}
