@@ -50,6 +50,7 @@ pub(super) fn sync(args: &SyncArgs) -> Result<Code, Failure> {
         text: assay_report::text::render(&record),
         json: record::json(&record)?,
         void: Vec::new(),
+        record,
     };
     leave(args, place, &faces)?;
     if stop.requested() {

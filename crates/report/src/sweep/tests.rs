@@ -316,7 +316,7 @@ fn auto_narrows_the_highest_load_that_keeps_a_goal() {
 /// A record whose seconds are these; the first `warmup` are before the window.
 fn record(rates: &[f64], warmup: usize) -> Record {
     let mut record = Record::default();
-    record.series = Series {
+    let series = Series {
         step_s: 1.0.into(),
         t_s: (1..=rates.len()).map(|s| s as f64).collect(),
         in_window: (0..rates.len()).map(|s| s >= warmup).collect(),
@@ -327,7 +327,7 @@ fn record(rates: &[f64], warmup: usize) -> Record {
         .into(),
     };
     record.interval.end_s = (rates.len() as f64).into();
-    record
+    Record { series, ..record }
 }
 
 #[test]
