@@ -268,3 +268,51 @@ fn slob_48_a_pgio_file_plans_what_it_says() {
     assert_eq!(json["plan"]["update_work_unit"], 8);
     assert_eq!(json["plan"]["scale"], 16_384);
 }
+
+#[test]
+fn oracles_names_and_units_are_understood() {
+    let place = Place::new();
+    place.write(
+        "slob.conf",
+        "LOG_BUFFER=7340032\nDB_CACHE_SIZE=96M\n_DB_WRITER_MAX_WRITES=128\nDB_WRITER_PROCESSES=3\n\
+         FILESYSTEMIO_OPTIONS=directIO\nDB_FILE_MULTIBLOCK_READ_COUNT=16\nDB_BLOCK_CHECKSUM=FULL\n",
+    );
+    let shown = place
+        .assay(&["config", "show", "-c", "slob.conf", "--format", "slob-conf"])
+        .code(0);
+    for line in [
+        "LOG_BUFFER_MB=7168K ",
+        "CACHE_MB=96M ",
+        "DB_WRITER_BATCH=128 ",
+        "DB_WRITERS=3 ",
+        "IO_MODE=directio ",
+        "MULTIBLOCK_READ_COUNT=16 ",
+        "DB_BLOCK_CHECKSUM=full ",
+    ] {
+        let found = shown.out.lines().any(|shown| shown.starts_with(line));
+        assert!(found, "{line} in {}", shown.out);
+    }
+    assert!(
+        shown
+            .err
+            .contains("LOG_BUFFER is another name of LOG_BUFFER_MB=7168K"),
+        "{}",
+        shown.err
+    );
+    // Not a whole number of kibibytes: still exactly that many bytes.
+    let odd = place
+        .assay(&[
+            "config",
+            "show",
+            "--set",
+            "LOG_BUFFER=1049601",
+            "--format",
+            "slob-conf",
+        ])
+        .code(0);
+    assert!(
+        odd.out.contains("LOG_BUFFER_MB=1025.0009765625K "),
+        "{}",
+        odd.out
+    );
+}

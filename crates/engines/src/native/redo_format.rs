@@ -16,7 +16,9 @@ const FLAG_FIRST: u16 = 1;
 
 /// Bytes of a row's redo record beside both images. The fields need 64; the rest exists
 /// only so that redo volume matches published profiles (docs/design/native-engine.md).
-pub(crate) const ROW_RECORD_OVERHEAD: usize = 280;
+pub(crate) const ROW_RECORD_OVERHEAD: usize = 268;
+/// Likewise of each changed column: its number and length, in the old image and in the new.
+const COLUMN_RECORD_OVERHEAD: usize = 6;
 /// Likewise of the records that begin and end a transaction.
 pub(crate) const BEGIN_RECORD_BYTES: usize = 792;
 /// See [`BEGIN_RECORD_BYTES`].
@@ -24,7 +26,8 @@ pub(crate) const COMMIT_RECORD_BYTES: usize = 800;
 /// The record of a newly formatted undo block.
 pub(crate) const UNDO_BLOCK_RECORD_BYTES: usize = 64;
 /// No record is longer: a row of all columns.
-const MOST_RECORD_BYTES: usize = 2 * 32 * COLUMN_BYTES + ROW_RECORD_OVERHEAD;
+const MOST_RECORD_BYTES: usize =
+    (2 * COLUMN_BYTES + COLUMN_RECORD_OVERHEAD) * 32 + ROW_RECORD_OVERHEAD;
 
 /// Record types, the byte after the length.
 pub(crate) mod kind {
@@ -212,7 +215,9 @@ impl Record<'_> {
                     row.mask,
                     row.number,
                 ];
-                let bytes = ROW_RECORD_OVERHEAD + row.old.len() + row.new.len();
+                let columns = row.old.len() / COLUMN_BYTES;
+                let images = row.old.len() + row.new.len();
+                let bytes = ROW_RECORD_OVERHEAD + columns * COLUMN_RECORD_OVERHEAD + images;
                 push(log, kind::ROW, bytes, &fields);
                 let old = at + 8 + ROW_FIELDS * 8;
                 let new = old + row.old.len();

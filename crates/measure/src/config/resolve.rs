@@ -259,11 +259,15 @@ impl Resolver<'_> {
             } else {
                 format!("={text}")
             };
-            self.problem(
-                false,
-                &given.place,
-                format!("{name} is an old spelling of {}{shown}", def.name),
-            );
+            // The workload's names changed over SLOB's versions; a target's are named as its database names them.
+            let own = tables.params.iter().any(|own| own.name == def.name);
+            let what = if own {
+                "another name"
+            } else {
+                "an old spelling"
+            };
+            let notice = format!("{name} is {what} of {}{shown}", def.name);
+            self.problem(false, &given.place, notice);
             return Some((def, text));
         }
         let elsewhere = tables

@@ -395,7 +395,7 @@ fn old_names_map_with_a_notice() {
         "FILESYSTEMIO_OPTIONS=SETALL",
         "IO_MODE",
         "setall",
-        "old spelling",
+        "another name of IO_MODE",
     );
     assert_value(
         "UNIQUE_INDEX=UNIQUE",

@@ -206,9 +206,12 @@ fn process_bytes(deltas: &Deltas<'_>) -> Vec<Identity> {
 /// Every counter rises from snapshot to snapshot, and its steps add up to its whole delta.
 fn monotone(deltas: &Deltas<'_>) -> Identity {
     let data = deltas.data;
-    let mut marks: Vec<&Snapshot> = [&data.gate, &data.begin, &data.end, &data.drained]
+    // The sort keeps this order where instants are equal: one thread may end and drain at once, and what
+    // the writers wrote at close belongs to the drained snapshot.
+    let mut marks: Vec<&Snapshot> = [&data.gate, &data.begin]
         .into_iter()
         .chain(&data.series)
+        .chain([&data.end, &data.drained])
         .collect();
     marks.sort_by_key(|mark| (mark.at_ns, mark.driver.busy_ns));
     let mut verdicts: BTreeMap<&str, (u64, bool)> = BTreeMap::new();

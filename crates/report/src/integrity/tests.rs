@@ -367,6 +367,20 @@ fn identity_i44_a_counter_that_falls_is_named() {
 }
 
 #[test]
+fn identity_i44_what_the_close_wrote_comes_after_an_end_at_the_same_instant() {
+    let mut run = fixture::run();
+    // One driver thread and a fixed number of operations: it ends and drains at once, then the writers close.
+    run.drained = run.end.clone();
+    let name = stats::BUFFERS_CLEANED.name.to_owned();
+    let Some(Reading::Count(cleaned)) = run.end.stats.counters.get(&name).cloned() else {
+        panic!("the fixture counts {name}");
+    };
+    let more = Reading::Count(cleaned + 1000);
+    run.drained.stats.counters.insert(name, more);
+    assert!(holds(&run, "I44"));
+}
+
+#[test]
 fn identities_of_histograms_hold_for_every_event_and_kind() {
     for id in ["I15", "I16", "I17", "I28", "I37"] {
         let found = identity(&fixture::run(), id);

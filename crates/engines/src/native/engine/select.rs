@@ -27,12 +27,15 @@ impl Session<'_> {
         let scale = self.shell.instance.active_scale;
         let mut key = first_key;
         let mut left = u64::from(width);
+        let mut goes_on = false;
         while left > 0 {
             if key > scale {
                 key -= scale;
+                goes_on = false;
             }
             let most = left.min(scale - key + 1) as usize;
-            self.resolve(schema, key, most).await?;
+            self.resolve(schema, key, most, goes_on).await?;
+            goes_on = true;
             let n = self.pages.len() as u64;
             self.visit(key).await?;
             key += n;

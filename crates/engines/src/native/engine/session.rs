@@ -27,6 +27,8 @@ pub(crate) struct Session<'a> {
     pub(crate) pages: Vec<Page>,
     pub(crate) frames: Vec<u32>,
     pub(crate) done: Vec<bool>,
+    /// The index leaf of the last run of keys.
+    leaf: Page,
     pub(crate) transaction: Transaction,
 }
 
@@ -50,6 +52,7 @@ impl<'a> Session<'a> {
             pages: Vec::new(),
             frames: Vec::new(),
             done: Vec::new(),
+            leaf: Page(0),
             transaction: Transaction::default(),
         }
     }
@@ -272,24 +275,9 @@ impl<'a> Session<'a> {
         Ok(result)
     }
 
-    /// Fills `pages` with the blocks of up to [`RUN_KEYS`] keys from `key` on, at least one.
-    pub(crate) async fn resolve(
-        &mut self,
-        schema: u32,
-        key: u64,
-        most: usize,
-    ) -> Result<(), OpError> {
-        let most = most.min(RUN_KEYS);
-        self.pages.clear();
+    /// Walks from the root to the leaf that covers `key`.
+    async fn descend(&mut self, schema: u32, key: u64) -> Result<Page, OpError> {
         let map = &self.shell.instance.map;
-        if self.shell.instance.options.index == IndexMode::Computed {
-            let permutation: &Permutation = self.shell.instance.permutation(schema);
-            for key in key..key + most as u64 {
-                self.pages
-                    .push(map.data_page(schema, permutation.slot_of_key(key)));
-            }
-            return Ok(());
-        }
         let levels = map.index.levels;
         let mut page = map.index_page(schema, 0);
         for _ in 1..levels {
@@ -302,6 +290,37 @@ impl<'a> Session<'a> {
             };
             page = Page(child);
         }
+        Ok(page)
+    }
+
+    /// Fills `pages` with the blocks of up to [`RUN_KEYS`] keys from `key` on, at least one. `goes_on` says
+    /// that `key` follows the last run's: its leaf is the same or the next one, and no descent is needed.
+    pub(crate) async fn resolve(
+        &mut self,
+        schema: u32,
+        key: u64,
+        most: usize,
+        goes_on: bool,
+    ) -> Result<(), OpError> {
+        let most = most.min(RUN_KEYS);
+        self.pages.clear();
+        let map = &self.shell.instance.map;
+        if self.shell.instance.options.index == IndexMode::Computed {
+            let permutation: &Permutation = self.shell.instance.permutation(schema);
+            for key in key..key + most as u64 {
+                self.pages
+                    .push(map.data_page(schema, permutation.slot_of_key(key)));
+            }
+            return Ok(());
+        }
+        let first_of_leaf = (key - 1).is_multiple_of(map.index.fanout);
+        let page = match (goes_on, first_of_leaf) {
+            (false, _) => self.descend(schema, key).await?,
+            (true, false) => self.leaf,
+            // Leaves are full and stand in the order of their keys, one page after the other.
+            (true, true) => Page(self.leaf.0 + 1),
+        };
+        self.leaf = page;
         let mut pages = std::mem::take(&mut self.pages);
         pages.reserve(most);
         let room = std::cell::RefCell::new(pages);

@@ -45,6 +45,8 @@ pub(crate) struct Transaction {
     /// Rows changed.
     rows: u64,
     header_known: bool,
+    /// This transaction has gotten its current undo block, and keeps it at hand until it ends.
+    undo_known: bool,
     end_lsn: u64,
     image: Vec<u8>,
     column: Vec<u8>,
@@ -95,12 +97,15 @@ impl Session<'_> {
         let scale = self.shell.instance.active_scale;
         let mut key = first_key;
         let mut left = u64::from(width);
+        let mut goes_on = false;
         while left > 0 {
             if key > scale {
                 key -= scale;
+                goes_on = false;
             }
             let most = left.min(scale - key + 1) as usize;
-            self.resolve(schema, key, most).await?;
+            self.resolve(schema, key, most, goes_on).await?;
+            goes_on = true;
             let n = self.pages.len();
             for i in 0..n {
                 self.read_ahead_of(i, n).await?;
@@ -186,6 +191,7 @@ impl Session<'_> {
         shell.instance.mark_open(&shell.c)?;
         self.transaction.id = shell.instance.next_transaction();
         self.transaction.open = true;
+        self.transaction.undo_known = false;
         self.claim().await?;
         self.change_header(state::ACTIVE).await?;
         self.transaction.rows = 0;
@@ -406,10 +412,14 @@ impl Session<'_> {
             && let Some(lease) = cache.pool.try_exclusive(frame)
         {
             if cache.holds(frame, undo) {
+                let first = u64::from(!std::mem::replace(&mut self.transaction.undo_known, true));
+                shell.count_gets(true, first);
+                shell.c.add(C::Hits, first);
                 return Ok(lease);
             }
             cache.pool.release_unchanged(lease);
         }
+        self.transaction.undo_known = true;
         let pin = self.fetch(undo, true).await?;
         self.exclusive(pin, undo).await
     }
@@ -445,6 +455,7 @@ impl Session<'_> {
         let lease = self.new_block(page, Kind::Undo).await?;
         shell.c.add(C::BlockChanges, 1);
         self.transaction.undo_page = Some(page);
+        self.transaction.undo_known = true;
         self.transaction.undo_offset = HEADER_BYTES;
         let record = Record::UndoBlock {
             transaction: self.transaction.id,
