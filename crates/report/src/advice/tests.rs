@@ -2,13 +2,59 @@ use super::*;
 use crate::fixture;
 use crate::record::build;
 use assay_measure::histogram::Histogram;
-use assay_measure::snapshot::{Actor, WaitClass};
-use assay_measure::snapshot::{EventReading, Reading, RunData};
+use assay_measure::record::{Identity, LayerRow, OpRow, RequestLayers, Truth};
+use assay_measure::snapshot::{
+    Actor, EventReading, Fact, Reading, RunData, SettingLine, WaitClass,
+};
 use assay_measure::stats;
+use reads::modes;
+
+fn ids(record: &Record) -> Vec<String> {
+    advise(record).into_iter().map(|advice| advice.id).collect()
+}
 
 fn found(run: &RunData) -> Vec<String> {
-    let advice = advise(&build(run));
-    advice.into_iter().map(|advice| advice.id).collect()
+    ids(&build(run))
+}
+
+/// The finding of a rule.
+fn says(record: &Record, id: &str) -> Option<Advice> {
+    advise(record).into_iter().find(|advice| advice.id == id)
+}
+
+fn fires(record: &Record, id: &str) -> Advice {
+    let said = says(record, id);
+    let said = said.unwrap_or_else(|| panic!("{id} is silent; {:?}", ids(record)));
+    assert!(!said.evidence.is_empty(), "{id} has no evidence");
+    let known = said
+        .evidence
+        .values()
+        .all(|figure| figure.value().is_some());
+    assert!(known, "{id}: {:?}", said.evidence);
+    said
+}
+
+fn is_silent(record: &Record, id: &str) {
+    assert_eq!(says(record, id), None);
+    let lacking = unjudged(record);
+    let prefix = format!("{id} ");
+    assert!(
+        !lacking.iter().any(|text| text.starts_with(&prefix)),
+        "{lacking:?}"
+    );
+}
+
+fn lacks(record: &Record, id: &str) -> bool {
+    let prefix = format!("{id} ");
+    says(record, id).is_none()
+        && unjudged(record)
+            .iter()
+            .any(|text| text.starts_with(&prefix))
+}
+
+/// The record of the frozen run.
+fn record() -> Record {
+    build(&fixture::run())
 }
 
 /// Adds waits that fall into the window.
@@ -24,96 +70,215 @@ fn wait(run: &mut RunData, name: &str, class: WaitClass, us: u64, n: u64) {
     });
 }
 
+/// The record of the frozen run with more waits.
+fn waiting(name: &str, class: WaitClass, us: u64, n: u64) -> Record {
+    let mut run = fixture::run();
+    wait(&mut run, name, class, us, n);
+    build(&run)
+}
+
 fn add(run: &mut RunData, stat: assay_measure::stats::Stat, n: u64) {
     run.end.stats.add(stat, n);
 }
 
+fn cpu(record: &mut Record, name: &str, pct: f64) {
+    record.os.cpu_pct.insert(name.to_owned(), pct.into());
+}
+
+fn total(record: &mut Record, key: &str, total: f64) {
+    record.stats.get_mut(key).expect("a known key").total = total.into();
+}
+
+fn set(record: &mut Record, name: &str, value: &str) {
+    record.plan.settings.push(SettingLine {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        origin: "cli".to_owned(),
+    });
+}
+
 #[test]
 fn the_frozen_run_is_storage_bound_with_two_populations_of_reads() {
-    let advice = advise(&build(&fixture::run()));
+    let advice = advise(&record());
     let ids: Vec<&str> = advice.iter().map(|advice| advice.id.as_str()).collect();
-    assert_eq!(ids, ["R3", "R8"]);
-    assert!(
-        advice[0].text.contains("75.0 % of DB time"),
-        "{}",
-        advice[0].text
-    );
-    assert!(
-        advice[0].text.contains("average 500 us"),
-        "{}",
-        advice[0].text
-    );
+    assert_eq!(ids, ["R3", "R8", "R27"]);
+    let text = &advice[0].text;
+    assert!(text.contains("75.0 % of DB time"), "{text}");
+    assert!(text.contains("average 500 us"), "{text}");
+    assert!(text.contains("Little's law accounts for"), "{text}");
 }
 
 #[test]
-fn r1_execution_and_run_queue_make_it_cpu_bound() {
+fn every_rule_of_one_run_is_here_once_and_in_order() {
+    let numbers: Vec<u32> = RULES
+        .iter()
+        .map(|rule| rule.id[1..].parse().unwrap())
+        .collect();
+    assert!(
+        numbers.windows(2).all(|pair| pair[0] < pair[1]),
+        "{numbers:?}"
+    );
+    assert!(
+        !["R9", "R10", "R11", "R23", "R24", "R28", "R29"]
+            .iter()
+            .any(|id| RULES.iter().any(|rule| rule.id == *id))
+    );
+    assert_eq!(RULES.len(), 30 - 7);
+}
+
+#[test]
+fn advice_r01_fires_when_execution_and_run_queue_are_most_of_db_time() {
     let mut run = fixture::run();
     add(&mut run, stats::RUN_QUEUE_TIME, 60_000_000_000);
-    assert!(found(&run).contains(&"R1".to_owned()));
+    fires(&build(&run), "R1");
 }
 
 #[test]
-fn r4_and_r5_free_buffer_waits_and_their_timer() {
-    let mut run = fixture::run();
-    wait(
-        &mut run,
-        "free buffer waits",
-        WaitClass::Configuration,
-        10_000,
-        1600,
-    );
-    let ids = found(&run);
-    assert!(
-        ids.contains(&"R4".to_owned()) && ids.contains(&"R5".to_owned()),
-        "{ids:?}"
-    );
-    let mut run = fixture::run();
-    wait(
-        &mut run,
-        "free buffer waits",
-        WaitClass::Configuration,
-        3_000,
-        4000,
-    );
-    assert!(!found(&run).contains(&"R5".to_owned()));
+fn advice_r01_is_silent_on_a_run_that_waits() {
+    is_silent(&record(), "R1");
 }
 
 #[test]
-fn r6_the_log_is_the_limit() {
-    let mut run = fixture::run();
-    wait(
-        &mut run,
-        "log buffer space",
-        WaitClass::Configuration,
-        20_000,
-        1000,
-    );
-    let record = build(&run);
-    let advice = advise(&record);
-    let redo = advice.iter().find(|advice| advice.id == "R6").unwrap();
+fn advice_r02_fires_on_full_cpus_with_a_queue() {
+    let mut record = record();
+    cpu(&mut record, "busy", 97.0);
+    record.time_model.run_queue_us = record.time_model.db_time_us.scaled(0.06);
+    assert_eq!(fires(&record, "R2").severity, "note");
+    record.time_model.run_queue_us = record.time_model.db_time_us.scaled(0.12);
+    assert_eq!(fires(&record, "R2").severity, "high");
+    // The load alone will do.
+    record.time_model.run_queue_us = Figure::Count(0);
+    record.os.load_end = vec![Figure::Decimal(7.0)];
+    fires(&record, "R2");
+}
+
+#[test]
+fn advice_r02_is_silent_on_idle_cpus_and_on_full_ones_without_a_queue() {
+    is_silent(&record(), "R2");
+    let mut full = record();
+    cpu(&mut full, "busy", 99.0);
+    full.time_model.run_queue_us = Figure::Count(0);
+    is_silent(&full, "R2");
+}
+
+#[test]
+fn advice_r03_fires_with_mean_p99_and_little() {
+    let said = fires(&record(), "R3");
+    for name in [
+        "user_io_pct",
+        "busy_pct",
+        "read_avg_us",
+        "read_p99_us",
+        "little_sessions",
+    ] {
+        assert!(said.evidence.contains_key(name), "{name}");
+    }
+}
+
+#[test]
+fn advice_r03_is_silent_on_a_busy_host() {
+    let mut record = record();
+    cpu(&mut record, "busy", 85.0);
+    is_silent(&record, "R3");
+}
+
+#[test]
+fn advice_r04_fires_and_names_blocked_submission_and_starved_writers() {
+    let mut record = waiting("free buffer waits", WaitClass::Configuration, 10_000, 1600);
+    assert_eq!(fires(&record, "R4").severity, "high");
+    cpu(&mut record, "busy", 96.0);
+    record.events.push(EventRow {
+        name: "db file async I/O submit".to_owned(),
+        actor: "background".to_owned(),
+        total_us: record.time_model.bg_elapsed_us.scaled(0.6),
+        ..EventRow::default()
+    });
+    let said = fires(&record, "R4");
     assert!(
-        redo.text
-            .contains("53,248 bytes per write, 1.00 commits per write"),
+        said.text.contains("starved") && said.text.contains("submission blocks"),
         "{}",
-        redo.text
+        said.text
     );
 }
 
 #[test]
-fn r7_a_single_switch_is_no_rate_but_an_incomplete_checkpoint_counts() {
-    let mut run = fixture::run();
-    add(&mut run, stats::REDO_LOG_SWITCHES, 1);
-    assert!(!found(&run).contains(&"R7".to_owned()));
-    add(&mut run, stats::REDO_LOG_SWITCHES, 1);
-    assert!(found(&run).contains(&"R7".to_owned()));
-    let mut run = fixture::run();
-    let name = "log file switch (checkpoint incomplete)";
-    wait(&mut run, name, WaitClass::Configuration, 1000, 1);
-    assert!(found(&run).contains(&"R7".to_owned()));
+fn advice_r04_is_silent_below_a_tenth_of_db_time() {
+    is_silent(
+        &waiting("free buffer waits", WaitClass::Configuration, 10_000, 100),
+        "R4",
+    );
 }
 
 #[test]
-fn r8_needs_a_valley_between_the_modes() {
+fn advice_r05_fires_on_the_timer_s_bucket() {
+    fires(
+        &waiting("free buffer waits", WaitClass::Configuration, 10_000, 1600),
+        "R5",
+    );
+}
+
+#[test]
+fn advice_r05_is_silent_on_other_durations() {
+    is_silent(
+        &waiting("free buffer waits", WaitClass::Configuration, 3_000, 4000),
+        "R5",
+    );
+}
+
+#[test]
+fn advice_r06_fires_with_the_log_s_figures() {
+    let said = fires(
+        &waiting("log buffer space", WaitClass::Configuration, 20_000, 1000),
+        "R6",
+    );
+    assert!(
+        said.text
+            .contains("53,248 bytes per write, 1.00 commits per write, 0 switches"),
+        "{}",
+        said.text
+    );
+}
+
+#[test]
+fn advice_r06_is_silent_while_the_log_keeps_up() {
+    is_silent(&record(), "R6");
+}
+
+#[test]
+fn advice_r07_fires_on_a_rate_and_on_an_incomplete_checkpoint() {
+    let mut run = fixture::run();
+    add(&mut run, stats::REDO_LOG_SWITCHES, 2);
+    let said = fires(&build(&run), "R7");
+    assert_eq!(said.severity, "high", "360 an hour");
+    let name = "log file switch (checkpoint incomplete)";
+    let once = waiting(name, WaitClass::Configuration, 1000, 1);
+    assert_eq!(fires(&once, "R7").severity, "note");
+}
+
+#[test]
+fn advice_r07_is_silent_on_a_single_switch() {
+    let mut run = fixture::run();
+    add(&mut run, stats::REDO_LOG_SWITCHES, 1);
+    is_silent(&build(&run), "R7");
+}
+
+#[test]
+fn advice_r08_fires_with_both_modes() {
+    let said = fires(&record(), "R8");
+    // 400 us lies in the bucket of 256 to 512 us, whose middle is 384.
+    assert_eq!(said.evidence["fast_avg_us"], Figure::Decimal(384.0));
+    assert_eq!(said.evidence["slow_waits_pct"], Figure::Decimal(10.0));
+}
+
+#[test]
+fn advice_r08_is_silent_without_a_valley_between_the_modes() {
+    let mut record = record();
+    let reads = record
+        .events
+        .iter_mut()
+        .find(|e| e.name == "db file sequential read");
+    reads.unwrap().hist_us = vec![0, 100, 90, 80, 5];
+    is_silent(&record, "R8");
     assert_eq!(modes(&[0, 100, 90, 80, 5]), None);
     assert_eq!(modes(&[0, 100, 10, 30, 5]), Some((1, 2, 3)));
     assert_eq!(
@@ -125,7 +290,7 @@ fn r8_needs_a_valley_between_the_modes() {
 }
 
 #[test]
-fn r8_published_flash_tier_is_seen() {
+fn advice_r08_sees_the_published_flash_tier() {
     // The buckets 64-128 us to 262-524 ms of a published histogram.
     let published = [
         533, 240_142, 7818, 949, 491, 1885, 3681, 2562, 257, 52, 3, 0, 1,
@@ -133,39 +298,353 @@ fn r8_published_flash_tier_is_seen() {
     assert_eq!(modes(&published), Some((1, 4, 6)));
 }
 
+fn capped(value: &str) -> Record {
+    let mut record = record();
+    record.host.facts.push(Fact {
+        name: "io_cap_vda_read_iops".to_owned(),
+        value: value.to_owned(),
+    });
+    record
+}
+
 #[test]
-fn r14_r17_r18_and_r19_fire_on_their_numbers() {
-    let mut run = fixture::run();
-    wait(
-        &mut run,
-        "db file sequential read",
-        WaitClass::UserIo,
-        900_000,
-        1,
+fn advice_r12_fires_within_three_percent_of_a_cap() {
+    // The frozen run reads 6000 a second.
+    let said = fires(&capped("6100 by blkio throttle of /load"), "R12");
+    assert!(
+        said.text.contains("blkio throttle of /load"),
+        "{}",
+        said.text
     );
-    assert!(found(&run).contains(&"R14".to_owned()));
-    let mut run = fixture::run();
-    wait(
-        &mut run,
-        "buffer busy waits",
-        WaitClass::Concurrency,
-        1000,
-        8000,
+    // The other limit is the one that is used up: both at once are no pin.
+    let mut both = capped("6000 by io.max of /load");
+    both.host.facts.push(Fact {
+        name: "io_cap_vda_read_bytes".to_owned(),
+        value: "50000000 by io.max of /load".to_owned(),
+    });
+    is_silent(&both, "R12");
+}
+
+#[test]
+fn advice_r12_is_silent_without_a_cap_or_far_from_it() {
+    is_silent(&record(), "R12");
+    is_silent(&capped("9000 by blkio throttle of /load"), "R12");
+}
+
+#[test]
+fn advice_r13_fires_when_devices_read_less_than_half() {
+    let mut record = record();
+    record.checks.device_read_bytes = record.checks.engine_read_bytes.scaled(0.4);
+    assert_eq!(fires(&record, "R13").severity, "note");
+    record.checks.device_read_bytes = Figure::na("no device known");
+    record.checks.process_read_bytes = Figure::Count(0);
+    assert_eq!(fires(&record, "R13").severity, "high");
+}
+
+#[test]
+fn advice_r13_is_silent_when_devices_read_it_all_and_says_when_nobody_knows() {
+    is_silent(&record(), "R13");
+    let mut unknown = record();
+    unknown.checks.device_read_bytes = Figure::na("denied");
+    unknown.checks.process_read_bytes = Figure::na("denied");
+    assert!(lacks(&unknown, "R13"));
+}
+
+#[test]
+fn advice_r14_fires_on_the_longest_and_on_the_deviation() {
+    let longest = waiting("db file sequential read", WaitClass::UserIo, 900_000, 1);
+    assert!(fires(&longest, "R14").text.contains("900,000 us"));
+    // 200 waits of 40 ms among 120,000: the longest is 70 means, the deviation 3 of them.
+    let spread = waiting("db file sequential read", WaitClass::UserIo, 40_000, 400);
+    let said = fires(&spread, "R14");
+    assert!(said.evidence["max_over_mean_ratio"].value().unwrap() < 100.0);
+}
+
+#[test]
+fn advice_r14_is_silent_on_a_narrow_distribution() {
+    is_silent(&record(), "R14");
+}
+
+#[test]
+fn advice_r15_fires_on_variation_and_on_a_fall() {
+    let mut record = record();
+    record.checks.steadiness.variation_ratio = Figure::Decimal(0.35);
+    assert_eq!(fires(&record, "R15").severity, "note");
+    record.checks.steadiness.variation_ratio = Figure::Decimal(0.1);
+    record.checks.steadiness.last_over_first_ratio = Figure::Decimal(0.3);
+    assert_eq!(fires(&record, "R15").severity, "high");
+}
+
+#[test]
+fn advice_r15_is_silent_on_a_level_run() {
+    is_silent(&record(), "R15");
+}
+
+fn batched(prefetched: f64) -> Record {
+    let mut record = waiting("db file parallel read", WaitClass::UserIo, 1000, 4000);
+    total(
+        &mut record,
+        "physical_reads_cache_prefetch_blocks",
+        prefetched,
     );
-    assert!(found(&run).contains(&"R17".to_owned()));
+    record
+}
+
+#[test]
+fn advice_r16_fires_with_the_blocks_of_a_wait() {
+    let said = fires(&batched(36_000.0), "R16");
+    // Nine came along with the one asked for.
+    assert_eq!(said.evidence["blocks_per_wait"], Figure::Decimal(10.0));
+}
+
+#[test]
+fn advice_r16_is_silent_without_batches() {
+    is_silent(&record(), "R16");
+    is_silent(&batched(6000.0), "R16");
+}
+
+#[test]
+fn advice_r17_fires_on_waits_for_each_other() {
+    fires(
+        &waiting("buffer busy waits", WaitClass::Concurrency, 1000, 8000),
+        "R17",
+    );
+}
+
+#[test]
+fn advice_r17_is_silent_below_a_twentieth() {
+    is_silent(&record(), "R17");
+}
+
+#[test]
+fn advice_r18_fires_when_all_is_cached_and_when_some_is() {
     let mut run = fixture::run();
     let reads = stats::PHYSICAL_READS_CACHE.name.to_owned();
     let same = run.begin.stats.counters[&reads].clone();
     run.end.stats.counters.insert(reads, same);
-    assert!(found(&run).contains(&"R18".to_owned()));
+    assert!(
+        fires(&build(&run), "R18")
+            .text
+            .contains("fits in the cache")
+    );
+    let mut some = record();
+    some.checks.hit_measured_pct = Figure::Decimal(30.0);
+    assert!(fires(&some, "R18").text.contains("understate"));
+}
+
+#[test]
+fn advice_r18_is_silent_when_little_is_cached() {
+    is_silent(&record(), "R18");
+}
+
+#[test]
+fn advice_r19_fires_when_checkpoints_drive_the_writes() {
     let mut run = fixture::run();
     let name = stats::PHYSICAL_WRITES_NON_CHECKPOINT.name.to_owned();
     run.end.stats.counters.insert(name, Reading::Count(3000));
-    assert!(found(&run).contains(&"R19".to_owned()));
+    fires(&build(&run), "R19");
+}
+
+#[test]
+fn advice_r19_is_silent_when_they_do_not() {
+    is_silent(&record(), "R19");
+}
+
+#[test]
+fn advice_r20_fires_on_too_little_redo_or_too_many_changes() {
+    let mut record = record();
+    total(&mut record, "redo_size_bytes", 12_800.0 * 700.0);
+    assert_eq!(fires(&record, "R20").severity, "note");
+    total(&mut record, "redo_size_bytes", 12_800.0 * 300.0);
+    assert_eq!(fires(&record, "R20").severity, "high");
+    total(&mut record, "redo_size_bytes", 12_800.0 * 812.0);
+    total(&mut record, "db_block_changes_count", 12_800.0 * 2.5);
+    fires(&record, "R20");
+}
+
+#[test]
+fn advice_r20_is_silent_on_a_standard_update_on_heavy_and_on_few_rows() {
+    is_silent(&record(), "R20");
+    let mut heavy = record();
+    total(&mut heavy, "redo_size_bytes", 12_800.0 * 5300.0);
+    set(&mut heavy, "REDO_STRESS", "HEAVY");
+    is_silent(&heavy, "R20");
+    let mut few = record();
+    total(&mut few, "redo_size_bytes", 12_800.0 * 2000.0);
+    few.driver.ops = vec![OpRow {
+        kind: "update".to_owned(),
+        count: 12_800,
+        rows_count: 12_800,
+        ..OpRow::default()
+    }];
+    is_silent(&few, "R20");
+}
+
+#[test]
+fn advice_r21_fires_on_steal_throttling_and_a_hole_in_the_account() {
+    let mut steal = record();
+    cpu(&mut steal, "steal", 1.2);
+    assert!(fires(&steal, "R21").text.contains("steal"));
+    let mut capped = record();
+    capped.os.cgroup_throttled_us = Figure::Count(500_000);
+    assert!(fires(&capped, "R21").text.contains("throttled"));
+    let mut hole = record();
+    cpu(&mut hole, "idle", 20.0);
+    assert!(
+        fires(&hole, "R21")
+            .text
+            .contains("missing from the account")
+    );
+}
+
+#[test]
+fn advice_r21_is_silent_on_a_quiet_host() {
+    is_silent(&record(), "R21");
+}
+
+fn layers(engine_us: f64, device_us: Option<f64>) -> Record {
+    let mut record = record();
+    let row = |us: Option<f64>| {
+        let mut row = LayerRow {
+            count: Figure::Count(1000),
+            ..LayerRow::default()
+        };
+        row.latency.avg_us = us.map_or_else(|| Figure::na("no device known"), Figure::Decimal);
+        row
+    };
+    record.layers = vec![RequestLayers {
+        request: "single-block read".to_owned(),
+        engine: row(Some(engine_us)),
+        syscall: row(Some(engine_us * 0.9)),
+        device: row(device_us),
+        ..RequestLayers::default()
+    }];
+    record
+}
+
+#[test]
+fn advice_r22_fires_when_the_device_took_less_than_half() {
+    let said = fires(&layers(1000.0, Some(400.0)), "R22");
+    assert_eq!(said.severity, "note");
+    assert!(
+        said.text.contains("1,000 us") && said.text.contains("900 us in the ring"),
+        "{}",
+        said.text
+    );
+    assert_eq!(fires(&layers(7400.0, Some(1080.0)), "R22").severity, "high");
+}
+
+#[test]
+fn advice_r22_is_silent_when_the_device_takes_the_time_and_says_when_nobody_knows() {
+    is_silent(&layers(1000.0, Some(600.0)), "R22");
+    assert!(lacks(&layers(1000.0, None), "R22"));
+}
+
+#[test]
+fn advice_r25_fires_on_idle_sessions_with_the_corrected_rate_and_on_a_slow_start() {
+    let mut idle = record();
+    idle.interval.worker_active_fraction = Figure::Decimal(0.8);
+    let said = fires(&idle, "R25");
+    assert_eq!(said.severity, "high");
+    assert_eq!(said.evidence["corrected_ops_per_s"], Figure::Decimal(125.0));
+    let mut slow = record();
+    let inside = slow
+        .series
+        .in_window
+        .iter()
+        .position(|inside| *inside)
+        .unwrap();
+    slow.series.metrics.get_mut("ops_count_per_s").unwrap()[inside] = Figure::Decimal(70.0);
+    fires(&slow, "R25");
+}
+
+#[test]
+fn advice_r25_is_silent_on_a_run_that_is_busy_from_end_to_end() {
+    is_silent(&record(), "R25");
+}
+
+#[test]
+fn advice_r26_fires_on_a_starved_session() {
+    let mut record = record();
+    record.driver.session_spread.min_count = Figure::Count(380);
+    assert_eq!(fires(&record, "R26").severity, "note");
+    record.driver.session_spread.min_count = Figure::Count(100);
+    assert_eq!(fires(&record, "R26").severity, "high");
+}
+
+#[test]
+fn advice_r26_is_silent_on_equals() {
+    is_silent(&record(), "R26");
+}
+
+#[test]
+fn advice_r27_fires_from_twenty_bytes_for_one() {
+    let mut record = record();
+    // 12,800 rows of two columns of 128 bytes.
+    record.checks.device_write_bytes = Figure::Count(12_800 * 256 * 30);
+    let said = fires(&record, "R27");
+    assert_eq!(
+        said.evidence["device_bytes_per_changed_byte"],
+        Figure::Decimal(30.0)
+    );
+    assert_eq!(said.severity, "note");
+}
+
+#[test]
+fn advice_r27_is_silent_on_large_changes_and_without_any() {
+    let mut heavy = record();
+    heavy.checks.device_write_bytes = Figure::Count(12_800 * 256 * 30);
+    set(&mut heavy, "REDO_STRESS", "HEAVY");
+    is_silent(&heavy, "R27");
+    let mut none = record();
+    total(&mut none, "table_rows_changed_count", 0.0);
+    is_silent(&none, "R27");
+}
+
+#[test]
+fn advice_r30_fires_on_a_violated_exact_identity() {
+    let mut record = record();
+    record.integrity.push(Identity {
+        id: "I1".to_owned(),
+        exact: true,
+        ok: Truth::Violated,
+        lhs: Figure::Count(5),
+        rhs: Figure::Count(7),
+        sentence: "5 against 7".to_owned(),
+        ..Identity::default()
+    });
+    let said = fires(&record, "R30");
+    assert_eq!(said.severity, "high");
+    assert!(said.text.contains("I1: 5 against 7"), "{}", said.text);
+}
+
+#[test]
+fn advice_r30_is_silent_when_the_numbers_agree() {
+    is_silent(&record(), "R30");
 }
 
 #[test]
 fn nothing_fires_on_what_is_not_known() {
-    assert_eq!(advise(&Record::default()), []);
-    assert_eq!(advise(&build(&RunData::default())), []);
+    for record in [Record::default(), build(&RunData::default())] {
+        assert_eq!(advise(&record), []);
+        let lacking = unjudged(&record);
+        assert!(
+            lacking.iter().any(|text| text.starts_with("R1 (DB time")),
+            "{lacking:?}"
+        );
+    }
+    assert!(found(&fixture::run()).contains(&"R3".to_owned()));
+}
+
+#[test]
+fn what_could_not_be_judged_is_said_once_below_the_advice() {
+    let mut record = layers(1000.0, None);
+    record.advice_unjudged = unjudged(&record);
+    let text = crate::text::render(&record);
+    let lines = text.lines().filter(|line| line.contains("Not judged"));
+    assert_eq!(lines.count(), 1);
+    assert!(
+        text.contains("R22 (device latency: no device known)"),
+        "{text}"
+    );
 }

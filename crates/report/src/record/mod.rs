@@ -58,6 +58,7 @@ pub fn build(data: &RunData) -> Record {
     record.integrity = crate::integrity::evaluate(&deltas, &record);
     record.warnings = notes::warnings(&deltas, &record);
     record.advice = crate::advice::advise(&record);
+    record.advice_unjudged = crate::advice::unjudged(&record);
     record
 }
 

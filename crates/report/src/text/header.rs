@@ -168,13 +168,20 @@ pub(super) fn warnings(page: &mut Page, record: &Record) {
 }
 
 pub(super) fn advice(page: &mut Page, record: &Record) {
-    if record.advice.is_empty() {
+    if record.advice.is_empty() && record.advice_unjudged.is_empty() {
         return;
     }
     page.heading("Advice");
+    if record.advice.is_empty() {
+        page.line("none");
+    }
     for advice in record.advice.iter().take(10) {
         let lead = format!("{:<4} {:<5} ", advice.id, advice.severity);
         page.wrapped(&lead, &advice.text);
+    }
+    if !record.advice_unjudged.is_empty() {
+        let rules = record.advice_unjudged.join(", ");
+        page.wrapped("Not judged, for want of a figure: ", &rules);
     }
 }
 

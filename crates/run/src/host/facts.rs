@@ -18,7 +18,7 @@ pub fn facts() -> Vec<Fact> {
     let cpu = "/sys/devices/system/cpu";
     let clock = "/sys/devices/system/clocksource/clocksource0";
     let cpus = std::thread::available_parallelism().ok();
-    vec![
+    let mut facts = vec![
         known("hostname", sys("/proc/sys/kernel/hostname")),
         known("operating_system", os_release()),
         known("kernel", sys("/proc/sys/kernel/osrelease")),
@@ -51,7 +51,9 @@ pub fn facts() -> Vec<Fact> {
         known("locked_memory_limit_bytes", Some(locked_memory())),
         known("cgroup_cpu_max", sys("/sys/fs/cgroup/cpu.max")),
         known("cgroup_memory_max_bytes", sys("/sys/fs/cgroup/memory.max")),
-    ]
+    ];
+    facts.extend(super::caps::facts());
+    facts
 }
 
 fn known(name: &str, value: Option<String>) -> Fact {

@@ -4,6 +4,7 @@
 //! leaves its field empty (n/a for readers), never 0. The parsers are pure functions
 //! in [`text`]; this module only reads files.
 
+mod caps;
 pub mod devices;
 mod facts;
 pub mod text;

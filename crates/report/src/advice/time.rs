@@ -1,0 +1,146 @@
+//! Where DB time went: R1, R3, R17, R22.
+
+use super::{Judged, Missing, busy, elapsed, finding, foreground, need, share};
+use assay_measure::record::{Record, RequestLayers};
+use assay_measure::units::fixed;
+
+/// R1. Sessions that share a thread wait for it in the run queue, so that counts as well.
+pub(super) fn cpu_bound(record: &Record) -> Judged {
+    const THRESHOLD: f64 = 80.0;
+    let model = &record.time_model;
+    let db_time = need(&model.db_time_us, "DB time")?;
+    if db_time <= 0.0 {
+        return Ok(None);
+    }
+    let cpu = need(&model.db_cpu_us, "DB CPU")?;
+    let on_cpu = match (model.on_thread_us.value(), model.run_queue_us.value()) {
+        (Some(on_thread), Some(queue)) => on_thread + queue,
+        _ => cpu,
+    };
+    let pct = 100.0 * on_cpu / db_time;
+    let cpu_s = cpu / 1e6 / elapsed(record)?;
+    if pct < THRESHOLD {
+        return Ok(None);
+    }
+    let text = format!(
+        "CPU-bound: {} % of DB time is execution and waiting for a CPU ({} CPUs used by the driver threads). \
+         The test measures logical I/O, not storage.",
+        fixed(pct, 1),
+        fixed(cpu_s, 2)
+    );
+    let evidence = [("on_cpu_pct", pct), ("db_cpu_s_per_s", cpu_s)];
+    finding("R1", pct, THRESHOLD, text, &evidence)
+}
+
+/// R3.
+pub(super) fn storage_bound(record: &Record) -> Judged {
+    const THRESHOLD: f64 = 60.0;
+    let pct = share(record, |event| event.class == "User I/O")?;
+    let busy = busy(record)?;
+    let read = foreground(record, |event| event.class == "User I/O").next();
+    let (true, true, Some(read)) = (pct >= THRESHOLD, busy < 80.0, read) else {
+        return Ok(None);
+    };
+    let avg = need(&read.avg_us, "average read wait")?;
+    let mut evidence = vec![
+        ("user_io_pct", pct),
+        ("busy_pct", busy),
+        ("read_avg_us", avg),
+    ];
+    let p99 = read.p99_us.value();
+    evidence.extend(p99.map(|us| ("read_p99_us", us)));
+    let checks = &record.checks;
+    let little = checks
+        .little_sessions
+        .value()
+        .zip(checks.little_expected_sessions.value());
+    let little_text = little.map_or_else(String::new, |(found, there)| {
+        format!(
+            " Little's law accounts for {} of {} sessions.",
+            fixed(found, 2),
+            fixed(there, 0)
+        )
+    });
+    evidence.extend(little.map(|(found, _)| ("little_sessions", found)));
+    let text = format!(
+        "Storage-latency-bound: {} % of DB time is User I/O while the host is {} % busy. {}: average {} us, p99 {} us.{little_text}",
+        fixed(pct, 1),
+        fixed(busy, 1),
+        read.name,
+        fixed(avg, 0),
+        p99.map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
+    );
+    finding("R3", pct, THRESHOLD, text, &evidence)
+}
+
+/// R17.
+pub(super) fn contention(record: &Record) -> Judged {
+    const THRESHOLD: f64 = 5.0;
+    let pct = share(record, |event| {
+        event.name == "read by other session"
+            || event.name == "buffer busy waits"
+            || event.name.starts_with("enq: TX")
+    })?;
+    if pct < THRESHOLD {
+        return Ok(None);
+    }
+    let text = format!(
+        "Sessions contend for the same blocks: {} % of DB time waits for another session. This is not a pure I/O test; \
+         one session per schema avoids it.",
+        fixed(pct, 1)
+    );
+    finding(
+        "R17",
+        pct,
+        THRESHOLD,
+        text,
+        &[("shared_block_waits_pct", pct)],
+    )
+}
+
+/// R22. Of the requests one wait stands for, the kind that cost most time in all.
+pub(super) fn above_the_device(record: &Record) -> Judged {
+    const THRESHOLD: f64 = 2.0;
+    /// Fewer requests say nothing of a mean.
+    const LEAST: f64 = 100.0;
+    let means = |row: &RequestLayers| {
+        let count = row.engine.count.value().filter(|count| *count >= LEAST)?;
+        let engine = row.engine.latency.avg_us.value()?;
+        let device = row.device.latency.avg_us.value().filter(|us| *us > 0.0)?;
+        Some((count * engine, engine, device))
+    };
+    let judged = record.layers.iter().filter(|row| !row.is_batched);
+    let known = judged.filter_map(|row| Some((row, means(row)?)));
+    let most = known.max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0));
+    let Some((row, (_, engine, device))) = most else {
+        return match record.layers.iter().find(|row| !row.is_batched) {
+            Some(row) => {
+                need(&row.device.latency.avg_us, "device latency")?;
+                Ok(None)
+            }
+            None => Err(Missing(
+                "latency by layer: no request with a wait of its own".to_owned(),
+            )),
+        };
+    };
+    let ratio = engine / device;
+    if ratio < THRESHOLD {
+        return Ok(None);
+    }
+    let ring = row.syscall.latency.avg_us.value();
+    let mut evidence = vec![
+        ("engine_over_device_ratio", ratio),
+        ("engine_avg_us", engine),
+        ("device_avg_us", device),
+    ];
+    evidence.extend(ring.map(|us| ("syscall_avg_us", us)));
+    let text = format!(
+        "Time is lost above the device: a {} takes {} us as its session waits for it, {} us in the ring, {} us in the device. \
+         The rest is queueing, scheduling or the hypervisor; see Latency by Layer.",
+        row.request,
+        fixed(engine, 0),
+        ring.map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
+        fixed(device, 0)
+    );
+    finding("R22", ratio, THRESHOLD, text, &evidence)
+}

@@ -1,0 +1,124 @@
+//! The database writer and what reaches the device: R4, R5, R19, R27.
+
+use super::{Judged, busy, finding, named, need, setting, share, stat};
+use assay_measure::record::Record;
+use assay_measure::units::fixed;
+
+/// R4.
+pub(super) fn writer_bound(record: &Record) -> Judged {
+    const THRESHOLD: f64 = 10.0;
+    let pct = share(record, |event| event.name == "free buffer waits")?;
+    if pct < THRESHOLD {
+        return Ok(None);
+    }
+    let mut text = format!(
+        "Writer-bound: {} % of DB time is free buffer waits, sessions wait for the database writers to clean buffers. \
+         A larger CACHE_MB, more DB_WRITERS or faster writes help.",
+        fixed(pct, 1)
+    );
+    let mut evidence = vec![("free_buffer_waits_pct", pct)];
+    let submit = named(record, "db file async I/O submit", "background")
+        .and_then(|event| event.total_us.value());
+    let background = record
+        .time_model
+        .bg_elapsed_us
+        .value()
+        .filter(|us| *us > 0.0);
+    if let Some((submit, background)) = submit.zip(background) {
+        let submit_pct = 100.0 * submit / background;
+        evidence.push(("writer_submit_pct", submit_pct));
+        if submit_pct > 50.0 {
+            text.push_str(&format!(
+                " The writers spend {} % of background time submitting: submission blocks (synchronous I/O mode or a full queue).",
+                fixed(submit_pct, 0)
+            ));
+        }
+    }
+    if let Ok(busy) = busy(record).as_ref() {
+        evidence.push(("busy_pct", *busy));
+        if *busy >= 95.0 {
+            text.push_str(
+                " The host's CPUs are full: the writers themselves may be starved of CPU.",
+            );
+        }
+    }
+    finding("R4", pct, THRESHOLD, text, &evidence)
+}
+
+/// R5.
+pub(super) fn free_buffer_timer(record: &Record) -> Judged {
+    const THRESHOLD: f64 = 80.0;
+    /// The bucket of 8 to 16 ms.
+    const TIMER: usize = 14;
+    let Some(waits) = named(record, "free buffer waits", "foreground") else {
+        return Ok(None);
+    };
+    let count = need(&waits.count, "free buffer waits")?;
+    let Some(timer) = waits.hist_us.get(TIMER).filter(|_| count >= 10.0) else {
+        return Ok(None);
+    };
+    let pct = 100.0 * *timer as f64 / count;
+    if pct < THRESHOLD {
+        return Ok(None);
+    }
+    let text = format!(
+        "{} % of free buffer waits last 8 to 16 ms: that is the re-check timer, not a latency. Use their count and share, not their average.",
+        fixed(pct, 1)
+    );
+    finding("R5", pct, THRESHOLD, text, &[("timer_bucket_pct", pct)])
+}
+
+/// R19.
+pub(super) fn checkpoint_writes(record: &Record) -> Judged {
+    const THRESHOLD: f64 = 60.0;
+    let writes = stat(record, "physical_writes_blocks")?;
+    if writes < 1000.0 {
+        return Ok(None);
+    }
+    let pct = 100.0 * stat(record, "physical_writes_non_checkpoint_blocks")? / writes;
+    if pct >= THRESHOLD {
+        return Ok(None);
+    }
+    let driven = 100.0 - pct;
+    let log = match setting(record, "REDO_LOG_MB") {
+        Some(mb) => format!(" (REDO_LOG_MB {mb}, a checkpoint within 90 % of one log)"),
+        None => String::new(),
+    };
+    let text = format!(
+        "Checkpoints drive {} % of the writes: the log files bound how long a block may stay dirty{log}. \
+         Larger log files let the cache absorb repeated changes.",
+        fixed(driven, 1)
+    );
+    let evidence = [("checkpoint_writes_pct", driven)];
+    finding("R19", driven, 100.0 - THRESHOLD, text, &evidence)
+}
+
+/// R27. LITE changes two columns of a row, HEAVY all nineteen, of 128 bytes each.
+pub(super) fn amplification(record: &Record) -> Judged {
+    const THRESHOLD: f64 = 20.0;
+    const COLUMN: f64 = 128.0;
+    let Ok(rows) = stat(record, "table_rows_changed_count") else {
+        return Ok(None);
+    };
+    if rows < 1000.0 {
+        return Ok(None);
+    }
+    let heavy =
+        setting(record, "REDO_STRESS").is_some_and(|stress| stress.eq_ignore_ascii_case("HEAVY"));
+    let changed = rows * COLUMN * if heavy { 19.0 } else { 2.0 };
+    let written = need(&record.checks.device_write_bytes, "device write bytes")?;
+    let ratio = written / changed;
+    if ratio < THRESHOLD {
+        return Ok(None);
+    }
+    let engine = record.checks.engine_write_bytes.value();
+    let text = format!(
+        "Write amplification: the devices wrote {} bytes for each byte changed by the sessions (the engine itself {}). \
+         Whole blocks, undo and redo are written for small changes; fewer, larger changes per block or a larger cache lower it.",
+        fixed(ratio, 1),
+        engine.map_or_else(|| "n/a".to_owned(), |bytes| fixed(bytes / changed, 1)),
+    );
+    let mut evidence = vec![("device_bytes_per_changed_byte", ratio)];
+    evidence.extend(engine.map(|bytes| ("engine_bytes_per_changed_byte", bytes / changed)));
+    finding("R27", ratio, THRESHOLD, text, &evidence)
+}
