@@ -3,12 +3,15 @@
 use super::runs::find;
 use crate::cli::{Face, ReportArgs};
 use crate::exit::{Code, Failure};
-use crate::rundir::{RECORD, SERIES};
+use crate::rundir::{RECORD, SERIES, SWEEP};
 use crate::{record, ui};
 use std::path::Path;
 
 pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
     let found = find(&args.run, &args.dir)?;
+    if found.join(SWEEP).is_file() || found.ends_with(SWEEP) {
+        return swept(args, &found);
+    }
     let path = if found.is_dir() {
         found.join(RECORD)
     } else {
@@ -28,6 +31,43 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
             assay_report::summary::units(),
             assay_report::summary::line(&record)
         ),
+    };
+    ui::product(&text)?;
+    Ok(Code::Good)
+}
+
+/// Faces of a sweep: the summary, or one line for each step.
+fn swept(args: &ReportArgs, found: &Path) -> Result<Code, Failure> {
+    let path = if found.is_dir() {
+        found.join(SWEEP)
+    } else {
+        found.to_path_buf()
+    };
+    let swept = record::read_sweep(&path)?;
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let text = match args.format {
+        Face::Text => assay_report::sweep::render(&swept),
+        Face::Json => assay_report::sweep::write(&swept)
+            .map_err(|error| Failure::new(Code::Bug, format!("{SWEEP}: {error}")))?,
+        Face::Summary => {
+            let mut text = format!(
+                "{}\n{}\n",
+                assay_report::summary::header(),
+                assay_report::summary::units()
+            );
+            for step in swept.steps.iter().filter(|step| step.verdict != "failed") {
+                let record = record::read(&dir.join(&step.place.directory).join(RECORD))?;
+                text.push_str(&assay_report::summary::line(&record));
+                text.push('\n');
+            }
+            text
+        }
+        Face::Csv => {
+            return Err(Failure::usage(format!(
+                "{} is a sweep, and a series is of one run: name one of its steps",
+                dir.display()
+            )));
+        }
     };
     ui::product(&text)?;
     Ok(Code::Good)

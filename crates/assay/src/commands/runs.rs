@@ -2,14 +2,26 @@
 
 use crate::cli::{Format, RunsCommand};
 use crate::exit::{Code, Failure};
-use crate::rundir::{self, CONFIG, RECORD, REPORT, RunDir, SERIES};
+use crate::rundir::{self, CONFIG, RECORD, REPORT, RunDir, SERIES, SWEEP, SWEEP_TEXT};
 use crate::{plan_text, record, ui};
 use assay_measure::record::Record;
 use assay_measure::units;
+use assay_report::sweep::Sweep;
 use serde_json::{Value, json};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// What may be in the directory of a run or a sweep.
+const FILES: [&str; 7] = [
+    RECORD,
+    REPORT,
+    SERIES,
+    SWEEP,
+    SWEEP_TEXT,
+    "config/given",
+    "config/effective",
+];
 
 pub(super) fn runs(command: &RunsCommand) -> Result<Code, Failure> {
     match command {
@@ -55,7 +67,7 @@ fn names(path: &Path, run: &str) -> bool {
     !run.is_empty() && (name == run || name.ends_with(&format!("-{run}")))
 }
 
-/// Run directories in `dir`, by name, which is by time; the directory may be absent.
+/// Directories of runs and sweeps in `dir`, by name, which is by time; the directory may be absent.
 fn kept(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -67,7 +79,10 @@ fn kept(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
     let mut kept: Vec<PathBuf> = entries
         .filter_map(Result::ok)
         .map(|entry| entry.path())
-        .filter(|path| path.join(RECORD).is_file() || path.join(SERIES).is_file())
+        .filter(|path| {
+            let holds = |name: &&str| path.join(name).is_file();
+            [RECORD, SERIES, SWEEP].iter().any(holds)
+        })
         .collect();
     kept.sort();
     Ok(kept)
@@ -86,6 +101,12 @@ struct Card {
 
 impl Card {
     fn of(path: PathBuf) -> Self {
+        if path.join(SWEEP).is_file() {
+            return match record::read_sweep(&path.join(SWEEP)) {
+                Ok(swept) => Self::swept(path, &swept),
+                Err(_) => Self::unrecorded(path, "unreadable"),
+            };
+        }
         match record::read(&path.join(RECORD)) {
             Ok(record) => Self::recorded(path, &record),
             Err(_) => {
@@ -107,6 +128,21 @@ impl Card {
             engine: record.run.engine.clone(),
             ops_per_s: ops_per_s(record),
             verdict: record.run.verdict.clone(),
+            path,
+        }
+    }
+
+    /// A sweep's throughput is that of its best step.
+    fn swept(path: PathBuf, swept: &Sweep) -> Self {
+        let rates = swept.steps.iter().filter_map(|step| step.ops_per_s.value());
+        let (engine, _) = swept.sweep.target.split_once(':').unwrap_or_default();
+        Self {
+            id: swept.sweep.id.clone(),
+            started: swept.sweep.started.chars().take(19).collect(),
+            workload: format!("{} sweep", swept.sweep.workload),
+            engine: engine.to_owned(),
+            ops_per_s: rates.max_by(f64::total_cmp),
+            verdict: swept.sweep.verdict.clone(),
             path,
         }
     }
@@ -235,7 +271,13 @@ fn show(path: &Path) -> Result<Code, Failure> {
             out.push_str(&format!("{:<14} {reason}\n", "reason"));
         }
     }
-    for name in [RECORD, REPORT, SERIES, "config/given", "config/effective"] {
+    if let Ok(swept) = record::read_sweep(&dir.join(SWEEP)) {
+        out.push_str(&format!("{:<14} {}\n", "steps", swept.steps.len()));
+        for curve in &swept.curves {
+            out.push_str(&format!("{:<14} {}\n", "knee", curve.knee.sentence));
+        }
+    }
+    for name in FILES {
         if let Ok(about) = fs::metadata(dir.join(name)) {
             out.push_str(&format!(
                 "{:<14} {name} ({})\n",
@@ -265,28 +307,42 @@ fn remove(runs: &[String], dir: &Path) -> Result<Code, Failure> {
         .map(|run| find(run, dir).and_then(|path| ours(&path)))
         .collect::<Result<_, _>>()?;
     for path in found {
-        for name in [RECORD, REPORT, SERIES, "config/given", "config/effective"] {
-            remove_file(&path.join(name))?;
+        if path.join(SWEEP).is_file() {
+            for step in kept(&path)? {
+                if ours(&step).is_ok() {
+                    remove_one(&step)?;
+                }
+            }
         }
-        // Whatever else somebody put there stays, and then its directory too.
-        let left = [path.join(CONFIG), path.clone()]
-            .iter()
-            .any(|dir| dir.exists() && fs::remove_dir(dir).is_err());
-        if left {
-            ui::say(&format!(
-                "notice: {} holds files that are not a run's; they were left",
-                path.display()
-            ));
-        }
+        remove_one(&path)?;
         ui::say(&format!("removed {}", path.display()));
     }
     Ok(Code::Good)
 }
 
+/// Files of a run or a sweep, and nothing else.
+fn remove_one(path: &Path) -> Result<(), Failure> {
+    for name in FILES {
+        remove_file(&path.join(name))?;
+    }
+    // Whatever else somebody put there stays, and then its directory too.
+    let left = [path.join(CONFIG), path.to_path_buf()]
+        .iter()
+        .any(|dir| dir.exists() && fs::remove_dir(dir).is_err());
+    if left {
+        ui::say(&format!(
+            "notice: {} holds files that are not a run's; they were left",
+            path.display()
+        ));
+    }
+    Ok(())
+}
+
 fn ours(path: &Path) -> Result<PathBuf, Failure> {
     let recorded = record::read(&path.join(RECORD)).is_ok();
+    let swept = record::read_sweep(&path.join(SWEEP)).is_ok();
     let interrupted = path.join(SERIES).is_file() && record::recover(path).is_ok();
-    if path.is_dir() && (recorded || interrupted) {
+    if path.is_dir() && (recorded || interrupted || swept) {
         return Ok(path.to_path_buf());
     }
     Err(Failure::usage(format!(
