@@ -3,8 +3,10 @@
 use crate::exit::Failure;
 use crate::progress::Live;
 use crate::rundir::{self, RunDir, SERIES};
-use assay_measure::series::SeriesWriter;
+use assay_measure::history::ActivityHistory;
+use assay_measure::series::{SeriesWriter, SideLine};
 use assay_measure::snapshot::{self, RunData, Snapshot};
+use assay_measure::timeline::TimelineEvent;
 use assay_run::engine::Engine;
 use assay_run::{Mark, Observer};
 use serde::{Deserialize, Serialize};
@@ -72,14 +74,18 @@ impl<'a> RunObserver<'a> {
     }
 
     fn append(&mut self, mark: Mark, now: &Snapshot) -> io::Result<()> {
+        // One write per line: a kill leaves whole lines and at most one part of one.
+        let line = self.lines.line(written(mark), now);
+        self.append_line(&line)
+    }
+
+    fn append_line(&mut self, line: &str) -> io::Result<()> {
         if let Some(mut header) = self.header.take() {
             header.run.engine_facts = self.engine.facts();
             let mut text = serde_json::to_string(&header)?;
             text.push('\n');
             self.file.write_all(text.as_bytes())?;
         }
-        // One write per line: a kill leaves whole lines and at most one part of one.
-        let line = self.lines.line(written(mark), now);
         self.file.write_all(line.as_bytes())
     }
 }
@@ -94,6 +100,20 @@ impl Observer for RunObserver<'_> {
             self.failed = self.append(mark, now).err();
         }
         self.live.snapshot(now);
+    }
+
+    fn activity(&mut self, part: &ActivityHistory) {
+        if self.failed.is_none() {
+            let line = SideLine::activity(SOURCE, part.clone()).line();
+            self.failed = self.append_line(&line).err();
+        }
+    }
+
+    fn event(&mut self, event: &TimelineEvent) {
+        if self.failed.is_none() {
+            let line = SideLine::event(SOURCE, event.clone()).line();
+            self.failed = self.append_line(&line).err();
+        }
     }
 }
 

@@ -93,6 +93,8 @@ pub(crate) fn recover(dir: &Path) -> Result<RunData, Failure> {
             stopped.line, stopped.error
         ));
     }
+    data.activity = series.activity;
+    data.timeline = series.timeline;
     let readings: Vec<(Mark, Snapshot)> = series
         .readings
         .into_iter()

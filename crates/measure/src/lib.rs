@@ -9,6 +9,7 @@ pub mod clock;
 pub mod config;
 pub mod counters;
 pub mod histogram;
+pub mod history;
 pub mod prng;
 pub mod record;
 pub mod schedule;
@@ -16,6 +17,7 @@ pub mod series;
 pub mod snapshot;
 pub mod stats;
 pub mod sync;
+pub mod timeline;
 pub mod units;
 
 #[cfg(test)]

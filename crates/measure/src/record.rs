@@ -11,9 +11,11 @@ use crate::snapshot::{Fact, SettingLine};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+mod activity;
 mod figure;
 mod sync;
 
+pub use activity::{AshInfo, AshRow, TimelineRow};
 pub use figure::{Figure, Truth};
 pub use sync::{SafetyRow, SyncInfo, SyncStep};
 
@@ -64,6 +66,8 @@ pub struct Record {
     pub series: Series,
     /// Active session history.
     pub ash: AshInfo,
+    /// Events on the time line, in order.
+    pub timeline: Vec<TimelineRow>,
     /// What has to be said beside the numbers.
     pub checks: Checks,
     /// The identities of awr-statistics 2.3, in order.
@@ -682,16 +686,6 @@ pub struct Series {
     pub in_window: Vec<bool>,
     /// By name with unit last, e.g. `ops_per_s`, `db_file_sequential_read_p99_us`.
     pub metrics: BTreeMap<String, Vec<Figure>>,
-}
-
-/// Active session history.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct AshInfo {
-    /// Samples of active sessions.
-    pub samples_count: Figure,
-    /// Most sessions active in one sample.
-    pub max_active_count: Figure,
 }
 
 /// What has to be said beside the numbers (DESIGN section 8).

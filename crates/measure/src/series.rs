@@ -4,12 +4,17 @@
 //! histogram the slots that changed since the line before of the same source.
 //! A line that was cut off by a kill is recognised and left out; everything
 //! before it is rebuilt exactly.
+//!
+//! Between the snapshots stand lines that begin with their `kind`: what the sessions did
+//! since the line before (`activity`) and events on the time line (`event`).
 
 use crate::histogram::{Histogram, HistogramError};
+use crate::history::ActivityHistory;
 use crate::snapshot::{
     Actor, Direction, DriverReading, EventReading, HostReading, IoReading, Mark, OpKind, OpReading,
     Reading, RequestReading, Snapshot, StatSet, WaitClass,
 };
+use crate::timeline::{self, TimelineEvent};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -309,6 +314,53 @@ impl HistogramStep {
     }
 }
 
+/// A line that is no snapshot.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SideLine {
+    /// `activity` or `event`.
+    pub kind: String,
+    /// Who measured.
+    pub source: String,
+    /// What the sessions did since the line of this kind before: new keys and ticks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activity: Option<ActivityHistory>,
+    /// Something happened on the time line, or a later word on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<TimelineEvent>,
+}
+
+impl SideLine {
+    /// What the sessions did.
+    #[must_use]
+    pub fn activity(source: &str, activity: ActivityHistory) -> Self {
+        Self {
+            kind: "activity".to_owned(),
+            source: source.to_owned(),
+            activity: Some(activity),
+            event: None,
+        }
+    }
+
+    /// An event.
+    #[must_use]
+    pub fn event(source: &str, event: TimelineEvent) -> Self {
+        Self {
+            kind: "event".to_owned(),
+            source: source.to_owned(),
+            activity: None,
+            event: Some(event),
+        }
+    }
+
+    /// The line, its end (`\n`) included.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let mut text = serde_json::to_string(self).expect("every map of a line has text keys");
+        text.push('\n');
+        text
+    }
+}
+
 /// Turns the snapshots of one source into the lines of a file.
 #[derive(Clone, Debug)]
 pub struct SeriesWriter {
@@ -353,6 +405,10 @@ pub struct SeriesReading {
 pub struct Series {
     /// Snapshots in the order of their lines.
     pub readings: Vec<SeriesReading>,
+    /// What the sessions did, if anybody looked.
+    pub activity: Option<ActivityHistory>,
+    /// Events on the time line, in order.
+    pub timeline: Vec<TimelineEvent>,
     /// Where reading had to end, if not at the end of the text.
     pub stopped: Option<Stopped>,
 }
@@ -386,8 +442,8 @@ impl Series {
             };
             rest = after;
             if !this.trim_ascii().is_empty() {
-                match read_line(this, &mut latest) {
-                    Ok(reading) => series.readings.push(reading),
+                match series.take(this, &mut latest) {
+                    Ok(()) => {}
                     Err(error) => {
                         let last = rest.trim_ascii().is_empty();
                         series.stopped = Some(Stopped { line, last, error });
@@ -399,20 +455,41 @@ impl Series {
         }
         series
     }
+
+    fn take(
+        &mut self,
+        text: &[u8],
+        latest: &mut BTreeMap<String, Snapshot>,
+    ) -> Result<(), SeriesError> {
+        let kind: Kind = serde_json::from_slice(text)?;
+        if kind.kind.is_some() {
+            // Of a later version's kinds nothing is known here; the snapshots stand without them.
+            let line: SideLine = serde_json::from_slice(text)?;
+            if let Some(activity) = line.activity {
+                self.activity.get_or_insert_default().append(activity);
+            }
+            if let Some(event) = line.event {
+                timeline::note(&mut self.timeline, event);
+            }
+            return Ok(());
+        }
+        let line: SeriesLine = serde_json::from_slice(text)?;
+        let snapshot = line.decode(latest.get(&line.source))?;
+        latest.insert(line.source.clone(), snapshot.clone());
+        self.readings.push(SeriesReading {
+            source: line.source,
+            mark: line.mark,
+            snapshot,
+        });
+        Ok(())
+    }
 }
 
-fn read_line(
-    text: &[u8],
-    latest: &mut BTreeMap<String, Snapshot>,
-) -> Result<SeriesReading, SeriesError> {
-    let line: SeriesLine = serde_json::from_slice(text)?;
-    let snapshot = line.decode(latest.get(&line.source))?;
-    latest.insert(line.source.clone(), snapshot.clone());
-    Ok(SeriesReading {
-        source: line.source,
-        mark: line.mark,
-        snapshot,
-    })
+/// What kind of line it is; snapshots have none.
+#[derive(Deserialize)]
+struct Kind {
+    #[serde(default)]
+    kind: Option<String>,
 }
 
 fn waits_of<'a>(prev: Option<&'a Snapshot>, name: &str, actor: Actor) -> Option<&'a Histogram> {

@@ -8,7 +8,9 @@ mod algebra;
 mod json;
 
 use crate::histogram::Histogram;
+use crate::history::ActivityHistory;
 use crate::stats::Stat;
+use crate::timeline::TimelineEvent;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -365,6 +367,10 @@ pub struct HostReading {
     /// cgroup throttled time, ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup_throttled_ns: Option<u64>,
+    /// CPUs the driver threads can use, thousandths: the least of the online ones, their
+    /// affinity and the quota of the control group (gauge).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usable_millicpus: Option<u64>,
 }
 
 /// A name and a printable value.
@@ -468,6 +474,12 @@ pub struct RunData {
     /// One per second from the gate on, cumulative, with begin and end of the window; runs
     /// beyond a quarter of an hour keep every second, fourth ... of them.
     pub series: Vec<Snapshot>,
+    /// What the sessions did, by ticks from the gate on; `None` where nobody looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub activity: Option<ActivityHistory>,
+    /// Commands, scripts and changes of the platform, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub timeline: Vec<TimelineEvent>,
     /// Per session, whole run.
     pub per_session: Vec<SessionReading>,
     /// ns per operation of the null engine through the same loop: the harness floor.

@@ -189,7 +189,7 @@ pub(crate) fn host() -> impl Strategy<Value = HostReading> {
     let cpu = option::weighted(0.8, prop::array::uniform10(n()));
     let load = prop::array::uniform3((0_u32..99_999).prop_map(|n| f64::from(n) / 100.0));
     let load = option::weighted(0.8, load);
-    let scalars = prop::array::uniform8(option::weighted(0.8, n()));
+    let scalars = prop::array::uniform9(option::weighted(0.8, n()));
     let maps = (sums(), sums(), sums());
     (0..3_u64, cpu, load, scalars, maps, disks(), nets()).prop_map(
         |(hosts, cpu_ns, load, n, (memory_bytes, psi_ns, vmstat), disks, nets)| HostReading {
@@ -209,6 +209,7 @@ pub(crate) fn host() -> impl Strategy<Value = HostReading> {
             process_cpu_ns: n[5],
             process_rss_bytes: n[6],
             cgroup_throttled_ns: n[7],
+            usable_millicpus: n[8],
         },
     )
 }

@@ -4,12 +4,14 @@
 
 use assay_measure::clock::NS_PER_S;
 use assay_measure::histogram::Histogram;
+use assay_measure::history::{ActivityHistory, ActivityKey, ActivityStep, SessionState};
 use assay_measure::snapshot::{
     Actor, Direction, DiskReading, DriverReading, EventReading, Fact, HostReading, IoReading,
     OpKind, OpReading, RequestReading, RunData, SessionReading, SettingLine, Snapshot, StatSet,
     Verdict, WaitClass,
 };
 use assay_measure::stats::{self, Stat};
+use assay_measure::timeline::{CommandEnd, TimelineEvent, TimelineKind};
 
 const MS: u64 = 1_000_000;
 
@@ -260,6 +262,7 @@ fn host(s: u64) -> HostReading {
         process_cpu_ns: Some(780 * MS * s),
         process_rss_bytes: Some(100 << 20),
         cgroup_throttled_ns: Some(0),
+        usable_millicpus: Some(4000),
         ..HostReading::default()
     }
 }
@@ -295,6 +298,80 @@ fn facts(pairs: &[(&str, &str)]) -> Vec<Fact> {
         value: (*value).to_owned(),
     };
     pairs.iter().map(fact).collect()
+}
+
+/// Ten ticks a second, four sessions active at each: three read, and the fourth is on CPU at nine
+/// of the ten; at the last it is queued, or in every fifth second waits for the log.
+pub(crate) fn activity() -> ActivityHistory {
+    let key = |state, wait: Option<(&str, WaitClass)>, op| ActivityKey {
+        state,
+        event: wait.map_or_else(String::new, |(event, _)| event.to_owned()),
+        class: wait.map(|(_, class)| class),
+        op,
+    };
+    let read = Some(("db file sequential read", WaitClass::UserIo));
+    let sync = Some(("log file sync", WaitClass::Commit));
+    let step = |tick: u64| ActivityStep {
+        at_ns: (100 * tick + 50) * MS,
+        ticks: 1,
+        span_ns: 100 * MS,
+        hole_ns: 0,
+        active_max: 4,
+        cells: {
+            let fourth = match (tick % 10, tick / 10 % 5) {
+                (9, 4) => 3,
+                (9, _) => 2,
+                _ => 1,
+            };
+            vec![(0, 3, 300 * MS), (fourth, 1, 100 * MS)]
+        },
+    };
+    ActivityHistory {
+        interval_ns: 100 * MS,
+        keys: vec![
+            key(SessionState::Waiting, read, OpKind::Select),
+            key(SessionState::OnCpu, None, OpKind::Select),
+            key(SessionState::RunQueue, None, OpKind::Update),
+            key(SessionState::Waiting, sync, OpKind::Update),
+        ],
+        steps: (0..220).map(step).collect(),
+        schemas: (1..=4).map(|schema| (schema, 220)).collect(),
+    }
+}
+
+fn timeline() -> Vec<TimelineEvent> {
+    let event = |number, at_ns, kind, text: &str| TimelineEvent {
+        number,
+        at_ns,
+        wall: String::new(),
+        kind,
+        text: text.to_owned(),
+        from: None,
+        to: None,
+        output: None,
+        end: None,
+    };
+    vec![
+        TimelineEvent {
+            output: Some("at-1.out".to_owned()),
+            end: Some(CommandEnd {
+                status: "exit 0".to_owned(),
+                good: true,
+                took_ns: 20 * MS,
+            }),
+            ..event(1, 10 * NS_PER_S, TimelineKind::Command, "echo one CPU less")
+        },
+        TimelineEvent {
+            from: Some("0-3".to_owned()),
+            to: Some("0-2".to_owned()),
+            ..event(
+                2,
+                10_050 * MS,
+                TimelineKind::Affinity,
+                "CPUs of the driver threads",
+            )
+        },
+    ]
 }
 
 /// The whole run: warm-up of 2 s, a window of 20 s, drained 50 ms later.
@@ -354,6 +431,8 @@ pub(crate) fn run() -> RunData {
                 last_op_ns: Some(22 * NS_PER_S + 40 * MS),
             })
             .collect(),
+        activity: Some(activity()),
+        timeline: timeline(),
         floor_ns_per_op: Some(28.0),
         clock_read_ns: Some(22.5),
         ..RunData::default()

@@ -9,8 +9,11 @@ use crate::execute::{Mark, Observer};
 use crate::host::Sampler;
 use crate::plan::Plan;
 use crate::stop::Stop;
+use crate::timeline::TimeLine;
 use assay_measure::clock::{NS_PER_S, Ns};
+use assay_measure::history::ActivityHistory;
 use assay_measure::snapshot::{DriverReading, SessionReading, Snapshot, StatSet};
+use assay_measure::timeline::{self, TimelineEvent};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,6 +64,13 @@ impl Series {
     }
 }
 
+/// What the time line has told so far.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    pub activity: Option<ActivityHistory>,
+    pub events: Vec<TimelineEvent>,
+}
+
 /// See the module.
 pub(crate) struct Collector<'a> {
     pub plan: &'a Plan,
@@ -68,6 +78,9 @@ pub(crate) struct Collector<'a> {
     pub engine: &'a dyn Engine,
     pub stop: &'a Stop,
     pub observer: &'a mut dyn Observer,
+    /// What happens beside; absent in simulated time.
+    pub line: Option<&'a TimeLine<'a>>,
+    pub seen: Seen,
     pub sampler: Option<Sampler>,
     /// Instant of the gate by the run's clock.
     pub gate_ns: Ns,
@@ -104,7 +117,7 @@ impl Collector<'_> {
     pub(crate) fn gate(&mut self) -> Snapshot {
         let mut snapshot = self.assemble(Instant::Last);
         snapshot.at_ns = 0;
-        self.observer.snapshot(Mark::Gate, &snapshot);
+        self.tell(Mark::Gate, &snapshot);
         snapshot
     }
 
@@ -113,7 +126,7 @@ impl Collector<'_> {
         let warmup_ns = self.plan.warmup_ns;
         let mut begin = None;
         if warmup_ns == 0 {
-            self.observer.snapshot(Mark::Begin, gate);
+            self.tell(Mark::Begin, gate);
             begin = Some(gate.clone());
         }
         self.observer.phase(if begin.is_some() {
@@ -132,12 +145,12 @@ impl Collector<'_> {
             self.note_skew(&now);
             let full = (at == second * NS_PER_S).then_some(second);
             if full.is_some() {
-                self.observer.snapshot(Mark::Second, &now);
+                self.tell(Mark::Second, &now);
                 // A host that slept through seconds gets one reading, not a burst of them.
                 second = (now.at_ns / NS_PER_S).max(second) + 1;
             }
             if begin.is_none() && at == warmup_ns {
-                self.observer.snapshot(Mark::Begin, &now);
+                self.tell(Mark::Begin, &now);
                 self.observer.phase("measure");
                 begin = Some(now.clone());
             }
@@ -165,9 +178,24 @@ impl Collector<'_> {
         } else {
             self.assemble(Instant::Last)
         };
-        self.observer.snapshot(Mark::End, &end);
+        self.tell(Mark::End, &end);
         self.control.answer(self.epoch, true);
         end
+    }
+
+    /// Tells the observer of a snapshot, after what happened before it.
+    pub(crate) fn tell(&mut self, mark: Mark, now: &Snapshot) {
+        let news = self.line.map(TimeLine::news).unwrap_or_default();
+        if !news.activity.steps.is_empty() {
+            self.observer.activity(&news.activity);
+            let history = self.seen.activity.get_or_insert_default();
+            history.append(news.activity);
+        }
+        for event in news.events {
+            self.observer.event(&event);
+            timeline::note(&mut self.seen.events, event);
+        }
+        self.observer.snapshot(mark, now);
     }
 
     fn note_skew(&mut self, snapshot: &Snapshot) {
@@ -275,11 +303,12 @@ impl Collector<'_> {
         }
         stats.merge(&self.engine.sample());
         let read_at = self.control.clock.now_ns().max(last);
-        let host = self
+        let mut host = self
             .sampler
             .as_mut()
             .map(Sampler::sample)
             .unwrap_or_default();
+        host.usable_millicpus = self.line.and_then(TimeLine::usable_millicpus);
         let at = match instant {
             Instant::Middle => first + (last - first) / 2,
             Instant::Last => last,

@@ -5,6 +5,7 @@
 //! boundaries; the collector writes them a few times a second.
 
 use crate::engine::EngineError;
+use crate::history::Board;
 use assay_measure::clock::{Clock, Ns};
 use assay_measure::snapshot::{DriverReading, SessionReading, StatSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -48,6 +49,8 @@ pub(crate) enum Failure {
 /// One thread's publications.
 #[derive(Debug, Default)]
 pub(crate) struct Slot {
+    /// The thread's id for the kernel, once it lives.
+    pub tid: Option<i32>,
     /// At READY, before the gate.
     pub ready: Option<Arc<Published>>,
     /// The latest mark answered; stays, so that a panic leaves its engine counters.
@@ -90,6 +93,9 @@ pub(crate) struct Control {
     error_texts: Mutex<Vec<String>>,
     slots: Vec<Mutex<Slot>>,
     collector: Thread,
+    /// What every session does, for the activity history.
+    pub board: Board,
+    sessions: usize,
 }
 
 /// A panic of a thread must not hide what the others measured: poison is ignored,
@@ -99,8 +105,8 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Control {
-    /// For `threads` driver threads; the calling thread is the collector.
-    pub(crate) fn new(clock: &Clock, threads: usize, errors_fatal: u64) -> Self {
+    /// For `threads` driver threads and their `sessions`; the calling thread is the collector.
+    pub(crate) fn new(clock: &Clock, threads: usize, sessions: usize, errors_fatal: u64) -> Self {
         Self {
             clock: clock.clone(),
             epoch: AtomicU64::new(0),
@@ -116,6 +122,8 @@ impl Control {
             error_texts: Mutex::new(Vec::new()),
             slots: (0..threads).map(|_| Mutex::default()).collect(),
             collector: std::thread::current(),
+            board: Board::new(sessions),
+            sessions,
         }
     }
 
@@ -180,6 +188,18 @@ impl Control {
     /// One thread's slot.
     pub(crate) fn slot(&self, thread: usize) -> MutexGuard<'_, Slot> {
         lock(&self.slots[thread])
+    }
+
+    /// Sessions of all threads.
+    pub(crate) fn sessions(&self) -> usize {
+        self.sessions
+    }
+
+    /// Kernel ids of the driver threads.
+    pub(crate) fn thread_ids(&self) -> Vec<i32> {
+        (0..self.threads())
+            .filter_map(|thread| self.slot(thread).tid)
+            .collect()
     }
 
     /// Driver threads.

@@ -12,6 +12,7 @@ use crate::control::{Control, Published};
 use crate::engine::{
     Assignment, Completion, Driver, EngineError, Op, OpError, Outcome, Submit, Tag,
 };
+use crate::history::Place;
 use crate::plan::Plan;
 use crate::slob::{Session, Step};
 use crate::trace::{Buffer, Row};
@@ -223,6 +224,7 @@ impl<'a> Worker<'a> {
                 self.recorder.thought(pause);
             }
             slot.state = State::Stopped;
+            self.control.board.idle(slot.reading.session);
             self.stopped += 1;
         }
         self.ready.clear();
@@ -247,6 +249,8 @@ impl<'a> Worker<'a> {
         if !slot.begun {
             self.recorder.begin(slot, self.now, self.gate_ns);
         }
+        let (board, session) = (&self.control.board, slot.reading.session);
+        board.set(session, Place::Engine, &slot.step.op);
         match driver.submit(tag, &slot.step.op, slot.start_ns) {
             Submit::Done(outcome) => {
                 self.now = self.now.max(outcome.end_ns);
@@ -258,7 +262,10 @@ impl<'a> Worker<'a> {
                 self.in_flight += 1;
                 true
             }
-            Submit::Full => false,
+            Submit::Full => {
+                board.set(session, Place::Ready, &slot.step.op);
+                false
+            }
         }
     }
 
@@ -349,6 +356,8 @@ impl<'a> Worker<'a> {
             Err(ref error) if error.retryable && !slot.retried => {
                 slot.retried = true;
                 slot.state = State::Ready;
+                let (board, session) = (&self.control.board, slot.reading.session);
+                board.set(session, Place::Ready, &slot.step.op);
                 self.recorder.retries += 1;
                 self.ready.push_back(tag);
                 return;
@@ -368,8 +377,10 @@ impl<'a> Worker<'a> {
     fn advance(&mut self, tag: Tag, end_ns: Ns) {
         let slot = &mut self.slots[tag as usize];
         let ended = self.plan.work_loop > 0 && slot.source.decided() == self.plan.work_loop;
+        let (board, session) = (&self.control.board, slot.reading.session);
         if self.stopping || ended {
             slot.state = State::Stopped;
+            board.idle(session);
             self.stopped += 1;
             return;
         }
@@ -390,6 +401,12 @@ impl<'a> Worker<'a> {
                 0
             }
         };
+        // Only an operation that has begun is activity: pauses and late starts are not.
+        if slot.begun {
+            board.set(session, Place::Ready, &slot.step.op);
+        } else {
+            board.idle(session);
+        }
         if due > self.now {
             slot.state = State::Sleeping;
             self.sleeping.push(Reverse((due, tag)));

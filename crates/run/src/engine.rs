@@ -7,7 +7,7 @@ use crate::plan::Plan;
 use crate::stop::Stop;
 use assay_measure::clock::Ns;
 use assay_measure::config::{ParamDef, Settings};
-use assay_measure::snapshot::{Fact, OpKind, StatSet};
+use assay_measure::snapshot::{Fact, OpKind, StatSet, WaitClass};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -132,6 +132,22 @@ pub struct Assignment {
     pub sessions: Vec<(u32, u32)>,
 }
 
+/// What a session inside a call does at one instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// Its thread works for it.
+    OnCpu,
+    /// It could go on, but its thread works for another session.
+    RunQueue,
+    /// It waits.
+    Waiting {
+        /// The event's name.
+        event: &'static str,
+        /// Its class.
+        class: WaitClass,
+    },
+}
+
 /// An opened target, shared by the driver threads.
 pub trait Engine: Send + Sync {
     /// Facts for the report: achieved I/O mode, block size, files, versions.
@@ -150,6 +166,14 @@ pub trait Engine: Send + Sync {
     /// Called at snapshots from the collector's thread, and a last time after [`Engine::close`],
     /// when nothing moves any more: the sums of that reading are exact.
     fn sample(&self) -> StatSet;
+
+    /// What each session inside a call does at this instant; entry k is session k + 1.
+    /// Entries come as [`Doing::OnCpu`] and may stay so: right for an engine that never
+    /// waits. Called ten times a second beside the driver threads, so it must not lock
+    /// anything they lock; sessions outside calls are left out by the caller.
+    fn activity(&self, sessions: &mut [Doing]) {
+        let _ = sessions;
+    }
 
     /// Files or directories whose devices the host sampler should watch.
     fn watched_paths(&self) -> Vec<PathBuf>;

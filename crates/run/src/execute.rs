@@ -1,15 +1,18 @@
 //! One run from gate to drain: what the binary calls.
 
-use crate::collector::{Collector, Drained, Instant, Marks};
+use crate::collector::{Collector, Drained, Instant, Marks, Seen};
 use crate::control::{Control, Failure, Finished, Published};
 use crate::driver_loop::Worker;
 use crate::engine::{Assignment, Engine, EngineError};
 use crate::host::{self, Sampler};
 use crate::plan::Plan;
 use crate::stop::Stop;
+use crate::timeline::{EndOnDrop, Planned, TimeLine};
 use crate::{floor, trace};
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
+use assay_measure::history::ActivityHistory;
 use assay_measure::snapshot::{RunData, SettingLine, Snapshot, StatSet, Verdict};
+use assay_measure::timeline::TimelineEvent;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -39,6 +42,21 @@ pub trait Observer {
     fn phase(&mut self, name: &str);
     /// A snapshot was taken. One instant may serve two marks; each is told.
     fn snapshot(&mut self, mark: Mark, now: &Snapshot);
+    /// Every session is ready and none has begun: the last moment to refuse the start.
+    ///
+    /// # Errors
+    /// The reason, for the user; then no operation is done.
+    fn ready(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+    /// What the sessions did since the last call; told before the snapshot.
+    fn activity(&mut self, part: &ActivityHistory) {
+        let _ = part;
+    }
+    /// Something happened on the time line, or a later word on it.
+    fn event(&mut self, event: &TimelineEvent) {
+        let _ = event;
+    }
 }
 
 /// An observer that does not look.
@@ -83,6 +101,8 @@ pub struct Options {
     pub calibrate: bool,
     /// Where operations are traced to, if anywhere.
     pub trace: Option<Box<dyn trace::Sink>>,
+    /// Commands to start at instants of the run; only on a real clock.
+    pub commands: Vec<Planned>,
 }
 
 impl Default for Options {
@@ -96,6 +116,7 @@ impl Default for Options {
             host: true,
             calibrate: true,
             trace: None,
+            commands: Vec::new(),
         }
     }
 }
@@ -122,6 +143,9 @@ pub enum RunError {
         /// The limit, s.
         waited_s: u64,
     },
+    /// The observer refused the start ([`Observer::ready`]): no operation was done.
+    #[error("{0}")]
+    Refused(String),
     /// Stopped before the gate: no operation was done.
     #[error("interrupted before the start")]
     Interrupted,
@@ -156,11 +180,14 @@ pub fn execute(
         errors_tolerated,
         errors_fatal,
         trace: sink,
+        commands,
         ..
     } = options;
-    let threads = engine.driver_threads(plan.sessions(), options.cpus);
-    let assignments = plan.assignments(threads);
-    let control = Control::new(clock, assignments.len(), errors_fatal);
+    let assignments = plan.assignments(engine.driver_threads(plan.sessions(), options.cpus));
+    let control = Control::new(clock, assignments.len(), plan.sessions(), errors_fatal);
+    let line = TimeLine::new(&control, engine, commands, options.host);
+    // Simulated time moves in leaps: no instant in between can be looked at.
+    let line = (!clock.is_simulated()).then_some(&line);
     let sampler = options.host.then(|| Sampler::new(&engine.watched_paths()));
     hooks.phase("connect");
     let job = Job {
@@ -177,23 +204,24 @@ pub fn execute(
                 .inspect_err(|_| control.cancel_gate())?;
         }
         let timeout = ready_timeout.unwrap_or_else(|| default_timeout(plan));
-        let ready = wait_ready(&control, stop, timeout).inspect_err(|_| control.cancel_gate())?;
-        // What was achieved (the rings' features) is known once every driver is open.
-        data.engine_facts = engine.facts();
+        let ready = wait_ready(&control, stop, timeout)
+            .and_then(|ready| may_start(hooks, stop).map(|()| ready))
+            .inspect_err(|_| control.cancel_gate())?;
         let collector = Collector {
             plan,
             control: &control,
             engine,
             stop,
             observer: hooks,
+            line,
+            seen: Seen::default(),
             sampler,
             gate_ns: 0,
             last: ready,
             epoch: 0,
             skew_ns_max: 0,
         };
-        let measured = measure(collector);
-        Ok((measured, tracer.map(Tracer::finish)))
+        Ok((measure(collector, scope), tracer.map(Tracer::finish)))
     });
     // A target that was opened is closed, also when nothing ran: it must be left in order.
     let (measured, traced) = measured.inspect_err(|_| drop(engine.close()))?;
@@ -207,6 +235,15 @@ pub fn execute(
     data.engine_facts = engine.facts();
     note_trace(&mut data, traced);
     judge.conclude(data, measured)
+}
+
+/// Asks the observer; a stop requested meanwhile counts more than its answer.
+fn may_start(hooks: &mut dyn Observer, stop: &Stop) -> Result<(), RunError> {
+    let answer = hooks.ready();
+    if stop.requested() {
+        return Err(RunError::Interrupted);
+    }
+    answer.map_err(RunError::Refused)
 }
 
 /// Lets the driver threads go when the collector panics: nobody else would.
@@ -287,19 +324,36 @@ struct Measured {
     closed: Result<(), EngineError>,
     /// Largest skew above the limit; 0 if there was none.
     skew_ns_max: Ns,
+    seen: Seen,
 }
 
 /// From the open gate to the closed target.
-fn measure(mut collector: Collector<'_>) -> Measured {
+fn measure<'scope, 'env>(
+    mut collector: Collector<'env>,
+    scope: &'scope Scope<'scope, 'env>,
+) -> Measured {
     let gate = collector.gate();
     open(&mut collector);
+    let line = collector.line;
+    let gate_ns = collector.gate_ns;
+    let _ended = line.map(EndOnDrop);
+    let thread = line.map(|line| {
+        std::thread::Builder::new()
+            .name("time-line".to_owned())
+            .spawn_scoped(scope, move || line.run(gate_ns))
+    });
     let marks = collector.marks(&gate);
     let drained = collector.drain();
     collector.observer.phase("close");
     let closed = collector.engine.close();
     // After the close nothing moves any more: sums over threads are exact.
     let last = collector.assemble(Instant::Last);
-    collector.observer.snapshot(Mark::Drained, &last);
+    if let (Some(line), Some(Ok(thread))) = (line, thread) {
+        line.end();
+        // A panic of that thread loses its history and nothing else; the hook has told it.
+        let _ = thread.join();
+    }
+    collector.tell(Mark::Drained, &last);
     Measured {
         gate,
         marks,
@@ -307,6 +361,7 @@ fn measure(mut collector: Collector<'_>) -> Measured {
         last,
         closed,
         skew_ns_max: collector.skew_ns_max,
+        seen: collector.seen,
     }
 }
 
@@ -351,6 +406,8 @@ fn drive(job: Job<'_>, assignment: &Assignment, trace: Option<trace::Buffer>) {
     } = job;
     // The default slack of 50 us would make every timed wait of this thread late.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+    let tid = rustix::thread::gettid().as_raw_nonzero().get();
+    control.publish(assignment.thread, |slot| slot.tid = Some(tid));
     let mut worker = Worker::new(plan, control, assignment, trace);
     let mut last = None;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -517,6 +574,7 @@ impl Judge<'_> {
             last,
             closed,
             skew_ns_max,
+            seen,
         } = measured;
         note_skew(&mut data, skew_ns_max);
         let mut invalid = Vec::new();
@@ -560,6 +618,8 @@ impl Judge<'_> {
         data.end = marks.end;
         data.series = marks.series;
         data.per_session = drained.sessions;
+        data.activity = seen.activity;
+        data.timeline = seen.events;
         data.verdict = match (invalid.is_empty(), early) {
             (false, _) => Verdict::Invalid(invalid),
             (true, Some(reason)) => Verdict::Incomplete(reason),

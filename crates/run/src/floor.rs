@@ -42,7 +42,7 @@ fn run(plan: &Plan) -> Option<f64> {
     let clock = Clock::real();
     let engine = NullEngine::new(plan, &clock);
     let assignments = plan.assignments(1);
-    let control = Control::new(&clock, 1, 0);
+    let control = Control::new(&clock, 1, plan.sessions(), 0);
     let assignment = assignments.first()?;
     let mut driver = engine.driver(assignment).ok()?;
     let mut worker = Worker::new(plan, &control, assignment, None);

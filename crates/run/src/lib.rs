@@ -6,11 +6,13 @@
 #![forbid(unsafe_code)]
 
 mod collector;
+pub mod command;
 mod control;
 mod driver_loop;
 pub mod engine;
 mod execute;
 mod floor;
+mod history;
 pub mod host;
 pub mod null;
 pub mod plan;
@@ -20,6 +22,8 @@ pub mod sim;
 pub mod slob;
 pub mod stop;
 mod thread_clock;
+mod timeline;
 pub mod trace;
 
 pub use execute::{Labels, Mark, Observer, Options, RunError, Unobserved, execute};
+pub use timeline::Planned;

@@ -226,3 +226,61 @@ proptest! {
         let _ = line.decode(None);
     }
 }
+
+#[test]
+fn activity_and_events_stand_between_the_snapshots_and_a_later_kind_is_passed_over() {
+    use crate::history::{ActivityKey, ActivityStep, SessionState};
+    use crate::timeline::TimelineKind;
+    let step = |at_ns| ActivityStep {
+        at_ns,
+        ticks: 1,
+        cells: vec![(0, 2, 20)],
+        ..ActivityStep::default()
+    };
+    let key = ActivityKey {
+        state: SessionState::Waiting,
+        event: "log file sync".to_owned(),
+        class: Some(WaitClass::Commit),
+        op: OpKind::Update,
+    };
+    let part = |keys: Vec<ActivityKey>, at_ns| {
+        let activity = ActivityHistory {
+            interval_ns: 10,
+            keys,
+            steps: vec![step(at_ns)],
+            schemas: BTreeMap::from([(1, 2)]),
+        };
+        SideLine::activity("run", activity)
+    };
+    let event = TimelineEvent {
+        number: 1,
+        at_ns: 7,
+        wall: String::new(),
+        kind: TimelineKind::Affinity,
+        text: "CPUs of the driver threads".to_owned(),
+        from: Some("0-1".to_owned()),
+        to: Some("0".to_owned()),
+        output: None,
+        end: None,
+    };
+    let mut writer = SeriesWriter::new("run");
+    let snapshot = with_waits(&[100]);
+    let mut text = part(vec![key.clone()], 5).line();
+    text += &writer.line(Mark::Second, &snapshot);
+    text += "{\"kind\":\"weather\",\"source\":\"run\",\"rain\":1}\n";
+    text += &SideLine::event("run", event.clone()).line();
+    text += &part(Vec::new(), 15).line();
+    text += "{\"kind\":\"activity\",\"sou";
+    let series = Series::read(text.as_bytes(), 1);
+    assert_eq!(snapshots_of(&series), [snapshot]);
+    assert_eq!(series.timeline, [event]);
+    let history = series.activity.expect("there is a history");
+    assert_eq!(history.keys, [key]);
+    assert_eq!(history.steps, [step(5), step(15)]);
+    assert_eq!(history.schemas, BTreeMap::from([(1, 4)]));
+    assert!(
+        series
+            .stopped
+            .is_some_and(|stopped| stopped.last && stopped.line == 6)
+    );
+}

@@ -479,6 +479,7 @@ impl HostReading {
             process_cpu_ns,
             process_rss_bytes,
             cgroup_throttled_ns,
+            usable_millicpus,
         } = other;
         self.hosts = self.hosts.max(1).saturating_add((*hosts).max(1));
         self.cpu_ns = zip(self.cpu_ns, *cpu_ns, |mine, more| {
@@ -495,6 +496,7 @@ impl HostReading {
         add(&mut self.process_cpu_ns, *process_cpu_ns);
         add(&mut self.process_rss_bytes, *process_rss_bytes);
         add(&mut self.cgroup_throttled_ns, *cgroup_throttled_ns);
+        add(&mut self.usable_millicpus, *usable_millicpus);
         for (mine, more) in [
             (&mut self.memory_bytes, memory_bytes),
             (&mut self.psi_ns, psi_ns),
@@ -537,6 +539,7 @@ impl HostReading {
             process_cpu_ns: since(self.process_cpu_ns, earlier.process_cpu_ns),
             process_rss_bytes: self.process_rss_bytes,
             cgroup_throttled_ns: since(self.cgroup_throttled_ns, earlier.cgroup_throttled_ns),
+            usable_millicpus: self.usable_millicpus,
         }
     }
 

@@ -90,6 +90,7 @@ fn a_run_of_zeros_is_na_where_counters_are_compared() {
         mark.driver.sessions_active = 0;
     }
     run.series.clear();
+    run.activity = None;
     let record = build(&run);
     for identity in &record.integrity {
         assert_ne!(
@@ -440,4 +441,35 @@ fn no_counter_is_unknown_to_the_fixture_by_a_slip_of_name() {
             .iter()
             .any(|e| e.actor == Actor::Background)
     );
+}
+
+#[test]
+fn samples_that_contradict_the_clocks_are_told() {
+    assert!(holds(&fixture::run(), "ASH"));
+    assert!(holds(&fixture::run(), "I28b"));
+    // A sampler that saw half the sessions: 40 s where 80 s were measured.
+    let mut run = fixture::run();
+    let history = run.activity.as_mut().expect("a history");
+    for step in &mut history.steps {
+        step.cells = vec![(0, 2, 200_000_000)];
+    }
+    assert!(!holds(&run, "ASH"));
+    assert!(!identity(&run, "ASH").exact);
+    // The right sum in the wrong place: sessions seen on CPU that were timed reading.
+    let mut run = fixture::run();
+    let history = run.activity.as_mut().expect("a history");
+    for step in &mut history.steps {
+        step.cells = vec![(1, 4, 400_000_000)];
+    }
+    assert!(holds(&run, "ASH"));
+    let little = identity(&run, "I28b");
+    assert_eq!(little.ok, Truth::Violated);
+    assert!(
+        little.sentence.contains("db file sequential read"),
+        "{}",
+        little.sentence
+    );
+    run.activity = None;
+    assert!(matches!(identity(&run, "I28b").ok, Truth::Na(_)));
+    assert!(matches!(identity(&run, "ASH").ok, Truth::Na(_)));
 }

@@ -21,6 +21,7 @@ pub(super) fn identities(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> 
     all.extend(log_times(deltas));
     all.extend(rates(deltas, record));
     all.push(closed_loop(deltas, record));
+    all.extend(sampled(deltas, record));
     all
 }
 
@@ -276,4 +277,49 @@ fn closed_loop(deltas: &Deltas<'_>, record: &Record) -> Identity {
         known(record.checks.little_sessions.clone()),
         sessions,
     )
+}
+
+/// The samples of the activity history against the measured times: what was seen ten times
+/// a second and what was timed know nothing of each other.
+fn sampled(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
+    let ash = &record.ash;
+    let allowed = ash.db_time_allowed_ratio.value().unwrap_or(0.0);
+    let measured = known(ash.db_time_measured_s.clone());
+    let little = Rule::within(
+        "I28b",
+        Scope::Window,
+        "sampled average active sessions in an event = waits/s x average wait, every foreground event",
+        0.0,
+    );
+    let rule = Rule::within(
+        "ASH",
+        Scope::Window,
+        "sampled DB time = measured DB time (s), within the larger of 5 % and 3 / sqrt(ticks)",
+        allowed * measured.clone().unwrap_or(0.0),
+    );
+    let (active, elapsed_s) = (ash.active_count.value(), deltas.window.elapsed_s);
+    let Some(active) = active else {
+        let reason = ash.active_count.reason().unwrap_or("no ticks").to_owned();
+        return vec![
+            little.judge(deltas, Err(reason.clone()), Err(reason)),
+            rule.judge(deltas, known(ash.db_time_s.clone()), measured),
+        ];
+    };
+    let idle = crate::record::class_name(WaitClass::Idle);
+    let foreground = record
+        .events
+        .iter()
+        .filter(|event| event.actor == "foreground" && event.class != idle);
+    let verdicts = foreground.map(|event| {
+        let row = ash.by_event.get(&event.name);
+        let sampled = row.and_then(|row| row.active_count.value()).unwrap_or(0.0);
+        let count = event.count.value().unwrap_or(0.0);
+        let little = count / elapsed_s * event.avg_us.value().unwrap_or(0.0) / 1e6;
+        let agrees = (sampled - little).abs() <= allowed * active.max(little);
+        (event.name.clone(), agrees)
+    });
+    vec![
+        little.tally(deltas, verdicts),
+        rule.judge(deltas, known(ash.db_time_s.clone()), measured),
+    ]
 }

@@ -8,7 +8,7 @@ use assay_measure::stats;
 use std::collections::BTreeMap;
 
 /// A wait class as `V$EVENT_NAME` spells it.
-pub(crate) fn class_name(class: WaitClass) -> &'static str {
+pub(crate) const fn class_name(class: WaitClass) -> &'static str {
     match class {
         WaitClass::UserIo => "User I/O",
         WaitClass::SystemIo => "System I/O",

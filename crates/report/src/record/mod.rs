@@ -1,5 +1,6 @@
 //! From raw readings to the record: every derived figure is made here, once.
 
+mod activity;
 mod deltas;
 mod driver;
 mod events;
@@ -13,14 +14,13 @@ mod series;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use activity::{CPU, RUN_QUEUE};
 pub(crate) use deltas::{Deltas, Span, delta};
 pub(crate) use driver::kind_name;
 pub(crate) use events::{class_name, latency};
 pub(crate) use host::disk_deltas;
 
-use assay_measure::record::{
-    AshInfo, Figure, HostInfo, Interval, PlanInfo, Record, RunInfo, SCHEMA,
-};
+use assay_measure::record::{Figure, HostInfo, Interval, PlanInfo, Record, RunInfo, SCHEMA};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::stats;
 use deltas::seconds;
@@ -48,10 +48,8 @@ pub fn build(data: &RunData) -> Record {
         os: host::os(&deltas),
         driver: driver::driver(&deltas),
         series: series::series(&deltas),
-        ash: AshInfo {
-            samples_count: Figure::na("unsupported"),
-            max_active_count: Figure::na("unsupported"),
-        },
+        ash: activity::ash(&deltas),
+        timeline: activity::timeline(&data.timeline),
         ..labelled(data)
     };
     record.checks = notes::checks(&deltas, &record);

@@ -82,7 +82,9 @@ pub(super) fn series(deltas: &Deltas<'_>) -> Series {
         // their collection time; the middle of the step decides.
         let middle = pair[0].at_ns.midpoint(pair[1].at_ns);
         series.in_window.push(middle >= begin && middle <= end);
-        for (name, figure) in step_metrics(&span) {
+        let activity = deltas.data.activity.as_ref();
+        let sampled = super::activity::step_metrics(activity, pair[0], pair[1]);
+        for (name, figure) in step_metrics(&span).into_iter().chain(sampled) {
             let column = series.metrics.entry(name).or_default();
             column.resize(row, Figure::default());
             column.push(figure);
@@ -134,6 +136,13 @@ fn step_metrics(span: &Span<'_>) -> BTreeMap<String, Figure> {
             );
             put(&format!("{name}_p99_us"), percentile_us(&event.waits, 0.99));
         }
+    }
+    let host = &span.to.host;
+    if let Some(cpus) = host.cpus {
+        put("online_cpus_count", Figure::Count(cpus));
+    }
+    if let Some(millicpus) = host.usable_millicpus {
+        put("usable_cpus_count", Figure::decimal(millicpus as f64 / 1e3));
     }
     if let Some(moved) = cpu_delta_ns(&span.from.host, &span.to.host) {
         let total = cpu_total_ns(&moved) as f64;

@@ -7,6 +7,7 @@ mod activity;
 mod card;
 mod driver;
 mod header;
+mod history;
 mod io;
 mod layers;
 mod load;
@@ -62,7 +63,8 @@ pub fn render(record: &Record) -> String {
     );
     activity::buffer_pool(&mut page, record);
     activity::redo(&mut page, record);
-    page.missing("Activity History", "unsupported: sessions are not sampled");
+    history::history(&mut page, record);
+    history::timeline(&mut page, record);
     seconds::per_second(&mut page, record);
     driver::operations(&mut page, record);
     driver::sessions(&mut page, record);

@@ -29,6 +29,9 @@ pub(super) fn per_second(page: &mut Page, record: &Record) {
     summary(page, record);
     let mut columns = vec![left("Second", 10)];
     columns.extend(METRICS.iter().map(|(_, column, _)| *column));
+    if !record.timeline.is_empty() {
+        columns.push(left("Events", 7));
+    }
     page.line("");
     page.columns(&columns);
     let step = series.t_s.len().div_ceil(ROWS);
@@ -41,6 +44,12 @@ pub(super) fn per_second(page: &mut Page, record: &Record) {
             let column = series.metrics.get(name);
             let values = column.map_or(&[][..], |column| &column[start..end]);
             cells.push(number(&mean(values), decimals));
+        }
+        if !record.timeline.is_empty() {
+            let from_s = start
+                .checked_sub(1)
+                .map_or(0.0, |before| series.t_s[before]);
+            cells.push(super::history::marks(record, from_s, series.t_s[end - 1]));
         }
         page.row(&columns, &cells);
     }

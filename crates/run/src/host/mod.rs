@@ -7,6 +7,7 @@
 mod caps;
 pub mod devices;
 mod facts;
+pub(crate) mod limits;
 pub mod text;
 
 pub use facts::facts;

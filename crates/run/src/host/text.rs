@@ -3,7 +3,7 @@
 //! `Documentation/filesystems/proc.rst`, `admin-guide/iostats.rst`, `accounting/psi.rst`.
 
 use assay_measure::snapshot::{DiskReading, NetReading};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Sectors of `/proc/diskstats` are of this size on every device.
 const SECTOR_BYTES: u64 = 512;
@@ -237,6 +237,45 @@ pub fn cgroup_path<'a>(text: &'a str, controller: &str) -> Option<&'a str> {
     })
 }
 
+/// Most CPUs a list may name: beyond any machine, so that a damaged text costs no memory.
+const CPUS_MAX: u32 = 65_536;
+
+/// The CPUs of a kernel CPU list such as `0-3,6`; what is no list names none.
+#[must_use]
+pub fn cpu_list(text: &str) -> BTreeSet<u32> {
+    let mut cpus = BTreeSet::new();
+    for part in text.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        if let (Ok(first), Ok(last)) = (first.parse::<u32>(), last.parse::<u32>())
+            && last < CPUS_MAX
+        {
+            cpus.extend(first..=last);
+        }
+    }
+    cpus
+}
+
+/// The CPU list a thread may run on, of `/proc/PID/status`.
+#[must_use]
+pub fn cpus_allowed(text: &str) -> Option<&str> {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(line.trim()).filter(|list| !list.is_empty())
+}
+
+/// `cpu.max`: quota and period, as thousandths of a CPU; `Some(None)` is no limit.
+#[must_use]
+pub fn cpu_max_millis(text: &str) -> Option<Option<u64>> {
+    let mut fields = text.split_ascii_whitespace();
+    let (quota, period) = (fields.next()?, number(fields.next())?);
+    if quota == "max" {
+        return Some(None);
+    }
+    let quota = number(Some(quota))?;
+    Some(Some(quota.checked_mul(1000)?.checked_div(period)?))
+}
+
 /// One line of `/proc/self/mountinfo`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
@@ -386,6 +425,21 @@ mod tests {
     }
 
     #[test]
+    fn cpu_lists_affinity_and_quota() {
+        let cpus = |text| cpu_list(text).into_iter().collect::<Vec<_>>();
+        assert_eq!(cpus("0-2,5\n"), [0, 1, 2, 5]);
+        assert_eq!(cpus(""), [0_u32; 0]);
+        assert_eq!(cpus("1-99999999,x,7"), [7]);
+        let status = "Name:\tassay\nCpus_allowed:\t3\nCpus_allowed_list:\t0-1\n";
+        assert_eq!(cpus_allowed(status), Some("0-1"));
+        assert_eq!(cpus_allowed("Name:\tassay\n"), None);
+        assert_eq!(cpu_max_millis("150000 100000\n"), Some(Some(1500)));
+        assert_eq!(cpu_max_millis("max 100000\n"), Some(None));
+        assert_eq!(cpu_max_millis("100000 0\n"), None);
+        assert_eq!(cpu_max_millis("max\n"), None);
+    }
+
+    #[test]
     fn cgroup_membership_of_both_versions() {
         let text = "4:cpu,cpuacct:/docker/x\n0::/user.slice\n";
         assert_eq!(cgroup_path(text, ""), Some("/user.slice"));
@@ -424,6 +478,9 @@ mod tests {
             let _ = net_dev(&text);
             let _ = mountinfo(&text);
             let _ = cgroup_path(&text, "cpu");
+            let _ = cpu_list(&text);
+            let _ = cpus_allowed(&text);
+            let _ = cpu_max_millis(&text);
             let _ = loadavg(&text);
         }
     }

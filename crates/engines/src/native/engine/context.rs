@@ -163,6 +163,7 @@ impl<'a> Shell<'a> {
         slot.wait.set(slot.wait.get().wrapping_add(1));
         slot.ready_at.set(stamp.max(slot.wait_start.get()));
         slot.state.set(State::Ready);
+        self.instance.activity.run_queue(slot.session);
         self.ready.borrow_mut().push_back(tag);
     }
 

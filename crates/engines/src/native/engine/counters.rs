@@ -218,6 +218,12 @@ const EVENTS: &[(Event, &str, WaitClass, Actor)] = &[
     ),
 ];
 
+/// Name and class of an event by its number.
+pub(crate) fn event_name(number: usize) -> (&'static str, WaitClass) {
+    let (_, name, class, _) = EVENTS[number];
+    (name, class)
+}
+
 /// A row of "IOStat by function and file type".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Io {

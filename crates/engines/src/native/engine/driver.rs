@@ -108,6 +108,7 @@ impl<'a> NativeDriver<'a> {
         let shell = Rc::clone(&self.shell);
         let slot = shell.slot(tag);
         slot.state.set(State::Ready);
+        shell.instance.activity.on_cpu(slot.session);
         let begin = shell.now.get().max(from);
         shell.c.add(C::RunQueue, begin - from);
         let mut context = Context::from_waker(Waker::noop());
@@ -123,6 +124,10 @@ impl<'a> NativeDriver<'a> {
             });
         }
         slot.wait_start.set(end);
+        shell
+            .instance
+            .activity
+            .waiting(slot.session, slot.event.get());
         None
     }
 

@@ -1,5 +1,6 @@
 //! An open data set: what all threads of the engine share.
 
+use super::activity::Activity;
 use super::cache::{Cache, SessionRef};
 use super::counters::{C, Counters, Event, Io};
 use super::options::{ChecksumMode, Options};
@@ -70,6 +71,8 @@ pub(crate) struct Instance {
     pub(crate) undo: UndoSpace,
     pub(crate) locks: RowLocks,
     pub(crate) mailboxes: Vec<Mailbox>,
+    /// What every session does, for the activity history.
+    pub(crate) activity: Activity,
     pub(crate) orders: Mutex<Orders>,
     pub(crate) ordered: Condvar,
     /// Counters of the writers; they lock it for a moment per batch.
@@ -139,6 +142,7 @@ impl Instance {
             redo: parts.redo,
             locks: RowLocks::new(),
             mailboxes: (0..parts.threads).map(|_| Mailbox::default()).collect(),
+            activity: Activity::new(sessions),
             orders: Mutex::new(Orders::default()),
             ordered: Condvar::new(),
             background: Mutex::new(Counters::default()),

@@ -4,6 +4,7 @@
 //! driver threads get their `NativeDriver`; the writer threads serve all. The data set's
 //! life cycle (prepare, check, destroy) is outside.
 
+mod activity;
 mod cache;
 mod checkpoint;
 mod context;
@@ -38,7 +39,7 @@ use assay_block::{Backend, DeviceClaim, Pool, PoolOptions, Ring, RingOptions};
 use assay_measure::clock::Clock;
 use assay_measure::config::Settings;
 use assay_measure::snapshot::{Fact, StatSet};
-use assay_run::engine::{Assignment, Driver, Engine, EngineError, LineValue};
+use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, LineValue};
 use assay_run::plan::Plan;
 use counters::export_ring;
 use instance::{Instance, MAX_THREADS, Parts, locked};
@@ -541,6 +542,10 @@ impl Engine for NativeEngine {
         gauge("log_sequence", instance.redo.sequence());
         gauge("cache_blocks", instance.cache.pool.frames() as u64);
         set
+    }
+
+    fn activity(&self, sessions: &mut [Doing]) {
+        self.instance.activity.read(sessions);
     }
 
     fn watched_paths(&self) -> Vec<PathBuf> {

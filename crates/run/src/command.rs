@@ -1,0 +1,233 @@
+//! Commands of the user's: started in a process group of their own, their output kept,
+//! waited for no longer than was said.
+
+use assay_measure::timeline::CommandEnd;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::fs::File;
+use std::io;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// How often a command is looked at while it runs.
+pub(crate) const LOOK: Duration = Duration::from_millis(10);
+/// `exec` says this of a file that is no program, such as a script without a first line `#!...`.
+const ENOEXEC: i32 = 8;
+
+/// What is to be started.
+#[derive(Clone, Debug)]
+pub enum What {
+    /// A line for `sh -c`.
+    Line(String),
+    /// A file and its argument. One that the kernel cannot execute is given to `sh`, as SLOB did.
+    File(PathBuf, String),
+}
+
+/// A command and its surroundings.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What is started.
+    pub what: What,
+    /// Where its standard output and error go.
+    pub output: PathBuf,
+    /// Added to its environment.
+    pub environment: Vec<(String, String)>,
+}
+
+/// A command that runs.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    begun: Instant,
+}
+
+impl Job {
+    /// Starts it; never through a shell unless it is a [`What::Line`].
+    ///
+    /// # Errors
+    /// When the output file cannot be made or the program cannot be started.
+    pub fn start(&self) -> io::Result<Running> {
+        let begun = Instant::now();
+        let child = match &self.what {
+            What::Line(line) => self.spawn(Command::new("sh").arg("-c").arg(line)),
+            What::File(file, argument) => match self.spawn(Command::new(file).arg(argument)) {
+                Err(error) if error.raw_os_error() == Some(ENOEXEC) => {
+                    self.spawn(Command::new("sh").arg(file).arg(argument))
+                }
+                spawned => spawned,
+            },
+        };
+        Ok(Running {
+            child: child?,
+            begun,
+        })
+    }
+
+    fn spawn(&self, command: &mut Command) -> io::Result<Child> {
+        let output = File::create(&self.output)?;
+        let environment = self.environment.iter().map(|(name, value)| (name, value));
+        command
+            .envs(environment)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            // A group of its own: it can be killed with all its children, and a Ctrl-C meant
+            // for the run does not reach it.
+            .process_group(0)
+            .spawn()
+    }
+
+    /// Starts it and waits for its end; after `timeout`, or when `give_up` says so, it is killed.
+    pub fn run(&self, timeout: Duration, give_up: &dyn Fn() -> bool) -> CommandEnd {
+        let mut running = match self.start() {
+            Ok(running) => running,
+            Err(error) => return not_started(&error),
+        };
+        loop {
+            if let Some(end) = running.ended() {
+                return end;
+            }
+            if running.begun.elapsed() >= timeout {
+                return running.kill(&format!("killed after {} s", timeout.as_secs_f64()));
+            }
+            if give_up() {
+                return running.kill("killed because the run was stopped");
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// The last line it said that is not empty, shortened; for messages.
+    #[must_use]
+    pub fn last_line(&self) -> Option<String> {
+        const CHARS_MAX: usize = 200;
+        let said = std::fs::read(&self.output).ok()?;
+        let said = String::from_utf8_lossy(&said);
+        let line = said.lines().rev().find(|line| !line.trim().is_empty())?;
+        Some(line.trim().chars().take(CHARS_MAX).collect())
+    }
+}
+
+/// The end of a command that never began.
+pub(crate) fn not_started(error: &io::Error) -> CommandEnd {
+    CommandEnd {
+        status: format!("could not be started: {error}"),
+        good: false,
+        took_ns: 0,
+    }
+}
+
+impl Running {
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<CommandEnd> {
+        match self.child.try_wait() {
+            Ok(None) => None,
+            Ok(Some(status)) => Some(self.end(text_of(status), status.success())),
+            Err(error) => Some(self.end(format!("lost: {error}"), false)),
+        }
+    }
+
+    /// Kills it and its children; `status` says why.
+    pub fn kill(mut self, status: &str) -> CommandEnd {
+        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        let _ = self.child.wait();
+        self.end(status.to_owned(), false)
+    }
+
+    fn end(&self, status: String, good: bool) -> CommandEnd {
+        CommandEnd {
+            status,
+            good,
+            took_ns: self.begun.elapsed().as_nanos() as u64,
+        }
+    }
+}
+
+fn text_of(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+/// The file's path from the root: a bare name is looked for here and not in PATH.
+///
+/// # Errors
+/// When there is no current directory.
+pub fn from_root(path: &Path) -> io::Result<PathBuf> {
+    std::path::absolute(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn line(dir: &tempfile::TempDir, line: &str) -> Job {
+        Job {
+            what: What::Line(line.to_owned()),
+            output: dir.path().join("out"),
+            environment: vec![("ASSAY_TEST".to_owned(), "seen".to_owned())],
+        }
+    }
+
+    #[test]
+    fn a_command_leaves_its_output_and_its_exit_code() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let job = line(&dir, "echo $ASSAY_TEST; echo err >&2; exit 3");
+        let end = job.run(LONG, &|| false);
+        assert_eq!((end.status.as_str(), end.good), ("exit 3", false));
+        let said = std::fs::read_to_string(dir.path().join("out")).expect("kept");
+        assert_eq!(said, "seen\nerr\n");
+        assert_eq!(job.last_line().as_deref(), Some("err"));
+    }
+
+    #[test]
+    fn a_command_that_takes_too_long_is_killed_with_its_children() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let job = line(&dir, "sleep 1000 & echo $!; wait");
+        let end = job.run(Duration::from_millis(300), &|| false);
+        assert_eq!(end.status, "killed after 0.3 s");
+        let child = job.last_line().expect("it named its child");
+        let gone = || match std::fs::read_to_string(format!("/proc/{child}/stat")) {
+            Ok(stat) => stat.contains(") Z "),
+            Err(_) => true,
+        };
+        for _ in 0..500 {
+            if gone() {
+                return;
+            }
+            std::thread::sleep(LOOK);
+        }
+        panic!("process {child} lives on");
+    }
+
+    #[test]
+    fn a_script_needs_no_first_line_and_a_missing_one_is_told() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let script = dir.path().join("hook");
+        std::fs::write(&script, "echo called with $1\n").expect("written");
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).expect("set");
+        let mut job = Job {
+            what: What::File(script, "pre".to_owned()),
+            output: dir.path().join("out"),
+            environment: Vec::new(),
+        };
+        assert_eq!(job.run(LONG, &|| false).status, "exit 0");
+        assert_eq!(job.last_line().as_deref(), Some("called with pre"));
+        job.what = What::File(dir.path().join("none"), "pre".to_owned());
+        let end = job.run(LONG, &|| false);
+        assert!(end.status.starts_with("could not be started: "), "{end:?}");
+    }
+
+    #[test]
+    fn a_stopped_run_does_not_wait() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let end = line(&dir, "sleep 1000").run(LONG, &|| true);
+        assert_eq!(end.status, "killed because the run was stopped");
+    }
+}
