@@ -14,7 +14,9 @@ use crate::native::redo_format::{
 use assay_run::engine::EngineError;
 
 /// Bytes of log read at a time.
-const CHUNK_BYTES: usize = 8 << 20;
+const CHUNK_BYTES: usize = 32 << 20;
+/// Bytes behind the tail that are searched for a proof that it is none: several flushes.
+const PROOF_BYTES: usize = 8 << 20;
 
 /// Where reading stands.
 pub(super) struct LogReader<'a> {
@@ -173,7 +175,7 @@ impl<'a> LogReader<'a> {
             self.ended = true;
             return Ok(false);
         }
-        let chunk = self.read_chunk(io, self.sequence, self.next_block)?;
+        let chunk = self.read_chunk(io, self.sequence, self.next_block, CHUNK_BYTES)?;
         let seed = block_seed(self.data_set, self.sequence);
         let blocks = chunk.len() / self.block_bytes;
         for i in 0..blocks {
@@ -224,8 +226,9 @@ impl<'a> LogReader<'a> {
         io: &mut Io<'_>,
         sequence: u64,
         first_block: u64,
+        most_bytes: usize,
     ) -> Result<Vec<u8>, EngineError> {
-        let blocks = (CHUNK_BYTES / self.block_bytes) as u64;
+        let blocks = (most_bytes / self.block_bytes) as u64;
         let blocks = blocks.min(self.file_blocks - first_block);
         let bytes = blocks as usize * self.block_bytes;
         let file = self.file_index(sequence);
@@ -264,7 +267,7 @@ impl<'a> LogReader<'a> {
             ))),
             None => {
                 // Blocks of that incarnation without its header: the header was there once.
-                let chunk = self.read_chunk(io, next, 1)?;
+                let chunk = self.read_chunk(io, next, 1, PROOF_BYTES)?;
                 let seed = block_seed(self.data_set, next);
                 let any = chunk
                     .chunks_exact(self.block_bytes)
@@ -301,7 +304,7 @@ impl<'a> LogReader<'a> {
         let behind = block + (rest.len() / bytes) as u64;
         let mut acknowledged = proof(rest, block);
         if !acknowledged && behind < self.file_blocks {
-            let more = self.read_chunk(io, self.sequence, behind)?;
+            let more = self.read_chunk(io, self.sequence, behind, PROOF_BYTES)?;
             acknowledged = proof(&more, behind);
         }
         let later = self.header(self.sequence + 1);

@@ -4,9 +4,21 @@ use super::io::{Io, REQUEST_BYTES, Span};
 use crate::native::block_format::{self, Kind, word};
 use crate::native::control::Control;
 use crate::native::files::Files;
-use crate::native::layout::{Class, Page, PageMap};
+use crate::native::layout::{Class, Page, PageMap, UNDO_BASE};
 use assay_run::engine::EngineError;
 use std::collections::{BTreeSet, HashMap};
+
+/// Unwanted pages read along between two wanted ones at most: cheaper than a request more.
+const MOST_GAP_PAGES: u64 = 6;
+
+/// A place for a block in `memory`.
+fn place(memory: &mut Vec<u8>, free: &mut Vec<usize>, block_bytes: usize) -> usize {
+    free.pop().unwrap_or_else(|| {
+        let at = memory.len();
+        memory.resize(at + block_bytes, 0);
+        at
+    })
+}
 
 /// A block in memory.
 struct Held {
@@ -22,6 +34,8 @@ pub(super) struct Pages<'a> {
     block_bytes: usize,
     most: usize,
     memory: Vec<u8>,
+    /// Places in `memory` that hold nothing.
+    free: Vec<usize>,
     held: HashMap<Page, Held>,
     /// Blocks whose checksum was wrong when they were read: torn, if what redo makes of them is right.
     suspects: BTreeSet<Page>,
@@ -40,6 +54,7 @@ impl<'a> Pages<'a> {
             block_bytes,
             most: (budget_bytes as usize / block_bytes).max(64),
             memory: Vec::new(),
+            free: Vec::new(),
             held: HashMap::new(),
             suspects: BTreeSet::new(),
             blocks_read: 0,
@@ -72,34 +87,60 @@ impl<'a> Pages<'a> {
         wanted: &[Page],
         new: usize,
     ) -> Result<(), EngineError> {
-        let mut absent: Vec<Page> = wanted.iter().copied().filter(|p| !self.holds(*p)).collect();
-        absent.sort_unstable();
-        absent.dedup();
-        if self.held.len() + absent.len() + new > self.most {
-            self.write_back(io)?;
-            self.held.clear();
-            self.memory.clear();
-            absent = wanted.to_vec();
+        let absent = |held: &HashMap<Page, Held>| {
+            let mut absent: Vec<Page> = wanted
+                .iter()
+                .copied()
+                .filter(|p| !held.contains_key(p))
+                .collect();
             absent.sort_unstable();
             absent.dedup();
+            absent
+        };
+        let mut missing = absent(&self.held);
+        if self.held.len() + missing.len() + new > self.most {
+            self.make_room(io, missing.len() + new)?;
+            missing = absent(&self.held);
         }
-        let runs = self.runs(&absent);
+        let runs = self.runs(&missing, MOST_GAP_PAGES);
         let spans: Vec<Span> = runs.iter().map(|(_, span)| *span).collect();
-        let mut arrived: Vec<(Page, usize)> = Vec::with_capacity(absent.len());
-        let (memory, block_bytes) = (&mut self.memory, self.block_bytes);
+        let mut arrived: Vec<(Page, usize)> = Vec::with_capacity(missing.len());
+        let (memory, free, block_bytes) = (&mut self.memory, &mut self.free, self.block_bytes);
         io.read(&spans, |i, data| {
-            let at = memory.len();
-            memory.extend_from_slice(data);
-            let blocks = data.len() / block_bytes;
-            arrived.extend((0..blocks).map(|n| {
-                let page = Page(runs[i].0.0 + n as u64);
-                (page, at + n * block_bytes)
-            }));
+            for (page, block) in (runs[i].0.0..)
+                .map(Page)
+                .zip(data.chunks_exact(block_bytes))
+            {
+                if missing.binary_search(&page).is_ok() {
+                    let at = place(memory, free, block_bytes);
+                    memory[at..at + block_bytes].copy_from_slice(block);
+                    arrived.push((page, at));
+                }
+            }
             Ok(())
         })?;
         self.blocks_read += arrived.len() as u64;
         for (page, at) in arrived {
             self.admit(page, at)?;
+        }
+        Ok(())
+    }
+
+    /// Writes everything back, then lets undo go, which is hardly needed again, and all the rest if that is too little.
+    fn make_room(&mut self, io: &mut Io<'_>, blocks: usize) -> Result<(), EngineError> {
+        self.write_back(io)?;
+        let free = &mut self.free;
+        self.held.retain(|page, held| {
+            let stays = page.0 < UNDO_BASE;
+            if !stays {
+                free.push(held.at);
+            }
+            stays
+        });
+        if self.held.len() + blocks > self.most {
+            self.held.clear();
+            self.memory.clear();
+            self.free.clear();
         }
         Ok(())
     }
@@ -158,8 +199,7 @@ impl<'a> Pages<'a> {
                 (held.at, block_format::get(block, word::CHANGE))
             }
             None => {
-                let at = self.memory.len();
-                self.memory.resize(at + self.block_bytes, 0);
+                let at = place(&mut self.memory, &mut self.free, self.block_bytes);
                 (at, 0)
             }
         };
@@ -202,7 +242,7 @@ impl<'a> Pages<'a> {
                 block_format::seal(&mut self.memory[held.at..held.at + self.block_bytes]);
             }
         }
-        let runs = self.runs(&pages);
+        let runs = self.runs(&pages, 0);
         let spans: Vec<Span> = runs.iter().map(|(_, span)| *span).collect();
         let (held, memory, block_bytes) = (&self.held, &self.memory, self.block_bytes);
         io.write(&spans, |i, buffer| {
@@ -219,19 +259,24 @@ impl<'a> Pages<'a> {
         Ok(())
     }
 
-    /// Sorted pages as runs of neighbours in one file.
-    fn runs(&self, pages: &[Page]) -> Vec<(Page, Span)> {
+    /// Sorted pages as runs in one file, with at most `gap` unwanted pages between two wanted ones.
+    fn runs(&self, pages: &[Page], gap: u64) -> Vec<(Page, Span)> {
         let mut runs: Vec<(Page, Span)> = Vec::new();
         for page in pages {
             let (file, offset) = self.map.locate(*page);
             if let Some((first, span)) = runs.last_mut()
                 && span.file == file
-                && span.offset + span.bytes as u64 == offset
-                && first.0 + (span.bytes / self.block_bytes) as u64 == page.0
-                && span.bytes + self.block_bytes <= REQUEST_BYTES
+                && offset > span.offset
             {
-                span.bytes += self.block_bytes;
-                continue;
+                let pages = page.0 - first.0 + 1;
+                let bytes = pages as usize * self.block_bytes;
+                let behind = page.0 - first.0 - (span.bytes / self.block_bytes) as u64;
+                // Pages stand in the file as in their numbers, or they do not belong together.
+                let in_step = offset - span.offset == (bytes - self.block_bytes) as u64;
+                if in_step && behind <= gap && bytes <= REQUEST_BYTES {
+                    span.bytes = bytes;
+                    continue;
+                }
             }
             let bytes = self.block_bytes;
             runs.push((

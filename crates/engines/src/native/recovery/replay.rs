@@ -144,13 +144,25 @@ impl<'a> Replay<'a> {
         mut at: usize,
         lsn: u64,
     ) -> Result<(Vec<(Record<'p>, usize)>, usize), EngineError> {
-        // A record changes two blocks at most.
-        let most = self.pages.most() / 4;
+        let most = self.pages.most() / 2;
         let mut records = Vec::new();
-        while records.len() < most {
+        let mut pages: HashSet<u64> = HashSet::new();
+        while pages.len() < most {
             match parse(&payload[at..]) {
                 Parsed::Record(record, bytes) => {
                     at += bytes;
+                    match record {
+                        Record::Begin { session, .. } | Record::Commit { session, .. } => {
+                            pages.insert(UNDO_BASE + session);
+                        }
+                        Record::UndoBlock { page, .. } => {
+                            pages.insert(page);
+                        }
+                        Record::Row(row) => {
+                            pages.insert(row.page);
+                            pages.insert(row.undo_page);
+                        }
+                    }
                     records.push((record, at));
                 }
                 Parsed::Cut => break,
