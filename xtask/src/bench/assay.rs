@@ -33,7 +33,7 @@ impl<'a> DataSet<'a> {
             settings: settings.to_vec(),
             schemas,
         };
-        let mut command = set.command("prepare");
+        let mut command = set.command("prepare", schemas);
         command.args(["--format", "json"]);
         let (output, _) = process::run(&mut command, None)?;
         let summary = serde_json::from_str(&output).context("the load summary")?;
@@ -52,8 +52,23 @@ impl<'a> DataSet<'a> {
         warmup_s: u64,
         time_s: u64,
     ) -> Result<(Record, Window)> {
+        self.run_on(self.schemas, threads, settings, warmup_s, time_s)
+    }
+
+    /// As [`DataSet::run`], on the first `schemas` only.
+    ///
+    /// # Errors
+    /// When the run fails or is invalid.
+    pub(crate) fn run_on(
+        &self,
+        schemas: u32,
+        threads: u32,
+        settings: &[String],
+        warmup_s: u64,
+        time_s: u64,
+    ) -> Result<(Record, Window)> {
         let place = self.options.dir.join("run");
-        let mut command = self.command("run");
+        let mut command = self.command("run", schemas);
         command
             .args(["-t", &threads.to_string()])
             .args(["--warmup", &format!("{warmup_s}s")])
@@ -76,12 +91,35 @@ impl<'a> DataSet<'a> {
         Ok((Record(document), window))
     }
 
-    fn command(&self, verb: &str) -> Command {
+    /// Runs and is killed after `time_s` without a chance to close the data set.
+    ///
+    /// # Errors
+    /// When it does not start, or ends by itself before.
+    pub(crate) fn run_and_kill(
+        &self,
+        threads: u32,
+        settings: &[String],
+        time_s: u64,
+    ) -> Result<()> {
+        let mut command = self.command("run", self.schemas);
+        command
+            .args(["-t", &threads.to_string(), "--warmup", "0s"])
+            .args(["--time", &format!("{}s", time_s + 60), "-o"])
+            .arg(self.options.dir.join("killed"));
+        for setting in settings {
+            command.args(["--set", setting]);
+        }
+        let killed = process::kill_after(&mut command, time_s);
+        std::fs::remove_dir_all(self.options.dir.join("killed"))?;
+        killed
+    }
+
+    fn command(&self, verb: &str, schemas: u32) -> Command {
         let mut command = Command::new(&self.options.assay);
         command
             .arg(verb)
             .arg(format!("--target=native:{}", self.dir.display()))
-            .args(["-s", &self.schemas.to_string()])
+            .args(["-s", &schemas.to_string()])
             .current_dir(&self.options.dir);
         for setting in &self.settings {
             command.args(["--set", setting]);

@@ -5,13 +5,16 @@
 
 mod assay;
 mod cached;
+mod commits;
 mod fio;
 mod floor;
 mod physical;
 mod prepare;
 mod process;
+mod recovery;
 mod scan;
 mod table;
+mod thousand;
 mod updates;
 
 use anyhow::{Context, Result, bail};
@@ -24,6 +27,9 @@ usage: cargo xtask bench [NAME...] [--pairs N] [--dir DIR] [--smoke]
   physical   random 8 KiB reads, 32 sessions, against fio at the same depth
   cached     logical reads per second and core, 64 MiB and 1 GiB, and what each technique gains
   updates    commits per second and per log write, 8 and 64 sessions
+  commits    commits per second of 1, 8 and 64 sessions on cached data, against fio's durable writes of the same size
+  thousand   random 8 KiB reads, 1000 sessions, against fio with 1000 in flight
+  recovery   redo read and applied after a KILL, against plain reading of a log file
   prepare    the load of 8 GiB against fio's sequential write
   scan       a scan table read back by direct path reads, against fio's sequential read of the same file; and
              single reads at depth 1, fio's own times against ours by layer
@@ -59,11 +65,14 @@ impl Options {
 
 type Bench = fn(&Options) -> Result<()>;
 
-const BENCHES: [(&str, Bench); 6] = [
+const BENCHES: [(&str, Bench); 9] = [
     ("floor", floor::run),
     ("physical", physical::run),
     ("cached", cached::run),
     ("updates", updates::run),
+    ("commits", commits::run),
+    ("thousand", thousand::run),
+    ("recovery", recovery::run),
     ("scan", scan::run),
     ("prepare", prepare::run),
 ];
@@ -125,6 +134,21 @@ fn warn(record: &assay::Record) {
     if !faults.is_empty() {
         println!("!! this run is not sound: {}", faults.join(", "));
     }
+}
+
+/// The data file: far larger than the logs beside it.
+fn largest_file(dir: &Path) -> Result<PathBuf> {
+    let mut largest = (0, PathBuf::new());
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        let bytes = entry.metadata()?.len();
+        if bytes > largest.0 {
+            largest = (bytes, entry.path());
+        }
+    }
+    (largest.0 > 0)
+        .then_some(largest.1)
+        .with_context(|| format!("no file in {}", dir.display()))
 }
 
 fn build(root: &Path) -> Result<()> {

@@ -16,6 +16,10 @@ pub(crate) struct Window {
     pub(crate) cpu_s: f64,
     /// Bytes the block layer was asked to read.
     pub(crate) read_bytes: f64,
+    /// Highest resident memory so far, bytes.
+    pub(crate) peak_rss_bytes: f64,
+    /// Threads at its end.
+    pub(crate) threads: f64,
 }
 
 /// When to look, counted from the start of the process.
@@ -32,6 +36,8 @@ struct Reading {
     at: Instant,
     cpu_s: f64,
     read_bytes: f64,
+    peak_rss_bytes: f64,
+    threads: f64,
 }
 
 /// Runs to the end; returns stdout and, if asked for, the window.
@@ -83,6 +89,8 @@ fn watch(pid: u32, when: When) -> Result<Window> {
         elapsed_s: (last.at - first.at).as_secs_f64(),
         cpu_s: last.cpu_s - first.cpu_s,
         read_bytes: last.read_bytes - first.read_bytes,
+        peak_rss_bytes: last.peak_rss_bytes,
+        threads: last.threads,
     })
 }
 
@@ -100,11 +108,44 @@ fn read(pid: u32) -> Result<Reading> {
         .lines()
         .find_map(|line| line.strip_prefix("read_bytes: "))
         .context("no read_bytes in /proc/PID/io")?;
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).context("it ended too early")?;
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        first_number(line.with_context(|| format!("no {name} in /proc/PID/status"))?)
+    };
     Ok(Reading {
         at,
         cpu_s: cpu_ns as f64 / 1e9,
         read_bytes: first_number(read_bytes)? as f64,
+        peak_rss_bytes: field("VmHWM:")? as f64 * 1024.0,
+        threads: field("Threads:")? as f64,
     })
+}
+
+/// Starts, waits and kills: what a crash of the program leaves behind.
+///
+/// # Errors
+/// When it does not start, or ends by itself before its time.
+pub(crate) fn kill_after(command: &mut Command, after_s: u64) -> Result<()> {
+    let shown = format!("{command:?}");
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| shown.clone())?;
+    let stderr = drain(child.stderr.take());
+    std::thread::sleep(Duration::from_secs(after_s));
+    let ended = child.try_wait()?;
+    if ended.is_none() {
+        child.kill()?;
+        child.wait()?;
+    }
+    let text = stderr.join().unwrap_or_default();
+    match ended {
+        None => Ok(()),
+        Some(status) => bail!("{status} before it was killed: {shown}: {text}"),
+    }
 }
 
 fn first_number(text: &str) -> Result<u64> {

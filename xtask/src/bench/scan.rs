@@ -6,8 +6,8 @@ use super::fio::{self, FioResult};
 use super::process::{When, Window};
 use super::table::{Pairs, figure, median, print_pairs};
 use super::{Options, warn};
-use anyhow::{Context, Result};
-use std::path::{Path, PathBuf};
+use anyhow::Result;
+use std::path::Path;
 
 const WARMUP_S: u64 = 2;
 const GB: f64 = 1e9;
@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         "written by prepare (direct path write, synced): {} MB/s",
         figure(written.unwrap_or(f64::NAN))
     );
-    let file = largest_file(&set.dir)?;
+    let file = super::largest_file(&set.dir)?;
     bandwidth(options, &set, &file)?;
     single_reads(options, &set, &file)?;
     Ok(())
@@ -156,19 +156,4 @@ fn with_fio(options: &Options, file: &Path, how: &[&str]) -> Result<FioResult> {
         window_s,
     };
     fio::run(file, "read", &arguments, Some(when))
-}
-
-/// The data file: far larger than the logs beside it.
-fn largest_file(dir: &Path) -> Result<PathBuf> {
-    let mut largest = (0, PathBuf::new());
-    for entry in std::fs::read_dir(dir)? {
-        let entry = entry?;
-        let bytes = entry.metadata()?.len();
-        if bytes > largest.0 {
-            largest = (bytes, entry.path());
-        }
-    }
-    (largest.0 > 0)
-        .then_some(largest.1)
-        .with_context(|| format!("no file in {}", dir.display()))
 }

@@ -341,8 +341,11 @@ impl Cache {
             return Some(lease);
         }
         let parts = self.hands.len();
+        // A thread goes from partition to partition: in one that it searched just before, the
+        // frames are those being read now.
+        let first = thread + c.get(C::FreeRequested) as usize;
         for step in 0..parts {
-            if let Some(lease) = self.seek((thread + step) % parts, c) {
+            if let Some(lease) = self.seek((first + step) % parts, c) {
                 return Some(lease);
             }
         }
@@ -651,3 +654,6 @@ impl Cache {
         self.meta[frame as usize].flags.load(Ordering::Acquire) & (DIRTY | WRITING | STALE_SUM) == 0
     }
 }
+
+#[cfg(test)]
+mod tests;
