@@ -320,7 +320,7 @@ impl DirectFile {
     /// [`BlockError::Io`]. After an error the data may be lost: do not try again, report it.
     pub fn sync_data(&self) -> Result<(), BlockError> {
         if_simulated!(file of self => file
-            .sync()
+            .sync_whole()
             .map_err(|error| BlockError::io(&self.path, "synchronise", error)));
         rustix::fs::fdatasync(self.descriptor())
             .map_err(|error| BlockError::io(&self.path, "synchronise", error))

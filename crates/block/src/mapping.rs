@@ -38,6 +38,21 @@ impl Mapping {
         huge_pages: bool,
         what: &'static str,
     ) -> Result<Self, BlockError> {
+        Self::with(len, huge_pages, true, what)
+    }
+
+    /// As [`Mapping::new`], but pages come when they are first touched: for simulated runs, which are many and short.
+    #[cfg(any(test, feature = "faults"))]
+    pub(crate) fn untouched(len: usize, what: &'static str) -> Result<Self, BlockError> {
+        Self::with(len, false, false, what)
+    }
+
+    fn with(
+        len: usize,
+        huge_pages: bool,
+        populate: bool,
+        what: &'static str,
+    ) -> Result<Self, BlockError> {
         let alignment = if huge_pages { HUGE_PAGE } else { ALIGNMENT };
         let mapped_len = len
             .max(1)
@@ -58,7 +73,9 @@ impl Mapping {
             mapped,
             mapped_len,
         };
-        mapping.populate(huge_pages);
+        if populate {
+            mapping.populate(huge_pages);
+        }
         Ok(mapping)
     }
 

@@ -19,6 +19,7 @@ pub use features::Features;
 pub use slab::Buffer;
 pub use waker::Waker;
 
+use crate::mapping::Mapping;
 use crate::pool::{Exclusive, Pool};
 use crate::{BlockError, DirectFile};
 use slab::Slab;
@@ -240,7 +241,9 @@ impl Ring {
                 what: format!("a ring serves up to 65535 files, not {}", files.len()),
             });
         }
-        let slab = Slab::new(buffers, buffer_bytes)?;
+        let slab = Slab::new(buffers, buffer_bytes, |bytes, what| {
+            slab_memory(&files, bytes, what)
+        })?;
         let file_states = files
             .iter()
             .map(|file| FileState {
@@ -556,6 +559,10 @@ impl Ring {
             }
         }
         let (index, outcome) = self.done.pop_front()?;
+        #[cfg(any(test, feature = "faults"))]
+        if let Engine::Simulated(simulated) = &mut self.engine {
+            simulated.deliver(index);
+        }
         let slot = &mut self.slots[index as usize];
         let (tag, kind, file) = (slot.tag, slot.kind, slot.file);
         let submitted = slot.submitted;
@@ -723,6 +730,19 @@ impl Drop for Ring {
             std::mem::forget(self.pool.clone());
         }
     }
+}
+
+/// Memory for the buffers of a ring over these files.
+fn slab_memory(
+    _files: &[Arc<DirectFile>],
+    bytes: usize,
+    what: &'static str,
+) -> Result<Mapping, BlockError> {
+    #[cfg(any(test, feature = "faults"))]
+    if _files.iter().any(|file| file.simulated().is_some()) {
+        return Mapping::untouched(bytes, what);
+    }
+    Mapping::new(bytes, false, what)
 }
 
 /// What both backends are set up from.

@@ -17,6 +17,8 @@ pub(super) struct Simulated {
     queued: Vec<Job>,
     /// Handed over: the disk may do them at any time, in any order.
     sent: Vec<Job>,
+    /// Slots whose write or synchronisation failed and whose owner does not know it yet.
+    failed: Vec<u32>,
 }
 
 struct Job {
@@ -27,6 +29,8 @@ struct Job {
     len: usize,
     /// Handed over while there was power.
     under_way: bool,
+    /// Asked for before any failure was told.
+    early: bool,
 }
 
 impl Simulated {
@@ -49,6 +53,7 @@ impl Simulated {
             wake: Wake::new(Box::new(|| {})),
             queued: Vec::new(),
             sent: Vec::new(),
+            failed: Vec::new(),
         })
     }
 
@@ -57,6 +62,7 @@ impl Simulated {
     }
 
     pub(super) fn queue(&mut self, request: &Request) {
+        let file = self.files.first().and_then(|file| file.simulated());
         self.queued.push(Job {
             kind: request.kind,
             slot: request.slot,
@@ -64,6 +70,7 @@ impl Simulated {
             offset: request.offset,
             len: request.len as usize,
             under_way: false,
+            early: file.is_some_and(|file| !file.disk().failure_told()),
         });
     }
 
@@ -95,16 +102,30 @@ impl Simulated {
             let drawn = disk.random_below(self.sent.len());
             let job = self.sent.swap_remove(drawn);
             let outcome = self.perform(&job, &mut slots[job.slot as usize]);
+            let writes = matches!(job.kind, Kind::Write | Kind::WriteDurable);
+            if (writes && outcome != job.len as i32) || (job.kind == Kind::Sync && outcome < 0) {
+                self.failed.push(job.slot);
+            }
             done.push_back((job.slot, outcome));
+        }
+    }
+
+    /// The result of this slot goes to its owner.
+    pub(super) fn deliver(&mut self, slot: u32) {
+        if let Some(at) = self.failed.iter().position(|failed| *failed == slot) {
+            self.failed.swap_remove(at);
+            if let Some(file) = self.files.first().and_then(|file| file.simulated()) {
+                file.disk().tell_failure();
+            }
         }
     }
 
     fn hand_over(&mut self) {
         for mut job in self.queued.drain(..) {
-            job.under_way = self.files.first().is_none_or(|file| {
+            if let Some(file) = self.files.first() {
                 let file = file.simulated().expect("checked when the ring was opened");
-                file.disk().has_power()
-            });
+                job.under_way = file.disk().has_power();
+            }
             self.sent.push(job);
         }
     }
@@ -124,10 +145,11 @@ impl Simulated {
             durable: job.kind == Kind::WriteDurable,
             under_way: job.under_way,
             whole: false,
+            early: job.early,
         };
         let outcome = match (job.kind, &mut slot.lease) {
             (Kind::Nop, _) => Ok(0),
-            (Kind::Sync, _) => self.file(job).sync().map(|()| 0),
+            (Kind::Sync, _) => self.file(job).sync(job.early).map(|()| 0),
             (Kind::Read, CompletionLease::Buffer(buffer)) => {
                 self.file(job).read(job.offset, &mut buffer[..job.len])
             }

@@ -15,7 +15,11 @@ pub(super) struct Slab {
 }
 
 impl Slab {
-    pub(super) fn new(buffers: usize, buffer_bytes: usize) -> Result<Rc<Self>, BlockError> {
+    pub(super) fn new(
+        buffers: usize,
+        buffer_bytes: usize,
+        map: impl FnOnce(usize, &'static str) -> Result<Mapping, BlockError>,
+    ) -> Result<Rc<Self>, BlockError> {
         let bytes = buffers
             .checked_mul(buffer_bytes)
             .filter(|&bytes| isize::try_from(bytes).is_ok());
@@ -37,7 +41,7 @@ impl Slab {
                 ),
             });
         }
-        let memory = Mapping::new(bytes, false, "the buffers of a ring")?;
+        let memory = map(bytes, "the buffers of a ring")?;
         Ok(Rc::new(Self {
             memory,
             buffers,

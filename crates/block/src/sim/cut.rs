@@ -160,7 +160,7 @@ impl State {
         self.fuse = None;
         self.steps = 0;
         self.armed.clear();
-        self.write_failed = false;
+        self.failure_told = false;
         for file in &mut self.files {
             let FileState {
                 current, durable, ..

@@ -127,9 +127,11 @@ pub(crate) struct How {
     pub(crate) under_way: bool,
     /// The caller goes on after a short write by itself.
     pub(crate) whole: bool,
+    /// It was asked for before any failure was told.
+    pub(crate) early: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Armed {
     fault: Fault,
     left: u64,
@@ -154,7 +156,7 @@ impl SimDisk {
         self.state().incidents.clone()
     }
 
-    /// Writes and synchronisations asked for after one had failed.
+    /// Writes and synchronisations asked for after somebody had been told that one had failed.
     #[must_use]
     pub fn steps_after_failure(&self) -> u64 {
         self.state().steps_after_failure
@@ -181,6 +183,20 @@ impl SimDisk {
             landed: offset,
         };
         state.note(incident);
+    }
+}
+
+impl SimDisk {
+    /// Whether somebody was told of a failed write or synchronisation.
+    pub(crate) fn failure_told(&self) -> bool {
+        self.state().failure_told
+    }
+
+    /// Somebody is told now.
+    pub(crate) fn tell_failure(&self) {
+        let mut state = self.state();
+        // What fails for want of power is no failure of the disk.
+        state.failure_told |= state.power;
     }
 }
 
@@ -260,7 +276,7 @@ impl State {
         if offset + data.len() as u64 > end {
             return Err(Errno::NOSPC);
         }
-        match self.step() {
+        match self.step(how.early) {
             Step::Goes => {}
             Step::Off if !how.under_way => return Err(Errno::IO),
             Step::GoesOff | Step::Off => {
@@ -289,7 +305,6 @@ impl State {
             return Ok(data.len());
         }
         self.hit(kind, file, (offset, data.len()), offset);
-        self.write_failed = true;
         let done = self.random.below(data.len() / SECTOR_BYTES) * SECTOR_BYTES;
         if done > 0 {
             self.put(
@@ -307,8 +322,8 @@ impl State {
     }
 
     /// Synchronises, with whatever fault is due.
-    pub(super) fn asked_sync(&mut self, file: usize) -> Result<(), Errno> {
-        if self.step() != Step::Goes {
+    pub(super) fn asked_sync(&mut self, file: usize, early: bool) -> Result<(), Errno> {
+        if self.step(early) != Step::Goes {
             return Err(Errno::IO);
         }
         let Some(kind) = self.strike(file, Asked::Sync) else {
@@ -316,7 +331,6 @@ impl State {
             return Ok(());
         };
         self.hit(kind, file, (0, 0), 0);
-        self.write_failed = true;
         // What the kernel could not write it marks clean: the next synchronisation succeeds and the bytes are gone.
         let pending = std::mem::take(&mut self.files[file].pending);
         for pending in pending {

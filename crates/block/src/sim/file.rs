@@ -77,13 +77,20 @@ impl SimFile {
         };
         let mut done = 0;
         while done < data.len() {
-            done += self.write(offset + done as u64, &data[done..], how)?;
+            let written = self.write(offset + done as u64, &data[done..], how);
+            done += written.inspect_err(|_| self.disk.tell_failure())?;
         }
         Ok(())
     }
 
-    pub(crate) fn sync(&self) -> Result<(), Errno> {
-        self.disk.state().asked_sync(self.number)
+    /// One request to synchronise; `early` as in [`How`].
+    pub(crate) fn sync(&self, early: bool) -> Result<(), Errno> {
+        self.disk.state().asked_sync(self.number, early)
+    }
+
+    /// Synchronises and tells at once.
+    pub(crate) fn sync_whole(&self) -> Result<(), Errno> {
+        self.sync(false).inspect_err(|_| self.disk.tell_failure())
     }
 
     pub(crate) fn lock(&self) -> bool {

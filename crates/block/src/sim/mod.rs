@@ -45,7 +45,7 @@ pub struct SimDisk {
     state: Arc<Mutex<State>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct State {
     files: Vec<FileState>,
     random: Random,
@@ -58,13 +58,13 @@ struct State {
     armed: Vec<Armed>,
     incidents: Vec<Incident>,
     hits: [u64; FAULT_KINDS.len()],
-    /// Something that was to be written failed to be; what is asked to be written after that is counted.
-    write_failed: bool,
+    /// Somebody was told that something failed to be written; what is asked to be written after that is counted.
+    failure_told: bool,
     steps_after_failure: u64,
     writes: u32,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct FileState {
     path: PathBuf,
     /// What a read gives.
@@ -175,6 +175,32 @@ impl SimImage {
         Ok(())
     }
 
+    /// Block `index` (of 4096 bytes) of a file, or `None` outside of it.
+    #[must_use]
+    pub fn block(&self, path: &Path, index: usize) -> Option<&[u8]> {
+        Some(&self.chunk(path, index)?[..])
+    }
+
+    /// Whether both images hold the very same block, known without comparing bytes: `false` says nothing.
+    #[must_use]
+    pub fn shares_block(&self, other: &Self, path: &Path, index: usize) -> bool {
+        match (self.chunk(path, index), other.chunk(path, index)) {
+            (Some(mine), Some(theirs)) => Arc::ptr_eq(mine, theirs),
+            _ => false,
+        }
+    }
+
+    fn chunk(&self, path: &Path, index: usize) -> Option<&Chunk> {
+        let (_, chunks) = self.files.iter().find(|(name, _)| name == path)?;
+        chunks.get(index)
+    }
+
+    /// The files and their lengths in bytes.
+    pub fn files(&self) -> impl Iterator<Item = (&Path, u64)> {
+        let files = self.files.iter();
+        files.map(|(path, chunks)| (path.as_path(), (chunks.len() * CHUNK_BYTES) as u64))
+    }
+
     /// The file's whole content, or `None` where there is no such file.
     #[must_use]
     pub fn content(&self, path: &Path) -> Option<Vec<u8>> {
@@ -209,7 +235,7 @@ impl SimDisk {
                 armed: Vec::new(),
                 incidents: Vec::new(),
                 hits: [0; FAULT_KINDS.len()],
-                write_failed: false,
+                failure_told: false,
                 steps_after_failure: 0,
                 writes: 0,
             })),
@@ -219,6 +245,14 @@ impl SimDisk {
     fn state(&self) -> MutexGuard<'_, State> {
         // Each section is one step; a thread that panicked in one has ended its test already.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A disk of its own in the same state, un-synced sectors included.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        Self {
+            state: Arc::new(Mutex::new(self.state().clone())),
+        }
     }
 
     /// What a reader would find now, as a disk at rest.
@@ -285,12 +319,12 @@ impl SimDisk {
 }
 
 impl State {
-    /// Begins a write or a synchronisation.
-    fn step(&mut self) -> Step {
+    /// Begins a write or a synchronisation; `early` is one that was handed over before any failure was told.
+    fn step(&mut self, early: bool) -> Step {
         if !self.power {
             return Step::Off;
         }
-        if self.write_failed {
+        if self.failure_told && !early {
             self.steps_after_failure += 1;
         }
         if self.fuse == Some(self.steps) {

@@ -244,6 +244,23 @@ pub fn verify_key(block: &[u8], key: u64) -> Result<(), Mismatch> {
     }
 }
 
+/// Checks that the block was not changed by redo behind `log_end`, the end of the log: a block is written only after its
+/// redo, so such a block proves that redo was lost.
+///
+/// # Errors
+/// When it was.
+pub fn verify_lsn(block: &[u8], log_end: u64) -> Result<(), Mismatch> {
+    let lsn = get(block, word::LSN);
+    if lsn <= log_end {
+        return Ok(());
+    }
+    Err(Mismatch {
+        field: "log position (redo was lost)",
+        expected: format!("at most {log_end}"),
+        found: lsn.to_string(),
+    })
+}
+
 /// Bytes of column `column`, 2 to 20, in a data or scan block.
 ///
 /// # Panics

@@ -269,7 +269,8 @@ impl<'a> Checker<'a> {
         if !block_format::is_sealed(block) {
             self.unsealed.fetch_add(1, Ordering::Relaxed);
         }
-        block_format::verify(block, kind, page, schema, self.control.data_set, true)
+        block_format::verify(block, kind, page, schema, self.control.data_set, true)?;
+        block_format::verify_lsn(block, self.control.checkpoint_lsn)
     }
 
     fn read(

@@ -19,6 +19,7 @@ mod load_plan;
 pub mod params;
 pub mod paths;
 pub mod permutation;
+pub mod planted;
 mod prepare;
 mod recovery;
 mod redo_format;

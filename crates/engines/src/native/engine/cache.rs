@@ -11,6 +11,7 @@ use super::counters::{C, Counters};
 use super::page_table::{PageTable, mix};
 use crate::native::block_format::word;
 use crate::native::layout::Page;
+use crate::native::planted::{Planted, planted};
 use assay_block::{Exclusive, Pool, Shared};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -95,6 +96,14 @@ pub(crate) struct Cache {
     pub(crate) drop_on_unpin: bool,
     /// A seek gives up once so many percent of a partition turned out dirty.
     scan_pct: usize,
+}
+
+/// The mark that keeps a frame from being written.
+fn pending() -> u32 {
+    if planted(Planted::PendingFrameWritten) {
+        return 0;
+    }
+    PENDING
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -547,7 +556,7 @@ impl Cache {
         for (lsn, frames) in queue.range(..below) {
             for frame in frames {
                 let flags = self.meta[*frame as usize].flags.load(Ordering::Acquire);
-                if flags & (WRITING | PENDING | TAKEN) == 0
+                if flags & (WRITING | pending() | TAKEN) == 0
                     && self.needs(*frame, *lsn)
                     && self.take(*frame)
                 {
@@ -566,7 +575,7 @@ impl Cache {
         let meta = &self.meta[number as usize];
         let pin = self.pool.try_shared(number)?;
         let flags = meta.flags.load(Ordering::Acquire);
-        if flags & DIRTY == 0 || flags & (PENDING | WRITING) != 0 {
+        if flags & DIRTY == 0 || flags & (pending() | WRITING) != 0 {
             self.pool.unpin(pin);
             return None;
         }

@@ -13,6 +13,7 @@ use super::redo::{ANY_PROGRESS, FLUSH_BYTES, Flush, NO_WAITER, Step};
 use super::session::{Session, failed};
 use crate::native::block_format::{self, Kind};
 use crate::native::layout::{Class, Page};
+use crate::native::planted::{Planted, planted};
 use assay_block::{Completion as RingCompletion, CompletionLease, Exclusive, Ring};
 use assay_measure::clock::Ns;
 use assay_measure::snapshot::StatSet;
@@ -304,7 +305,7 @@ impl<'a> NativeDriver<'a> {
                     flush.offset,
                     buffer,
                     flush.bytes,
-                    true,
+                    !planted(Planted::LogWriteNotDurable),
                     TAG_LOG,
                 );
                 self.writing = Some(LogWrite { flush, begin });
@@ -390,8 +391,9 @@ impl<'a> NativeDriver<'a> {
             page,
             schema,
             instance.data_set,
-            instance.verify_reads(),
+            instance.verify_reads() && !planted(Planted::BlockChecksumUnchecked),
         )
+        .and_then(|()| block_format::verify_lsn(block, instance.redo.tail()))
         .map_err(|mismatch| format!("page {}: {mismatch}", page.0))
     }
 
@@ -549,6 +551,22 @@ impl Driver for NativeDriver<'_> {
 }
 
 impl NativeDriver<'_> {
+    /// What every session waits for: said by the fault harness when nothing moves any more.
+    #[cfg(feature = "faults")]
+    pub(crate) fn waits(&self) -> Vec<String> {
+        let slots = self.shell.slots.iter();
+        slots
+            .map(|slot| {
+                format!(
+                    "session {} {:?} {:?}",
+                    slot.session,
+                    slot.state.get(),
+                    slot.event.get()
+                )
+            })
+            .collect()
+    }
+
     /// Sessions log off: what COMMIT_EVERY left open is committed. Returns how many of them will end in `reap`.
     pub(crate) fn log_off(&mut self) -> usize {
         let shell = Rc::clone(&self.shell);

@@ -12,6 +12,7 @@ use crate::native::control::{Control, ControlFile, SESSIONS_WORD, SLOT_BYTES, St
 use crate::native::files::Files;
 use crate::native::layout::{Geometry, Page, PageMap};
 use crate::native::permutation::Permutation;
+use crate::native::planted::{Planted, planted};
 use crate::native::redo_format::LOG_HEADER_BYTES;
 use assay_block::Waker;
 use assay_measure::clock::{Clock, Ns};
@@ -324,8 +325,10 @@ impl Instance {
         let number = self.files.redo_first + file as u16;
         let log = &self.files.list[usize::from(number)];
         let what = || format!("write the header of {}", self.files.path(number).display());
-        log.write_at(0, &header)
-            .map_err(|e| EngineError::Unusable(format!("{}: {e}", what())))?;
+        if !planted(Planted::LogHeaderNotWritten) {
+            log.write_at(0, &header)
+                .map_err(|e| EngineError::Unusable(format!("{}: {e}", what())))?;
+        }
         log.sync_data()
             .map_err(|e| EngineError::Unusable(format!("{}: {e}", what())))?;
         c.charge(Event::LogSingleWrite, self.clock.now_ns() - begin);

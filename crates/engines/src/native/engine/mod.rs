@@ -10,6 +10,8 @@ mod checkpoint;
 mod context;
 mod counters;
 mod driver;
+#[cfg(feature = "faults")]
+pub mod faults;
 mod instance;
 mod node;
 mod options;

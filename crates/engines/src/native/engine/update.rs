@@ -15,6 +15,7 @@ use super::undo::EXTENT_BLOCKS;
 use crate::native::block_format::{self, COLUMN_BYTES, HEADER_BYTES, Kind, word};
 use crate::native::content::fill_columns;
 use crate::native::layout::Page;
+use crate::native::planted::{Planted, planted};
 use crate::native::redo_format::{Record, RowRecord};
 use crate::native::undo_format::{
     TRANSACTION_WORD, UNDO_RECORD_OVERHEAD, UndoRecord, record_bytes, state,
@@ -123,6 +124,9 @@ impl Session<'_> {
         shell.c.add(C::RowsChanged, u64::from(width));
         if commit {
             self.commit().await?;
+        } else {
+            // The session may be idle from here on: blocks that only it can set free would hold the checkpoint back.
+            self.publish().await?;
         }
         Ok(u64::from(width))
     }
@@ -569,7 +573,10 @@ impl Session<'_> {
         if shell.instance.options.commit == CommitMode::Sync {
             redo.note_commit(lsn);
         }
-        if shell.instance.options.commit != CommitMode::None && redo.durable() < lsn {
+        if shell.instance.options.commit != CommitMode::None
+            && redo.durable() < lsn
+            && !planted(Planted::CommitBeforeWrite)
+        {
             shell.commits.borrow_mut().push_back((lsn, self.tag));
             let ns = shell.wait(self.tag, Event::LogFileSync).await;
             shell.c.add(C::RedoSynchWrites, 1);

@@ -21,6 +21,7 @@ use super::redo::{FLUSH_BYTES, Step};
 use crate::native::block_format;
 use crate::native::control::State;
 use crate::native::layout::UNDO_BASE;
+use crate::native::planted::{Planted, planted};
 use assay_block::{Backend, Buffer, Ring, RingOptions};
 use assay_run::engine::EngineError;
 use std::sync::atomic::Ordering;
@@ -115,6 +116,13 @@ impl<'a> Writer<'a> {
             candidates: Vec::new(),
             patient: true,
         }
+    }
+
+    /// One that is stepped by a harness, on the thread of those it would wait for.
+    #[cfg(feature = "faults")]
+    pub(crate) fn stepped(mut self) -> Self {
+        self.patient = false;
+        self
     }
 
     /// Serves orders until told to stop; then writes everything, and the first marks the data set clean.
@@ -241,6 +249,9 @@ impl<'a> Writer<'a> {
         self.instance.cache.untake(frames);
         let highest = requests.iter().flat_map(|r| &r.blocks).map(|b| b.lsn).max();
         let Some(highest) = highest else { return Ok(0) };
+        if planted(Planted::DataBeforeRedo) {
+            return self.submit(requests, checkpoint);
+        }
         if self.instance.redo.durable() < highest {
             self.flush_log(highest)?;
         }
@@ -489,9 +500,10 @@ impl<'a> Writer<'a> {
         instance.redo.fill(&flush, &mut buffer);
         let begin = instance.clock.now_ns();
         let file = instance.files.redo_first + flush.file as u16;
+        let durable = !planted(Planted::LogWriteNotDurable);
         if self
             .ring
-            .write_buffer(file, flush.offset, buffer, flush.bytes, true, TAG_LOG)
+            .write_buffer(file, flush.offset, buffer, flush.bytes, durable, TAG_LOG)
             .is_err()
         {
             return Err(EngineError::Unusable(
@@ -543,6 +555,9 @@ impl<'a> Writer<'a> {
             .redo
             .complete()
             .min(self.instance.redo.durable());
+        if planted(Planted::CheckpointTooFar) {
+            return durable;
+        }
         self.instance
             .cache
             .checkpoint_floor()
@@ -562,7 +577,9 @@ impl<'a> Writer<'a> {
         if position <= recorded || !due || !instance.is_marked_open() {
             return Ok(());
         }
-        self.sync_data_files()?;
+        if !planted(Planted::CheckpointBeforeSync) {
+            self.sync_data_files()?;
+        }
         let mut file = locked(&instance.control);
         let mut control = file.control().clone();
         control.checkpoint_lsn = position;
@@ -572,6 +589,9 @@ impl<'a> Writer<'a> {
             c.add(C::Checkpoints, u64::from(reached(asked)));
         }
         drop(file);
+        if planted(Planted::CheckpointBeforeSync) {
+            self.sync_data_files()?;
+        }
         self.recorded_at = now;
         instance.checkpoint_lsn.store(position, Ordering::Release);
         if instance.redo.unstall(position) {
@@ -582,15 +602,21 @@ impl<'a> Writer<'a> {
 
     fn sync_data_files(&self) -> Result<(), EngineError> {
         let files = &self.instance.files;
+        if planted(Planted::DataSyncSkipped) {
+            return Ok(());
+        }
         for file in &files.list[..=usize::from(files.undo)] {
-            file.sync_data()
-                .map_err(|e| self.broken(format!("sync of {}: {e}", file.path().display())))?;
+            let synced = file.sync_data();
+            if planted(Planted::SyncErrorIgnored) {
+                continue;
+            }
+            synced.map_err(|e| self.broken(format!("sync of {}: {e}", file.path().display())))?;
         }
         Ok(())
     }
 
     /// Writes everything out; the first writer waits for the others and marks the data set clean.
-    fn finish(&mut self) -> Result<(), EngineError> {
+    pub(crate) fn finish(&mut self) -> Result<(), EngineError> {
         let instance = self.instance;
         if instance.failure().is_some() || !instance.is_marked_open() {
             return Ok(());

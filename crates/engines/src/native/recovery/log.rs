@@ -27,6 +27,8 @@ pub(super) struct LogReader<'a> {
     headers: Vec<Option<FileHeader>>,
     sequence: u64,
     next_block: u64,
+    /// The first block that may hold the checkpoint's LSN: all before it are whole and older.
+    not_before: u64,
     start_lsn: u64,
     /// LSN of the next payload byte; unknown until the block that holds `start_lsn` is found.
     expected: Option<u64>,
@@ -39,7 +41,9 @@ pub(super) struct LogReader<'a> {
 enum Look {
     /// Payload from this byte of the block on.
     Payload(usize, usize),
-    /// Before the checkpoint, or not yet there.
+    /// Whole, and before the checkpoint.
+    Before,
+    /// Not readable, where what the checkpoint needs may not have begun yet.
     Skip,
     /// The log does not go on here.
     Hole,
@@ -77,6 +81,7 @@ impl<'a> LogReader<'a> {
             headers,
             sequence: control.log_sequence,
             next_block: 1,
+            not_before: 1,
             start_lsn,
             expected: None,
             ended: false,
@@ -105,9 +110,13 @@ impl<'a> LogReader<'a> {
                 self.expected = Some(self.start_lsn);
             }
             None => {
+                let names: Vec<String> = (0..self.headers.len() as u64)
+                    .map(|number| self.file_name(number))
+                    .collect();
                 return Err(EngineError::Damaged(format!(
-                    "no redo log file holds the checkpoint's LSN {}",
-                    self.start_lsn
+                    "no redo log file holds the checkpoint's LSN {}: {}",
+                    self.start_lsn,
+                    names.join(", ")
                 )));
             }
         }
@@ -182,6 +191,7 @@ impl<'a> LogReader<'a> {
             let block = &chunk[i * self.block_bytes..][..self.block_bytes];
             match self.look(block, seed) {
                 Look::Payload(from, to) => out.extend_from_slice(&block[from..to]),
+                Look::Before => self.not_before = self.next_block + i as u64 + 1,
                 Look::Skip => {}
                 Look::Hole => {
                     self.prove_tail(io, &chunk[i * self.block_bytes..], i as u64)?;
@@ -209,7 +219,7 @@ impl<'a> LogReader<'a> {
             (None, Some(header)) => {
                 let end = header.lsn + u64::from(header.payload);
                 if end <= self.start_lsn {
-                    return Look::Skip;
+                    return Look::Before;
                 }
                 if header.lsn > self.start_lsn {
                     return Look::Hole;
@@ -258,6 +268,7 @@ impl<'a> LogReader<'a> {
             Some(header) if header.first_lsn == position => {
                 self.sequence = next;
                 self.next_block = 1;
+                self.not_before = 1;
                 Ok(true)
             }
             Some(header) => Err(EngineError::Damaged(format!(
@@ -289,7 +300,9 @@ impl<'a> LogReader<'a> {
     ) -> Result<(), EngineError> {
         let lsn = self.position();
         let seed = block_seed(self.data_set, self.sequence);
-        let block = self.next_block + block_in_chunk;
+        let found = self.next_block + block_in_chunk;
+        // Where nothing was read yet, the redo that is missing lies before what was found.
+        let block = self.expected.map_or(self.not_before, |_| found);
         let bytes = self.block_bytes;
         // A flush proves what lies before the blocks that were under way with it.
         let proof = |rest: &[u8], first: u64| {
@@ -297,12 +310,14 @@ impl<'a> LogReader<'a> {
                 .zip(rest.chunks_exact(bytes))
                 .any(|(number, data)| {
                     open_block(data, seed).is_some_and(|b| {
-                        b.first && b.lsn > lsn && number.saturating_sub(b.unproven.into()) > block
+                        // With nothing under way, all redo before it was durable, wherever it stands.
+                        let proven = number.saturating_sub(b.unproven.into());
+                        b.first && b.lsn > lsn && (b.unproven == 0 || proven > block)
                     })
                 })
         };
-        let behind = block + (rest.len() / bytes) as u64;
-        let mut acknowledged = proof(rest, block);
+        let behind = found + (rest.len() / bytes) as u64;
+        let mut acknowledged = proof(rest, found);
         if !acknowledged && behind < self.file_blocks {
             let more = self.read_chunk(io, self.sequence, behind, PROOF_BYTES)?;
             acknowledged = proof(&more, behind);

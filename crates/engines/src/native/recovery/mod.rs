@@ -19,6 +19,8 @@ use super::bulk::Watch;
 use super::control::{ControlFile, SESSIONS_WORD, State};
 use super::files::Files;
 use super::paths::Places;
+use super::planted::{Planted, planted};
+use super::redo_format::{Parsed, parse};
 use assay_block::Backend;
 use assay_measure::config::Settings;
 use assay_run::engine::{EngineError, Line, LineValue};
@@ -171,6 +173,10 @@ pub(super) fn recover(
     let replay_s = begun.elapsed().as_secs_f64();
     replay.pages.write_back(&mut io)?;
     io.sync()?;
+    if replay.close_losers(&mut io, end_lsn)? {
+        replay.pages.write_back(&mut io)?;
+        io.sync()?;
+    }
     let mut recovery = replay.totals();
     recovery.redo_bytes = end_lsn - log.start_lsn();
     recovery.log_bytes_read = log.progress().0;
@@ -195,6 +201,9 @@ fn forward(
     let mut payload: Vec<u8> = Vec::new();
     let mut lsn = log.start_lsn();
     while log.next(io, &mut payload)? {
+        if planted(Planted::RecoveryStopsEarly) {
+            continue;
+        }
         if watch.stop.requested() {
             return Err(EngineError::Interrupted);
         }
@@ -204,5 +213,19 @@ fn forward(
         let (done, total) = log.progress();
         watch.progress.update("recovery", done, total);
     }
+    if planted(Planted::RecoveryStopsEarly) {
+        lsn += replay.apply(io, without_last_record(&payload), lsn)? as u64;
+    }
     Ok(lsn)
+}
+
+/// A planted bug's view of the log.
+fn without_last_record(payload: &[u8]) -> &[u8] {
+    let mut at = 0;
+    let mut last = 0;
+    while let Parsed::Record(_, bytes) = parse(&payload[at..]) {
+        last = at;
+        at += bytes;
+    }
+    &payload[..last]
 }

@@ -8,6 +8,7 @@ use crate::native::block_format::{self, COLUMN_BYTES, COLUMNS, Kind, column_rang
 use crate::native::control::Control;
 use crate::native::files::Files;
 use crate::native::layout::{Class, Page, UNDO_BASE};
+use crate::native::planted::{Planted, planted};
 use crate::native::redo_format::{Parsed, Record, RowRecord, parse};
 use crate::native::undo_format::{
     self, TRANSACTION_WORD, UNDO_HEAD_BYTES, UndoRecord, record_bytes, state,
@@ -39,6 +40,8 @@ pub(super) struct Replay<'a> {
     live: BTreeMap<u64, Live>,
     unreadable_headers: BTreeSet<Page>,
     last_transaction: u64,
+    /// Session and transaction of what was taken back.
+    rolled_back: Vec<(u64, u64)>,
     totals: Recovery,
 }
 
@@ -50,6 +53,7 @@ impl<'a> Replay<'a> {
             live: BTreeMap::new(),
             unreadable_headers: BTreeSet::new(),
             last_transaction: control.change_number,
+            rolled_back: Vec::new(),
             totals: Recovery::default(),
         }
     }
@@ -319,7 +323,10 @@ impl<'a> Replay<'a> {
             return Err(self.pages.damaged(*page, &why));
         }
         self.complete_from_undo(io)?;
-        let losers = std::mem::take(&mut self.live);
+        let mut losers = std::mem::take(&mut self.live);
+        if planted(Planted::LoserNotRolledBack) {
+            losers.clear();
+        }
         self.totals.transactions_rolled_back = losers.len() as u64;
         for (transaction, live) in losers {
             self.roll_back(io, transaction, live, end_lsn)?;
@@ -346,10 +353,24 @@ impl<'a> Replay<'a> {
             }
         }
         if live.session > 0 {
-            self.pages.fetch(io, &[], 1)?;
-            self.set_header(live.session, transaction, state::ROLLED_BACK, end_lsn);
+            self.rolled_back.push((live.session, transaction));
         }
         Ok(())
+    }
+
+    /// Says in their headers that the losers are rolled back. Only once that is durable: until then the headers are all
+    /// that tells another recovery of transactions that changed nothing since the checkpoint.
+    pub(super) fn close_losers(
+        &mut self,
+        io: &mut Io<'_>,
+        end_lsn: u64,
+    ) -> Result<bool, EngineError> {
+        let losers = std::mem::take(&mut self.rolled_back);
+        for (session, transaction) in &losers {
+            self.pages.fetch(io, &[], 1)?;
+            self.set_header(*session, *transaction, state::ROLLED_BACK, end_lsn);
+        }
+        Ok(!losers.is_empty())
     }
 
     /// Finds the changes that transactions without a commit made before the checkpoint.
@@ -374,7 +395,8 @@ impl<'a> Replay<'a> {
                 && last.is_none_or(|number| number + 1 == rows.len() as u64);
             if !whole {
                 return Err(EngineError::Damaged(format!(
-                    "transaction {transaction} did not commit, and of its undo {} records are left, not all: it cannot be rolled back",
+                    "{}: transaction {transaction} did not commit, and of its undo {} records are left, not all: it cannot be rolled back",
+                    self.pages.undo_path(),
                     rows.len()
                 )));
             }
