@@ -311,3 +311,46 @@ fn two_runs_at_once_on_one_data_set_are_refused() {
     }
     first.kill();
 }
+
+#[test]
+fn a_parallel_scan_reads_past_the_cache_and_reports_its_bandwidth() {
+    let place = Place::new();
+    let table = with(SMALL, &["--set", "SCAN_TABLE_SZ=4M"]);
+    place.assay(&with(&["prepare", "-s", "2"], &table)).code(0);
+    let scan = ["--set", "SCAN_PCT=100", "--set", "UPDATE_PCT=0"];
+    let ours = with(&scan, &["--parallel", "3", "--format", "json"]);
+    let record = json(&short(&place, &ours).code(0).out);
+    let streams = setting(&record, "SCAN_PARALLEL");
+    assert_eq!(
+        (&streams["value"], &streams["origin"]),
+        (&"3".into(), &"cli".into())
+    );
+    assert_eq!(record["scan"]["streams_count"], 3);
+    assert!(record["scan"]["direct_mb_per_s"].as_f64().expect("a rate") > 0.0);
+    // Scans only: what was read past the cache is all there was, whole tables of 512 blocks.
+    let blocks = whole_run(&record, "table_scan_blocks_gotten_blocks");
+    assert!(blocks > 0 && blocks.is_multiple_of(512), "{blocks}");
+    assert_eq!(whole_run(&record, "physical_reads_direct_blocks"), blocks);
+    assert_eq!(whole_run(&record, "physical_reads_cache_blocks"), 0);
+    let layers = record["layers"].as_array().expect("a list");
+    assert_eq!(layers.len(), 1, "{layers:?}");
+    assert_eq!(layers[0]["event"], "direct path read");
+    // Begun on one side, ended on the other: at both ends of the window some are under way,
+    // 2 sessions x 3 streams x 4 requests at most.
+    let ended = layers[0]["syscall"]["count"].as_u64().expect("a count");
+    let begun = record["scan"]["direct_requests_count"]
+        .as_u64()
+        .expect("a count");
+    assert!(ended.abs_diff(begun) <= 24, "{ended} of {begun}");
+    for identity in record["integrity"].as_array().expect("a list") {
+        assert_ne!(identity["ok"], false, "{identity}");
+    }
+    let text = place.assay(&["report", "last"]).code(0).out;
+    for words in ["Latency by Layer", "Scan Throughput", "MiB/s (2^20)"] {
+        assert!(text.contains(words), "{words}");
+    }
+    let wrong = place
+        .assay(&["run", "--parallel", "0", "--dry-run"])
+        .code(2);
+    assert!(wrong.err.contains("--parallel"), "{}", wrong.err);
+}

@@ -200,6 +200,13 @@ fn waits_and_requests_of_single_reads_are_as_many_at_both_layers() {
             .sum();
         if mode == "single" {
             assert_eq!(requests, waits);
+            // The wait of a request holds the request: neither layer can be the longer one.
+            let below = stats.requests.iter().find(|row| row.event == event);
+            let above = stats.events.iter().find(|reading| reading.name == event);
+            let (below, above) = (&below.unwrap().completions, &above.unwrap().waits);
+            assert!(below.sum_ns() <= above.sum_ns());
+            assert!(below.max_ns() <= above.max_ns() && below.min_ns() <= above.min_ns());
+            assert!(below.min_ns() > Some(0));
         } else {
             assert!(requests > waits, "{requests} requests of {waits} waits");
         }
