@@ -142,10 +142,14 @@ fn advice(id: &str, text: String, evidence: Vec<(&'static str, Figure)>) -> Advi
     }
 }
 
-/// R9, or R10 where the CPUs may be the limit: the first level stretch of a curve.
+/// R9, or R10 where the CPUs may be the limit: the first level stretch from the knee on.
 fn saturated(curve: &Curve, steps: &[&Step]) -> Option<Advice> {
+    let knee = curve.knee.load.value()?;
     let pair = steps.iter().enumerate().find_map(|(at, to)| {
-        let far = |from: &&&Step| to.place.sessions as f64 >= LOAD * from.place.sessions as f64;
+        let far = |from: &&&Step| {
+            let sessions = from.place.sessions as f64;
+            sessions >= knee && to.place.sessions as f64 >= LOAD * sessions
+        };
         let from = steps[..at].iter().rev().find(far)?;
         let load = to.place.sessions as f64 / from.place.sessions as f64;
         let pair = Pair::new(from, to)?;
@@ -160,10 +164,11 @@ fn saturated(curve: &Curve, steps: &[&Step]) -> Option<Advice> {
         format!(" ({held})")
     };
     let lead = format!(
-        "Saturated{held}: from {} to {} throughput stayed within 5 % and latency grew in proportion ({}); the knee lies below.",
+        "Saturated{held}: from {} to {} throughput stayed within 5 % and latency grew in proportion ({}); the knee is at {} or below.",
         amount("sessions", pair.from.place.sessions),
         amount("sessions", pair.to.place.sessions),
-        pair.numbers()
+        pair.numbers(),
+        amount("sessions", pair.from.place.sessions),
     );
     if pair.busy().is_some_and(|busy| busy >= BUSY) {
         return Some(pair.ambiguous(&lead));

@@ -2,13 +2,15 @@
 
 use super::knee::{self, Kept, Point};
 use super::usl::{self, Interval, Law, Redrawn};
-use super::{Curve, Estimate, Goal, Knee, Projection, Step, SweepInfo, Usl};
+use super::{Axis, Curve, Estimate, Goal, Knee, Projection, Step, SweepInfo, Usl};
 use assay_measure::record::Figure;
 use assay_measure::units::{fixed, significant, thousands};
 use std::collections::BTreeMap;
 
 /// The rate parameter: an open loop's load.
 const RATE: &str = "RATE";
+/// What may rise as a load, the first of them that varies.
+const LOADS: [&str; 3] = ["sessions", RATE, "cpus"];
 /// What stands beside every figure that was not measured.
 pub(super) const UNTESTED: &str = "projection, untested";
 /// How far beyond the last step the law is read, in its load.
@@ -31,15 +33,24 @@ pub(super) fn curves(info: &SweepInfo, steps: &mut [Step]) -> Vec<Curve> {
         .collect()
 }
 
-/// What the curves are drawn over: sessions if they vary, else an open loop's rate, else CPUs.
+/// What the curves are drawn over: sessions if they vary, else an open loop's rate, else CPUs,
+/// else the first parameter that varies, which is no load.
 fn load_name(info: &SweepInfo) -> String {
-    let varies = |name: &str| {
-        let mut axes = info.axes.iter();
-        axes.any(|axis| axis.name == name && (axis.values.len() > 1 || axis.values == ["auto"]))
-    };
-    let names = ["sessions", RATE, "cpus"];
-    let found = names.into_iter().find(|name| varies(name));
+    let varies = |axis: &&Axis| axis.values.len() > 1 || axis.values == ["auto"];
+    let varying: Vec<&str> = info
+        .axes
+        .iter()
+        .filter(varies)
+        .map(|axis| axis.name.as_str())
+        .collect();
+    let load = LOADS.into_iter().find(|load| varying.contains(load));
+    let found = load.or_else(|| varying.first().copied());
     found.unwrap_or("sessions").to_owned()
+}
+
+/// Whether more of it is more to do, so that there is a knee to look for.
+fn is_load(name: &str) -> bool {
+    LOADS.contains(&name)
 }
 
 fn held(load: &str, step: &Step) -> BTreeMap<String, String> {
@@ -52,6 +63,7 @@ fn held(load: &str, step: &Step) -> BTreeMap<String, String> {
     held
 }
 
+/// A step's place on its curve; of what is no load, that in the order it ran.
 fn load_of(load: &str, step: &Step) -> u64 {
     match load {
         "cpus" => step.place.cpus.value().unwrap_or(0.0) as u64,
@@ -61,7 +73,8 @@ fn load_of(load: &str, step: &Step) -> u64 {
             .get(RATE)
             .and_then(|rate| rate.parse().ok())
             .unwrap_or(0),
-        _ => step.place.sessions,
+        "sessions" => step.place.sessions,
+        _ => step.place.step,
     }
 }
 
@@ -83,7 +96,9 @@ fn curve(
         .flat_map(|at| super::points(&steps[*at..=*at], |step| load_of(load, step)))
         .collect();
     for (at, gain) in used.iter().zip(knee::gains(&points)) {
-        if let Some(gain) = gain {
+        if !is_load(load) {
+            steps[*at].gain_pct = Figure::na("not over a load");
+        } else if let Some(gain) = gain {
             steps[*at].gain_pct = Figure::decimal(100.0 * gain);
         }
     }
@@ -122,6 +137,9 @@ fn knee_of(load: &str, points: &[Point], steps: &[&Step]) -> Knee {
         ops_per_s: Figure::na("not found"),
         sentence,
     };
+    if !is_load(load) {
+        return none(format!("No knee: {load} is no load."));
+    }
     let at = match knee::knee(points) {
         knee::Knee::TooFew => {
             return none("Knee not found: a curve needs at least two steps that count.".to_owned());
@@ -197,6 +215,12 @@ fn goal_of(load: &str, points: &[Point], steps: &[&Step], goal_us: Option<f64>) 
         return none("not asked for", String::new());
     };
     let goal = us_text(goal_us);
+    if !is_load(load) {
+        return none(
+            "not over a load",
+            format!("{load} is no load: the 99th percentile of each step stands in the table."),
+        );
+    }
     let (at, more) = match knee::kept(points, goal_us) {
         Kept::Unknown => {
             return none(
@@ -255,6 +279,9 @@ fn usl_of(load: &str, points: &[Point], steps: &[&Step], seed: u64) -> Usl {
         sentence,
         ..Usl::default()
     };
+    if !is_load(load) {
+        return refused(format!("No scalability law: {load} is no load."));
+    }
     if load == RATE {
         return refused(
             "No scalability law: an open loop's rate is no number of users.".to_owned(),
@@ -293,7 +320,7 @@ fn usl_of(load: &str, points: &[Point], steps: &[&Step], seed: u64) -> Usl {
                 fixed(100.0 * rms, 1),
                 fixed(100.0 * deviations[worst], 1),
                 amount(load, points[worst].load),
-                misfit(points, &deviations)
+                misfit(points, steps, &deviations)
             ))
         };
     }
@@ -302,7 +329,7 @@ fn usl_of(load: &str, points: &[Point], steps: &[&Step], seed: u64) -> Usl {
 }
 
 /// Why a fit may be bad.
-fn misfit(points: &[Point], deviations: &[f64]) -> &'static str {
+fn misfit(points: &[Point], steps: &[&Step], deviations: &[f64]) -> &'static str {
     const MORE: f64 = 1.1;
     let mut least = f64::INFINITY;
     for point in points {
@@ -314,13 +341,20 @@ fn misfit(points: &[Point], deviations: &[f64]) -> &'static str {
         least = least.min(each);
     }
     let most = points.iter().map(|point| point.rate).fold(0.0, f64::max);
-    let bend = points.iter().position(|point| point.rate >= 0.95 * most);
-    match bend {
-        Some(at) if at > 0 && at + 1 < points.len() && deviations[at] > usl::WORST_RMS => {
-            "; the curve bends more sharply than the law (a hard limit: the knee tells where)"
-        }
-        _ => "",
+    let near = |point: &Point| point.rate >= (1.0 - 2.0 * knee::GAIN) * most;
+    if let Some(bend) = points.iter().position(near)
+        && bend > 0
+        && bend + 1 < points.len()
+        && points[bend..].iter().all(near)
+        && deviations[bend] > usl::WORST_RMS
+    {
+        return "; the curve bends more sharply than the law (a hard limit: the knee tells where)";
     }
+    let restless = steps.iter().filter(|step| step.steady.state == "no");
+    if 3 * restless.count() > steps.len() {
+        return "; many steps never settled: give them more --time, or a quieter host";
+    }
+    ""
 }
 
 fn described(load: &str, points: &[Point], redrawn: &Redrawn, law: Law, rms: f64) -> Usl {

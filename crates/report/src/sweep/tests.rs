@@ -576,6 +576,46 @@ fn each_combination_has_its_curve() {
 }
 
 #[test]
+fn what_is_no_load_makes_one_table_and_no_knee() {
+    let values = ["4", "16", "64", "256"];
+    let mut steps: Vec<Step> = (1..=4).map(|n| step(n, 8, 1000.0 * n as f64)).collect();
+    for (step, value) in steps.iter_mut().zip(values) {
+        step.place
+            .over
+            .insert("CACHE_MB".to_owned(), value.to_owned());
+    }
+    let mut info = info(&[("sessions", &["8"]), ("CACHE_MB", &values)]);
+    info.goal_p99_us = 1e6.into();
+    let sweep = build(info, steps);
+    assert_eq!(sweep.curves.len(), 1);
+    let curve = &sweep.curves[0];
+    assert_eq!(
+        (curve.load.as_str(), curve.held["sessions"].as_str()),
+        ("CACHE_MB", "8")
+    );
+    assert_eq!(curve.steps, [1, 2, 3, 4]);
+    assert_eq!(curve.knee.sentence, "No knee: CACHE_MB is no load.");
+    assert!(!curve.usl.fitted && curve.goal.load.value().is_none());
+    assert!(
+        sweep
+            .steps
+            .iter()
+            .all(|step| step.gain_pct.value().is_none())
+    );
+    assert!(render(&sweep).contains("Curve over CACHE_MB, sessions=8"));
+}
+
+#[test]
+fn a_level_stretch_below_the_knee_is_no_saturation() {
+    let rates = [1000.0, 1950.0, 1960.0, 6400.0, 6500.0, 6450.0];
+    let numbered = rates.iter().enumerate();
+    let steps = numbered.map(|(at, rate)| step(at as u64 + 1, 1 << at, *rate));
+    let advice = build(info(&[SESSIONS]), steps.collect()).advice;
+    assert_eq!(advice.len(), 1);
+    assert_eq!(advice[0].evidence["sessions_from_count"], Figure::Count(8));
+}
+
+#[test]
 fn the_law_is_refused_with_the_reason() {
     let few = build(info(&[SESSIONS]), saturating()[..3].to_vec());
     let usl = &few.curves[0].usl;
@@ -591,6 +631,9 @@ fn the_law_is_refused_with_the_reason() {
         .zip([1000.0, 100.0, 4000.0, 200.0, 9000.0, 100.0])
     {
         step.ops_per_s = rate.into();
+    }
+    for step in &mut wild {
+        step.steady.state = "no".to_owned();
     }
     let usl = &build(info(&[SESSIONS]), wild).curves[0].usl;
     assert!(
