@@ -59,6 +59,10 @@ impl<'a> Pair<'a> {
         Some(self.from.busy_pct()?.min(self.to.busy_pct()?))
     }
 
+    fn does_io(&self) -> bool {
+        self.from.does_io() || self.to.does_io()
+    }
+
     fn kernel(&self) -> Option<f64> {
         let before = self.from.system_cpu_us_per_io.value()?;
         let after = self.to.system_cpu_us_per_io.value()?;
@@ -170,10 +174,14 @@ fn saturated(curve: &Curve, steps: &[&Step]) -> Option<Advice> {
         pair.numbers(),
         amount("sessions", pair.from.place.sessions),
     );
-    if pair.busy().is_some_and(|busy| busy >= BUSY) {
+    if pair.busy().is_none_or(|busy| busy < BUSY) {
+        return Some(advice("R9", lead, pair.evidence()));
+    }
+    if pair.does_io() {
         return Some(pair.ambiguous(&lead));
     }
-    Some(advice("R9", lead, pair.evidence()))
+    let text = format!("{lead} The CPUs were busy and there was hardly any I/O: the limit is CPU.");
+    Some(advice("R9", text, pair.evidence()))
 }
 
 /// R10 over CPUs: more of them, the best throughput of each, no gain, and all busy.
@@ -202,7 +210,8 @@ fn cpus_without_gain(steps: &[Step]) -> Vec<Advice> {
         let Some(pair) = fewer.and_then(|from| Pair::new(from, to)) else {
             continue;
         };
-        if pair.rate - 1.0 < LEVEL && pair.busy().is_some_and(|busy| busy >= BUSY) {
+        if pair.rate - 1.0 < LEVEL && pair.does_io() && pair.busy().is_some_and(|busy| busy >= BUSY)
+        {
             let held = held_text(&to.place.over);
             let held = if held.is_empty() {
                 held

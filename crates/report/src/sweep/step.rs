@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 /// Little's law has to account for the sessions within this part of them.
 pub(super) const LITTLE: f64 = 0.05;
+/// Requests per operation below which a run does no I/O to speak of.
+const LEAST_IO: f64 = 0.1;
 /// A percentile needs so many samples beyond it.
 const BEYOND: u64 = 10;
 
@@ -108,6 +110,11 @@ impl Step {
         let (reads, writes) = (load("Read IO requests"), load("Write IO requests"));
         let ios = reads.plus(&writes).scaled(elapsed);
         let cpu_us = record.os.process.cpu_s.scaled(1e6);
+        let ops = record.interval.ops_count.value().unwrap_or(0.0);
+        let ios = match ios.value() {
+            Some(count) if count < LEAST_IO * ops => Figure::na("hardly any I/O"),
+            _ => ios,
+        };
         let over = |figure: &Figure, by: &Figure, none: &str| match by.value() {
             Some(by) => figure.per(by, none),
             None => by.clone(),
@@ -170,6 +177,15 @@ impl Step {
     #[must_use]
     pub fn counts(&self) -> bool {
         self.verdict == "complete" && self.ops_per_s.value().is_some_and(|rate| rate > 0.0)
+    }
+
+    /// Whether it did I/O to speak of; yes where nobody knows.
+    pub(super) fn does_io(&self) -> bool {
+        let requests = self.read_requests_per_s.plus(&self.write_requests_per_s);
+        match (requests.value(), self.ops_per_s.value()) {
+            (Some(requests), Some(ops)) => requests >= LEAST_IO * ops,
+            _ => true,
+        }
     }
 
     /// Share of the CPUs it could use that were busy, 0..100: of the host's, or of those

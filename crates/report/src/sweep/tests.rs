@@ -505,6 +505,24 @@ fn advice_r10_takes_over_where_the_cpus_are_busy_too() {
 }
 
 #[test]
+fn without_io_busy_cpus_are_the_limit_and_nothing_is_ambiguous() {
+    let mut busy = saturating();
+    for step in &mut busy {
+        step.host_busy_pct = 99.0.into();
+        step.read_requests_per_s = 2.0.into();
+        step.write_requests_per_s = 0.0.into();
+    }
+    let advice = build(info(&[SESSIONS]), busy).advice;
+    assert_eq!(advice.len(), 1);
+    assert_eq!(advice[0].id, "R9");
+    assert!(
+        advice[0].text.contains("the limit is CPU"),
+        "{}",
+        advice[0].text
+    );
+}
+
+#[test]
 fn advice_r10_on_cpus_that_brought_nothing() {
     let confined = |number, cpus: u64, rate: f64, busy: f64| {
         let mut step = step(number, 8, rate);
@@ -546,7 +564,9 @@ fn steps_that_do_not_count_are_kept_and_left_out_of_the_curve() {
     assert_eq!(sweep.steps.len(), 6);
     assert_eq!(sweep.curves[0].steps, [1, 2, 4, 5]);
     assert_eq!(sweep.curves[0].left_out, [3, 6]);
-    assert!(render(&sweep).contains("CACHE_MB is too small"));
+    let text = render(&sweep);
+    assert!(text.contains("CACHE_MB is too small"));
+    assert!(text.contains("do not count (see Steps): 3, 6."));
 }
 
 #[test]

@@ -88,6 +88,16 @@ fn curve_of(page: &mut Page, sweep: &Sweep, curve: &Curve) {
         chart(page, curve, &steps);
         page.line("");
     }
+    if !curve.left_out.is_empty() {
+        let numbers: Vec<String> = curve.left_out.iter().map(u64::to_string).collect();
+        page.wrapped(
+            "",
+            &format!(
+                "Left out, since they do not count (see Steps): {}.",
+                numbers.join(", ")
+            ),
+        );
+    }
     page.wrapped("", &curve.knee.sentence);
     if !curve.goal.sentence.is_empty() {
         page.wrapped("", &curve.goal.sentence);
