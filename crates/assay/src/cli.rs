@@ -73,7 +73,7 @@ pub(crate) struct SettingArgs {
     /// slob.conf, a SLOB banner, pgio.conf or assay.toml
     #[arg(short = 'c', long = "config", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// What to test: native:DIR or null: [default: native:./assay-data]
+    /// What to test: native:DIR[,DIR2...] or null: [default: native:./assay-data]
     #[arg(long, value_name = "URL")]
     pub(crate) target: Option<String>,
     /// Schemas (SCHEMAS) [default: those loaded, else 4]
@@ -174,6 +174,9 @@ pub(crate) struct PrepareArgs {
     /// Master seed of the load (SEED) [default: random, printed]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) seed: Option<String>,
+    /// Block device of the target whose whole content may be overwritten, repeatable; never one in use
+    #[arg(long, value_name = "PATH_OR_DEVICE")]
+    pub(crate) destroy: Vec<PathBuf>,
     /// How to print the load summary
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,

@@ -12,7 +12,7 @@ use crate::histogram::{Histogram, HistogramError};
 use crate::history::ActivityHistory;
 use crate::snapshot::{
     Actor, Direction, DriverReading, EventReading, HostReading, IoReading, Mark, OpKind, OpReading,
-    Reading, RequestReading, Snapshot, StatSet, WaitClass,
+    PathReading, Reading, RequestReading, Snapshot, StatSet, WaitClass,
 };
 use crate::timeline::{self, TimelineEvent};
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,9 @@ pub struct SeriesLine {
     /// I/O rows, cumulative.
     #[serde(default)]
     pub io: Vec<IoReading>,
+    /// I/O by path, cumulative.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathReading>,
     /// Requests at the layer below the waits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<RequestStep>,
@@ -184,6 +187,7 @@ impl SeriesLine {
             resets: stats.resets.clone(),
             events: events.collect(),
             io: stats.io.clone(),
+            paths: stats.paths.clone(),
             requests: requests.collect(),
             ops: ops.collect(),
             schedule_lag: HistogramStep::encode(lag, &now.driver.schedule_lag),
@@ -248,6 +252,7 @@ impl SeriesLine {
                 counters: self.counters.clone(),
                 events,
                 io: self.io.clone(),
+                paths: self.paths.clone(),
                 requests,
                 gauges: self.gauges.clone(),
                 resets: self.resets.clone(),

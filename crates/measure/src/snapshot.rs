@@ -87,6 +87,27 @@ pub struct IoReading {
     pub wait_ns: u64,
 }
 
+/// What was read and written at one place of a target that is made of several, cumulative. Counted when a
+/// request completes; the same requests as in [`IoReading`], told apart by where they went.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PathReading {
+    /// Directory or block device.
+    pub path: String,
+    /// `Data File`, `Undo File`, `Log File`, `Control File`.
+    pub file_type: String,
+    /// Kernel name of the whole disk below, as in [`DiskReading::name`]; empty if there is none to be known.
+    pub device: String,
+    /// Read requests.
+    pub read_requests: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Write requests.
+    pub write_requests: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+}
+
 /// Which way the bytes of a request went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -132,6 +153,10 @@ pub struct StatSet {
     pub events: Vec<EventReading>,
     /// I/O by function and file type, unique by both.
     pub io: Vec<IoReading>,
+    /// Completed requests by the path they went to, unique by path, file type and device. A target whose files
+    /// are not its own to count (a database server) leaves it empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathReading>,
     /// Requests at the layer below the waits, unique by event and direction. An engine whose requests are
     /// not its own to time (a database server) leaves it empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -3,7 +3,7 @@
 use crate::histogram::Histogram;
 use crate::snapshot::{
     Actor, Direction, DiskReading, DriverReading, EventReading, HostReading, IoReading, NetReading,
-    OpKind, OpReading, Reading, RequestReading, Snapshot, StatSet, WaitClass,
+    OpKind, OpReading, PathReading, Reading, RequestReading, Snapshot, StatSet, WaitClass,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -84,6 +84,22 @@ fn io_rows() -> impl Strategy<Value = Vec<IoReading>> {
     })
 }
 
+fn paths() -> impl Strategy<Value = Vec<PathReading>> {
+    let key = (name(), name(), name());
+    btree_map(key, prop::array::uniform4(n()), 0..3).prop_map(|rows| {
+        let row = |((path, file_type, device), n): (_, [u64; 4])| PathReading {
+            path,
+            file_type,
+            device,
+            read_requests: n[0],
+            read_bytes: n[1],
+            write_requests: n[2],
+            write_bytes: n[3],
+        };
+        rows.into_iter().map(row).collect()
+    })
+}
+
 fn requests() -> impl Strategy<Value = Vec<RequestReading>> {
     let key = (name(), any::<bool>());
     btree_map(key, (n(), histogram()), 0..3).prop_map(|rows| {
@@ -104,11 +120,12 @@ fn requests() -> impl Strategy<Value = Vec<RequestReading>> {
 
 pub(crate) fn stat_set() -> impl Strategy<Value = StatSet> {
     let counters = btree_map(name(), reading(), 0..4);
-    let parts = (counters, events(), io_rows(), requests(), sums());
-    parts.prop_map(|(counters, events, io, requests, gauges)| StatSet {
+    let parts = (counters, events(), io_rows(), paths(), requests(), sums());
+    parts.prop_map(|(counters, events, io, paths, requests, gauges)| StatSet {
         counters,
         events,
         io,
+        paths,
         requests,
         gauges,
         resets: BTreeSet::new(),

@@ -23,6 +23,7 @@ pub(super) fn prepare(args: &PrepareArgs) -> Result<Code, Failure> {
     let options = said("--seed", "SEED", args.seed.as_ref());
     let mut configured = configure::configure(&args.settings, options.into_iter().collect())?;
     configure::draw_seed(&mut configured.settings);
+    configured.settings.allow_overwriting(args.destroy.clone());
     let location = &configured.location;
     let schemas = match configured.target.inspect(location, &configured.settings)? {
         Presence::Absent { .. } => {

@@ -27,7 +27,7 @@ impl Target for Native {
     }
 
     fn about(&self) -> &'static str {
-        "the database I/O path with no database: native:DIR"
+        "the database I/O path with no database: native:DIR[,DIR2...]"
     }
 
     fn params(&self) -> &'static [ParamDef] {

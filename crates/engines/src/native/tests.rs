@@ -1,5 +1,7 @@
 //! The life cycle of data sets on real files.
 
+mod paths;
+
 use super::Native;
 use super::block_format::{self, word};
 use super::bulk::Watch;

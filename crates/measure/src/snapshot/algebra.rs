@@ -7,7 +7,7 @@
 
 use super::{
     DiskReading, DriverReading, EventReading, HostReading, IoReading, NetReading, OpReading,
-    Reading, RequestReading, Snapshot, StatSet,
+    PathReading, Reading, RequestReading, Snapshot, StatSet,
 };
 use crate::histogram::Histogram;
 use std::collections::{BTreeMap, BTreeSet};
@@ -92,6 +92,7 @@ impl StatSet {
             counters,
             events,
             io,
+            paths,
             requests,
             gauges,
             resets,
@@ -104,6 +105,7 @@ impl StatSet {
         }
         merge_rows(&mut self.events, events);
         merge_rows(&mut self.io, io);
+        merge_rows(&mut self.paths, paths);
         merge_rows(&mut self.requests, requests);
         merge_sums(&mut self.gauges, gauges);
         self.resets.extend(resets.iter().cloned());
@@ -119,6 +121,11 @@ impl StatSet {
         merge_rows(&mut self.io, std::slice::from_ref(row));
     }
 
+    /// Adds one row of a path's I/O, as [`StatSet::merge`] would.
+    pub fn add_path(&mut self, row: &PathReading) {
+        merge_rows(&mut self.paths, std::slice::from_ref(row));
+    }
+
     /// Adds one kind of request, as [`StatSet::merge`] would.
     pub fn add_requests(&mut self, row: &RequestReading) {
         merge_rows(&mut self.requests, std::slice::from_ref(row));
@@ -128,13 +135,14 @@ impl StatSet {
     /// Gauges keep the value of now. What is new since `earlier` counts from 0.
     /// A counter that went backwards or vanished is n/a (reset); an event or I/O
     /// row that did so is left out and named in [`StatSet::resets`]:
-    /// `event NAME (foreground)`, `io FUNCTION, FILE TYPE`, `requests EVENT (read)`.
+    /// `event NAME (foreground)`, `io FUNCTION, FILE TYPE`, `path PATH, FILE TYPE, DEVICE`, `requests EVENT (read)`.
     #[must_use]
     pub fn difference(&self, earlier: &Self) -> Self {
         let Self {
             counters,
             events,
             io,
+            paths,
             requests,
             gauges,
             resets,
@@ -155,6 +163,7 @@ impl StatSet {
             counters,
             events: rows_since(events, &earlier.events, &mut resets),
             io: rows_since(io, &earlier.io, &mut resets),
+            paths: rows_since(paths, &earlier.paths, &mut resets),
             requests: rows_since(requests, &earlier.requests, &mut resets),
             gauges: gauges.clone(),
             resets,
@@ -285,6 +294,13 @@ numeric_row!(
     gauges()
 );
 
+numeric_row!(
+    PathReading,
+    "path",
+    key(path, file_type, device),
+    sums(read_requests, read_bytes, write_requests, write_bytes),
+    gauges()
+);
 numeric_row!(
     DiskReading,
     "disk",

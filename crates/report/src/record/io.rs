@@ -1,8 +1,9 @@
 //! IO profile and IOStat rows of the window.
 
 use super::deltas::{Deltas, NO_WINDOW, micros};
-use assay_measure::record::{Figure, IoProfileRow, IoRow};
-use assay_measure::snapshot::IoReading;
+use super::host::disk_deltas;
+use assay_measure::record::{Figure, IoProfileRow, IoRow, PathRow};
+use assay_measure::snapshot::{DiskReading, IoReading};
 use assay_measure::stats::{self, Stat};
 
 const MIB: f64 = 1_048_576.0;
@@ -33,6 +34,42 @@ pub(super) fn functions(deltas: &Deltas<'_>) -> Vec<IoRow> {
         .filter(|row| row.read_requests() + row.write_requests() + row.waits_count > 0)
         .collect();
     rows.sort_by(|a, b| (&a.function, &a.file_type).cmp(&(&b.function, &b.file_type)));
+    rows
+}
+
+/// Every path that did anything, with what its disk did meanwhile.
+pub(super) fn paths(deltas: &Deltas<'_>) -> Vec<PathRow> {
+    let disks = disk_deltas(&deltas.data.begin.host, &deltas.data.end.host);
+    let mut rows: Vec<PathRow> = deltas
+        .window
+        .stats
+        .paths
+        .iter()
+        .filter(|path| path.read_requests + path.write_requests > 0)
+        .map(|path| {
+            let disk = disks.iter().find(|disk| disk.name == path.device);
+            let figure = |field: fn(&DiskReading) -> u64| {
+                disk.map_or_else(
+                    || Figure::na("no device known"),
+                    |disk| Figure::Count(field(disk)),
+                )
+            };
+            PathRow {
+                path: path.path.clone(),
+                file_type: path.file_type.clone(),
+                read_requests_count: path.read_requests,
+                read_bytes: path.read_bytes,
+                write_requests_count: path.write_requests,
+                write_bytes: path.write_bytes,
+                device: path.device.clone(),
+                device_reads_count: figure(|disk| disk.reads),
+                device_read_bytes: figure(|disk| disk.read_bytes),
+                device_writes_count: figure(|disk| disk.writes),
+                device_write_bytes: figure(|disk| disk.write_bytes),
+            }
+        })
+        .collect();
+    rows.sort_by(|a, b| (&a.path, &a.file_type).cmp(&(&b.path, &b.file_type)));
     rows
 }
 

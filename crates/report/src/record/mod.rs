@@ -44,6 +44,7 @@ pub fn build(data: &RunData) -> Record {
         layers: layers::layers(&deltas),
         scan: layers::scan(&deltas),
         io_functions: io::functions(&deltas),
+        paths: io::paths(&deltas),
         io_profile: io::profile(&deltas),
         os: host::os(&deltas),
         driver: driver::driver(&deltas),

@@ -58,6 +58,58 @@ pub(super) fn by_both(page: &mut Page, record: &Record) {
     });
 }
 
+pub(super) fn by_path(page: &mut Page, record: &Record) {
+    const PATHS: [Column; 10] = [
+        left("Path", 40),
+        left(" File Type", 13),
+        right("Reads/s", 11),
+        right("Read MB/s", 11),
+        right("Writes/s", 11),
+        right("Write MB/s", 11),
+        left(" Device", 11),
+        right("Reads/s", 11),
+        right("Writes/s", 11),
+        left(" Source", 9),
+    ];
+    page.heading("I/O by Path");
+    if record.paths.is_empty() {
+        page.line("n/a (no I/O, or not the target's to count)");
+        return;
+    }
+    page.line(
+        "Requests as they completed (layer syscall); beside them what the disk below did, whoever asked (layer device). MB is 2^20 bytes.",
+    );
+    page.columns(&PATHS);
+    let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
+    let rate = |figure: &Figure, factor: f64| {
+        let figure = figure.scaled(factor).per(elapsed, "no measured window");
+        number(&figure, 1)
+    };
+    for row in &record.paths {
+        let device = match row.device.as_str() {
+            "" => "n/a",
+            name => name,
+        };
+        page.row(
+            &PATHS,
+            &[
+                row.path.clone(),
+                format!(" {}", row.file_type),
+                rate(&Figure::Count(row.read_requests_count), 1.0),
+                rate(&Figure::Count(row.read_bytes), 1.0 / MIB),
+                rate(&Figure::Count(row.write_requests_count), 1.0),
+                rate(&Figure::Count(row.write_bytes), 1.0 / MIB),
+                format!(" {device}"),
+                rate(&row.device_reads_count, 1.0),
+                rate(&row.device_writes_count, 1.0),
+                " ring".to_owned(),
+            ],
+        );
+    }
+}
+
+const MIB: f64 = 1_048_576.0;
+
 fn add(sum: &mut IoRow, row: &IoRow) {
     sum.small_read_requests_count += row.small_read_requests_count;
     sum.large_read_requests_count += row.large_read_requests_count;

@@ -57,6 +57,7 @@ pub fn render(record: &Record) -> String {
     io::by_function(&mut page, record);
     io::by_filetype(&mut page, record);
     io::by_both(&mut page, record);
+    io::by_path(&mut page, record);
     page.missing(
         "Segment Statistics",
         "unsupported: this target counts by file type, see above",

@@ -1,7 +1,7 @@
 //! From a path to the whole block device under it.
 
 use super::text::{self, Mount};
-use rustix::fs::{major, minor, stat};
+use rustix::fs::{FileType, major, minor, stat};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -38,6 +38,10 @@ fn nearest(path: &Path) -> Option<PathBuf> {
 fn device_of(path: &Path, mounts: &[Mount]) -> Option<String> {
     let existing = nearest(path)?;
     let file = stat(&existing).ok()?;
+    if FileType::from_raw_mode(file.st_mode) == FileType::BlockDevice {
+        // A device named itself, not the file system its node lies in.
+        return whole(major(file.st_rdev), minor(file.st_rdev));
+    }
     if let Some(name) = whole(major(file.st_dev), minor(file.st_dev)) {
         return Some(name);
     }
@@ -80,6 +84,18 @@ mod tests {
     fn a_path_that_does_not_exist_yet_has_its_ancestors_mount() {
         let mount = mount_of(Path::new("/no/such/place")).expect("the root is mounted");
         assert_eq!(mount.point, "/");
+    }
+
+    #[test]
+    fn a_device_stands_for_itself() {
+        let Some(name) = under(&[std::env::temp_dir()]).pop() else {
+            eprintln!("skipped: the temporary directory is on no device");
+            return;
+        };
+        let node = Path::new("/dev").join(&name);
+        if node.exists() {
+            assert_eq!(under(&[node]), [name]);
+        }
     }
 
     #[test]

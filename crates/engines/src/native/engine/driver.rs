@@ -546,7 +546,10 @@ impl Driver for NativeDriver<'_> {
         self.shell
             .c
             .export(u64::from(self.shell.instance.geometry.block_bytes), into);
-        export_ring(&self.shell.ring.borrow().counters(), into);
+        let ring = self.shell.ring.borrow();
+        export_ring(&ring.counters(), into);
+        let by_file: Vec<_> = ring.file_counters().collect();
+        self.shell.instance.path_io.export(&by_file, into);
     }
 }
 

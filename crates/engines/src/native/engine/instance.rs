@@ -4,6 +4,7 @@ use super::activity::Activity;
 use super::cache::{Cache, SessionRef};
 use super::counters::{C, Counters, Event, Io};
 use super::options::{ChecksumMode, Options};
+use super::path_io::PathIo;
 use super::redo::Redo;
 use super::row_locks::RowLocks;
 use super::session::failed;
@@ -53,6 +54,13 @@ pub(crate) struct Orders {
     pub(crate) stop: bool,
 }
 
+/// What a writer's ring has done.
+#[derive(Default)]
+pub(crate) struct RingTotals {
+    pub(crate) all: assay_block::RingCounters,
+    pub(crate) by_file: Vec<assay_block::FileCounters>,
+}
+
 /// The shared state of an open data set.
 pub(crate) struct Instance {
     pub(crate) options: Options,
@@ -79,7 +87,9 @@ pub(crate) struct Instance {
     /// Counters of the writers; they lock it for a moment per batch.
     pub(crate) background: Mutex<Counters>,
     /// What each writer's ring counted.
-    pub(crate) ring_totals: Mutex<Vec<assay_block::RingCounters>>,
+    pub(crate) ring_totals: Mutex<Vec<RingTotals>>,
+    /// What went to which path.
+    pub(crate) path_io: PathIo,
     /// Writers beside the first that have not ended.
     pub(crate) helpers: AtomicUsize,
     /// The incremental checkpoint's target: older redo should not be needed any more. The first writer sets it.
@@ -136,6 +146,7 @@ impl Instance {
             redo_stress: parts.redo_stress,
             obfuscate: parts.obfuscate,
             private_redo_bytes: private_redo_bytes(parts.redo.capacity() as usize, sessions),
+            path_io: PathIo::new(&parts.files, &parts.control),
             control: Mutex::new(parts.control),
             files: parts.files,
             clock: parts.clock,
@@ -304,6 +315,8 @@ impl Instance {
         let begin = self.clock.now_ns();
         file.store(control)?;
         c.charge(Event::ControlWrite, self.clock.now_ns() - begin);
+        self.path_io
+            .wrote(self.path_io.control_row(), SLOT_BYTES as u64);
         c.add(C::ControlWrites, 1);
         c.add(C::ControlBytes, SLOT_BYTES as u64);
         c.write_request(Io::ControlFile, SLOT_BYTES as u64);
@@ -332,6 +345,8 @@ impl Instance {
         log.sync_data()
             .map_err(|e| EngineError::Unusable(format!("{}: {e}", what())))?;
         c.charge(Event::LogSingleWrite, self.clock.now_ns() - begin);
+        let row = self.path_io.row_of(number);
+        self.path_io.wrote(row, header.len() as u64);
         c.write_request(Io::LogFile, header.len() as u64);
         c.add(C::BlockingWriteBytes, header.len() as u64);
         c.add(C::BlockingWriteRequests, 1);

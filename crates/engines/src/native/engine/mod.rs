@@ -16,6 +16,7 @@ mod instance;
 mod node;
 mod options;
 mod page_table;
+mod path_io;
 mod redo;
 mod row_locks;
 mod scan;
@@ -113,6 +114,7 @@ pub(super) fn open(
             plan.sessions()
         )));
     }
+    instance.path_io.find_devices();
     let (writers, ring_facts) = start_writers(&instance)?;
     Ok(Box::new(NativeEngine {
         instance,
@@ -528,8 +530,10 @@ impl Engine for NativeEngine {
         let mut set = StatSet::default();
         locked(&instance.background).export(u64::from(instance.geometry.block_bytes), &mut set);
         for ring in locked(&instance.ring_totals).iter() {
-            export_ring(ring, &mut set);
+            export_ring(&ring.all, &mut set);
+            instance.path_io.export(&ring.by_file, &mut set);
         }
+        instance.path_io.export_blocking(&mut set);
         let mut gauge = |name: &str, value: u64| set.gauges.insert(name.to_owned(), value);
         gauge("dirty_buffers", instance.cache.dirty_frames());
         gauge("redo_buffer_unflushed_bytes", instance.redo.pending());

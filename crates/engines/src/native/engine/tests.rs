@@ -1,5 +1,6 @@
 //! The running engine on real files: the conformance suite, and what only it can show.
 
+mod paths;
 mod scans;
 mod slob;
 mod strain;

@@ -413,7 +413,10 @@ impl<'a> Writer<'a> {
     }
 
     fn count_ring(&self) {
-        locked(&self.instance.ring_totals)[self.number] = self.ring.counters();
+        let totals = &mut locked(&self.instance.ring_totals)[self.number];
+        totals.all = self.ring.counters();
+        totals.by_file.clear();
+        totals.by_file.extend(self.ring.file_counters());
     }
 
     fn clean(&self, blocks: &[Copied]) -> u64 {
