@@ -280,6 +280,9 @@ fn changes(mut set: StatSet) -> StatSet {
         ..IoReading::default()
     };
     set.io.retain(|row| *row != quiet_io(row));
+    set.paths.retain(|row| {
+        row.read_requests + row.read_bytes > 0 || row.write_requests + row.write_bytes > 0
+    });
     set.events
         .retain(|event| event.timeouts > 0 || !event.waits.is_empty());
     set.requests

@@ -90,7 +90,10 @@ fn data_is_striped_and_redo_and_undo_have_their_own_place() {
         let bytes = fs::metadata(homes.path(home).join(data_name(file as u16)))
             .unwrap()
             .len();
-        assert!((11 * UNIT_BYTES..=12 * UNIT_BYTES).contains(&bytes), "{home}: {bytes}");
+        assert!(
+            (11 * UNIT_BYTES..=12 * UNIT_BYTES).contains(&bytes),
+            "{home}: {bytes}"
+        );
         assert_eq!(has(home, CONTROL_NAME), home == "a");
         assert_eq!(has(home, MARKER_NAME), home != "a");
         assert!(!has(home, "redo-01.assay") && !has(home, "undo.assay"));
@@ -127,7 +130,10 @@ fn paths_are_known_by_their_marks_in_any_order_and_anywhere() {
     fs::rename(homes.path("c"), homes.path("moved")).unwrap();
     let error = homes.refusal(&["a", "b"], &plain);
     let missing = homes.path("c").to_str().unwrap().to_owned();
-    assert!(error.contains("is missing") && error.contains(&missing), "{error}");
+    assert!(
+        error.contains("is missing") && error.contains(&missing),
+        "{error}"
+    );
     homes.check(&["a", "moved"], &plain).unwrap();
 
     let error = homes.refusal(&["a", "moved", "r"], &plain);
@@ -191,9 +197,7 @@ fn a_prepare_or_a_removal_cut_short_is_taken_up_again() {
     lock.store(control).unwrap();
     drop(lock);
     fs::remove_dir_all(homes.path("b")).unwrap();
-    let again = Native
-        .inspect(&homes.location(&["a", "b"]), &made)
-        .unwrap();
+    let again = Native.inspect(&homes.location(&["a", "b"]), &made).unwrap();
     assert_eq!(again, Presence::Absent { harmless: true });
     // The next prepare may lay it out otherwise: what was there goes.
     homes.prepare(&["a", "c"], &settings(&[]), 1);

@@ -81,12 +81,20 @@ fn every_path_is_counted_and_the_sums_are_the_rings() {
     };
     for home in ["/a", "/b", "/c"] {
         let data = row(home, "Data File");
-        assert!(data.read_requests > 0 && data.write_requests > 0, "{data:?}");
+        assert!(
+            data.read_requests > 0 && data.write_requests > 0,
+            "{data:?}"
+        );
     }
     assert!(row("/redo", "Log File").write_bytes > 0);
     assert!(row("/undo", "Undo File").write_bytes > 0);
     assert!(row("/a", "Control File").write_requests > 0);
-    assert!(!stats.paths.iter().any(|row| row.path.ends_with("/b") && row.file_type != "Data File"));
+    assert!(
+        !stats
+            .paths
+            .iter()
+            .any(|row| row.path.ends_with("/b") && row.file_type != "Data File")
+    );
     check(&homes.location(), &settings);
 }
 
@@ -95,7 +103,11 @@ fn a_data_set_on_several_paths_that_was_not_closed_is_recovered() {
     let homes = Homes::new();
     let settings = homes.settings(&[("SCALE", "1000"), ("CACHE_MB", "2")]);
     prepare(&homes.location(), &settings, 2);
-    let plan = super::strain::updates(2, 4, 100);
+    let plan = Plan {
+        work_loop: 0,
+        run_time_ns: 300_000_000,
+        ..super::strain::updates(2, 2, 0)
+    };
     let crashed = Homes::new();
     let engine = open(&homes.location(), &plan, &settings).unwrap();
     let options = Options {
@@ -106,24 +118,35 @@ fn a_data_set_on_several_paths_that_was_not_closed_is_recovered() {
     impl assay_run::Observer for Copy<'_> {
         fn phase(&mut self, _name: &str) {}
         fn snapshot(&mut self, mark: assay_run::Mark, _now: &assay_measure::snapshot::Snapshot) {
-            if mark != assay_run::Mark::Drained {
+            if mark != assay_run::Mark::End {
                 return;
             }
-            // Sessions have stopped, the close has not begun: as a killed process leaves its files.
-            for home in ["a", "b", "c", "redo", "undo"] {
-                let (from, to) = (self.0.root.path().join(home), self.1.root.path().join(home));
+            // The control file first and the redo last: what is copied while it changes is then
+            // covered by redo that is copied later.
+            for home in ["a", "b", "c", "undo", "redo"] {
+                let place = |homes: &Homes| homes.root.path().join(home);
+                let (from, to) = (place(self.0), place(self.1));
                 std::fs::create_dir(&to).unwrap();
-                for entry in std::fs::read_dir(from).unwrap() {
-                    let entry = entry.unwrap();
-                    std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+                let entries = std::fs::read_dir(&from).unwrap();
+                let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+                names.sort();
+                for name in names {
+                    std::fs::copy(from.join(&name), to.join(&name)).unwrap();
                     self.2 += 1;
                 }
             }
         }
     }
     let mut copy = Copy(&homes, &crashed, 0);
-    execute(&plan, &*engine, &Clock::real(), &Stop::new(), &mut copy, options)
-        .unwrap_or_else(|error| panic!("{error}"));
+    execute(
+        &plan,
+        &*engine,
+        &Clock::real(),
+        &Stop::new(),
+        &mut copy,
+        options,
+    )
+    .unwrap_or_else(|error| panic!("{error}"));
     assert!(copy.2 >= 8, "{} files copied", copy.2);
     drop(engine);
     // Every path has moved, so every one is named.
@@ -135,6 +158,9 @@ fn a_data_set_on_several_paths_that_was_not_closed_is_recovered() {
             &Silent,
         )
         .unwrap_or_else(|error| panic!("{error}"));
-    assert!(lines.iter().any(|line| line.key == "recovery_s"), "{lines:?}");
+    assert!(
+        lines.iter().any(|line| line.key == "recovery_s"),
+        "{lines:?}"
+    );
     check(&homes.location(), &settings);
 }
