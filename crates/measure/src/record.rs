@@ -13,10 +13,12 @@ use std::collections::BTreeMap;
 
 mod activity;
 mod figure;
+mod path;
 mod sync;
 
 pub use activity::{AshInfo, AshRow, TimelineRow};
 pub use figure::{Figure, Truth};
+pub use path::PathRow;
 pub use sync::{SafetyRow, SyncInfo, SyncStep};
 
 /// The value of [`Record::schema`] this version writes.
@@ -380,34 +382,6 @@ pub struct ScanInfo {
     pub streams_count: Figure,
     /// CPU of the driver threads per 10^9 bytes read past the cache, s.
     pub cpu_per_gb_s: Figure,
-}
-
-/// One row of "I/O by Path", window deltas.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PathRow {
-    /// Directory or block device.
-    pub path: String,
-    /// `Data File`, `Undo File`, `Log File`, `Control File`.
-    pub file_type: String,
-    /// Read requests completed; layer `syscall`.
-    pub read_requests_count: u64,
-    /// Bytes of them.
-    pub read_bytes: u64,
-    /// Write requests completed; layer `syscall`.
-    pub write_requests_count: u64,
-    /// Bytes of them.
-    pub write_bytes: u64,
-    /// Kernel name of the disk below the path; empty if there is none to be known.
-    pub device: String,
-    /// Reads that disk completed, whoever asked (layer `device`): the same in every row of the disk.
-    pub device_reads_count: Figure,
-    /// Bytes of them.
-    pub device_read_bytes: Figure,
-    /// Writes that disk completed, whoever asked.
-    pub device_writes_count: Figure,
-    /// Bytes of them.
-    pub device_write_bytes: Figure,
 }
 
 /// One row of "IOStat by function and file type", window deltas.
