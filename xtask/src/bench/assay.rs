@@ -101,16 +101,17 @@ impl<'a> DataSet<'a> {
         settings: &[String],
         time_s: u64,
     ) -> Result<()> {
+        let place = self.options.dir.join("killed");
         let mut command = self.command("run", self.schemas);
         command
             .args(["-t", &threads.to_string(), "--warmup", "0s"])
             .args(["--time", &format!("{}s", time_s + 60), "-o"])
-            .arg(self.options.dir.join("killed"));
+            .arg(&place);
         for setting in settings {
             command.args(["--set", setting]);
         }
-        let killed = process::kill_after(&mut command, time_s);
-        std::fs::remove_dir_all(self.options.dir.join("killed"))?;
+        let killed = process::kill_after(&mut command, &place.join("series.jsonl"), time_s);
+        std::fs::remove_dir_all(&place)?;
         killed
     }
 

@@ -4,6 +4,7 @@
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::Read;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -122,11 +123,11 @@ fn read(pid: u32) -> Result<Reading> {
     })
 }
 
-/// Starts, waits and kills: what a crash of the program leaves behind.
+/// Starts, waits until the file `begun` is there and `after_s` more, and kills: what a crash leaves behind.
 ///
 /// # Errors
 /// When it does not start, or ends by itself before its time.
-pub(crate) fn kill_after(command: &mut Command, after_s: u64) -> Result<()> {
+pub(crate) fn kill_after(command: &mut Command, begun: &Path, after_s: u64) -> Result<()> {
     let shown = format!("{command:?}");
     let mut child = command
         .stdin(Stdio::null())
@@ -135,6 +136,9 @@ pub(crate) fn kill_after(command: &mut Command, after_s: u64) -> Result<()> {
         .spawn()
         .with_context(|| shown.clone())?;
     let stderr = drain(child.stderr.take());
+    while !begun.exists() && child.try_wait()?.is_none() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
     std::thread::sleep(Duration::from_secs(after_s));
     let ended = child.try_wait()?;
     if ended.is_none() {

@@ -14,6 +14,7 @@ use crate::native::layout::Page;
 use crate::native::planted::{Planted, planted};
 use assay_block::{Exclusive, Pool, Shared};
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -77,11 +78,34 @@ pub(crate) struct Copied {
     change: u64,
 }
 
+/// Pages being read, and who waits for them.
+type Reads = HashMap<Page, Vec<SessionRef>, BuildHasherDefault<PageHasher>>;
+
+/// Hashes page numbers only: nobody outside chooses them, so no secret is needed.
+#[derive(Default)]
+struct PageHasher(u64);
+
+impl Hasher for PageHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = mix(Page(self.0 ^ number));
+    }
+}
+
 /// The cache.
 pub(crate) struct Cache {
     pub(crate) pool: Arc<Pool>,
     table: PageTable,
-    shards: Vec<Mutex<HashMap<Page, Vec<SessionRef>>>>,
+    shards: Vec<Mutex<Reads>>,
     meta: Vec<Meta>,
     touched: Vec<AtomicU8>,
     hands: Vec<Mutex<usize>>,
@@ -124,7 +148,7 @@ impl Cache {
         };
         Self {
             table: PageTable::new(frames),
-            shards: (0..SHARDS).map(|_| Mutex::new(HashMap::new())).collect(),
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             meta: (0..frames).map(|_| meta()).collect(),
             touched: (0..frames).map(|_| AtomicU8::new(0)).collect(),
             hands: (0..PARTITIONS.min(frames)).map(|_| Mutex::new(0)).collect(),
@@ -140,7 +164,7 @@ impl Cache {
         }
     }
 
-    fn shard(&self, page: Page) -> &Mutex<HashMap<Page, Vec<SessionRef>>> {
+    fn shard(&self, page: Page) -> &Mutex<Reads> {
         // The table uses the low bits of the same hash; the shard uses high ones.
         &self.shards[(mix(page) >> 48) as usize % SHARDS]
     }
