@@ -48,6 +48,15 @@ pub(crate) enum Command {
     Check(DataArgs),
     /// Remove the data set: only what assay created
     Destroy(DestroyArgs),
+    /// Kill a loaded native data set and time its recovery
+    ///
+    /// Several kills under a steady update load at growing checkpoint distances: time to the first
+    /// commit and to 95 % of the old rate against log volume, commits lost (none may be), and the
+    /// checkpoint distance for a wanted recovery time. Under two minutes. Changes rows, as any run.
+    Recovery(RecoveryArgs),
+    /// The process that `recovery` kills
+    #[command(hide = true)]
+    RecoveryLoad(RecoveryLoadArgs),
     /// Measure durable writes: what a commit can cost here
     ///
     /// Takes about a minute: the time of one flush and its tail, flushes per second by method
@@ -213,6 +222,46 @@ pub(crate) struct DestroyArgs {
     /// Print what would be removed and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RecoveryArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+    /// Checkpoint distances, one kill each: 16M,64M,200M [default: a sixteenth, a quarter and all of
+    /// what the log files allow]
+    #[arg(long, value_name = "LIST")]
+    pub(crate) distances: Option<String>,
+    /// Wanted time from the restart to the first commit, for the recommendation
+    #[arg(long, value_name = "DURATION", default_value = "10s")]
+    pub(crate) rto: String,
+    /// Load before each kill at most, and the time the old rate may take to come back
+    #[arg(long, value_name = "DURATION", default_value = "15s")]
+    pub(crate) time: String,
+    /// Run directory, new or empty [default: ./assay-runs/TIME-recovery-ID, UTC]
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// What to print: the report, or record.json
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Print the plan and touch nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RecoveryLoadArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+    /// Where commits are written down
+    #[arg(long)]
+    pub(crate) journal: PathBuf,
+    /// LOG_CHECKPOINT_INTERVAL
+    #[arg(long)]
+    pub(crate) interval: String,
+    /// RUN_TIME
+    #[arg(long)]
+    pub(crate) time: String,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -14,6 +14,7 @@ fn help_texts_are_as_reviewed() {
         &["sweep", "-h"],
         &["prepare", "-h"],
         &["sync", "-h"],
+        &["recovery", "-h"],
         &["report", "-h"],
         &["runs", "-h"],
         &["config", "show", "-h"],

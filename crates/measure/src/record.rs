@@ -14,11 +14,13 @@ use std::collections::BTreeMap;
 mod activity;
 mod figure;
 mod path;
+mod recovery;
 mod sync;
 
 pub use activity::{AshInfo, AshRow, TimelineRow};
 pub use figure::{Figure, Truth};
 pub use path::PathRow;
+pub use recovery::{RecoveryInfo, RecoveryStep};
 pub use sync::{SafetyRow, SyncInfo, SyncStep};
 
 /// The value of [`Record::schema`] this version writes.
@@ -83,6 +85,9 @@ pub struct Record {
     /// Rules that could not be judged, each with the figure that is missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub advice_unjudged: Vec<String>,
+    /// Recovery as a figure; only in a record of `assay recovery`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<RecoveryInfo>,
     /// The durable-write curve; only in a record of `assay sync`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync: Option<SyncInfo>,

@@ -11,6 +11,7 @@ pub mod csv;
 pub mod integrity;
 pub mod json;
 pub mod record;
+pub mod recovery;
 pub mod summary;
 pub mod sweep;
 pub mod sync;

@@ -241,6 +241,9 @@ pub trait Progress: Sync {
     fn update(&self, phase: &str, done_bytes: u64, total_bytes: u64);
 }
 
+/// Receives (schema, key, stamp) of a row, from several threads; `None` is a row as it was loaded.
+pub type RowStamps<'a> = &'a (dyn Fn(u32, u64, Option<u64>) + Sync);
+
 /// A target: one folder of `engines/`, one line in the registry.
 pub trait Target: Sync {
     /// `native`, `postgres`, ...: also the URL scheme.
@@ -293,6 +296,25 @@ pub trait Target: Sync {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError>;
+
+    /// Reads every row of a data set that nobody uses and tells which update it carries; a data
+    /// set that was not closed is recovered first. For crash tests.
+    ///
+    /// # Errors
+    /// `Usage` where the target cannot tell; else as [`Target::check`].
+    fn audit(
+        &self,
+        _location: &str,
+        _settings: &Settings,
+        _stop: &Stop,
+        _progress: &dyn Progress,
+        _rows: RowStamps<'_>,
+    ) -> Result<(), EngineError> {
+        Err(EngineError::Usage(format!(
+            "target {} cannot tell which update a row carries",
+            self.name()
+        )))
+    }
 
     /// What `destroy` would remove.
     ///

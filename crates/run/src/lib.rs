@@ -14,6 +14,7 @@ mod execute;
 mod floor;
 mod history;
 pub mod host;
+pub mod journal;
 pub mod null;
 pub mod plan;
 pub mod probe;

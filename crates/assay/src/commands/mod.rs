@@ -2,6 +2,7 @@
 
 mod config;
 mod data;
+mod recovery;
 mod report;
 mod run;
 mod runs;
@@ -22,6 +23,8 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::Setup(args) => data::setup(args),
         Command::Check(args) => data::check(&args),
         Command::Destroy(args) => data::destroy(&args),
+        Command::Recovery(args) => recovery::recovery(&args),
+        Command::RecoveryLoad(args) => recovery::load(&args),
         Command::Sync(args) => sync::sync(&args),
         Command::Report(args) => report::report(&args),
         Command::Runs(args) => runs::runs(&args.command),

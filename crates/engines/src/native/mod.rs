@@ -5,6 +5,7 @@
 //! and `destroy` are its life cycle, and [`engine`] runs sessions on it.
 //! `docs/design/native-layout.md` gives every byte.
 
+mod audit;
 pub mod block_format;
 mod bulk;
 mod check;

@@ -1,5 +1,6 @@
 //! The native target as the registry sees it.
 
+use super::audit::audit;
 use super::bulk::Watch;
 use super::check::check;
 use super::control::{Control, ControlFile, State};
@@ -13,7 +14,9 @@ use super::prepare::prepare;
 use super::recovery::ensure_clean;
 use super::survey::{Found, is_unfinished, survey};
 use assay_measure::config::{ParamDef, Settings};
-use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Target};
+use assay_run::engine::{
+    DataSet, Engine, EngineError, Line, Presence, Progress, RowStamps, Target,
+};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 
@@ -89,6 +92,22 @@ impl Target for Native {
             &Asked::new(location, settings)?,
             settings,
             Watch { stop, progress },
+        )
+    }
+
+    fn audit(
+        &self,
+        location: &str,
+        settings: &Settings,
+        stop: &Stop,
+        progress: &dyn Progress,
+        rows: RowStamps<'_>,
+    ) -> Result<(), EngineError> {
+        audit(
+            &Asked::new(location, settings)?,
+            settings,
+            Watch { stop, progress },
+            rows,
         )
     }
 

@@ -13,6 +13,7 @@ mod layers;
 mod load;
 pub(crate) mod page;
 mod platform;
+mod recovery;
 mod seconds;
 mod sync;
 mod waits;
@@ -26,6 +27,9 @@ use page::Page;
 /// Renders a record as text, each line at most as wide as its longest name or sentence.
 #[must_use]
 pub fn render(record: &Record) -> String {
+    if let Some(info) = &record.recovery {
+        return recovery::render(record, info);
+    }
     if let Some(info) = &record.sync {
         return sync::render(record, info);
     }
