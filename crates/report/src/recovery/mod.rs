@@ -189,12 +189,13 @@ fn cold(info: &RecoveryInfo) -> Option<Advice> {
 /// V4: the writers did not keep the checkpoint as near as they were told.
 fn not_kept(info: &RecoveryInfo) -> Option<Advice> {
     const RATIO: f64 = 1.5;
-    let ratio = |step: &RecoveryStep| {
-        let replayed = step.replayed_bytes.value()?;
-        Some((replayed / step.distance_bytes.max(1) as f64, replayed, step))
-    };
-    let worst = info.steps.iter().filter_map(ratio);
-    let (ratio, replayed, step) = worst.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let known = info
+        .steps
+        .iter()
+        .filter_map(|step| Some((step.replayed_bytes.value()?, step)));
+    let ratio = |replayed: f64, step: &RecoveryStep| replayed / step.distance_bytes.max(1) as f64;
+    let (replayed, step) = known.max_by(|a, b| ratio(a.0, a.1).total_cmp(&ratio(b.0, b.1)))?;
+    let ratio = ratio(replayed, step);
     if ratio < RATIO {
         return None;
     }
