@@ -4,7 +4,7 @@ source "$PROJECT/tests/e2e/lib.sh"
 
 expect 0 "$ASSAY" prepare -s 2 "${SMALL[@]}"
 
-expect 0 "$ASSAY" sweep --sessions 1,2,4,8 --time 5 --warmup 1 --set CACHE_MB=4 --set WORK_UNIT=8 --p99 10s -o swept
+expect 0 "$ASSAY" sweep --sessions 1,2,4,8 --time 5 --warmup 1 --set CACHE_MB=4 --set WORK_UNIT=1 --p99 10s -o swept
 has out.txt "Curve over sessions"
 has out.txt "Knee"
 has out.txt "Highest load that keeps p99 within 10 s: 8 sessions"

@@ -184,6 +184,7 @@ mod tests {
             (Purpose::Sample, 10),
             (Purpose::Simulation, 11),
             (Purpose::Test, 12),
+            (Purpose::Resample, 21),
         ];
         for (purpose, number) in numbers {
             assert_eq!(purpose as u64, number, "{purpose:?}");
