@@ -215,6 +215,21 @@ impl std::fmt::Debug for Ring {
     }
 }
 
+/// Refuses more requests or files than a ring can number.
+fn check_limits(entries: u32, files: usize) -> Result<(), BlockError> {
+    if entries == 0 || entries > MAX_ENTRIES {
+        return Err(BlockError::Invalid {
+            what: format!("a ring has 1 to {MAX_ENTRIES} requests in flight, not {entries}"),
+        });
+    }
+    if u16::try_from(files).is_err() {
+        return Err(BlockError::Invalid {
+            what: format!("a ring serves up to 65535 files, not {files}"),
+        });
+    }
+    Ok(())
+}
+
 impl Ring {
     /// Sets a ring up. What the kernel granted and refused is in [`Ring::features`].
     ///
@@ -231,16 +246,7 @@ impl Ring {
             backend,
             helpers,
         } = options;
-        if entries == 0 || entries > MAX_ENTRIES {
-            return Err(BlockError::Invalid {
-                what: format!("a ring has 1 to {MAX_ENTRIES} requests in flight, not {entries}"),
-            });
-        }
-        if u16::try_from(files.len()).is_err() {
-            return Err(BlockError::Invalid {
-                what: format!("a ring serves up to 65535 files, not {}", files.len()),
-            });
-        }
+        check_limits(entries, files.len())?;
         let slab = Slab::new(buffers, buffer_bytes, |bytes, what| {
             slab_memory(&files, bytes, what)
         })?;

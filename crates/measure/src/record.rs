@@ -385,7 +385,7 @@ pub struct ScanInfo {
     pub direct_requests_count: Figure,
     /// Streams of one scan (SCAN_PARALLEL).
     pub streams_count: Figure,
-    /// CPU of the driver threads per 10^9 bytes read past the cache, s.
+    /// CPU of the whole process per 10^9 bytes read past the cache, s; n/a where other operations ran too.
     pub cpu_per_gb_s: Figure,
 }
 

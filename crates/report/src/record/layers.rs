@@ -4,12 +4,12 @@
 //! together. Where a run mixes kinds of request in one direction, a row of its own
 //! compares them all with the device, and the single kinds say why they do not.
 
-use super::deltas::{Deltas, NO_WINDOW, UNSUPPORTED};
+use super::deltas::{Deltas, NO_WINDOW, UNSUPPORTED, delta};
 use super::disk_deltas;
 use super::events::latency;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{Figure, Latency, LayerRow, RequestLayers, ScanInfo};
-use assay_measure::snapshot::{Direction, DiskReading, RequestReading};
+use assay_measure::snapshot::{Direction, DiskReading, OpKind, OpReading, RequestReading};
 use assay_measure::stats::{self, Stat};
 
 /// A kind stands for its direction if it makes up this share of the ring's requests.
@@ -393,10 +393,19 @@ pub(super) fn scan(deltas: &Deltas<'_>) -> ScanInfo {
         direct_mib_per_s: per_s.scaled(1.0 / 1_048_576.0),
         direct_requests_count: requests.into(),
         streams_count: streams.map_or_else(|| Figure::na(UNSUPPORTED), Figure::Count),
-        cpu_per_gb_s: Figure::decimal(w.driver.thread_cpu_ns as f64)
-            .per(bytes as f64, "nothing read past the cache"),
+        cpu_per_gb_s: cpu_per_gb(deltas, bytes),
         direct_bytes: moved,
     }
+}
+
+/// CPU of the whole process over the bytes, where scans are all it did: ns per byte are s per GB.
+fn cpu_per_gb(deltas: &Deltas<'_>, bytes: u64) -> Figure {
+    let others = |op: &OpReading| op.kind != OpKind::Scan && !op.service.is_empty();
+    if deltas.window.driver.ops.iter().any(others) {
+        return Figure::na("other operations ran too");
+    }
+    let (from, to) = (&deltas.data.begin.host, &deltas.data.end.host);
+    delta(from.process_cpu_ns, to.process_cpu_ns).per(bytes as f64, "nothing read past the cache")
 }
 
 fn no_scan(scans: &Figure) -> ScanInfo {

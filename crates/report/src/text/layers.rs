@@ -128,7 +128,7 @@ pub(super) fn scan(page: &mut Page, record: &Record) {
     );
     line(
         page,
-        "Driver CPU per GB (10^9) read so, s",
+        "CPU of assay per GB (10^9) read so, s",
         number_or_reason(&scan.cpu_per_gb_s, 3),
     );
 }
