@@ -125,6 +125,13 @@ RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-it
 begin "unit and integration tests"
 cargo test --workspace --locked --lib --bins --tests
 
+begin "fault harness: seeds, planted bugs, a slice of the exhaustive cuts"
+cargo clippy --package assay-block --package assay-engines --features assay-block/faults,assay-engines/faults --all-targets --locked --quiet -- -D warnings
+cargo test --package assay-engines --features faults --locked --quiet --lib faults
+cargo run --quiet --locked --package xtask -- faults --dev --seeds 0..1000
+cargo run --quiet --locked --package xtask -- faults --dev --planted 2>/dev/null
+cargo run --quiet --locked --package xtask -- faults --dev --exhaustive 0..3
+
 begin "documentation tests"
 cargo test --workspace --locked --doc --quiet
 
@@ -172,6 +179,10 @@ if [ "$long" = yes ]; then
 
     begin "200 kills"
     ASSAY_KILLS=200 cargo test --locked --release -p assay-engines --test kill
+
+    begin "fault harness: 100,000 seeds and every cut of all workloads"
+    "$XTASK" faults --seeds 0..100000
+    "$XTASK" faults --exhaustive
 
     begin "property tests, many cases"
     PROPTEST_CASES=5000 cargo test --workspace --locked --release --lib --quiet

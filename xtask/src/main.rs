@@ -19,6 +19,7 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask tidy                 check the project's own rules
        cargo xtask bench [NAME...]      print ratios to the yardsticks; `bench --help` lists them
+       cargo xtask faults [--dev] ARGS...   run the fault harness; `faults --help` lists its arguments
        cargo xtask get FILE PATH        print one value of a JSON file (PATH: run.workload, stats.0.name)";
 
 fn main() -> ExitCode {
@@ -44,6 +45,8 @@ fn dispatch(args: &[String]) -> Result<ExitCode> {
             bench::run(&workspace_root(), rest)?;
             Ok(ExitCode::SUCCESS)
         }
+        ["faults", "--dev", rest @ ..] => run_faults("dev", rest),
+        ["faults", rest @ ..] => run_faults("release", rest),
         ["get", file, path] => {
             println!("{}", get(Path::new(file), path)?);
             Ok(ExitCode::SUCCESS)
@@ -68,6 +71,23 @@ fn run_tidy() -> Result<ExitCode> {
     }
     println!("tidy: {} violations", violations.len());
     Ok(ExitCode::FAILURE)
+}
+
+/// Builds the fault harness, which is never part of the shipped program, and runs it.
+fn run_faults(profile: &str, args: &[&str]) -> Result<ExitCode> {
+    let status = std::process::Command::new("cargo")
+        .current_dir(workspace_root())
+        .args(["run", "--quiet", "--locked", "--profile", profile])
+        .args(["--package", "assay-engines", "--features", "faults"])
+        .args(["--example", "faults", "--"])
+        .args(args)
+        .status()
+        .context("cargo")?;
+    Ok(if status.success() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// The directory of the workspace's `Cargo.toml`, known since this crate was compiled in it.

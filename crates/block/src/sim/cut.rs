@@ -13,12 +13,16 @@ pub enum Cut {
         /// Bytes the disk writes at once.
         sector_bytes: usize,
     },
-    /// Exactly the units whose bit is set: bit i is unit i of [`SimDisk::units`].
+    /// Exactly the units of a set, numbered as [`SimDisk::units`] counts them.
     Exactly {
         /// Bytes the disk writes at once.
         sector_bytes: usize,
-        /// The set.
-        kept: u64,
+        /// The unit that bit 0 of `kept` stands for.
+        first: usize,
+        /// Bit i says whether unit `first` + i is kept.
+        kept: u8,
+        /// Whether all other units are.
+        others: bool,
     },
 }
 
@@ -81,7 +85,7 @@ impl SimDisk {
         let draw = state.draw(units);
         let mut report = CutReport { units, kept: 0 };
         let mut fates: Vec<Fate> = Vec::new();
-        let mut unit = 0;
+        let mut unit: usize = 0;
         for (number, pending) in &pending {
             if fates.last().is_none_or(|fate| fate.write != pending.write) {
                 fates.push(Fate {
@@ -94,7 +98,15 @@ impl SimDisk {
                 .expect("one was just pushed or there was one");
             for sectors in units_of(pending, sector_bytes) {
                 let keep = match cut {
-                    Cut::Exactly { kept, .. } => kept >> unit & 1 == 1,
+                    Cut::Exactly {
+                        first,
+                        kept,
+                        others,
+                        ..
+                    } => match unit.checked_sub(first) {
+                        Some(bit) if bit < 8 => kept >> bit & 1 == 1,
+                        _ => others,
+                    },
                     Cut::Seeded { .. } => state.keeps(draw, unit, fate),
                 };
                 unit += 1;

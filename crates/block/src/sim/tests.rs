@@ -150,7 +150,7 @@ fn sectors_of_4096_bytes_tear_only_between_blocks() {
 #[test]
 fn every_subset_of_the_unsynced_sectors_can_be_asked_for() {
     let mut outcomes = BTreeSet::new();
-    for kept in 0..8 {
+    for kept in 0..8_u8 {
         let disk = SimDisk::new(&image(), 7);
         let _mounted = disk.mount();
         for (block, fill) in [(0, b'a'), (1, b'b'), (0, b'c')] {
@@ -162,7 +162,9 @@ fn every_subset_of_the_unsynced_sectors_can_be_asked_for() {
         assert_eq!(disk.units(SECTOR_BYTES), 24);
         let report = disk.power_cut(Cut::Exactly {
             sector_bytes: CHUNK_BYTES,
+            first: 0,
             kept,
+            others: false,
         });
         assert_eq!((report.units, report.kept), (3, kept.count_ones() as usize));
         outcomes.insert(content(&disk)[..16].to_owned());
@@ -190,7 +192,9 @@ fn the_power_goes_at_the_step_asked_for_and_nothing_happens_after_it() {
     assert_eq!(disk.units(CHUNK_BYTES), 1, "only the write it went with");
     disk.power_cut(Cut::Exactly {
         sector_bytes: CHUNK_BYTES,
+        first: 0,
         kept: 0,
+        others: false,
     });
     assert_eq!(content(&disk)[..16], *"11111111........");
     assert_eq!(file.read_at(0, &mut [0; 8]).unwrap(), 8, "it runs again");
@@ -225,7 +229,9 @@ fn requests_end_in_an_order_that_the_seed_decides_and_a_dropped_ring_leaves_part
         drop(ring);
         disk.power_cut(Cut::Exactly {
             sector_bytes: CHUNK_BYTES,
-            kept: u64::MAX,
+            first: 0,
+            kept: 0xff,
+            others: true,
         });
         // What was handed over before the cut may be there, what came after cannot.
         assert_eq!(content(&disk)[32..], "z".repeat(32));
@@ -330,7 +336,9 @@ fn after_a_failed_sync_the_next_one_succeeds_and_bytes_are_lost() {
         assert_eq!(block(&disk, 0), "ffffffff", "a reader notices nothing");
         disk.power_cut(Cut::Exactly {
             sector_bytes: CHUNK_BYTES,
-            kept: u64::MAX,
+            first: 0,
+            kept: 0xff,
+            others: true,
         });
         lost += u64::from(block(&disk, 0) == "........");
     }

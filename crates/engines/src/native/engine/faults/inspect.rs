@@ -13,6 +13,16 @@ pub(super) struct Found {
     pub(super) table: Table,
     /// Blocks that are not what they must be, each with the reason.
     pub(super) bad: Vec<String>,
+    /// Those among them that carry a good checksum: somebody sealed bytes that nobody can have written.
+    pub(super) sealed: Vec<String>,
+}
+
+/// Why a block is bad.
+enum Bad {
+    /// Its header or its checksum says so.
+    Named(String),
+    /// Only its content does.
+    Sealed(String),
 }
 
 /// Looks at data sets made from one base.
@@ -82,6 +92,7 @@ impl<'a> Inspector<'a> {
         let mut found = Found {
             table: known.map_or_else(Table::new, |(_, table)| table.clone()),
             bad: Vec::new(),
+            sealed: Vec::new(),
         };
         for (file, (path, blocks)) in self.files.iter().enumerate() {
             for index in 0..*blocks {
@@ -92,10 +103,14 @@ impl<'a> Inspector<'a> {
                 let page = self.pages.get(&(file, index)).copied();
                 let loaded = self.base.image.block(path, index).unwrap_or_default();
                 let into = (&mut found.table, log_end);
-                if let Err(why) = self.judge(page, block, loaded, into) {
-                    found
-                        .bad
-                        .push(format!("{}, block {index}: {why}", path.display()));
+                let place = format_args!("{}, block {index}", path.display());
+                match self.judge(page, block, loaded, into) {
+                    Ok(()) => {}
+                    Err(Bad::Named(why)) => found.bad.push(format!("{place}: {why}")),
+                    Err(Bad::Sealed(why)) => {
+                        found.bad.push(format!("{place}: {why}"));
+                        found.sealed.push(format!("{place}: {why}"));
+                    }
                 }
             }
         }
@@ -108,7 +123,7 @@ impl<'a> Inspector<'a> {
         block: &[u8],
         loaded: &[u8],
         (table, log_end): (&mut Table, u64),
-    ) -> Result<(), String> {
+    ) -> Result<(), Bad> {
         let Some(page) = page else {
             // A file header: never changed.
             return same(block, loaded);
@@ -117,7 +132,7 @@ impl<'a> Inspector<'a> {
             let data_set = self.base.control.data_set;
             block_format::verify(block, kind, page, schema, data_set, true)
                 .and_then(|()| block_format::verify_lsn(block, log_end))
-                .map_err(|mismatch| format!("page {}: {mismatch}", page.0))
+                .map_err(|mismatch| Bad::Named(format!("page {}: {mismatch}", page.0)))
         };
         match self.map.class(page) {
             Class::Index | Class::Scan => same(block, loaded),
@@ -128,9 +143,9 @@ impl<'a> Inspector<'a> {
                 let key = self.keys[&page];
                 verified(Kind::Data, key.0)?;
                 if block_format::get(block, word::KEY) != key.1 {
-                    return Err(format!("page {} holds another key", page.0));
+                    return Err(Bad::Named(format!("page {} holds another key", page.0)));
                 }
-                let row: Row = parse_row(block)?;
+                let row: Row = parse_row(block).map_err(Bad::Sealed)?;
                 *table.row_mut(key) = row;
                 Ok(())
             }
@@ -138,10 +153,11 @@ impl<'a> Inspector<'a> {
     }
 }
 
-fn same(block: &[u8], loaded: &[u8]) -> Result<(), String> {
+fn same(block: &[u8], loaded: &[u8]) -> Result<(), Bad> {
     if block == loaded {
         Ok(())
     } else {
-        Err("it is not as it was loaded, and nothing may change it".to_owned())
+        let why = "it is not as it was loaded, and nothing may change it";
+        Err(Bad::Named(why.to_owned()))
     }
 }

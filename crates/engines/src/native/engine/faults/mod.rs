@@ -6,14 +6,18 @@
 
 mod base;
 mod dice;
+mod exhaustive;
 mod inspect;
 mod model;
 mod run;
 mod seed;
 
+pub use crate::native::planted::{PLANTED, Planted};
 pub use base::Base;
+pub use exhaustive::{Searched, WORKLOADS};
 pub use seed::Tally;
 
+use crate::native::planted::plant;
 use inspect::Inspector;
 use run::Trace;
 use std::any::Any;
@@ -43,7 +47,7 @@ impl<'a> Harness<'a> {
         Self { bases }
     }
 
-    /// Runs `seeds` until one fails.
+    /// Runs `seeds` until one fails; returns what happened in the last, if that was asked for.
     ///
     /// # Errors
     /// The first that failed.
@@ -53,16 +57,51 @@ impl<'a> Harness<'a> {
         trace: bool,
         tally: &mut Tally,
     ) -> Result<Vec<String>, Failure> {
+        self.each(seeds, trace, |bases, seed, trace| {
+            seed::run_seed(bases, seed, tally, trace)
+        })
+    }
+
+    /// Searches workloads, numbers below [`WORKLOADS`], until one fails: every cut of each.
+    ///
+    /// # Errors
+    /// The first that failed; its number is the seed.
+    pub fn search(
+        &self,
+        workloads: impl Iterator<Item = u64>,
+        searched: &mut Searched,
+    ) -> Result<(), Failure> {
+        self.each(workloads, false, |bases, number, trace| {
+            exhaustive::search(bases, number, searched, trace)
+        })
+        .map(drop)
+    }
+
+    /// Plants a bug and runs `seeds` until it is found; the failure that gave it away, or `None`.
+    #[must_use]
+    pub fn hunt(&self, bug: Planted, seeds: impl Iterator<Item = u64>) -> Option<Failure> {
+        plant(Some(bug));
+        let found = self.run(seeds, false, &mut Tally::default()).err();
+        plant(None);
+        found
+    }
+
+    fn each(
+        &self,
+        numbers: impl Iterator<Item = u64>,
+        wanted: bool,
+        mut case: impl FnMut(&[(&Base, &Inspector<'_>)], u64, &mut Trace) -> Result<(), String>,
+    ) -> Result<Vec<String>, Failure> {
         let inspectors: Vec<Inspector<'_>> = self.bases.iter().map(Inspector::new).collect();
         let bases: Vec<(&Base, &Inspector<'_>)> = self.bases.iter().zip(&inspectors).collect();
         let mut lines = Vec::new();
-        for seed in seeds {
+        for seed in numbers {
             let mut trace = Trace {
-                wanted: trace,
+                wanted,
                 lines: Vec::new(),
             };
-            let case = AssertUnwindSafe(|| seed::run_seed(&bases, seed, tally, &mut trace));
-            let outcome = catch_unwind(case).unwrap_or_else(|panic| Err(panic_text(&*panic)));
+            let guarded = AssertUnwindSafe(|| case(&bases, seed, &mut trace));
+            let outcome = catch_unwind(guarded).unwrap_or_else(|panic| Err(panic_text(&*panic)));
             lines = trace.lines;
             if let Err(text) = outcome {
                 return Err(Failure {
@@ -82,3 +121,6 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
     format!("panic: {}", text.unwrap_or("no text"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -119,7 +119,7 @@ impl Trouble {
         let after = dice.below(1 << scale);
         let file = dice.pick(&FILES);
         match dice.below(100) {
-            0..=13 => {
+            0..=15 => {
                 let kind = dice.pick(&[
                     FaultKind::WriteError,
                     FaultKind::SyncError,
@@ -136,7 +136,7 @@ impl Trouble {
                 };
                 Self::InRun(kind, file, after)
             }
-            14..=19 => {
+            16..=21 => {
                 let kind = dice.pick(&[
                     FaultKind::ReadError,
                     FaultKind::WriteError,
@@ -146,8 +146,8 @@ impl Trouble {
                 ]);
                 Self::InRecovery(kind, file, after / 2)
             }
-            20..=31 => Self::Misdirected(file, after),
-            32..=43 => Self::Rot,
+            22..=33 => Self::Misdirected(file, after),
+            34..=45 => Self::Rot,
             _ => Self::None,
         }
     }
@@ -441,6 +441,9 @@ impl Case<'_> {
         let found = self
             .inspector
             .look(&image, log_end, Some((&known.0, &known.1)));
+        if let Some(sealed) = found.sealed.first() {
+            return Err(format!("bytes were destroyed, then sealed: {sealed}"));
+        }
         if !found.bad.is_empty() {
             self.trace
                 .say(|| format!("detected by looking: {:?}", found.bad));
@@ -460,14 +463,25 @@ impl Case<'_> {
             }
             Err(complaint) => complaint,
         };
-        let in_redo = |i: &Incident| name_of(&i.path).starts_with("redo");
-        if incidents.iter().any(in_redo)
-            && model
-                .judge(&found.table, Promise::LastFlush, nobody)
-                .is_ok()
-        {
-            self.tally.last_flushes += 1;
+        if self.is_beyond_knowledge(&found.table, model, setup, incidents) {
             return Ok(Judged::Destroyed);
+        }
+        Err(format!("silently wrong after {incidents:?}: {complaint}"))
+    }
+
+    /// Whether nothing on the disk can tell that something is missing. Counts what it was.
+    fn is_beyond_knowledge(
+        &mut self,
+        found: &Table,
+        model: &Model,
+        setup: &Setup,
+        incidents: &[Incident],
+    ) -> bool {
+        let nobody: &dyn Fn(Key) -> bool = &|_| false;
+        let in_redo = |i: &Incident| name_of(&i.path).starts_with("redo");
+        if incidents.iter().any(in_redo) && model.judge(found, Promise::LastFlush, nobody).is_ok() {
+            self.tally.last_flushes += 1;
+            return true;
         }
         let misdirected = incidents
             .iter()
@@ -476,15 +490,10 @@ impl Case<'_> {
             .flat_map(|i| self.inspector.rows_at(&i.path, i.offset, i.bytes))
             .collect();
         let excused: &dyn Fn(Key) -> bool =
-            &|key| homes.contains(&key) && model.was_ever(key, found.table.row(key));
-        if model
-            .judge(&found.table, Self::promise(setup), excused)
-            .is_ok()
-        {
-            self.tally.stale_homes += 1;
-            return Ok(Judged::Destroyed);
-        }
-        Err(format!("silently wrong after {incidents:?}: {complaint}"))
+            &|key| homes.contains(&key) && model.was_ever(key, found.row(key));
+        let stale = model.judge(found, Self::promise(setup), excused).is_ok();
+        self.tally.stale_homes += u64::from(stale);
+        stale
     }
 
     /// Where the log of the data set ends, which must be clean.
@@ -500,7 +509,11 @@ impl Case<'_> {
     fn rot(&mut self) {
         let image = self.disk.image();
         let files: Vec<(&Path, u64)> = image.files().collect();
-        let prefix = self.dice.pick(&FILES);
+        let prefix = if self.dice.chance(40) {
+            "data"
+        } else {
+            self.dice.pick(&FILES)
+        };
         let wanted: Vec<_> = files
             .iter()
             .filter(|(path, _)| name_of(path).starts_with(prefix))
@@ -509,7 +522,15 @@ impl Case<'_> {
             return;
         }
         let (path, bytes) = *wanted[self.dice.below(wanted.len() as u64) as usize];
-        let block = self.dice.below(bytes / 4096) * 4096;
+        let mut block = self.dice.below(bytes / 4096);
+        // Mostly where something was changed: the rest is never read again.
+        for _ in 0..self.dice.pick(&[0, 20, 60]) {
+            if !image.shares_block(&self.base.image, path, block as usize) {
+                break;
+            }
+            block = self.dice.below(bytes / 4096);
+        }
+        let block = block * 4096;
         for _ in 0..self.dice.between(1, 3) {
             let at = block + self.dice.below(4096);
             self.disk.rot(path, at, self.dice.below(8) as u32);
