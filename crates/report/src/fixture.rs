@@ -7,8 +7,8 @@ use assay_measure::histogram::Histogram;
 use assay_measure::history::{ActivityHistory, ActivityKey, ActivityStep, SessionState};
 use assay_measure::snapshot::{
     Actor, Direction, DiskReading, DriverReading, EventReading, Fact, HostReading, IoReading,
-    OpKind, OpReading, RequestReading, RunData, SessionReading, SettingLine, Snapshot, StatSet,
-    Verdict, WaitClass,
+    OpKind, OpReading, PathReading, RequestReading, RunData, SessionReading, SettingLine, Snapshot,
+    StatSet, Verdict, WaitClass,
 };
 use assay_measure::stats::{self, Stat};
 use assay_measure::timeline::{CommandEnd, TimelineEvent, TimelineKind};
@@ -212,6 +212,27 @@ fn statistics(s: u64) -> StatSet {
             small_write_requests: s,
             write_bytes: 8192 * s,
             ..io("Others", "Control File")
+        },
+    ];
+    // The redo lies on a path of its own whose disk nobody can name.
+    let path = |path: &str, file_type: &str, device: &str| PathReading {
+        path: path.to_owned(),
+        file_type: file_type.to_owned(),
+        device: device.to_owned(),
+        ..PathReading::default()
+    };
+    set.paths = vec![
+        PathReading {
+            read_requests: 6000 * s,
+            read_bytes: 6000 * 8192 * s,
+            write_requests: 450 * s,
+            write_bytes: 650 * 8192 * s,
+            ..path("/u01/assay", "Data File", "vda")
+        },
+        PathReading {
+            write_requests: 10 * s,
+            write_bytes: 130 * 4096 * s,
+            ..path("/u02/redo", "Log File", "")
         },
     ];
     set.gauges.insert("dirty_buffers".to_owned(), 100 + 40 * s);

@@ -137,3 +137,44 @@ proptest! {
         prop_assert_eq!(&part[..count], &model[from..from + count]);
     }
 }
+
+#[test]
+fn a_part_of_a_file_is_a_file_of_its_own() {
+    const BASE: u64 = 8192;
+    for direct in [false, true] {
+        let place = directory();
+        let path = place.path().join("whole");
+        let whole = DirectFile::create_new(&path, false).unwrap();
+        whole.write_at(0, &[1; 20_480]).unwrap();
+        let mode = OpenMode {
+            read: true,
+            write: true,
+            direct,
+        };
+        let part = DirectFile::open_part(&path, mode, BASE, 4096).unwrap();
+        assert!(part.is_part() && !whole.is_part());
+        assert_eq!(part.len().unwrap(), 4096);
+        part.write_at(100, &[7; 50]).unwrap();
+        let mut data = vec![0; 8192];
+        assert_eq!(
+            part.read_at(0, &mut data).unwrap(),
+            4096,
+            "not beyond its end"
+        );
+        assert_eq!((data[99], data[100], data[149], data[150]), (1, 7, 7, 1));
+        assert_eq!(whole.read_at(BASE + 100, &mut data[..1]).unwrap(), 1);
+        assert_eq!(data[0], 7);
+
+        // Nothing outside is written, and the whole keeps its length.
+        assert!(part.write_at(4000, &[7; 97]).is_err());
+        assert!(part.allocate(4096).is_ok());
+        assert!(matches!(
+            part.allocate(4097),
+            Err(BlockError::NoSpace { free: 4096, .. })
+        ));
+        assert_eq!(whole.len().unwrap(), 20_480);
+        let short = DirectFile::open_part(&path, mode, 16_384, 8192).unwrap();
+        assert_eq!(short.len().unwrap(), 4096, "the whole ends there");
+        assert!(DirectFile::open_part(&path, mode, 100, 4096).is_err());
+    }
+}

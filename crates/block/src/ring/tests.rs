@@ -628,3 +628,74 @@ fn a_completion_brings_back_the_stamp_of_its_submit() {
         );
     });
 }
+
+#[test]
+fn parts_of_one_file_are_told_apart_and_counted_apart() {
+    on_both_backends(|backend| {
+        let place = directory();
+        let (whole, pool) = (file(&place, 16), pool(4));
+        let mode = OpenMode {
+            read: true,
+            write: true,
+            direct: true,
+        };
+        let part = |first: u64, blocks: u64| {
+            let (base, room) = (first * BLOCK as u64, blocks * BLOCK as u64);
+            Arc::new(DirectFile::open_part(whole.path(), mode, base, room).unwrap())
+        };
+        let mut given = options(backend, &whole, Some(&pool));
+        given.files = vec![part(2, 4), part(8, 4)];
+        let mut ring = Ring::open(given).unwrap();
+        let frame = pool.try_exclusive(0).unwrap();
+        ring.read_frame(1, BLOCK as u64, frame, 1).unwrap();
+        let CompletionLease::Frame(frame) = next(&mut ring).lease else {
+            panic!("a frame was read");
+        };
+        let right = (0..BLOCK).all(|byte| pool.bytes(&frame)[byte] == content(9, byte));
+        assert!(right, "block 1 of the part is block 9");
+        pool.release_unchanged(frame);
+        let mut buffer = ring.take_buffer().unwrap();
+        buffer[..BLOCK].fill(0xee);
+        ring.write_buffer(0, 3 * BLOCK as u64, buffer, BLOCK, false, 2)
+            .unwrap();
+        assert_eq!(next(&mut ring).result.unwrap(), BLOCK as u32);
+        let mut written = [0; 2];
+        whole.read_at(6 * BLOCK as u64 - 1, &mut written).unwrap();
+        assert_eq!(written, [0xee, content(6, 0)]);
+
+        let by_file: Vec<FileCounters> = ring.file_counters().collect();
+        assert_eq!(
+            (by_file[0].read_requests, by_file[0].write_requests),
+            (0, 1)
+        );
+        assert_eq!(
+            (by_file[1].read_requests, by_file[1].write_requests),
+            (1, 0)
+        );
+        let all = ring.counters();
+        assert_eq!(
+            all.read_bytes,
+            by_file[0].read_bytes + by_file[1].read_bytes
+        );
+        assert_eq!(
+            all.write_bytes,
+            by_file[0].write_bytes + by_file[1].write_bytes
+        );
+    });
+}
+
+#[test]
+#[should_panic(expected = "outside file 0")]
+fn a_write_beyond_a_part_is_refused() {
+    let place = directory();
+    let whole = file(&place, 4);
+    let mode = OpenMode {
+        read: true,
+        write: true,
+        direct: true,
+    };
+    let part = DirectFile::open_part(whole.path(), mode, 0, BLOCK as u64).unwrap();
+    let mut ring = Ring::open(options(Backend::Helpers, &Arc::new(part), None)).unwrap();
+    let buffer = ring.take_buffer().unwrap();
+    let _ = ring.write_buffer(0, BLOCK as u64, buffer, BLOCK, false, 1);
+}

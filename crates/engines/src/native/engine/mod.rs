@@ -30,9 +30,10 @@ mod writer;
 mod tests;
 
 use crate::native::bulk::Watch;
-use crate::native::control::ControlFile;
+use crate::native::control::{Control, ControlFile};
 use crate::native::device;
 use crate::native::files::Files;
+use crate::native::layout::UNIT_BYTES;
 use crate::native::load_plan::nothing_here;
 use crate::native::paths::{Asked, Places};
 use crate::native::recovery::{Recovery, ensure_clean};
@@ -336,7 +337,8 @@ impl NativeEngine {
         let geometry = &self.instance.geometry;
         // One lock for all: a second one in the same statement would wait for the first.
         let control = locked(&self.instance.control).control().clone();
-        vec![
+        let mut facts = self.path_facts(&control);
+        facts.extend([
             fact("data_set", self.places.home().display()),
             fact("data_set_id", format!("{:016x}", self.instance.data_set)),
             fact("block_bytes", geometry.block_bytes),
@@ -347,7 +349,29 @@ impl NativeEngine {
             fact("scale_blocks", geometry.scale),
             fact("scan_blocks", geometry.scan_blocks),
             fact("index_levels", self.instance.map.index.levels),
-        ]
+        ]);
+        facts
+    }
+
+    /// Where what lies, if it is on several paths.
+    fn path_facts(&self, control: &Control) -> Vec<Fact> {
+        let list = self.places.list();
+        if list.len() == 1 {
+            return Vec::new();
+        }
+        let place = |number: u16| list[usize::from(number)].path.display();
+        let data: Vec<String> = (0..control.geometry.stripes)
+            .map(|number| place(number).to_string())
+            .collect();
+        let mut facts = vec![
+            fact("data_paths", data.join(", ")),
+            fact("undo_path", place(control.undo_path)),
+            fact("redo_path", place(control.redo_path)),
+        ];
+        if data.len() > 1 {
+            facts.push(fact("allocation_unit_bytes", UNIT_BYTES));
+        }
+        facts
     }
 
     fn recovery_facts(&self) -> Vec<Fact> {

@@ -86,6 +86,16 @@ fn every_path_is_counted_and_the_sums_are_the_rings() {
             "{data:?}"
         );
     }
+    let fact = |name: &str| {
+        let mut facts = data.engine_facts.iter();
+        let fact = facts.find(|fact| fact.name == name);
+        fact.unwrap_or_else(|| panic!("no fact {name}"))
+            .value
+            .clone()
+    };
+    assert_eq!(fact("redo_path"), homes.redo);
+    assert_eq!(fact("data_paths").split(", ").count(), 3);
+    assert_eq!(fact("allocation_unit_bytes"), "1048576");
     assert!(row("/redo", "Log File").write_bytes > 0);
     assert!(row("/undo", "Undo File").write_bytes > 0);
     assert!(row("/a", "Control File").write_requests > 0);
