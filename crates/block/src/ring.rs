@@ -205,6 +205,16 @@ struct FileState {
     counters: FileCounters,
 }
 
+impl FileState {
+    fn of(file: &DirectFile) -> Self {
+        Self {
+            base: file.base(),
+            limit: file.limit(),
+            counters: FileCounters::default(),
+        }
+    }
+}
+
 impl std::fmt::Debug for Ring {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Ring")
@@ -250,14 +260,7 @@ impl Ring {
         let slab = Slab::new(buffers, buffer_bytes, |bytes, what| {
             slab_memory(&files, bytes, what)
         })?;
-        let file_states = files
-            .iter()
-            .map(|file| FileState {
-                base: file.base(),
-                limit: file.limit(),
-                counters: FileCounters::default(),
-            })
-            .collect();
+        let file_states = files.iter().map(|file| FileState::of(file)).collect();
         let mut features = Features::default();
         let setup = Setup {
             entries,
