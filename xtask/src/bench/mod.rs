@@ -23,7 +23,7 @@ use std::process::Command;
 
 /// What `cargo xtask bench` understands.
 pub(crate) const USAGE: &str = "\
-usage: cargo xtask bench [NAME...] [--pairs N] [--dir DIR] [--smoke]
+usage: cargo xtask bench [NAME...] [--pairs N] [--dir DIR] [--program FILE] [--smoke]
   physical   random 8 KiB reads, 32 sessions, against fio at the same depth
   cached     logical reads per second and core, 64 MiB and 1 GiB, and what each technique gains
   updates    commits per second and per log write, 8 and 64 sessions
@@ -37,6 +37,7 @@ usage: cargo xtask bench [NAME...] [--pairs N] [--dir DIR] [--smoke]
   no NAME    all of them
   --pairs N  alternating pairs, 5 if not given
   --dir DIR  where files are made and removed again, ./target/bench if not given
+  --program FILE  measures this assay instead of building one
   --smoke    tiny sizes: shows that the benches work, its figures mean nothing";
 
 /// What was asked for.
@@ -89,6 +90,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
         smoke: false,
     };
     let mut chosen = Vec::new();
+    let mut built = false;
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match *word {
@@ -101,6 +103,14 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
                 options.pairs = count.parse().with_context(|| format!("--pairs {count}"))?;
             }
             "--dir" => options.dir = PathBuf::from(words.next().context(USAGE)?),
+            "--program" => {
+                let program = words.next().context(USAGE)?;
+                // Runs start in a directory of their own.
+                options.assay = Path::new(program)
+                    .canonicalize()
+                    .context((*program).to_owned())?;
+                built = true;
+            }
             name => match BENCHES.iter().find(|(known, _)| *known == name) {
                 Some(bench) => chosen.push(bench),
                 None => bail!("no bench `{name}`\n{USAGE}"),
@@ -110,7 +120,9 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
     if chosen.is_empty() {
         chosen.extend(&BENCHES);
     }
-    build(root)?;
+    if !built {
+        build(root)?;
+    }
     let scratch = Scratch::new(&options.dir)?;
     options.dir.clone_from(&scratch.0);
     let mut failed = Vec::new();

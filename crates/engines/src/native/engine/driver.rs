@@ -38,6 +38,8 @@ const PUSH_EARLY: u32 = 8;
 /// While sessions are ready to run, a flush that is due lets them run first, so that their commits
 /// share it: at most as long as the last log write took, and never longer than this.
 const GATHER_NS_MAX: Ns = 500_000;
+/// Nor for more turns than this, however little time they take.
+const GATHER_TURNS_MAX: u32 = 64;
 
 /// A log write of this thread under way.
 struct LogWrite {
@@ -55,8 +57,8 @@ pub(crate) struct NativeDriver<'a> {
     last_flush: Ns,
     /// How long the last log write took.
     write_ns: Ns,
-    /// Since when a flush is due that lets ready sessions run first.
-    gathering: Option<Ns>,
+    /// Since when a flush is due that lets ready sessions run first, and for how many turns.
+    gathering: Option<(Ns, u32)>,
     completions: Vec<Completion>,
 }
 
@@ -262,8 +264,9 @@ impl<'a> NativeDriver<'a> {
     /// Whether a flush that is due should let ready sessions run first.
     fn gathers(&mut self, more_ready: bool) -> bool {
         let now = self.shell.now.get();
-        let since = *self.gathering.get_or_insert(now);
-        more_ready && now - since < self.write_ns.min(GATHER_NS_MAX)
+        let (since, turns) = self.gathering.get_or_insert((now, 0));
+        *turns += 1;
+        more_ready && *turns <= GATHER_TURNS_MAX && now - *since < self.write_ns.min(GATHER_NS_MAX)
     }
 
     /// Begins a log write if one is due and this thread has none under way.
