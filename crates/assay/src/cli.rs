@@ -125,6 +125,13 @@ pub(crate) struct RunOnlyArgs {
     /// What to print: the report, or record.json
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
+    /// Run a command beside the load, so long after its start; repeatable: --at 30s 'sync'
+    ///
+    /// It is a line for sh -c and is never waited for while the load runs. What it says is kept
+    /// in the run directory (at-1.out, ...), and the report shows when it ran and how it ended.
+    /// One that still runs 10 s after the load is killed.
+    #[arg(long = "at", num_args = 2, value_names = ["TIME", "COMMAND"])]
+    pub(crate) at: Vec<String>,
     /// Print the plan and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -31,6 +31,8 @@ pub(crate) struct Configured {
     pub(crate) url: String,
     /// The file as given with secrets replaced, if there was one.
     pub(crate) given: Option<String>,
+    /// Commands planned for instants of the run.
+    pub(crate) commands: Vec<crate::beside::At>,
 }
 
 /// One option, if it was given.
@@ -106,6 +108,7 @@ pub(crate) fn configure_quietly(
         location: location.to_owned(),
         url: url.clone(),
         given,
+        commands: Vec::new(),
     };
     Ok((configured, resolved.problems))
 }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod affinity;
+mod beside;
 mod cli;
 mod commands;
 mod configure;

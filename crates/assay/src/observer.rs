@@ -1,5 +1,6 @@
 //! Follows a run: appends the series, shows the live line.
 
+use crate::beside::{Beside, Call};
 use crate::exit::Failure;
 use crate::progress::Live;
 use crate::rundir::{self, RunDir, SERIES};
@@ -8,6 +9,7 @@ use assay_measure::series::{SeriesWriter, SideLine};
 use assay_measure::snapshot::{self, RunData, Snapshot};
 use assay_measure::timeline::TimelineEvent;
 use assay_run::engine::Engine;
+use assay_run::stop::Stop;
 use assay_run::{Mark, Observer};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -38,6 +40,9 @@ pub(crate) struct RunObserver<'a> {
     /// only once its drivers are open.
     header: Option<Header>,
     engine: &'a dyn Engine,
+    beside: Option<(Beside, Stop)>,
+    /// The call before the gate, for the record.
+    pre: Option<TimelineEvent>,
     /// The first line that could not be written; the run goes on without its series.
     failed: Option<io::Error>,
 }
@@ -60,8 +65,20 @@ impl<'a> RunObserver<'a> {
                 run: known,
             }),
             engine,
+            beside: None,
+            pre: None,
             failed: None,
         })
+    }
+
+    /// Calls the external script before the gate; a stop request ends the wait for it.
+    pub(crate) fn beside(&mut self, beside: &Beside, stop: &Stop) {
+        self.beside = Some((beside.clone(), stop.clone()));
+    }
+
+    /// The call of the external script before the gate, if there was one.
+    pub(crate) fn take_pre(&mut self) -> Option<TimelineEvent> {
+        self.pre.take()
     }
 
     /// Ends the live line; tells whether the series is whole.
@@ -100,6 +117,21 @@ impl Observer for RunObserver<'_> {
             self.failed = self.append(mark, now).err();
         }
         self.live.snapshot(now);
+    }
+
+    fn ready(&mut self) -> Result<(), String> {
+        let Some((beside, stop)) = &self.beside else {
+            return Ok(());
+        };
+        let Some(called) = beside.call(Call::Pre, None, &|| stop.requested()) else {
+            return Ok(());
+        };
+        if let Some(problem) = called.problem {
+            return Err(format!("{problem}; no operation was done"));
+        }
+        self.event(&called.event);
+        self.pre = Some(called.event);
+        Ok(())
     }
 
     fn activity(&mut self, part: &ActivityHistory) {

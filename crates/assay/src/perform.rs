@@ -1,5 +1,6 @@
 //! One run, from a configured target to its record: shared by every command that runs a workload.
 
+use crate::beside::Beside;
 use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure, code_of};
 use crate::observer::RunObserver;
@@ -115,25 +116,29 @@ pub(crate) fn perform(
     drop(bar);
     let dir = RunDir::create(place)?;
     let labels = labels(configured, id);
-    let started = begin(&dir, configured, plan, &*engine, &labels);
-    let (mut observer, trace) = match started {
+    let started = Beside::new(configured, &dir, &labels.run_id)
+        .and_then(|beside| Ok((begin(&dir, configured, plan, &*engine, &labels)?, beside)));
+    let ((mut observer, trace), beside) = match started {
         Ok(started) => started,
         Err(failure) => {
             dir.discard();
             return Err(failure);
         }
     };
+    observer.beside(&beside, stop);
     emergency::run_begins(dir.path());
     let options = Options {
         labels,
         trace,
+        commands: beside.commands(),
         ..Options::default()
     };
     let clock = Clock::real();
     let ended = execute(plan, &*engine, &clock, stop, &mut observer, options);
+    let pre = observer.take_pre();
     let series = observer.finish();
     drop(engine);
-    let (data, lost) = match ended {
+    let (mut data, lost) = match ended {
         Ok(data) => (data, None),
         Err(RunError::Lost { source, data }) => (*data, Some(source)),
         Err(error) => {
@@ -142,7 +147,10 @@ pub(crate) fn perform(
             return Err(not_begun(error));
         }
     };
+    data.timeline.extend(pre);
+    beside.post(&mut data, stop);
     let left = leave(&dir, &data, stop, deliver);
+    beside.end(&data, stop);
     emergency::run_ended();
     match lost {
         None => {

@@ -148,6 +148,10 @@ pub(crate) fn whole(
     for (label, value) in workload(plan) {
         out.push(row(label, &value));
     }
+    for at in &configured.commands {
+        let label = format!("command at {} s", config::seconds_text(at.at_ns));
+        out.push(row(&label, &at.command));
+    }
     if let Some(prepare) = prepare {
         out.push(String::new());
         out.push("Prepared first".to_owned());
@@ -311,6 +315,10 @@ pub(crate) fn json(
             "state": data.state,
         },
         "plan": plan_value,
+        "commands": configured.commands.iter().map(|at| json!({
+            "at_s": at.at_ns as f64 / 1e9,
+            "command": at.command,
+        })).collect::<Vec<_>>(),
         "prepare": prepare.map(lines_json),
         "settings": settings_json(configured),
     })))

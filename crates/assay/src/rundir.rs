@@ -102,9 +102,30 @@ impl RunDir {
         for name in [SERIES, "config/given", "config/effective"] {
             let _ = fs::remove_file(self.path.join(name));
         }
+        for name in outputs(&self.path) {
+            let _ = fs::remove_file(self.path.join(name));
+        }
         let _ = fs::remove_dir(self.path.join(CONFIG));
         let _ = fs::remove_dir(&self.path);
     }
+}
+
+/// Files in a run directory that hold what commands beside the run said.
+pub(crate) fn outputs(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut found: Vec<String> = names.filter(|name| is_output(name)).collect();
+    found.sort();
+    found
+}
+
+fn is_output(name: &str) -> bool {
+    let Some(stem) = name.strip_suffix(".out") else {
+        return false;
+    };
+    let number = stem.strip_prefix("at-").unwrap_or_default();
+    ["script-pre", "script-post", "script-end"].contains(&stem)
+        || (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The failure of an output path, with the operating system's reason.
@@ -169,6 +190,8 @@ mod tests {
         let run = RunDir::create(dir.path().join("run")).expect("created");
         run.create_series().expect("created");
         run.write("config/effective", "x").expect("written");
+        run.write("script-pre.out", "x").expect("written");
+        run.write("at-12.out", "x").expect("written");
         run.discard();
         assert!(!run.path().exists());
     }

@@ -79,17 +79,28 @@ fn slob_41_no_value_is_ever_executed() {
         assert_eq!(files, ["slob.conf"], "{value}");
     }
     let place = Place::new();
-    place.write("slob.conf", "LABEL='$(touch f)'\nEXTERNAL_SCRIPT=./hook\n");
-    place.write("hook", "touch f\n");
-    let ran = place
-        .assay(&["run", "-c", "slob.conf", "--dry-run"])
+    place.write("slob.conf", "LABEL='$(touch f)'\n");
+    place
+        .assay(&[
+            "run",
+            "-c",
+            "slob.conf",
+            "--dry-run",
+            "--at",
+            "1s",
+            "touch f",
+        ])
         .code(0);
+    assert!(!place.path("f").exists());
+    // The script of the file is a path, never a line for a shell.
+    place.write("slob.conf", "EXTERNAL_SCRIPT='$(touch f)'\n");
+    let ran = place.assay(&["run", "-c", "slob.conf"]).code(2);
     assert!(
-        ran.err.contains("EXTERNAL_SCRIPT is not called"),
+        ran.err.contains("EXTERNAL_SCRIPT=$(touch f)"),
         "{}",
         ran.err
     );
-    assert!(!place.path("f").exists());
+    assert_eq!(place.files(), ["slob.conf"]);
 }
 
 #[test]

@@ -47,7 +47,7 @@ pub struct CommandEnd {
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimelineEvent {
-    /// Its number in the run, from 1, by which a later word on the same event is known.
+    /// Its number in the run, by which a later word on the same event is known.
     pub number: u64,
     /// Its instant, ns after the gate; 0 also for what came before.
     pub at_ns: u64,

@@ -389,7 +389,7 @@ fn timeline() -> Vec<TimelineEvent> {
                 2,
                 10_050 * MS,
                 TimelineKind::Affinity,
-                "CPUs of the driver threads",
+                "of the driver threads",
             )
         },
     ]

@@ -23,6 +23,9 @@ pub(crate) const GRACE: Duration = Duration::from_secs(10);
 /// Ticks lie half an interval off the full seconds, at which the threads publish.
 const FIRST_TICK_NS: Ns = INTERVAL_NS / 2;
 
+/// Events are numbered beyond this: smaller numbers are the caller's own events.
+const FIRST_NUMBER: u64 = 9;
+
 /// A command planned for an instant of the run.
 #[derive(Clone, Debug)]
 pub struct Planned {
@@ -122,7 +125,7 @@ impl<'a> TimeLine<'a> {
             watch: self.watch.then(|| Watch::new(self.control.thread_ids())),
             waiting,
             started: Vec::new(),
-            number: 0,
+            number: FIRST_NUMBER,
         };
         self.note_usable(&turn);
         let mut tick_ns = FIRST_TICK_NS;
@@ -273,12 +276,12 @@ fn of_command(planned: &Planned) -> TimelineEvent {
 
 fn described(change: Change) -> TimelineEvent {
     let (kind, text) = match change.limit {
-        Limit::Online => (TimelineKind::OnlineCpus, "CPUs of the host on line"),
-        Limit::Quota => (TimelineKind::CpuQuota, "CPU quota of the control group"),
-        Limit::Affinity => (TimelineKind::Affinity, "CPUs of the driver threads"),
+        Limit::Online => (TimelineKind::OnlineCpus, "of the host"),
+        Limit::Quota => (TimelineKind::CpuQuota, "of the control group"),
+        Limit::Affinity => (TimelineKind::Affinity, "of the driver threads"),
         Limit::MainAffinity => (
             TimelineKind::Affinity,
-            "CPUs of the process's first thread; the driver threads keep theirs (taskset -a moves all)",
+            "of the process's first thread alone; the driver threads keep theirs (taskset -a moves all)",
         ),
     };
     TimelineEvent {

@@ -5,7 +5,7 @@ use crate::configure::{self, Configured, Said, said};
 use crate::exit::{Code, Failure};
 use crate::perform::{self, WORKLOAD};
 use crate::record::Faces;
-use crate::{plan_text, rundir, signals, ui};
+use crate::{beside, plan_text, rundir, signals, ui};
 use assay_run::engine::{DataSet, Line};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
@@ -20,6 +20,8 @@ pub(super) fn runit(mut args: RunitArgs) -> Result<Code, Failure> {
 
 pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
     let mut configured = configure::configure(&args.settings, options(&args.more))?;
+    configured.commands = beside::planned(&args.more.at)?;
+    beside::script(&configured)?;
     configure::draw_seed(&mut configured.settings);
     let id = rundir::new_id();
     let place = rundir::place(args.more.output.as_deref(), WORKLOAD, &id);
@@ -29,6 +31,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
     let stop = Stop::new();
     let (data, plan) = if let Some(data) = perform::data_set(&configured)? {
         let plan = perform::plan(&mut configured, &data)?;
+        beside::check(&configured.commands, &plan)?;
         if args.more.dry_run {
             return dry_run(args, &configured, &plan, &data, None);
         }
@@ -39,6 +42,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
         // A plan that cannot run is refused before anything is loaded.
         let plan_ahead = configure::plan(&configured.settings, &imagined, 1)
             .map_err(|problems| Failure::problems(&problems))?;
+        beside::check(&configured.commands, &plan_ahead)?;
         let lines = perform::plan_prepare(&configured)?;
         if args.more.dry_run {
             return dry_run(args, &configured, &plan_ahead, &imagined, Some(&lines));

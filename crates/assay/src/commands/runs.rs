@@ -277,8 +277,8 @@ fn show(path: &Path) -> Result<Code, Failure> {
             out.push_str(&format!("{:<14} {}\n", "knee", curve.knee.sentence));
         }
     }
-    for name in FILES {
-        if let Ok(about) = fs::metadata(dir.join(name)) {
+    for name in files(&dir) {
+        if let Ok(about) = fs::metadata(dir.join(&name)) {
             out.push_str(&format!(
                 "{:<14} {name} ({})\n",
                 "file",
@@ -320,9 +320,15 @@ fn remove(runs: &[String], dir: &Path) -> Result<Code, Failure> {
     Ok(Code::Good)
 }
 
+/// The files that belong to a run or a sweep in `dir`.
+fn files(dir: &Path) -> Vec<String> {
+    let fixed = FILES.map(str::to_owned).into_iter();
+    fixed.chain(rundir::outputs(dir)).collect()
+}
+
 /// Files of a run or a sweep, and nothing else.
 fn remove_one(path: &Path) -> Result<(), Failure> {
-    for name in FILES {
+    for name in files(path) {
         remove_file(&path.join(name))?;
     }
     // Whatever else somebody put there stays, and then its directory too.

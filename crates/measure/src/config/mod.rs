@@ -28,4 +28,4 @@ pub use resolve::{Resolved, Tables, all_params, is_secret, place_of, resolve, ta
 pub use rules::{LEAST_SCALE_BLOCKS, USUAL_LEAST_SCALE_BLOCKS};
 pub use settings::{Effective, Origin, ParamDef, ParamKind, Problem, Settings, Value};
 pub use slob::PARAMS as SLOB_PARAMS;
-pub use value::{mask_url_password, seconds_text};
+pub use value::{duration_ns, mask_url_password, seconds_text};

@@ -27,7 +27,6 @@ pub(super) fn apply(resolved: &mut Resolved) {
     imply_work_units(&mut resolved.settings);
     block_size(resolved);
     scale(resolved);
-    unsupported(resolved);
 }
 
 fn problem(resolved: &mut Resolved, error: bool, name: &str, text: String) {
@@ -216,18 +215,6 @@ fn scale(resolved: &mut Resolved) {
             format!(
                 "SCALE={text} is {blocks} blocks, fewer than SLOB's least of {USUAL_LEAST_SCALE_BLOCKS}: a small data set shows caches, not storage"
             ),
-        );
-    }
-}
-
-/// Settings whose effect this version does not have are refused, or said not to act, never silently dropped.
-fn unsupported(resolved: &mut Resolved) {
-    if !resolved.settings.text("EXTERNAL_SCRIPT").is_empty() {
-        problem(
-            resolved,
-            false,
-            "EXTERNAL_SCRIPT",
-            "EXTERNAL_SCRIPT is not called: nothing named in a file is executed".to_owned(),
         );
     }
 }

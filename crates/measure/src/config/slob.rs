@@ -294,7 +294,17 @@ pub const PARAMS: &[ParamDef] = &[
         "where the session loop runs (SQL targets)",
     ),
     text("TRACE", "CSV file for a trace of every operation"),
-    text("EXTERNAL_SCRIPT", "SLOB's hook script"),
+    text(
+        "EXTERNAL_SCRIPT",
+        "executable called with pre, post and end: before the gate, after the last operation, after the reports",
+    ),
+    def(
+        "EXTERNAL_SCRIPT_TIMEOUT",
+        ParamKind::Seconds,
+        "300",
+        &[],
+        "longest wait for each call of EXTERNAL_SCRIPT, s; then it is killed",
+    ),
     def(
         "DATABASE_STATISTICS_TYPE",
         ParamKind::Choice(&["auto", "awr", "statspack", "native", "pgstat", "status"]),

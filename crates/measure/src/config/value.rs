@@ -155,6 +155,17 @@ fn mebibytes(name: &str, text: &str) -> Result<Parsed, String> {
     Ok(Parsed::new(Value::Bytes(bytes), text))
 }
 
+/// A duration as every setting takes it (`30`, `250ms`, `5m`), ns; `name` is what was set.
+///
+/// # Errors
+/// A sentence with the way out.
+pub fn duration_ns(name: &str, text: &str) -> Result<u64, String> {
+    match seconds(name, text)?.value {
+        Value::Ns(ns) => Ok(ns),
+        _ => Err(format!("{name}={text} is not a duration")),
+    }
+}
+
 fn seconds(name: &str, text: &str) -> Result<Parsed, String> {
     let way_out = "give seconds (30, .1) or a duration such as 250ms, 30s, 5m, 1h";
     let (digits, suffix) = split_suffix(text);

@@ -194,10 +194,10 @@ pub(super) fn timeline(page: &mut Page, record: &Record) {
 }
 
 fn sentence(row: &TimelineRow) -> String {
-    let mut text = format!("{}: {}", row.kind, row.text);
     if !row.from.is_empty() {
-        text.push_str(&format!(": {} -> {}", row.from, row.to));
+        return format!("{} {}: {} -> {}", row.kind, row.text, row.from, row.to);
     }
+    let mut text = format!("{}: {}", row.kind, row.text);
     if !row.status.is_empty() {
         text.push_str(&format!("; {}", row.status));
     }

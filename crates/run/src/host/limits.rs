@@ -45,7 +45,7 @@ struct Limits {
 struct Quota {
     /// Thousandths of a CPU; `None` is no limit.
     millicpus: Option<u64>,
-    /// The file's own words, with its name.
+    /// Quota and period in the kernel's own numbers.
     words: String,
 }
 
@@ -179,6 +179,11 @@ fn quota() -> Option<Quota> {
     found
 }
 
+/// `80000 of 100000 us`, of what version 2 of the control groups writes.
+fn words_of(quota_and_period: &str) -> String {
+    format!("{} us", quota_and_period.replacen(' ', " of ", 1))
+}
+
 type Read = fn(&Path) -> Option<Quota>;
 
 /// The directories of a group and those above it, under every root.
@@ -200,7 +205,7 @@ fn v2_quota(dir: &Path) -> Option<Quota> {
     let millicpus = text::cpu_max_millis(&words)?;
     Some(Quota {
         millicpus,
-        words: format!("cpu.max {}", words.trim()),
+        words: words_of(words.trim()),
     })
 }
 
@@ -215,7 +220,7 @@ fn v1_quota(dir: &Path) -> Option<Quota> {
     };
     Some(Quota {
         millicpus: text::cpu_max_millis(&text)?,
-        words: format!("cpu.cfs_quota_us {quota}, cpu.cfs_period_us {period}"),
+        words: words_of(&text),
     })
 }
 
