@@ -2,13 +2,14 @@
 //! that every block access is a physical read, and no index block is read.
 
 use super::*;
-use crate::native::block_format::column_range;
+use crate::native::block_format::{column_range, row_range};
 use crate::native::control::{ControlFile, data_name};
 use assay_measure::snapshot::{OpKind, StatSet, WaitClass};
 use assay_run::engine::Op;
 use assay_run::plan::RedoStress;
 use assay_run::trace::{Memory, Row};
 use std::collections::BTreeSet;
+use std::os::unix::fs::FileExt as _;
 
 const BLOCK_BYTES: u64 = 8192;
 
@@ -245,6 +246,108 @@ fn slob_20_commits_are_updates_or_a_tenth_of_them() {
     }
 }
 
+/// Every block of schema 1: its rows, then its index.
+fn blocks(dir: &Path) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
+    let control = ControlFile::read(dir).unwrap().unwrap();
+    let map = control.geometry.map();
+    let block = |page| {
+        let (file, offset) = map.locate(page);
+        let file = std::fs::File::open(dir.join(data_name(file))).unwrap();
+        let mut bytes = vec![0; BLOCK_BYTES as usize];
+        file.read_exact_at(&mut bytes, offset).unwrap();
+        bytes
+    };
+    let rows = (0..control.geometry.scale).map(|slot| block(map.data_page(1, slot)));
+    let nodes = (0..map.index.total_nodes).map(|node| block(map.index_page(1, node)));
+    (rows.collect(), nodes.collect())
+}
+
+/// Names and sizes of the files, and of the control file only the name.
+fn sizes(dir: &Path) -> BTreeSet<(String, u64)> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    entries
+        .map(|entry| {
+            let entry = entry.unwrap();
+            let name = entry.file_name().into_string().unwrap();
+            (name, entry.metadata().unwrap().len())
+        })
+        .collect()
+}
+
+#[test]
+fn slob_21_rows_blocks_and_leaves_stay_as_they_are_through_ten_times_as_many_updates() {
+    let dir = directory();
+    let settings = settings(&[("SCALE", "1000"), ("CACHE_MB", "16")]);
+    prepare(dir.path(), &settings, 1);
+    let (rows, index) = blocks(dir.path());
+    let files = sizes(dir.path());
+    let plan = Plan {
+        update_pct: 100,
+        scale: 1000,
+        update_keys: 1000,
+        work_unit: 1000,
+        update_work_unit: 1000,
+        redo_stress: RedoStress::Heavy,
+        ..plan(1, 1, 10)
+    };
+    let data = run(dir.path(), &settings, &plan);
+    assert_eq!(counted(&data, stats::ROWS_CHANGED), 10_000);
+    assert_eq!(sizes(dir.path()), files, "no file grew, shrank or came");
+    let (rows_now, index_now) = blocks(dir.path());
+    assert!(index_now == index, "the index is the same to the byte");
+    for (slot, (before, now)) in rows.iter().zip(&rows_now).enumerate() {
+        assert_ne!(
+            before[row_range()],
+            now[row_range()],
+            "slot {slot} was updated"
+        );
+        // The row fills exactly its columns: what lies behind them was never touched.
+        let behind = row_range().end..;
+        assert_eq!(before[behind.clone()], now[behind], "slot {slot}");
+        for column in 2..=20 {
+            let bytes = &now[column_range(column)];
+            assert!(
+                bytes.iter().all(u8::is_ascii_graphic),
+                "slot {slot}: c{column} is not full"
+            );
+        }
+    }
+    check(dir.path(), &settings);
+}
+
+#[test]
+fn slob_43_updates_keep_obfuscated_payloads_apart() {
+    let dir = directory();
+    let given = [
+        ("SCALE", "1000"),
+        ("CACHE_MB", "16"),
+        ("OBFUSCATE_COLUMNS", "TRUE"),
+    ];
+    let settings = settings(&given);
+    prepare(dir.path(), &settings, 1);
+    let plan = Plan {
+        update_pct: 100,
+        scale: 1000,
+        update_keys: 1000,
+        work_unit: 1000,
+        update_work_unit: 1000,
+        obfuscate: true,
+        redo_stress: RedoStress::Heavy,
+        ..plan(1, 1, 1)
+    };
+    run(dir.path(), &settings, &plan);
+    let (rows, _) = blocks(dir.path());
+    let payload = |block: &Vec<u8>| {
+        let columns = (2..=20).map(column_range);
+        // The stamp that leads each column is the operation's, the same in all its rows.
+        columns
+            .flat_map(|c| block[c.start + 16..c.end].to_vec())
+            .collect::<Vec<u8>>()
+    };
+    let different: BTreeSet<Vec<u8>> = rows.iter().map(payload).collect();
+    assert_eq!(different.len(), 1000);
+}
+
 #[test]
 fn slob_22_scans_read_the_scan_table_and_nothing_else() {
     let dir = prepared(2);
@@ -290,6 +393,27 @@ fn slob_29_waits_for_shared_blocks_are_contention_and_no_io() {
         .sum();
     assert!(contended > 0);
     assert_eq!(counted(&data, stats::USER_COMMITS), 800);
+    // Not as I/O: the waits of I/O are its requests, and no block is read twice for being shared.
+    let single = waits(&data.drained.stats, "db file sequential read");
+    assert_eq!(single, counted(&data, stats::PHYSICAL_READ_REQUESTS));
+    let rows = data.drained.stats.io.iter();
+    let waited: u64 = rows
+        .filter(|row| row.function == "Buffer Cache Reads")
+        .map(|row| row.waits)
+        .sum();
+    assert_eq!(waited, single);
+    let control = ControlFile::read(dir.path()).unwrap().unwrap();
+    let blocks = control.geometry.scale + control.geometry.map().index.total_nodes;
+    let undo = data.drained.stats.io.iter();
+    let undo: u64 = undo
+        .filter(|row| row.function == "Buffer Cache Reads" && row.file_type == "Undo File")
+        .map(|row| row.read_bytes / BLOCK_BYTES)
+        .sum();
+    assert!(counted(&data, stats::PHYSICAL_READS_CACHE) - undo <= blocks);
+    // A block another session is reading is waited for and read once.
+    let shared = waits(&data.drained.stats, "read by other session");
+    let found = counted(&data, stats::CACHE_SHARED_MISSES);
+    assert!(found <= shared, "{found} of {shared}");
     check(dir.path(), &settings);
 }
 
