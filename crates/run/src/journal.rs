@@ -6,7 +6,7 @@
 //! For sessions with a schema each: there the last one to change a row is certain.
 
 use crate::engine::{
-    Assignment, Completion, Driver, Engine, EngineError, Op, Outcome, Submit, Tag,
+    Assignment, Completion, Doing, Driver, Engine, EngineError, Op, Outcome, Submit, Tag,
 };
 use assay_measure::clock::Ns;
 use assay_measure::snapshot::{Fact, StatSet};
@@ -226,6 +226,10 @@ impl Engine for Journaled {
 
     fn sample(&self) -> StatSet {
         self.engine.sample()
+    }
+
+    fn activity(&self, sessions: &mut [Doing]) {
+        self.engine.activity(sessions);
     }
 
     fn watched_paths(&self) -> Vec<PathBuf> {

@@ -12,7 +12,7 @@ use std::path::Path;
 const SCHEMAS: u32 = 8;
 const WARMUP_S: u64 = 2;
 /// Written over by fio, as large as one log file.
-const FILE_MIB: usize = 256;
+pub(crate) const FILE_MIB: usize = 256;
 /// (schemas, threads per schema)
 const LOADS: [(u32, u32); 3] = [(1, 1), (SCHEMAS, 1), (SCHEMAS, 8)];
 
@@ -138,7 +138,8 @@ fn print(rounds: &[Round]) {
     }
 }
 
-fn write_zeroes(path: &Path) -> Result<()> {
+/// A file of zeroes that were really written.
+pub(crate) fn write_zeroes(path: &Path) -> Result<()> {
     let mut file = std::fs::File::create(path).with_context(|| path.display().to_string())?;
     let piece = vec![0; 1 << 20];
     for _ in 0..FILE_MIB {

@@ -13,6 +13,7 @@ mod prepare;
 mod process;
 mod recovery;
 mod scan;
+mod sync;
 mod table;
 mod thousand;
 mod updates;
@@ -33,6 +34,7 @@ usage: cargo xtask bench [NAME...] [--pairs N] [--dir DIR] [--program FILE] [--s
   prepare    the load of 8 GiB against fio's sequential write
   scan       a scan table read back by direct path reads, against fio's sequential read of the same file; and
              single reads at depth 1, fio's own times against ours by layer
+  sync       durable 4 KiB writes of assay sync, 1 and 32 streams, against fio --fdatasync=1
   floor      what the harness itself costs per operation
   no NAME    all of them
   --pairs N  alternating pairs, 5 if not given
@@ -66,7 +68,7 @@ impl Options {
 
 type Bench = fn(&Options) -> Result<()>;
 
-const BENCHES: [(&str, Bench); 9] = [
+const BENCHES: [(&str, Bench); 10] = [
     ("floor", floor::run),
     ("physical", physical::run),
     ("cached", cached::run),
@@ -75,6 +77,7 @@ const BENCHES: [(&str, Bench); 9] = [
     ("thousand", thousand::run),
     ("recovery", recovery::run),
     ("scan", scan::run),
+    ("sync", sync::run),
     ("prepare", prepare::run),
 ];
 
