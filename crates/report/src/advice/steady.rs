@@ -16,14 +16,15 @@ pub(super) fn unstable(record: &Record) -> Judged {
     if variation <= VARIATION && !falls {
         return Ok(None);
     }
-    let text = format!(
-        "Unstable or cache-backed storage: throughput per second varies by {} % of its mean, the last quarter of the window ran at {} of the first. \
-         Extend RUN_TIME until it is level.",
-        fixed(100.0 * variation, 0),
-        trend.map_or_else(
-            || "n/a".to_owned(),
-            |trend| format!("{} %", fixed(100.0 * trend, 0))
+    let trend_text = trend.map_or_else(String::new, |trend| {
+        format!(
+            ", the last quarter of the window ran at {} % of the first",
+            fixed(100.0 * trend, 0)
         )
+    });
+    let text = format!(
+        "Unstable or cache-backed storage: throughput per second varies by {} % of its mean{trend_text}. Extend RUN_TIME until it is level.",
+        fixed(100.0 * variation, 0)
     );
     let mut evidence = vec![("variation_ratio", variation)];
     evidence.extend(trend.map(|trend| ("last_over_first_ratio", trend)));
