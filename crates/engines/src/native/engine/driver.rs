@@ -350,17 +350,13 @@ impl<'a> NativeDriver<'a> {
             return;
         };
         let instance = self.shell.instance;
-        match result {
-            Ok(bytes) if *bytes as usize == flush.bytes => {
+        match instance.log_write_problem(&flush, result) {
+            None => {
                 self.write_ns = self.shell.now.get() - begin;
                 instance.count_log_write(&flush, self.write_ns, &self.shell.c);
                 instance.redo.finish(&flush);
             }
-            Ok(bytes) => instance.fail(&format!(
-                "a log write of {} bytes wrote {bytes}",
-                flush.bytes
-            )),
-            Err(error) => instance.fail(&format!("log write of {} bytes: {error}", flush.bytes)),
+            Some(problem) => instance.fail(&problem),
         }
         self.last_flush = self.shell.now.get();
         instance.wake_log_waiters(self.shell.thread);

@@ -365,6 +365,26 @@ impl Instance {
         Ok(())
     }
 
+    /// What is wrong with a log write that ended, if anything is. Such a write stops the engine and is not
+    /// tried again: what the device has of it is unknown from then on.
+    pub(crate) fn log_write_problem(
+        &self,
+        flush: &super::redo::Flush,
+        result: &std::io::Result<u32>,
+    ) -> Option<String> {
+        let what = match result {
+            Ok(bytes) if *bytes as usize == flush.bytes => return None,
+            Ok(bytes) => format!("wrote {bytes}"),
+            Err(error) => format!("failed: {error}"),
+        };
+        let file = usize::from(self.files.redo_first) + flush.file;
+        let path = self.files.list[file].path().display();
+        Some(format!(
+            "a log write of {} bytes at {} of {path} {what}",
+            flush.bytes, flush.offset
+        ))
+    }
+
     /// Counts a finished log write.
     pub(crate) fn count_log_write(&self, flush: &super::redo::Flush, ns: Ns, c: &Counters) {
         c.charge(Event::LogWrite, ns);

@@ -381,19 +381,8 @@ impl<'a> Writer<'a> {
             }
             let expected = blocks.len() as u64 * block_bytes;
             times.push((expected, reaped - done.submitted));
-            match done.result {
-                Ok(bytes) if u64::from(bytes) == expected => written += self.clean(blocks),
-                Ok(bytes) => {
-                    return Err(
-                        self.broken(format!("a data write of {expected} bytes wrote {bytes}"))
-                    );
-                }
-                Err(error) => {
-                    return Err(
-                        self.broken(format!("a data write of {expected} bytes failed: {error}"))
-                    );
-                }
-            }
+            self.must_be_written(done.result, blocks)?;
+            written += self.clean(blocks);
         }
         let end = instance.clock.now_ns();
         let c = locked(&instance.background);
@@ -405,6 +394,27 @@ impl<'a> Writer<'a> {
         c.add(C::WriterSubmits, 1);
         self.count_ring();
         Ok(written)
+    }
+
+    /// A data write that failed, or wrote less than it should, stops the engine and is not tried again: what the
+    /// device has of it is unknown from now on.
+    fn must_be_written(
+        &self,
+        result: std::io::Result<u32>,
+        blocks: &[Copied],
+    ) -> Result<(), EngineError> {
+        let instance = self.instance;
+        let expected = blocks.len() * instance.geometry.block_bytes as usize;
+        let what = match result {
+            Ok(bytes) if bytes as usize == expected => return Ok(()),
+            Ok(bytes) => format!("wrote {bytes}"),
+            Err(error) => format!("failed: {error}"),
+        };
+        let (file, offset) = instance.map.locate(blocks[0].page);
+        let path = instance.files.list[usize::from(file)].path().display();
+        Err(self.broken(format!(
+            "a write of {expected} bytes at {offset} of {path} {what}"
+        )))
     }
 
     fn broken(&self, text: String) -> EngineError {
@@ -525,17 +535,8 @@ impl<'a> Writer<'a> {
         if let assay_block::CompletionLease::Buffer(buffer) = done.lease {
             self.ring.give_back(buffer);
         }
-        match done.result {
-            Ok(bytes) if bytes as usize == flush.bytes => {}
-            Ok(bytes) => {
-                return Err(self.broken(format!(
-                    "a log write of {} bytes wrote {bytes}",
-                    flush.bytes
-                )));
-            }
-            Err(error) => {
-                return Err(self.broken(format!("log write of {} bytes: {error}", flush.bytes)));
-            }
+        if let Some(problem) = instance.log_write_problem(&flush, &done.result) {
+            return Err(self.broken(problem));
         }
         self.count_log_write(&flush, instance.clock.now_ns() - begin);
         self.count_ring();
