@@ -15,7 +15,13 @@ fn top_events(report: &str) -> Vec<String> {
     let width = rule.find(' ').expect("it has columns");
     lines
         .take_while(|line| !line.trim().is_empty())
-        .map(|line| line.chars().take(width).collect::<String>().trim().to_owned())
+        .map(|line| {
+            line.chars()
+                .take(width)
+                .collect::<String>()
+                .trim()
+                .to_owned()
+        })
         .collect()
 }
 
@@ -38,8 +44,19 @@ fn a_writer_too_slow_for_its_sessions_shows_as_free_buffer_waits() {
     let top = top_of(
         &["--set", "SCALE=6000", "--set", "REDO_LOG_MB=64"],
         &[
-            "-t", "8", "--set", "UPDATE_PCT=100", "--set", "WORK_UNIT=16", "--set",
-            "CACHE_MB=2", "--set", "COMMIT_MODE=none", "--set", "DB_WRITER_BATCH=1", "--set",
+            "-t",
+            "8",
+            "--set",
+            "UPDATE_PCT=100",
+            "--set",
+            "WORK_UNIT=16",
+            "--set",
+            "CACHE_MB=2",
+            "--set",
+            "COMMIT_MODE=none",
+            "--set",
+            "DB_WRITER_BATCH=1",
+            "--set",
             "DB_WRITER_COALESCE_BYTES=8192",
         ],
     );
@@ -49,11 +66,29 @@ fn a_writer_too_slow_for_its_sessions_shows_as_free_buffer_waits() {
 #[test]
 fn log_files_too_small_show_as_checkpoint_incomplete() {
     let top = top_of(
-        &["--set", "SCALE=6000", "--set", "REDO_LOG_MB=4", "--set", "REDO_LOGS=2"],
         &[
-            "-t", "4", "--set", "UPDATE_PCT=100", "--set", "REDO_STRESS=HEAVY", "--set",
-            "CACHE_MB=256", "--set", "DB_WRITER_BATCH=1", "--set",
-            "DB_WRITER_COALESCE_BYTES=8192", "--set", "COMMIT_MODE=none",
+            "--set",
+            "SCALE=6000",
+            "--set",
+            "REDO_LOG_MB=4",
+            "--set",
+            "REDO_LOGS=2",
+        ],
+        &[
+            "-t",
+            "4",
+            "--set",
+            "UPDATE_PCT=100",
+            "--set",
+            "REDO_STRESS=HEAVY",
+            "--set",
+            "CACHE_MB=256",
+            "--set",
+            "DB_WRITER_BATCH=1",
+            "--set",
+            "DB_WRITER_COALESCE_BYTES=8192",
+            "--set",
+            "COMMIT_MODE=none",
         ],
     );
     assert_eq!(top[0], "log file switch (checkpoint incomplete)", "{top:?}");
@@ -64,8 +99,18 @@ fn a_log_buffer_too_small_shows_as_log_buffer_space() {
     let top = top_of(
         &["--set", "SCALE=6000", "--set", "REDO_LOG_MB=512"],
         &[
-            "-t", "16", "--set", "UPDATE_PCT=100", "--set", "REDO_STRESS=HEAVY", "--set",
-            "CACHE_MB=256", "--set", "LOG_BUFFER_MB=1", "--set", "COMMIT_MODE=none",
+            "-t",
+            "16",
+            "--set",
+            "UPDATE_PCT=100",
+            "--set",
+            "REDO_STRESS=HEAVY",
+            "--set",
+            "CACHE_MB=256",
+            "--set",
+            "LOG_BUFFER_MB=1",
+            "--set",
+            "COMMIT_MODE=none",
         ],
     );
     assert_eq!(top[0], "log buffer space", "{top:?}");

@@ -59,7 +59,7 @@ pub(super) fn absolute(page: &mut Page, record: &Record) {
 /// A derived figure: label, part, whole (none: the part itself), factor, decimals.
 type Derived = (&'static str, Stat, Option<Stat>, f64, usize);
 
-const BUFFER_POOL: [Derived; 12] = [
+const BUFFER_POOL: [Derived; 15] = [
     (
         "Buffers requested",
         stats::FREE_BUFFER_REQUESTED,
@@ -80,6 +80,13 @@ const BUFFER_POOL: [Derived; 12] = [
         None,
         1.0,
         0,
+    ),
+    (
+        "Dirty share of buffers inspected, %",
+        stats::DIRTY_BUFFERS_INSPECTED,
+        Some(stats::FREE_BUFFER_INSPECTED),
+        100.0,
+        1,
     ),
     (
         "Pinned buffers met while seeking",
@@ -116,6 +123,20 @@ const BUFFER_POOL: [Derived; 12] = [
         Some(stats::PHYSICAL_WRITES),
         100.0,
         1,
+    ),
+    (
+        "Share of writes that are undo blocks, %",
+        stats::DBWR_UNDO_WRITES,
+        Some(stats::PHYSICAL_WRITES),
+        100.0,
+        1,
+    ),
+    (
+        "Blocks that changed while they were written",
+        stats::WRITE_CLONES,
+        None,
+        1.0,
+        0,
     ),
     (
         "Blocks per write request",

@@ -569,6 +569,13 @@ impl Engine for NativeEngine {
                     .load(std::sync::atomic::Ordering::Acquire),
             ),
         );
+        gauge(
+            "checkpoint_target_age_bytes",
+            instance
+                .redo
+                .tail()
+                .saturating_sub(instance.target_lsn.load(Ordering::Acquire)),
+        );
         gauge("log_sequence", instance.redo.sequence());
         gauge("cache_blocks", instance.cache.pool.frames() as u64);
         set

@@ -126,6 +126,7 @@ fn the_engine_passes_the_conformance_suite_in_every_read_and_cache_mode() {
             ("SCALE", "1000"),
             ("CACHE_MB", "1"),
             ("READ_MODE", "batched"),
+            ("DB_WRITERS", "3"),
         ],
         &[
             ("SCALE", "1000"),

@@ -204,3 +204,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_flush_is_due_at_a_third_of_the_buffer_and_at_most_a_mebibyte() {
+    assert_eq!(log(1).due_bytes(), (1 << 20) / 3);
+    let large = Redo::new(&RedoConfig {
+        buffer_bytes: 16 << 20,
+        block_bytes: BLOCK,
+        files: 2,
+        file_bytes: 64 * BLOCK as u64,
+        start_lsn: 4096,
+        sequence: 0,
+        data_set: 7,
+        threads: 2,
+        max_flights: 1,
+    });
+    assert_eq!(large.due_bytes(), 1 << 20);
+}

@@ -140,14 +140,14 @@ fn a_free_buffer_wait_is_counted_at_each_look_and_its_timer_is_flagged() {
     assert!(timeouts(&posted, NAME) < waits(&posted, NAME));
 }
 
-/// 150 single-row updates a second for so long, all of which fit into cache and log.
-fn trickle(dir: &Path, seconds: f64, given: &[(&str, &str)]) -> RunData {
+/// So many single-row updates a second for so long, all of which fit into cache and log.
+fn trickle(dir: &Path, rate_per_s: u64, seconds: f64, given: &[(&str, &str)]) -> RunData {
     let mut all = vec![("SCALE", "1000"), ("CACHE_MB", "64"), ("REDO_LOG_MB", "64")];
     all.extend(given);
     let plan = Plan {
         work_loop: 0,
         run_time_ns: (seconds * 1e9) as u64,
-        rate_per_s: 150,
+        rate_per_s,
         work_unit: 1,
         update_work_unit: 1,
         ..updates(1, 2, 0)
@@ -177,20 +177,27 @@ fn each_checkpoint_control_alone_makes_the_writer_write() {
         1,
     );
     // Log and cache are hardly used: nothing asks for a write.
-    let (written, dirty) = at_the_end(&trickle(dir.path(), 1.5, &[]));
+    let (written, dirty) = at_the_end(&trickle(dir.path(), 150, 1.5, &[]));
     assert_eq!(written, 0);
     assert!(dirty > 100, "{dirty}");
-    let (written, dirty) = at_the_end(&trickle(dir.path(), 1.5, &[("FAST_START_IO_TARGET", "20")]));
+    let (written, dirty) = at_the_end(&trickle(
+        dir.path(),
+        150,
+        1.5,
+        &[("FAST_START_IO_TARGET", "20")],
+    ));
     assert!(written > 100, "{written} written, {dirty} dirty");
     // 150 updates a second make about 400 KiB of redo, about 100 log blocks' worth.
     let (written, _) = at_the_end(&trickle(
         dir.path(),
+        150,
         1.5,
         &[("LOG_CHECKPOINT_INTERVAL", "20")],
     ));
     assert!(written > 0);
     let (written, _) = at_the_end(&trickle(
         dir.path(),
+        150,
         2.5,
         &[("LOG_CHECKPOINT_TIMEOUT", "1")],
     ));
@@ -231,4 +238,62 @@ fn a_copy_is_a_clone_only_if_its_block_changed_meanwhile() {
     let written = counted(&data, stats::PHYSICAL_WRITES_FROM_CACHE);
     assert!(clones > 0 && clones < written, "{clones} of {written}");
     check(dir.path(), &busy);
+}
+
+#[test]
+fn redo_nobody_waits_for_is_written_after_three_seconds() {
+    let dir = directory();
+    let given = [("SCALE", "1000"), ("CACHE_MB", "64")];
+    prepare(dir.path(), &settings(&given), 1);
+    let data = trickle(dir.path(), 40, 4.5, &[("COMMIT_MODE", "none")]);
+    // A commit asks for nothing, the pending redo is far from 1 MiB, and no block is written.
+    let at_end = &data.end.stats;
+    assert!(at_end.get(stats::REDO_SIZE).unwrap() < 1 << 20);
+    assert!(at_end.get(stats::REDO_WRITES).unwrap() >= 1);
+    assert!(at_end.get(stats::REDO_BYTES_WRITTEN).unwrap() > 0);
+    assert_eq!(at_end.get(stats::PHYSICAL_WRITES), Some(0));
+}
+
+#[test]
+fn every_log_block_size_and_io_mode_works_and_says_what_it_came_to() {
+    for (log_block, mode, begins) in [
+        ("512", "none", "none (page cache, blocking"),
+        ("4096", "asynch", "asynch (page cache, io_uring"),
+        ("16384", "directio", "directio (O_DIRECT, blocking"),
+        ("65536", "setall", "setall (O_DIRECT, io_uring"),
+    ] {
+        let dir = directory();
+        let given = [
+            ("SCALE", "1000"),
+            ("CACHE_MB", "2"),
+            ("LOG_BLOCK_BYTES", log_block),
+            ("IO_MODE", mode),
+        ];
+        let settings = settings(&given);
+        prepare(dir.path(), &settings, 1);
+        let plan = updates(1, 4, 30);
+        let engine = open(dir.path(), &plan, &settings).unwrap();
+        let facts = engine.facts();
+        let value = |name: &str| {
+            let fact = facts.iter().find(|fact| fact.name == name);
+            fact.map_or("missing", |fact| fact.value.as_str())
+        };
+        assert_eq!(value("log_block_bytes"), log_block);
+        assert_eq!(value("io_mode_requested"), mode);
+        let tmpfs = assay_block::device_facts(dir.path()).is_tmpfs;
+        assert!(
+            tmpfs || value("io_mode_achieved").starts_with(begins),
+            "{mode}: {}",
+            value("io_mode_achieved")
+        );
+        drop(engine);
+        let data = run(dir.path(), &settings, &plan);
+        assert_eq!(counted(&data, stats::USER_COMMITS), 120);
+        let bytes: u64 = log_block.parse().unwrap();
+        assert_eq!(
+            counted(&data, stats::REDO_BYTES_WRITTEN),
+            counted(&data, stats::REDO_BLOCKS_WRITTEN) * bytes
+        );
+        check(dir.path(), &settings);
+    }
 }
