@@ -24,9 +24,10 @@ const SHARED: &str = "shared";
 const BATCHED: &str = "batched";
 const NO_WAIT: &str = "commit none";
 const SYNC: &str = "commit sync";
+const LATE: &str = "commit at log-off";
 
 /// Kinds of runs that change blocks.
-const CHANGING: &[&str] = &[WRITES, SCANS, SHARED, BATCHED, NO_WAIT, SYNC];
+const CHANGING: &[&str] = &[WRITES, SCANS, SHARED, BATCHED, NO_WAIT, SYNC, LATE];
 /// Kinds of runs whose data does not fit into the cache.
 const READING: &[&str] = &[PHYSICAL, WRITES, SCANS, BATCHED];
 
@@ -104,6 +105,15 @@ fn kinds() -> Vec<(&'static str, Given, Plan)> {
             SYNC,
             &[("CACHE_MB", "16"), ("COMMIT_MODE", "sync")],
             plan(2, 4),
+        ),
+        // Sessions log off with a transaction open, each thread at its own time.
+        (
+            LATE,
+            &[("CACHE_MB", "64")],
+            Plan {
+                commit_every: 7,
+                ..plan(2, 1)
+            },
         ),
     ]
 }

@@ -119,6 +119,15 @@ pub trait Driver {
 
     /// Adds this thread's cumulative statistics to `into`. DB time, op counts and thread CPU are the loop's.
     fn stats(&mut self, into: &mut StatSet);
+
+    /// All sessions have ended their last operation: logs them off and waits for what this thread still has
+    /// under way, so that the last statistics miss nothing it does. Time spent here is outside DB time.
+    ///
+    /// # Errors
+    /// When the thread cannot go on.
+    fn finish(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
 }
 
 /// What a driver thread is told when it opens its driver.

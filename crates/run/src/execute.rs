@@ -418,7 +418,9 @@ fn drive(job: Job<'_>, assignment: &Assignment, trace: Option<trace::Buffer>) {
         let Some(gate_ns) = control.wait_gate() else {
             return Ok(());
         };
-        let ran = worker.run(&mut *driver, gate_ns);
+        let ran = worker
+            .run(&mut *driver, gate_ns)
+            .and_then(|()| driver.finish());
         worker.stamp();
         last = Some(worker.published(&mut *driver));
         ran

@@ -286,6 +286,24 @@ struct RequestCell {
 /// Requests of this size and more are "large" (awr: `requests_large`).
 const LARGE_BYTES: u64 = 128 * 1024;
 
+/// Counters of time that sessions spend, and of waits that count with it.
+const SESSION_TIMES: [C; 7] = [
+    C::OnThread,
+    C::RunQueue,
+    C::RedoSynchWrites,
+    C::RedoSynchTime,
+    C::RedoRetries,
+    C::LogSpaceRequests,
+    C::LogSpaceTime,
+];
+
+/// Session times at one instant; see [`Counters::session_times`].
+pub(crate) struct SessionTimes {
+    counters: [u64; SESSION_TIMES.len()],
+    events: Vec<EventCell>,
+}
+
+#[derive(Clone)]
 struct EventCell {
     timeouts: u64,
     waits: Histogram,
@@ -347,6 +365,28 @@ impl Counters {
         let mut events = self.events.borrow_mut();
         events[event as usize].waits.record(ns);
         events[event as usize].timeouts += 1;
+    }
+
+    /// What sessions have spent so far, for [`Counters::restore_session_times`].
+    pub(crate) fn session_times(&self) -> SessionTimes {
+        SessionTimes {
+            counters: SESSION_TIMES.map(|counter| self.get(counter)),
+            events: self.events.borrow().clone(),
+        }
+    }
+
+    /// Takes back the session times since they were noted; counts of work and background waits stay.
+    pub(crate) fn restore_session_times(&self, times: SessionTimes) {
+        for (counter, value) in SESSION_TIMES.iter().zip(times.counters) {
+            self.values[*counter as usize].set(value);
+        }
+        let mut events = self.events.borrow_mut();
+        let cells = events.iter_mut().zip(times.events);
+        for ((cell, before), (_, _, _, actor)) in cells.zip(EVENTS) {
+            if *actor == Actor::Foreground {
+                *cell = before;
+            }
+        }
     }
 
     /// One read request of so many bytes.

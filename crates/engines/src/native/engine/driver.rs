@@ -550,6 +550,14 @@ impl Driver for NativeDriver<'_> {
         let by_file: Vec<_> = ring.file_counters().collect();
         self.shell.instance.path_io.export(&by_file, into);
     }
+
+    fn finish(&mut self) -> Result<(), EngineError> {
+        // A log-off is no call: what it does is counted, what it takes is not DB time.
+        let times = self.shell.c.session_times();
+        let ended = self.end();
+        self.shell.c.restore_session_times(times);
+        ended
+    }
 }
 
 impl NativeDriver<'_> {
@@ -587,25 +595,30 @@ impl NativeDriver<'_> {
     }
 }
 
-impl Drop for NativeDriver<'_> {
-    fn drop(&mut self) {
+impl NativeDriver<'_> {
+    /// Logs the sessions off and waits for this thread's own log writes.
+    fn end(&mut self) -> Result<(), EngineError> {
         let shell = Rc::clone(&self.shell);
         let waiting = self.log_off();
         let mut ended = Vec::new();
         while ended.len() < waiting && shell.instance.failure().is_none() {
-            if self.reap(Duration::from_millis(10), &mut ended).is_err() {
-                break;
-            }
+            self.reap(Duration::from_millis(10), &mut ended)?;
         }
-        // A log write under way must end before its thread disappears.
         while self.writing.is_some() && shell.instance.failure().is_none() {
-            if self.reap(Duration::from_millis(10), &mut ended).is_err() {
-                shell
-                    .instance
-                    .fail("a driver thread ended with a log write under way");
-            }
+            self.reap(Duration::from_millis(10), &mut ended)?;
         }
-        shell.instance.redo.awaited[shell.thread]
+        Ok(())
+    }
+}
+
+impl Drop for NativeDriver<'_> {
+    /// What COMMIT_EVERY left open is committed before the thread goes, and a log write under way must end.
+    fn drop(&mut self) {
+        let instance = self.shell.instance;
+        if self.end().is_err() && self.writing.is_some() {
+            instance.fail("a driver thread ended with a log write under way");
+        }
+        instance.redo.awaited[self.shell.thread]
             .0
             .store(NO_WAITER, Ordering::SeqCst);
     }
