@@ -73,6 +73,8 @@ pub struct Step {
     pub little_ratio: Figure,
     /// Foreground event with the most time, or `DB CPU`.
     pub top_event: String,
+    /// Data blocks that the step's sessions could touch.
+    pub active_blocks: Figure,
     /// Whether throughput had settled.
     pub steady: Steady,
     /// Warnings of the record, counted.
@@ -153,6 +155,7 @@ impl Step {
             read_requests_per_s: reads,
             write_requests_per_s: writes,
             top_event: top_event(record),
+            active_blocks: checks.active_blocks.clone(),
             steady: steady::steady(record),
             warnings_count: record.warnings.len() as u64,
             place,

@@ -749,6 +749,26 @@ fn the_text_is_as_reviewed() {
 }
 
 #[test]
+fn loads_that_touch_less_data_are_named() {
+    let rates = [1000.0, 1900.0, 3500.0, 5700.0];
+    let steps = |blocks: [u64; 4]| -> Vec<Step> {
+        (0..4)
+            .map(|at| Step {
+                active_blocks: blocks[at].into(),
+                ..step(at as u64 + 1, 1 << at, rates[at])
+            })
+            .collect()
+    };
+    let text = render(&build(
+        info(&[SESSIONS]),
+        steps([8192, 16384, 32768, 32768]),
+    ));
+    assert!(text.contains("Less data to touch at 1, 2:"), "{text}");
+    let text = render(&build(info(&[SESSIONS]), steps([32768; 4])));
+    assert!(!text.contains("Less data to touch"), "{text}");
+}
+
+#[test]
 fn a_step_reads_its_figures_off_a_record() {
     let record = crate::record::build(&crate::fixture::run());
     let place = Place {

@@ -98,11 +98,41 @@ fn curve_of(page: &mut Page, sweep: &Sweep, curve: &Curve) {
             ),
         );
     }
+    if let Some(sentence) = active_data(curve, &steps) {
+        page.wrapped("", &sentence);
+    }
     page.wrapped("", &curve.knee.sentence);
     if !curve.goal.sentence.is_empty() {
         page.wrapped("", &curve.goal.sentence);
     }
     law(page, curve);
+}
+
+/// A curve whose smallest loads have less data to touch compares unlike things there: says so.
+fn active_data(curve: &Curve, steps: &[&Step]) -> Option<String> {
+    if curve.load != "sessions" {
+        return None;
+    }
+    let active: Vec<f64> = steps
+        .iter()
+        .filter_map(|step| step.active_blocks.value())
+        .collect();
+    let most = active.iter().copied().fold(0.0, f64::max);
+    let less: Vec<String> = steps
+        .iter()
+        .filter(|step| {
+            step.active_blocks
+                .value()
+                .is_some_and(|blocks| blocks < most)
+        })
+        .map(|step| load_text(curve, step))
+        .collect();
+    (!less.is_empty()).then(|| {
+        format!(
+            "Less data to touch at {}: fewer sessions than schemas use only the first ones, so more of it fits into the cache and the gains after it are understated. Fewer schemas (-s 1) keep the data the same.",
+            less.join(", ")
+        )
+    })
 }
 
 /// What the curve is drawn over, at a step.
