@@ -5,7 +5,7 @@
 
 use super::base::{ROWS, SCHEMAS};
 use crate::native::block_format::{COLUMN_BYTES, COLUMNS, FILL, HEADER_BYTES};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Stamps of the columns of a row.
 pub(super) type Row = [u64; COLUMNS];
@@ -87,9 +87,9 @@ pub(super) enum Promise {
     Durable,
     /// Acknowledged transactions, newest first, each as a whole (COMMIT_MODE=none).
     AnySuffix,
-    /// Likewise, but only those whose redo was in the last log write: it was destroyed after it had been acknowledged, and nothing
-    /// behind it can prove that it had been there.
-    LastFlush,
+    /// Likewise, but only those whose redo was in the last so many log writes, which were under way together: they were
+    /// destroyed after they had been acknowledged, and nothing behind them can prove that they had been there.
+    LastFlushes(usize),
 }
 
 /// The oracle of one run of the engine.
@@ -168,14 +168,17 @@ impl Model {
     ) -> Result<Verdict, String> {
         let whole = self.acknowledged.len();
         let fewest = match promise {
-            _ if self.closed && promise != Promise::LastFlush => whole,
+            Promise::LastFlushes(writes) => {
+                let ends: BTreeSet<u64> = self.acknowledged.iter().map(|a| a.durable).collect();
+                let first = ends.iter().rev().take(writes).next_back();
+                let earlier = self.acknowledged.iter();
+                earlier
+                    .filter(|a| first.is_some_and(|first| a.durable < *first))
+                    .count()
+            }
+            _ if self.closed => whole,
             Promise::Durable => whole,
             Promise::AnySuffix => 0,
-            Promise::LastFlush => {
-                let last = self.acknowledged.last().map_or(0, |a| a.durable);
-                let earlier = self.acknowledged.iter().filter(|a| a.durable < last);
-                earlier.count()
-            }
         };
         let mut first_complaint = None;
         for kept in (fewest..=whole).rev() {
@@ -402,7 +405,11 @@ mod tests {
 
     #[test]
     fn nothing_is_half_there_whatever_was_promised() {
-        for promise in [Promise::Durable, Promise::AnySuffix, Promise::LastFlush] {
+        for promise in [
+            Promise::Durable,
+            Promise::AnySuffix,
+            Promise::LastFlushes(1),
+        ] {
             let mut model = Model::new(Table::new());
             model.begin(1, operation(3, 9, true));
             let mut found = Table::new();
@@ -439,9 +446,12 @@ mod tests {
         }
         let mut found = Table::new();
         assert_eq!(judge(&model, &found, Promise::AnySuffix).unwrap().lost, 3);
-        assert!(judge(&model, &found, Promise::LastFlush).is_err());
+        assert!(judge(&model, &found, Promise::LastFlushes(1)).is_err());
         found.apply(&operation(5, 1, true));
-        assert_eq!(judge(&model, &found, Promise::LastFlush).unwrap().lost, 2);
+        assert_eq!(
+            judge(&model, &found, Promise::LastFlushes(1)).unwrap().lost,
+            2
+        );
         model.close();
         assert!(judge(&model, &found, Promise::AnySuffix).is_err());
     }
