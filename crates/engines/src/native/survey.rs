@@ -274,6 +274,12 @@ pub(super) fn look(path: &Path) -> Result<Here, EngineError> {
                 path.display()
             )));
         }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && is_device_name(path) => {
+            return Err(EngineError::Unusable(format!(
+                "{} does not exist: what is named below /dev must be a device that is there",
+                path.display()
+            )));
+        }
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Here::Absent),
         Err(e) => return Err(io_error("examining", path, e)),
     }
@@ -290,6 +296,13 @@ pub(super) fn look(path: &Path) -> Result<Here, EngineError> {
     }
     foreign.truncate(5);
     Ok(Here::Foreign(foreign))
+}
+
+/// Whether a path that does not exist was meant to be a device: a directory of that name would be made in
+/// the memory behind /dev.
+fn is_device_name(path: &Path) -> bool {
+    let whole = absolute(path);
+    whole.starts_with("/dev") && !whole.starts_with("/dev/shm")
 }
 
 fn look_at_device(path: &Path) -> Result<Here, EngineError> {
@@ -451,6 +464,10 @@ mod tests {
         let path = dir.path();
         assert_eq!(look(&path.join("none")).unwrap(), Here::Absent);
         assert_eq!(look(path).unwrap(), Here::Empty);
+        let error = look(Path::new("/dev/no-such-disk"))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("must be a device"), "{error}");
         fs::create_dir(path.join("lost+found")).unwrap();
         fs::write(path.join(CONTROL_TEMPORARY_NAME), [0; 100]).unwrap();
         assert_eq!(look(path).unwrap(), Here::Empty);
