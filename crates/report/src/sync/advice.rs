@@ -3,7 +3,7 @@
 
 use super::step;
 use crate::advice::finding_of;
-use assay_measure::record::{Advice, SyncInfo};
+use assay_measure::record::{Advice, SyncInfo, SyncStep};
 use assay_measure::sync::{SyncMethod, SyncPart, SyncReading, SyncReadings};
 use assay_measure::units::{fixed, thousands};
 
@@ -78,12 +78,25 @@ impl Curve<'_> {
         self.readings.write_cache.as_deref() == Some("write back")
     }
 
-    fn rate(&self, method: SyncMethod, growing: bool, streams: u32) -> Option<f64> {
+    fn found(&self, method: SyncMethod, growing: bool, streams: u32) -> Option<SyncStep> {
         let is_it = |found: &&SyncReading| {
             found.part == SyncPart::Curve
                 && (found.method, found.growing, found.streams) == (method, growing, streams)
         };
-        step(self.readings.steps.iter().find(is_it)?).per_s.value()
+        Some(step(self.readings.steps.iter().find(is_it)?))
+    }
+
+    fn rate(&self, method: SyncMethod, growing: bool, streams: u32) -> Option<f64> {
+        self.found(method, growing, streams)?.per_s.value()
+    }
+
+    /// A rate of one stream with the ends of its 95 % interval: low, mean, high. `None` where
+    /// there is no interval, since such a rate cannot be compared.
+    fn interval(&self, method: SyncMethod, growing: bool) -> Option<[f64; 3]> {
+        let step = self.found(method, growing, 1)?;
+        let rate = step.per_s.value()?;
+        let half = rate * step.per_s_ci95_pct.value()? / 100.0;
+        Some([rate - half, rate, rate + half])
     }
 
     /// S1: the flush cannot have reached a medium.
@@ -113,9 +126,13 @@ impl Curve<'_> {
             return None;
         };
         let high = f0 < LEAST_US || (self.volatile() && ratio < LEAST_FLUSH_RATIO);
+        let verdict = if high {
+            "Speed cannot prove that data survives a power cut, and this one does not even suggest it"
+        } else {
+            "Speed cannot prove that data survives a power cut"
+        };
         let text = format!(
-            "Suspiciously fast: {why}. Speed cannot prove that data survives a power cut, and this one does not even suggest it: \
-             find out what the hypervisor's cache mode or the controller does before trusting a commit to it."
+            "Suspiciously fast: {why}. {verdict}: find out what the hypervisor's cache mode or the controller does before trusting a commit to it."
         );
         Some(finding_of(
             "S1",
@@ -183,16 +200,18 @@ impl Curve<'_> {
     fn best_method(&self) -> Option<Advice> {
         const METHODS: [SyncMethod; 3] =
             [SyncMethod::Fdatasync, SyncMethod::Dsync, SyncMethod::Fsync];
-        let rates: Vec<(SyncMethod, f64)> = METHODS
+        let rates: Vec<(SyncMethod, [f64; 3])> = METHODS
             .into_iter()
-            .filter_map(|method| Some((method, self.rate(method, false, 1)?)))
+            .filter_map(|method| Some((method, self.interval(method, false)?)))
             .collect();
-        let best = rates.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
-        let worst = rates.iter().min_by(|a, b| a.1.total_cmp(&b.1))?;
-        let gain = best.1 / worst.1;
-        if rates.len() < METHODS.len() || gain < 1.1 {
+        let best = rates.iter().max_by(|a, b| a.1[1].total_cmp(&b.1[1]))?;
+        let worst = rates.iter().min_by(|a, b| a.1[1].total_cmp(&b.1[1]))?;
+        let gain = best.1[1] / worst.1[1];
+        let apart = best.1[0] > worst.1[2];
+        if rates.len() < METHODS.len() || gain < 1.1 || !apart {
             return None;
         }
+        let (best, worst) = ((best.0, best.1[1]), (worst.0, worst.1[1]));
         let text = format!(
             "One stream is quickest with {}: {} per second, {} times {} ({} per second).",
             best.0.name(),
@@ -207,10 +226,10 @@ impl Curve<'_> {
 
     /// S5: what a growing log costs.
     fn preallocate(&self) -> Option<Advice> {
-        let kept = self.rate(SyncMethod::Fdatasync, false, 1)?;
-        let grown = self.rate(SyncMethod::Fdatasync, true, 1)?;
+        let [low, kept, _] = self.interval(SyncMethod::Fdatasync, false)?;
+        let [_, grown, high] = self.interval(SyncMethod::Fdatasync, true)?;
         let gain = kept / grown;
-        if gain < 1.2 {
+        if gain < 1.2 || low <= high {
             return None;
         }
         let text = format!(

@@ -225,6 +225,11 @@ fn advice_s4_fires_on_a_better_method_and_is_silent_on_a_tie() {
             .severity,
         "high"
     );
+    // Rates whose intervals meet are no better and no worse.
+    for step in &mut better.steps {
+        step.slices = [100, 4000, 100, 4000, 100, 4000, 100, 4000, 100, 4000];
+    }
+    assert_eq!(advice(&built(&better), "S4"), None);
 }
 
 #[test]
