@@ -280,6 +280,9 @@ impl LoadPlan {
 /// Type, place and device of the file system that holds the data set.
 fn file_system(facts: &DeviceFacts) -> String {
     let known = |value: Result<String, String>| value.unwrap_or_else(|why| format!("n/a ({why})"));
+    if device::is_device(&facts.path) {
+        return format!("none, raw device {}", known(facts.kernel_name.clone()));
+    }
     let mount_point = facts.mount_point.clone();
     let device = if facts.is_tmpfs {
         "in memory: no device is measured".to_owned()
