@@ -1,5 +1,10 @@
 //! Raw block devices as paths of a data set, on loop devices of these tests' own.
 
+#![expect(
+    clippy::print_stderr,
+    reason = "a test that cannot run here has to say so"
+)]
+
 mod common;
 
 use common::{Place, SMALL, with};
