@@ -235,7 +235,7 @@ pub(crate) struct DestroyArgs {
 pub(crate) struct RecoveryArgs {
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
-    /// Checkpoint distances, one kill each: 16M,64M,200M [default: a sixteenth, a quarter and all of
+    /// Checkpoint distances, one kill each: 16M,64M,200M [default: a sixteenth, a quarter and half of
     /// what the log files allow]
     #[arg(long, value_name = "LIST")]
     pub(crate) distances: Option<String>,

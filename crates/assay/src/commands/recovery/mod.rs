@@ -126,7 +126,8 @@ fn distances(args: &RecoveryArgs, configured: &Configured) -> Result<Vec<u64>, F
     let log_bytes = configured.settings.bytes("REDO_LOG_MB");
     let most = (log_bytes as f64 * OF_A_LOG) as u64;
     let Some(list) = &args.distances else {
-        return Ok(vec![most / 16, most / 4, most]);
+        // Beyond half, the log switch often makes its checkpoint before the distance is there.
+        return Ok(vec![most / 16, most / 4, most / 2]);
     };
     let mut distances = Vec::new();
     for text in list.split(',') {
