@@ -10,11 +10,10 @@ use super::seed::open_once;
 use crate::native::control::ControlFile;
 use assay_block::sim::{Cut, SimDisk};
 use assay_measure::clock::Clock;
-use std::collections::BTreeSet;
 
 /// Scripted workloads.
 pub const WORKLOADS: u64 = 50;
-/// Units that are tried in every combination; of more, the first and the last so many.
+/// Units that are tried in every combination; of more, every so many that were written one after another.
 const FREE_UNITS: usize = 8;
 
 /// What an exhaustive search did.
@@ -74,13 +73,17 @@ fn script(number: u64, dice: &mut Dice) -> (Setup, Finish) {
 /// Which units are kept, for every cut of `units` un-synced ones.
 fn cuts(units: usize, sector_bytes: usize) -> impl Iterator<Item = Cut> {
     let free = units.min(FREE_UNITS);
-    let windows: BTreeSet<(usize, bool)> = if units <= FREE_UNITS {
-        BTreeSet::from([(0, false)])
-    } else {
-        let last = units - FREE_UNITS;
-        BTreeSet::from([(0, false), (0, true), (last, false), (last, true)])
-    };
-    windows.into_iter().flat_map(move |(first, others)| {
+    let last = units - free;
+    // With few units there are no others to keep or lose.
+    let windows = (0..=last).flat_map(move |first| {
+        let both = if last == 0 {
+            &[false][..]
+        } else {
+            &[false, true]
+        };
+        both.iter().map(move |others| (first, *others))
+    });
+    windows.flat_map(move |(first, others)| {
         (0..1_u32 << free).map(move |kept| Cut::Exactly {
             sector_bytes,
             first,
@@ -184,6 +187,6 @@ mod tests {
                     .all(|(i, cut)| !all[..i].contains(cut))
             );
         }
-        assert_eq!(cuts(FREE_UNITS + 1, 512).count(), 4 << FREE_UNITS);
+        assert_eq!(cuts(FREE_UNITS + 2, 512).count(), 6 << FREE_UNITS);
     }
 }
