@@ -35,6 +35,9 @@ pub const ENGINE_WORDS: usize = 16;
 /// so many transaction headers lead the undo file.
 pub(crate) const SESSIONS_WORD: usize = 0;
 
+/// The engine's word that holds the log sequence after which the last recovery began the log anew; 0 without one.
+pub(crate) const FRESH_LOG_WORD: usize = 1;
+
 const MAGIC: &[u8; 8] = b"ASSAYCTL";
 const CRC_AT: usize = SLOT_BYTES - 4;
 /// The table of paths lies between the engine's words and the checksum.

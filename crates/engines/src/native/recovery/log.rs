@@ -6,7 +6,7 @@
 //! acknowledged, and that is damage, never a tail.
 
 use super::io::{Io, REQUEST_BYTES, Span};
-use crate::native::control::Control;
+use crate::native::control::{Control, FRESH_LOG_WORD};
 use crate::native::files::Files;
 use crate::native::redo_format::{
     FIRST_LSN, FileHeader, LOG_HEADER_BYTES, block_seed, open_block, open_file_header,
@@ -88,8 +88,21 @@ impl<'a> LogReader<'a> {
             bytes_read: 0,
             total_bytes: 0,
         };
-        reader.find_start(control.log_sequence)?;
+        let fresh_after = control.engine[FRESH_LOG_WORD];
+        if fresh_after > 0 && fresh_after == control.log_sequence {
+            reader.start_after(fresh_after);
+        } else {
+            reader.find_start(control.log_sequence)?;
+        }
         Ok(reader)
+    }
+
+    /// A recovery ended at the checkpoint, and what the log held behind it counts no more: redo since then is in the
+    /// files after this one, if there is any.
+    fn start_after(&mut self, sequence: u64) {
+        self.sequence = sequence;
+        self.next_block = self.file_blocks;
+        self.expected = Some(self.start_lsn);
     }
 
     fn find_start(&mut self, current: u64) -> Result<(), EngineError> {

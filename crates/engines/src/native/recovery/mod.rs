@@ -16,7 +16,7 @@ mod replay;
 mod tests;
 
 use super::bulk::Watch;
-use super::control::{ControlFile, SESSIONS_WORD, State};
+use super::control::{ControlFile, FRESH_LOG_WORD, SESSIONS_WORD, State};
 use super::files::Files;
 use super::paths::Places;
 use super::planted::{Planted, planted};
@@ -185,6 +185,7 @@ pub(super) fn recover(
     recovered.state = State::Clean;
     recovered.checkpoint_lsn = end_lsn;
     recovered.log_sequence = recovered.log_sequence.max(log.last_sequence());
+    recovered.engine[FRESH_LOG_WORD] = recovered.log_sequence;
     recovered.change_number = recovered.change_number.max(replay.last_transaction());
     control_file.store(recovered)?;
     recovery.total_s = begun.elapsed().as_secs_f64();

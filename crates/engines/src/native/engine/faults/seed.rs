@@ -12,6 +12,7 @@ use crate::native::control::{CONTROL_NAME, ControlFile, State};
 use crate::native::files::Files;
 use crate::native::load_plan::loading_error;
 use crate::native::recovery::recover;
+use crate::native::redo_format::open_file_header;
 use assay_block::Backend;
 use assay_block::sim::{Cut, FAULT_KINDS, Fault, FaultKind, Incident, SimDisk, SimImage};
 use assay_measure::clock::Clock;
@@ -344,6 +345,21 @@ impl Case<'_> {
         let sector_bytes = self.sector_bytes;
         let report = self.disk.power_cut(Cut::Seeded { sector_bytes });
         self.trace.say(|| format!("power cut: {report:?}"));
+        let (image, base) = (self.disk.image(), self.base);
+        self.trace.say(|| {
+            let control = ControlFile::read(&base.dir).ok().flatten();
+            let state = control.map(|c| (c.state, c.checkpoint_lsn, c.log_sequence));
+            let names = base.control.file_names().into_iter();
+            let headers: Vec<_> = names
+                .filter(|name| name.starts_with("redo"))
+                .map(|name| {
+                    let block = image.block(&base.path(&name), 0).unwrap_or_default();
+                    let bytes = base.control.log_block_bytes as usize;
+                    open_file_header(base.control.data_set, &block[..bytes])
+                })
+                .collect();
+            format!("control says {state:?}, the log files {headers:?}")
+        });
     }
 
     /// Opens the data set until that succeeds, with cuts and errors on the way.
