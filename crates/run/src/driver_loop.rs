@@ -74,6 +74,10 @@ pub(crate) struct Worker<'a> {
     sleeping: BinaryHeap<Reverse<(Ns, Tag)>>,
     completions: Vec<Completion>,
     in_flight: usize,
+    /// Sessions that stopped in this turn.
+    leaving: Vec<Tag>,
+    /// A session has left before.
+    any_left: bool,
     stopped: usize,
     stopping: bool,
     gate_ns: Ns,
@@ -112,6 +116,8 @@ impl<'a> Worker<'a> {
             completions: Vec::with_capacity(sessions),
             in_flight: 0,
             stopped: 0,
+            leaving: Vec::new(),
+            any_left: false,
             stopping: false,
             gate_ns: 0,
             now: 0,
@@ -171,6 +177,10 @@ impl<'a> Worker<'a> {
             }
         }
         self.stale = self.now == turn_start;
+        for tag in self.leaving.drain(..) {
+            self.any_left = true;
+            driver.leave(tag);
+        }
         self.reap(driver, full, limit)
     }
 
@@ -226,6 +236,7 @@ impl<'a> Worker<'a> {
             slot.state = State::Stopped;
             self.control.board.idle(slot.reading.session);
             self.stopped += 1;
+            self.leaving.push(tag as Tag);
         }
         self.ready.clear();
         self.sleeping.clear();
@@ -280,6 +291,10 @@ impl<'a> Worker<'a> {
             }
             if wait_ns > 0 && self.stopped < self.slots.len() {
                 self.idle(wait_ns);
+            }
+            if self.any_left {
+                // Others may wait for what a session that left still has to end.
+                driver.reap(Duration::ZERO, &mut self.completions)?;
             }
             return Ok(());
         }
@@ -382,6 +397,7 @@ impl<'a> Worker<'a> {
             slot.state = State::Stopped;
             board.idle(session);
             self.stopped += 1;
+            self.leaving.push(tag);
             return;
         }
         let i = slot.source.decided();

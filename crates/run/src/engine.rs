@@ -120,6 +120,10 @@ pub trait Driver {
     /// Adds this thread's cumulative statistics to `into`. DB time, op counts and thread CPU are the loop's.
     fn stats(&mut self, into: &mut StatSet);
 
+    /// Session `tag` has ended its last operation. What it left open (COMMIT_EVERY) ends as soon as it can, since others
+    /// may wait for it; `reap` returns nothing for that, and the time it takes is no DB time.
+    fn leave(&mut self, _tag: Tag) {}
+
     /// All sessions have ended their last operation: logs them off and waits for what this thread still has
     /// under way, so that the last statistics miss nothing it does. Time spent here is outside DB time.
     ///

@@ -42,6 +42,8 @@ pub(crate) struct Slot {
     pub(crate) session: u32,
     pub(crate) op: Cell<Option<Op>>,
     pub(crate) log_off: Cell<bool>,
+    /// It begins no more operations, and what its log-off takes is not charged.
+    pub(crate) leaving: Cell<bool>,
     pub(crate) outcome: Cell<Option<Result<u64, OpError>>>,
     pub(crate) state: Cell<State>,
     pub(crate) event: Cell<Event>,
@@ -62,6 +64,7 @@ impl Slot {
             session,
             op: Cell::new(None),
             log_off: Cell::new(false),
+            leaving: Cell::new(false),
             outcome: Cell::new(None),
             state: Cell::new(State::Idle),
             event: Cell::new(Event::SequentialRead),
@@ -154,10 +157,10 @@ impl<'a> Shell<'a> {
             return;
         }
         let ns = stamp.saturating_sub(slot.wait_start.get());
-        if timeout {
-            self.c.charge_timeout(slot.event.get(), ns);
-        } else {
-            self.c.charge(slot.event.get(), ns);
+        match (slot.leaving.get(), timeout) {
+            (true, _) => {}
+            (false, true) => self.c.charge_timeout(slot.event.get(), ns),
+            (false, false) => self.c.charge(slot.event.get(), ns),
         }
         slot.waited.set(ns);
         slot.wait.set(slot.wait.get().wrapping_add(1));

@@ -298,10 +298,7 @@ const SESSION_TIMES: [C; 7] = [
 ];
 
 /// Session times at one instant; see [`Counters::session_times`].
-pub(crate) struct SessionTimes {
-    counters: [u64; SESSION_TIMES.len()],
-    events: Vec<EventCell>,
-}
+pub(crate) struct SessionTimes([u64; SESSION_TIMES.len()]);
 
 #[derive(Clone)]
 struct EventCell {
@@ -369,23 +366,13 @@ impl Counters {
 
     /// What sessions have spent so far, for [`Counters::restore_session_times`].
     pub(crate) fn session_times(&self) -> SessionTimes {
-        SessionTimes {
-            counters: SESSION_TIMES.map(|counter| self.get(counter)),
-            events: self.events.borrow().clone(),
-        }
+        SessionTimes(SESSION_TIMES.map(|counter| self.get(counter)))
     }
 
-    /// Takes back the session times since they were noted; counts of work and background waits stay.
+    /// Takes back the session times since they were noted; counts of work stay.
     pub(crate) fn restore_session_times(&self, times: SessionTimes) {
-        for (counter, value) in SESSION_TIMES.iter().zip(times.counters) {
+        for (counter, value) in SESSION_TIMES.iter().zip(times.0) {
             self.values[*counter as usize].set(value);
-        }
-        let mut events = self.events.borrow_mut();
-        let cells = events.iter_mut().zip(times.events);
-        for ((cell, before), (_, _, _, actor)) in cells.zip(EVENTS) {
-            if *actor == Actor::Foreground {
-                *cell = before;
-            }
         }
     }
 

@@ -54,6 +54,8 @@ pub(crate) struct NativeDriver<'a> {
     shell: Rc<Shell<'a>>,
     sessions: Vec<Running<'a>>,
     writing: Option<LogWrite>,
+    /// Sessions whose log-off is under way.
+    leaving: usize,
     last_flush: Ns,
     /// How long the last log write took.
     write_ns: Ns,
@@ -99,6 +101,7 @@ impl<'a> NativeDriver<'a> {
             shell,
             sessions,
             writing: None,
+            leaving: 0,
             last_flush,
             write_ns: 0,
             gathering: None,
@@ -112,6 +115,8 @@ impl<'a> NativeDriver<'a> {
         let slot = shell.slot(tag);
         slot.state.set(State::Ready);
         shell.instance.activity.on_cpu(slot.session);
+        // A log-off is no call: what it does is counted, what it takes is not DB time.
+        let no_call = slot.leaving.get().then(|| shell.c.session_times());
         let begin = shell.now.get().max(from);
         shell.c.add(C::RunQueue, begin - from);
         let mut context = Context::from_waker(Waker::noop());
@@ -119,6 +124,9 @@ impl<'a> NativeDriver<'a> {
         let end = shell.instance.clock.now_ns().max(begin);
         shell.c.add(C::OnThread, end - begin);
         shell.now.set(end);
+        if let Some(times) = no_call {
+            shell.c.restore_session_times(times);
+        }
         if let Some(result) = slot.outcome.take() {
             slot.state.set(State::Idle);
             return Some(Outcome {
@@ -144,7 +152,11 @@ impl<'a> NativeDriver<'a> {
             let Some(tag) = next else { break };
             let from = self.shell.slot(tag).ready_at.get();
             if let Some(outcome) = self.poll(tag, from) {
-                self.completions.push(Completion { tag, outcome });
+                if self.shell.slot(tag).leaving.get() {
+                    self.leaving -= 1;
+                } else {
+                    self.completions.push(Completion { tag, outcome });
+                }
             }
         }
         // Those that met a locked frame try again after everybody else had a turn.
@@ -551,12 +563,20 @@ impl Driver for NativeDriver<'_> {
         self.shell.instance.path_io.export(&by_file, into);
     }
 
+    fn leave(&mut self, tag: Tag) {
+        let shell = Rc::clone(&self.shell);
+        let slot = shell.slot(tag);
+        if slot.state.get() != State::Idle || slot.leaving.replace(true) {
+            return;
+        }
+        slot.log_off.set(true);
+        if self.poll(tag, shell.now.get()).is_none() {
+            self.leaving += 1;
+        }
+    }
+
     fn finish(&mut self) -> Result<(), EngineError> {
-        // A log-off is no call: what it does is counted, what it takes is not DB time.
-        let times = self.shell.c.session_times();
-        let ended = self.end();
-        self.shell.c.restore_session_times(times);
-        ended
+        self.end()
     }
 }
 
@@ -578,6 +598,7 @@ impl NativeDriver<'_> {
     }
 
     /// Sessions log off: what COMMIT_EVERY left open is committed. Returns how many of them will end in `reap`.
+    #[cfg(feature = "faults")]
     pub(crate) fn log_off(&mut self) -> usize {
         let shell = Rc::clone(&self.shell);
         let mut waiting = 0;
@@ -599,9 +620,11 @@ impl NativeDriver<'_> {
     /// Logs the sessions off and waits for this thread's own log writes.
     fn end(&mut self) -> Result<(), EngineError> {
         let shell = Rc::clone(&self.shell);
-        let waiting = self.log_off();
+        for tag in 0..shell.slots.len() as Tag {
+            self.leave(tag);
+        }
         let mut ended = Vec::new();
-        while ended.len() < waiting && shell.instance.failure().is_none() {
+        while self.leaving > 0 && shell.instance.failure().is_none() {
             self.reap(Duration::from_millis(10), &mut ended)?;
         }
         while self.writing.is_some() && shell.instance.failure().is_none() {

@@ -150,6 +150,34 @@ fn a_copy_taken_while_sessions_change_it_is_recovered() {
     check(crashed.path(), &settings);
 }
 
+/// A session that has stopped holds its row locks until it commits; those who wait for them must not wait for ever.
+#[test]
+fn sessions_that_stop_with_a_transaction_open_let_the_others_end() {
+    let dir = directory();
+    let settings = settings(&[("SCALE", "1000"), ("CACHE_MB", "16")]);
+    prepare(dir.path(), &settings, 1);
+    let plan = Plan {
+        commit_every: 10,
+        work_loop: 0,
+        run_time_ns: 400_000_000,
+        ..updates(1, 16, 0)
+    };
+    for _ in 0..3 {
+        let data = run(dir.path(), &settings, &plan);
+        assert_eq!(data.verdict, Verdict::Complete);
+        let uneven = Plan {
+            work_loop: 15,
+            run_time_ns: 0,
+            ..plan.clone()
+        };
+        let data = run(dir.path(), &settings, &uneven);
+        // Fifteen operations each, ten to a commit: the last five are committed at log-off, if not before.
+        assert!(data.per_session.iter().all(|session| session.ops == 15));
+        assert!(counted(&data, stats::USER_COMMITS) >= 32);
+    }
+    check(dir.path(), &settings);
+}
+
 #[test]
 fn a_data_set_in_use_is_not_opened_twice() {
     let dir = directory();
