@@ -1,6 +1,6 @@
 //! Bugs planted on purpose, to see that the fault harness finds them.
 //!
-//! Each is one place in the engine or in recovery that asks [`planted`]. Without the feature `faults` the answer is a constant
+//! Each is one place in the engine or in recovery that asks `planted`. Without the feature `faults` the answer is a constant
 //! `false`, and nothing of it is left in the program.
 
 /// A mistake a storage engine could make.

@@ -1,6 +1,6 @@
 //! The running native engine: cache, sessions, redo, writers.
 //!
-//! [`open`] puts an instance together from a data set that is clean or was just recovered;
+//! `open` puts an instance together from a data set that is clean or was just recovered;
 //! driver threads get their `NativeDriver`; the writer threads serve all. The data set's
 //! life cycle (prepare, check, destroy) is outside.
 
