@@ -10,6 +10,10 @@ use std::collections::BTreeMap;
 /// The kernel counts CPU time in ticks of 10 ms, and samples host readings beside the
 /// snapshots, not at their instant: so many seconds per CPU may be missing or extra.
 const HOST_SLACK_S: f64 = 0.05;
+/// A kernel that accounts by ticks looks at a CPU 100 to 1000 times a second. Bursts of microseconds between waits for
+/// a device often fall between two looks, so the host's busy time can be below what threads really used:
+/// by 11 % for one session's single reads, where it was measured.
+const TICK_SHARE: f64 = 0.25;
 
 pub(super) fn identities(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let mut all = cpu(deltas, record);
@@ -60,7 +64,7 @@ fn cpu(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
             "I25b",
             Scope::Window,
             "DB CPU + background CPU <= host busy (s)",
-            slack(&all_s),
+            slack(&all_s) + TICK_SHARE * ours.clone().unwrap_or(0.0),
         )
         .at_most()
         .judge(deltas, ours, busy),
