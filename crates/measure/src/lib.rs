@@ -16,6 +16,7 @@ pub mod schedule;
 pub mod series;
 pub mod snapshot;
 pub mod stats;
+pub mod storage;
 pub mod sync;
 pub mod timeline;
 pub mod units;
