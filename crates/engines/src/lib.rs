@@ -5,4 +5,5 @@ pub mod conformance;
 pub mod native;
 pub mod null;
 pub mod registry;
+pub mod storage;
 pub mod sync;

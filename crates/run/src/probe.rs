@@ -5,9 +5,34 @@
 
 use crate::engine::{EngineError, Line};
 use crate::stop::Stop;
+use assay_measure::storage::{StorageLive, StorageReadings};
 use assay_measure::sync::SyncReadings;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// What a probe is asked to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The directory or file to measure in, for a probe that is just given a place.
+    pub place: PathBuf,
+    /// About how long to measure.
+    pub time: Duration,
+    /// The probe's own language, a word each (fio's options and job files, ...); empty: measure
+    /// `place` for `time` in the probe's usual way.
+    pub words: Vec<String>,
+}
+
+impl Request {
+    /// Measure there, for so long, in the usual way.
+    #[must_use]
+    pub fn at(place: &Path, time: Duration) -> Self {
+        Self {
+            place: place.to_path_buf(),
+            time,
+            words: Vec::new(),
+        }
+    }
+}
 
 /// A kind of probe: one folder of `engines/`, one line in the registry.
 pub trait Probe: Sync {
@@ -17,12 +42,12 @@ pub trait Probe: Sync {
     /// One line for help.
     fn about(&self) -> &'static str;
 
-    /// Aims at a place and plans for about `time` of measuring. Looks without touching.
+    /// Aims at a place and plans for about the time asked. Looks without touching.
     ///
     /// # Errors
     /// A place that must not or cannot be used: somebody else's file, no such directory, too
-    /// little space.
-    fn aim(&self, place: &Path, time: Duration) -> Result<Box<dyn Aimed>, EngineError>;
+    /// little space; words that the probe's language does not have.
+    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError>;
 }
 
 /// A probe aimed at a place.
@@ -31,7 +56,8 @@ pub trait Aimed {
     fn plan(&self) -> Vec<Line>;
 
     /// Measures. A stop request ends it at the next step with what there is; whatever it put
-    /// into its place is gone when this returns, however it returns.
+    /// into its place is gone when this returns, however it returns, unless the words asked for
+    /// files by name.
     ///
     /// # Errors
     /// I/O errors, a full disk, or [`EngineError::Interrupted`] when nothing was measured yet.
@@ -42,6 +68,12 @@ pub trait Aimed {
 pub trait Steps: Sync {
     /// Step `number` of `of`, from 1, begins; `what` says what it measures.
     fn step(&self, number: usize, of: usize, what: &str);
+
+    /// What is going on, about once a second; called from a thread of its own.
+    fn live(&self, _now: &StorageLive) {}
+
+    /// A cumulative reading before the end, where the words asked for one every so often.
+    fn status(&self, _readings: &Readings) {}
 }
 
 /// What a probe measured.
@@ -49,4 +81,6 @@ pub trait Steps: Sync {
 pub enum Readings {
     /// Durable writes.
     Sync(Box<SyncReadings>),
+    /// Storage jobs.
+    Storage(Box<StorageReadings>),
 }

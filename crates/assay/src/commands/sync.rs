@@ -10,7 +10,7 @@ use assay_engines::registry;
 use assay_measure::snapshot::{RunData, SettingLine};
 use assay_measure::units;
 use assay_run::host;
-use assay_run::probe::{Readings, Steps};
+use assay_run::probe::{Readings, Request, Steps};
 use assay_run::stop::Stop;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(super) fn sync(args: &SyncArgs) -> Result<Code, Failure> {
         rundir::refuse_used(&place)?;
     }
     let probe = registry::probe(NAME).expect("the registry has this probe");
-    let aimed = probe.aim(&args.path, time)?;
+    let aimed = probe.aim(&Request::at(&args.path, time))?;
     if args.dry_run {
         let text = match args.format {
             Format::Text => plan_text::lines(&aimed.plan()) + "\n",
@@ -42,7 +42,12 @@ pub(super) fn sync(args: &SyncArgs) -> Result<Code, Failure> {
     signals::watch(&stop)?;
     let started = jiff::Timestamp::now().to_string();
     let progress = Progress::new();
-    let Readings::Sync(readings) = aimed.measure(&stop, &progress)?;
+    let Readings::Sync(readings) = aimed.measure(&stop, &progress)? else {
+        return Err(Failure::new(
+            Code::Bug,
+            "the sync probe brought another probe's readings",
+        ));
+    };
     drop(progress);
     let run = labels(args, id, started);
     let record = assay_report::sync::build(&run, &readings);

@@ -2,7 +2,7 @@
 
 use super::expect;
 use assay_run::engine::EngineError;
-use assay_run::probe::{Probe, Readings, Steps};
+use assay_run::probe::{Probe, Readings, Request, Steps};
 use assay_run::stop::Stop;
 use std::path::Path;
 use std::sync::Mutex;
@@ -64,7 +64,7 @@ fn leaves_nothing(when: &str, dir: &Path, found: &mut Vec<String>) {
 }
 
 fn a_plan_touches_nothing(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>) {
-    match probe.aim(dir, SHORT) {
+    match probe.aim(&Request::at(dir, SHORT)) {
         Ok(aimed) => expect(found, !aimed.plan().is_empty(), || "plan: empty".to_owned()),
         Err(error) => found.push(format!("aim at an empty directory: {error}")),
     }
@@ -74,14 +74,13 @@ fn a_plan_touches_nothing(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>
 fn it_measures_and_leaves_nothing(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>) {
     let heard = Heard::default();
     let measured = probe
-        .aim(dir, SHORT)
+        .aim(&Request::at(dir, SHORT))
         .and_then(|aimed| aimed.measure(&Stop::new(), &heard));
     match measured {
-        Ok(Readings::Sync(readings)) => {
-            expect(found, !readings.steps.is_empty(), || {
-                "measure: no step".to_owned()
-            });
-            expect(found, !readings.stopped, || "measure: stopped".to_owned());
+        Ok(readings) => {
+            let (measured, stopped) = told(&readings);
+            expect(found, measured, || "measure: nothing".to_owned());
+            expect(found, !stopped, || "measure: stopped".to_owned());
         }
         Err(error) => found.push(format!("measure: {error}")),
     }
@@ -94,6 +93,20 @@ fn it_measures_and_leaves_nothing(probe: &dyn Probe, dir: &Path, found: &mut Vec
     leaves_nothing("measure", dir, found);
 }
 
+/// Whether anything was measured, and whether it says that it was stopped.
+fn told(readings: &Readings) -> (bool, bool) {
+    match readings {
+        Readings::Sync(sync) => (!sync.steps.is_empty(), sync.stopped),
+        Readings::Storage(storage) => (
+            storage
+                .clones
+                .iter()
+                .any(|clone| clone.ways.iter().any(|way| way.ios > 0)),
+            storage.stopped,
+        ),
+    }
+}
+
 fn a_stop_leaves_nothing(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>) {
     for stop_at in [0, 2] {
         let stop = Stop::new();
@@ -102,10 +115,10 @@ fn a_stop_leaves_nothing(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>)
             ..Heard::default()
         };
         let ended = probe
-            .aim(dir, SHORT)
+            .aim(&Request::at(dir, SHORT))
             .and_then(|aimed| aimed.measure(&stop, &heard));
         let said = match &ended {
-            Ok(Readings::Sync(readings)) => readings.stopped,
+            Ok(readings) => told(readings).1,
             Err(error) => matches!(error, EngineError::Interrupted),
         };
         expect(found, said, || {
@@ -119,7 +132,7 @@ fn foreign_files_are_refused(probe: &dyn Probe, dir: &Path, found: &mut Vec<Stri
     let file = dir.join("theirs");
     std::fs::write(&file, "theirs").expect("the directory is writable");
     let refused = probe
-        .aim(&file, SHORT)
+        .aim(&Request::at(&file, SHORT))
         .and_then(|aimed| aimed.measure(&Stop::new(), &Heard::default()));
     expect(found, refused.is_err(), || {
         "a foreign file: it is not refused".to_owned()
@@ -131,8 +144,10 @@ fn foreign_files_are_refused(probe: &dyn Probe, dir: &Path, found: &mut Vec<Stri
     let _ = std::fs::remove_file(&file);
     leaves_nothing("a foreign file", dir, found);
     let absent = dir.join("no/such/file");
-    expect(found, probe.aim(&absent, SHORT).is_err(), || {
-        "a directory that is not there: it is not refused".to_owned()
-    });
+    expect(
+        found,
+        probe.aim(&Request::at(&absent, SHORT)).is_err(),
+        || "a directory that is not there: it is not refused".to_owned(),
+    );
     leaves_nothing("a directory that is not there", dir, found);
 }

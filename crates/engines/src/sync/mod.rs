@@ -16,7 +16,7 @@ use assay_measure::clock::Clock;
 use assay_measure::snapshot::Fact;
 use assay_measure::sync::{SyncMethod, SyncReading, SyncReadings};
 use assay_run::engine::{EngineError, Line, LineValue};
-use assay_run::probe::{Aimed, Probe, Readings, Steps};
+use assay_run::probe::{Aimed, Probe, Readings, Request, Steps};
 use assay_run::stop::Stop;
 use plan::Step;
 use scratch::{Place, Scratch};
@@ -41,8 +41,9 @@ impl Probe for DurableWrites {
         "what a durable write costs: latency, streams, methods, commit safety"
     }
 
-    fn aim(&self, place: &Path, time: Duration) -> Result<Box<dyn Aimed>, EngineError> {
-        let place = Place::find(place)?;
+    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
+        let place = Place::find(&request.place)?;
+        let time = request.time;
         place.check_space(FILE_BYTES + GROWTH_BYTES)?;
         let facts = device_facts(place.path());
         let steps = plan::steps(facts.logical_block_bytes.as_ref().ok().copied());

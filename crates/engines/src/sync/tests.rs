@@ -40,7 +40,9 @@ fn it_passes_the_suite() {
 fn every_step_counts_what_it_did() {
     let dir = directory();
     let aim = aimed(dir.path(), Duration::from_millis(1500));
-    let Readings::Sync(readings) = aim.measure(&Stop::new(), &Silent).unwrap();
+    let Readings::Sync(readings) = aim.measure(&Stop::new(), &Silent).unwrap() else {
+        panic!("another probe's readings");
+    };
     assert_eq!(readings.steps.len(), aim.steps.len());
     for step in &readings.steps {
         let writes = step.latency.count();
@@ -75,7 +77,9 @@ fn many_streams_share_flushes() {
     let mut aim = aimed(dir.path(), Duration::from_millis(300));
     aim.steps
         .retain(|step| step.part == SyncPart::Safety && step.method == SyncMethod::Group);
-    let Readings::Sync(readings) = aim.measure(&Stop::new(), &Silent).unwrap();
+    let Readings::Sync(readings) = aim.measure(&Stop::new(), &Silent).unwrap() else {
+        panic!("another probe's readings");
+    };
     let many = readings.steps.iter().find(|step| step.streams > 1).unwrap();
     assert!(many.flushes < many.latency.count(), "{many:?}");
 }

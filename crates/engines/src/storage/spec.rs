@@ -1,0 +1,778 @@
+//! What a storage job is: every option typed, every default in place, nothing left to look up.
+//!
+//! The job language produces these; planning, patterns and the work loop read them. Names and
+//! defaults are fio's (`man 1 fio`), so that a job file means here what it means there.
+
+use assay_measure::clock::Ns;
+use assay_measure::storage::{DIRECTIONS, Way};
+use std::path::PathBuf;
+
+/// All that one command line asks for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Invocation {
+    /// Options before the first job and in `[global]` sections, as given, in order.
+    pub global_options: Vec<Given>,
+    /// The jobs, in order.
+    pub jobs: Vec<Job>,
+    /// What to do with the results, and other options of the command line alone.
+    pub output: OutputOptions,
+}
+
+/// An option as it was typed; no value for a bare flag.
+pub type Given = (String, Option<String>);
+
+/// One job: `numjobs` clones of the same work.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Job {
+    /// `--name` or the section's title.
+    pub name: String,
+    /// Where it was defined: `job file FILE, line N` or `command line`.
+    pub origin: String,
+    /// Its own options as given, the global ones left out.
+    pub given: Vec<Given>,
+    /// Place in the order of stonewalls: jobs of one wave run side by side, waves one after the
+    /// other.
+    pub wave: u32,
+    /// Report group (`groupid`): a new one at each `stonewall` or `new_group`.
+    pub group: u32,
+    /// All options.
+    pub options: Options,
+}
+
+/// Report formats, in the order given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// fio's text.
+    Normal,
+    /// fio's JSON.
+    Json,
+    /// With every latency bin.
+    JsonPlus,
+    /// Semicolon-separated, version 3.
+    Terse,
+}
+
+/// When to show the progress line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Eta {
+    /// On a terminal.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Options of the command line alone.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OutputOptions {
+    /// Empty means [`OutputFormat::Normal`].
+    pub formats: Vec<OutputFormat>,
+    /// `--output=FILE`: the report goes there instead of standard output.
+    pub file: Option<PathBuf>,
+    /// `--append-terse`.
+    pub append_terse: bool,
+    /// `--eta`.
+    pub eta: Eta,
+    /// `--eta-interval`.
+    pub eta_interval_ns: Option<Ns>,
+    /// `--eta-newline`.
+    pub eta_newline_ns: Option<Ns>,
+    /// `--status-interval`.
+    pub status_interval_ns: Option<Ns>,
+    /// `--readonly`.
+    pub readonly: bool,
+    /// `--parse-only`.
+    pub parse_only: bool,
+    /// `--showcmd`: print the job files as command lines and stop.
+    pub show_command: bool,
+    /// `--destroy PATH`, repeatable: what may be overwritten although assay did not make it.
+    pub destroy: Vec<PathBuf>,
+    /// `-o DIR`: the run directory.
+    pub run_directory: Option<PathBuf>,
+    /// `--no-record`: leave no run directory.
+    pub no_record: bool,
+    /// `--alloc-size`, `--max-jobs`, `--aux-path`, ...: accepted for fio's sake, with what they do here.
+    pub notes: Vec<String>,
+}
+
+/// What a clone does over its region.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// `read`
+    #[default]
+    Read,
+    /// `write`
+    Write,
+    /// `randread`
+    RandRead,
+    /// `randwrite`
+    RandWrite,
+    /// `rw`, `readwrite`
+    ReadWrite,
+    /// `randrw`
+    RandRw,
+}
+
+impl Mode {
+    /// Offsets are random.
+    #[must_use]
+    pub fn is_random(self) -> bool {
+        matches!(self, Self::RandRead | Self::RandWrite | Self::RandRw)
+    }
+
+    /// It has I/Os of this direction.
+    #[must_use]
+    pub fn goes(self, way: Way) -> bool {
+        match way {
+            Way::Read => !matches!(self, Self::Write | Self::RandWrite),
+            Way::Write => !matches!(self, Self::Read | Self::RandRead),
+            Way::Trim => false,
+        }
+    }
+
+    /// fio's spelling in reports: `rw` for `readwrite`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::RandRead => "randread",
+            Self::RandWrite => "randwrite",
+            Self::ReadWrite => "rw",
+            Self::RandRw => "randrw",
+        }
+    }
+}
+
+/// `ioengine`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IoEngine {
+    /// `psync`, `sync`, `vsync`, `pvsync`: positional calls.
+    #[default]
+    Psync,
+    /// `pvsync2`: positional calls with flags.
+    Pvsync2,
+    /// `io_uring`.
+    IoUring,
+    /// `libaio`.
+    Libaio,
+    /// `null`: completes at once, never enters the kernel.
+    Null,
+    /// `nop` (ours): no-operations through the real ring.
+    Nop,
+}
+
+/// An amount that may depend on the size of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    /// Bytes.
+    Bytes(u64),
+    /// Percent of the real size.
+    Percent(u32),
+}
+
+/// Block sizes of one direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockSizes {
+    /// Smallest, bytes.
+    pub min: u32,
+    /// Largest, bytes.
+    pub max: u32,
+    /// `bssplit`: (bytes, weight in percent), weights summing to 100; empty without one.
+    pub split: Vec<(u32, u32)>,
+}
+
+impl Default for BlockSizes {
+    fn default() -> Self {
+        Self {
+            min: 4096,
+            max: 4096,
+            split: Vec::new(),
+        }
+    }
+}
+
+/// `sync`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OpenSync {
+    /// Neither.
+    #[default]
+    None,
+    /// `O_SYNC`
+    Sync,
+    /// `O_DSYNC`
+    Dsync,
+}
+
+/// `random_distribution`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Distribution {
+    /// Every block alike.
+    #[default]
+    Random,
+    /// `zipf:theta[:center]`
+    Zipf(f64, Option<f64>),
+    /// `pareto:h[:center]`
+    Pareto(f64, Option<f64>),
+    /// `normal:deviation percent[:center]`
+    Normal(f64, Option<f64>),
+    /// `zoned:percent of I/Os/percent of the region:...`
+    Zoned(Vec<(u32, u32)>),
+}
+
+/// `random_generator`: which one was asked for; all are served by the same streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RandomGenerator {
+    /// `tausworthe`
+    #[default]
+    Tausworthe,
+    /// `tausworthe64`
+    Tausworthe64,
+    /// `lfsr`: each block once, no map.
+    Lfsr,
+}
+
+/// `fallocate`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fallocate {
+    /// `native`: where the file system can.
+    #[default]
+    Native,
+    /// `none`
+    None,
+    /// `posix`
+    Posix,
+    /// `keep`
+    Keep,
+    /// `truncate`
+    Truncate,
+}
+
+/// `file_service_type`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileService {
+    /// `roundrobin[:n]`
+    #[default]
+    RoundRobin,
+    /// `random[:n]`
+    Random,
+    /// `sequential`
+    Sequential,
+}
+
+/// `verify`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Verify {
+    /// Nothing is verified.
+    #[default]
+    None,
+    /// `crc32c`: a header with a checksum at each interval.
+    Crc32c,
+    /// `pattern`: the pattern and nothing else.
+    Pattern,
+}
+
+/// Quantity that `steadystate` watches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SteadyMetric {
+    /// `iops`, `iops_slope`
+    #[default]
+    Iops,
+    /// `bw`, `bw_slope`
+    Bandwidth,
+    /// `lat`, `lat_slope`
+    Latency,
+}
+
+/// `steadystate=metric[_slope]:limit[%]`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Steady {
+    /// What is watched.
+    pub metric: SteadyMetric,
+    /// The slope of a least-squares line is judged, not the largest deviation from the mean.
+    pub slope: bool,
+    /// The limit.
+    pub limit: f64,
+    /// The limit is a percentage of the mean.
+    pub percent: bool,
+    /// As typed.
+    pub text: String,
+}
+
+/// Options of the ring (`registerfiles`, ...).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RingWishes {
+    /// `fixedbufs`; `None`: used where it helps.
+    pub fixed_buffers: Option<bool>,
+    /// `registerfiles`; `None`: used where it helps.
+    pub registered_files: Option<bool>,
+    /// `hipri`
+    pub polled: bool,
+    /// `sqthread_poll`
+    pub sq_thread: bool,
+    /// `sqthread_poll_cpu`
+    pub sq_thread_cpu: Option<u32>,
+    /// `nonvectored`; `None` as default.
+    pub nonvectored: Option<bool>,
+    /// `force_async=N`: every n-th I/O.
+    pub force_async: u32,
+    /// `nowait`
+    pub nowait: bool,
+}
+
+/// Names and sizes of files.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FileOptions {
+    /// `filename`, split at its colons; empty: names are made up.
+    pub names: Vec<PathBuf>,
+    /// `filename_format`; `None`: `$jobname.$jobnum.$filenum`.
+    pub name_format: Option<String>,
+    /// `directory`, split at its colons; clones take them in turn.
+    pub directories: Vec<PathBuf>,
+    /// `nrfiles`
+    pub count: u32,
+    /// `openfiles`
+    pub open_at_once: Option<u32>,
+    /// `file_service_type`, and I/Os before it switches.
+    pub service: (FileService, u32),
+    /// `size`; `None`: the whole file or device.
+    pub size: Option<Amount>,
+    /// `filesize`: range of each file's size.
+    pub file_size: Option<(u64, u64)>,
+    /// `offset`
+    pub offset: Amount,
+    /// `offset_increment`
+    pub offset_increment: Amount,
+    /// `direct`
+    pub direct: bool,
+    /// `sync`
+    pub sync: OpenSync,
+    /// `create_serialize`, `create_fsync`, `create_on_open`, `create_only`, `unlink`, `overwrite`
+    pub create_serialize: bool,
+    /// See above.
+    pub create_fsync: bool,
+    /// See above.
+    pub create_on_open: bool,
+    /// See above.
+    pub create_only: bool,
+    /// See above.
+    pub unlink: bool,
+    /// See above.
+    pub overwrite: bool,
+    /// `allow_file_create`
+    pub allow_create: bool,
+    /// `allow_mounted_write`: heard, and refused all the same.
+    pub allow_mounted_write: bool,
+    /// `fallocate`
+    pub fallocate: Fallocate,
+    /// `invalidate`
+    pub invalidate: bool,
+    /// `pre_read`
+    pub pre_read: bool,
+    /// `end_fsync`
+    pub end_fsync: bool,
+    /// `fsync_on_close`
+    pub fsync_on_close: bool,
+}
+
+impl Default for FileOptions {
+    fn default() -> Self {
+        Self {
+            names: Vec::new(),
+            name_format: None,
+            directories: Vec::new(),
+            count: 1,
+            open_at_once: None,
+            service: (FileService::RoundRobin, 1),
+            size: None,
+            file_size: None,
+            offset: Amount::Bytes(0),
+            offset_increment: Amount::Bytes(0),
+            direct: false,
+            sync: OpenSync::None,
+            create_serialize: true,
+            create_fsync: true,
+            create_on_open: false,
+            create_only: false,
+            unlink: false,
+            overwrite: false,
+            allow_create: true,
+            allow_mounted_write: false,
+            fallocate: Fallocate::Native,
+            invalidate: true,
+            pre_read: false,
+            end_fsync: false,
+            fsync_on_close: false,
+        }
+    }
+}
+
+/// Offsets, lengths, directions and amounts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PatternOptions {
+    /// `rw`
+    pub mode: Mode,
+    /// `rw=...:N`: I/Os per random offset, or bytes of the hole of a sequential job.
+    pub mode_argument: Option<i64>,
+    /// `rwmixread`: percent of I/Os that read in a mixed job.
+    pub read_percent: u32,
+    /// `bs`, `bsrange`, `bssplit`, by direction.
+    pub blocks: [BlockSizes; DIRECTIONS],
+    /// `bs_is_seq_rand`
+    pub blocks_by_sequence: bool,
+    /// `blockalign`, by direction; `None`: the smallest block.
+    pub align: [Option<u64>; DIRECTIONS],
+    /// `io_size`; `None`: the region.
+    pub io_size: Option<Amount>,
+    /// `number_ios`
+    pub number_ios: Option<u64>,
+    /// `loops`
+    pub loops: u64,
+    /// `norandommap`
+    pub no_map: bool,
+    /// `softrandommap`
+    pub soft_map: bool,
+    /// `random_generator`
+    pub generator: RandomGenerator,
+    /// `random_distribution`
+    pub distribution: Distribution,
+    /// `percentage_random`, by direction.
+    pub random_percent: [u32; DIRECTIONS],
+    /// `randrepeat`
+    pub repeat: bool,
+    /// `allrandrepeat`
+    pub repeat_all: bool,
+    /// `randseed`
+    pub seed: Option<u64>,
+}
+
+impl Default for PatternOptions {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Read,
+            mode_argument: None,
+            read_percent: 50,
+            blocks: Default::default(),
+            blocks_by_sequence: false,
+            align: [None; DIRECTIONS],
+            io_size: None,
+            number_ios: None,
+            loops: 1,
+            no_map: false,
+            soft_map: false,
+            generator: RandomGenerator::Tausworthe,
+            distribution: Distribution::Random,
+            random_percent: [100; DIRECTIONS],
+            repeat: true,
+            repeat_all: false,
+            seed: None,
+        }
+    }
+}
+
+/// What is written, and how it is checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PayloadOptions {
+    /// `zero_buffers`
+    pub zero: bool,
+    /// `refill_buffers`
+    pub refill: bool,
+    /// `scramble_buffers`
+    pub scramble: bool,
+    /// `buffer_compress_percentage`
+    pub compress_percent: u32,
+    /// `buffer_compress_chunk`, bytes; 0: the block.
+    pub compress_chunk: u32,
+    /// `dedupe_percentage`
+    pub dedupe_percent: u32,
+    /// `buffer_pattern`, expanded to bytes.
+    pub pattern: Option<Vec<u8>>,
+    /// `verify`
+    pub verify: Verify,
+    /// `do_verify`
+    pub do_verify: bool,
+    /// `verify_fatal`
+    pub verify_fatal: bool,
+    /// `verify_only`
+    pub verify_only: bool,
+    /// `verify_backlog`, blocks; 0: at the end.
+    pub verify_backlog: u64,
+    /// `verify_interval`, bytes; 0: the block.
+    pub verify_interval: u32,
+    /// `verify_pattern`, expanded to bytes.
+    pub verify_pattern: Option<Vec<u8>>,
+}
+
+impl Default for PayloadOptions {
+    fn default() -> Self {
+        Self {
+            zero: false,
+            refill: false,
+            scramble: true,
+            compress_percent: 0,
+            compress_chunk: 512,
+            dedupe_percent: 0,
+            pattern: None,
+            verify: Verify::None,
+            do_verify: true,
+            verify_fatal: false,
+            verify_only: false,
+            verify_backlog: 0,
+            verify_interval: 0,
+            verify_pattern: None,
+        }
+    }
+}
+
+/// When I/Os are issued, and when to stop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PaceOptions {
+    /// `iodepth`
+    pub depth: u32,
+    /// `iodepth_batch_submit`; `None`: not given (fio takes 1, the work loop takes what is free).
+    pub batch_submit: Option<u32>,
+    /// `iodepth_batch_complete_min`; `None`: not given.
+    pub batch_complete_min: Option<u32>,
+    /// `iodepth_batch_complete_max`
+    pub batch_complete_max: Option<u32>,
+    /// `iodepth_low`
+    pub depth_low: Option<u32>,
+    /// `runtime`
+    pub runtime_ns: Option<Ns>,
+    /// `time_based`
+    pub time_based: bool,
+    /// `ramp_time`
+    pub ramp_ns: Ns,
+    /// `startdelay`: range.
+    pub start_delay_ns: (Ns, Ns),
+    /// `thinktime`
+    pub think_ns: Ns,
+    /// `thinktime_spin`
+    pub think_spin_ns: Ns,
+    /// `thinktime_blocks`
+    pub think_blocks: u32,
+    /// `rate`, bytes per second, by direction.
+    pub rate: [Option<u64>; DIRECTIONS],
+    /// `rate_min`
+    pub rate_min: [Option<u64>; DIRECTIONS],
+    /// `rate_iops`
+    pub rate_iops: [Option<u64>; DIRECTIONS],
+    /// `rate_iops_min`
+    pub rate_iops_min: [Option<u64>; DIRECTIONS],
+    /// `rate_cycle`: over how long a minimum is judged.
+    pub rate_cycle_ns: Ns,
+    /// `rate_process=poisson`
+    pub rate_poisson: bool,
+    /// `rate_ignore_thinktime`
+    pub rate_ignores_think: bool,
+    /// `fsync`: after so many writes; 0 never.
+    pub fsync_every: u32,
+    /// `fdatasync`
+    pub fdatasync_every: u32,
+    /// `continue_on_error`, by what failed: reads, writes, verification.
+    pub pass_errors: PassErrors,
+    /// `exitall`
+    pub exit_all: bool,
+    /// `exitall_on_error`
+    pub exit_all_on_error: bool,
+    /// `max_latency`
+    pub max_latency_ns: Option<Ns>,
+    /// `steadystate`
+    pub steady: Option<Steady>,
+    /// `steadystate_duration`
+    pub steady_duration_ns: Ns,
+    /// `steadystate_ramp_time`
+    pub steady_ramp_ns: Ns,
+}
+
+/// Which errors are counted and passed over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PassErrors {
+    /// Failed reads.
+    pub read: bool,
+    /// Failed writes.
+    pub write: bool,
+    /// Blocks that did not verify.
+    pub verify: bool,
+}
+
+impl Default for PaceOptions {
+    fn default() -> Self {
+        Self {
+            depth: 1,
+            batch_submit: None,
+            batch_complete_min: None,
+            batch_complete_max: None,
+            depth_low: None,
+            runtime_ns: None,
+            time_based: false,
+            ramp_ns: 0,
+            start_delay_ns: (0, 0),
+            think_ns: 0,
+            think_spin_ns: 0,
+            think_blocks: 1,
+            rate: [None; DIRECTIONS],
+            rate_min: [None; DIRECTIONS],
+            rate_iops: [None; DIRECTIONS],
+            rate_iops_min: [None; DIRECTIONS],
+            rate_cycle_ns: 1_000_000_000,
+            rate_poisson: false,
+            rate_ignores_think: false,
+            fsync_every: 0,
+            fdatasync_every: 0,
+            pass_errors: PassErrors::default(),
+            exit_all: false,
+            exit_all_on_error: false,
+            max_latency_ns: None,
+            steady: None,
+            steady_duration_ns: 0,
+            steady_ramp_ns: 0,
+        }
+    }
+}
+
+/// What is measured and reported.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasureOptions {
+    /// `percentile_list`, ascending as given.
+    pub percentiles: Vec<f64>,
+    /// `slat_percentiles`
+    pub slat_percentiles: bool,
+    /// `clat_percentiles`
+    pub clat_percentiles: bool,
+    /// `lat_percentiles`
+    pub lat_percentiles: bool,
+    /// `disable_slat`; `gtod_reduce` sets all four.
+    pub no_slat: bool,
+    /// `disable_clat`
+    pub no_clat: bool,
+    /// `disable_lat`
+    pub no_lat: bool,
+    /// `disable_bw_measurement`
+    pub no_bw: bool,
+    /// `bwavgtime`
+    pub bw_average_ns: Ns,
+    /// `iopsavgtime`
+    pub iops_average_ns: Ns,
+    /// `significant_figures`
+    pub significant_figures: u32,
+    /// `group_reporting`
+    pub group_reporting: bool,
+    /// `write_lat_log`: prefix; empty prefix: the job's name.
+    pub lat_log: Option<String>,
+    /// `write_bw_log`
+    pub bw_log: Option<String>,
+    /// `write_iops_log`
+    pub iops_log: Option<String>,
+    /// `write_hist_log`
+    pub hist_log: Option<String>,
+    /// `log_hist_msec`
+    pub hist_log_ns: Ns,
+    /// `log_avg_msec`; 0: every I/O.
+    pub log_average_ns: Ns,
+    /// `log_window_value`: the mean is logged.
+    pub log_mean: bool,
+    /// `log_window_value=max|both`
+    pub log_max: bool,
+    /// `log_offset`
+    pub log_offset: bool,
+    /// `per_job_logs`
+    pub per_job_logs: bool,
+}
+
+impl Default for MeasureOptions {
+    fn default() -> Self {
+        Self {
+            percentiles: vec![
+                1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5,
+                99.9, 99.95, 99.99,
+            ],
+            slat_percentiles: false,
+            clat_percentiles: true,
+            lat_percentiles: false,
+            no_slat: false,
+            no_clat: false,
+            no_lat: false,
+            no_bw: false,
+            bw_average_ns: 500_000_000,
+            iops_average_ns: 500_000_000,
+            significant_figures: 4,
+            group_reporting: false,
+            lat_log: None,
+            bw_log: None,
+            iops_log: None,
+            hist_log: None,
+            hist_log_ns: 0,
+            log_average_ns: 0,
+            log_mean: true,
+            log_max: false,
+            log_offset: false,
+            per_job_logs: true,
+        }
+    }
+}
+
+/// Which CPUs a clone runs on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlacementOptions {
+    /// `cpus_allowed`, `cpumask`; `None`: any.
+    pub cpus: Option<Vec<u32>>,
+    /// `cpus_allowed_policy=split`: clone k takes the k-th.
+    pub split: bool,
+    /// `thread`: clones are threads here in any case.
+    pub thread: bool,
+    /// `nice`
+    pub nice: Option<i32>,
+}
+
+/// All options of a job.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// `description`
+    pub description: Option<String>,
+    /// `numjobs`; at least 1.
+    pub clones: u32,
+    /// `stonewall`
+    pub stonewall: bool,
+    /// `new_group`
+    pub new_group: bool,
+    /// `ioengine`
+    pub engine: IoEngine,
+    /// Options of io_uring.
+    pub ring: RingWishes,
+    /// Files.
+    pub files: FileOptions,
+    /// Offsets.
+    pub pattern: PatternOptions,
+    /// Content.
+    pub payload: PayloadOptions,
+    /// Time.
+    pub pace: PaceOptions,
+    /// Results.
+    pub measure: MeasureOptions,
+    /// CPUs.
+    pub placement: PlacementOptions,
+}
+
+/// Part of a file that a clone works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// Place of the file among the clone's files.
+    pub file: u16,
+    /// First byte.
+    pub start: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// A job that cannot be: one line that names where it stands, the value and the way out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{origin}: {what}")]
+pub struct SpecError {
+    /// `job file FILE, line N`, `command line`, `job NAME`.
+    pub origin: String,
+    /// What is wrong with which value, and what would do.
+    pub what: String,
+}
