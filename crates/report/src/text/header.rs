@@ -5,12 +5,26 @@ use crate::integrity::violated;
 use assay_measure::record::{Figure, Record, Truth};
 use assay_measure::units::fixed;
 
+/// ` "LABEL"` behind the run's id, or nothing.
+pub(super) fn label(record: &Record) -> String {
+    let label = record.run.label.as_deref();
+    label.map_or_else(String::new, |label| format!(" \"{label}\""))
+}
+
+/// `Verdict: valid.`, with the reasons where there are any.
+pub(super) fn verdict(record: &Record) -> String {
+    let run = &record.run;
+    let mut text = format!("Verdict: {}", run.verdict);
+    if !run.verdict_reasons.is_empty() {
+        text.push_str(" - ");
+        text.push_str(&run.verdict_reasons.join("; "));
+    }
+    text + "."
+}
+
 pub(super) fn title(page: &mut Page, record: &Record) {
     let run = &record.run;
-    let label = run
-        .label
-        .as_deref()
-        .map_or_else(String::new, |label| format!(" \"{label}\""));
+    let label = label(record);
     page.line(&format!(
         "ASSAY WORKLOAD REPORT for run {}{label}: {} on {}",
         run.id, run.workload, run.engine
@@ -44,15 +58,7 @@ pub(super) fn title(page: &mut Page, record: &Record) {
     page.line(
         "n/a (reason) is a figure that cannot be known; 0 is an observed zero. MB is 2^20 bytes.",
     );
-    page.line(&format!(
-        "Verdict: {}{}.",
-        run.verdict,
-        if run.verdict_reasons.is_empty() {
-            String::new()
-        } else {
-            format!(" - {}", run.verdict_reasons.join("; "))
-        }
-    ));
+    page.line(&verdict(record));
     if run.fixed_iterations {
         page.line("Fixed iterations (WORK_LOOP): the window is the time the sessions took.");
     }

@@ -15,14 +15,10 @@ pub(super) fn render(record: &Record, info: &RecoveryInfo) -> String {
     ));
     page.line("");
     page.line(&format!(
-        "assay {}, started {}. Verdict: {}{}.",
+        "assay {}, started {}. {}",
         run.version,
         run.started,
-        run.verdict,
-        run.verdict_reasons
-            .iter()
-            .map(|why| format!(" - {why}"))
-            .collect::<String>()
+        header::verdict(record)
     ));
     page.wrapped(
         "",

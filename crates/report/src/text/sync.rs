@@ -9,25 +9,18 @@ use assay_measure::units::{size, thousands};
 pub(super) fn render(record: &Record, info: &SyncInfo) -> String {
     let mut page = Page::default();
     let run = &record.run;
-    let label = run
-        .label
-        .as_deref()
-        .map_or_else(String::new, |label| format!(" \"{label}\""));
+    let label = header::label(record);
     page.line(&format!(
         "ASSAY DURABLE WRITE REPORT for run {}{label}: {}",
         run.id, info.path
     ));
     page.line("");
     page.line(&format!(
-        "assay {}, started {}, {} s in all. Verdict: {}{}.",
+        "assay {}, started {}, {} s in all. {}",
         run.version,
         run.started,
         number(&record.interval.elapsed_s, 1),
-        run.verdict,
-        run.verdict_reasons
-            .iter()
-            .map(|why| format!(" - {why}"))
-            .collect::<String>()
+        header::verdict(record)
     ));
     page.wrapped(
         "",
