@@ -224,6 +224,11 @@ impl<'a> Pages<'a> {
         self.suspects.iter().copied().collect()
     }
 
+    /// Whether its checksum was wrong when it was read, and nothing has cleared it since.
+    pub(super) fn is_suspect(&self, page: Page) -> bool {
+        self.suspects.contains(&page)
+    }
+
     /// The block is whole after all.
     pub(super) fn acquit(&mut self, page: Page) {
         self.suspects.remove(&page);

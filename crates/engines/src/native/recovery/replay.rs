@@ -39,6 +39,8 @@ pub(super) struct Replay<'a> {
     control: Control,
     live: BTreeMap<u64, Live>,
     unreadable_headers: BTreeSet<Page>,
+    /// Each session's highest transaction that its header or redo tells of.
+    known: BTreeMap<u64, u64>,
     last_transaction: u64,
     /// Session and transaction of what was taken back.
     rolled_back: Vec<(u64, u64)>,
@@ -52,6 +54,7 @@ impl<'a> Replay<'a> {
             control: control.clone(),
             live: BTreeMap::new(),
             unreadable_headers: BTreeSet::new(),
+            known: BTreeMap::new(),
             last_transaction: control.change_number,
             rolled_back: Vec::new(),
             totals: Recovery::default(),
@@ -100,7 +103,7 @@ impl<'a> Replay<'a> {
             })
             .collect();
         let (live, last) = (&mut self.live, &mut self.last_transaction);
-        let unreadable = &mut self.unreadable_headers;
+        let (unreadable, known) = (&mut self.unreadable_headers, &mut self.known);
         io.read(&spans, |i, block| {
             let is = |kind| block_format::verify(block, kind, pages[i], 0, data_set, true).is_ok();
             if !is(Kind::UndoHeader) {
@@ -110,9 +113,10 @@ impl<'a> Replay<'a> {
                 }
             } else {
                 let (transaction, now) = undo_format::transaction_state(block);
+                let session = i as u64 + 1;
                 *last = (*last).max(transaction);
+                known.insert(session, transaction);
                 if now == state::ACTIVE {
-                    let session = i as u64 + 1;
                     live.insert(transaction, Live::since_before(session));
                 }
             }
@@ -310,6 +314,8 @@ impl<'a> Replay<'a> {
     fn set_header(&mut self, session: u64, transaction: u64, now: u64, lsn: u64) {
         let page = self.header_page(session);
         self.unreadable_headers.remove(&page);
+        let known = self.known.entry(session).or_default();
+        *known = (*known).max(transaction);
         let block = self.pages.format(page, Kind::UndoHeader, session);
         block_format::put(block, TRANSACTION_WORD, transaction);
         block_format::put(block, TRANSACTION_WORD + 1, now);
@@ -373,7 +379,7 @@ impl<'a> Replay<'a> {
         Ok(!losers.is_empty())
     }
 
-    /// Finds the changes that transactions without a commit made before the checkpoint.
+    /// Finds the changes that transactions without a commit made before the checkpoint, and looks whether all of undo is as it must be.
     fn complete_from_undo(&mut self, io: &mut Io<'_>) -> Result<(), EngineError> {
         let wanted: HashSet<u64> = self
             .live
@@ -381,9 +387,6 @@ impl<'a> Replay<'a> {
             .filter(|(_, live)| live.began_before)
             .map(|(transaction, _)| *transaction)
             .collect();
-        if wanted.is_empty() {
-            return Ok(());
-        }
         // What redo made of undo blocks is part of what is read now.
         self.pages.write_back(io)?;
         let mut found = self.scan_undo(io, &wanted)?;
@@ -405,7 +408,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Every undo record of these transactions, by number.
+    /// Every undo record of these transactions, by number. Judges each block on the way.
     fn scan_undo(
         &self,
         io: &mut Io<'_>,
@@ -434,20 +437,55 @@ impl<'a> Replay<'a> {
             for (page, read) in (firsts[i]..).zip(data.chunks_exact(block_bytes)) {
                 let page = geometry.undo_page(page);
                 let block = self.pages.get(page).unwrap_or(read);
-                if block_format::get(block, word::MAGIC) != block_format::magic_word(Kind::Undo) {
+                if !self.is_undo(page, block)? {
                     continue;
                 }
+                let session = block_format::get(block, word::KEY);
                 let (records, _) = undo_format::records(block);
                 for record in records {
                     if wanted.contains(&record.transaction) {
                         let rows = found.entry(record.transaction).or_default();
                         rows.insert(record.number, OldRow::from_undo(&record));
+                    } else {
+                        self.expect_known(page, session, record.transaction)?;
                     }
                 }
             }
             Ok(())
         })?;
         Ok(found)
+    }
+
+    /// Whether the block holds undo records; an error if it is none of what may stand in the undo file.
+    fn is_undo(&self, page: Page, block: &[u8]) -> Result<bool, EngineError> {
+        // One that redo changed, or may yet make whole, is judged with the suspects.
+        let check_crc = !self.pages.holds(page) && !self.pages.is_suspect(page);
+        let is =
+            |kind| block_format::verify(block, kind, page, 0, self.control.data_set, check_crc);
+        match is(Kind::Undo) {
+            Ok(()) => Ok(true),
+            // Of a session, or of one of an earlier run with more of them.
+            Err(_) if is(Kind::UndoHeader).is_ok() => Ok(false),
+            Err(_) if block.iter().all(|byte| *byte == 0) => Ok(false),
+            Err(mismatch) => Err(self.pages.damaged(page, &mismatch)),
+        }
+    }
+
+    /// A transaction of this incarnation with undo on disk began before the checkpoint, and then its session's header was written
+    /// before the checkpoint was, or redo tells of it. If neither does, the header is an older version, and who was active cannot be known.
+    fn expect_known(&self, page: Page, session: u64, transaction: u64) -> Result<(), EngineError> {
+        let known = self.known.get(&session).copied().unwrap_or(0);
+        if transaction <= self.control.change_number.max(known)
+            || self.live.contains_key(&transaction)
+        {
+            return Ok(());
+        }
+        let why = format!(
+            "undo of session {session}'s transaction {transaction} stands here, but the session's transaction header (page {}) is an older one and knows none after {known}: a write of it was lost, and whether the transaction committed cannot be known",
+            self.header_page(session.clamp(1, self.control.geometry.undo_blocks))
+                .0
+        );
+        Err(self.pages.damaged(page, &why))
     }
 
     /// Every block whose checksum was wrong must be right by now: torn, and made whole by redo.
