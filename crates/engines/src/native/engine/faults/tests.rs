@@ -51,9 +51,7 @@ fn what_failed_once_stays_mended() {
     let harness = Harness::new(&bases);
     // A misdirected write left a transaction header at an older version, and a transaction without redo since the checkpoint was
     // taken for finished.
-    for seed in [209_465] {
-        let mut tally = Tally::default();
-        harness.run(seed..seed + 1, false, &mut tally).unwrap();
-        assert_eq!(tally.detected, 1, "seed {seed}");
-    }
+    let mut tally = Tally::default();
+    harness.run(209_465..209_466, false, &mut tally).unwrap();
+    assert_eq!(tally.detected, 1);
 }
