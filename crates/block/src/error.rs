@@ -63,6 +63,12 @@ pub enum BlockError {
         /// The reason, with the setting that causes it where one can be named.
         why: String,
     },
+    /// The older asynchronous interface was asked for by name and the kernel refuses it.
+    #[error("libaio cannot be used: {why}")]
+    NoAio {
+        /// The reason, with the setting that causes it where one can be named.
+        why: String,
+    },
     /// A target must not be written to.
     #[error("refusing to write to {}: {why}; {remedy}", path.display())]
     Refused {

@@ -61,9 +61,13 @@ pub struct DeviceFacts {
 /// Finds out about the place that holds `path`, which need not exist yet: its nearest existing ancestor counts. A
 /// block device is described itself, not the file system its node lies in.
 pub fn device_facts(path: &Path) -> DeviceFacts {
-    let roots = Roots::real();
+    facts_of(&Roots::real(), path)
+}
+
+/// As [`device_facts`], with the kernel's file systems where `roots` says.
+pub(crate) fn facts_of(roots: &Roots, path: &Path) -> DeviceFacts {
     let mountinfo = std::fs::read_to_string(roots.proc.join("self/mountinfo")).unwrap_or_default();
-    facts_in(&roots, &mountinfo, path)
+    facts_in(roots, &mountinfo, path)
 }
 
 /// Where the kernel's file systems are; tests have their own.

@@ -1,9 +1,9 @@
 //! Block devices, files and memory: the one crate of the project that holds `unsafe` code.
 //!
-//! What it owns: the memory the kernel reads into and writes from ([`Pool`] frames and [`Ring`]
-//! buffers), the requests in flight ([`Ring`]), files opened for direct I/O ([`DirectFile`]), what can
-//! be known about the device behind a path ([`device_facts`]) and the checks that keep a run from
-//! writing over what is not its own ([`check_writable_target`]).
+//! What it owns: the memory the kernel reads into and writes from ([`Pool`] frames, [`Ring`] buffers and
+//! [`Lanes`]), the requests in flight ([`Ring`]; [`Lanes`] for load generators), files opened for direct
+//! I/O ([`DirectFile`]), what can be known about the device behind a path ([`device_facts`]) and the
+//! checks that keep a run from writing over what is not its own ([`check_writable_target`]).
 //! What it must not know: blocks, schemas, sessions, statistics. Engines call it; it calls nobody.
 //!
 //! Every public function here is safe to call. The rule behind all of the `unsafe`: memory is lent to
@@ -13,6 +13,8 @@ mod blocking;
 mod error;
 mod facts;
 mod file;
+mod kernel_ring;
+mod lanes;
 mod mapping;
 mod pool;
 mod ring;
@@ -24,6 +26,7 @@ pub use blocking::BlockingWriter;
 pub use error::BlockError;
 pub use facts::{DeviceFacts, Known, device_facts};
 pub use file::{DirectFile, OpenMode};
+pub use lanes::{LaneDone, LaneEngine, Lanes, LanesOptions, SyncCall, UringMode};
 pub use pool::{Exclusive, Lease, Pool, PoolOptions, Shared, Version};
 pub use ring::{
     Backend, Buffer, Completion, CompletionLease, Features, FileCounters, Ring, RingCounters,

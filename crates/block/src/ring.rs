@@ -7,6 +7,7 @@
 //!
 //! Who calls it: engines, one ring per driver thread, and log writers. It does not know what is in a block.
 
+mod counters;
 mod features;
 mod helpers;
 #[cfg(any(test, feature = "faults"))]
@@ -15,6 +16,7 @@ mod slab;
 mod uring;
 mod waker;
 
+pub use counters::{FileCounters, RingCounters};
 pub use features::Features;
 pub use slab::Buffer;
 pub use waker::Waker;
@@ -30,7 +32,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Most requests that one ring may have in flight.
-const MAX_ENTRIES: u32 = 16_384;
+pub(crate) const MAX_ENTRIES: u32 = 16_384;
 
 /// How requests reach the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,44 +92,9 @@ pub enum CompletionLease {
     None,
 }
 
-/// What a ring has done since it was opened. Requests are counted when popped, successful ones only;
-/// identity: requests given = popped successes + `errors` + [`Ring::in_flight`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RingCounters {
-    /// Calls into the kernel to submit or wait (`io_uring_enter`); with helper threads, batches handed to them.
-    pub submits: u64,
-    /// Reads.
-    pub read_requests: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Writes.
-    pub write_requests: u64,
-    /// Bytes written.
-    pub write_bytes: u64,
-    /// Synchronisations of a whole file (durable writes count as writes).
-    pub syncs: u64,
-    /// No-operations.
-    pub nops: u64,
-    /// Requests of any kind that failed.
-    pub errors: u64,
-}
-
-/// What was done to one file of a ring. Counted with [`RingCounters`]: when popped, successful requests only.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FileCounters {
-    /// Reads.
-    pub read_requests: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Writes.
-    pub write_requests: u64,
-    /// Bytes written.
-    pub write_bytes: u64,
-}
-
 /// What a request does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Read,
     ReadScattered,
     Write,
@@ -772,45 +739,6 @@ impl Slot {
             lease: CompletionLease::None,
             addresses: Vec::new(),
             submitted: 0,
-        }
-    }
-}
-
-impl RingCounters {
-    #[inline]
-    fn count(&mut self, kind: Kind, bytes: Option<u32>) {
-        let Some(bytes) = bytes else {
-            self.errors += 1;
-            return;
-        };
-        match kind {
-            Kind::Read | Kind::ReadScattered => {
-                self.read_requests += 1;
-                self.read_bytes += u64::from(bytes);
-            }
-            Kind::Write | Kind::WriteDurable => {
-                self.write_requests += 1;
-                self.write_bytes += u64::from(bytes);
-            }
-            Kind::Sync => self.syncs += 1,
-            Kind::Nop => self.nops += 1,
-        }
-    }
-}
-
-impl FileCounters {
-    #[inline]
-    fn count(&mut self, kind: Kind, bytes: u32) {
-        match kind {
-            Kind::Read | Kind::ReadScattered => {
-                self.read_requests += 1;
-                self.read_bytes += u64::from(bytes);
-            }
-            Kind::Write | Kind::WriteDurable => {
-                self.write_requests += 1;
-                self.write_bytes += u64::from(bytes);
-            }
-            Kind::Sync | Kind::Nop => {}
         }
     }
 }

@@ -19,11 +19,11 @@ impl Features {
         self.obtained.iter().any(|obtained| obtained == name)
     }
 
-    pub(super) fn obtain(&mut self, name: &str) {
+    pub(crate) fn obtain(&mut self, name: &str) {
         self.obtained.push(name.to_owned());
     }
 
-    pub(super) fn refuse(&mut self, name: &str, why: impl Into<String>) {
+    pub(crate) fn refuse(&mut self, name: &str, why: impl Into<String>) {
         self.refused.push((name.to_owned(), why.into()));
     }
 }

@@ -1,0 +1,596 @@
+//! The requests of a load generator: a fixed number of lanes, each with a buffer of its own.
+//!
+//! A [`Ring`](crate::Ring) moves leases in and out with every request, since an engine's frames change hands. A load
+//! generator needs none of that: request slot i always uses buffer i. So a lane is a number, nothing is leased, moved or
+//! allocated per request, and queueing and reaping one cost a few nanoseconds.
+//!
+//! The rule that makes it safe: a lane is busy from the call that queues its request until the one that reaps it, and
+//! the buffer of a busy lane cannot be had. Lanes that are dropped first wait for what the kernel holds.
+//!
+//! Who calls it: the storage probe, one [`Lanes`] per thread. It does not know what is measured.
+
+mod aio;
+mod psync;
+mod uring;
+
+use crate::mapping::{ALIGNMENT, Mapping};
+use crate::ring::{Features, Kind, MAX_ENTRIES, RingCounters};
+use crate::{BlockError, DirectFile};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Largest buffer of a lane in bytes: a registered piece of memory can hold no more.
+const MAX_LANE_BYTES: usize = 1 << 30;
+
+/// How requests reach the kernel, or do not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LaneEngine {
+    /// io_uring.
+    Uring(UringMode),
+    /// Every request becomes a no-operation through a real io_uring: the cost of everything but the I/O.
+    Nop(UringMode),
+    /// The kernel's older asynchronous interface (`io_submit`). Truly asynchronous for direct I/O only.
+    Aio,
+    /// One blocking positional call after the other.
+    Psync(SyncCall),
+    /// Nothing is done at all and the kernel is never entered: the cost of the caller alone.
+    Null,
+}
+
+/// How io_uring is used. The default is everything that helps and costs nothing elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UringMode {
+    /// Buffers are registered, so that pages are pinned once and not per request.
+    pub fixed_buffers: bool,
+    /// Files are registered, so that no reference is taken per request.
+    pub registered_files: bool,
+    /// Completions are polled for (`IORING_SETUP_IOPOLL`); needs direct I/O and a device with poll queues.
+    pub polled: bool,
+    /// A kernel thread submits (`IORING_SETUP_SQPOLL`): no calls to submit, one more busy processor.
+    pub sq_thread: bool,
+    /// The processor that thread is bound to.
+    pub sq_thread_cpu: Option<u32>,
+    /// Requests name their buffer directly, not by a list of one. Registered buffers are always named directly.
+    pub nonvectored: bool,
+    /// Every n-th request is handed to a kernel worker at once (`IOSQE_ASYNC`); 0 means none.
+    pub force_async: u32,
+    /// Requests that would block fail with `EAGAIN` instead (`RWF_NOWAIT`).
+    pub nowait: bool,
+}
+
+impl Default for UringMode {
+    fn default() -> Self {
+        Self {
+            fixed_buffers: true,
+            registered_files: true,
+            polled: false,
+            sq_thread: false,
+            sq_thread_cpu: None,
+            nonvectored: true,
+            force_async: 0,
+            nowait: false,
+        }
+    }
+}
+
+/// Flags of blocking calls. With none, they are `pread` and `pwrite`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SyncCall {
+    /// The kernel polls for the completion where the device can (`RWF_HIPRI`); elsewhere it changes nothing.
+    pub high_priority: bool,
+    /// Calls that would block fail with `EAGAIN` instead (`RWF_NOWAIT`).
+    pub nowait: bool,
+}
+
+/// Size and kind of [`Lanes`].
+#[derive(Debug, Clone)]
+pub struct LanesOptions {
+    /// Most requests in flight, 1 to 16,384.
+    pub lanes: u32,
+    /// Bytes of one lane's buffer, up to 1 GiB; rounded up to a multiple of 4096. Buffers begin at such a multiple.
+    pub lane_bytes: usize,
+    /// The files; requests name them by their index here. May be empty where none is touched (nop, null).
+    pub files: Vec<Arc<DirectFile>>,
+    /// How requests reach the kernel.
+    pub engine: LaneEngine,
+}
+
+/// One finished request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaneDone {
+    /// Its lane, free again.
+    pub lane: u32,
+    /// Bytes moved (0 for a synchronisation), or the negated error number. Fewer than asked for is reported as it is.
+    pub result: i32,
+}
+
+/// What a lane is about.
+#[derive(Debug, Clone, Copy)]
+struct Lane {
+    /// `None` while the lane is free.
+    kind: Option<Kind>,
+    len: u32,
+}
+
+/// What a backend has to know about a request.
+#[derive(Clone, Copy)]
+struct Request {
+    kind: LaneKind,
+    lane: u32,
+    file: u16,
+    offset: u64,
+    address: *mut u8,
+    len: u32,
+}
+
+/// What a request does to its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LaneKind {
+    Read,
+    Write,
+    Sync { data_only: bool },
+}
+
+impl LaneKind {
+    fn counted_as(self) -> Kind {
+        match self {
+            LaneKind::Read => Kind::Read,
+            LaneKind::Write => Kind::Write,
+            LaneKind::Sync { .. } => Kind::Sync,
+        }
+    }
+}
+
+/// What is kept of each file.
+struct Place {
+    /// Added to every offset: where the file's byte 0 lies on its device.
+    base: u64,
+    /// First byte that must not be touched.
+    limit: u64,
+}
+
+enum Engine {
+    Uring(uring::UringLanes),
+    Aio(aio::AioLanes),
+    Psync(psync::PsyncLanes),
+    /// Requests in the order given; those up to `queued` from the end are done.
+    Null(Vec<LaneDone>),
+}
+
+/// A fixed number of request slots of one thread. Not `Send`: the kernel is told that one thread submits.
+pub struct Lanes {
+    // The engine is dropped first, and its drop waits until nothing is in flight any more.
+    engine: Engine,
+    lanes: Box<[Lane]>,
+    /// `None` only after a drain that failed: then the kernel may still write there, and it is lost.
+    memory: Option<Mapping>,
+    base: *mut u8,
+    lane_bytes: usize,
+    files: Box<[Place]>,
+    /// Requests touch no file: the engine is nop or null.
+    fileless: bool,
+    queued: u32,
+    in_flight: u32,
+    features: Features,
+    counters: RingCounters,
+    _one_thread: PhantomData<*const ()>,
+}
+
+impl std::fmt::Debug for Lanes {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Lanes")
+            .field("backend", &self.features.backend)
+            .field("lanes", &self.lanes.len())
+            .field("queued", &self.queued)
+            .field("in_flight", &self.in_flight)
+            .field("counters", &self.counters)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Lanes {
+    /// Sets lanes up on the thread that will use them. What the kernel granted and refused is in [`Lanes::features`].
+    /// The engine asked for is the one that is used: nothing takes its place silently.
+    ///
+    /// # Errors
+    /// [`BlockError::Invalid`] for options that cannot work, polling on a device without poll queues among them,
+    /// [`BlockError::NoUring`] where io_uring is refused, with the reason and the alternative,
+    /// [`BlockError::NoAio`] likewise, [`BlockError::Memory`].
+    pub fn open(options: LanesOptions) -> Result<Lanes, BlockError> {
+        let lane_bytes = check(&options)?;
+        let bytes = lane_bytes
+            .checked_mul(options.lanes as usize)
+            .filter(|bytes| isize::try_from(*bytes).is_ok())
+            .ok_or_else(|| BlockError::Invalid {
+                what: format!(
+                    "{} buffers of {lane_bytes} bytes are more than can be addressed",
+                    options.lanes
+                ),
+            })?;
+        let memory = Mapping::new(bytes, bytes >= HUGE_FROM, "the buffers of lanes")?;
+        let mut features = Features::default();
+        let setup = Setup {
+            lanes: options.lanes,
+            lane_bytes,
+            base: memory.base(),
+            files: &options.files,
+        };
+        let engine = match options.engine {
+            LaneEngine::Uring(mode) => Engine::Uring(
+                uring::UringLanes::open(&setup, mode, false, &mut features).map_err(no_uring)?,
+            ),
+            LaneEngine::Nop(mode) => Engine::Uring(
+                uring::UringLanes::open(&setup, mode, true, &mut features).map_err(no_uring)?,
+            ),
+            LaneEngine::Aio => Engine::Aio(aio::AioLanes::open(&setup, &mut features)?),
+            LaneEngine::Psync(call) => {
+                Engine::Psync(psync::PsyncLanes::open(&setup, call, &mut features))
+            }
+            LaneEngine::Null => {
+                features.backend = "null";
+                Engine::Null(Vec::with_capacity(options.lanes as usize))
+            }
+        };
+        let free = Lane { kind: None, len: 0 };
+        let place = |file: &Arc<DirectFile>| Place {
+            base: file.base(),
+            limit: file.limit(),
+        };
+        Ok(Lanes {
+            engine,
+            lanes: vec![free; options.lanes as usize].into(),
+            base: memory.base(),
+            memory: Some(memory),
+            lane_bytes,
+            files: options.files.iter().map(place).collect(),
+            fileless: matches!(options.engine, LaneEngine::Nop(_) | LaneEngine::Null),
+            queued: 0,
+            in_flight: 0,
+            features,
+            counters: RingCounters::default(),
+            _one_thread: PhantomData,
+        })
+    }
+
+    /// What the kernel granted and refused. The backend is `io_uring`, `nop`, `libaio`, `psync` or `null`.
+    pub fn features(&self) -> &Features {
+        &self.features
+    }
+
+    /// Lanes there are.
+    #[inline]
+    pub fn lanes(&self) -> u32 {
+        self.lanes.len() as u32
+    }
+
+    /// Bytes of each lane's buffer.
+    #[inline]
+    pub fn lane_bytes(&self) -> usize {
+        self.lane_bytes
+    }
+
+    /// Requests given to the kernel and not reaped yet.
+    #[inline]
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight
+    }
+
+    /// Requests queued and not given to the kernel yet.
+    #[inline]
+    pub fn queued(&self) -> u32 {
+        self.queued
+    }
+
+    /// The first `len` bytes of a lane's buffer.
+    ///
+    /// # Panics
+    /// Where the lane is busy, does not exist, or its buffer is shorter.
+    #[inline]
+    pub fn buffer(&self, lane: u32, len: usize) -> &[u8] {
+        let address = self.idle(lane, len);
+        // SAFETY: the range lies inside the mapping, which this value owns and which is initialised (zeroed at first).
+        // The lane is free, so the kernel does not have it, and only methods that borrow exclusively give it away.
+        unsafe { std::slice::from_raw_parts(address, len) }
+    }
+
+    /// The first `len` bytes of a lane's buffer, to be changed.
+    ///
+    /// # Panics
+    /// Where the lane is busy, does not exist, or its buffer is shorter.
+    #[inline]
+    pub fn buffer_mut(&mut self, lane: u32, len: usize) -> &mut [u8] {
+        let address = self.idle(lane, len);
+        // SAFETY: as in `buffer`, and `self` is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(address, len) }
+    }
+
+    /// The address of a free lane's buffer, of at least `len` bytes.
+    #[inline]
+    fn idle(&self, lane: u32, len: usize) -> *mut u8 {
+        assert!(
+            self.lanes[lane as usize].kind.is_none(),
+            "the buffer of lane {lane} while the lane is busy"
+        );
+        assert!(
+            len <= self.lane_bytes,
+            "{len} bytes of a lane of {}",
+            self.lane_bytes
+        );
+        self.base.wrapping_add(lane as usize * self.lane_bytes)
+    }
+
+    /// Queues a read of `len` bytes at `offset` of a file into the beginning of the lane's buffer.
+    ///
+    /// # Panics
+    /// Where the lane is busy or its buffer shorter than `len`, or there is no such file, or the range is not all inside
+    /// the part of it that was opened.
+    #[inline]
+    pub fn read(&mut self, lane: u32, file: u16, offset: u64, len: u32) {
+        self.queue(LaneKind::Read, lane, file, offset, len);
+    }
+
+    /// Queues a write of the first `len` bytes of the lane's buffer at `offset` of a file.
+    ///
+    /// # Panics
+    /// As [`Lanes::read`].
+    #[inline]
+    pub fn write(&mut self, lane: u32, file: u16, offset: u64, len: u32) {
+        self.queue(LaneKind::Write, lane, file, offset, len);
+    }
+
+    /// Queues a synchronisation of a whole file: `fdatasync` with `data_only`, else `fsync`. It covers the writes that
+    /// were reaped before; those in flight may or may not be covered.
+    ///
+    /// # Panics
+    /// As [`Lanes::read`].
+    #[inline]
+    pub fn sync(&mut self, lane: u32, file: u16, data_only: bool) {
+        self.queue(LaneKind::Sync { data_only }, lane, file, 0, 0);
+    }
+
+    #[inline]
+    fn queue(&mut self, kind: LaneKind, lane: u32, file: u16, offset: u64, len: u32) {
+        let address = self.idle(lane, len as usize);
+        let mut counted_as = Kind::Nop;
+        let mut base = 0;
+        if !self.fileless {
+            let place = &self.files[usize::from(file)];
+            assert!(
+                offset.saturating_add(u64::from(len)) <= place.limit,
+                "bytes {offset} to {} lie outside file {file}",
+                offset.saturating_add(u64::from(len))
+            );
+            base = place.base;
+            counted_as = kind.counted_as();
+        }
+        self.lanes[lane as usize] = Lane {
+            kind: Some(counted_as),
+            len,
+        };
+        let request = Request {
+            kind,
+            lane,
+            file,
+            offset: offset + base,
+            address,
+            len,
+        };
+        match &mut self.engine {
+            Engine::Uring(uring) => uring.queue(&request),
+            Engine::Aio(aio) => aio.queue(&request),
+            Engine::Psync(psync) => psync.queue(&request),
+            Engine::Null(done) => done.push(LaneDone {
+                lane,
+                result: len as i32,
+            }),
+        }
+        self.queued += 1;
+    }
+
+    /// Gives everything queued to the kernel without waiting and returns how many requests it took; the rest stays
+    /// queued, because the kernel has no room until something has been reaped. Blocking calls are performed here.
+    /// Completions that are ready become visible to [`Lanes::reap`].
+    ///
+    /// # Errors
+    /// [`BlockError::Ring`] where the kernel does not take the requests; they stay queued.
+    #[inline]
+    pub fn submit(&mut self) -> Result<u32, BlockError> {
+        let submits = &mut self.counters.submits;
+        let taken = match &mut self.engine {
+            Engine::Uring(uring) => uring.submit(self.queued, submits)?,
+            Engine::Aio(aio) => aio.submit(self.in_flight, submits)?,
+            Engine::Psync(psync) => psync.submit(submits),
+            Engine::Null(_) => self.queued,
+        };
+        self.queued -= taken;
+        self.in_flight += taken;
+        Ok(taken)
+    }
+
+    /// Waits until `at_least` completions can be reaped, but for no more than are in flight, and no longer than
+    /// `timeout` (`None`: for ever). It may return early, after a signal for one: reap and call again. What is
+    /// queued stays queued. With `at_least` 0 it makes visible what is ready.
+    ///
+    /// # Errors
+    /// [`BlockError::Ring`].
+    #[inline]
+    pub fn wait(&mut self, at_least: u32, timeout: Option<Duration>) -> Result<(), BlockError> {
+        self.wait_batch(at_least, None, timeout)
+    }
+
+    /// As [`Lanes::wait`], but after `patience` one completion is enough: few calls under load, and no request held up
+    /// for long by the wait for others. Kernels before 6.12 are called twice for it.
+    ///
+    /// # Errors
+    /// [`BlockError::Ring`].
+    #[inline]
+    pub fn wait_batch(
+        &mut self,
+        at_least: u32,
+        patience: Option<Duration>,
+        timeout: Option<Duration>,
+    ) -> Result<(), BlockError> {
+        let at_least = at_least.min(self.in_flight);
+        let submits = &mut self.counters.submits;
+        match &mut self.engine {
+            Engine::Uring(uring) => uring.wait(at_least, patience, timeout, submits),
+            Engine::Aio(aio) => aio.wait(at_least, patience, timeout, submits),
+            // What was submitted is done.
+            Engine::Psync(_) | Engine::Null(_) => Ok(()),
+        }
+    }
+
+    /// [`Lanes::submit`] and [`Lanes::wait`] in one: with io_uring in one call of the kernel.
+    ///
+    /// # Errors
+    /// As both.
+    #[inline]
+    pub fn submit_and_wait(
+        &mut self,
+        at_least: u32,
+        timeout: Option<Duration>,
+    ) -> Result<u32, BlockError> {
+        self.submit_and_wait_batch(at_least, None, timeout)
+    }
+
+    /// [`Lanes::submit`] and [`Lanes::wait_batch`] in one: with io_uring in one call of the kernel.
+    ///
+    /// # Errors
+    /// As both.
+    #[inline]
+    pub fn submit_and_wait_batch(
+        &mut self,
+        at_least: u32,
+        patience: Option<Duration>,
+        timeout: Option<Duration>,
+    ) -> Result<u32, BlockError> {
+        if let Engine::Uring(uring) = &mut self.engine {
+            let at_least = at_least.min(self.in_flight + self.queued);
+            let submits = &mut self.counters.submits;
+            let taken = uring.submit_and_wait(self.queued, at_least, patience, timeout, submits)?;
+            self.queued -= taken;
+            self.in_flight += taken;
+            return Ok(taken);
+        }
+        let taken = self.submit()?;
+        self.wait_batch(at_least, patience, timeout)?;
+        Ok(taken)
+    }
+
+    /// Appends up to `at_most` completions to `out`, oldest first, and returns how many: those known without entering
+    /// the kernel. Their lanes are free again.
+    #[inline]
+    pub fn reap(&mut self, out: &mut Vec<LaneDone>, at_most: u32) -> u32 {
+        let before = out.len();
+        let at_most = at_most.min(self.in_flight);
+        match &mut self.engine {
+            Engine::Uring(uring) => uring.reap(out, at_most),
+            Engine::Aio(aio) => aio.reap(out, at_most),
+            Engine::Psync(psync) => psync.reap(out, at_most),
+            Engine::Null(done) => take_first(done, out, at_most as usize),
+        }
+        for done in &mut out[before..] {
+            let lane = &mut self.lanes[done.lane as usize];
+            let kind = lane.kind.take().expect("only busy lanes complete");
+            if kind == Kind::Nop && done.result >= 0 {
+                done.result = lane.len as i32;
+            }
+            self.counters.count(kind, u32::try_from(done.result).ok());
+        }
+        let reaped = (out.len() - before) as u32;
+        self.in_flight -= reaped;
+        reaped
+    }
+
+    /// What the lanes have done since they were opened. `submits` are calls into the kernel. Requests of the engines
+    /// nop and null, which move nothing, count as `nops`.
+    #[inline]
+    pub fn counters(&self) -> RingCounters {
+        self.counters
+    }
+}
+
+impl Drop for Lanes {
+    fn drop(&mut self) {
+        let finished = match &mut self.engine {
+            Engine::Uring(uring) => uring.drain(self.in_flight),
+            Engine::Aio(aio) => aio.drain(),
+            Engine::Psync(_) | Engine::Null(_) => true,
+        };
+        if !finished {
+            // The kernel may still write into this memory and there is no way left to find out when it is done:
+            // losing the memory is the only safe thing.
+            std::mem::forget(self.memory.take());
+        }
+    }
+}
+
+/// Moves the first `count` elements, or all, to the end of `out`.
+#[inline]
+fn take_first(done: &mut Vec<LaneDone>, out: &mut Vec<LaneDone>, count: usize) {
+    if count >= done.len() {
+        out.append(done);
+    } else {
+        out.extend(done.drain(..count));
+    }
+}
+
+/// From this size on the buffers are worth a huge page, in bytes.
+const HUGE_FROM: usize = 2 << 20;
+
+/// What the engines are set up from.
+struct Setup<'a> {
+    lanes: u32,
+    lane_bytes: usize,
+    base: *mut u8,
+    files: &'a [Arc<DirectFile>],
+}
+
+/// Refuses what cannot work; returns the bytes of a lane.
+fn check(options: &LanesOptions) -> Result<usize, BlockError> {
+    let LanesOptions {
+        lanes,
+        lane_bytes,
+        files,
+        ..
+    } = options;
+    if *lanes == 0 || *lanes > MAX_ENTRIES {
+        return Err(BlockError::Invalid {
+            what: format!("1 to {MAX_ENTRIES} requests can be in flight, not {lanes}"),
+        });
+    }
+    if *lane_bytes == 0 || *lane_bytes > MAX_LANE_BYTES {
+        return Err(BlockError::Invalid {
+            what: format!("one request moves 1 byte to 1 GiB, not {lane_bytes} bytes"),
+        });
+    }
+    if u16::try_from(files.len()).is_err() {
+        return Err(BlockError::Invalid {
+            what: format!("one thread serves up to 65535 files, not {}", files.len()),
+        });
+    }
+    #[cfg(any(test, feature = "faults"))]
+    if files.iter().any(|file| file.simulated().is_some()) {
+        return Err(BlockError::Invalid {
+            what: "lanes serve real files, not simulated ones".to_owned(),
+        });
+    }
+    if let LaneEngine::Uring(mode) = options.engine
+        && mode.polled
+    {
+        for file in files {
+            uring::check_polling(file)?;
+        }
+    }
+    Ok(lane_bytes.next_multiple_of(ALIGNMENT))
+}
+
+fn no_uring(why: String) -> BlockError {
+    BlockError::NoUring {
+        why: format!("{why}; libaio (ioengine=libaio) works without it"),
+    }
+}
+
+#[cfg(test)]
+mod tests;
