@@ -3,11 +3,17 @@
 //! A [`DirectFile`] is opened here and read and written through a [`Ring`](crate::Ring); its own `read_at` and
 //! `write_at` are for small things such as control files. It does not know what a file holds.
 
+mod options;
+mod space;
+
+pub use options::{DirectIo, FileOptions, WriteThrough};
+pub use space::Preallocate;
+
 use crate::BlockError;
 use crate::mapping::{ALIGNMENT, Mapping};
 #[cfg(any(test, feature = "faults"))]
 use crate::sim::SimFile;
-use rustix::fs::{FallocateFlags, FlockOperation, Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -54,6 +60,8 @@ macro_rules! if_simulated {
         }
     };
 }
+
+use if_simulated;
 
 impl DirectFile {
     /// Creates a file that must not exist yet, open for reading and writing.
@@ -129,19 +137,7 @@ impl DirectFile {
                 room: None,
             });
         }
-        let access = match (mode.read, mode.write) {
-            (true, true) => OFlags::RDWR,
-            (true, false) => OFlags::RDONLY,
-            (false, true) => OFlags::WRONLY,
-            (false, false) => {
-                return Err(BlockError::Invalid {
-                    what: format!(
-                        "{} can be opened for reading, for writing or both, not for neither",
-                        path.display()
-                    ),
-                });
-            }
-        };
+        let access = access_of(path, mode.read, mode.write)?;
         if mode.direct {
             match open_raw(path, access | OFlags::DIRECT) {
                 Ok(descriptor) => {
@@ -237,81 +233,6 @@ impl DirectFile {
                 .map_err(|error| BlockError::io(&self.path, "find the size of", error));
         }
         Ok(u64::try_from(stat.st_size).unwrap_or(0))
-    }
-
-    /// Allocates space for, and extends the file to, `len` bytes (`fallocate`). The content of what is new reads
-    /// as zeroes, but the first write to each part of it still changes file system metadata: where that matters
-    /// (redo logs), write zeroes as well.
-    ///
-    /// # Errors
-    /// [`BlockError::NoSpace`] where the file system is too full, otherwise [`BlockError::Io`].
-    pub fn allocate(&self, len: u64) -> Result<(), BlockError> {
-        if len == 0 {
-            return Ok(());
-        }
-        if_simulated!(file of self => {
-            file.allocate(len);
-            Ok(())
-        });
-        if self.room.is_some() {
-            // A part of a device is all there or it is not.
-            let free = self.len()?;
-            return match len <= free {
-                true => Ok(()),
-                false => Err(BlockError::NoSpace {
-                    path: self.path.clone(),
-                    needed: len,
-                    free,
-                }),
-            };
-        }
-        // A refused fallocate may have filled the file system before it gave up (ext4 does), which would hurt
-        // everyone else on it: so the space is compared first, and what came of a refusal is given back.
-        let before = self.len()?;
-        let (needed, free) = self.needed_and_free(len)?;
-        if needed > free {
-            return Err(BlockError::NoSpace {
-                path: self.path.clone(),
-                needed,
-                free,
-            });
-        }
-        loop {
-            match rustix::fs::fallocate(self.descriptor(), FallocateFlags::empty(), 0, len) {
-                Ok(()) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(Errno::NOSPC | Errno::DQUOT) => {
-                    self.set_len(before)?;
-                    let (needed, free) = self.needed_and_free(len)?;
-                    return Err(BlockError::NoSpace {
-                        path: self.path.clone(),
-                        needed,
-                        free,
-                    });
-                }
-                // A file system without preallocation still has the length set, so that reads inside it work.
-                Err(Errno::OPNOTSUPP) if before < len => return self.set_len(len),
-                Err(Errno::OPNOTSUPP) => return Ok(()),
-                Err(error) => return Err(BlockError::io(&self.path, "allocate", error)),
-            }
-        }
-    }
-
-    /// Bytes that would have to be allocated for a length of `len`, and bytes that are free.
-    fn needed_and_free(&self, len: u64) -> Result<(u64, u64), BlockError> {
-        let failed = |error| BlockError::io(&self.path, "find the free space for", error);
-        let stat = rustix::fs::fstat(self.descriptor()).map_err(failed)?;
-        let space = rustix::fs::fstatvfs(self.descriptor()).map_err(failed)?;
-        let present = u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
-        Ok((
-            len.saturating_sub(present),
-            space.f_bavail.saturating_mul(space.f_frsize),
-        ))
-    }
-
-    fn set_len(&self, len: u64) -> Result<(), BlockError> {
-        rustix::fs::ftruncate(self.descriptor(), len)
-            .map_err(|error| BlockError::io(&self.path, "set the length of", error))
     }
 
     /// Makes all written data, and the metadata needed to read it back, durable (`fdatasync`).
@@ -494,6 +415,21 @@ impl DirectFile {
 impl AsFd for DirectFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.descriptor()
+    }
+}
+
+/// The access mode of an open.
+fn access_of(path: &Path, read: bool, write: bool) -> Result<OFlags, BlockError> {
+    match (read, write) {
+        (true, true) => Ok(OFlags::RDWR),
+        (true, false) => Ok(OFlags::RDONLY),
+        (false, true) => Ok(OFlags::WRONLY),
+        (false, false) => Err(BlockError::Invalid {
+            what: format!(
+                "{} can be opened for reading, for writing or both, not for neither",
+                path.display()
+            ),
+        }),
     }
 }
 

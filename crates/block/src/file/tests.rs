@@ -178,3 +178,169 @@ fn a_part_of_a_file_is_a_file_of_its_own() {
         assert!(DirectFile::open_part(&path, mode, 100, 4096).is_err());
     }
 }
+
+fn allocated_bytes(path: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).unwrap().blocks() * 512
+}
+
+#[test]
+fn space_is_got_in_the_manner_asked_for_and_never_given_up() {
+    let place = directory();
+    for (how, expected_len, has_space) in [
+        (Preallocate::None, 4096, false),
+        (Preallocate::Native, 1 << 20, true),
+        (Preallocate::Posix, 1 << 20, true),
+        (Preallocate::Keep, 4096, true),
+        (Preallocate::Truncate, 1 << 20, false),
+    ] {
+        let path = place.path().join(format!("{how:?}"));
+        std::fs::write(&path, vec![7; 4096]).unwrap();
+        let options = FileOptions {
+            read: true,
+            write: true,
+            ..FileOptions::default()
+        };
+        let file = DirectFile::open_with(&path, options).unwrap();
+        assert!(!file.is_device().unwrap());
+        let done = file.preallocate(how, 1 << 20).unwrap();
+        assert_eq!(done, how != Preallocate::None);
+        assert_eq!(file.len().unwrap(), expected_len, "{how:?}");
+        assert_eq!(allocated_bytes(&path) >= 1 << 20, has_space, "{how:?}");
+        let len = file.len().unwrap();
+        file.preallocate(how, 4096).unwrap();
+        assert_eq!(file.len().unwrap(), len, "{how:?} cut the file off");
+        let mut data = vec![0; 4096];
+        file.read_at(0, &mut data).unwrap();
+        assert!(data.iter().all(|byte| *byte == 7));
+    }
+}
+
+#[test]
+fn more_space_than_there_is_is_refused_and_nothing_is_left_of_it() {
+    let place = directory();
+    let path = place.path().join("huge");
+    std::fs::write(&path, vec![7; 4096]).unwrap();
+    let options = FileOptions {
+        write: true,
+        ..FileOptions::default()
+    };
+    let file = DirectFile::open_with(&path, options).unwrap();
+    for how in [Preallocate::Native, Preallocate::Posix, Preallocate::Keep] {
+        let error = file.preallocate(how, 1 << 50).unwrap_err();
+        assert!(matches!(error, BlockError::NoSpace { .. }), "{error}");
+        assert_eq!(file.len().unwrap(), 4096);
+    }
+}
+
+/// Pages of a file that are in the page cache, by `mincore` through a mapping of it.
+fn cached_pages(path: &Path) -> usize {
+    use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+    let file = std::fs::File::open(path).unwrap();
+    let len = file.metadata().unwrap().len() as usize;
+    let mut pages = vec![0_u8; len.div_ceil(4096)];
+    // SAFETY: a new mapping at an address of the kernel's choice, which is never read, only asked about, and then
+    // unmapped; the vector has a byte for each of its pages.
+    unsafe {
+        let address = mmap(
+            std::ptr::null_mut(),
+            len,
+            ProtFlags::READ,
+            MapFlags::SHARED,
+            &file,
+            0,
+        )
+        .unwrap();
+        assert_eq!(libc::mincore(address, len, pages.as_mut_ptr()), 0);
+        munmap(address, len).unwrap();
+    }
+    pages.iter().filter(|page| **page & 1 == 1).count()
+}
+
+#[test]
+fn invalidated_pages_are_gone_from_the_cache() {
+    let place = directory();
+    let path = place.path().join("cached");
+    std::fs::write(&path, vec![7; 16 << 20]).unwrap();
+    let options = FileOptions {
+        read: true,
+        ..FileOptions::default()
+    };
+    let file = DirectFile::open_with(&path, options).unwrap();
+    file.sync_data().unwrap();
+    assert_eq!(cached_pages(&path), 4096);
+    file.invalidate(0, 8 << 20).unwrap();
+    // Large folios go or stay as a whole, so one may be left of the first half.
+    let left = cached_pages(&path);
+    assert!((2048..2048 + 512 + 1).contains(&left), "{left}");
+    file.invalidate(0, 0).unwrap();
+    assert_eq!(cached_pages(&path), 0);
+}
+
+#[test]
+fn options_reach_the_kernel() {
+    use rustix::fs::{OFlags, fcntl_getfl};
+    let place = directory();
+    let path = place.path().join("flags");
+    std::fs::write(&path, vec![7; 8192]).unwrap();
+    let flags = |options| {
+        let file = DirectFile::open_with(&path, options).unwrap();
+        fcntl_getfl(&file).unwrap()
+    };
+    let base = FileOptions {
+        read: true,
+        write: true,
+        ..FileOptions::default()
+    };
+    let dsync = OFlags::from_bits_retain(libc::O_DSYNC as u32);
+    assert!(!flags(base).intersects(OFlags::DIRECT | dsync | OFlags::NOATIME));
+    let full = flags(FileOptions {
+        direct: DirectIo::Required,
+        write_through: WriteThrough::Data,
+        no_atime: true,
+        exclusive: true,
+        ..base
+    });
+    assert!(full.contains(OFlags::DIRECT | dsync | OFlags::NOATIME));
+    assert!(!full.contains(OFlags::SYNC));
+    let whole = flags(FileOptions {
+        write_through: WriteThrough::Whole,
+        ..base
+    });
+    assert!(whole.contains(OFlags::SYNC));
+    let only = |read, write| {
+        let options = FileOptions {
+            read,
+            write,
+            ..FileOptions::default()
+        };
+        flags(options) & OFlags::RWMODE
+    };
+    assert_eq!(only(true, false), OFlags::RDONLY);
+    assert_eq!(only(false, true), OFlags::WRONLY);
+    let neither = DirectFile::open_with(&path, FileOptions::default()).unwrap_err();
+    assert!(neither.to_string().contains("not for neither"));
+}
+
+#[test]
+fn required_direct_io_that_is_refused_is_an_error_that_says_so() {
+    // Files of proc do not offer it.
+    let options = FileOptions {
+        read: true,
+        direct: DirectIo::Required,
+        ..FileOptions::default()
+    };
+    let path = Path::new("/proc/self/status");
+    let error = DirectFile::open_with(path, options)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("direct I/O") && error.contains("direct=0"),
+        "{error}"
+    );
+    let possible = FileOptions {
+        direct: DirectIo::IfPossible,
+        ..options
+    };
+    assert!(!DirectFile::open_with(path, possible).unwrap().is_direct());
+}

@@ -1,0 +1,124 @@
+//! Opening a file in exactly the way a test of storage asks for.
+
+use super::{DirectFile, Handle, access_of, open_raw};
+use crate::BlockError;
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use std::path::Path;
+
+/// Whether a file bypasses the page cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum DirectIo {
+    /// It does not.
+    #[default]
+    No,
+    /// It does where the file system lets it; [`DirectFile::is_direct`] tells.
+    IfPossible,
+    /// It does, or opening it is an error.
+    Required,
+}
+
+/// What a completed write means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WriteThrough {
+    /// The data may still be in a cache.
+    #[default]
+    No,
+    /// The data, and what is needed to read it back, is on stable storage (`O_DSYNC`).
+    Data,
+    /// The data and all metadata are on stable storage (`O_SYNC`).
+    Whole,
+}
+
+/// How to open an existing file or device; see [`OpenMode`](crate::OpenMode) for the usual few.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FileOptions {
+    /// Allow reading.
+    pub read: bool,
+    /// Allow writing. At least one of the two must be set.
+    pub write: bool,
+    /// Whether to bypass the page cache.
+    pub direct: DirectIo,
+    /// What a completed write means.
+    pub write_through: WriteThrough,
+    /// Claim a block device (`O_EXCL`): nobody can mount it meanwhile, nor claim it a second time, this process
+    /// included, so share the opened file. Means nothing for a regular file.
+    pub exclusive: bool,
+    /// Leave the time of last access alone where that is allowed (`O_NOATIME`: to the owner and to root).
+    pub no_atime: bool,
+}
+
+impl DirectFile {
+    /// Opens an existing file or device as the options say. Nothing is created and nothing is cut off.
+    ///
+    /// # Errors
+    /// [`BlockError::Invalid`] where neither reading nor writing is asked for, or direct I/O is required and refused;
+    /// [`BlockError::InUse`] where a device cannot be claimed; otherwise [`BlockError::Io`].
+    pub fn open_with(path: &Path, options: FileOptions) -> Result<Self, BlockError> {
+        let mut flags = access_of(path, options.read, options.write)?;
+        flags |= match options.write_through {
+            WriteThrough::No => OFlags::empty(),
+            // `OFlags::DSYNC` is `O_SYNC` in rustix, which promises more and costs more.
+            WriteThrough::Data => OFlags::from_bits_retain(libc::O_DSYNC as u32),
+            WriteThrough::Whole => OFlags::SYNC,
+        };
+        // On a regular file the flag without `O_CREAT` is undefined (open(2)).
+        let exclusive = options.exclusive && crate::facts::block_device_at(path).is_some();
+        if exclusive {
+            flags |= OFlags::EXCL;
+        }
+        if options.direct != DirectIo::No {
+            match open_gently(path, flags | OFlags::DIRECT, options.no_atime) {
+                Err(Errno::INVAL) if options.direct == DirectIo::Required => {
+                    return Err(BlockError::Invalid {
+                        what: format!(
+                            "{} cannot be opened for direct I/O (O_DIRECT): its file system does not offer it; use another \
+                             place, or buffered I/O (direct=0)",
+                            path.display()
+                        ),
+                    });
+                }
+                Err(Errno::INVAL) => {}
+                outcome => return opened(path, outcome, exclusive, true),
+            }
+        }
+        opened(
+            path,
+            open_gently(path, flags, options.no_atime),
+            exclusive,
+            false,
+        )
+    }
+}
+
+/// Opens with `O_NOATIME` where asked for, and without it where that is refused.
+fn open_gently(path: &Path, flags: OFlags, no_atime: bool) -> Result<std::os::fd::OwnedFd, Errno> {
+    if no_atime {
+        match open_raw(path, flags | OFlags::NOATIME) {
+            Err(Errno::PERM) => {}
+            outcome => return outcome,
+        }
+    }
+    open_raw(path, flags)
+}
+
+fn opened(
+    path: &Path,
+    outcome: Result<std::os::fd::OwnedFd, Errno>,
+    exclusive: bool,
+    direct: bool,
+) -> Result<DirectFile, BlockError> {
+    match outcome {
+        Ok(descriptor) => Ok(DirectFile {
+            handle: Handle::Os(descriptor),
+            path: path.to_path_buf(),
+            direct,
+            base: 0,
+            room: None,
+        }),
+        Err(Errno::BUSY) if exclusive => Err(BlockError::InUse {
+            path: path.to_path_buf(),
+        }),
+        Err(error) => Err(BlockError::io(path, "open", error)),
+    }
+}

@@ -1,0 +1,186 @@
+//! Length, space and cached pages of a file.
+
+#[cfg(any(test, feature = "faults"))]
+use super::Handle;
+use super::{DirectFile, if_simulated};
+use crate::BlockError;
+use rustix::fs::{Advice, FallocateFlags};
+use rustix::io::Errno;
+use std::os::fd::AsRawFd;
+
+/// How space is got for a file that is to be written, by the names of fio's `fallocate`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Preallocate {
+    /// Not at all: space comes with the first write.
+    None,
+    /// `fallocate(2)`, which extends the file.
+    #[default]
+    Native,
+    /// `posix_fallocate(3)`, which writes zeroes where the file system cannot do better.
+    Posix,
+    /// `fallocate(2)` that leaves the length alone.
+    Keep,
+    /// Only the length is set: a hole.
+    Truncate,
+}
+
+/// Flushes and drops the cached pages of a block device (`_IO(0x12, 97)` of `linux/fs.h`).
+const BLKFLSBUF: libc::Ioctl = 0x1261;
+
+impl DirectFile {
+    /// Allocates space for, and extends the file to, `len` bytes (`fallocate`). The content of what is new reads
+    /// as zeroes, but the first write to each part of it still changes file system metadata: where that matters
+    /// (redo logs), write zeroes as well.
+    ///
+    /// # Errors
+    /// [`BlockError::NoSpace`] where the file system is too full, otherwise [`BlockError::Io`].
+    pub fn allocate(&self, len: u64) -> Result<(), BlockError> {
+        if len == 0 {
+            return Ok(());
+        }
+        if_simulated!(file of self => {
+            file.allocate(len);
+            Ok(())
+        });
+        if self.room.is_some() {
+            // A part of a device is all there or it is not.
+            let free = self.len()?;
+            return match len <= free {
+                true => Ok(()),
+                false => Err(self.no_space(len, free)),
+            };
+        }
+        // A refused fallocate may have filled the file system before it gave up (ext4 does), which would hurt
+        // everyone else on it: so the space is compared first, and what came of a refusal is given back.
+        let before = self.len()?;
+        let (needed, free) = self.needed_and_free(len)?;
+        if needed > free {
+            return Err(self.no_space(needed, free));
+        }
+        loop {
+            match rustix::fs::fallocate(self.descriptor(), FallocateFlags::empty(), 0, len) {
+                Ok(()) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(Errno::NOSPC | Errno::DQUOT) => {
+                    self.set_len(before)?;
+                    let (needed, free) = self.needed_and_free(len)?;
+                    return Err(self.no_space(needed, free));
+                }
+                // A file system without preallocation still has the length set, so that reads inside it work.
+                Err(Errno::OPNOTSUPP) if before < len => return self.set_len(len),
+                Err(Errno::OPNOTSUPP) => return Ok(()),
+                Err(error) => return Err(BlockError::io(&self.path, "allocate", error)),
+            }
+        }
+    }
+
+    /// Bytes that would have to be allocated for a length of `len`, and bytes that are free.
+    fn needed_and_free(&self, len: u64) -> Result<(u64, u64), BlockError> {
+        let failed = |error| BlockError::io(&self.path, "find the free space for", error);
+        let stat = rustix::fs::fstat(self.descriptor()).map_err(failed)?;
+        let space = rustix::fs::fstatvfs(self.descriptor()).map_err(failed)?;
+        let present = u64::try_from(stat.st_blocks).unwrap_or(0) * 512;
+        Ok((
+            len.saturating_sub(present),
+            space.f_bavail.saturating_mul(space.f_frsize),
+        ))
+    }
+
+    /// Gets space for `len` bytes from the beginning of the file, in the manner asked for. False where the file system
+    /// cannot do that, or nothing is asked for: then nothing has changed. A block device has its space.
+    ///
+    /// # Errors
+    /// [`BlockError::NoSpace`] where the file system is too full, otherwise [`BlockError::Io`].
+    pub fn preallocate(&self, how: Preallocate, len: u64) -> Result<bool, BlockError> {
+        if how == Preallocate::None || len == 0 || self.is_device()? {
+            return Ok(false);
+        }
+        let before = self.len()?;
+        if how == Preallocate::Truncate {
+            // Space is got here, never given up.
+            return self.set_len(len.max(before)).map(|()| true);
+        }
+        let (needed, free) = self.needed_and_free(len)?;
+        if needed > free {
+            return Err(self.no_space(needed, free));
+        }
+        let flags = match how {
+            Preallocate::Keep => FallocateFlags::KEEP_SIZE,
+            _ => FallocateFlags::empty(),
+        };
+        loop {
+            let outcome = match how {
+                Preallocate::Posix => self.posix_fallocate(len),
+                _ => rustix::fs::fallocate(self.descriptor(), flags, 0, len),
+            };
+            match outcome {
+                Ok(()) => return Ok(true),
+                Err(Errno::INTR) => {}
+                Err(Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(false),
+                Err(Errno::NOSPC | Errno::DQUOT) => {
+                    self.set_len(before)?;
+                    let (needed, free) = self.needed_and_free(len)?;
+                    return Err(self.no_space(needed, free));
+                }
+                Err(error) => return Err(BlockError::io(&self.path, "allocate", error)),
+            }
+        }
+    }
+
+    fn posix_fallocate(&self, len: u64) -> Result<(), Errno> {
+        let len = libc::off_t::try_from(len).map_err(|_| Errno::FBIG)?;
+        // SAFETY: takes no memory.
+        match unsafe { libc::posix_fallocate(self.descriptor().as_raw_fd(), 0, len) } {
+            0 => Ok(()),
+            number => Err(Errno::from_raw_os_error(number)),
+        }
+    }
+
+    fn no_space(&self, needed: u64, free: u64) -> BlockError {
+        BlockError::NoSpace {
+            path: self.path.clone(),
+            needed,
+            free,
+        }
+    }
+
+    /// Sets the length in bytes, cutting off what lies beyond it or adding a hole.
+    ///
+    /// # Errors
+    /// [`BlockError::Io`]; a block device's length cannot be set.
+    pub fn set_len(&self, len: u64) -> Result<(), BlockError> {
+        rustix::fs::ftruncate(self.descriptor(), len)
+            .map_err(|error| BlockError::io(&self.path, "set the length of", error))
+    }
+
+    /// Whether it is a block device.
+    ///
+    /// # Errors
+    /// [`BlockError::Io`].
+    pub fn is_device(&self) -> Result<bool, BlockError> {
+        if_simulated!(_file of self => Ok(false));
+        let stat = rustix::fs::fstat(self.descriptor())
+            .map_err(|error| BlockError::io(&self.path, "examine", error))?;
+        Ok(rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::BlockDevice)
+    }
+
+    /// Drops the cached pages of `len` bytes from `offset` on, 0 meaning to the end, so that reads come from the
+    /// device. Pages that are not written back yet stay: synchronise first. Of a block device all pages are written
+    /// back and dropped where the process may do that, else as of a file.
+    ///
+    /// # Errors
+    /// [`BlockError::Io`].
+    pub fn invalidate(&self, offset: u64, len: u64) -> Result<(), BlockError> {
+        if_simulated!(_file of self => Ok(()));
+        if self.is_device()? {
+            // SAFETY: this request takes no argument.
+            let outcome = unsafe { libc::ioctl(self.descriptor().as_raw_fd(), BLKFLSBUF, 0) };
+            if outcome == 0 {
+                return Ok(());
+            }
+        }
+        let len = std::num::NonZeroU64::new(len);
+        rustix::fs::fadvise(self.descriptor(), offset + self.base, len, Advice::DontNeed)
+            .map_err(|error| BlockError::io(&self.path, "drop the cached pages of", error))
+    }
+}
