@@ -79,10 +79,7 @@ impl<'a> DataSet<'a> {
             command.args(["--set", setting]);
         }
         // The first second holds start-up; the window ends a second before the run does.
-        let when = When {
-            after_s: warmup_s + 1,
-            window_s: time_s.saturating_sub(2).max(1),
-        };
+        let when = When::seconds(warmup_s + 1, time_s.saturating_sub(2).max(1));
         let outcome = process::run(&mut command, Some(when));
         let removed = std::fs::remove_dir_all(&place);
         let (output, window) = outcome?;

@@ -47,7 +47,11 @@ pub(crate) fn run(
     parse(&output, direction, window)
 }
 
-fn parse(output: &str, direction: &str, window: Window) -> Result<FioResult> {
+/// What a JSON document in fio's shape says of its first job.
+///
+/// # Errors
+/// When there is no document, or it lacks what is read here.
+pub(crate) fn parse(output: &str, direction: &str, window: Window) -> Result<FioResult> {
     // fio may print notes before its document.
     let start = output.find('{').context("no JSON from fio")?;
     let document: Value = serde_json::from_str(&output[start..]).context("fio's JSON")?;

@@ -8,6 +8,7 @@ mod cached;
 mod commits;
 mod fio;
 mod floor;
+mod io;
 mod physical;
 mod prepare;
 mod process;
@@ -35,8 +36,11 @@ usage: cargo xtask bench [NAME...] [--pairs N] [--dir DIR] [--program FILE] [--s
   scan       a scan table read back by direct path reads, against fio's sequential read of the same file; and
              single reads at depth 1, fio's own times against ours by layer
   sync       durable 4 KiB writes of assay sync, 1 and 32 streams, against fio --fdatasync=1
+  io         assay io against fio and t/io_uring (ASSAY_T_IO_URING=FILE, else looked for beside fio): no engine, the ring
+             alone, random reads at depth 32 and 1, memory, writes, mixed, libaio, scans, layout
   floor      what the harness itself costs per operation
   no NAME    all of them
+  --only PART  this part of io alone: null, nop, read, depth1, tmpfs, write, mixed, libaio, scan, layout
   --pairs N  alternating pairs, 5 if not given
   --dir DIR  where files are made and removed again, ./target/bench if not given
   --program FILE  measures this assay instead of building one
@@ -52,6 +56,8 @@ pub(crate) struct Options {
     pub(crate) pairs: usize,
     /// Tiny sizes.
     pub(crate) smoke: bool,
+    /// The part of a bench that is wanted alone.
+    pub(crate) only: Option<String>,
 }
 
 impl Options {
@@ -68,7 +74,7 @@ impl Options {
 
 type Bench = fn(&Options) -> Result<()>;
 
-const BENCHES: [(&str, Bench); 10] = [
+const BENCHES: [(&str, Bench); 11] = [
     ("floor", floor::run),
     ("physical", physical::run),
     ("cached", cached::run),
@@ -78,6 +84,7 @@ const BENCHES: [(&str, Bench); 10] = [
     ("recovery", recovery::run),
     ("scan", scan::run),
     ("sync", sync::run),
+    ("io", io::run),
     ("prepare", prepare::run),
 ];
 
@@ -91,6 +98,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
         dir: root.join("target/bench"),
         pairs: 5,
         smoke: false,
+        only: None,
     };
     let mut chosen = Vec::new();
     let mut built = false;
@@ -105,6 +113,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
                 let count = words.next().context(USAGE)?;
                 options.pairs = count.parse().with_context(|| format!("--pairs {count}"))?;
             }
+            "--only" => options.only = Some((*words.next().context(USAGE)?).to_owned()),
             "--dir" => options.dir = PathBuf::from(words.next().context(USAGE)?),
             "--program" => {
                 let program = words.next().context(USAGE)?;

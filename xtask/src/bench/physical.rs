@@ -117,9 +117,6 @@ fn read_with_fio(options: &Options, file: &Path, size: &str) -> Result<FioResult
         &format!("--runtime={}", window_s + 2),
     ]
     .map(str::to_owned);
-    let when = When {
-        after_s: WARMUP_S + 1,
-        window_s,
-    };
+    let when = When::seconds(WARMUP_S + 1, window_s);
     fio::run(file, "read", &arguments, Some(when))
 }

@@ -17,6 +17,8 @@ pub(crate) struct Window {
     pub(crate) cpu_s: f64,
     /// Bytes the block layer was asked to read.
     pub(crate) read_bytes: f64,
+    /// Bytes the block layer was asked to write.
+    pub(crate) write_bytes: f64,
     /// Highest resident memory so far, bytes.
     pub(crate) peak_rss_bytes: f64,
     /// Threads at its end.
@@ -27,9 +29,19 @@ pub(crate) struct Window {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct When {
     /// Start-up and warm-up that do not count.
-    pub(crate) after_s: u64,
+    pub(crate) after: Duration,
     /// Length of the window.
-    pub(crate) window_s: u64,
+    pub(crate) window: Duration,
+}
+
+impl When {
+    /// Of whole seconds.
+    pub(crate) fn seconds(after_s: u64, window_s: u64) -> Self {
+        Self {
+            after: Duration::from_secs(after_s),
+            window: Duration::from_secs(window_s),
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -37,6 +49,7 @@ struct Reading {
     at: Instant,
     cpu_s: f64,
     read_bytes: f64,
+    write_bytes: f64,
     peak_rss_bytes: f64,
     threads: f64,
 }
@@ -82,14 +95,15 @@ fn drain(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<St
 }
 
 fn watch(pid: u32, when: When) -> Result<Window> {
-    std::thread::sleep(Duration::from_secs(when.after_s));
+    std::thread::sleep(when.after);
     let first = read(pid)?;
-    std::thread::sleep(Duration::from_secs(when.window_s));
+    std::thread::sleep(when.window);
     let last = read(pid)?;
     Ok(Window {
         elapsed_s: (last.at - first.at).as_secs_f64(),
         cpu_s: last.cpu_s - first.cpu_s,
         read_bytes: last.read_bytes - first.read_bytes,
+        write_bytes: last.write_bytes - first.write_bytes,
         peak_rss_bytes: last.peak_rss_bytes,
         threads: last.threads,
     })
@@ -105,10 +119,10 @@ fn read(pid: u32) -> Result<Reading> {
         }
     }
     let io = fs::read_to_string(format!("/proc/{pid}/io")).context("it ended too early")?;
-    let read_bytes = io
-        .lines()
-        .find_map(|line| line.strip_prefix("read_bytes: "))
-        .context("no read_bytes in /proc/PID/io")?;
+    let moved = |name: &str| {
+        let line = io.lines().find_map(|line| line.strip_prefix(name));
+        first_number(line.with_context(|| format!("no {name} in /proc/PID/io"))?)
+    };
     let status = fs::read_to_string(format!("/proc/{pid}/status")).context("it ended too early")?;
     let field = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -117,7 +131,8 @@ fn read(pid: u32) -> Result<Reading> {
     Ok(Reading {
         at,
         cpu_s: cpu_ns as f64 / 1e9,
-        read_bytes: first_number(read_bytes)? as f64,
+        read_bytes: moved("read_bytes:")? as f64,
+        write_bytes: moved("write_bytes:")? as f64,
         peak_rss_bytes: field("VmHWM:")? as f64 * 1024.0,
         threads: field("Threads:")? as f64,
     })
@@ -165,10 +180,7 @@ mod tests {
     fn a_child_is_measured_and_its_output_kept() {
         let script =
             "echo out; end=$(($(date +%s) + 3)); while [ $(date +%s) -lt $end ]; do :; done";
-        let when = When {
-            after_s: 0,
-            window_s: 1,
-        };
+        let when = When::seconds(0, 1);
         let mut command = Command::new("sh");
         let (output, window) = run(command.args(["-c", script]), Some(when)).unwrap();
         assert_eq!(output, "out\n");

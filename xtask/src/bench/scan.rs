@@ -151,9 +151,6 @@ fn with_fio(options: &Options, file: &Path, how: &[&str]) -> Result<FioResult> {
         format!("--ramp_time={WARMUP_S}"),
         format!("--runtime={}", window_s + 2),
     ]);
-    let when = When {
-        after_s: WARMUP_S + 1,
-        window_s,
-    };
+    let when = When::seconds(WARMUP_S + 1, window_s);
     fio::run(file, "read", &arguments, Some(when))
 }
