@@ -3,4 +3,5 @@
 //! Owns the job language, the files it works on, the I/O patterns and the work loop; knows
 //! nothing of reports. The requests themselves belong to `assay_block`. See `README.md`.
 
+pub mod files;
 pub mod spec;

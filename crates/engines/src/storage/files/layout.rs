@@ -1,0 +1,178 @@
+//! Making the content of our own files.
+//!
+//! What is read later must be real data: a hole, or space that was only allocated, reads as zeroes
+//! without any device being asked, and zeroes or repeated blocks may be compressed or shared by what
+//! lies below. So random data are written, in large direct requests, several at once, then synced.
+
+use super::super::spec::Fallocate;
+use super::{cannot, failed};
+use assay_block::{Backend, DirectFile, OpenMode, Ring, RingOptions};
+use assay_measure::prng::{Purpose, Stream};
+use assay_run::engine::EngineError;
+use assay_run::stop::Stop;
+use rustix::fs::{Advice, FallocateFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes of one request.
+const PIECE_BYTES: u64 = 1 << 20;
+/// Requests in flight.
+const DEPTH: u32 = 8;
+/// What offsets and lengths of direct requests are multiples of.
+const ALIGNMENT: u64 = 4096;
+/// How long to wait before a stop request is looked for.
+const TICK: Duration = Duration::from_millis(200);
+
+/// A file of ours whose end or whole is to be made.
+pub(super) struct Task<'a> {
+    pub(super) path: &'a Path,
+    /// Open for writing.
+    pub(super) file: &'a File,
+    /// First byte to be written.
+    pub(super) from: u64,
+    /// Length it shall have.
+    pub(super) to: u64,
+    pub(super) fallocate: Fallocate,
+    /// `create_fsync`
+    pub(super) sync: bool,
+}
+
+/// Sets the length of a file and allocates its space, as `fallocate` says, without writing to it.
+///
+/// # Errors
+/// Too little space, I/O errors.
+pub(super) fn allocate(task: &Task<'_>) -> Result<(), EngineError> {
+    match task.fallocate {
+        Fallocate::None => Ok(()),
+        Fallocate::Truncate => set_len(task),
+        Fallocate::Native | Fallocate::Posix => {
+            open(task, false)?.allocate(task.to).map_err(failed)
+        }
+        Fallocate::Keep => {
+            let answer = rustix::fs::fallocate(task.file, FallocateFlags::KEEP_SIZE, 0, task.to);
+            match answer {
+                Ok(()) | Err(Errno::OPNOTSUPP) => Ok(()),
+                Err(error) => Err(cannot("allocate", task.path, error)),
+            }
+        }
+    }
+}
+
+/// Writes random data from `from` to `to`, syncs them and drops them from the page cache.
+/// `wrote` is told the bytes of each piece. `Interrupted` leaves the file as far as it came.
+///
+/// # Errors
+/// Too little space, I/O errors, a stop request.
+pub(super) fn write(
+    task: &Task<'_>,
+    stop: &Stop,
+    wrote: &mut dyn FnMut(u64),
+) -> Result<(), EngineError> {
+    allocate(task)?;
+    let len = task
+        .file
+        .metadata()
+        .map_err(|error| cannot("examine", task.path, error))?
+        .len();
+    if len < task.to {
+        // Writes that do not move the end of the file run side by side.
+        set_len(task)?;
+    }
+    pump(task, stop, wrote)?;
+    let found = task
+        .file
+        .metadata()
+        .map_err(|error| cannot("examine", task.path, error))?;
+    let end = task.to.max(len);
+    if found.len() > end {
+        // The last piece was rounded up to what direct requests need.
+        task.file
+            .set_len(end)
+            .map_err(|error| cannot("set the length of", task.path, error))?;
+    }
+    if task.sync {
+        task.file
+            .sync_all()
+            .map_err(|error| cannot("synchronise", task.path, error))?;
+    }
+    // Only advice: a cache that stays warm is dropped again when a job opens the file.
+    let _ = rustix::fs::fadvise(task.file, 0, None, Advice::DontNeed);
+    Ok(())
+}
+
+fn set_len(task: &Task<'_>) -> Result<(), EngineError> {
+    let found = task
+        .file
+        .metadata()
+        .map_err(|error| cannot("examine", task.path, error))?;
+    if found.len() >= task.to {
+        return Ok(());
+    }
+    task.file
+        .set_len(task.to)
+        .map_err(|error| cannot("set the length of", task.path, error))
+}
+
+fn open(task: &Task<'_>, direct: bool) -> Result<DirectFile, EngineError> {
+    let mode = OpenMode {
+        read: true,
+        write: true,
+        direct,
+    };
+    DirectFile::open(task.path, mode).map_err(failed)
+}
+
+fn pump(task: &Task<'_>, stop: &Stop, wrote: &mut dyn FnMut(u64)) -> Result<(), EngineError> {
+    let mut ring = Ring::open(RingOptions {
+        entries: DEPTH,
+        buffers: DEPTH as usize,
+        buffer_bytes: PIECE_BYTES as usize,
+        pool: None,
+        files: vec![Arc::new(open(task, true)?)],
+        backend: Backend::Auto,
+        helpers: DEPTH as usize,
+    })
+    .map_err(failed)?;
+    let end = task.to.next_multiple_of(ALIGNMENT);
+    let mut at = task.from - task.from % ALIGNMENT;
+    let mut outcome = Ok(());
+    loop {
+        while outcome.is_ok() && at < end {
+            if stop.requested() {
+                outcome = Err(EngineError::Interrupted);
+                break;
+            }
+            let Some(mut buffer) = ring.take_buffer() else {
+                break;
+            };
+            // Pieces end at multiples of their size, so that none crosses a stripe needlessly.
+            let bytes = (PIECE_BYTES - at % PIECE_BYTES).min(end - at);
+            // The content depends on the place alone: a layout that was killed and goes on makes
+            // the same file.
+            Stream::new(task.to ^ 0x6173_7361_7920_696f, at, Purpose::Load)
+                .fill(&mut buffer[..bytes as usize]);
+            let queued = ring.write_buffer(0, at, buffer, bytes as usize, false, bytes);
+            assert!(queued.is_ok(), "there are as many entries as buffers");
+            at += bytes;
+        }
+        if ring.in_flight() == 0 {
+            return outcome;
+        }
+        ring.submit(1, TICK).map_err(failed)?;
+        while let Some(completion) = ring.pop() {
+            let judged = match completion.result {
+                Ok(bytes) if u64::from(bytes) == completion.tag => {
+                    wrote(completion.tag);
+                    Ok(())
+                }
+                // A write that stops short of its end has met the end of the space.
+                Ok(_) => Err(cannot("write to", task.path, Errno::NOSPC)),
+                Err(error) => Err(cannot("write to", task.path, error)),
+            };
+            outcome = outcome.and(judged);
+        }
+    }
+}

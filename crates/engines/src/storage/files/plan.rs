@@ -1,0 +1,534 @@
+//! Which files the jobs use, what has to be made of them, and whether that may be.
+
+use super::super::spec::{Invocation, Job, Region};
+use super::look::{self, Found, What};
+use super::marker::Whose;
+use super::refusals::{self, Destroy};
+use super::regions::{self, Known};
+use super::space::{self, Space};
+use super::{bytes_text, cannot, content, names};
+use assay_block::device_facts;
+use assay_measure::storage::Way;
+use assay_run::engine::{EngineError, Line, LineValue};
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// All files of all jobs, looked at and found fit.
+#[derive(Clone, Debug)]
+pub struct FilePlan {
+    /// Each file once, in the order in which jobs name them.
+    pub files: Vec<PlannedFile>,
+    /// Each clone of each job, by job, then clone.
+    pub clones: Vec<ClonePlan>,
+    /// What has to be said beside the figures of each job, in sentences.
+    pub notes: Vec<Vec<String>>,
+    pub(super) spaces: Vec<Space>,
+}
+
+/// The files of one clone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClonePlan {
+    /// Place of its job in the invocation.
+    pub job: usize,
+    /// From 0.
+    pub clone: u32,
+    /// Places in [`FilePlan::files`]; empty for engines that open none.
+    pub files: Vec<usize>,
+    /// What it works on; a region's file is a place in `files`.
+    pub regions: Vec<Region>,
+    /// Bytes to move in one pass, where that is less than all regions (`filesize` with `size`).
+    pub amount_bytes: Option<u64>,
+}
+
+/// What a path is before the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Nothing: a regular file will be made.
+    New,
+    /// A regular file.
+    File(Whose),
+    /// A block device.
+    Device,
+}
+
+/// What has to be done to a file before the first job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// Nothing.
+    Nothing,
+    /// Made when the first job opens it (`create_on_open`).
+    AtOpen,
+    /// Its length is set and its space allocated; what is in it is unwritten.
+    Allocate,
+    /// The same, and random data are written from a byte on to its end.
+    Write {
+        /// First byte.
+        from: u64,
+    },
+}
+
+/// One file or device.
+#[derive(Clone, Debug)]
+pub struct PlannedFile {
+    /// As the first job named it.
+    pub path: PathBuf,
+    /// Absolute, without symbolic links.
+    pub resolved: PathBuf,
+    /// What is there.
+    pub target: Target,
+    /// Its length now, bytes.
+    pub bytes_now: u64,
+    /// Length the jobs need, bytes.
+    pub bytes: u64,
+    /// What is done first.
+    pub fill: Fill,
+    /// Some job reads from it.
+    pub read: bool,
+    /// Some job writes to it.
+    pub written: bool,
+    /// Named by `--destroy`.
+    pub destroy: bool,
+    /// Removed at the end (`unlink`), being ours.
+    pub remove: bool,
+    /// What is known to be lost by writing to a device.
+    pub carries: Option<&'static str>,
+    /// Job that names it first.
+    pub job: usize,
+    /// It lies in memory (tmpfs).
+    pub in_memory: bool,
+    /// Device and inode, or a block device's number.
+    pub(super) identity: Option<(u64, u64)>,
+    /// Directories to be made for it.
+    pub(super) missing_directories: usize,
+    /// Earliest wave that uses it, and whether that wave needs what is in it.
+    first_use: (u32, bool),
+}
+
+impl PlannedFile {
+    /// It was or will be made by us.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        matches!(self.target, Target::New | Target::File(Whose::Ours))
+    }
+
+    /// Something is made of it before the first job.
+    #[must_use]
+    pub fn is_laid_out(&self) -> bool {
+        matches!(self.fill, Fill::Allocate | Fill::Write { .. })
+    }
+
+    /// Resolved name, size, what will happen to it: one line for the plan.
+    #[must_use]
+    pub fn verdict(&self) -> String {
+        let real = if self.path == self.resolved {
+            String::new()
+        } else {
+            format!("{}, ", self.resolved.display())
+        };
+        let kind = match self.target {
+            Target::New => "new file".to_owned(),
+            Target::File(Whose::Ours) => format!("our file of {}", bytes_text(self.bytes_now)),
+            Target::File(_) => format!("file of {} not made by us", bytes_text(self.bytes_now)),
+            Target::Device => format!("block device of {}", bytes_text(self.bytes_now)),
+        };
+        let memory = if self.in_memory { " in memory" } else { "" };
+        let made = match self.fill {
+            Fill::Nothing => String::new(),
+            Fill::AtOpen => ", made when a job opens it".to_owned(),
+            Fill::Allocate => format!(", {} allocated, not filled", bytes_text(self.bytes)),
+            Fill::Write { from } => format!(
+                ", {} written with random data first",
+                bytes_text(self.bytes.saturating_sub(from))
+            ),
+        };
+        let fate = match (self.written, self.is_ours()) {
+            (false, _) if self.is_laid_out() => "then only read",
+            (false, _) => "only read",
+            (true, true) => "written",
+            (true, false) => "DESTRUCTIVE: WRITTEN OVER",
+        };
+        let lost = match self.carries {
+            Some(what) if self.written => format!(", which loses {what}"),
+            _ => String::new(),
+        };
+        let removed = if self.remove {
+            ", removed at the end"
+        } else {
+            ""
+        };
+        format!("{real}{kind}{memory}{made}; {fate}{lost}{removed}")
+    }
+}
+
+impl FilePlan {
+    /// The clone's part.
+    #[must_use]
+    pub fn clone_of(&self, job: usize, clone: u32) -> Option<&ClonePlan> {
+        self.clones
+            .iter()
+            .find(|plan| plan.job == job && plan.clone == clone)
+    }
+
+    /// The files of a job, each once, as they were named.
+    #[must_use]
+    pub fn paths_of(&self, job: usize) -> Vec<PathBuf> {
+        let mut places: Vec<usize> = self
+            .clones
+            .iter()
+            .filter(|plan| plan.job == job)
+            .flat_map(|plan| plan.files.iter().copied())
+            .collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+            .iter()
+            .map(|place| self.files[*place].path.clone())
+            .collect()
+    }
+
+    /// The plan for people: a verdict for each file, then the space.
+    #[must_use]
+    pub fn lines(&self) -> Vec<Line> {
+        let line = |key, label: String, value| Line { key, label, value };
+        let mut lines: Vec<Line> = self
+            .files
+            .iter()
+            .map(|file| {
+                let label = file.path.display().to_string();
+                line("file", label, LineValue::Text(file.verdict()))
+            })
+            .collect();
+        for space in self.spaces.iter().filter(|space| space.needed > 0) {
+            let label = |what: &str| format!("{what} in {}", space.directory.display());
+            let count = |key, what, bytes| line(key, label(what), LineValue::Count(bytes));
+            lines.push(count("needed_bytes", "space needed", space.needed));
+            lines.push(count("free_bytes", "space free", space.free));
+        }
+        lines
+    }
+}
+
+/// Plans the files of all jobs. Looks without touching.
+///
+/// # Errors
+/// Everything that keeps the jobs from running, all at once: sizes that are missing, paths that
+/// cannot be used, what must not be written to, too little space.
+pub fn plan(invocation: &Invocation) -> Result<FilePlan, Vec<EngineError>> {
+    let mut planner = Planner::new(invocation);
+    for (number, job) in invocation.jobs.iter().enumerate() {
+        for clone in 0..job.options.clones.max(1) {
+            if let Err(error) = planner.add_clone(number, job, clone) {
+                planner.errors.push(error);
+                // The other clones would say the same.
+                break;
+            }
+        }
+    }
+    planner.finish()
+}
+
+struct Planner<'a> {
+    invocation: &'a Invocation,
+    destroy: Destroy,
+    /// Place in `plan.files` of each path as named.
+    places: HashMap<PathBuf, usize>,
+    /// What was found at each file of the plan.
+    found: Vec<Found>,
+    plan: FilePlan,
+    errors: Vec<EngineError>,
+}
+
+impl<'a> Planner<'a> {
+    fn new(invocation: &'a Invocation) -> Self {
+        Self {
+            invocation,
+            destroy: Destroy::new(&invocation.output.destroy),
+            places: HashMap::new(),
+            found: Vec::new(),
+            plan: FilePlan {
+                files: Vec::new(),
+                clones: Vec::new(),
+                notes: vec![Vec::new(); invocation.jobs.len()],
+                spaces: Vec::new(),
+            },
+            errors: Vec::new(),
+        }
+    }
+
+    fn add_clone(&mut self, number: usize, job: &Job, clone: u32) -> Result<(), EngineError> {
+        let paths = names::of_clone(&self.invocation.global_options, job, clone);
+        if u16::try_from(paths.len()).is_err() {
+            return Err(EngineError::Usage(format!(
+                "job {}: {} files; a clone has at most 65535",
+                job.name,
+                paths.len()
+            )));
+        }
+        let opened = regions::needs_files(job);
+        let mut files = Vec::new();
+        let mut known = Vec::new();
+        for path in &paths {
+            if !opened {
+                known.push(regions::imagined(path));
+                continue;
+            }
+            let place = self.place_of(path, number)?;
+            files.push(place);
+            known.push(known_of(path, &self.found[place]));
+        }
+        let share = regions::of_clone(job, clone, &known)?;
+        for (place, end) in files.iter().zip(&share.ends) {
+            self.use_file(*place, number, job, *end);
+        }
+        if clone == 0 {
+            self.plan.notes[number].extend(share.notes);
+        }
+        self.plan.clones.push(ClonePlan {
+            job: number,
+            clone,
+            files,
+            regions: share.regions,
+            amount_bytes: share.amount_bytes,
+        });
+        Ok(())
+    }
+
+    /// The place of a file in the plan, whichever of its names it comes by.
+    fn place_of(&mut self, path: &Path, job: usize) -> Result<usize, EngineError> {
+        if let Some(place) = self.places.get(path) {
+            return Ok(*place);
+        }
+        let found = look::at(path)?;
+        let same = |file: &PlannedFile| match found.identity() {
+            Some(identity) => file.identity == Some(identity),
+            None => file.resolved == found.resolved,
+        };
+        let place = match self.plan.files.iter().position(same) {
+            Some(place) => place,
+            None => {
+                self.plan.files.push(planned(path, &found, job));
+                self.found.push(found);
+                self.plan.files.len() - 1
+            }
+        };
+        self.places.insert(path.to_path_buf(), place);
+        Ok(place)
+    }
+
+    /// Notes what a job wants of a file.
+    fn use_file(&mut self, place: usize, number: usize, job: &Job, end: u64) {
+        let options = &job.options;
+        let reads = options.pattern.mode.goes(Way::Read) || options.payload.verify_only;
+        let writes = options.pattern.mode.goes(Way::Write) && !options.payload.verify_only;
+        let file = &mut self.plan.files[place];
+        file.bytes = file.bytes.max(end);
+        file.read |= reads;
+        file.written |= writes;
+        file.remove |= options.files.unlink && file.is_ours();
+        let needs_content = reads || options.files.overwrite;
+        if job.wave < file.first_use.0 {
+            file.first_use = (job.wave, needs_content);
+        } else if job.wave == file.first_use.0 {
+            file.first_use.1 |= needs_content;
+        }
+        if options.files.create_on_open && file.target == Target::New {
+            file.fill = Fill::AtOpen;
+            if needs_content {
+                self.errors.push(EngineError::Usage(format!(
+                    "job {}: create_on_open makes {} empty, so that there is nothing to read; leave it out",
+                    job.name,
+                    file.path.display()
+                )));
+            }
+        }
+        if !options.files.allow_create && file.target == Target::New {
+            self.errors.push(EngineError::Usage(format!(
+                "job {}: {} does not exist and allow_file_create=0 forbids to make it",
+                job.name,
+                file.path.display()
+            )));
+        }
+        let allow_mounted = options.files.allow_mounted_write;
+        let note =
+            "allow_mounted_write is heard, but no option lets assay write to a mounted device";
+        if allow_mounted && !self.plan.notes[number].iter().any(|known| known == note) {
+            self.plan.notes[number].push(note.to_owned());
+        }
+    }
+
+    fn finish(mut self) -> Result<FilePlan, Vec<EngineError>> {
+        for place in 0..self.plan.files.len() {
+            if let Err(error) = self.judge(place) {
+                self.errors.push(error);
+            }
+        }
+        if self.errors.is_empty() {
+            self.notes_of_files();
+            if let Err(error) = self.add_spaces() {
+                self.errors.push(error);
+            }
+            let refusals = self.plan.spaces.iter().filter_map(Space::refusal);
+            self.errors.extend(refusals);
+        }
+        let found: Vec<&Found> = self.found.iter().collect();
+        self.errors.extend(self.destroy.unused(&found));
+        if self.errors.is_empty() {
+            Ok(self.plan)
+        } else {
+            Err(self.errors)
+        }
+    }
+
+    /// Decides what is done to a file, and whether it may be.
+    fn judge(&mut self, place: usize) -> Result<(), EngineError> {
+        let (file, found) = (&mut self.plan.files[place], &self.found[place]);
+        let job = &self.invocation.jobs[file.job];
+        file.destroy = self.destroy.names(found);
+        if file.fill != Fill::AtOpen {
+            file.fill = fill_of(file)?;
+        }
+        let touched = file.written || file.is_laid_out();
+        if touched && self.invocation.output.readonly {
+            return Err(EngineError::Unusable(format!(
+                "{}: --readonly, but {} would have to be written there first ({} needed, {} there); make the file before, or leave --readonly out",
+                file.path.display(),
+                if file.target == Target::New {
+                    "the file"
+                } else {
+                    "its end"
+                },
+                bytes_text(file.bytes),
+                bytes_text(file.bytes_now),
+            )));
+        }
+        if touched {
+            let allow = job.options.files.allow_mounted_write;
+            file.carries = refusals::check_write(&file.path, found, file.destroy, allow)?;
+        }
+        Ok(())
+    }
+
+    /// What a reader of the figures should know of the files.
+    fn notes_of_files(&mut self) {
+        for file in &self.plan.files {
+            let path = file.path.display();
+            let notes = &mut self.plan.notes[file.job];
+            if file.in_memory {
+                notes.push(format!(
+                    "{path} lies in memory (tmpfs): its figures are the host's, not a device's"
+                ));
+            }
+            if file.fill == Fill::Allocate && file.written {
+                notes.push(format!(
+                    "{path} is allocated but not filled: the first write to each part of it also changes the file system's metadata; overwrite=1 measures writes to existing data"
+                ));
+            }
+            let foreign = matches!(file.target, Target::File(Whose::Foreign | Whose::Changed));
+            if file.read && foreign {
+                let holes = content::hole_bytes(&file.resolved, 0, file.bytes);
+                if holes > 0 {
+                    notes.push(format!(
+                        "{} of the {} of {path} were never written: reading them asks no device",
+                        bytes_text(holes),
+                        bytes_text(file.bytes)
+                    ));
+                }
+            }
+        }
+    }
+
+    fn add_spaces(&mut self) -> Result<(), EngineError> {
+        for (file, found) in self.plan.files.iter().zip(&self.found) {
+            if !file.is_ours() || file.bytes <= file.bytes_now && !file.is_laid_out() {
+                continue;
+            }
+            let allocated = match &found.what {
+                What::File { metadata, .. } => {
+                    use std::os::unix::fs::MetadataExt;
+                    metadata.blocks() * 512
+                }
+                _ => 0,
+            };
+            let directory = file
+                .resolved
+                .ancestors()
+                .nth(1 + file.missing_directories)
+                .unwrap_or(Path::new("/"));
+            let needed = file.bytes.saturating_sub(allocated);
+            space::add(&mut self.plan.spaces, directory, needed)?;
+        }
+        Ok(())
+    }
+}
+
+fn known_of(path: &Path, found: &Found) -> Known {
+    Known {
+        path: path.to_path_buf(),
+        bytes: match found.what {
+            What::Absent { .. } => None,
+            _ => Some(found.bytes()),
+        },
+        device: matches!(found.what, What::Device { .. }),
+    }
+}
+
+fn planned(path: &Path, found: &Found, job: usize) -> PlannedFile {
+    let (target, missing_directories) = match found.what {
+        What::Absent {
+            missing_directories,
+        } => (Target::New, missing_directories),
+        What::File { whose, .. } => (Target::File(whose), 0),
+        What::Device { .. } => (Target::Device, 0),
+    };
+    PlannedFile {
+        path: path.to_path_buf(),
+        resolved: found.resolved.clone(),
+        target,
+        bytes_now: found.bytes(),
+        bytes: 0,
+        fill: Fill::Nothing,
+        read: false,
+        written: false,
+        destroy: false,
+        remove: false,
+        carries: None,
+        job,
+        in_memory: target != Target::Device && device_facts(&found.resolved).is_tmpfs,
+        identity: found.identity(),
+        missing_directories,
+        first_use: (u32::MAX, false),
+    }
+}
+
+/// What is missing of a file.
+fn fill_of(file: &PlannedFile) -> Result<Fill, EngineError> {
+    let short = file.bytes_now < file.bytes;
+    let needs_content = file.first_use.1;
+    match file.target {
+        Target::Device => Ok(Fill::Nothing),
+        Target::New if needs_content => Ok(Fill::Write { from: 0 }),
+        Target::New => Ok(Fill::Allocate),
+        Target::File(Whose::Ours) => {
+            if !needs_content {
+                return Ok(if short { Fill::Allocate } else { Fill::Nothing });
+            }
+            let opened = File::open(&file.resolved)
+                .map_err(|error| cannot("open", &file.resolved, error))?;
+            let present = file.bytes_now.min(file.bytes);
+            let hole = content::first_hole(&opened, present);
+            Ok(match hole {
+                Some(from) => Fill::Write { from },
+                None if short => Fill::Write { from: present },
+                None => Fill::Nothing,
+            })
+        }
+        Target::File(_) if short => Err(EngineError::Unusable(format!(
+            "{}: it has {}, the jobs need {}, and a file that assay io did not make is never extended; say size= or offset= within it, or name a new file",
+            file.path.display(),
+            bytes_text(file.bytes_now),
+            bytes_text(file.bytes)
+        ))),
+        Target::File(_) => Ok(Fill::Nothing),
+    }
+}

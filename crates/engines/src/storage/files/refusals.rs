@@ -1,0 +1,215 @@
+//! What must not be written to, and why.
+
+use super::bytes_text;
+use super::look::{self, Found, What};
+use super::marker::Whose;
+use assay_block::{check_device_unused, device_signature};
+use assay_run::engine::EngineError;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Files by which the directory of a database is known, and whose it is.
+const DATABASES: [(&str, &str); 8] = [
+    ("PG_VERSION", "a PostgreSQL cluster"),
+    ("ibdata1", "a MySQL or MariaDB data directory"),
+    ("mysql.ibd", "a MySQL data directory"),
+    ("aria_log_control", "a MariaDB data directory"),
+    ("WiredTiger", "a MongoDB data directory"),
+    ("control01.ctl", "an Oracle database"),
+    ("control.assay", "an assay data set"),
+    ("member.assay", "an assay data set"),
+];
+
+/// What was named by `--destroy`.
+pub(super) struct Destroy {
+    named: Vec<(PathBuf, Result<Found, String>)>,
+}
+
+impl Destroy {
+    pub(super) fn new(paths: &[PathBuf]) -> Self {
+        let find = |path: &PathBuf| {
+            let found = look::at(path).map_err(|error| error.to_string());
+            (path.clone(), found)
+        };
+        Self {
+            named: paths.iter().map(find).collect(),
+        }
+    }
+
+    /// Whether this very file or device was named, by whichever of its names.
+    pub(super) fn names(&self, file: &Found) -> bool {
+        self.named
+            .iter()
+            .filter_map(|(_, found)| found.as_ref().ok())
+            .any(|named| same(named, file))
+    }
+
+    /// One error for each that is none of the files of the jobs: a mistyped name must not pass
+    /// unseen.
+    pub(super) fn unused(&self, files: &[&Found]) -> Vec<EngineError> {
+        let used = |found: &Found| files.iter().any(|file| same(found, file));
+        self.named
+            .iter()
+            .filter(|(_, found)| !found.as_ref().is_ok_and(used))
+            .map(|(path, found)| {
+                let why = match found {
+                    Err(why) => format!(" ({why})"),
+                    Ok(_) => String::new(),
+                };
+                EngineError::Usage(format!(
+                    "--destroy {}: no job uses a file or device of that name{why}; name exactly what a job writes to",
+                    path.display()
+                ))
+            })
+            .collect()
+    }
+}
+
+fn same(a: &Found, b: &Found) -> bool {
+    match (a.identity(), b.identity()) {
+        (Some(a), Some(b)) => a == b,
+        (None, None) => a.resolved == b.resolved,
+        _ => false,
+    }
+}
+
+/// Why a job must not write to this, or what would be lost if it may: `Ok(Some("an ext4 file
+/// system"))`.
+///
+/// # Errors
+/// The refusal, with the way out.
+pub(super) fn check_write(
+    path: &Path,
+    found: &Found,
+    destroy: bool,
+    allow_mounted_write: bool,
+) -> Result<Option<&'static str>, EngineError> {
+    match &found.what {
+        What::Absent { .. } => {
+            check_directory(path, found, destroy)?;
+            Ok(None)
+        }
+        What::File { metadata, whose } => {
+            check_other_use(path, &found.resolved)?;
+            if destroy || *whose == Whose::Ours {
+                return Ok(None);
+            }
+            let why = match whose {
+                Whose::Changed => {
+                    "was made by assay io, but something else has written to it since"
+                }
+                _ => "exists and was not made by assay io",
+            };
+            Err(refuse(
+                path,
+                found,
+                &format!(
+                    "it {why} ({}); name another file, or say --destroy {} if its content can go",
+                    bytes_text(metadata.len()),
+                    path.display()
+                ),
+            ))
+        }
+        What::Device { bytes, .. } => {
+            let unused = check_device_unused(&found.resolved).map_err(|error| {
+                let heard = if allow_mounted_write {
+                    " (allow_mounted_write is heard, but nothing lifts this refusal)"
+                } else {
+                    ""
+                };
+                EngineError::Unusable(format!("{error}{heard}"))
+            });
+            unused?;
+            let carries = device_signature(&found.resolved).map_err(super::failed)?;
+            if destroy {
+                return Ok(carries);
+            }
+            let lost = carries.map_or_else(
+                || "no known file system or label is on it".to_owned(),
+                |what| format!("it carries {what}, which would be lost"),
+            );
+            Err(refuse(
+                path,
+                found,
+                &format!(
+                    "it is a block device ({}), and {lost}; say --destroy {} if its content can go",
+                    bytes_text(*bytes),
+                    path.display()
+                ),
+            ))
+        }
+    }
+}
+
+/// A new file must not appear among the files of a database.
+pub(super) fn check_directory(
+    path: &Path,
+    found: &Found,
+    destroy: bool,
+) -> Result<(), EngineError> {
+    if destroy {
+        return Ok(());
+    }
+    let inside = found.resolved.ancestors().skip(1).find_map(|directory| {
+        let (_, what) = DATABASES
+            .iter()
+            .find(|(name, _)| directory.join(name).exists())?;
+        Some((directory, what))
+    });
+    match inside {
+        None => Ok(()),
+        Some((directory, what)) => Err(refuse(
+            path,
+            found,
+            &format!(
+                "{} belongs to {what}; name another directory, or say --destroy {} if the file shall be made there all the same",
+                directory.display(),
+                path.display()
+            ),
+        )),
+    }
+}
+
+/// A file that the kernel uses as swap or as the disk of a loop device: nothing lifts this.
+fn check_other_use(path: &Path, resolved: &Path) -> Result<(), EngineError> {
+    let refuse = |why: String, remedy: &str| {
+        Err(EngineError::Unusable(format!(
+            "refusing to write to {}: {why}; {remedy} or name another file",
+            path.display()
+        )))
+    };
+    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+    let named = |line: &str| line.split_ascii_whitespace().next().map(PathBuf::from);
+    if swaps
+        .lines()
+        .skip(1)
+        .filter_map(named)
+        .any(|swap| swap == resolved)
+    {
+        return refuse("it is swap space in use".to_owned(), "swapoff it");
+    }
+    let devices = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    for device in devices {
+        let backing = device.path().join("loop/backing_file");
+        let Ok(backing) = fs::read_to_string(backing) else {
+            continue;
+        };
+        if Path::new(backing.trim_end_matches('\n')) == resolved {
+            let name = device.file_name().to_string_lossy().into_owned();
+            return refuse(format!("it is the disk of /dev/{name}"), "detach it");
+        }
+    }
+    Ok(())
+}
+
+fn refuse(path: &Path, found: &Found, why: &str) -> EngineError {
+    let real = if path == found.resolved {
+        String::new()
+    } else {
+        format!(" ({})", found.resolved.display())
+    };
+    EngineError::Unusable(format!(
+        "refusing to write to {}{real}: {why}",
+        path.display()
+    ))
+}
