@@ -21,6 +21,7 @@ mod ring;
 mod safety;
 #[cfg(any(test, feature = "faults"))]
 pub mod sim;
+mod thread;
 
 pub use blocking::BlockingWriter;
 pub use error::BlockError;
@@ -36,6 +37,7 @@ pub use safety::{
     DeviceClaim, check_device_unused, check_writable_target, claim_device, device_signature,
     free_bytes, is_dir_empty,
 };
+pub use thread::{ThreadUsage, set_timer_slack};
 
 #[cfg(test)]
 pub(crate) mod testing {

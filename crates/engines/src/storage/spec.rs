@@ -164,6 +164,21 @@ pub enum IoEngine {
     Nop,
 }
 
+impl IoEngine {
+    /// fio's spelling in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Psync => "psync",
+            Self::Pvsync2 => "pvsync2",
+            Self::IoUring => "io_uring",
+            Self::Libaio => "libaio",
+            Self::Null => "null",
+            Self::Nop => "nop",
+        }
+    }
+}
+
 /// An amount that may depend on the size of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {

@@ -1,0 +1,300 @@
+//! The work: clones of jobs as threads over lanes, wave after wave, and what they measured.
+//!
+//! Owns the threads, the turns, the instants and the counters; knows nothing of how jobs were
+//! written or how figures are shown. `docs/design/io-loop.md` has the reasons.
+
+mod assemble;
+mod board;
+mod interim;
+mod live;
+mod monitor;
+mod pace;
+mod policy;
+mod settle;
+mod tally;
+mod thread;
+mod worker;
+
+#[cfg(test)]
+mod tests;
+
+use super::spec::{Invocation, Job, Region};
+use assay_block::DirectFile;
+use assay_measure::storage::{CloneReading, StorageReadings};
+use assay_run::engine::EngineError;
+use assay_run::host::Sampler;
+use assay_run::probe::{Readings, Steps};
+use assay_run::stop::Stop;
+use assemble::{Frame, Jobs};
+use board::Board;
+use monitor::{Monitor, Wave};
+use std::path::PathBuf;
+use std::sync::Arc;
+use thread::Left;
+use worker::CloneTask;
+
+/// Opens the files of a clone (job, clone), called on the clone's own thread.
+pub(super) type FilesOf<'a> =
+    &'a (dyn Fn(usize, u32) -> Result<Vec<Arc<DirectFile>>, EngineError> + Sync);
+
+/// A clone as the file plan has it.
+#[derive(Clone, Debug)]
+pub(super) struct PlannedClone {
+    pub(super) job: usize,
+    pub(super) clone: u32,
+    pub(super) regions: Vec<Region>,
+}
+
+/// All there is to do.
+pub(super) struct Work<'a> {
+    pub(super) invocation: &'a Invocation,
+    /// By job, then clone.
+    pub(super) clones: Vec<PlannedClone>,
+    /// Paths of each job's files.
+    pub(super) paths: Vec<Vec<PathBuf>>,
+    /// What has to be said beside each job's figures.
+    pub(super) notes: Vec<Vec<String>>,
+    pub(super) files_of: FilesOf<'a>,
+    /// Seed of each job.
+    pub(super) seeds: Vec<u64>,
+}
+
+impl Work<'_> {
+    /// Does it, wave after wave.
+    ///
+    /// # Errors
+    /// What kept the first clones from working; `Interrupted` when nothing was measured yet.
+    pub(super) fn measure(
+        &self,
+        stop: &Stop,
+        steps: &dyn Steps,
+    ) -> Result<StorageReadings, EngineError> {
+        let paths: Vec<PathBuf> = self.paths.iter().flatten().cloned().collect();
+        let mut host = Sampler::new(&paths);
+        let disks = host.disks().to_vec();
+        let waves = self.waves();
+        let expected = waves.iter().map(|jobs| self.expected(jobs)).collect();
+        let live = live::Live::new(self.clones.len(), expected);
+        let every = self.invocation.output.status_interval_ns;
+        let mut monitor = Monitor::new(stop, disks, self.clones.len(), every, live);
+        let jobs = Jobs::describe(self, &paths);
+        let frame = Frame::begin(&mut host, monitor.read_disks());
+        let mut done: Vec<CloneReading> = Vec::new();
+        let mut known = Known::new(self.invocation.jobs.len());
+        for (number, wave) in waves.iter().enumerate() {
+            if stop.requested() {
+                break;
+            }
+            steps.step(number + 1, waves.len(), &self.describe(wave));
+            let left = self.wave(
+                wave,
+                stop,
+                &mut monitor,
+                |monitor, now| {
+                    let mut clones = done.clone();
+                    clones.extend(now);
+                    let readings = frame.readings(&jobs, &known, clones, monitor, None);
+                    steps.status(&Readings::Storage(Box::new(readings)));
+                },
+                steps,
+            )?;
+            known.take(&left);
+            let refused = left.iter().any(|left| left.refused.is_some());
+            if refused && !measured(&done) && left.iter().all(|left| left.reading.runtime_ns == 0) {
+                return Err(first_refusal(left));
+            }
+            done.extend(left.into_iter().map(Left::into_reading));
+        }
+        if stop.requested() && !measured(&done) {
+            return Err(EngineError::Interrupted);
+        }
+        let host = Some(&mut host);
+        Ok(frame.readings(&jobs, &known, done, &monitor, host))
+    }
+
+    /// Jobs of each wave, in order.
+    fn waves(&self) -> Vec<Vec<usize>> {
+        let jobs = &self.invocation.jobs;
+        let mut numbers: Vec<u32> = jobs.iter().map(|job| job.wave).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let of = |wave: &u32| {
+            (0..jobs.len())
+                .filter(|&job| jobs[job].wave == *wave)
+                .collect()
+        };
+        numbers.iter().map(of).collect()
+    }
+
+    fn job(&self, job: usize) -> &Job {
+        &self.invocation.jobs[job]
+    }
+
+    fn expected(&self, jobs: &[usize]) -> Option<u64> {
+        let each = jobs
+            .iter()
+            .map(|&job| live::expected_ns(&self.job(job).options));
+        each.collect::<Option<Vec<u64>>>()?.into_iter().max()
+    }
+
+    /// What a wave does, for the progress.
+    fn describe(&self, jobs: &[usize]) -> String {
+        let one = |&job: &usize| {
+            let job = self.job(job);
+            let options = &job.options;
+            format!(
+                "{}: {}, {} at depth {}",
+                job.name,
+                options.pattern.mode.name(),
+                options.engine.name(),
+                options.pace.depth
+            )
+        };
+        jobs.iter().map(one).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Runs the jobs of one wave side by side to their end.
+    fn wave(
+        &self,
+        jobs: &[usize],
+        stop: &Stop,
+        monitor: &mut Monitor<'_>,
+        status: impl Fn(&Monitor<'_>, Vec<CloneReading>),
+        steps: &dyn Steps,
+    ) -> Result<Vec<Left>, EngineError> {
+        let mut groups: Vec<u32> = jobs.iter().map(|&job| self.job(job).group).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        let mut tasks = Vec::new();
+        let mut first_clone = None;
+        for (place, planned) in self.clones.iter().enumerate() {
+            if !jobs.contains(&planned.job) {
+                continue;
+            }
+            first_clone.get_or_insert(place);
+            let job = self.job(planned.job);
+            tasks.push(CloneTask {
+                index: tasks.len(),
+                job: planned.job,
+                clone: planned.clone,
+                group: groups
+                    .iter()
+                    .position(|&group| group == job.group)
+                    .expect("the group of every job is listed"),
+                name: &job.name,
+                options: &job.options,
+                files_of: self.files_of,
+                regions: planned.regions.clone(),
+                seed: self.seeds[planned.job],
+            });
+        }
+        let board = Board::new(tasks.len(), groups.len());
+        let wave = Wave {
+            board: &board,
+            tasks: &tasks,
+            groups: &groups,
+            first_clone: first_clone.unwrap_or(0),
+        };
+        let left = run_wave(&wave, stop, |wave| {
+            monitor.watch(wave, steps, &|monitor, now| status(monitor, now))
+        });
+        monitor.passed(&wave);
+        left
+    }
+}
+
+/// Starts the clones, lets `watch` see them to their end, and gathers what they leave.
+fn run_wave(
+    wave: &Wave<'_>,
+    stop: &Stop,
+    watch: impl FnOnce(&Wave<'_>),
+) -> Result<Vec<Left>, EngineError> {
+    let board = wave.board;
+    std::thread::scope(|scope| {
+        let mut threads = Vec::with_capacity(wave.tasks.len());
+        let mut failed = None;
+        for task in wave.tasks {
+            let builder = std::thread::Builder::new().name(format!("io-{}", task.index));
+            match builder.spawn_scoped(scope, move || thread::run(task, board, stop)) {
+                Ok(thread) => threads.push(thread),
+                Err(source) => {
+                    failed = Some(EngineError::Io {
+                        what: format!("cannot start the thread of clone {}", task.index + 1),
+                        source,
+                    });
+                    break;
+                }
+            }
+        }
+        board.wait_ready(threads.len());
+        // A clone that could not be set up has not gone through the gate: the others go, since
+        // what they measure is theirs, but only if there is any left to measure.
+        board.open(failed.is_none() && !board.any_refused());
+        if failed.is_none() {
+            watch(wave);
+        }
+        let left = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_default())
+            .collect();
+        failed.map_or(Ok(left), Err)
+    })
+}
+
+/// Whether any clone measured anything.
+fn measured(clones: &[CloneReading]) -> bool {
+    clones
+        .iter()
+        .any(|clone| clone.ways.iter().any(|way| way.ios > 0) || clone.runtime_ns > 0)
+}
+
+fn first_refusal(left: Vec<Left>) -> EngineError {
+    left.into_iter()
+        .find_map(|left| left.refused)
+        .unwrap_or(EngineError::Interrupted)
+}
+
+/// What clones have told of their job: features of the ring and refusals.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    features: Vec<Vec<String>>,
+    refused: Vec<Vec<(String, String)>>,
+}
+
+impl Known {
+    fn new(jobs: usize) -> Self {
+        Self {
+            features: vec![Vec::new(); jobs],
+            refused: vec![Vec::new(); jobs],
+        }
+    }
+
+    fn take(&mut self, left: &[Left]) {
+        for left in left {
+            let job = left.reading.job;
+            if self.features[job].is_empty() {
+                self.features[job].clone_from(&left.features);
+            }
+            for refusal in &left.refusals {
+                if !self.refused[job].contains(refusal) {
+                    self.refused[job].push(refusal.clone());
+                }
+            }
+        }
+    }
+}
+
+/// The seed of a job's random streams: what was asked for, the same in every run by default, or
+/// one of its own.
+pub(super) fn seed_of(job: &Job) -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    let pattern = &job.options.pattern;
+    match pattern.seed {
+        Some(seed) => seed,
+        None if pattern.repeat || pattern.repeat_all => DEFAULT_SEED,
+        None => RandomState::new().hash_one(std::process::id()),
+    }
+}
+
+/// Where nothing else is asked for: any number would do, as long as it stays.
+const DEFAULT_SEED: u64 = 0xA55A;

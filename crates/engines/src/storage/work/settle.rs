@@ -1,0 +1,232 @@
+//! What becomes of requests that were reaped: counted in groups of equal ones, looked at one by
+//! one only where something was asked for that needs it or something went wrong.
+
+use super::tally::Run;
+use super::worker::{Failure, Kind, Slot, Worker};
+use assay_block::{BlockError, LaneDone};
+use assay_measure::storage::Way;
+use std::io;
+use std::sync::atomic::Ordering;
+
+/// `EIO`: what a transfer of no bytes counts as.
+const EIO: i32 = 5;
+/// `EINVAL`
+const EINVAL: i32 = 22;
+/// `ENOSPC`
+const ENOSPC: i32 = 28;
+/// `ETIME`: an I/O took longer than `max_latency`.
+const ETIME: i32 = 62;
+
+impl Worker<'_> {
+    /// Counts what was reaped; all of it ended now.
+    #[inline]
+    pub(super) fn settle(&mut self) {
+        if self.done.is_empty() {
+            if self.stamps.any() {
+                self.now = self.clock.now_ns();
+                self.check_events();
+            }
+            return;
+        }
+        if self.stamps.any() {
+            self.now = self.clock.now_ns();
+            self.check_events();
+        }
+        let done = std::mem::take(&mut self.done);
+        let mut run = NOTHING;
+        let (mut ios, mut counted) = (0, 0);
+        for done in &done {
+            self.free.push(done.lane);
+            let slot = self.slots[done.lane as usize];
+            let Kind::Io(way) = slot.kind else {
+                self.synced(*done);
+                continue;
+            };
+            ios += 1;
+            counted += u32::from(slot.counted);
+            if done.result != slot.len as i32 || self.detailed || !slot.counted {
+                self.tally_run(&mut run);
+                self.one(&slot, *done, way);
+                continue;
+            }
+            if run.ios == 0
+                || run.start_ns != slot.start_ns
+                || run.issue_ns != slot.issue_ns
+                || run.way != way
+            {
+                let next = Run {
+                    way,
+                    start_ns: slot.start_ns,
+                    issue_ns: slot.issue_ns,
+                    ios: 0,
+                    bytes: 0,
+                };
+                self.tally_run(&mut run);
+                run = next;
+            }
+            run.ios += 1;
+            run.bytes += u64::from(slot.len);
+        }
+        self.tally_run(&mut run);
+        if self.measuring && ios > 0 {
+            self.tally.reaped(self.now, ios, counted);
+            self.tally.publish(self.card);
+        }
+        self.card
+            .moved
+            .store(self.queued_bytes(), Ordering::Relaxed);
+        self.done = done;
+    }
+
+    #[inline]
+    fn check_events(&mut self) {
+        if self.now >= self.next_event_ns {
+            self.event();
+        }
+    }
+
+    #[inline]
+    fn tally_run(&mut self, run: &mut Run) {
+        if run.ios > 0 {
+            self.tally.ended(run, self.now);
+            run.ios = 0;
+        }
+    }
+
+    /// One I/O that is not like the others, or that is looked at on its own.
+    fn one(&mut self, slot: &Slot, done: LaneDone, way: Way) {
+        if done.result <= 0 {
+            self.failed(slot, done.result, way);
+            return;
+        }
+        let moved = done.result as u32;
+        if slot.counted {
+            let mut run = Run {
+                way,
+                start_ns: slot.start_ns,
+                issue_ns: slot.issue_ns,
+                ios: 1,
+                bytes: u64::from(moved),
+            };
+            self.tally_run(&mut run);
+            if moved < slot.len {
+                self.tally.short(way);
+            }
+            if slot.due_ns > 0 {
+                self.tally.responded(way, slot.due_ns, self.now);
+            }
+        }
+        self.check_latency(slot);
+    }
+
+    fn check_latency(&mut self, slot: &Slot) {
+        let Some(limit_ns) = self.options.pace.max_latency_ns else {
+            return;
+        };
+        let lat_ns = self.now.saturating_sub(slot.start_ns);
+        if lat_ns > limit_ns {
+            self.fail(
+                ETIME,
+                format!(
+                    "an I/O took {} us, longer than max_latency={} us",
+                    lat_ns / 1000,
+                    limit_ns / 1000
+                ),
+            );
+        }
+    }
+
+    fn synced(&mut self, done: LaneDone) {
+        let slot = self.slots[done.lane as usize];
+        if done.result < 0 {
+            self.fail_at(&slot, -done.result, "synchronise");
+        } else if slot.counted {
+            self.tally.synced(slot.start_ns, self.now);
+        }
+    }
+
+    /// An I/O that moved nothing.
+    #[cold]
+    fn failed(&mut self, slot: &Slot, result: i32, way: Way) {
+        let pass = self.options.pace.pass_errors;
+        let passed = match way {
+            Way::Read => pass.read,
+            Way::Write | Way::Trim => pass.write,
+        };
+        if passed {
+            self.tally.errors_passed += 1;
+            return;
+        }
+        let errno = if result == 0 { EIO } else { -result };
+        self.fail_at(slot, errno, way.name());
+    }
+
+    /// Ends the clone with an error of the operating system at a place of a file.
+    fn fail_at(&mut self, slot: &Slot, errno: i32, what: &str) {
+        let path = match self.files.get(usize::from(slot.file)) {
+            Some(file) => file.path().display().to_string(),
+            None => "(no file)".to_owned(),
+        };
+        let mut text = format!(
+            "cannot {what} {path}, offset {}, {} bytes: {}",
+            slot.offset,
+            slot.len,
+            errno_text(errno)
+        );
+        if let Some(why) = self.explain(errno, what) {
+            text.push_str("; ");
+            text.push_str(&why);
+        }
+        self.fail(errno, text);
+    }
+
+    fn explain(&self, errno: i32, what: &str) -> Option<String> {
+        let why = match errno {
+            EINVAL if self.options.files.direct => {
+                "direct=1 wants offsets and sizes in whole blocks of the device: try a larger bs= or direct=0"
+            }
+            EIO if what == "read" => {
+                "if there was no error of the device, the file ends before this offset: it was cut short under the run"
+            }
+            ENOSPC => "the device or file system is full",
+            _ => return None,
+        };
+        Some(why.to_owned())
+    }
+
+    pub(super) fn fail_block(&mut self, error: &BlockError) {
+        let errno = match error {
+            BlockError::Io { source, .. } | BlockError::Ring { source, .. } => {
+                source.raw_os_error().unwrap_or(EIO)
+            }
+            _ => EIO,
+        };
+        self.fail(errno, error.to_string());
+    }
+
+    /// The first error ends the clone and is the one that is told.
+    pub(super) fn fail(&mut self, errno: i32, text: String) {
+        self.ending = true;
+        self.card.failed.store(true, Ordering::Release);
+        if self.failure.is_none() {
+            self.failure = Some(Failure { errno, text });
+        }
+    }
+}
+
+const NOTHING: Run = Run {
+    way: Way::Read,
+    start_ns: 0,
+    issue_ns: 0,
+    ios: 0,
+    bytes: 0,
+};
+
+/// The operating system's words for an error number.
+pub(super) fn errno_text(errno: i32) -> String {
+    let text = io::Error::from_raw_os_error(errno).to_string();
+    match text.split_once(" (os error") {
+        Some((words, _)) => words.to_owned(),
+        None => text,
+    }
+}

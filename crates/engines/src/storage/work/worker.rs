@@ -1,0 +1,711 @@
+//! The thread of one clone: its state, its turns, its events.
+//!
+//! A turn prepares what there is room for, gives it to the kernel in one call, waits, reaps and
+//! counts. Instants are read once a batch: after its first request is prepared, after the
+//! submitting call, and once for all that one call reaped. Nothing is allocated or locked here.
+
+use super::FilesOf;
+use super::board::{Board, Card, Orders};
+use super::interim::{Io, Next, Pattern};
+use super::pace::{Minimum, Pace};
+use super::policy::Policy;
+use super::tally::{Stamps, Tally};
+use crate::storage::spec::{IoEngine, Options, Region};
+use assay_block::{BlockError, DirectFile, LaneDone, Lanes, ThreadUsage};
+use assay_measure::clock::{Clock, Ns};
+use assay_measure::storage::{CloneReading, Way};
+use assay_run::stop::Stop;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// How long a clone sleeps at most before it looks for orders.
+const NAP: Duration = Duration::from_millis(20);
+/// Turns between looks at the clock where nothing else needs one.
+const TURNS_PER_LOOK: u32 = 16;
+/// If that many turns took longer than this, the clock is read every turn.
+const LOOK_WITHIN_NS: Ns = 500_000;
+
+/// A clone that is about to run: everything decided.
+#[derive(Clone)]
+pub(super) struct CloneTask<'a> {
+    /// Place among the wave's clones.
+    pub(super) index: usize,
+    /// Place of the job among all jobs.
+    pub(super) job: usize,
+    /// From 0.
+    pub(super) clone: u32,
+    /// Place of its report group in the wave's board.
+    pub(super) group: usize,
+    pub(super) name: &'a str,
+    pub(super) options: &'a Options,
+    pub(super) files_of: FilesOf<'a>,
+    pub(super) regions: Vec<Region>,
+    pub(super) seed: u64,
+}
+
+/// What a request in flight is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Io(Way),
+    Sync,
+}
+
+/// One lane's request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub(super) start_ns: Ns,
+    pub(super) issue_ns: Ns,
+    /// 0 without a rate.
+    pub(super) due_ns: Ns,
+    pub(super) offset: u64,
+    pub(super) len: u32,
+    pub(super) file: u16,
+    pub(super) kind: Kind,
+    /// It was prepared while measuring.
+    pub(super) counted: bool,
+}
+
+const FREE: Slot = Slot {
+    start_ns: 0,
+    issue_ns: 0,
+    due_ns: 0,
+    offset: 0,
+    len: 0,
+    file: 0,
+    kind: Kind::Sync,
+    counted: false,
+};
+
+/// Whether more could be issued at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum More {
+    /// As much as there was room for.
+    Enough,
+    /// Not before this instant.
+    At(Ns),
+    /// Not before everything in flight has ended and the clone has thought.
+    AfterThinking,
+    /// Never: the work is done.
+    Never,
+}
+
+/// Why a clone ended early.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    pub(super) errno: i32,
+    pub(super) text: String,
+}
+
+/// One clone at work.
+pub(super) struct Worker<'a> {
+    pub(super) task: &'a CloneTask<'a>,
+    pub(super) options: &'a Options,
+    pub(super) board: &'a Board,
+    pub(super) card: &'a Card,
+    orders: &'a Orders,
+    stop: &'a Stop,
+    pub(super) clock: Clock,
+    pub(super) lanes: Lanes,
+    pub(super) files: Vec<Arc<DirectFile>>,
+    pub(super) pattern: Pattern,
+    pub(super) policy: Policy,
+    pub(super) pace: Pace,
+    pub(super) minimum: Option<Minimum>,
+    pub(super) tally: Tally,
+    pub(super) stamps: Stamps,
+    /// A slat is wanted, so the submitting call is one of its own.
+    own_submit: bool,
+    pub(super) slots: Box<[Slot]>,
+    pub(super) free: Vec<u32>,
+    pub(super) queued: Vec<u32>,
+    pub(super) done: Vec<LaneDone>,
+    /// The last instant read.
+    pub(super) now: Ns,
+    pub(super) next_event_ns: Ns,
+    pub(super) ramp_ends_ns: Ns,
+    pub(super) deadline_ns: Ns,
+    turns: u32,
+    look_each_turn: bool,
+    pub(super) measuring: bool,
+    pub(super) ending: bool,
+    news: u32,
+    /// Drawn, and not due yet.
+    held: Option<Io>,
+    /// Rates, syncs or think times are looked at before each I/O.
+    special: bool,
+    /// Each I/O is looked at on its own when it ends.
+    pub(super) detailed: bool,
+    pub(super) sync_due: Option<u16>,
+    writes: u64,
+    since_thinking: u32,
+    moved: u64,
+    pub(super) failure: Option<Failure>,
+    usage_before: ThreadUsage,
+    entries_before: u64,
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(
+        task: &'a CloneTask<'a>,
+        board: &'a Board,
+        stop: &'a Stop,
+        lanes: Lanes,
+        files: Vec<Arc<DirectFile>>,
+        pattern: Pattern,
+    ) -> Self {
+        let options = task.options;
+        let policy = Policy::of(options);
+        let pace = Pace::new(&options.pace, task.seed, task.clone);
+        let synchronous = matches!(options.engine, IoEngine::Psync | IoEngine::Pvsync2);
+        let stamps = Stamps {
+            slat: !options.measure.no_slat && !synchronous,
+            clat: !options.measure.no_clat,
+            lat: !options.measure.no_lat,
+        };
+        let used = Way::ALL.map(|way| options.pattern.mode.goes(way));
+        let rated = pace.rated();
+        let depth = policy.depth as usize;
+        let syncs = options.pace.fsync_every > 0 || options.pace.fdatasync_every > 0;
+        let is_rated = rated.contains(&true);
+        Self {
+            options,
+            card: &board.cards[task.index],
+            orders: &board.orders[task.index],
+            task,
+            board,
+            stop,
+            clock: Clock::real(),
+            lanes,
+            files,
+            pattern,
+            minimum: Minimum::new(&options.pace),
+            tally: Tally::new(used, rated, stamps),
+            pace,
+            stamps,
+            own_submit: stamps.slat || synchronous,
+            slots: vec![FREE; depth].into(),
+            free: (0..policy.depth).rev().collect(),
+            queued: Vec::with_capacity(depth),
+            done: Vec::with_capacity(depth),
+            policy,
+            now: 0,
+            next_event_ns: 0,
+            ramp_ends_ns: 0,
+            deadline_ns: Ns::MAX,
+            turns: 0,
+            look_each_turn: stamps.any(),
+            measuring: false,
+            ending: false,
+            news: 0,
+            held: None,
+            special: syncs || is_rated || options.pace.think_ns > 0,
+            detailed: is_rated || options.pace.max_latency_ns.is_some(),
+            sync_due: None,
+            writes: 0,
+            since_thinking: 0,
+            moved: 0,
+            failure: None,
+            usage_before: ThreadUsage::default(),
+            entries_before: 0,
+        }
+    }
+
+    /// Does all of the clone's work, up to the last sync.
+    pub(super) fn work(&mut self) {
+        self.begin();
+        let ended = self.turns().and_then(|()| self.close());
+        if let Err(error) = ended {
+            self.fail_block(&error);
+        }
+        self.now = self.clock.now_ns();
+        if self.measuring {
+            self.tally.turn_second(self.now, self.card);
+        }
+        self.tally.publish(self.card);
+    }
+
+    fn begin(&mut self) {
+        let pace = &self.options.pace;
+        self.now = self.clock.now_ns();
+        self.card.started_ns.store(self.now, Ordering::Relaxed);
+        self.ramp_ends_ns = self.now + pace.ramp_ns;
+        self.pace.begin(self.now);
+        if pace.ramp_ns > 0 {
+            self.card.set_state(b'/');
+        }
+        self.event();
+    }
+
+    fn turns(&mut self) -> Result<(), BlockError> {
+        loop {
+            self.look_around();
+            if self.ending {
+                return Ok(());
+            }
+            match self.fill()? {
+                More::AfterThinking => {
+                    self.drain()?;
+                    self.think();
+                }
+                more => {
+                    self.collect(more)?;
+                    self.ending |= more == More::Never;
+                }
+            }
+        }
+    }
+
+    /// Orders and, where no instants are taken, the time.
+    #[inline]
+    fn look_around(&mut self) {
+        let news = self.orders.news.load(Ordering::Acquire);
+        if news != self.news {
+            self.news = news;
+            self.obey();
+        }
+        self.ending |= self.stop.requested();
+        if !self.look_each_turn {
+            self.turns += 1;
+            if self.turns < TURNS_PER_LOOK {
+                return;
+            }
+            self.turns = 0;
+            let now = self.clock.now_ns();
+            // Slow turns are rare turns: then a look at each costs nothing.
+            if now - self.now > LOOK_WITHIN_NS {
+                self.turns = TURNS_PER_LOOK;
+            }
+            self.now = now;
+            if now >= self.next_event_ns {
+                self.event();
+            }
+        }
+    }
+
+    fn obey(&mut self) {
+        self.ending |= self.orders.end.load(Ordering::Relaxed);
+        let number = self.orders.copy.load(Ordering::Relaxed);
+        if number > 0 && self.measuring {
+            let now = self.clock.now_ns();
+            let reading = self.reading(now);
+            self.card.hand_copy(number, reading);
+        }
+    }
+
+    /// Something is due at `self.now`: the end of the ramp, of a second, of a cycle, of the time.
+    pub(super) fn event(&mut self) {
+        let now = self.now;
+        if !self.measuring && now >= self.ramp_ends_ns {
+            self.begin_measuring();
+        }
+        let mut next = self.ramp_ends_ns;
+        if self.measuring {
+            if now >= self.tally.second_ends_ns() {
+                self.tally.turn_second(now, self.card);
+            }
+            next = self.tally.second_ends_ns();
+            if let Some(minimum) = &mut self.minimum {
+                let tally = &self.tally;
+                if now >= minimum.due_ns()
+                    && let Some(text) = minimum.missed(now, |way| tally.moved(way))
+                {
+                    self.failure = Some(Failure { errno: 62, text });
+                    self.ending = true;
+                }
+                next = next.min(minimum.due_ns());
+            }
+            self.ending |= now >= self.deadline_ns;
+            next = next.min(self.deadline_ns);
+        }
+        self.next_event_ns = next;
+    }
+
+    fn begin_measuring(&mut self) {
+        let now = self.now;
+        self.measuring = true;
+        let first = self.board.group_first(self.task.group, now);
+        self.tally.begin(now, first);
+        if let Some(minimum) = &mut self.minimum {
+            minimum.begin(now);
+        }
+        if let Some(runtime_ns) = self.options.pace.runtime_ns.filter(|&ns| ns > 0) {
+            self.deadline_ns = now + runtime_ns;
+        }
+        self.usage_before = ThreadUsage::now();
+        self.entries_before = self.lanes.counters().submits;
+        self.card.set_state(self.letter());
+        self.card.first_ns.store(now, Ordering::Release);
+    }
+
+    /// fio's letter of a running job.
+    fn letter(&self) -> u8 {
+        use crate::storage::spec::Mode;
+        match self.options.pattern.mode {
+            Mode::Read => b'R',
+            Mode::RandRead => b'r',
+            Mode::Write => b'W',
+            Mode::RandWrite => b'w',
+            Mode::ReadWrite => b'M',
+            Mode::RandRw => b'm',
+        }
+    }
+
+    /// The next I/O of the pattern; `None` when the amount is used up.
+    #[inline]
+    fn draw(&mut self) -> Option<Io> {
+        if let Some(io) = self.held.take() {
+            return Some(io);
+        }
+        match self.pattern.next() {
+            Next::Io(io) => Some(io),
+            Next::Done => self.draw_again(),
+        }
+    }
+
+    #[cold]
+    fn draw_again(&mut self) -> Option<Io> {
+        let pace = &self.options.pace;
+        if !(pace.time_based && pace.runtime_ns.is_some()) {
+            return None;
+        }
+        self.pattern.rewind();
+        match self.pattern.next() {
+            Next::Io(io) => Some(io),
+            Next::Done => None,
+        }
+    }
+
+    /// Prepares and submits until the depth is reached or nothing more can be issued now.
+    fn fill(&mut self) -> Result<More, BlockError> {
+        loop {
+            let room = (self.free.len() as u32).min(self.policy.submit);
+            let more = self.prepare(room);
+            let full = self.free.is_empty() || more != More::Enough;
+            if !self.queued.is_empty() && (self.own_submit || !full) && !self.submit()? {
+                return Ok(More::Enough);
+            }
+            if full {
+                return Ok(more);
+            }
+        }
+    }
+
+    /// Prepares up to `room` requests.
+    #[inline]
+    fn prepare(&mut self, room: u32) -> More {
+        for _ in 0..room {
+            if self.special {
+                if let Some(file) = self.sync_due.take() {
+                    self.queue_sync(file);
+                    continue;
+                }
+                if self.must_think() {
+                    return More::AfterThinking;
+                }
+            }
+            let Some(io) = self.draw() else {
+                return More::Never;
+            };
+            if self.special
+                && let Some(due_ns) = self.too_early(&io)
+            {
+                self.held = Some(io);
+                return More::At(due_ns);
+            }
+            self.queue(&io);
+        }
+        More::Enough
+    }
+
+    fn must_think(&mut self) -> bool {
+        let pace = &self.options.pace;
+        pace.think_ns > 0 && self.since_thinking >= pace.think_blocks.max(1)
+    }
+
+    /// When the I/O is due, if that is still to come.
+    fn too_early(&mut self, io: &Io) -> Option<Ns> {
+        let due_ns = self.pace.due(io.way)?;
+        if due_ns <= self.now {
+            return None;
+        }
+        self.now = self.clock.now_ns();
+        (due_ns > self.now).then_some(due_ns)
+    }
+
+    #[inline]
+    fn queue(&mut self, io: &Io) {
+        let lane = self.free.pop().expect("there was room");
+        let mut due_ns = 0;
+        if self.special {
+            due_ns = self.pace.due(io.way).unwrap_or(0);
+            self.pace.queued(io.way, io.len);
+            self.since_thinking += 1;
+        }
+        match io.way {
+            Way::Write => {
+                self.lanes.write(lane, io.file, io.offset, io.len);
+                self.count_write(io.file);
+            }
+            _ => self.lanes.read(lane, io.file, io.offset, io.len),
+        }
+        self.moved += u64::from(io.len);
+        self.enqueue(lane, io, due_ns);
+    }
+
+    #[inline]
+    fn enqueue(&mut self, lane: u32, io: &Io, due_ns: Ns) {
+        if self.queued.is_empty() && self.stamps.any() {
+            // The first of a batch is prepared: this is the instant of all of it.
+            self.now = self.clock.now_ns();
+        }
+        self.slots[lane as usize] = Slot {
+            start_ns: self.now,
+            issue_ns: self.now,
+            due_ns,
+            offset: io.offset,
+            len: io.len,
+            file: io.file,
+            kind: Kind::Io(io.way),
+            counted: self.measuring,
+        };
+        self.queued.push(lane);
+    }
+
+    /// After every n-th write a sync is due.
+    #[inline]
+    fn count_write(&mut self, file: u16) {
+        let pace = &self.options.pace;
+        self.writes += 1;
+        let due = |every: u32| every > 0 && self.writes.is_multiple_of(u64::from(every));
+        if self.special && (due(pace.fsync_every) || due(pace.fdatasync_every)) {
+            self.sync_due = Some(file);
+        }
+    }
+
+    pub(super) fn queue_sync(&mut self, file: u16) {
+        let lane = self.free.pop().expect("there was room");
+        let data_only = self.options.pace.fdatasync_every > 0;
+        self.lanes.sync(lane, file, data_only);
+        self.now = self.clock.now_ns();
+        self.slots[lane as usize] = Slot {
+            start_ns: self.now,
+            file,
+            counted: self.measuring,
+            ..FREE
+        };
+        self.queued.push(lane);
+    }
+
+    /// Gives what is queued to the kernel; whether it took all of it.
+    #[inline]
+    pub(super) fn submit(&mut self) -> Result<bool, BlockError> {
+        let taken = self.lanes.submit()? as usize;
+        self.count_submission(taken);
+        if self.stamps.slat {
+            self.now = self.clock.now_ns();
+            for &lane in &self.queued[..taken] {
+                self.slots[lane as usize].issue_ns = self.now;
+            }
+        }
+        let all = taken == self.queued.len();
+        if all {
+            self.queued.clear();
+        } else {
+            self.queued.drain(..taken);
+        }
+        Ok(all)
+    }
+
+    /// Counts the first `taken` of what is queued as submitted in one call; syncs are no I/Os.
+    #[inline]
+    fn count_submission(&mut self, taken: usize) {
+        if !self.measuring {
+            return;
+        }
+        let mut ios = taken as u32;
+        if self.special {
+            let is_io = |&&lane: &&u32| {
+                let slot = &self.slots[lane as usize];
+                slot.counted && slot.kind != Kind::Sync
+            };
+            ios = self.queued[..taken].iter().filter(is_io).count() as u32;
+        }
+        if ios > 0 {
+            self.tally.submitted(self.now, ios);
+        }
+    }
+
+    /// Waits for completions by the policy and counts them.
+    fn collect(&mut self, more: More) -> Result<(), BlockError> {
+        loop {
+            if self.lanes.in_flight() + self.lanes.queued() == 0 {
+                self.rest(more);
+                return Ok(());
+            }
+            let (at_least, timeout) = match more {
+                More::Enough => (self.policy.complete_min, None),
+                More::At(due_ns) => {
+                    let due_ns = due_ns.min(self.next_event_ns);
+                    (
+                        1,
+                        Some(Duration::from_nanos(due_ns.saturating_sub(self.now))),
+                    )
+                }
+                More::Never | More::AfterThinking => (1, None),
+            };
+            self.wait(at_least, timeout)?;
+            self.done.clear();
+            self.lanes.reap(&mut self.done, self.policy.complete_max);
+            self.settle();
+            let above = more == More::Enough && self.lanes.in_flight() > self.policy.low;
+            if !above || self.done.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    #[inline]
+    fn wait(&mut self, at_least: u32, timeout: Option<Duration>) -> Result<(), BlockError> {
+        let patience = self.policy.patience;
+        if self.queued.is_empty() {
+            return self.lanes.wait_batch(at_least, patience, timeout);
+        }
+        // No slat is wanted: one call submits and waits, and the requests count from before it.
+        let taken = self
+            .lanes
+            .submit_and_wait_batch(at_least, patience, timeout)? as usize;
+        self.count_submission(taken);
+        self.queued.drain(..taken);
+        Ok(())
+    }
+
+    /// Nothing is in flight: sleeps until the next I/O is due, for a nap at most.
+    fn rest(&mut self, more: More) {
+        let More::At(due_ns) = more else { return };
+        self.now = self.clock.now_ns();
+        let until = due_ns.min(self.next_event_ns);
+        let nap = Duration::from_nanos(until.saturating_sub(self.now)).min(NAP);
+        if !nap.is_zero() {
+            std::thread::sleep(nap);
+        }
+        self.now = self.clock.now_ns();
+        if self.now >= self.next_event_ns {
+            self.event();
+        }
+    }
+
+    fn think(&mut self) {
+        let pace = &self.options.pace;
+        let from = self.clock.now_ns();
+        let until = from + pace.think_ns;
+        let spin_until = from + pace.think_spin_ns.min(pace.think_ns);
+        self.since_thinking = 0;
+        loop {
+            self.now = self.clock.now_ns();
+            if self.now >= self.next_event_ns {
+                self.event();
+            }
+            self.look_around();
+            if self.now >= until || self.ending {
+                break;
+            }
+            if self.now < spin_until {
+                std::hint::spin_loop();
+                continue;
+            }
+            let left = until.min(self.next_event_ns).saturating_sub(self.now);
+            std::thread::sleep(Duration::from_nanos(left).min(NAP));
+        }
+        if pace.rate_ignores_think {
+            self.pace.shift(self.now - from);
+        }
+    }
+
+    /// Waits for everything in flight.
+    pub(super) fn drain(&mut self) -> Result<(), BlockError> {
+        while self.lanes.in_flight() + self.lanes.queued() > 0 {
+            if !self.queued.is_empty() {
+                self.submit()?;
+            }
+            self.wait(1, None)?;
+            self.done.clear();
+            self.lanes.reap(&mut self.done, u32::MAX);
+            self.settle();
+        }
+        Ok(())
+    }
+
+    /// Drains, and makes durable what the options want durable at the end.
+    fn close(&mut self) -> Result<(), BlockError> {
+        self.drain()?;
+        self.wait_for_deadline();
+        if let Some(file) = self.sync_due.take() {
+            self.queue_sync(file);
+            self.drain()?;
+        }
+        let files = &self.options.files;
+        let at_end = files.end_fsync || files.fsync_on_close;
+        if at_end && self.options.pattern.mode.goes(Way::Write) && !self.is_fileless() {
+            self.card.set_state(b'F');
+            for file in 0..self.files.len() as u16 {
+                let counted = std::mem::replace(&mut self.measuring, false);
+                self.queue_sync(file);
+                self.measuring = counted;
+                self.drain()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_fileless(&self) -> bool {
+        matches!(self.options.engine, IoEngine::Null | IoEngine::Nop)
+    }
+
+    /// With a rate the last I/O may end long before the time does: the time counts all the same.
+    fn wait_for_deadline(&mut self) {
+        while self.held.is_some() && self.deadline_ns != Ns::MAX && self.now < self.deadline_ns {
+            if self.stop.requested() || self.orders.end.load(Ordering::Relaxed) {
+                return;
+            }
+            std::thread::sleep(Duration::from_nanos(self.deadline_ns - self.now).min(NAP));
+            self.now = self.clock.now_ns();
+        }
+    }
+
+    /// The clone's reading up to `now`.
+    pub(super) fn reading(&mut self, now: Ns) -> CloneReading {
+        let mut reading = match self.measuring {
+            true => self.tally.reading(now),
+            false => CloneReading::default(),
+        };
+        let usage = ThreadUsage::now().since(&self.usage_before);
+        if self.measuring {
+            reading.user_ns = usage.user_ns;
+            reading.system_ns = usage.system_ns;
+            reading.context_switches = usage.context_switches;
+            reading.major_faults = usage.major_faults;
+            reading.minor_faults = usage.minor_faults;
+            reading.kernel_entries = self.lanes.counters().submits - self.entries_before;
+        }
+        reading.job = self.task.job;
+        reading.clone = self.task.clone;
+        reading.pid = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+        if let Some(failure) = &self.failure {
+            reading.error = failure.errno;
+            reading.error_text = Some(failure.text.clone());
+        }
+        reading
+    }
+
+    /// The reading after the last I/O.
+    pub(super) fn reading_at_end(&mut self) -> CloneReading {
+        let now = self.now;
+        self.reading(now)
+    }
+
+    /// Bytes queued so far, for the progress line.
+    pub(super) fn queued_bytes(&self) -> u64 {
+        self.moved
+    }
+}
