@@ -4,6 +4,7 @@
 //! nothing of reports. The requests themselves belong to `assay_block`. See `README.md`.
 
 pub mod files;
+pub mod language;
 pub mod spec;
 mod work;
 

@@ -755,6 +755,8 @@ pub struct Options {
     pub new_group: bool,
     /// `ioengine`
     pub engine: IoEngine,
+    /// Its name as typed, for reports; empty where none was: `psync`.
+    pub engine_name: String,
     /// Options of io_uring.
     pub ring: RingWishes,
     /// Files.

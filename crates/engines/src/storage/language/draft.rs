@@ -1,0 +1,66 @@
+//! A job on its way: what the options so far have set.
+
+use crate::storage::spec::{Options, OutputOptions, SpecError};
+use assay_measure::storage::DIRECTIONS;
+
+/// A job's options while they are read.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// What is settled as it is read.
+    pub options: Options,
+    /// `kb_base=1000`.
+    pub decimal: bool,
+    /// `bs`, bytes.
+    pub blocks: [Option<u64>; DIRECTIONS],
+    /// `bsrange`, bytes: it goes before `bs`, wherever it stands.
+    pub ranges: [Option<(u64, u64)>; DIRECTIONS],
+    /// `bssplit`: bytes and percent, which may be left to share out.
+    pub splits: [Vec<(u64, Option<u32>)>; DIRECTIONS],
+    /// Options of engines that the job itself gave, to be judged when its engine is known.
+    pub engine_options: Vec<&'static str>,
+    /// What is to be said about options without effect.
+    pub notes: Vec<String>,
+}
+
+impl Default for Draft {
+    fn default() -> Self {
+        Self {
+            options: Options {
+                clones: 1,
+                ..Options::default()
+            },
+            decimal: false,
+            blocks: [None; DIRECTIONS],
+            ranges: [None; DIRECTIONS],
+            splits: Default::default(),
+            engine_options: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// What stands where: the whole command line, before it is checked.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reading {
+    /// Errors so far.
+    pub errors: Vec<SpecError>,
+    /// Options of the command line alone.
+    pub output: OutputOptions,
+}
+
+impl Reading {
+    /// One more error.
+    pub(super) fn refuse(&mut self, origin: &str, what: impl Into<String>) {
+        self.errors.push(SpecError {
+            origin: origin.to_owned(),
+            what: what.into(),
+        });
+    }
+
+    /// Something to be said, once.
+    pub(super) fn note(&mut self, note: String) {
+        if !self.output.notes.contains(&note) {
+            self.output.notes.push(note);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Job files: sections, keys, comments, includes, variables.
+
+use super::World;
+use super::draft::Reading;
+use super::{expression, value};
+use std::path::{Path, PathBuf};
+
+/// A line `key=value` or `key` of a section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) key: String,
+    pub(super) value: Option<String>,
+    /// `job file FILE, line N`.
+    pub(super) origin: String,
+}
+
+/// A section with its entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Section {
+    pub(super) title: String,
+    pub(super) origin: String,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// Includes may include; a circle must end.
+const DEEPEST_INCLUDE: u32 = 16;
+
+struct Parser<'a> {
+    world: &'a World<'a>,
+    reading: &'a mut Reading,
+    sections: Vec<Section>,
+}
+
+/// The sections of a job file; `-` is standard input.
+pub(super) fn read(name: &str, world: &World<'_>, reading: &mut Reading) -> Vec<Section> {
+    let text = if name == "-" {
+        (world.stdin)()
+    } else {
+        (world.read_file)(Path::new(name))
+    };
+    let label = if name == "-" { "standard input" } else { name };
+    let text = match text {
+        Ok(text) => text,
+        Err(error) => {
+            reading.refuse(
+                &format!("job file {label}"),
+                format!("cannot read it: {error}"),
+            );
+            return Vec::new();
+        }
+    };
+    let mut parser = Parser {
+        world,
+        reading,
+        sections: Vec::new(),
+    };
+    parser.lines(label, &text, 0);
+    parser.sections
+}
+
+impl Parser<'_> {
+    fn lines(&mut self, file: &str, text: &str, depth: u32) {
+        for (number, line) in text.lines().enumerate() {
+            let origin = format!("job file {file}, line {}", number + 1);
+            let line = without_comment(line).trim();
+            if line.is_empty() {
+                continue;
+            }
+            if let Some(rest) = line.strip_prefix('[') {
+                self.title(rest, origin, depth);
+            } else if let Some(name) = include_of(line) {
+                self.include(file, name, &origin, depth);
+            } else {
+                self.entry(line, origin);
+            }
+        }
+    }
+
+    fn title(&mut self, rest: &str, origin: String, depth: u32) {
+        if depth > 0 {
+            self.reading.refuse(
+                &origin,
+                "a section in an included file; includes hold keys only",
+            );
+            return;
+        }
+        // A title may hold brackets; fio takes what is before the last one.
+        let Some((title, behind)) = rest.rsplit_once(']') else {
+            self.reading
+                .refuse(&origin, format!("[{rest} has no closing bracket"));
+            return;
+        };
+        if title.trim().is_empty() || !behind.trim().is_empty() {
+            self.reading
+                .refuse(&origin, format!("[{rest} is not a title such as [job]"));
+            return;
+        }
+        self.sections.push(Section {
+            title: title.to_owned(),
+            origin,
+            entries: Vec::new(),
+        });
+    }
+
+    fn entry(&mut self, line: &str, origin: String) {
+        let (key, value) = match line.split_once('=') {
+            Some((key, value)) => (key.trim(), Some(value.trim())),
+            None => (line, None),
+        };
+        let value = value.map(|value| self.expand(value));
+        match self.sections.last_mut() {
+            Some(section) => section.entries.push(Entry {
+                key: key.to_owned(),
+                value,
+                origin,
+            }),
+            None => self
+                .reading
+                .refuse(&origin, format!("{line} stands before any [section]")),
+        }
+    }
+
+    /// The file is looked for as named, then beside the file that names it.
+    fn include(&mut self, from: &str, name: &str, origin: &str, depth: u32) {
+        if self.sections.is_empty() {
+            self.reading.refuse(
+                origin,
+                format!("include {name} stands before any [section]"),
+            );
+            return;
+        }
+        if depth == DEEPEST_INCLUDE {
+            self.reading.refuse(
+                origin,
+                format!("include {name}: includes are nested too deeply"),
+            );
+            return;
+        }
+        let name = self.variables(name);
+        let beside: PathBuf = Path::new(from)
+            .parent()
+            .unwrap_or(Path::new(""))
+            .join(&name);
+        let here = (self.world.read_file)(Path::new(&name));
+        let (path, text) = match here {
+            Ok(text) => (name.clone(), Ok(text)),
+            Err(first) => match (self.world.read_file)(&beside) {
+                Ok(text) => (beside.to_string_lossy().into_owned(), Ok(text)),
+                Err(_) => (name.clone(), Err(first)),
+            },
+        };
+        match text {
+            Ok(text) => self.lines(&path, &text, depth + 1),
+            Err(error) => self
+                .reading
+                .refuse(origin, format!("include {name}: cannot read it: {error}")),
+        }
+    }
+
+    /// Variables of the environment and of the machine; where one of the machine's was replaced
+    /// the value is an expression, as in fio.
+    fn expand(&self, text: &str) -> String {
+        let text = self.variables(text);
+        let replaced = text
+            .replace("$ncpus", &self.world.cpus.to_string())
+            .replace("$pagesize", &self.world.page_bytes.to_string())
+            .replace("$mb_memory", &self.world.memory_mib.to_string());
+        if replaced == text || value::number(&replaced, false).is_ok() {
+            return replaced;
+        }
+        match expression::evaluate(&replaced, false) {
+            Ok(number) => number.to_string(),
+            Err(_) => replaced,
+        }
+    }
+
+    /// `${NAME}` becomes its value, nothing when it has none.
+    fn variables(&self, text: &str) -> String {
+        let mut result = String::new();
+        let mut rest = text;
+        while let Some(start) = rest.find("${") {
+            result.push_str(&rest[..start]);
+            let behind = &rest[start + 2..];
+            let Some(end) = behind.find('}') else {
+                rest = &rest[start..];
+                break;
+            };
+            result.push_str(&(self.world.env)(&behind[..end]).unwrap_or_default());
+            rest = &behind[end + 1..];
+        }
+        result.push_str(rest);
+        result
+    }
+}
+
+/// Everything behind `;` or `#` is comment, wherever it stands.
+fn without_comment(line: &str) -> &str {
+    line.find([';', '#']).map_or(line, |start| &line[..start])
+}
+
+fn include_of(line: &str) -> Option<&str> {
+    let name = line.strip_prefix("include")?;
+    let trimmed = name.trim_start();
+    (trimmed.len() < name.len() && !trimmed.is_empty()).then_some(trimmed)
+}
