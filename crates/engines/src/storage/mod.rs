@@ -6,6 +6,7 @@
 pub mod files;
 pub mod language;
 pub mod spec;
+pub mod steady;
 mod work;
 
 use assay_block::{DirectFile, OpenMode};

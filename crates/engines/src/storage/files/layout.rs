@@ -6,11 +6,11 @@
 
 use super::super::spec::Fallocate;
 use super::{cannot, failed};
-use assay_block::{Backend, DirectFile, OpenMode, Ring, RingOptions};
+use assay_block::{Backend, DirectFile, OpenMode, Preallocate, Ring, RingOptions};
 use assay_measure::prng::{Purpose, Stream};
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
-use rustix::fs::{Advice, FallocateFlags};
+use rustix::fs::Advice;
 use rustix::io::Errno;
 use std::fs::File;
 use std::path::Path;
@@ -45,20 +45,21 @@ pub(super) struct Task<'a> {
 /// # Errors
 /// Too little space, I/O errors.
 pub(super) fn allocate(task: &Task<'_>) -> Result<(), EngineError> {
-    match task.fallocate {
-        Fallocate::None => Ok(()),
-        Fallocate::Truncate => set_len(task),
-        Fallocate::Native | Fallocate::Posix => {
-            open(task, false)?.allocate(task.to).map_err(failed)
-        }
-        Fallocate::Keep => {
-            let answer = rustix::fs::fallocate(task.file, FallocateFlags::KEEP_SIZE, 0, task.to);
-            match answer {
-                Ok(()) | Err(Errno::OPNOTSUPP) => Ok(()),
-                Err(error) => Err(cannot("allocate", task.path, error)),
-            }
-        }
+    let how = match task.fallocate {
+        Fallocate::None => Preallocate::None,
+        Fallocate::Native => Preallocate::Native,
+        Fallocate::Posix => Preallocate::Posix,
+        Fallocate::Keep => Preallocate::Keep,
+        Fallocate::Truncate => Preallocate::Truncate,
+    };
+    let done = open(task, false)?
+        .preallocate(how, task.to)
+        .map_err(failed)?;
+    if !done && matches!(how, Preallocate::Native | Preallocate::Posix) {
+        // The file system cannot; jobs still expect the length.
+        set_len(task)?;
     }
+    Ok(())
 }
 
 /// Writes random data from `from` to `to`, syncs them and drops them from the page cache.

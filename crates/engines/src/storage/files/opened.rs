@@ -1,17 +1,17 @@
 //! The files while jobs use them: made, locked, opened for each clone, put in order at the end.
 
-use super::super::spec::{Invocation, Job};
+use super::super::spec::{Invocation, Job, OpenSync};
 use super::layout::{self, Task};
 use super::look::directory_of;
 use super::marker::{self, Whose};
 use super::plan::{FilePlan, Fill, PlannedFile, Target};
 use super::{bytes_text, cannot, failed};
-use assay_block::{DeviceClaim, DirectFile, OpenMode, claim_device};
+use assay_block::{DeviceClaim, DirectFile, DirectIo, FileOptions, WriteThrough, claim_device};
 use assay_measure::storage::{StorageLive, Way};
 use assay_run::engine::EngineError;
 use assay_run::probe::Steps;
 use assay_run::stop::Stop;
-use rustix::fs::{Advice, FlockOperation};
+use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::Read;
@@ -245,24 +245,29 @@ impl Opened {
         let options = &self.jobs[job].options;
         let identity = self.identity_of(place)?;
         let writes = options.pattern.mode.goes(Way::Write) && !options.payload.verify_only;
-        let mode = OpenMode {
+        let wishes = FileOptions {
             read: true,
             write: writes,
-            direct: options.files.direct,
+            direct: if options.files.direct {
+                DirectIo::Required
+            } else {
+                DirectIo::No
+            },
+            write_through: match options.files.sync {
+                OpenSync::None => WriteThrough::No,
+                OpenSync::Dsync => WriteThrough::Data,
+                OpenSync::Sync => WriteThrough::Whole,
+            },
+            // Held already; a second claim would be refused to ourselves.
+            exclusive: false,
+            no_atime: true,
         };
-        let opened = DirectFile::open(&file.resolved, mode).map_err(failed)?;
+        let opened = DirectFile::open_with(&file.resolved, wishes).map_err(failed)?;
         check_same(&file.path, &opened, identity)?;
-        if options.files.direct && !opened.is_direct() {
-            return Err(EngineError::Unusable(format!(
-                "{}: direct=1 was asked for and its file system refuses O_DIRECT; say direct=0, which measures the page cache too, or use another file system",
-                file.path.display()
-            )));
-        }
         if options.files.pre_read {
             pre_read(&file.resolved, file.bytes, stop)?;
         } else if options.files.invalidate && !file.in_memory {
-            // Only advice: dirty pages of others stay.
-            let _ = rustix::fs::fadvise(opened.as_fd(), 0, None, Advice::DontNeed);
+            opened.invalidate(0, 0).map_err(failed)?;
         }
         Ok(opened)
     }

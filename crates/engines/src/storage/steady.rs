@@ -1,0 +1,190 @@
+//! Steady state: whether the last seconds are alike enough to end a job.
+//!
+//! Pure arithmetic over one sample a second, as fio documents `steadystate`: the window is the last
+//! `steadystate_duration` seconds; the criterion is the largest deviation of a second from the mean
+//! of the window, or the slope of a least-squares line through it, per second; the limit is absolute
+//! or a percentage of the mean. Units of an absolute limit are those of the samples: I/Os per second,
+//! bytes per second, nanoseconds. The work loop feeds it; preconditioning uses the same arithmetic.
+
+use super::spec::{PaceOptions, Steady, SteadyMetric};
+use assay_measure::storage::SteadyReading;
+use std::collections::VecDeque;
+
+/// What all clones of a job did in one second.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SteadySample {
+    /// I/Os that ended in it, as a rate: per second.
+    pub iops: f64,
+    /// Bytes per second.
+    pub bytes_per_s: f64,
+    /// Mean latency of those that ended, ns; `None` where none did.
+    pub lat_ns: Option<f64>,
+}
+
+/// Watches a job for its steady state.
+#[derive(Clone, Debug)]
+pub struct SteadyWatch {
+    steady: Steady,
+    duration_s: u64,
+    ramp_s: u64,
+    /// Samples of the ramp still to come.
+    ramp_left: u64,
+    window: VecDeque<SteadySample>,
+    attained: bool,
+}
+
+impl SteadyWatch {
+    /// The watch a job asks for; `None` without `steadystate` or with a window of 0 s, which fio
+    /// takes for none.
+    #[must_use]
+    pub fn new(pace: &PaceOptions) -> Option<Self> {
+        let steady = pace.steady.clone()?;
+        let seconds = |ns: u64| ns.div_ceil(1_000_000_000);
+        let duration_s = seconds(pace.steady_duration_ns);
+        if duration_s == 0 {
+            return None;
+        }
+        let ramp_s = seconds(pace.steady_ramp_ns);
+        Some(Self {
+            steady,
+            duration_s,
+            ramp_s,
+            ramp_left: ramp_s,
+            window: VecDeque::new(),
+            attained: false,
+        })
+    }
+
+    /// Takes the sample of one whole second after the job's own ramp; true once the criterion is
+    /// met, and ever after: then the job ends.
+    pub fn second(&mut self, sample: SteadySample) -> bool {
+        if self.attained {
+            return true;
+        }
+        if self.ramp_left > 0 {
+            self.ramp_left -= 1;
+            return false;
+        }
+        if self.window.len() as u64 == self.duration_s {
+            self.window.pop_front();
+        }
+        self.window.push_back(sample);
+        self.attained = self.is_full() && self.judge().is_some_and(|met| met);
+        self.attained
+    }
+
+    /// What is known now.
+    #[must_use]
+    pub fn reading(&self) -> SteadyReading {
+        let values = self.values();
+        let fit = values.as_deref().and_then(Fit::of);
+        SteadyReading {
+            criterion: self.steady.text.clone(),
+            duration_s: self.duration_s,
+            ramp_s: self.ramp_s,
+            attained: self.attained,
+            last: fit.and_then(|fit| self.criterion(fit)),
+            slope: fit.map(|fit| fit.slope),
+            deviation_pct: fit.and_then(|fit| percent(fit.deviation, fit.mean)),
+            iops: self.each(|sample| sample.iops.round() as u64),
+            bw_kib_per_s: self.each(|sample| (sample.bytes_per_s / 1024.0).round() as u64),
+            lat_ns: self.each(|sample| sample.lat_ns.unwrap_or(0.0)),
+        }
+    }
+
+    fn each<T>(&self, of: impl Fn(&SteadySample) -> T) -> Vec<T> {
+        self.window.iter().map(of).collect()
+    }
+
+    fn is_full(&self) -> bool {
+        self.window.len() as u64 == self.duration_s
+    }
+
+    /// The watched quantity of each second; `None` when a second has none, which cannot be steady.
+    fn values(&self) -> Option<Vec<f64>> {
+        self.window
+            .iter()
+            .map(|sample| match self.steady.metric {
+                SteadyMetric::Iops => Some(sample.iops),
+                SteadyMetric::Bandwidth => Some(sample.bytes_per_s),
+                SteadyMetric::Latency => sample.lat_ns,
+            })
+            .collect()
+    }
+
+    /// The criterion in the unit of the limit; `None` for a percentage of nothing.
+    fn criterion(&self, fit: Fit) -> Option<f64> {
+        let value = if self.steady.slope {
+            fit.slope
+        } else {
+            fit.deviation
+        };
+        if self.steady.percent {
+            percent(value, fit.mean)
+        } else {
+            Some(value)
+        }
+    }
+
+    fn judge(&self) -> Option<bool> {
+        let fit = Fit::of(&self.values()?)?;
+        // A window in which nothing happened is as even as can be, but no state of the device.
+        if fit.mean == 0.0 {
+            return Some(false);
+        }
+        Some(self.criterion(fit)?.abs() <= self.steady.limit)
+    }
+}
+
+fn percent(value: f64, mean: f64) -> Option<f64> {
+    (mean != 0.0).then(|| value * 100.0 / mean)
+}
+
+/// A row of values, one step apart.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fit {
+    /// Their mean.
+    pub mean: f64,
+    /// Largest distance of any from the mean.
+    pub deviation: f64,
+    /// Largest minus smallest.
+    pub excursion: f64,
+    /// Slope of the least-squares line, per step.
+    pub slope: f64,
+}
+
+impl Fit {
+    /// Mean, deviation, excursion, slope; `None` of nothing. One value has no slope: 0.
+    ///
+    /// Slope: sum((x - mean x)(y - mean y)) / sum((x - mean x)^2) with x = 0, 1, 2, ...
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let first = *values.first()?;
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let middle = (n - 1.0) / 2.0;
+        let (mut products, mut squares, mut deviation) = (0.0, 0.0, 0.0_f64);
+        let (mut least, mut most) = (first, first);
+        for (index, value) in values.iter().enumerate() {
+            let x = index as f64 - middle;
+            products += x * (value - mean);
+            squares += x * x;
+            deviation = deviation.max((value - mean).abs());
+            least = least.min(*value);
+            most = most.max(*value);
+        }
+        Some(Self {
+            mean,
+            deviation,
+            excursion: most - least,
+            slope: if squares > 0.0 {
+                products / squares
+            } else {
+                0.0
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
