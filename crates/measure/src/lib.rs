@@ -10,6 +10,7 @@ pub mod config;
 pub mod counters;
 pub mod histogram;
 pub mod history;
+pub mod permutation;
 pub mod prng;
 pub mod record;
 pub mod schedule;

@@ -39,6 +39,16 @@ pub enum Purpose {
     Test = 12,
     /// Redraws of a bootstrap.
     Resample = 21,
+    /// Offsets of a storage job.
+    StorageOffsets = 31,
+    /// Directions of a storage job.
+    StorageWays = 32,
+    /// Lengths of a storage job's I/Os.
+    StorageLengths = 33,
+    /// Which file of a storage job comes next.
+    StorageFiles = 34,
+    /// What a storage job writes.
+    StoragePayload = 35,
 }
 
 /// One random stream: xoshiro256++ (Blackman and Vigna), seeded by SplitMix64.
@@ -185,6 +195,11 @@ mod tests {
             (Purpose::Simulation, 11),
             (Purpose::Test, 12),
             (Purpose::Resample, 21),
+            (Purpose::StorageOffsets, 31),
+            (Purpose::StorageWays, 32),
+            (Purpose::StorageLengths, 33),
+            (Purpose::StorageFiles, 34),
+            (Purpose::StoragePayload, 35),
         ];
         for (purpose, number) in numbers {
             assert_eq!(purpose as u64, number, "{purpose:?}");

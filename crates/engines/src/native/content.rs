@@ -7,7 +7,7 @@ use super::block_format::{self, COLUMN_BYTES, FILL, HEADER_BYTES, HeaderSealer, 
 use super::bulk::Piece;
 use super::control::Control;
 use super::layout::{Page, PageMap};
-use super::permutation::Permutation;
+use assay_measure::permutation::Permutation;
 use std::ops::RangeInclusive;
 
 /// Makes the blocks of some schemas.

@@ -1,7 +1,7 @@
 //! The native target: the database I/O path with no database.
 //!
-//! A small block engine on files of its own: [`layout`], [`block_format`],
-//! [`permutation`] and [`control`] say what the data set is, `prepare`, `check`
+//! A small block engine on files of its own: [`layout`], [`block_format`]
+//! and [`control`] say what the data set is, `prepare`, `check`
 //! and `destroy` are its life cycle, and [`engine`] runs sessions on it.
 //! `docs/design/native-layout.md` gives every byte.
 
@@ -19,7 +19,6 @@ pub mod layout;
 mod load_plan;
 pub mod params;
 pub mod paths;
-pub mod permutation;
 pub mod planted;
 mod prepare;
 mod recovery;

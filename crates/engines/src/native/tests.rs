@@ -246,7 +246,7 @@ fn slob_32_any_number_of_loaders_loads_each_key_once_and_the_same() {
         assert!(is_key_set(&one) && is_key_set(&two));
         assert_ne!(one, two);
         let pairs = (1..).zip(one.iter().copied());
-        let r = super::permutation::rank_correlation(pairs);
+        let r = assay_measure::permutation::rank_correlation(pairs);
         assert!(r.abs() < 0.05, "{r}");
         by_degree.push(one);
     }

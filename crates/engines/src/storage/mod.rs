@@ -5,6 +5,7 @@
 
 pub mod files;
 pub mod language;
+pub mod pattern;
 pub mod spec;
 pub mod steady;
 mod work;

@@ -10,8 +10,8 @@ use super::options::{FreeWait, IndexMode};
 use super::update::Transaction;
 use crate::native::block_format::word;
 use crate::native::layout::{Page, UNDO_BASE};
-use crate::native::permutation::Permutation;
 use assay_block::{Exclusive, Shared};
+use assay_measure::permutation::Permutation;
 use assay_run::engine::{Op, OpError, Tag};
 use std::rc::Rc;
 

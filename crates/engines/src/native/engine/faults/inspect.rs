@@ -58,7 +58,7 @@ impl<'a> Inspector<'a> {
         let mut keys = HashMap::new();
         for (schema, key) in Table::keys() {
             let permutation =
-                crate::native::permutation::Permutation::new(geometry.seed, schema, geometry.scale);
+                assay_measure::permutation::Permutation::new(geometry.seed, schema, geometry.scale);
             let page = map.data_page(schema, permutation.slot_of_key(key));
             keys.insert(page, (schema, key));
         }
