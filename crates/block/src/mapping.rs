@@ -11,7 +11,7 @@ use std::io;
 pub(crate) const ALIGNMENT: usize = 4096;
 
 /// Size of a transparent huge page on x86-64 and on arm64 with 4 KiB pages, in bytes.
-const HUGE_PAGE: usize = 2 << 20;
+pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
 /// An owned area of zeroed memory.
 pub(crate) struct Mapping {

@@ -395,6 +395,22 @@ fn options_that_cannot_work_are_refused_in_words() {
 }
 
 #[test]
+fn rounding_up_to_huge_pages_is_limited_over_all_lanes() {
+    let half = Stretch::to_huge_pages(HUGE_PAGE / 2);
+    assert_eq!(half.own, HUGE_PAGE / 2);
+    assert_eq!(Stretch::to_huge_pages(HUGE_PAGE).own, 0);
+    assert_eq!(Stretch::to_huge_pages(4096).own, 0);
+    assert!(half.fits());
+    let many: Vec<Stretch> = (0..=MAX_STRETCH / (HUGE_PAGE / 2))
+        .map(|_| Stretch::to_huge_pages(HUGE_PAGE / 2))
+        .collect();
+    assert!(!many.last().unwrap().fits());
+    drop(many);
+    // Other tests have lanes as well, but not hundreds.
+    assert!(Stretch::to_huge_pages(HUGE_PAGE / 2).fits());
+}
+
+#[test]
 fn a_refused_io_uring_names_the_alternative() {
     let said = no_uring("not permitted".to_owned()).to_string();
     assert!(
