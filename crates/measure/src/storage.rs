@@ -3,6 +3,10 @@
 //! `assay io` fills these while it runs; the report turns them into fio's text and JSON and into
 //! the record. Everything here is cumulative from the end of a job's ramp and merges over clones.
 
+mod families;
+
+pub use families::{FAMILIES, FAMILY_BOUNDS_NS, FamilyCounts, family_of};
+
 use crate::clock::Ns;
 use crate::histogram::Histogram;
 use crate::snapshot::{DiskReading, Fact, HostReading};
@@ -276,6 +280,10 @@ pub struct CloneReading {
     pub errors_passed: u64,
     /// Reads, writes, trims.
     pub ways: [WayReading; DIRECTIONS],
+    /// `clat` of all directions by fio's bounds. Where it was not counted (its total is 0) the
+    /// reports read the shares off the histograms, to within a slot at each bound.
+    #[serde(default)]
+    pub clat_families: FamilyCounts,
     /// `fsync`, `fdatasync`: from the call to its end.
     pub sync: Latency,
     /// Depth at the submission of each I/O, syncs left out.
@@ -387,6 +395,10 @@ pub struct SecondReading {
 /// All that one `assay io` measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StorageReadings {
+    /// What fio's faces name as the version that measured; empty: `assay-` and the version of
+    /// the program that reads. Some consumers of fio's JSON insist on `fio-N.N`.
+    #[serde(default)]
+    pub fio_version: String,
     /// Global options as given.
     pub global_options: Vec<(String, Option<String>)>,
     /// The jobs in order.

@@ -1,0 +1,134 @@
+use super::*;
+use crate::storage::fixture;
+
+#[test]
+fn the_text_of_the_frozen_run() {
+    let readings = fixture::readings();
+    let head = header(&readings.jobs, version(&readings));
+    insta::assert_snapshot!("text", format!("{head}{}", text(&readings)));
+}
+
+#[test]
+fn the_json_of_the_frozen_run() {
+    insta::assert_snapshot!("json", json(&fixture::readings(), false, None));
+}
+
+#[test]
+fn the_terse_lines_of_the_frozen_run() {
+    insta::assert_snapshot!("terse", terse(&fixture::readings()));
+}
+
+/// The value of a dotted path; keys with dots do not occur on it.
+fn at<'a>(document: &'a serde_json::Value, path: &str) -> &'a serde_json::Value {
+    let pointer = format!("/{}", path.replace('.', "/"));
+    document
+        .pointer(&pointer)
+        .unwrap_or_else(|| panic!("no {path}"))
+}
+
+fn document(readings: &assay_measure::storage::StorageReadings) -> serde_json::Value {
+    serde_json::from_str(&json(readings, true, None)).unwrap()
+}
+
+#[test]
+fn io_13_a_sync_is_neither_a_depth_nor_a_short_read() {
+    let ios = fixture::REDO_IOS * fixture::SECONDS;
+    let readings = fixture::readings();
+    let report = text(&readings);
+    let issued = format!("issued rwts: total=0,{ios},0,{ios} short=0,0,0,0");
+    assert!(report.contains(&issued), "{report}");
+    let document = document(&readings);
+    assert_eq!(at(&document, "jobs.1.sync.total_ios"), ios);
+    let depths = at(&document, "jobs.1.iodepth_level").as_object().unwrap();
+    let sum: f64 = depths.values().map(|share| share.as_f64().unwrap()).sum();
+    assert!((sum - 100.0).abs() < 1e-6, "{sum}");
+}
+
+#[test]
+fn io_18_a_group_is_the_sum_of_its_clones() {
+    let grouped = fixture::readings();
+    let mut single = grouped.clone();
+    single.jobs[0].label.group_reporting = false;
+    let (grouped, single) = (document(&grouped), document(&single));
+    assert_eq!(at(&grouped, "jobs").as_array().unwrap().len(), 2);
+    assert_eq!(at(&single, "jobs").as_array().unwrap().len(), 3);
+    let number = |document, path: &str| at(document, path).as_f64().unwrap();
+    for key in [
+        "read.io_bytes",
+        "read.total_ios",
+        "write.clat_ns.N",
+        "read.bw_min",
+        "read.iops_max",
+        "read.iops_samples",
+        "job_runtime",
+        "ctx",
+    ] {
+        let clones =
+            number(&single, &format!("jobs.0.{key}")) + number(&single, &format!("jobs.1.{key}"));
+        let group = number(&grouped, &format!("jobs.0.{key}"));
+        assert!((group - clones).abs() < 1e-3, "{key}: {group}, {clones}");
+    }
+    // CPU is the average of the clones, which are alike here.
+    for key in ["usr_cpu", "sys_cpu"] {
+        let clone = number(&single, &format!("jobs.1.{key}"));
+        let group = number(&grouped, &format!("jobs.0.{key}"));
+        assert!((group - clone).abs() < 1e-6, "{key}: {group}, {clone}");
+    }
+}
+
+#[test]
+fn plotters_find_the_options_that_were_not_typed() {
+    let document = document(&fixture::readings());
+    assert_eq!(at(&document, "jobs.1.job options.numjobs"), "1");
+    assert_eq!(at(&document, "jobs.1.job options.rw"), "write");
+    let untyped = at(&document, "native.effective_options");
+    assert_eq!(untyped[0], serde_json::json!([]));
+    assert_eq!(untyped[1], serde_json::json!(["iodepth", "numjobs", "bs"]));
+}
+
+#[test]
+fn the_native_key_is_the_last_and_keeps_its_content() {
+    let native = serde_json::json!({"seed": 42, "warnings": []});
+    let text = json(&fixture::readings(), false, Some(native));
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(at(&document, "native.seed"), 42);
+    let top = text.lines().filter(|line| line.starts_with("  \""));
+    assert!(top.last().unwrap().starts_with("  \"native\" : "));
+}
+
+#[test]
+fn a_job_that_did_nothing_has_a_block_of_zeros() {
+    let label = fixture::label("read", "null", 1, 1, 4096);
+    let clone = assay_measure::storage::CloneReading {
+        error: 5,
+        error_text: Some("Input/output error".to_owned()),
+        ..Default::default()
+    };
+    let readings = fixture::one_clone(label, clone);
+    insta::assert_snapshot!(
+        "nothing",
+        format!("{}{}", text(&readings), terse(&readings))
+    );
+    let document = document(&readings);
+    assert_eq!(at(&document, "jobs.0.error"), 5);
+    assert_eq!(at(&document, "jobs.0.read.iops"), 0.0);
+}
+
+#[test]
+fn families_are_dealt_over_a_slot_that_a_bound_divides() {
+    let label = fixture::label("read", "null", 1, 1, 4096);
+    let mut clone = assay_measure::storage::CloneReading::default();
+    // The slot of 10 us is 9984..10112: 16 of its 128 ns lie below the bound.
+    clone.ways[0].clat.record_n(10_000, 800);
+    clone.ways[0].ios = 800;
+    let mut readings = fixture::one_clone(label, clone);
+    let shares = |readings: &_| {
+        let document = document(readings);
+        let share = |bound: &str| at(&document, &format!("jobs.0.latency_us.{bound}")).clone();
+        (share("10"), share("20"))
+    };
+    assert_eq!(shares(&readings), (12.5.into(), 87.5.into()));
+    // Exact counts win.
+    readings.clones[0].clat_families.record_n(10_000, 800);
+    assert_eq!(shares(&readings), (0.0.into(), 100.0.into()));
+}
