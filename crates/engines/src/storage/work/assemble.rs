@@ -229,6 +229,7 @@ impl Frame {
             job.refused.clone_from(refused);
         }
         StorageReadings {
+            fio_version: String::new(),
             global_options: jobs.globals.clone(),
             jobs: described,
             clones,

@@ -9,8 +9,8 @@ use super::board::Card;
 use assay_measure::clock::{NS_PER_S, Ns};
 use assay_measure::histogram::Histogram;
 use assay_measure::storage::{
-    BatchCounts, CloneReading, DIRECTIONS, DepthCounts, Latency, Way, WayReading, batch_slot,
-    depth_slot,
+    BatchCounts, CloneReading, DIRECTIONS, DepthCounts, FamilyCounts, Latency, Way, WayReading,
+    batch_slot, depth_slot,
 };
 use std::sync::atomic::Ordering;
 
@@ -115,6 +115,8 @@ pub(super) struct Tally {
     used: [bool; DIRECTIONS],
     rated: [bool; DIRECTIONS],
     ways: [WayTally; DIRECTIONS],
+    /// `clat` by fio's bounds, which the slots of a histogram do not hold.
+    clat_families: FamilyCounts,
     sync: Latency,
     syncs_at_border: u64,
     depths: DepthCounts,
@@ -137,6 +139,7 @@ impl Tally {
             used,
             rated,
             ways: std::array::from_fn(|way| WayTally::new(used[way], rated[way], stamps)),
+            clat_families: FamilyCounts::default(),
             sync: Latency::default(),
             syncs_at_border: 0,
             depths: DepthCounts::default(),
@@ -207,6 +210,7 @@ impl Tally {
         }
         if self.stamps.clat {
             way.clat.record_n(now - run.issue_ns, run.ios);
+            self.clat_families.record_n(now - run.issue_ns, run.ios);
         }
     }
 
@@ -292,6 +296,7 @@ impl Tally {
         }
         CloneReading {
             ways,
+            clat_families: self.clat_families,
             sync: self.sync.clone(),
             depths: self.depths,
             submits: self.submits,

@@ -92,8 +92,8 @@ fn the_native_key_is_the_last_and_keeps_its_content() {
     let text = json(&fixture::readings(), false, Some(native));
     let document: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(at(&document, "native.seed"), 42);
-    let top = text.lines().filter(|line| line.starts_with("  \""));
-    assert!(top.last().unwrap().starts_with("  \"native\" : "));
+    let mut top = text.lines().filter(|line| line.starts_with("  \""));
+    assert!(top.next_back().unwrap().starts_with("  \"native\" : "));
 }
 
 #[test]
