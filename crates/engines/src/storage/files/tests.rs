@@ -4,7 +4,7 @@ use super::super::spec::{Amount, Invocation, Job, Mode};
 use super::*;
 use assay_run::probe::Steps;
 use assay_run::stop::Stop;
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -182,3 +182,7 @@ fn made_up_names_are_private_and_unlinked_files_are_gone_at_the_end() {
     opened.finish().unwrap();
     assert!(fs::read_dir(place.path()).unwrap().next().is_none());
 }
+
+mod devices;
+mod faults;
+mod refusals;
