@@ -172,7 +172,13 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.mounted).status();
+        // A ring lets go of its files a moment after it is closed.
+        for _ in 0..100 {
+            if super::devices::succeeded(Command::new("umount").arg(&self.mounted)) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
         assert!(self.place.path().exists());
     }
 }
