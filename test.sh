@@ -30,7 +30,7 @@ summary() {
     local code=$?
     trap - EXIT
     clean_up
-    local took=$((SECONDS - started))
+    local took=$((SECONDS - started)) failed=0
     if [ "${#skipped[@]}" -gt 0 ]; then
         printf 'SKIPPED: %s\n' "${skipped[@]}"
     fi
@@ -38,7 +38,9 @@ summary() {
         echo "test.sh: PASSED, $phases phases, ${#skipped[@]} skipped, ${took} s"
     else
         echo "test.sh: FAILED in phase \"$phase\" after ${took} s (exit $code)"
+        failed=1
     fi
+    echo "$((phases - failed - ${#skipped[@]})) passed, $failed failed, ${#skipped[@]} skipped"
     exit "$code"
 }
 

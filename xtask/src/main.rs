@@ -13,6 +13,8 @@ mod source;
 mod tidy;
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -20,7 +22,8 @@ const USAGE: &str = "\
 usage: cargo xtask tidy                 check the project's own rules
        cargo xtask bench [NAME...]      print ratios to the yardsticks; `bench --help` lists them
        cargo xtask faults [--dev] ARGS...   run the fault harness; `faults --help` lists its arguments
-       cargo xtask get FILE PATH        print one value of a JSON file (PATH: run.workload, stats.0.name)";
+       cargo xtask get FILE PATH        print one value of a JSON file (PATH: run.workload, stats.0.name)
+       cargo xtask keys FILE            print the sorted paths of a JSON file's keys, array places as []";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -49,6 +52,12 @@ fn dispatch(args: &[String]) -> Result<ExitCode> {
         ["faults", rest @ ..] => run_faults("release", rest),
         ["get", file, path] => {
             println!("{}", get(Path::new(file), path)?);
+            Ok(ExitCode::SUCCESS)
+        }
+        ["keys", file] => {
+            let mut paths = BTreeSet::new();
+            key_paths(&document(Path::new(file))?, "", &mut paths);
+            paths.iter().for_each(|path| println!("{path}"));
             Ok(ExitCode::SUCCESS)
         }
         ["help" | "--help" | "-h"] => {
@@ -96,11 +105,33 @@ fn workspace_root() -> PathBuf {
     here.parent().unwrap_or(here).to_path_buf()
 }
 
+fn document(file: &Path) -> Result<Value> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("{}", file.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{}", file.display()))
+}
+
+/// The paths of all keys below `value`: what two programs' documents are compared by.
+fn key_paths(value: &Value, at: &str, paths: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                let path = format!("{at}/{key}");
+                key_paths(value, &path, paths);
+                paths.insert(path);
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                key_paths(item, &format!("{at}[]"), paths);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// One value of a JSON file: shell tests read records with it, so that no JSON tool must be installed.
 fn get(file: &Path, path: &str) -> Result<String> {
-    let text = std::fs::read_to_string(file).with_context(|| format!("{}", file.display()))?;
-    let document: serde_json::Value =
-        serde_json::from_str(&text).with_context(|| format!("{}", file.display()))?;
+    let document = document(file)?;
     let mut value = &document;
     for step in path.split('.') {
         let next = match step.parse::<usize>() {
@@ -110,7 +141,21 @@ fn get(file: &Path, path: &str) -> Result<String> {
         value = next.with_context(|| format!("{}: no `{step}` of `{path}`", file.display()))?;
     }
     Ok(match value {
-        serde_json::Value::String(text) => text.clone(),
+        Value::String(text) => text.clone(),
         other => other.to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn key_paths_are_sorted_and_know_no_places_in_arrays() {
+        let value = serde_json::json!({"b": [{"x": 1}, {"y": {"z": 2}}], "a": 3});
+        let mut paths = BTreeSet::new();
+        key_paths(&value, "", &mut paths);
+        let paths: Vec<String> = paths.into_iter().collect();
+        assert_eq!(paths, ["/a", "/b", "/b[]/x", "/b[]/y", "/b[]/y/z"]);
+    }
 }

@@ -63,6 +63,9 @@ pub(crate) enum Command {
     /// and parallel streams, and what each level of commit safety costs. Its scratch file is
     /// gone afterwards.
     Sync(SyncArgs),
+    /// Measure the bare storage: fio's options, job files and reports
+    #[command(disable_help_flag = true)]
+    Io(IoArgs),
     /// Print the report of a finished run
     Report(ReportArgs),
     /// The runs kept in a directory
@@ -293,6 +296,17 @@ pub(crate) struct SyncArgs {
     /// Print the plan and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct IoArgs {
+    /// Job files and options as fio's; `assay io --help` shows ours beside them
+    #[arg(
+        value_name = "JOBFILE|OPTION",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub(crate) words: Vec<String>,
 }
 
 #[derive(Clone, Debug, Args)]

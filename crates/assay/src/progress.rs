@@ -51,6 +51,14 @@ impl Line {
         self.written = None;
     }
 
+    /// Writes a line of its own, above the one that is redrawn.
+    pub(crate) fn above(&mut self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.println(text),
+            None => ui::say(text),
+        }
+    }
+
     /// Leaves the terminal as it was.
     pub(crate) fn clear(&mut self) {
         if let Some(bar) = &self.bar {

@@ -17,6 +17,8 @@ pub(crate) const SERIES: &str = "series.jsonl";
 pub(crate) const SWEEP: &str = "sweep.json";
 /// The same as text.
 pub(crate) const SWEEP_TEXT: &str = "sweep.txt";
+/// What `io` measured in fio's own JSON.
+pub(crate) const FIO_JSON: &str = "fio.json";
 /// The configuration as given and as effective.
 pub(crate) const CONFIG: &str = "config";
 
@@ -99,10 +101,11 @@ impl RunDir {
 
     /// Removes what a run that never started left behind.
     pub(crate) fn discard(&self) {
-        for name in [SERIES, "config/given", "config/effective"] {
+        for name in [SERIES, FIO_JSON, "config/given", "config/effective"] {
             let _ = fs::remove_file(self.path.join(name));
         }
-        for name in outputs(&self.path) {
+        let more = outputs(&self.path).into_iter().chain(job_files(&self.path));
+        for name in more {
             let _ = fs::remove_file(self.path.join(name));
         }
         let _ = fs::remove_dir(self.path.join(CONFIG));
@@ -117,6 +120,19 @@ pub(crate) fn outputs(dir: &Path) -> Vec<String> {
     let mut found: Vec<String> = names.filter(|name| is_output(name)).collect();
     found.sort();
     found
+}
+
+/// A job file as given, by its place on the command line from 1.
+pub(crate) fn job_file(number: usize) -> String {
+    format!("{CONFIG}/job-{number}.fio")
+}
+
+/// Job files in a run directory, in their order.
+pub(crate) fn job_files(dir: &Path) -> Vec<String> {
+    (1..)
+        .map(job_file)
+        .take_while(|name| dir.join(name).is_file())
+        .collect()
 }
 
 fn is_output(name: &str) -> bool {
@@ -192,6 +208,9 @@ mod tests {
         run.write("config/effective", "x").expect("written");
         run.write("script-pre.out", "x").expect("written");
         run.write("at-12.out", "x").expect("written");
+        run.write(&job_file(1), "x").expect("written");
+        run.write(&job_file(2), "x").expect("written");
+        run.write(FIO_JSON, "x").expect("written");
         run.discard();
         assert!(!run.path().exists());
     }

@@ -19,6 +19,11 @@ pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
+/// A line that the next one overwrites, where nobody may be looking (`--eta=always`).
+pub(crate) fn redraw(line: &str) {
+    let _ = write!(io::stderr().lock(), "{line}\r");
+}
+
 /// An error, or a notice that does not stop anything.
 pub(crate) fn problem(problem: &Problem) {
     let kind = if problem.error { "error" } else { "notice" };

@@ -14,6 +14,7 @@ fn help_texts_are_as_reviewed() {
         &["sweep", "-h"],
         &["prepare", "-h"],
         &["sync", "-h"],
+        &["io", "-h"],
         &["recovery", "-h"],
         &["report", "-h"],
         &["runs", "-h"],
@@ -52,7 +53,7 @@ fn completions_name_the_commands_for_every_shell() {
     let place = Place::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let done = place.assay(&["completions", shell]).code(0);
-        for command in ["prepare", "destroy", "runs", "report"] {
+        for command in ["prepare", "destroy", "io", "runs", "report"] {
             assert!(done.out.contains(command), "{shell}: {command}");
         }
     }

@@ -2,6 +2,7 @@
 
 mod config;
 mod data;
+mod io;
 mod recovery;
 mod report;
 mod run;
@@ -26,6 +27,7 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::Recovery(args) => recovery::recovery(&args),
         Command::RecoveryLoad(args) => recovery::load(&args),
         Command::Sync(args) => sync::sync(&args),
+        Command::Io(args) => io::io(&args),
         Command::Report(args) => report::report(&args),
         Command::Runs(args) => runs::runs(&args.command),
         Command::Config(args) => config::config(&args.command),

@@ -2,7 +2,7 @@
 
 use crate::cli::{Format, RunsCommand};
 use crate::exit::{Code, Failure};
-use crate::rundir::{self, CONFIG, RECORD, REPORT, RunDir, SERIES, SWEEP, SWEEP_TEXT};
+use crate::rundir::{self, CONFIG, FIO_JSON, RECORD, REPORT, RunDir, SERIES, SWEEP, SWEEP_TEXT};
 use crate::{plan_text, record, ui};
 use assay_measure::record::Record;
 use assay_measure::units;
@@ -13,9 +13,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// What may be in the directory of a run or a sweep.
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     RECORD,
     REPORT,
+    FIO_JSON,
     SERIES,
     SWEEP,
     SWEEP_TEXT,
@@ -323,7 +324,10 @@ fn remove(runs: &[String], dir: &Path) -> Result<Code, Failure> {
 /// The files that belong to a run or a sweep in `dir`.
 fn files(dir: &Path) -> Vec<String> {
     let fixed = FILES.map(str::to_owned).into_iter();
-    fixed.chain(rundir::outputs(dir)).collect()
+    let more = rundir::outputs(dir)
+        .into_iter()
+        .chain(rundir::job_files(dir));
+    fixed.chain(more).collect()
 }
 
 /// Files of a run or a sweep, and nothing else.

@@ -1,0 +1,65 @@
+//! Questions that are answered without a job: help, versions, what an option means.
+
+use crate::exit::Failure;
+use assay_engines::storage::language;
+
+const INTRODUCTION: &str = "\
+Measures the bare storage by fio's options, job files and reports
+
+Usage: assay io [JOBFILE...] [OPTIONS] [--name=JOB [JOB OPTIONS]]...
+
+fio's command lines and job files are taken as they are: options before the first --name hold for every job,
+a JOBFILE of `-` is standard input. An option that fio has and this program has not is an error.
+
+  assay io --name=redo --filename=redo.dat --size=1g --rw=write --bs=4k --fdatasync=1 --time_based --runtime=30
+  assay io --name=data --filename=/u01/file --rw=randread --bs=8k --direct=1 --ioengine=io_uring --iodepth=32 \\
+           --time_based --runtime=60 --readonly
+
+The report is on standard output, or in --output=FILE, which must be new or empty; progress and notes are on
+standard error. The run directory, ./assay-runs/TIME-io-ID, keeps record.json, report.txt, fio.json and the jobs.
+";
+
+const CLOSE: &str = "
+Safety: reading never writes, and nobody else's file is ever extended. A job that writes to an existing file or
+device that is not assay's own needs --destroy with its exact path; what is mounted, swap or part of something
+else is refused all the same. --parse-only says what would be touched, and stops.
+
+Exit codes: 0 good, 1 bug, 2 usage, 3 target or host unusable, 4 I/O errors or a missed rate, 6 output not
+written, 130 interrupted. fio's own are 0 and 1.
+";
+
+/// The answer, if the words ask one of these questions.
+pub(super) fn asked(words: &[String]) -> Result<Option<String>, Failure> {
+    let is = |names: &[&str]| words.iter().any(|word| names.contains(&word.as_str()));
+    if is(&["--version", "-version", "-v"]) {
+        return Ok(Some(format!("assay-{}\n", env!("CARGO_PKG_VERSION"))));
+    }
+    let Some(answer) = language::help_asked(words) else {
+        return Ok(None);
+    };
+    let answer = answer.map_err(Failure::usage)?;
+    if is(&["--help", "-help", "-h", "--h"]) {
+        let options = answer.find("Options:").map_or("", |at| &answer[at..]);
+        return Ok(Some(format!("{INTRODUCTION}\n{options}{CLOSE}")));
+    }
+    Ok(Some(answer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(words: &[&str]) -> Option<String> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        asked(&words).expect("answered")
+    }
+
+    #[test]
+    fn questions_are_answered_wherever_they_stand() {
+        assert!(ask(&["--name=a", "--help"]).is_some_and(|text| text.contains("--destroy")));
+        assert!(ask(&["--version"]).is_some_and(|text| text.starts_with("assay-")));
+        assert!(ask(&["--cmdhelp=bs"]).is_some_and(|text| text.contains("blocksize")));
+        assert!(ask(&["--enghelp"]).is_some_and(|text| text.contains("io_uring")));
+        assert_eq!(ask(&["--name=--help"]), None);
+    }
+}

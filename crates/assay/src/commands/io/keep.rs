@@ -1,0 +1,134 @@
+//! What the run directory keeps: the words and job files as given, the record, both reports.
+
+use super::NAME;
+use crate::exit::Failure;
+use crate::record;
+use crate::rundir::{FIO_JSON, RECORD, REPORT, RunDir, job_file};
+use assay_engines::storage::spec::{self, Invocation};
+use assay_measure::record::Record;
+use assay_measure::snapshot::{RunData, SettingLine, Verdict};
+use assay_measure::storage::StorageReadings;
+use assay_report::storage::fio;
+use assay_run::host;
+
+/// The invocation as it came.
+pub(super) struct Given {
+    /// The command line, quoted for a shell.
+    command: String,
+    /// Job files and includes in the order of reading.
+    files: Vec<String>,
+    settings: Vec<SettingLine>,
+}
+
+impl Given {
+    pub(super) fn new(words: &[String], invocation: &Invocation, files: Vec<String>) -> Self {
+        let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        let global = invocation
+            .global_options
+            .iter()
+            .map(|given| ("global", "global", given));
+        let own = invocation.jobs.iter().flat_map(|job| {
+            let each = job.given.iter();
+            each.map(|given| (job.name.as_str(), job.origin.as_str(), given))
+        });
+        Self {
+            command: format!("assay {NAME} {}\n", quoted.join(" ")),
+            files,
+            settings: global
+                .chain(own)
+                .map(|(job, origin, given)| setting(job, origin, given))
+                .collect(),
+        }
+    }
+
+    /// `config/given` and the job files beside it.
+    pub(super) fn write(&self, dir: Option<&RunDir>) -> Result<(), Failure> {
+        let Some(dir) = dir else {
+            return Ok(());
+        };
+        dir.write("config/given", &self.command)?;
+        for (index, text) in self.files.iter().enumerate() {
+            dir.write(&job_file(index + 1), text)?;
+        }
+        Ok(())
+    }
+}
+
+fn setting(job: &str, origin: &str, (name, value): &spec::Given) -> SettingLine {
+    SettingLine {
+        name: format!("{job}.{name}"),
+        value: value.clone().unwrap_or_default(),
+        origin: origin.to_owned(),
+    }
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// The record of what was measured.
+pub(super) fn record(
+    given: &Given,
+    id: String,
+    started: String,
+    readings: &StorageReadings,
+) -> Record {
+    let mut run = labels(given, id, started);
+    if readings.stopped {
+        run.verdict = Verdict::Incomplete("stopped on request".to_owned());
+    }
+    assay_report::record::build(&run)
+}
+
+/// The last key of the JSON.
+pub(super) fn native(record: &Record) -> serde_json::Value {
+    serde_json::json!({"warnings": record.warnings})
+}
+
+/// The section below fio's text.
+pub(super) fn section(record: &Record) -> String {
+    record.warnings.join("\n")
+}
+
+/// What the record says beside the measurements.
+fn labels(given: &Given, id: String, started: String) -> RunData {
+    RunData {
+        run_id: id,
+        workload: NAME.to_owned(),
+        engine: "probe".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started,
+        settings: given.settings.clone(),
+        host: host::facts(),
+        ..RunData::default()
+    }
+}
+
+/// The record, its text, and fio's JSON with every bin.
+pub(super) fn write(
+    dir: &RunDir,
+    readings: &StorageReadings,
+    record: &Record,
+) -> Result<(), Failure> {
+    dir.write(RECORD, &record::json(record)?)?;
+    dir.write(REPORT, &assay_report::text::render(record))?;
+    dir.write(FIO_JSON, &fio::json(readings, true, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_take_them_apart() {
+        assert_eq!(quoted("--bs=8k"), "--bs=8k");
+        assert_eq!(quoted("--name=a b"), "'--name=a b'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}
