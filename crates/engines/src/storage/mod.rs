@@ -6,8 +6,10 @@
 pub mod files;
 pub mod language;
 pub mod pattern;
+pub mod payload;
 pub mod spec;
 pub mod steady;
+pub mod verify;
 mod work;
 
 use assay_block::{DirectFile, OpenMode};

@@ -518,6 +518,8 @@ pub struct PayloadOptions {
     pub verify_interval: u32,
     /// `verify_pattern`, expanded to bytes.
     pub verify_pattern: Option<Vec<u8>>,
+    /// Where in it the I/O's offset stands (`%o`), eight bytes each, ascending.
+    pub verify_pattern_offsets: Vec<u32>,
 }
 
 impl Default for PayloadOptions {
@@ -537,6 +539,7 @@ impl Default for PayloadOptions {
             verify_backlog: 0,
             verify_interval: 0,
             verify_pattern: None,
+            verify_pattern_offsets: Vec::new(),
         }
     }
 }

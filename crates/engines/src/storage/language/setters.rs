@@ -400,14 +400,38 @@ pub(super) fn verify(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     Ok(())
 }
 
+pub(super) fn verify_pattern(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
+    let (bytes, offsets) = pattern_with_offsets(value.text()?)?;
+    draft.options.payload.verify_pattern = Some(bytes);
+    draft.options.payload.verify_pattern_offsets = offsets;
+    Ok(())
+}
+
 /// Content as fio writes it: `"text"`, `0x` and hexadecimal digits, decimal numbers (the fewest
-/// bytes that hold them, lowest first), one after the other.
+/// bytes that hold them, lowest first), `'FILE'` for a file's first bytes, one after the other.
 pub(super) fn pattern(text: &str) -> Read<Vec<u8>> {
+    let (bytes, offsets) = pattern_with_offsets(text)?;
+    if offsets.is_empty() {
+        Ok(bytes)
+    } else {
+        Err("has a %o, which only verify_pattern can have".into())
+    }
+}
+
+/// As [`pattern`], and `%o` for eight bytes of the I/O's offset; also where these stand.
+pub(super) fn pattern_with_offsets(text: &str) -> Read<(Vec<u8>, Vec<u32>)> {
     let mut bytes = Vec::new();
-    let mut rest = text;
+    let mut offsets = Vec::new();
+    let mut rest = text.trim_start();
     while !rest.is_empty() {
         rest = if let Some(string) = rest.strip_prefix('"') {
             quoted(string, &mut bytes)?
+        } else if let Some(name) = rest.strip_prefix('\'') {
+            content_of(name, &mut bytes)?
+        } else if let Some(behind) = rest.strip_prefix("%o") {
+            offsets.push(bytes.len() as u32);
+            bytes.extend_from_slice(&[0; 8]);
+            behind
         } else if let Some(digits) = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")) {
             hexadecimal(digits, &mut bytes)?
         } else {
@@ -416,8 +440,25 @@ pub(super) fn pattern(text: &str) -> Read<Vec<u8>> {
         if bytes.len() > LONGEST_PATTERN {
             return Err(format!("is longer than {LONGEST_PATTERN} bytes"));
         }
+        rest = rest.trim_start();
     }
-    Ok(bytes)
+    if bytes.is_empty() {
+        return Err("has no bytes".into());
+    }
+    Ok((bytes, offsets))
+}
+
+/// As much of a file as a pattern has room for.
+fn content_of<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Read<&'a str> {
+    use std::io::Read as _;
+    let Some((name, rest)) = text.split_once('\'') else {
+        return Err("has an apostrophe without its other".into());
+    };
+    let room = LONGEST_PATTERN.saturating_sub(bytes.len()) as u64;
+    std::fs::File::open(name)
+        .and_then(|file| file.take(room).read_to_end(bytes))
+        .map_err(|error| format!("names {name}, which cannot be read: {error}"))?;
+    Ok(rest)
 }
 
 /// As fio's limit.
@@ -455,10 +496,14 @@ fn hexadecimal<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Read<&'a str> {
 }
 
 fn decimal<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Read<&'a str> {
-    let digits_at = usize::from(text.starts_with('-'));
-    let end = text[digits_at..]
+    let digits_at = usize::from(text.starts_with(['-', '+']));
+    let mut end = text[digits_at..]
         .find(|letter: char| !letter.is_ascii_digit())
         .map_or(text.len(), |end| end + digits_at);
+    // In `-120xdeadface` the hexadecimal digits begin with the last 0.
+    if end > digits_at + 1 && text[end..].starts_with(['x', 'X']) && text[..end].ends_with('0') {
+        end -= 1;
+    }
     if end == digits_at {
         return Err(format!(
             "cannot be read from {text:?} on; say \"text\", 0xhex or a number"

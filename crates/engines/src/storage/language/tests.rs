@@ -130,3 +130,52 @@ fn errors_name_line_value_and_the_nearest_option() {
         ]
     );
 }
+
+/// What fio 3.33 writes for the same text, and what it refuses.
+#[test]
+fn content_patterns_have_fio_s_bytes() {
+    use super::setters::{pattern, pattern_with_offsets};
+    for (text, bytes) in [
+        ("0xdeadface", &[0xde, 0xad, 0xfa, 0xce][..]),
+        ("0xdeadfac", &[0x0d, 0xea, 0xdf, 0xac]),
+        ("\"abcd\"", b"abcd"),
+        ("12", &[12]),
+        ("+5", &[5]),
+        ("010", &[10]),
+        ("300", &[0x2c, 1]),
+        ("70000", &[0x70, 0x11, 1]),
+        ("-10", &[0xf6, 0xff, 0xff, 0xff]),
+        (
+            "\"abcd\"-120xdeadface",
+            b"abcd\xf4\xff\xff\xff\xde\xad\xfa\xce",
+        ),
+        ("\"a\" 34\"b\"", b"a\x22b"),
+        ("\"100%o\"", b"100%o"),
+    ] {
+        assert_eq!(pattern(text).as_deref(), Ok(bytes), "{text}");
+    }
+    let long = format!("0x{}", "a".repeat(1026));
+    for bad in [
+        "abc",
+        "0x",
+        "4294967295",
+        "99999999999999",
+        "1,2",
+        "0xAbG",
+        "\"abc",
+        "\"\"",
+        "'/nowhere/at all'",
+        "0xff%o",
+        "%p",
+        &long,
+    ] {
+        assert!(pattern(bad).is_err(), "{bad}");
+    }
+    let offsets = pattern_with_offsets("0xff%o\"ab\"%o").unwrap();
+    assert_eq!((offsets.0.len(), offsets.1), (19, vec![1, 11]));
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("content");
+    std::fs::write(&file, [7; 600]).unwrap();
+    let named = format!("\"x\"'{}'", file.display());
+    assert_eq!(pattern(&named).map(|bytes| bytes.len()), Ok(512));
+}

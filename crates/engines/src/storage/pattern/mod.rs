@@ -17,8 +17,6 @@ use choice::{Deck, Lengths};
 use distribution::Sampler;
 use map::FreeMap;
 
-/// Seed of every job with `randrepeat=1` and no `randseed`: the same I/Os in every run.
-pub const REPEATED_SEED: u64 = 0x6173_7361_7969_6f31;
 /// Directions that patterns have: reads and writes.
 const WAYS: usize = 2;
 /// Places looked at for a free run that is long enough, before a shorter one is taken.
@@ -48,76 +46,18 @@ pub enum Next {
     Done,
 }
 
-/// The seed of a job's streams: `randseed`, or the one of every repeated run, or `fresh`.
-#[must_use]
-pub fn base_seed(options: &PatternOptions, fresh: u64) -> u64 {
-    match options.seed {
-        Some(seed) => seed,
-        None if options.repeat || options.repeat_all => REPEATED_SEED,
-        None => fresh,
-    }
-}
-
-/// The region of one of a clone's files: `offset`, `offset_increment` for clone `clone` of its job (from 0), and `size`,
-/// which all files of a clone share. Of percentages the offset is rounded up to a whole block.
-///
-/// # Errors
-/// An offset behind the end of the file.
-pub fn region(
-    options: &Options,
-    file: u16,
-    file_bytes: u64,
-    clone: u32,
-) -> Result<Region, SpecError> {
-    let least = u64::from(least_block(options)).max(1);
-    let resolve = |amount: Amount| match amount {
-        Amount::Bytes(bytes) => bytes,
-        Amount::Percent(percent) => percent_of(file_bytes, percent).next_multiple_of(least),
-    };
-    let files = &options.files;
-    let increment = resolve(files.offset_increment).saturating_mul(u64::from(clone));
-    let start = resolve(files.offset).saturating_add(increment);
-    if start >= file_bytes {
-        return Err(invalid(format!(
-            "offset {start} (of clone {clone}) does not lie in the file's {file_bytes} bytes: use a smaller offset or offset_increment"
-        )));
-    }
-    let size = match files.size {
-        None => file_bytes,
-        Some(Amount::Bytes(bytes)) => bytes / u64::from(files.count.max(1)),
-        Some(Amount::Percent(percent)) => percent_of(file_bytes, percent),
-    };
-    Ok(Region {
-        file,
-        start,
-        bytes: size.min(file_bytes - start),
-    })
-}
-
 fn percent_of(bytes: u64, percent: u32) -> u64 {
     (u128::from(bytes) * u128::from(percent) / 100).min(u128::from(u64::MAX)) as u64
 }
 
 /// The smallest block of any direction that the job has, bytes.
-#[must_use]
-pub fn least_block(options: &Options) -> u32 {
+fn least_block(options: &Options) -> u32 {
     let pattern = &options.pattern;
     let sizes = sizes_of(pattern);
     (0..WAYS)
         .filter(|i| pattern.blocks_by_sequence || goes(pattern, *i))
         .map(|i| sizes[i])
         .min()
-        .unwrap_or(0)
-}
-
-/// The largest block of any direction, bytes: what a buffer must hold.
-#[must_use]
-pub fn most_block(options: &Options) -> u32 {
-    let pattern = &options.pattern;
-    (0..WAYS)
-        .filter(|i| pattern.blocks_by_sequence || goes(pattern, *i))
-        .map(|i| pattern.blocks[i].max)
-        .max()
         .unwrap_or(0)
 }
 

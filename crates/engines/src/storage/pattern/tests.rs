@@ -350,44 +350,6 @@ fn seeds_make_the_same_run_and_clones_differ() {
     assert_eq!(made(0, 7), made(0, 7));
     assert_ne!(made(0, 7), made(1, 7));
     assert_ne!(made(0, 7), made(0, 8));
-    let pattern = PatternOptions::default();
-    assert_eq!(base_seed(&pattern, 5), REPEATED_SEED);
-    let fresh = PatternOptions {
-        repeat: false,
-        ..PatternOptions::default()
-    };
-    assert_eq!(base_seed(&fresh, 5), 5);
-    let said = PatternOptions {
-        seed: Some(9),
-        ..fresh
-    };
-    assert_eq!(base_seed(&said, 5), 9);
-}
-
-#[test]
-fn regions_come_from_offset_increment_and_size() {
-    let of = |set: fn(&mut FileOptions), clone| {
-        let options = options(Mode::Read, |o| set(&mut o.files));
-        region(&options, 2, 64 * K, clone).map(|r| (r.start / K, r.bytes / K))
-    };
-    assert_eq!(of(|_| {}, 3), Ok((0, 64)));
-    let shifted = |f: &mut FileOptions| {
-        f.offset = Amount::Bytes(16 * K);
-        f.size = Some(Amount::Percent(100));
-    };
-    assert_eq!(of(shifted, 0), Ok((16, 48)));
-    // 33 % of 64 KiB, on to the next block.
-    let third = |f: &mut FileOptions| f.offset = Amount::Percent(33);
-    assert_eq!(of(third, 0), Ok((24, 40)));
-    let stepped = |f: &mut FileOptions| {
-        f.offset_increment = Amount::Bytes(8 * K);
-        f.size = Some(Amount::Bytes(8 * K));
-        f.count = 2;
-    };
-    assert_eq!(of(stepped, 0), Ok((0, 4)));
-    assert_eq!(of(stepped, 3), Ok((24, 4)));
-    let error = of(stepped, 8).unwrap_err();
-    assert!(error.what.contains("offset 65536 (of clone 8)"), "{error}");
 }
 
 #[test]
