@@ -410,6 +410,42 @@ fn rounding_up_to_huge_pages_is_limited_over_all_lanes() {
     assert!(Stretch::to_huge_pages(HUGE_PAGE / 2).fits());
 }
 
+/// Worker threads of this thread's rings.
+fn workers() -> usize {
+    let name = format!("iou-wrk-{}", rustix::thread::gettid().as_raw_nonzero());
+    std::fs::read_dir("/proc/self/task")
+        .unwrap()
+        .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok())
+        .filter(|comm| comm.trim() == name)
+        .count()
+}
+
+#[test]
+fn requests_on_a_file_system_in_memory_need_no_worker() {
+    let memory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let file = file(&memory, 16, true);
+    let mut lanes = lanes_of(LaneEngine::Uring(UringMode::default()), 8, &file);
+    assert_eq!(
+        lanes.features().has("memory_at_once"),
+        crate::device_facts(memory.path()).is_tmpfs
+    );
+    for lane in 0..8 {
+        lanes.read(lane, 0, u64::from(lane) * BLOCK as u64, BLOCK as u32);
+    }
+    lanes.submit().unwrap();
+    let mut done = Vec::new();
+    lanes.reap(&mut done, 8);
+    let at_once = done.len();
+    let left = lanes.in_flight() as usize;
+    collect(&mut lanes, left);
+    for lane in 0..8 {
+        assert!(is_block(u64::from(lane), lanes.buffer(lane, BLOCK)));
+    }
+    if lanes.features().has("memory_at_once") && file.is_direct() {
+        assert_eq!((at_once, workers()), (8, 0));
+    }
+}
+
 #[test]
 fn a_refused_io_uring_names_the_alternative() {
     let said = no_uring("not permitted".to_owned()).to_string();

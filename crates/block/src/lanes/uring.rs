@@ -6,6 +6,7 @@ use crate::kernel_ring::{KernelRing, Shape, Table, Wait, cut, note};
 use crate::ring::Features;
 use crate::{BlockError, DirectFile};
 use io_uring::{opcode, squeue, types};
+use rustix::fs::OFlags;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +51,9 @@ impl UringLanes {
         }
         if mode.sq_thread {
             features.obtain("sq_thread");
+        }
+        if !nop && serve_memory_at_once(setup.files) {
+            features.obtain("memory_at_once");
         }
         let descriptors: Vec<RawFd> = setup
             .files
@@ -332,6 +336,26 @@ impl UringLanes {
             }
         }
     }
+}
+
+/// Marks files of file systems in memory so that requests are served where they are submitted; true where there are any.
+///
+/// Such a file system (tmpfs, ramfs) never waits for a device, but does not say so (`FMODE_NOWAIT`), and io_uring hands
+/// every request on it to a worker thread: two threads and a wake-up for a copy of some KiB. A file that is open with
+/// `O_NONBLOCK` is taken at its word. On a regular file the flag has no other effect (open(2)).
+fn serve_memory_at_once(files: &[Arc<DirectFile>]) -> bool {
+    /// `TMPFS_MAGIC` and `RAMFS_MAGIC` of `linux/magic.h`.
+    const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+    let mut any = false;
+    for file in files {
+        let in_memory =
+            rustix::fs::fstatfs(file).is_ok_and(|stat| IN_MEMORY.contains(&(stat.f_type as u64)));
+        let marked = in_memory
+            && rustix::fs::fcntl_getfl(file)
+                .is_ok_and(|flags| rustix::fs::fcntl_setfl(file, flags | OFlags::NONBLOCK).is_ok());
+        any |= marked;
+    }
+    any
 }
 
 /// Registers the buffers of all lanes, if the kernel lets us.

@@ -10,7 +10,7 @@ pub struct Features {
     /// `coop_taskrun`, `submit_all`, `no_sqarray`, `registered_ring_fd`, `registered_files`, `registered_pool`,
     /// `registered_buffers`, `registered_scatter`. Lanes besides: `huge_pages`, `polled`, `sq_thread`, `min_wait` (one wait
     /// for several completions with a time after which one is enough), `user_ring` (libaio's completions are taken
-    /// without a call).
+    /// without a call), `memory_at_once` (requests on a file system in memory are served without a worker thread).
     pub obtained: Vec<String>,
     /// Names of the features that were tried and refused, each with the reason.
     pub refused: Vec<(String, String)>,
