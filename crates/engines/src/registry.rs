@@ -2,6 +2,7 @@
 
 use crate::native::Native;
 use crate::null::Null;
+use crate::storage::StorageProbe;
 use crate::sync::DurableWrites;
 use assay_run::engine::Target;
 use assay_run::probe::Probe;
@@ -10,7 +11,7 @@ use assay_run::probe::Probe;
 pub static TARGETS: &[&dyn Target] = &[&Native, &Null];
 
 /// The probes, in the order of their help.
-pub static PROBES: &[&dyn Probe] = &[&DurableWrites];
+pub static PROBES: &[&dyn Probe] = &[&DurableWrites, &StorageProbe];
 
 /// The probe of this name, which is also its command.
 #[must_use]

@@ -9,112 +9,71 @@ pub mod pattern;
 pub mod payload;
 pub mod spec;
 pub mod steady;
+mod usual;
 pub mod verify;
 mod work;
 
-use assay_block::{DirectFile, OpenMode};
-use assay_measure::storage::Way;
-use assay_run::engine::{EngineError, Line, LineValue};
-use assay_run::probe::{Aimed, Readings, Steps};
+use assay_run::engine::{EngineError, Line};
+use assay_run::probe::{Aimed, Probe, Readings, Request, Steps};
 use assay_run::stop::Stop;
-use spec::{Amount, Invocation, IoEngine, Job, Region};
-use std::path::PathBuf;
-use std::sync::Arc;
-use work::{PlannedClone, Work};
+use files::FilePlan;
+use language::World;
+use spec::Invocation;
+
+/// The probe.
+#[derive(Clone, Copy, Debug)]
+pub struct StorageProbe;
+
+impl Probe for StorageProbe {
+    fn name(&self) -> &'static str {
+        "io"
+    }
+
+    fn about(&self) -> &'static str {
+        "the bare storage, by fio's options, job files and reports"
+    }
+
+    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
+        if request.words.is_empty() {
+            return aim(usual::jobs(&request.place, request.time)?);
+        }
+        let invocation = language::parse(&request.words, &World::here()).map_err(|errors| {
+            let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            EngineError::Usage(lines.join("\n"))
+        })?;
+        aim(invocation)
+    }
+}
 
 /// Aims at what the jobs name, looking without touching.
 ///
 /// # Errors
 /// Files that must not or cannot be used.
 pub fn aim(invocation: Invocation) -> Result<Box<dyn Aimed>, EngineError> {
-    Ok(Box::new(StorageRun { invocation }))
+    let plan = files::plan(&invocation).map_err(files::join_errors)?;
+    work::check_logs(&invocation)?;
+    Ok(Box::new(StorageRun { invocation, plan }))
 }
 
 /// Jobs aimed at their files.
+#[derive(Debug)]
 struct StorageRun {
     invocation: Invocation,
+    plan: FilePlan,
 }
 
 impl Aimed for StorageRun {
     fn plan(&self) -> Vec<Line> {
-        vec![Line {
-            key: "jobs",
-            label: "jobs".to_owned(),
-            value: LineValue::Count(self.invocation.jobs.len() as u64),
-        }]
+        self.plan.lines()
     }
 
     fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Readings, EngineError> {
-        let jobs = &self.invocation.jobs;
-        let mut clones = Vec::new();
-        for (place, job) in jobs.iter().enumerate() {
-            for clone in 0..job.options.clones.max(1) {
-                clones.push(PlannedClone {
-                    job: place,
-                    clone,
-                    regions: regions(job)?,
-                });
-            }
-        }
-        let files_of = |job: usize, _clone: u32| open(&jobs[job]);
-        let work = Work {
-            invocation: &self.invocation,
-            clones,
-            paths: jobs.iter().map(paths).collect(),
-            notes: vec![Vec::new(); jobs.len()],
-            files_of: &files_of,
-            seeds: jobs.iter().map(work::seed_of).collect(),
-        };
-        work.measure(stop, steps)
-            .map(|readings| Readings::Storage(Box::new(readings)))
+        let opened = files::open(self.plan.clone(), &self.invocation, stop, steps)?;
+        let readings = work::measure(&self.invocation, &opened, stop, steps);
+        // The files are put in order however the work went; its own error is the one to tell.
+        let finished = opened.finish();
+        let readings = readings?;
+        finished?;
+        Ok(Readings::Storage(Box::new(readings)))
     }
-}
-
-fn paths(job: &Job) -> Vec<PathBuf> {
-    match job.options.engine {
-        IoEngine::Null | IoEngine::Nop => Vec::new(),
-        _ => job.options.files.names.clone(),
-    }
-}
-
-fn open(job: &Job) -> Result<Vec<Arc<DirectFile>>, EngineError> {
-    let mode = OpenMode {
-        read: true,
-        write: job.options.pattern.mode.goes(Way::Write),
-        direct: job.options.files.direct,
-    };
-    paths(job)
-        .iter()
-        .map(|path| {
-            DirectFile::open(path, mode)
-                .map(Arc::new)
-                .map_err(|error| EngineError::Unusable(error.to_string()))
-        })
-        .collect()
-}
-
-fn regions(job: &Job) -> Result<Vec<Region>, EngineError> {
-    let region = |(file, bytes)| Region {
-        file,
-        start: 0,
-        bytes,
-    };
-    let size = match job.options.files.size {
-        Some(Amount::Bytes(bytes)) => Some(bytes),
-        _ => None,
-    };
-    let files = open(job)?;
-    if files.is_empty() {
-        return Ok(vec![region((0, size.unwrap_or(1 << 30)))]);
-    }
-    files
-        .iter()
-        .enumerate()
-        .map(|(place, file)| {
-            let len = file
-                .len()
-                .map_err(|error| EngineError::Unusable(error.to_string()))?;
-            Ok(region((place as u16, size.unwrap_or(len).min(len))))
-        })
-        .collect()
 }

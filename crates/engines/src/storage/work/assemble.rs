@@ -1,9 +1,9 @@
 //! From what clones and the monitor counted to [`StorageReadings`].
 
 use super::monitor::{Monitor, difference};
-use super::policy::Policy;
+use super::policy::{Policy, is_positional, is_synchronous};
 use super::{Known, Work};
-use crate::storage::spec::{IoEngine, Job, Mode, Options};
+use crate::storage::spec::{Job, Mode, Options};
 use assay_block::device_facts;
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
 use assay_measure::snapshot::{DiskReading, Fact, HostReading};
@@ -36,10 +36,9 @@ impl Jobs {
 
 fn describe(work: &Work<'_>, place: usize, job: &Job) -> JobReading {
     let options = &job.options;
-    let regions = work
-        .clones
-        .iter()
-        .find(|clone| clone.job == place)
+    let plan = work.opened.plan();
+    let regions = plan
+        .clone_of(place, 0)
         .map_or(&[][..], |clone| &clone.regions);
     JobReading {
         name: job.name.clone(),
@@ -47,14 +46,15 @@ fn describe(work: &Work<'_>, place: usize, job: &Job) -> JobReading {
         options: job.given.clone(),
         label: label(options),
         effective: effective(options),
-        files: work.paths[place]
+        files: plan
+            .paths_of(place)
             .iter()
             .map(|path| path.display().to_string())
             .collect(),
         region_bytes: regions.iter().map(|region| region.bytes).sum(),
         timing: timing(options).to_owned(),
         seed: work.seeds[place],
-        notes: work.notes[place]
+        notes: plan.notes[place]
             .iter()
             .cloned()
             .chain(notes(options))
@@ -79,7 +79,7 @@ fn timing(options: &Options) -> &'static str {
 fn notes(options: &Options) -> Vec<String> {
     let measure = &options.measure;
     let mut notes = Vec::new();
-    if measure.no_slat && !(measure.no_clat && measure.no_lat) && !is_synchronous(options.engine) {
+    if measure.no_slat && !(measure.no_clat && measure.no_lat) && !is_synchronous(options) {
         notes.push(
             "without slat, requests are submitted and waited for in one call: clat counts from before it".to_owned(),
         );
@@ -87,17 +87,13 @@ fn notes(options: &Options) -> Vec<String> {
     if options.pace.time_based && options.pace.runtime_ns.is_none() {
         notes.push("time_based without runtime is ignored".to_owned());
     }
-    if is_synchronous(options.engine) && options.pace.depth > 1 {
+    if is_positional(options.engine) && options.pace.depth > 1 {
         notes.push(format!(
             "{} has one request in flight whatever iodepth says",
             options.engine.name()
         ));
     }
     notes
-}
-
-fn is_synchronous(engine: IoEngine) -> bool {
-    matches!(engine, IoEngine::Psync | IoEngine::Pvsync2)
 }
 
 fn label(options: &Options) -> JobLabel {
@@ -112,7 +108,7 @@ fn label(options: &Options) -> JobLabel {
         ioengine: options.engine.name().to_owned(),
         iodepth: pace.depth,
         numjobs: options.clones.max(1),
-        synchronous: is_synchronous(options.engine),
+        synchronous: is_synchronous(options),
         clat_percentiles: measure.clat_percentiles,
         lat_percentiles: measure.lat_percentiles,
         slat_percentiles: measure.slat_percentiles,
@@ -218,8 +214,8 @@ impl Frame {
         host: Option<&mut Sampler>,
     ) -> StorageReadings {
         let running = host.is_none();
-        for (place, clone) in clones.iter_mut().enumerate() {
-            monitor.add_samples(place, clone);
+        for clone in &mut clones {
+            monitor.add_samples(clone);
         }
         let mut described = jobs.jobs.clone();
         for (job, features) in described.iter_mut().zip(&known.features) {
@@ -227,6 +223,9 @@ impl Frame {
         }
         for (job, refused) in described.iter_mut().zip(&known.refused) {
             job.refused.clone_from(refused);
+        }
+        for (place, job) in described.iter_mut().enumerate() {
+            job.steady = monitor.steady(place);
         }
         StorageReadings {
             fio_version: String::new(),

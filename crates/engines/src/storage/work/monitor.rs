@@ -3,12 +3,13 @@
 
 use super::board::Board;
 use super::live::Live;
+use super::steadiness::Steadiness;
 use super::tally::SecondPart;
 use super::worker::CloneTask;
 use crate::storage::spec::Options;
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
 use assay_measure::snapshot::{DiskReading, HostReading};
-use assay_measure::storage::{CloneReading, DIRECTIONS, Samples, SecondReading};
+use assay_measure::storage::{CloneReading, DIRECTIONS, Samples, SecondReading, SteadyReading};
 use assay_run::host::text;
 use assay_run::probe::Steps;
 use assay_run::stop::Stop;
@@ -85,8 +86,10 @@ pub(super) struct Monitor<'a> {
     /// Kernel names of the devices below the files.
     disks: Vec<String>,
     seconds: BTreeMap<(u32, u64), SecondReading>,
-    /// By clone, over all waves.
-    samples: Vec<CloneSamples>,
+    /// By job and clone.
+    samples: BTreeMap<(usize, u32), CloneSamples>,
+    /// By job.
+    steady: BTreeMap<usize, SteadyReading>,
     copies: u32,
     next_live_ns: Ns,
     next_status_ns: Ns,
@@ -122,7 +125,6 @@ impl<'a> Monitor<'a> {
     pub(super) fn new(
         stop: &'a Stop,
         disks: Vec<String>,
-        clones: usize,
         status_every_ns: Option<Ns>,
         live: Live,
     ) -> Self {
@@ -131,7 +133,8 @@ impl<'a> Monitor<'a> {
             stop,
             disks,
             seconds: BTreeMap::new(),
-            samples: vec![CloneSamples::default(); clones],
+            samples: BTreeMap::new(),
+            steady: BTreeMap::new(),
             copies: 0,
             next_live_ns: 0,
             next_status_ns: 0,
@@ -162,15 +165,19 @@ impl<'a> Monitor<'a> {
             self.next_status_ns = started + self.status_every_ns.unwrap_or(Ns::MAX / 2);
         }
         let at_start = self.read_disks();
+        let mut steadiness = Steadiness::of(wave);
         loop {
             let now = self.clock.now_ns();
-            let sleep_ns = self.next_due(&samplings, &groups).saturating_sub(now);
+            let due_ns = self.next_due(&samplings, &groups).min(steadiness.due_ns());
+            let sleep_ns = due_ns.saturating_sub(now);
             let sleep = Duration::from_nanos(sleep_ns.clamp(100_000, TICK_NS));
             let ended = wave.board.wait_ended(clones, sleep);
             let now = self.clock.now_ns();
             self.sample(wave, &mut samplings, now);
             self.tick_groups(wave, &mut groups, &at_start, now);
             self.collect(wave);
+            steadiness.tick(wave, now);
+            self.steady.extend(steadiness.readings());
             give_orders(wave);
             if now >= self.next_live_ns {
                 self.next_live_ns = now + NS_PER_S;
@@ -220,7 +227,8 @@ impl<'a> Monitor<'a> {
             let counts = |counters: &[std::sync::atomic::AtomicU64; DIRECTIONS]| {
                 std::array::from_fn(|way| counters[way].load(Ordering::Relaxed))
             };
-            let samples = &mut self.samples[wave.first_clone + clone];
+            let task = &wave.tasks[clone];
+            let samples = self.samples.entry((task.job, task.clone)).or_default();
             let measure = &wave.options(clone).measure;
             let bw = samplings[0].take(first_ns, now, counts(&card.bytes));
             let iops = samplings[1].take(first_ns, now, counts(&card.ios));
@@ -352,25 +360,30 @@ impl<'a> Monitor<'a> {
             std::thread::sleep(Duration::from_millis(1));
         }
         let cards = wave.board.cards.iter().zip(wave.tasks);
-        let reading = |(clone, (card, task)): (usize, (&super::board::Card, &CloneTask<'_>))| {
-            let mut reading = card.copy().1.unwrap_or_else(|| CloneReading {
+        let reading = |(card, task): (&super::board::Card, &CloneTask<'_>)| {
+            card.copy().1.unwrap_or_else(|| CloneReading {
                 job: task.job,
                 clone: task.clone,
                 ..CloneReading::default()
-            });
-            self.add_samples(wave.first_clone + clone, &mut reading);
-            reading
+            })
         };
-        cards.enumerate().map(reading).collect()
+        cards.map(reading).collect()
     }
 
     /// Puts the samples of a clone, counted over all waves, into its reading.
-    pub(super) fn add_samples(&self, clone: usize, reading: &mut CloneReading) {
-        let samples = &self.samples[clone];
+    pub(super) fn add_samples(&self, reading: &mut CloneReading) {
+        let Some(samples) = self.samples.get(&(reading.job, reading.clone)) else {
+            return;
+        };
         for (way, reading) in reading.ways.iter_mut().enumerate() {
             reading.bw = samples.bw[way];
             reading.iops = samples.iops[way];
         }
+    }
+
+    /// Steady state of a job that watches for it.
+    pub(super) fn steady(&self, job: usize) -> Option<SteadyReading> {
+        self.steady.get(&job).cloned()
     }
 
     /// All seconds so far, by group.

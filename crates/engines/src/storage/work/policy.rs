@@ -1,7 +1,6 @@
 //! How many requests go to the kernel at a time, and how many completions are waited for.
 
 use crate::storage::spec::{IoEngine, Options, PaceOptions};
-use std::time::Duration;
 
 /// The waiting policy of a clone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,15 +15,61 @@ pub(super) struct Policy {
     pub(super) complete_max: u32,
     /// Once full, take completions until no more than this are in flight.
     pub(super) low: u32,
-    /// After this, one completion is enough.
-    pub(super) patience: Option<Duration>,
+    /// Nothing was said of batches: how many to wait for follows from what comes.
+    pub(super) adaptive: bool,
+}
+
+/// How many completions to wait for when nobody says: half of what lately came at once.
+///
+/// Waiting for one means a call of the kernel per completion even where they come in bursts;
+/// waiting for many holds up those that came. Half of the usual burst is there at once on a
+/// device that completes in bursts, and is one on a device that completes evenly, so nothing is
+/// held up by the wait itself. Measured in `docs/design/io-loop.md`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bursts {
+    /// Running mean of the burst, 256ths.
+    mean: i32,
+    most: u32,
+}
+
+impl Bursts {
+    pub(super) fn new(depth: u32) -> Self {
+        Self {
+            mean: 256,
+            most: (depth / 2).max(1),
+        }
+    }
+
+    /// So many came at once.
+    #[inline]
+    pub(super) fn came(&mut self, n: u32) {
+        self.mean += ((n as i32) * 256 - self.mean) / 16;
+    }
+
+    /// To be waited for.
+    #[inline]
+    pub(super) fn wanted(&self) -> u32 {
+        ((self.mean / 512) as u32).clamp(1, self.most)
+    }
+}
+
+/// One positional call does the whole I/O.
+pub(super) fn is_positional(engine: IoEngine) -> bool {
+    matches!(engine, IoEngine::Psync | IoEngine::Pvsync2)
+}
+
+/// Submission and completion are one: no slat. The null engine is that at depth 1, as fio's.
+pub(super) fn is_synchronous(options: &Options) -> bool {
+    is_positional(options.engine) || options.engine == IoEngine::Null && options.pace.depth <= 1
 }
 
 impl Policy {
     pub(super) fn of(options: &Options) -> Self {
         let pace = &options.pace;
-        let synchronous = matches!(options.engine, IoEngine::Psync | IoEngine::Pvsync2);
-        let depth = if synchronous { 1 } else { pace.depth.max(1) };
+        let depth = match is_positional(options.engine) {
+            true => 1,
+            false => pace.depth.max(1),
+        };
         let given = [
             pace.batch_submit,
             pace.batch_complete_min,
@@ -40,7 +85,7 @@ impl Policy {
             complete_min: 1,
             complete_max: depth,
             low: depth,
-            patience: None,
+            adaptive: true,
         }
     }
 
@@ -61,7 +106,7 @@ impl Policy {
                 0 => depth,
                 n => n.min(depth),
             },
-            patience: None,
+            adaptive: false,
         }
     }
 }
@@ -103,6 +148,21 @@ mod tests {
         assert_eq!((policy.submit, policy.low), (1, 4));
         let policy = of(|pace| pace.batch_complete_min = Some(0));
         assert_eq!((policy.complete_min, policy.complete_max), (0, 1));
+    }
+
+    #[test]
+    fn half_of_a_burst_is_waited_for_and_never_more_than_half_the_depth() {
+        let mut bursts = Bursts::new(32);
+        assert_eq!(bursts.wanted(), 1);
+        (0..200).for_each(|_| bursts.came(16));
+        assert_eq!(bursts.wanted(), 7);
+        (0..200).for_each(|_| bursts.came(32));
+        assert!((14..=16).contains(&bursts.wanted()), "{bursts:?}");
+        (0..200).for_each(|_| bursts.came(1));
+        assert_eq!(bursts.wanted(), 1);
+        let mut one = Bursts::new(1);
+        (0..200).for_each(|_| one.came(1));
+        assert_eq!(one.wanted(), 1);
     }
 
     #[test]

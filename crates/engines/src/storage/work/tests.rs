@@ -141,3 +141,11 @@ fn every_engine_reads_and_counts() {
         }
     }
 }
+
+#[test]
+fn the_probe_keeps_its_promises() {
+    let executable = std::env::current_exe().unwrap();
+    let dir = tempfile::tempdir_in(executable.parent().unwrap()).unwrap();
+    let violations = crate::conformance::probe_suite(&crate::storage::StorageProbe, dir.path());
+    assert!(violations.is_empty(), "{violations:#?}");
+}

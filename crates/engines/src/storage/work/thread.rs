@@ -1,9 +1,9 @@
 //! The life of a clone's thread: set up, wait at the gate, work, leave the reading.
 
 use super::board::Board;
-use super::interim::Pattern;
 use super::worker::{CloneTask, Worker};
-use crate::storage::spec::{IoEngine, Options};
+use crate::storage::pattern::{Pattern, most_block};
+use crate::storage::spec::{Amount, IoEngine, Options};
 use assay_block::{LaneEngine, Lanes, LanesOptions, SyncCall, UringMode, set_timer_slack};
 use assay_measure::clock::Clock;
 use assay_measure::prng::{Purpose, Stream};
@@ -104,13 +104,12 @@ fn set_up<'a>(
 ) -> Result<Worker<'a>, EngineError> {
     let options = task.options;
     place(options, task.clone)?;
-    let pattern = Pattern::new(options, &task.regions, task.clone, task.seed)
-        .map_err(|error| EngineError::Usage(error.to_string()))?;
-    let files = (task.files_of)(task.job, task.clone)?;
+    let pattern = pattern(task)?;
+    let files = task.opened.files_of(task.job, task.clone, stop)?;
     let policy = super::policy::Policy::of(options);
     let mut lanes = Lanes::open(LanesOptions {
         lanes: policy.depth,
-        lane_bytes: largest_block(options) as usize,
+        lane_bytes: most_block(options) as usize,
         files: files.clone(),
         engine: lane_engine(options),
     })
@@ -118,7 +117,7 @@ fn set_up<'a>(
     left.features = lanes.features().obtained.clone();
     left.refusals = lanes.features().refused.clone();
     if options.pattern.mode.goes(Way::Write) {
-        let mut stream = Stream::new(task.seed, u64::from(task.clone), Purpose::Load);
+        let mut stream = Stream::new(task.seed, u64::from(task.number), Purpose::Load);
         for lane in 0..lanes.lanes() {
             let bytes = lanes.lane_bytes();
             stream.fill(lanes.buffer_mut(lane, bytes));
@@ -132,14 +131,17 @@ fn set_up<'a>(
     Ok(worker)
 }
 
-/// Largest block of any direction that the job has.
-pub(super) fn largest_block(options: &Options) -> u32 {
-    Way::ALL
-        .iter()
-        .filter(|&&way| options.pattern.mode.goes(way))
-        .map(|way| options.pattern.blocks[way.index()].max)
-        .max()
-        .unwrap_or(4096)
+/// The clone's pattern, over its part of the files.
+fn pattern(task: &CloneTask<'_>) -> Result<Pattern, EngineError> {
+    let mut options = std::borrow::Cow::Borrowed(task.options);
+    if let Some(bytes) = task
+        .amount_bytes
+        .filter(|_| options.pattern.io_size.is_none())
+    {
+        options.to_mut().pattern.io_size = Some(Amount::Bytes(bytes));
+    }
+    Pattern::new(&options, task.regions, task.number, task.seed)
+        .map_err(|error| EngineError::Usage(error.to_string()))
 }
 
 fn lane_engine(options: &Options) -> LaneEngine {
@@ -198,7 +200,7 @@ fn place(options: &Options, clone: u32) -> Result<(), EngineError> {
 /// `startdelay`: whether to go on after it.
 fn delay(options: &Options, task: &CloneTask<'_>, board: &Board, stop: &Stop) -> bool {
     let (least, most) = options.pace.start_delay_ns;
-    let mut stream = Stream::new(task.seed, u64::from(task.clone), Purpose::ThinkLength);
+    let mut stream = Stream::new(task.seed, u64::from(task.number), Purpose::ThinkLength);
     let ns = least + stream.below(most.saturating_sub(least) + 1);
     let until = Instant::now() + Duration::from_nanos(ns);
     let orders = &board.orders[task.index];

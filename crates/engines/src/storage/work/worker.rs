@@ -4,12 +4,12 @@
 //! counts. Instants are read once a batch: after its first request is prepared, after the
 //! submitting call, and once for all that one call reaped. Nothing is allocated or locked here.
 
-use super::FilesOf;
 use super::board::{Board, Card, Orders};
-use super::interim::{Io, Next, Pattern};
 use super::pace::{Minimum, Pace};
-use super::policy::Policy;
+use super::policy::{Bursts, Policy, is_synchronous};
 use super::tally::{Stamps, Tally};
+use crate::storage::files::Opened;
+use crate::storage::pattern::{Io, Next, Pattern};
 use crate::storage::spec::{IoEngine, Options, Region};
 use assay_block::{BlockError, DirectFile, LaneDone, Lanes, ThreadUsage};
 use assay_measure::clock::{Clock, Ns};
@@ -39,8 +39,12 @@ pub(super) struct CloneTask<'a> {
     pub(super) group: usize,
     pub(super) name: &'a str,
     pub(super) options: &'a Options,
-    pub(super) files_of: FilesOf<'a>,
-    pub(super) regions: Vec<Region>,
+    pub(super) opened: &'a Opened,
+    /// Place among all clones of all jobs: decides its random streams.
+    pub(super) number: u32,
+    pub(super) regions: &'a [Region],
+    /// Bytes of one pass, where it is not all of the regions.
+    pub(super) amount_bytes: Option<u64>,
     pub(super) seed: u64,
 }
 
@@ -110,6 +114,7 @@ pub(super) struct Worker<'a> {
     pub(super) files: Vec<Arc<DirectFile>>,
     pub(super) pattern: Pattern,
     pub(super) policy: Policy,
+    bursts: Bursts,
     pub(super) pace: Pace,
     pub(super) minimum: Option<Minimum>,
     pub(super) tally: Tally,
@@ -157,7 +162,7 @@ impl<'a> Worker<'a> {
         let options = task.options;
         let policy = Policy::of(options);
         let pace = Pace::new(&options.pace, task.seed, task.clone);
-        let synchronous = matches!(options.engine, IoEngine::Psync | IoEngine::Pvsync2);
+        let synchronous = is_synchronous(options);
         let stamps = Stamps {
             slat: !options.measure.no_slat && !synchronous,
             clat: !options.measure.no_clat,
@@ -188,6 +193,7 @@ impl<'a> Worker<'a> {
             free: (0..policy.depth).rev().collect(),
             queued: Vec::with_capacity(depth),
             done: Vec::with_capacity(depth),
+            bursts: Bursts::new(policy.depth),
             policy,
             now: 0,
             next_event_ns: 0,
@@ -544,6 +550,7 @@ impl<'a> Worker<'a> {
                 return Ok(());
             }
             let (at_least, timeout) = match more {
+                More::Enough if self.policy.adaptive => (self.bursts.wanted(), None),
                 More::Enough => (self.policy.complete_min, None),
                 More::At(due_ns) => {
                     let due_ns = due_ns.min(self.next_event_ns);
@@ -556,7 +563,8 @@ impl<'a> Worker<'a> {
             };
             self.wait(at_least, timeout)?;
             self.done.clear();
-            self.lanes.reap(&mut self.done, self.policy.complete_max);
+            let reaped = self.lanes.reap(&mut self.done, self.policy.complete_max);
+            self.bursts.came(reaped);
             self.settle();
             let above = more == More::Enough && self.lanes.in_flight() > self.policy.low;
             if !above || self.done.is_empty() {
@@ -567,14 +575,11 @@ impl<'a> Worker<'a> {
 
     #[inline]
     fn wait(&mut self, at_least: u32, timeout: Option<Duration>) -> Result<(), BlockError> {
-        let patience = self.policy.patience;
         if self.queued.is_empty() {
-            return self.lanes.wait_batch(at_least, patience, timeout);
+            return self.lanes.wait(at_least, timeout);
         }
         // No slat is wanted: one call submits and waits, and the requests count from before it.
-        let taken = self
-            .lanes
-            .submit_and_wait_batch(at_least, patience, timeout)? as usize;
+        let taken = self.lanes.submit_and_wait(at_least, timeout)? as usize;
         self.count_submission(taken);
         self.queued.drain(..taken);
         Ok(())
