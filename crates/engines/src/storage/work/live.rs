@@ -158,9 +158,7 @@ pub(super) fn amount_bytes(options: &Options, region_bytes: u64) -> u64 {
     };
     let all = once.saturating_mul(pattern.loops.max(1));
     match pattern.number_ios {
-        Some(ios) => {
-            all.min(ios.saturating_mul(u64::from(crate::storage::pattern::most_block(options))))
-        }
+        Some(ios) => all.min(ios.saturating_mul(u64::from(super::thread::most_block(options)))),
         None => all,
     }
 }

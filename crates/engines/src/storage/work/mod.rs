@@ -19,7 +19,6 @@ mod worker;
 mod tests;
 
 use super::files::Opened;
-use super::pattern::base_seed;
 use super::spec::{Invocation, Job};
 use assay_measure::storage::{CloneReading, StorageReadings};
 use assay_run::engine::EngineError;
@@ -283,13 +282,24 @@ impl Known {
     }
 }
 
-/// The seed of a job's random streams.
+/// The seed of a job's random streams: what was asked for, the one of every repeated run, or one
+/// that no other run has.
 fn seed_of(job: &Job) -> u64 {
+    let pattern = &job.options.pattern;
+    match pattern.seed {
+        Some(seed) => seed,
+        None if pattern.repeat || pattern.repeat_all => REPEATED_SEED,
+        None => fresh_number(),
+    }
+}
+
+/// Seed of every job with `randrepeat=1` and no `randseed`: the same I/Os in every run.
+const REPEATED_SEED: u64 = 0x6173_7361_7969_6f31;
+
+/// A number that hardly any other run has.
+fn fresh_number() -> u64 {
     use std::hash::{BuildHasher, RandomState};
-    base_seed(
-        &job.options.pattern,
-        RandomState::new().hash_one(std::process::id()),
-    )
+    RandomState::new().hash_one(std::process::id())
 }
 
 /// Refuses logs that would overwrite files which are not of this run.

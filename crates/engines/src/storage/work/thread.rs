@@ -2,7 +2,7 @@
 
 use super::board::Board;
 use super::worker::{CloneTask, Worker};
-use crate::storage::pattern::{Pattern, most_block};
+use crate::storage::pattern::Pattern;
 use crate::storage::spec::{Amount, IoEngine, Options};
 use assay_block::{LaneEngine, Lanes, LanesOptions, SyncCall, UringMode, set_timer_slack};
 use assay_measure::clock::Clock;
@@ -142,6 +142,17 @@ fn pattern(task: &CloneTask<'_>) -> Result<Pattern, EngineError> {
     }
     Pattern::new(&options, task.regions, task.number, task.seed)
         .map_err(|error| EngineError::Usage(error.to_string()))
+}
+
+/// Largest block of any direction that the job has, bytes: what a buffer must hold.
+pub(super) fn most_block(options: &Options) -> u32 {
+    let pattern = &options.pattern;
+    Way::ALL
+        .iter()
+        .filter(|&&way| pattern.blocks_by_sequence || pattern.mode.goes(way))
+        .map(|way| pattern.blocks[way.index()].max)
+        .max()
+        .unwrap_or(4096)
 }
 
 fn lane_engine(options: &Options) -> LaneEngine {
