@@ -11,6 +11,7 @@ use crate::facts::{Roots, block_device_at, mounts, names_in, number_pair, unesca
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Bytes that an unprivileged user may still allocate in the file system holding `path` (`statvfs`:
@@ -90,7 +91,8 @@ pub fn check_writable_target(path: &Path) -> Result<(), BlockError> {
 }
 
 /// Checks that a block device is not in use by anybody: not mounted, no mounted partition, not swap, not part of
-/// another device, not a partition of a disk that is any of these, not claimed by the kernel in any other way.
+/// another device, not the content of a loop device, not a partition of a disk that is any of these, not claimed by
+/// the kernel in any other way.
 /// What it carries is not looked at: see [`device_signature`]. No option lifts this refusal.
 ///
 /// # Errors
@@ -111,6 +113,37 @@ pub fn check_device_unused(path: &Path) -> Result<(), BlockError> {
         );
     }
     check_unclaimed(path)
+}
+
+/// Checks that an existing regular file is not in use as something else: not swap space, not the content of a loop
+/// device. No option lifts this refusal.
+///
+/// # Errors
+/// [`BlockError::Refused`] with the use and the way out, or [`BlockError::Io`].
+pub fn check_file_unused(path: &Path) -> Result<(), BlockError> {
+    let metadata =
+        std::fs::metadata(path).map_err(|error| BlockError::io(path, "examine", error))?;
+    let same = |other: &Path| {
+        std::fs::metadata(other).is_ok_and(|other| {
+            other.is_file() && (other.dev(), other.ino()) == (metadata.dev(), metadata.ino())
+        })
+    };
+    let roots = Roots::real();
+    if swap_areas(&roots).iter().any(|area| same(area)) {
+        return refuse(
+            path,
+            "it is swap space",
+            "free it first (swapoff) or name another file",
+        );
+    }
+    match loops(&roots).iter().find(|(_, backing)| same(backing)) {
+        Some((name, _)) => refuse(
+            path,
+            format!("it is the content of the loop device {name}"),
+            "detach it first (losetup --detach) or name another file",
+        ),
+        None => Ok(()),
+    }
 }
 
 /// What a device carries, in words ("an ext4 file system"), or `None` where nothing known is found, which does not
@@ -176,9 +209,8 @@ fn check_unclaimed(path: &Path) -> Result<(), BlockError> {
 /// What the device, one of its partitions or the disk it is a partition of is used for, in words.
 fn use_of_device(roots: &Roots, device: (u32, u32)) -> Result<Option<String>, BlockError> {
     let mountinfo = read(&roots.proc.join("self/mountinfo"))?;
-    // Kernels without swap have no such file.
-    let swaps = std::fs::read_to_string(roots.proc.join("swaps")).unwrap_or_default();
-    let used = |device: (u32, u32)| use_in(roots, &mountinfo, &swaps, device);
+    let (swaps, loops) = (swap_areas(roots), loops(roots));
+    let used = |device: (u32, u32)| use_in(roots, &mountinfo, &swaps, &loops, device);
     if let Some(why) = used(device) {
         return Ok(Some(format!("it {why}")));
     }
@@ -209,24 +241,53 @@ fn use_of_device(roots: &Roots, device: (u32, u32)) -> Result<Option<String>, Bl
 }
 
 /// What one device number is used for.
-fn use_in(roots: &Roots, mountinfo: &str, swaps: &str, device: (u32, u32)) -> Option<String> {
+fn use_in(
+    roots: &Roots,
+    mountinfo: &str,
+    swaps: &[PathBuf],
+    loops: &[(String, PathBuf)],
+    device: (u32, u32),
+) -> Option<String> {
     for mount in mounts(mountinfo) {
         // The source counts as well: btrfs shows an anonymous number.
         if mount.device == device || block_device_at(Path::new(&mount.source)) == Some(device) {
             return Some(format!("is mounted at {}", mount.mount_point.display()));
         }
     }
-    let swap_files = swaps
-        .lines()
-        .skip(1)
-        .filter_map(|line| line.split_ascii_whitespace().next());
-    for name in swap_files {
-        if block_device_at(Path::new(&unescape(name))) == Some(device) {
-            return Some("is swap space".to_owned());
-        }
+    let is_it = |path: &Path| block_device_at(path) == Some(device);
+    if swaps.iter().any(|area| is_it(area)) {
+        return Some("is swap space".to_owned());
+    }
+    // A loop device is no holder of what it lies on.
+    if let Some((name, _)) = loops.iter().find(|(_, backing)| is_it(backing)) {
+        return Some(format!("is the content of the loop device {name}"));
     }
     let holders = names_in(&roots.device_dir(device)?.join("holders"));
     (!holders.is_empty()).then(|| format!("is part of {}", holders.join(", ")))
+}
+
+/// The files and devices that are swap space, by `/proc/swaps`. Kernels without swap have no such file.
+fn swap_areas(roots: &Roots) -> Vec<PathBuf> {
+    let text = std::fs::read_to_string(roots.proc.join("swaps")).unwrap_or_default();
+    let names = text.lines().skip(1);
+    names
+        .filter_map(|line| line.split_ascii_whitespace().next())
+        .map(|name| PathBuf::from(unescape(name)))
+        .collect()
+}
+
+/// The loop devices in use, each with the file or device it lies on.
+fn loops(roots: &Roots) -> Vec<(String, PathBuf)> {
+    let block = roots.sys.join("block");
+    let backing = |name: &String| {
+        let file = block.join(name).join("loop/backing_file");
+        let text = std::fs::read_to_string(file).ok()?;
+        Some(PathBuf::from(text.trim_end_matches('\n')))
+    };
+    names_in(&block)
+        .into_iter()
+        .filter_map(|name| backing(&name).map(|path| (name, path)))
+        .collect()
 }
 
 fn number_in(dir: &Path) -> Option<(u32, u32)> {

@@ -139,44 +139,246 @@ fn a_partition_of_a_disk_in_use_as_a_whole_is_refused() {
     assert_eq!(use_of_device(&roots, (8, 1)).unwrap(), None);
 }
 
-/// The whole check against a real block device, where the test may make one.
+/// Runs a program that must succeed and returns what it said.
+fn run(program: &str, arguments: &[&str]) -> String {
+    let output = std::process::Command::new(program)
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {output:?}"
+    );
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// A real block device over a file or another device, where the test may make one; detached in the end.
+struct Loop {
+    device: String,
+}
+
+impl Loop {
+    fn over(backing: &Path) -> Option<Self> {
+        let attached = std::process::Command::new("losetup")
+            .args(["--find", "--show", "--partscan"])
+            .arg(backing)
+            .output();
+        let Some(attached) = attached.ok().filter(|output| output.status.success()) else {
+            eprintln!("skipped: no loop device to be had (not root, or no losetup)");
+            return None;
+        };
+        let device = String::from_utf8(attached.stdout).unwrap();
+        let device = device.trim().to_owned();
+        Some(Self { device })
+    }
+
+    fn over_empty_image(place: &tempfile::TempDir, name: &str) -> Option<Self> {
+        let image = place.path().join(name);
+        fs::write(&image, vec![0; 16 << 20]).unwrap();
+        Self::over(&image)
+    }
+
+    fn path(&self) -> &Path {
+        Path::new(&self.device)
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        run("losetup", &["--detach", &self.device]);
+    }
+}
+
+/// Undoes something however the test ends.
+struct Undo<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for Undo<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+fn mounted<'a>(device: &'a str, at: &'a Path) -> Undo<impl FnMut() + 'a> {
+    fs::create_dir_all(at).unwrap();
+    run("mount", &[device, at.to_str().unwrap()]);
+    Undo(move || drop(run("umount", &[at.to_str().unwrap()])))
+}
+
+/// What [`check_device_unused`] says of a device in use.
+fn use_said(path: &Path) -> String {
+    check_device_unused(path).unwrap_err().to_string()
+}
+
 #[test]
 fn a_loop_device_is_accepted_empty_and_refused_signed_or_mounted() {
-    use std::process::Command;
-    let run = |program: &str, arguments: &[&str]| {
-        let output = Command::new(program).args(arguments).output().unwrap();
-        assert!(
-            output.status.success(),
-            "{program} {arguments:?}: {output:?}"
-        );
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
-    };
     let place = directory();
-    let image = place.path().join("image");
-    fs::write(&image, vec![0; 16 << 20]).unwrap();
-    let attached = Command::new("losetup")
-        .args(["--find", "--show"])
-        .arg(&image)
-        .output();
-    let Some(attached) = attached.ok().filter(|output| output.status.success()) else {
-        eprintln!("skipped: no loop device to be had (not root, or no losetup)");
+    let Some(disk) = Loop::over_empty_image(&place, "image") else {
         return;
     };
-    let device = String::from_utf8(attached.stdout)
-        .unwrap()
-        .trim()
-        .to_owned();
-    let outcome = std::panic::catch_unwind(|| {
-        check_writable_target(Path::new(&device)).unwrap();
-        run("mkfs.ext4", &["-q", &device]);
-        assert!(why(Path::new(&device)).contains("ext4"));
-        let mount_point = place.path().join("mounted");
-        fs::create_dir(&mount_point).unwrap();
-        run("mount", &[&device, mount_point.to_str().unwrap()]);
-        let said = std::panic::catch_unwind(|| why(Path::new(&device)));
-        run("umount", &[mount_point.to_str().unwrap()]);
-        assert!(said.unwrap().contains("mounted at"));
+    check_writable_target(disk.path()).unwrap();
+    run("mkfs.ext4", &["-q", &disk.device]);
+    assert!(why(disk.path()).contains("ext4"));
+    check_device_unused(disk.path()).unwrap();
+    let mount_point = place.path().join("mounted");
+    let _mounted = mounted(&disk.device, &mount_point);
+    assert!(why(disk.path()).contains("mounted at"));
+    // By whatever name: the number counts.
+    let alias = place.path().join("alias");
+    std::os::unix::fs::symlink(disk.path(), &alias).unwrap();
+    assert!(use_said(&alias).contains("mounted at"));
+    let number = block_device_at(disk.path()).unwrap();
+    let node = place.path().join("node");
+    run(
+        "mknod",
+        &[
+            node.to_str().unwrap(),
+            "b",
+            &number.0.to_string(),
+            &number.1.to_string(),
+        ],
+    );
+    assert!(use_said(&node).contains("mounted at"));
+}
+
+/// A partition table with one entry: 8 MiB from the first MiB on.
+fn partition_table() -> Vec<u8> {
+    let mut sector = vec![0; 512];
+    sector[446 + 4] = 0x83;
+    sector[446 + 8..446 + 12].copy_from_slice(&2048_u32.to_le_bytes());
+    sector[446 + 12..446 + 16].copy_from_slice(&16_384_u32.to_le_bytes());
+    sector[510..].copy_from_slice(&[0x55, 0xaa]);
+    sector
+}
+
+#[test]
+fn a_whole_disk_with_a_mounted_partition_and_a_partition_of_a_disk_in_use_are_refused() {
+    let place = directory();
+    let image = place.path().join("image");
+    let mut data = partition_table();
+    data.resize(16 << 20, 0);
+    fs::write(&image, data).unwrap();
+    let Some(disk) = Loop::over(&image) else {
+        return;
+    };
+    let partition = format!("{}p1", disk.device);
+    if !Path::new(&partition).exists() {
+        // A kernel without a reader of this kind of table is told.
+        let told = std::process::Command::new("addpart")
+            .args([&disk.device, "1", "2048", "16384"])
+            .output();
+        if !told.is_ok_and(|output| output.status.success()) {
+            eprintln!("skipped: no partitions of loop devices here");
+            return;
+        }
+    }
+    let _partition = Undo(|| {
+        let _ = std::process::Command::new("delpart")
+            .args([&disk.device, "1"])
+            .output();
     });
-    run("losetup", &["--detach", &device]);
-    outcome.unwrap();
+    check_device_unused(disk.path()).unwrap();
+    check_device_unused(Path::new(&partition)).unwrap();
+    assert!(why(disk.path()).contains("partition table"));
+    run("mkfs.ext4", &["-q", &partition]);
+    let mount_point = place.path().join("mounted");
+    let mount = mounted(&partition, &mount_point);
+    assert!(use_said(Path::new(&partition)).contains("mounted at"));
+    let said = use_said(disk.path());
+    assert!(
+        said.contains("its partition loop") && said.contains("mounted at"),
+        "{said}"
+    );
+    drop(mount);
+    // The whole disk becomes the content of another loop device: its partition is in use as well.
+    let Some(above) = Loop::over(disk.path()) else {
+        return;
+    };
+    assert!(use_said(disk.path()).contains("content of the loop device"));
+    assert!(use_said(Path::new(&partition)).contains("its disk loop"));
+    drop(above);
+    check_device_unused(Path::new(&partition)).unwrap();
+}
+
+#[test]
+fn swap_space_is_refused_as_a_device_and_as_a_file() {
+    let place = directory();
+    let Some(disk) = Loop::over_empty_image(&place, "image") else {
+        return;
+    };
+    run("mkswap", &[&disk.device]);
+    assert!(why(disk.path()).contains("swap space"));
+    let swaps_on = |what: &str| {
+        let output = std::process::Command::new("swapon").arg(what).output();
+        let done = output.is_ok_and(|output| output.status.success());
+        if !done {
+            eprintln!("skipped: swapon is not allowed here");
+        }
+        done
+    };
+    if swaps_on(&disk.device) {
+        let _off = Undo(|| drop(run("swapoff", &[&disk.device])));
+        assert!(use_said(disk.path()).contains("is swap space"));
+    }
+    let file = place.path().join("swap");
+    fs::write(&file, vec![0; 16 << 20]).unwrap();
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let name = file.to_str().unwrap();
+    run("mkswap", &[name]);
+    check_file_unused(&file).unwrap();
+    if swaps_on(name) {
+        let _off = Undo(|| drop(run("swapoff", &[name])));
+        let said = check_file_unused(&file).unwrap_err().to_string();
+        assert!(said.contains("is swap space"), "{said}");
+    }
+}
+
+#[test]
+fn the_content_of_a_loop_device_is_refused_by_any_name() {
+    let place = directory();
+    let Some(disk) = Loop::over_empty_image(&place, "image") else {
+        return;
+    };
+    let image = place.path().join("image");
+    let alias = place.path().join("alias");
+    fs::hard_link(&image, &alias).unwrap();
+    for name in [&image, &alias] {
+        let said = check_file_unused(name).unwrap_err().to_string();
+        assert!(said.contains("content of the loop device loop"), "{said}");
+    }
+    drop(disk);
+    check_file_unused(&image).unwrap();
+}
+
+#[test]
+fn a_claimed_device_cannot_be_claimed_or_opened_exclusively_again() {
+    let place = directory();
+    let Some(disk) = Loop::over_empty_image(&place, "image") else {
+        return;
+    };
+    let claim = claim_device(disk.path()).unwrap();
+    let again = claim_device(disk.path()).unwrap_err();
+    assert!(matches!(again, BlockError::InUse { .. }), "{again}");
+    let options = crate::FileOptions {
+        read: true,
+        write: true,
+        exclusive: true,
+        ..crate::FileOptions::default()
+    };
+    let opened = crate::DirectFile::open_with(disk.path(), options).unwrap_err();
+    assert!(matches!(opened, BlockError::InUse { .. }), "{opened}");
+    drop(claim);
+    let file = crate::DirectFile::open_with(disk.path(), options).unwrap();
+    assert!(file.is_device().unwrap());
+    assert_eq!(file.len().unwrap(), 16 << 20);
+    assert!(file.set_len(1).is_err());
+    assert!(
+        !file
+            .preallocate(crate::Preallocate::Native, 1 << 20)
+            .unwrap()
+    );
+    // Pages of the device are cached by a read and gone after the invalidation: the image changes below them.
+    let mut data = [0; 4096];
+    file.read_at(0, &mut data).unwrap();
+    file.invalidate(0, 0).unwrap();
+    assert!(claim_device(disk.path()).is_err());
 }
