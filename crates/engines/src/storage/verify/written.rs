@@ -50,10 +50,15 @@ impl Written {
         }
     }
 
-    /// The number that the next write will have.
-    #[must_use]
-    pub fn next_sequence(&self) -> u64 {
-        self.next
+    /// Gives a write its number without noting it.
+    pub fn count(&mut self) -> u64 {
+        debug_assert!(
+            self.blocks.is_empty(),
+            "either all writes are noted or none"
+        );
+        self.next += 1;
+        self.first = self.next;
+        self.next - 1
     }
 
     /// Notes a write that is about to be issued, and gives it its number. Writes under it are forgotten.
@@ -161,7 +166,9 @@ mod tests {
             Some((0, false))
         );
         assert!(written.take().is_none() && written.is_empty());
-        assert_eq!(written.next_sequence(), (3 << 40) + 4);
+        assert_eq!(written.count(), (3 << 40) + 4);
+        assert_eq!(written.note(&write(0, 0, 1)), (3 << 40) + 5);
+        assert_eq!(written.take().map(|b| b.sequence), Some((3 << 40) + 5));
     }
 
     proptest! {
