@@ -13,14 +13,21 @@ use std::collections::BTreeMap;
 
 mod activity;
 mod figure;
+mod judged;
 mod path;
 mod recovery;
+mod storage;
 mod sync;
 
 pub use activity::{AshInfo, AshRow, TimelineRow};
 pub use figure::{Figure, Truth};
+pub use judged::{Advice, Identity};
 pub use path::PathRow;
 pub use recovery::{RecoveryInfo, RecoveryStep};
+pub use storage::{
+    StorageChange, StorageCpu, StorageDevices, StorageGroup, StorageInfo, StorageJob,
+    StorageLatency, StorageLevel, StorageRefusal, StorageSpread, StorageSteady, StorageWay,
+};
 pub use sync::{SafetyRow, SyncInfo, SyncStep};
 
 /// The value of [`Record::schema`] this version writes.
@@ -91,6 +98,9 @@ pub struct Record {
     /// The durable-write curve; only in a record of `assay sync`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sync: Option<SyncInfo>,
+    /// The storage probe; only in a record of `assay io`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub storage: Option<StorageInfo>,
 }
 
 /// What ran and how it ended.
@@ -749,46 +759,6 @@ pub struct Steadiness {
     pub last_over_first_ratio: Figure,
     /// Ends of the seconds after which the level changed for good, s after the gate.
     pub change_points_s: Vec<f64>,
-}
-
-/// One identity of awr-statistics 2.3, evaluated.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Identity {
-    /// `I1` ... `I44`, with a letter where one identity has several parts.
-    pub id: String,
-    /// What must hold, in the field's names.
-    pub rule: String,
-    /// `whole run` (gate to drained) or `window` (begin to end).
-    pub scope: String,
-    /// A violation is a bug of assay, not a property of the platform.
-    pub exact: bool,
-    /// The outcome.
-    pub ok: Truth,
-    /// Left side.
-    pub lhs: Figure,
-    /// Right side.
-    pub rhs: Figure,
-    /// (left - right) / the larger of both.
-    pub rel_err: Figure,
-    /// Allowed difference, in the sides' own unit.
-    pub tolerance: Figure,
-    /// The outcome in a sentence.
-    pub sentence: String,
-}
-
-/// One finding of the advice rules.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Advice {
-    /// `R1` ... `R30`.
-    pub id: String,
-    /// `note` or `high`.
-    pub severity: String,
-    /// The finding with its numbers.
-    pub text: String,
-    /// The numbers, by name with unit last.
-    pub evidence: BTreeMap<String, Figure>,
 }
 
 #[cfg(test)]

@@ -17,18 +17,18 @@ use assay_measure::stats::Stat;
 use assay_measure::units::fixed;
 
 /// One side of an identity, or the reason it is unknown.
-type Side = Result<f64, String>;
+pub(crate) type Side = Result<f64, String>;
 
 /// How the sides must relate.
 #[derive(Clone, Copy)]
-enum Relation {
+pub(crate) enum Relation {
     Equal,
     AtMost,
 }
 
 /// Which interval an identity is taken over.
 #[derive(Clone, Copy, PartialEq)]
-enum Scope {
+pub(crate) enum Scope {
     /// Gate to drained; spans threads, so it needs them quiet at both ends.
     Quiet,
     /// Gate to drained; holds inside every thread, so it always can be judged.
@@ -38,7 +38,8 @@ enum Scope {
 }
 
 /// What is to be judged.
-struct Rule {
+#[derive(Clone, Copy)]
+pub(crate) struct Rule {
     id: &'static str,
     text: &'static str,
     scope: Scope,
@@ -50,7 +51,7 @@ struct Rule {
 
 impl Rule {
     /// An equality that may not be off by one.
-    fn exact(id: &'static str, scope: Scope, text: &'static str) -> Self {
+    pub(crate) fn exact(id: &'static str, scope: Scope, text: &'static str) -> Self {
         Self {
             id,
             text,
@@ -62,7 +63,12 @@ impl Rule {
     }
 
     /// An equality within a tolerance: a violation is reported, but may lie outside assay.
-    fn within(id: &'static str, scope: Scope, text: &'static str, tolerance: f64) -> Self {
+    pub(crate) fn within(
+        id: &'static str,
+        scope: Scope,
+        text: &'static str,
+        tolerance: f64,
+    ) -> Self {
         Self {
             exact: false,
             tolerance,
@@ -70,23 +76,34 @@ impl Rule {
         }
     }
 
-    fn at_most(self) -> Self {
+    pub(crate) fn at_most(self) -> Self {
         Self {
             relation: Relation::AtMost,
             ..self
         }
     }
 
-    /// Compares the sides. Zero against zero was not counted at all: n/a.
+    /// The same with another allowance.
+    pub(crate) fn tolerating(self, tolerance: f64) -> Self {
+        Self { tolerance, ..self }
+    }
+
+    /// Compares the sides where the scope of the rule can be judged.
     fn judge(self, deltas: &Deltas<'_>, lhs: Side, rhs: Side) -> Identity {
-        let quiet = self.scope != Scope::Quiet || deltas.is_drained();
-        let (lhs, rhs) = match (quiet, lhs, rhs) {
-            (false, _, _) => return self.unknown("operations were still in flight"),
-            (_, Err(reason), _) | (_, _, Err(reason)) => return self.unknown(&reason),
-            (_, Ok(lhs), Ok(rhs)) if lhs == 0.0 && rhs == 0.0 => {
+        if self.scope == Scope::Quiet && !deltas.is_drained() {
+            return self.unknown("operations were still in flight");
+        }
+        self.compare(lhs, rhs)
+    }
+
+    /// Compares the sides. Zero against zero was not counted at all: n/a.
+    pub(crate) fn compare(self, lhs: Side, rhs: Side) -> Identity {
+        let (lhs, rhs) = match (lhs, rhs) {
+            (Err(reason), _) | (_, Err(reason)) => return self.unknown(&reason),
+            (Ok(lhs), Ok(rhs)) if lhs == 0.0 && rhs == 0.0 => {
                 return self.unknown("nothing counted");
             }
-            (_, Ok(lhs), Ok(rhs)) => (lhs, rhs),
+            (Ok(lhs), Ok(rhs)) => (lhs, rhs),
         };
         let over = lhs - rhs;
         let holds = match self.relation {
@@ -127,7 +144,7 @@ impl Rule {
         }
     }
 
-    fn unknown(self, reason: &str) -> Identity {
+    pub(crate) fn unknown(self, reason: &str) -> Identity {
         let scope = match self.scope {
             Scope::Quiet | Scope::Whole => "whole run",
             Scope::Window => "window",

@@ -35,7 +35,7 @@ pub(crate) fn cpu_total_ns(moved: &[u64; 10]) -> u64 {
     moved[..8].iter().sum()
 }
 
-pub(super) fn os(deltas: &Deltas<'_>) -> OsInfo {
+pub(crate) fn os(deltas: &Deltas<'_>) -> OsInfo {
     let (from, to) = (&deltas.data.begin.host, &deltas.data.end.host);
     let elapsed_s = deltas.window.elapsed_s;
     let moved = cpu_delta_ns(from, to);

@@ -17,8 +17,8 @@ mod tests;
 pub(crate) use activity::{CPU, RUN_QUEUE};
 pub(crate) use deltas::{Deltas, Span, delta};
 pub(crate) use driver::kind_name;
-pub(crate) use events::{class_name, latency};
-pub(crate) use host::disk_deltas;
+pub(crate) use events::{class_name, latency, percentile_us};
+pub(crate) use host::{disk_deltas, os};
 
 use assay_measure::record::{Figure, HostInfo, Interval, PlanInfo, Record, RunInfo, SCHEMA};
 use assay_measure::snapshot::{RunData, Verdict};
@@ -46,7 +46,7 @@ pub fn build(data: &RunData) -> Record {
         io_functions: io::functions(&deltas),
         paths: io::paths(&deltas),
         io_profile: io::profile(&deltas),
-        os: host::os(&deltas),
+        os: os(&deltas),
         driver: driver::driver(&deltas),
         series: series::series(&deltas),
         ash: activity::ash(&deltas),

@@ -15,6 +15,7 @@ pub(crate) mod page;
 mod platform;
 mod recovery;
 mod seconds;
+mod storage;
 mod sync;
 mod waits;
 
@@ -32,6 +33,9 @@ pub fn render(record: &Record) -> String {
     }
     if let Some(info) = &record.sync {
         return sync::render(record, info);
+    }
+    if let Some(info) = &record.storage {
+        return storage::render(record, info);
     }
     let mut page = Page::default();
     header::title(&mut page, record);

@@ -1,0 +1,45 @@
+//! What was judged of a run: identities and rules of advice.
+
+use super::{Figure, Truth};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One identity of awr-statistics 2.3, evaluated.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Identity {
+    /// `I1` ... `I44`, with a letter where one identity has several parts.
+    pub id: String,
+    /// What must hold, in the field's names.
+    pub rule: String,
+    /// `whole run` (gate to drained) or `window` (begin to end).
+    pub scope: String,
+    /// A violation is a bug of assay, not a property of the platform.
+    pub exact: bool,
+    /// The outcome.
+    pub ok: Truth,
+    /// Left side.
+    pub lhs: Figure,
+    /// Right side.
+    pub rhs: Figure,
+    /// (left - right) / the larger of both.
+    pub rel_err: Figure,
+    /// Allowed difference, in the sides' own unit.
+    pub tolerance: Figure,
+    /// The outcome in a sentence.
+    pub sentence: String,
+}
+
+/// One finding of the advice rules.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Advice {
+    /// `R1` ... `R30`.
+    pub id: String,
+    /// `note` or `high`.
+    pub severity: String,
+    /// The finding with its numbers.
+    pub text: String,
+    /// The numbers, by name with unit last.
+    pub evidence: BTreeMap<String, Figure>,
+}

@@ -1,0 +1,486 @@
+//! The report of a storage probe from its record alone.
+
+use super::header;
+use crate::storage::{ring, timing};
+use super::page::{Column, Page, left, number, number_or_reason, right};
+use assay_measure::histogram::Histogram;
+use assay_measure::record::{
+    Figure, Record, StorageGroup, StorageInfo, StorageJob, StorageLatency, StorageWay,
+};
+use assay_measure::units::{fixed, size, thousands};
+
+/// The whole report.
+pub(super) fn render(record: &Record, info: &StorageInfo) -> String {
+    let mut page = Page::default();
+    let run = &record.run;
+    page.line(&format!(
+        "ASSAY STORAGE REPORT for run {}{}: {} job(s), {} clone(s)",
+        run.id,
+        header::label(record),
+        info.jobs.len(),
+        run.sessions
+    ));
+    page.line("");
+    page.line(&format!(
+        "assay {}, started {}, {} s in all, seed {}. {}",
+        run.version,
+        run.started,
+        number(&record.interval.elapsed_s, 1),
+        run.seed,
+        header::verdict(record)
+    ));
+    page.wrapped(
+        "",
+        &format!(
+            "Layer {}: lat runs from the preparation of a request to the reaping of its completion and is slat + clat; response from the instant a request was due. \
+             MB is 10^6 bytes, MiB 2^20. n/a (reason) is a figure that cannot be known; a percentile needs ten samples beyond it. I/O mode achieved: {}.",
+            info.layer, info.io_mode_achieved
+        ),
+    );
+    header::integrity(&mut page, record);
+    header::warnings(&mut page, record);
+    header::advice(&mut page, record);
+    rates(&mut page, info);
+    latencies(&mut page, info);
+    groups(&mut page, info);
+    levels(&mut page, info);
+    drivers(&mut page, info);
+    devices(&mut page, info);
+    for job in &info.jobs {
+        histograms(&mut page, job);
+    }
+    seconds(&mut page, record);
+    options(&mut page, info);
+    header::identities(&mut page, record);
+    header::parameters(&mut page, record);
+    page.line("");
+    page.line("End of Report");
+    page.finish()
+}
+
+fn rates(page: &mut Page, info: &StorageInfo) {
+    page.heading("Jobs");
+    const TABLE: [Column; 12] = [
+        left("Job", 16),
+        right("Group", 6),
+        left(" Mode", 11),
+        left("Way", 6),
+        left("Block", 16),
+        left("Engine", 9),
+        right("Depth", 6),
+        right("Clones", 7),
+        right("I/Os", 13),
+        right("IOPS", 11),
+        right("MB/s", 10),
+        right("MiB/s", 10),
+    ];
+    page.columns(&TABLE);
+    for job in &info.jobs {
+        if job.ways.is_empty() {
+            page.line(&format!("{:<16} n/a (no I/O ended)", job.name));
+        }
+        for way in &job.ways {
+            page.row(
+                &TABLE,
+                &[
+                    job.name.clone(),
+                    job.group.to_string(),
+                    format!(" {}", job.rw),
+                    way.way.clone(),
+                    job.block_sizes.clone(),
+                    job.ioengine.clone(),
+                    job.iodepth_count.to_string(),
+                    job.numjobs_count.to_string(),
+                    thousands(way.ios_count),
+                    number(&way.ios_per_s, 0),
+                    number(&way.mb_per_s, 1),
+                    number(&way.mib_per_s, 1),
+                ],
+            );
+        }
+    }
+}
+
+fn latencies(page: &mut Page, info: &StorageInfo) {
+    page.heading("Latency (us)");
+    const TABLE: [Column; 14] = [
+        left("Job", 16),
+        left("Way", 6),
+        left("What", 9),
+        right("n", 13),
+        right("mean", 11),
+        right("stddev", 11),
+        right("p50", 10),
+        right("p90", 10),
+        right("p95", 10),
+        right("p99", 10),
+        right("p99.9", 10),
+        right("p99.99", 10),
+        right("p99.999", 10),
+        right("max", 12),
+    ];
+    page.columns(&TABLE);
+    let row = |page: &mut Page, job: &StorageJob, way: &str, what: &str, of: &StorageLatency| {
+        let figures = [
+            &of.avg_us,
+            &of.stddev_us,
+            &of.p50_us,
+            &of.p90_us,
+            &of.p95_us,
+            &of.p99_us,
+            &of.p999_us,
+            &of.p9999_us,
+            &of.p99999_us,
+            &of.max_us,
+        ];
+        let mut cells = vec![
+            job.name.clone(),
+            way.to_owned(),
+            what.to_owned(),
+            thousands(of.count),
+        ];
+        cells.extend(figures.map(|figure| number(figure, 2)));
+        page.row(&TABLE, &cells);
+    };
+    for job in &info.jobs {
+        for way in &job.ways {
+            let kinds = [
+                ("lat", &way.lat),
+                ("clat", &way.clat),
+                ("slat", &way.slat),
+                ("response", &way.response),
+            ];
+            for (what, of) in kinds {
+                if of.count > 0 || what == "lat" {
+                    row(page, job, &way.way, what, of);
+                }
+            }
+        }
+        if job.sync.count > 0 {
+            row(page, job, "sync", "sync", &job.sync);
+        }
+    }
+}
+
+fn groups(page: &mut Page, info: &StorageInfo) {
+    page.heading("Groups over Time (whole seconds, all clones together)");
+    const TABLE: [Column; 11] = [
+        left("Group", 6),
+        left("Jobs", 20),
+        right("s", 7),
+        right("IOPS mean", 12),
+        right("sd", 10),
+        right("var %", 7),
+        right("min", 11),
+        right("max", 11),
+        right("MiB/s mean", 11),
+        right("last/first", 11),
+        right("device %", 9),
+    ];
+    page.columns(&TABLE);
+    for group in &info.groups {
+        let iops = &group.iops_total_per_s;
+        page.row(
+            &TABLE,
+            &[
+                group.group.to_string(),
+                group.jobs.join(","),
+                iops.samples_count.to_string(),
+                number(&iops.mean, 0),
+                number(&iops.stddev, 0),
+                number(&iops.variation_ratio.scaled(100.0), 1),
+                number(&iops.min, 0),
+                number(&iops.max, 0),
+                number(&group.bw_total_mib_per_s.mean, 1),
+                number(&group.steadiness.last_over_first_ratio, 2),
+                number(&group.device_busy_pct, 1),
+            ],
+        );
+    }
+}
+
+fn levels(page: &mut Page, info: &StorageInfo) {
+    page.heading("Levels");
+    page.line("change: against the level before; chance: of such a change in steady noise of the same kind, at most.");
+    const TABLE: [Column; 9] = [
+        left("Group", 6),
+        left("Of", 18),
+        right("from s", 9),
+        right("to s", 9),
+        right("median", 13),
+        right("MiB/s", 10),
+        right("var %", 8),
+        right("change %", 10),
+        right("chance %", 10),
+    ];
+    page.columns(&TABLE);
+    for group in &info.groups {
+        if let Some(why) = &group.not_analysed {
+            page.line(&format!(
+                "{:<6} {:<17} n/a ({why})",
+                group.group, group.analysed
+            ));
+        }
+        for (at, level) in group.levels.iter().enumerate() {
+            let change = at
+                .checked_sub(1)
+                .and_then(|before| group.changes.get(before));
+            let percent = |of: &dyn Fn(&assay_measure::record::StorageChange) -> Figure| {
+                change.map_or_else(String::new, |change| number(&of(change), 1))
+            };
+            page.row(
+                &TABLE,
+                &[
+                    group.group.to_string(),
+                    group.analysed.clone(),
+                    number(&level.from_s, 0),
+                    number(&level.to_s, 0),
+                    number(&level.median, 0),
+                    number(&level.mib_per_s, 1),
+                    number(&level.variation_ratio.scaled(100.0), 1),
+                    percent(&|change| {
+                        let ratio = change.ratio.value();
+                        ratio.map_or_else(Figure::default, |r| (100.0 * (r - 1.0)).into())
+                    }),
+                    percent(&|change| change.chance_ratio.scaled(100.0)),
+                ],
+            );
+        }
+        shape(page, group);
+    }
+}
+
+fn shape(page: &mut Page, group: &StorageGroup) {
+    if let Some(drift) = group.drift_ratio.value() {
+        page.line(&format!(
+            "{:<6} drifts by {} % in a line from begin to end: no levels.",
+            group.group,
+            fixed(100.0 * drift, 1)
+        ));
+    }
+    if let Some(period) = group.stall_period_s.value() {
+        page.line(&format!(
+            "{:<6} dips about every {} s.",
+            group.group,
+            fixed(period, 0)
+        ));
+    }
+}
+
+fn drivers(page: &mut Page, info: &StorageInfo) {
+    page.heading("What Driving It Cost, and How It Was Measured");
+    const TABLE: [Column; 9] = [
+        left("Job", 16),
+        right("user us/IO", 11),
+        right("sys us/IO", 11),
+        right("CPU %", 8),
+        right("busiest %", 10),
+        right("entries/IO", 11),
+        right("switches/IO", 12),
+        right("in flight", 11),
+        right("Little", 11),
+    ];
+    page.columns(&TABLE);
+    for job in &info.jobs {
+        let cpu = &job.cpu;
+        page.row(
+            &TABLE,
+            &[
+                job.name.clone(),
+                number(&cpu.user_us_per_io, 3),
+                number(&cpu.system_us_per_io, 3),
+                number(&cpu.thread_cpu_pct, 1),
+                number(&cpu.thread_cpu_max_pct, 1),
+                number(&cpu.kernel_entries_per_io, 3),
+                number(&cpu.context_switches_per_io, 3),
+                number(&job.in_flight_mean_count, 2),
+                number(&job.little_count, 2),
+            ],
+        );
+    }
+    page.line(&format!(
+        "Whole process, set-up and layout included: {} us per I/O.",
+        number_or_reason(&info.process_cpu_us_per_io, 3)
+    ));
+    for job in &info.jobs {
+        let mut how = format!(
+            "instants taken {}; seed {}; region {}{}",
+            timing(job),
+            job.seed,
+            size(job.region_bytes),
+            ring(job)
+        );
+        if let Some(steady) = &job.steady {
+            how.push_str(&format!(
+                "; steady state ({}, window {} s) {}",
+                steady.criterion,
+                steady.window_s,
+                if steady.attained {
+                    "attained"
+                } else {
+                    "not attained"
+                }
+            ));
+        }
+        if job.verified_ios_count > 0 {
+            how.push_str(&format!(
+                "; {} blocks verified",
+                thousands(job.verified_ios_count)
+            ));
+        }
+        page.wrapped(&format!("{}: ", job.name), &how);
+    }
+}
+
+fn devices(page: &mut Page, info: &StorageInfo) {
+    const TITLE: &str = "Devices (whole run, whoever used them)";
+    if info.disks.is_empty() {
+        page.missing(TITLE, "no device known below the files");
+        return;
+    }
+    page.heading(TITLE);
+    const TABLE: [Column; 9] = [
+        left("Device", 10),
+        right("reads", 12),
+        right("MiB", 11),
+        right("us each", 10),
+        right("writes", 12),
+        right("MiB", 11),
+        right("us each", 10),
+        right("busy %", 8),
+        right("queue", 8),
+    ];
+    page.columns(&TABLE);
+    let mib = |bytes: u64| fixed(bytes as f64 / 1_048_576.0, 1);
+    for disk in &info.disks {
+        page.row(
+            &TABLE,
+            &[
+                disk.name.clone(),
+                thousands(disk.reads_count),
+                mib(disk.read_bytes),
+                number(&disk.read_avg_us, 1),
+                thousands(disk.writes_count),
+                mib(disk.write_bytes),
+                number(&disk.write_avg_us, 1),
+                number(&disk.busy_pct, 1),
+                number(&disk.queue_mean_count, 2),
+            ],
+        );
+    }
+    let beside = &info.devices;
+    page.line(&format!(
+        "The jobs read {} and wrote {}; device over job: read {}, write {}.",
+        size(beside.job_read_bytes),
+        size(beside.job_write_bytes),
+        number_or_reason(&beside.read_ratio, 3),
+        number_or_reason(&beside.write_ratio, 3)
+    ));
+}
+
+/// Lat by powers of two of a microsecond.
+fn histograms(page: &mut Page, job: &StorageJob) {
+    for way in &job.ways {
+        if way.lat.count > 0 {
+            page.heading(&format!("Histogram of lat: {}, {}", job.name, way.way));
+            histogram(page, &way.lat.hist_ns, way);
+        }
+    }
+}
+
+fn histogram(page: &mut Page, of: &Histogram, way: &StorageWay) {
+    let buckets = of.pow2_us();
+    let most = buckets.iter().copied().max().unwrap_or(0).max(1);
+    for (index, count) in buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
+        // Bucket i counts 2^(i-1) <= us < 2^i.
+        let below = thousands(1 << index);
+        let bar = "#".repeat((count * 40).div_ceil(most) as usize);
+        page.line(&format!(
+            "< {below:>11} us {:>13} {:>7} %  {bar}",
+            thousands(*count),
+            fixed(100.0 * *count as f64 / way.lat.count as f64, 3)
+        ));
+    }
+}
+
+/// The seconds; long runs are thinned to what a person reads, the CSV face has them all.
+fn seconds(page: &mut Page, record: &Record) {
+    const MOST: usize = 60;
+    let series = &record.series;
+    let title = "Per Second";
+    if series.t_s.is_empty() {
+        page.missing(title, "no second was kept");
+        return;
+    }
+    page.heading(title);
+    let step = series.t_s.len().div_ceil(MOST);
+    if step > 1 {
+        page.line(&format!("every {step} s; `--format csv` has all of them"));
+    }
+    let names: Vec<&String> = series
+        .metrics
+        .keys()
+        .filter(|name| {
+            !name.contains("_p50_") && !name.ends_with("_count_per_s")
+                || name.ends_with("ios_count_per_s")
+        })
+        .filter(|name| name.as_str() != "group")
+        .collect();
+    let width = |name: &str| name.len().max(9) + 2;
+    let mut titles = format!("{:>6}{:>9}", "group", "t_s");
+    for name in &names {
+        titles.push_str(&format!("{name:>width$}", width = width(name)));
+    }
+    page.line(&titles);
+    for row in (0..series.t_s.len()).step_by(step) {
+        let cell = |name: &str| {
+            let column = series.metrics.get(name).and_then(|column| column.get(row));
+            column.cloned().unwrap_or_default()
+        };
+        let mut line = format!(
+            "{:>6}{:>9}",
+            number(&cell("group"), 0),
+            fixed(series.t_s[row], 1)
+        );
+        for name in &names {
+            let text = number(&cell(name), 1);
+            line.push_str(&format!("{text:>width$}", width = width(name)));
+        }
+        page.line(&line);
+    }
+}
+
+fn options(page: &mut Page, info: &StorageInfo) {
+    page.heading("Options of the Jobs");
+    const TABLE: [Column; 4] = [
+        left("Job", 16),
+        left("Option", 28),
+        left("Value", 42),
+        left("Origin", 12),
+    ];
+    page.columns(&TABLE);
+    for job in &info.jobs {
+        for option in &job.options {
+            page.row(
+                &TABLE,
+                &[
+                    job.name.clone(),
+                    option.name.clone(),
+                    option.value.clone(),
+                    option.origin.clone(),
+                ],
+            );
+        }
+        for file in &job.files {
+            page.row(
+                &TABLE,
+                &[
+                    job.name.clone(),
+                    "file".to_owned(),
+                    file.clone(),
+                    "plan".to_owned(),
+                ],
+            );
+        }
+    }
+}
