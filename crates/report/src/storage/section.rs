@@ -136,7 +136,10 @@ pub(crate) fn ring(job: &StorageJob) -> String {
         text.push_str(&format!("; ring: {}", job.features.join(", ")));
     }
     for refusal in &job.refused {
-        text.push_str(&format!("; refused: {} ({})", refusal.feature, refusal.reason));
+        text.push_str(&format!(
+            "; refused: {} ({})",
+            refusal.feature, refusal.reason
+        ));
     }
     text
 }

@@ -1,8 +1,8 @@
 //! The report of a storage probe from its record alone.
 
 use super::header;
-use crate::storage::{ring, timing};
 use super::page::{Column, Page, left, number, number_or_reason, right};
+use crate::storage::{ring, timing};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{
     Figure, Record, StorageGroup, StorageInfo, StorageJob, StorageLatency, StorageWay,
