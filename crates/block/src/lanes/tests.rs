@@ -502,3 +502,187 @@ fn storage_16_polling_without_poll_queues_is_refused_before_the_first_request() 
         "{said}"
     );
 }
+
+#[test]
+fn a_device_polls_where_sysfs_says_so() {
+    let place = directory();
+    let root = std::fs::canonicalize(place.path()).unwrap();
+    let disk = root.join("class/block/sda");
+    std::fs::create_dir_all(disk.join("queue")).unwrap();
+    std::fs::create_dir_all(root.join("dev/block")).unwrap();
+    std::fs::create_dir_all(root.join("proc/self")).unwrap();
+    std::os::unix::fs::symlink(&disk, root.join("dev/block/8:0")).unwrap();
+    std::fs::write(
+        root.join("proc/self/mountinfo"),
+        "30 27 8:0 / / rw - ext4 /dev/sda rw\n",
+    )
+    .unwrap();
+    let roots = crate::facts::Roots {
+        proc: root.join("proc"),
+        sys: root.clone(),
+    };
+    for (text, expected) in [("0\n", false), ("1\n", true)] {
+        std::fs::write(disk.join("queue/io_poll"), text).unwrap();
+        assert_eq!(uring::poll_queues(&roots, &root), Ok(expected));
+    }
+    std::fs::remove_file(disk.join("queue/io_poll")).unwrap();
+    assert!(uring::poll_queues(&roots, &root).is_err());
+}
+
+/// A file that has nothing to read until somebody writes to it, and its other end.
+fn pipe(place: &tempfile::TempDir) -> (Arc<DirectFile>, std::fs::File) {
+    let path = place.path().join("pipe");
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    let kind = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, &path, kind, mode, 0).unwrap();
+    let both = OpenMode {
+        read: true,
+        write: true,
+        direct: false,
+    };
+    let file = Arc::new(DirectFile::open(&path, both).unwrap());
+    let end = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    (file, end)
+}
+
+#[test]
+fn a_wait_for_what_does_not_come_ends_with_time_or_patience() {
+    use std::io::Write;
+    let place = directory();
+    let (pipe, mut end) = pipe(&place);
+    let data = file(&place, 4, true);
+    let mut lanes = Lanes::open(LanesOptions {
+        lanes: 4,
+        lane_bytes: BLOCK,
+        files: vec![Arc::clone(&data), pipe],
+        engine: LaneEngine::Uring(UringMode::default()),
+    })
+    .unwrap();
+    lanes.read(0, 1, 0, 8);
+    lanes.submit().unwrap();
+    let brief = Some(Duration::from_millis(20));
+    let begun = Instant::now();
+    lanes.wait(1, brief).unwrap();
+    assert!(begun.elapsed() >= Duration::from_millis(20));
+    let mut done = Vec::new();
+    assert_eq!(lanes.reap(&mut done, 4), 0);
+    // The read of the file comes, the other does not: one is enough after a while.
+    lanes.read(1, 0, 0, 4096);
+    assert_eq!(lanes.submit_and_wait_batch(2, brief, LONG).unwrap(), 1);
+    assert_eq!(lanes.reap(&mut done, 4), 1);
+    assert_eq!(done[0].lane, 1);
+    assert_eq!((lanes.in_flight(), lanes.queued()), (1, 0));
+    // A wait for ever is ended by the completion alone.
+    let writer = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(20));
+        end.write_all(b"too late").unwrap();
+    });
+    while lanes.in_flight() > 0 {
+        lanes.wait(1, None).unwrap();
+        lanes.reap(&mut done, 4);
+    }
+    writer.join().unwrap();
+    assert_eq!(done[1], LaneDone { lane: 0, result: 8 });
+    assert_eq!(lanes.buffer(0, 8), b"too late");
+}
+
+/// The kernel's thread sleeps after a second without work and must then be woken; several are in use at once.
+#[test]
+fn a_submission_thread_that_went_to_sleep_is_woken() {
+    let place = directory();
+    let file = file(&place, 16, true);
+    std::thread::scope(|scope| {
+        for first in 0..2_u64 {
+            let file = &file;
+            scope.spawn(move || {
+                let mode = UringMode {
+                    sq_thread: true,
+                    ..UringMode::default()
+                };
+                let mut lanes = lanes_of(LaneEngine::Uring(mode), 4, file);
+                assert!(lanes.features().has("sq_thread"));
+                for turn in 0..2_u64 {
+                    for lane in 0..4_u32 {
+                        let block = (first * 8 + turn * 4 + u64::from(lane)) % 16;
+                        lanes.read(lane, 0, block * BLOCK as u64, BLOCK as u32);
+                    }
+                    for done in collect(&mut lanes, 4) {
+                        assert_eq!(done.result, BLOCK as i32);
+                        let block = (first * 8 + turn * 4 + u64::from(done.lane)) % 16;
+                        assert!(is_block(block, lanes.buffer(done.lane, BLOCK)));
+                    }
+                    if turn == 0 {
+                        std::thread::sleep(Duration::from_millis(1200));
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn calls_that_would_block_fail_where_that_is_asked_for() {
+    let place = directory();
+    let file = file(&place, 16, false);
+    file.sync_data().unwrap();
+    let engines = [
+        LaneEngine::Psync(SyncCall {
+            nowait: true,
+            high_priority: false,
+        }),
+        LaneEngine::Uring(UringMode {
+            nowait: true,
+            ..UringMode::default()
+        }),
+    ];
+    for engine in engines {
+        file.invalidate(0, 0).unwrap();
+        let mut lanes = lanes_of(engine, 1, &file);
+        lanes.read(0, 0, 0, BLOCK as u32);
+        let result = collect(&mut lanes, 1)[0].result;
+        assert_eq!(result, -libc::EAGAIN, "{engine:?}");
+        assert_eq!(lanes.counters().errors, 1);
+    }
+}
+
+#[test]
+fn a_forced_request_is_done_by_a_worker() {
+    let place = directory();
+    let file = file(&place, 4, true);
+    let mode = UringMode {
+        force_async: 3,
+        ..UringMode::default()
+    };
+    let mut lanes = lanes_of(LaneEngine::Uring(mode), 1, &file);
+    for turn in 1..=3 {
+        lanes.read(0, 0, 0, BLOCK as u32);
+        assert_eq!(collect(&mut lanes, 1)[0].result, BLOCK as i32);
+        assert_eq!(workers() > 0, turn == 3, "turn {turn}");
+    }
+}
+
+#[test]
+fn as_many_lanes_as_there_may_be_all_come_back() {
+    let place = directory();
+    let file = file(&place, 4, false);
+    for engine in [
+        LaneEngine::Uring(UringMode::default()),
+        LaneEngine::Psync(SyncCall::default()),
+    ] {
+        let mut lanes = Lanes::open(LanesOptions {
+            lanes: MAX_ENTRIES,
+            lane_bytes: 4096,
+            files: vec![Arc::clone(&file)],
+            engine,
+        })
+        .unwrap();
+        for lane in 0..MAX_ENTRIES {
+            lanes.read(lane, 0, 0, 512);
+        }
+        let mut seen = vec![false; MAX_ENTRIES as usize];
+        for done in collect(&mut lanes, MAX_ENTRIES as usize) {
+            assert_eq!(done.result, 512);
+            assert!(!std::mem::replace(&mut seen[done.lane as usize], true));
+        }
+    }
+}

@@ -403,7 +403,7 @@ pub(super) fn check_polling(file: &DirectFile) -> Result<(), BlockError> {
 }
 
 /// Whether the disk that holds a path has poll queues (`queue/io_poll` in sysfs); the error says why it has no disk.
-fn poll_queues(roots: &Roots, path: &std::path::Path) -> Result<bool, String> {
+pub(super) fn poll_queues(roots: &Roots, path: &std::path::Path) -> Result<bool, String> {
     let facts = crate::facts::facts_of(roots, path);
     let disk = facts.disk?;
     let attribute = roots
