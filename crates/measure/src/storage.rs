@@ -369,6 +369,39 @@ pub struct SteadyReading {
     pub lat_ns: Vec<f64>,
 }
 
+/// How files or devices were brought into the state of long use before the jobs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PreconditionReading {
+    /// Name of the job that asked for it.
+    pub job: String,
+    /// `fill` or `snia`.
+    pub method: String,
+    /// Paths that were written over.
+    pub files: Vec<String>,
+    /// Bytes of them that were written over.
+    pub bytes: u64,
+    /// How often they were filled from end to end.
+    pub fills: u32,
+    /// Bandwidth of each fill, bytes per second.
+    pub fill_bytes_per_s: Vec<f64>,
+    /// Block of the random writes, bytes.
+    pub block_bytes: u64,
+    /// Length of a round of random writes, s.
+    pub round_s: f64,
+    /// IOPS of each round.
+    pub rounds: Vec<f64>,
+    /// Rounds of the window that is judged.
+    pub window: u32,
+    /// The rounds of a window became alike; always so for `fill`.
+    pub attained: bool,
+    /// Largest minus smallest of the last window, percent of its mean.
+    pub excursion_pct: Option<f64>,
+    /// Rise or fall of the fitted line over the last window, percent of its mean.
+    pub slope_pct: Option<f64>,
+    /// All of it, ns.
+    pub elapsed_ns: Ns,
+}
+
 /// One second of one report group, all clones together, synchronised.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SecondReading {
@@ -413,6 +446,9 @@ pub struct StorageReadings {
     pub host: Option<HostReading>,
     /// The platform under each file.
     pub facts: Vec<Fact>,
+    /// What was done to files and devices before the jobs (`precondition`).
+    #[serde(default)]
+    pub precondition: Vec<PreconditionReading>,
     /// Wall clock at this reading, ms since 1970.
     pub timestamp_ms: u64,
     /// Wall clock at the start of the first job, ms since 1970.

@@ -13,6 +13,7 @@ mod usual;
 pub mod verify;
 mod work;
 
+use assay_measure::storage::StorageReadings;
 use assay_run::engine::{EngineError, Line};
 use assay_run::probe::{Aimed, Probe, Readings, Request, Steps};
 use assay_run::stop::Stop;
@@ -69,11 +70,32 @@ impl Aimed for StorageRun {
 
     fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Readings, EngineError> {
         let opened = files::open(self.plan.clone(), &self.invocation, stop, steps)?;
-        let readings = work::measure(&self.invocation, &opened, stop, steps);
+        let readings = self.measure_opened(&opened, stop, steps);
         // The files are put in order however the work went; its own error is the one to tell.
         let finished = opened.finish();
         let readings = readings?;
         finished?;
         Ok(Readings::Storage(Box::new(readings)))
+    }
+}
+
+impl StorageRun {
+    fn measure_opened(
+        &self,
+        opened: &files::Opened,
+        stop: &Stop,
+        steps: &dyn Steps,
+    ) -> Result<StorageReadings, EngineError> {
+        let preconditioned = opened.precondition(&self.invocation, stop, steps)?;
+        let mut readings = work::measure(&self.invocation, opened, stop, steps)?;
+        for before in &preconditioned {
+            for job in &mut readings.jobs {
+                if job.name == before.job {
+                    job.notes.push(files::precondition_note(before));
+                }
+            }
+        }
+        readings.precondition = preconditioned;
+        Ok(readings)
     }
 }

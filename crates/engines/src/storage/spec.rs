@@ -732,6 +732,37 @@ impl Default for MeasureOptions {
     }
 }
 
+/// `precondition` (ours): what is done to the files before the jobs, so that figures are those of a
+/// device in long use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precondition {
+    /// `none`
+    #[default]
+    None,
+    /// `fill`: written from end to end, twice.
+    Fill,
+    /// `snia`: the same, then random writes in rounds until these are steady.
+    Snia,
+}
+
+/// How to bring files into the state of long use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PreconditionOptions {
+    /// What is done.
+    pub method: Precondition,
+    /// `precondition_round`: length of a round.
+    pub round_ns: Ns,
+}
+
+impl Default for PreconditionOptions {
+    fn default() -> Self {
+        Self {
+            method: Precondition::None,
+            round_ns: 60_000_000_000,
+        }
+    }
+}
+
 /// Which CPUs a clone runs on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlacementOptions {
@@ -764,6 +795,8 @@ pub struct Options {
     pub ring: RingWishes,
     /// Files.
     pub files: FileOptions,
+    /// Their state before the run.
+    pub precondition: PreconditionOptions,
     /// Offsets.
     pub pattern: PatternOptions,
     /// Content.

@@ -186,5 +186,54 @@ impl Fit {
     }
 }
 
+/// Rounds of a window.
+pub const SNIA_WINDOW: usize = 5;
+/// Rounds after which it is given up.
+pub const SNIA_MOST_ROUNDS: usize = 25;
+/// Largest minus smallest round of a steady window, percent of its mean.
+const SNIA_EXCURSION_PCT: f64 = 20.0;
+/// Rise or fall of the fitted line over a steady window, percent of its mean.
+const SNIA_SLOPE_PCT: f64 = 10.0;
+
+/// Rounds of random writes, judged as the SNIA Solid State Storage Performance Test Specification
+/// (2.0.1) defines Steady State: over five consecutive rounds the excursion is at
+/// most 20 % of the mean, and that of the fitted line at most 10 %; 25 rounds at most.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SniaRounds {
+    rounds: Vec<f64>,
+}
+
+impl SniaRounds {
+    /// Takes the IOPS of a round; true while another one is needed.
+    pub fn round(&mut self, iops: f64) -> bool {
+        self.rounds.push(iops);
+        !self.is_steady() && self.rounds.len() < SNIA_MOST_ROUNDS
+    }
+
+    /// IOPS of each round so far.
+    #[must_use]
+    pub fn rounds(&self) -> &[f64] {
+        &self.rounds
+    }
+
+    /// The last window is steady.
+    #[must_use]
+    pub fn is_steady(&self) -> bool {
+        self.spread().is_some_and(|(excursion, slope)| {
+            excursion <= SNIA_EXCURSION_PCT && slope.abs() <= SNIA_SLOPE_PCT
+        })
+    }
+
+    /// Excursion, and rise of the fitted line, of the last full window in percent of its mean;
+    /// `None` before it is full or when nothing was written in it.
+    #[must_use]
+    pub fn spread(&self) -> Option<(f64, f64)> {
+        let from = self.rounds.len().checked_sub(SNIA_WINDOW)?;
+        let fit = Fit::of(&self.rounds[from..])?;
+        let rise = fit.slope * (SNIA_WINDOW - 1) as f64;
+        Some((percent(fit.excursion, fit.mean)?, percent(rise, fit.mean)?))
+    }
+}
+
 #[cfg(test)]
 mod tests;

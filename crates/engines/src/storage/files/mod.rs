@@ -13,6 +13,7 @@ mod marker;
 mod names;
 mod opened;
 mod plan;
+mod precondition;
 mod refusals;
 mod regions;
 mod space;
@@ -20,6 +21,7 @@ mod space;
 pub use marker::Whose;
 pub use opened::{Opened, open};
 pub use plan::{ClonePlan, FilePlan, Fill, PlannedFile, Target, plan};
+pub use precondition::note as precondition_note;
 
 use assay_block::BlockError;
 use assay_run::engine::EngineError;

@@ -243,7 +243,6 @@ impl Opened {
     fn open_one(&self, place: usize, job: usize, stop: &Stop) -> Result<DirectFile, EngineError> {
         let file = &self.plan.files[place];
         let options = &self.jobs[job].options;
-        let identity = self.identity_of(place)?;
         let writes = options.pattern.mode.goes(Way::Write) && !options.payload.verify_only;
         let wishes = FileOptions {
             read: true,
@@ -262,13 +261,25 @@ impl Opened {
             exclusive: false,
             no_atime: true,
         };
-        let opened = DirectFile::open_with(&file.resolved, wishes).map_err(failed)?;
-        check_same(&file.path, &opened, identity)?;
+        let opened = self.open_place(place, wishes)?;
         if options.files.pre_read {
             pre_read(&file.resolved, file.bytes, stop)?;
         } else if options.files.invalidate && !file.in_memory {
             opened.invalidate(0, 0).map_err(failed)?;
         }
+        Ok(opened)
+    }
+
+    /// Opens the very file that was planned.
+    pub(super) fn open_place(
+        &self,
+        place: usize,
+        wishes: FileOptions,
+    ) -> Result<DirectFile, EngineError> {
+        let file = &self.plan.files[place];
+        let identity = self.identity_of(place)?;
+        let opened = DirectFile::open_with(&file.resolved, wishes).map_err(failed)?;
+        check_same(&file.path, &opened, identity)?;
         Ok(opened)
     }
 

@@ -1,6 +1,6 @@
 //! Which files the jobs use, what has to be made of them, and whether that may be.
 
-use super::super::spec::{Invocation, Job, Region};
+use super::super::spec::{Invocation, Job, Precondition, Region};
 use super::look::{self, Found, What};
 use super::marker::Whose;
 use super::refusals::{self, Destroy};
@@ -87,6 +87,8 @@ pub struct PlannedFile {
     pub read: bool,
     /// Some job writes to it.
     pub written: bool,
+    /// Brought into the state of long use first.
+    pub preconditioned: bool,
     /// Named by `--destroy`.
     pub destroy: bool,
     /// Removed at the end (`unlink`), being ours.
@@ -142,6 +144,11 @@ impl PlannedFile {
                 bytes_text(self.bytes.saturating_sub(from))
             ),
         };
+        let conditioned = if self.preconditioned {
+            ", preconditioned by writing over it at least twice"
+        } else {
+            ""
+        };
         let fate = match (self.written, self.is_ours()) {
             (false, _) if self.is_laid_out() => "then only read",
             (false, _) => "only read",
@@ -157,7 +164,7 @@ impl PlannedFile {
         } else {
             ""
         };
-        format!("{real}{kind}{memory}{made}; {fate}{lost}{removed}")
+        format!("{real}{kind}{memory}{made}{conditioned}; {fate}{lost}{removed}")
     }
 }
 
@@ -185,6 +192,21 @@ impl FilePlan {
             .iter()
             .map(|place| self.files[*place].path.clone())
             .collect()
+    }
+
+    /// First and last byte that the clones of a job use of a file.
+    pub(super) fn used(&self, job: usize, place: usize) -> (u64, u64) {
+        let clones = self.clones.iter().filter(|clone| clone.job == job);
+        let regions = clones.flat_map(|clone| {
+            let ours = |region: &&Region| clone.files[usize::from(region.file)] == place;
+            clone.regions.iter().filter(ours)
+        });
+        regions.fold((u64::MAX, 0), |(start, end), region| {
+            (
+                start.min(region.start),
+                end.max(region.start + region.bytes),
+            )
+        })
     }
 
     /// The plan for people: a verdict for each file, then the space.
@@ -320,13 +342,17 @@ impl<'a> Planner<'a> {
     fn use_file(&mut self, place: usize, number: usize, job: &Job, end: u64) {
         let options = &job.options;
         let reads = options.pattern.mode.goes(Way::Read) || options.payload.verify_only;
-        let writes = options.pattern.mode.goes(Way::Write) && !options.payload.verify_only;
+        let preconditioned = options.precondition.method != Precondition::None;
+        let writes =
+            options.pattern.mode.goes(Way::Write) && !options.payload.verify_only || preconditioned;
         let file = &mut self.plan.files[place];
         file.bytes = file.bytes.max(end);
         file.read |= reads;
         file.written |= writes;
+        file.preconditioned |= preconditioned;
         file.remove |= options.files.unlink && file.is_ours();
-        let needs_content = reads || options.files.overwrite;
+        // Preconditioning fills the file itself.
+        let needs_content = (reads || options.files.overwrite) && !preconditioned;
         if job.wave < file.first_use.0 {
             file.first_use = (job.wave, needs_content);
         } else if job.wave == file.first_use.0 {
@@ -490,6 +516,7 @@ fn planned(path: &Path, found: &Found, job: usize) -> PlannedFile {
         fill: Fill::Nothing,
         read: false,
         written: false,
+        preconditioned: false,
         destroy: false,
         remove: false,
         carries: None,

@@ -77,7 +77,7 @@ pub(super) fn of_clone(job: &Job, clone: u32, files: &[Known]) -> Result<Share, 
 }
 
 /// Bytes of the smallest block of any direction that the job goes.
-fn smallest_block(job: &Job) -> u64 {
+pub(super) fn smallest_block(job: &Job) -> u64 {
     let pattern = &job.options.pattern;
     Way::ALL
         .iter()

@@ -185,4 +185,5 @@ fn made_up_names_are_private_and_unlinked_files_are_gone_at_the_end() {
 
 mod devices;
 mod faults;
+mod precondition;
 mod refusals;

@@ -124,6 +124,37 @@ fn stillness_is_not_steady() {
     assert!(by_lat.second(iops(5.0)));
 }
 
+#[test]
+fn five_rounds_alike_are_steady_and_25_are_the_end() {
+    let mut fresh = SniaRounds::default();
+    // A fresh drive slows down, then stays: 100, 60, 50, 48, 50, 51, 49.
+    let more = [100.0, 60.0, 50.0, 48.0, 50.0, 51.0].map(|iops| fresh.round(iops));
+    assert_eq!(more, [true; 6]);
+    assert!(!fresh.is_steady());
+    assert!(!fresh.round(49.0));
+    assert!(fresh.is_steady());
+    // 50, 48, 50, 51, 49: mean 49.6, excursion 3, slope (2 * (49 - 50) + 51 - 48) / 10 = 0.1.
+    let (excursion, rise) = fresh.spread().unwrap();
+    assert!(
+        close(excursion, 300.0 / 49.6) && close(rise, 40.0 / 49.6),
+        "{excursion} {rise}"
+    );
+    let mut never = SniaRounds::default();
+    let more =
+        (0..SNIA_MOST_ROUNDS).map(|round| never.round(if round % 2 == 0 { 100.0 } else { 60.0 }));
+    assert_eq!(more.filter(|more| *more).count(), SNIA_MOST_ROUNDS - 1);
+    assert!(!never.is_steady());
+    // Within 20 %, but falling by 12 % over the window.
+    let mut falling = SniaRounds::default();
+    for iops in [106.0, 103.0, 100.0, 97.0, 94.0] {
+        falling.round(iops);
+    }
+    assert!(!falling.is_steady(), "{falling:?}");
+    let mut dead = SniaRounds::default();
+    assert!([0.0; 6].iter().all(|iops| dead.round(*iops)));
+    assert!(!dead.is_steady());
+}
+
 proptest! {
     #[test]
     fn a_shift_moves_the_mean_alone_and_a_scale_moves_all(

@@ -236,6 +236,7 @@ impl Frame {
             disks: difference(&monitor.read_disks(), &self.disks),
             host: host.map(|host| host.sample().difference(&self.host)),
             facts: jobs.facts.clone(),
+            precondition: Vec::new(),
             timestamp_ms: wall_ms(),
             started_ms: self.started_ms,
             elapsed_ns: self.clock.now_ns() - self.begun_ns,
