@@ -3,6 +3,10 @@
 //! The job language produces these; planning, patterns and the work loop read them. Names and
 //! defaults are fio's (`man 1 fio`), so that a job file means here what it means there.
 
+mod state;
+
+pub use state::{Precondition, PreconditionOptions, Steady, SteadyMetric};
+
 use assay_measure::clock::Ns;
 use assay_measure::storage::{DIRECTIONS, Way};
 use std::path::PathBuf;
@@ -287,33 +291,6 @@ pub enum Verify {
     Crc32c,
     /// `pattern`: the pattern and nothing else.
     Pattern,
-}
-
-/// Quantity that `steadystate` watches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SteadyMetric {
-    /// `iops`, `iops_slope`
-    #[default]
-    Iops,
-    /// `bw`, `bw_slope`
-    Bandwidth,
-    /// `lat`, `lat_slope`
-    Latency,
-}
-
-/// `steadystate=metric[_slope]:limit[%]`.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Steady {
-    /// What is watched.
-    pub metric: SteadyMetric,
-    /// The slope of a least-squares line is judged, not the largest deviation from the mean.
-    pub slope: bool,
-    /// The limit.
-    pub limit: f64,
-    /// The limit is a percentage of the mean.
-    pub percent: bool,
-    /// As typed.
-    pub text: String,
 }
 
 /// Options of the ring (`registerfiles`, ...).
@@ -728,37 +705,6 @@ impl Default for MeasureOptions {
             log_max: false,
             log_offset: false,
             per_job_logs: true,
-        }
-    }
-}
-
-/// `precondition` (ours): what is done to the files before the jobs, so that figures are those of a
-/// device in long use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Precondition {
-    /// `none`
-    #[default]
-    None,
-    /// `fill`: written from end to end, twice.
-    Fill,
-    /// `snia`: the same, then random writes in rounds until these are steady.
-    Snia,
-}
-
-/// How to bring files into the state of long use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PreconditionOptions {
-    /// What is done.
-    pub method: Precondition,
-    /// `precondition_round`: length of a round.
-    pub round_ns: Ns,
-}
-
-impl Default for PreconditionOptions {
-    fn default() -> Self {
-        Self {
-            method: Precondition::None,
-            round_ns: 60_000_000_000,
         }
     }
 }
