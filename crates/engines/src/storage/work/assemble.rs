@@ -225,6 +225,7 @@ impl Frame {
             job.refused.clone_from(refused);
         }
         for (place, job) in described.iter_mut().enumerate() {
+            job.notes.extend(known.notes[place].iter().cloned());
             job.steady = monitor.steady(place);
         }
         StorageReadings {

@@ -6,6 +6,7 @@
 mod assemble;
 mod board;
 mod live;
+mod logs;
 mod monitor;
 mod pace;
 mod policy;
@@ -13,12 +14,13 @@ mod settle;
 mod steadiness;
 mod tally;
 mod thread;
+mod verifying;
 mod worker;
 
 #[cfg(test)]
 mod tests;
 
-use super::files::Opened;
+use super::files::{ClonePlan, Opened};
 use super::spec::{Invocation, Job};
 use assay_measure::storage::{CloneReading, StorageReadings};
 use assay_run::engine::EngineError;
@@ -27,8 +29,10 @@ use assay_run::probe::{Readings, Steps};
 use assay_run::stop::Stop;
 use assemble::{Frame, Jobs};
 use board::Board;
+use logs::Batch;
 use monitor::{Monitor, Wave};
 use std::path::PathBuf;
+use std::sync::mpsc::{Sender, channel};
 use thread::Left;
 use worker::CloneTask;
 
@@ -38,6 +42,8 @@ pub(super) struct Work<'a> {
     opened: &'a Opened,
     /// Seed of each job.
     seeds: Vec<u64>,
+    /// Number of this run, that no other run has.
+    run: u64,
 }
 
 /// Does the work of all jobs, wave after wave, over files that are open.
@@ -54,12 +60,28 @@ pub(super) fn measure(
         invocation,
         opened,
         seeds: invocation.jobs.iter().map(seed_of).collect(),
+        run: fresh_number(),
     };
-    work.measure(stop, steps)
+    let (rows, batches) = channel();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(move || logs::write_all(&batches));
+        let measured = work.measure(stop, steps, rows);
+        let failures = writer.join().unwrap_or_default();
+        measured.map(|mut readings| {
+            tell_of_logs(&mut readings, failures);
+            readings
+        })
+    })
 }
 
 impl Work<'_> {
-    fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<StorageReadings, EngineError> {
+    /// Takes the senders of log rows with it, so that their writer ends when this does.
+    fn measure(
+        &self,
+        stop: &Stop,
+        steps: &dyn Steps,
+        rows: Sender<Batch>,
+    ) -> Result<StorageReadings, EngineError> {
         let plan = self.opened.plan();
         let paths: Vec<PathBuf> = plan
             .files
@@ -93,6 +115,7 @@ impl Work<'_> {
                     steps.status(&Readings::Storage(Box::new(readings)));
                 },
                 steps,
+                &rows,
             )?;
             known.take(&left);
             let refused = left.iter().any(|left| left.refused.is_some());
@@ -149,28 +172,29 @@ impl Work<'_> {
         jobs.iter().map(one).collect::<Vec<_>>().join("; ")
     }
 
-    /// Runs the jobs of one wave side by side to their end.
-    fn wave(
+    /// The clones of some jobs, and the place of the first of them among all clones.
+    fn tasks(
         &self,
         jobs: &[usize],
-        stop: &Stop,
-        monitor: &mut Monitor<'_>,
-        status: impl Fn(&Monitor<'_>, Vec<CloneReading>),
-        steps: &dyn Steps,
-    ) -> Result<Vec<Left>, EngineError> {
-        let mut groups: Vec<u32> = jobs.iter().map(|&job| self.job(job).group).collect();
-        groups.sort_unstable();
-        groups.dedup();
-        let mut tasks = Vec::new();
-        let mut first_clone = None;
-        for (place, planned) in self.opened.plan().clones.iter().enumerate() {
-            if !jobs.contains(&planned.job) || self.job(planned.job).options.files.create_only {
-                continue;
-            }
-            first_clone.get_or_insert(place);
+        groups: &[u32],
+        rows: &Sender<Batch>,
+    ) -> (Vec<CloneTask<'_>>, usize) {
+        let clones = &self.opened.plan().clones;
+        let users = |file: &usize| {
+            clones
+                .iter()
+                .filter(|clone| clone.files.contains(file))
+                .count()
+        };
+        let runs = |job: usize| jobs.contains(&job) && !self.job(job).options.files.create_only;
+        let of_jobs = clones
+            .iter()
+            .enumerate()
+            .filter(|(_, clone)| runs(clone.job));
+        let task = |(index, (place, planned)): (usize, (usize, &'_ ClonePlan))| -> CloneTask<'_> {
             let job = self.job(planned.job);
-            tasks.push(CloneTask {
-                index: tasks.len(),
+            CloneTask {
+                index,
                 job: planned.job,
                 clone: planned.clone,
                 group: groups
@@ -181,23 +205,66 @@ impl Work<'_> {
                 options: &job.options,
                 opened: self.opened,
                 number: place as u32,
-                regions: &planned.regions,
+                regions: &clones[place].regions,
                 amount_bytes: planned.amount_bytes,
                 seed: self.seeds[planned.job],
-            });
-        }
+                run: self.run,
+                exclusive: planned.files.iter().all(|file| users(file) == 1),
+                logs: rows.clone(),
+            }
+        };
+        let first = of_jobs.clone().next().map_or(0, |(place, _)| place);
+        (of_jobs.enumerate().map(task).collect(), first)
+    }
+
+    /// Runs the jobs of one wave side by side to their end.
+    fn wave(
+        &self,
+        jobs: &[usize],
+        stop: &Stop,
+        monitor: &mut Monitor<'_>,
+        status: impl Fn(&Monitor<'_>, Vec<CloneReading>),
+        steps: &dyn Steps,
+        rows: &Sender<Batch>,
+    ) -> Result<Vec<Left>, EngineError> {
+        let mut groups: Vec<u32> = jobs.iter().map(|&job| self.job(job).group).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        let (tasks, first_clone) = self.tasks(jobs, &groups, rows);
         let board = Board::new(tasks.len(), groups.len());
         let wave = Wave {
             board: &board,
             tasks: &tasks,
             groups: &groups,
-            first_clone: first_clone.unwrap_or(0),
+            first_clone,
         };
         let left = run_wave(&wave, stop, |wave| {
             monitor.watch(wave, steps, &|monitor, now| status(monitor, now))
         });
         monitor.passed(&wave);
         left
+    }
+}
+
+/// Refuses logs that would overwrite files which are not of this run.
+///
+/// # Errors
+/// The first such file, unless `--destroy` names it.
+pub(super) fn check_logs(invocation: &Invocation) -> Result<(), EngineError> {
+    logs::check(invocation)
+}
+
+/// A log that is not complete is an error of the run: nobody shall take it for complete.
+fn tell_of_logs(readings: &mut StorageReadings, failures: Vec<String>) {
+    if failures.is_empty() {
+        return;
+    }
+    let text = failures.join("; ");
+    if let Some(clone) = readings.clones.iter_mut().find(|clone| clone.error == 0) {
+        clone.error = thread::EIO;
+        clone.error_text = Some(text);
+    } else if let Some(job) = readings.jobs.first_mut() {
+        job.notes.push(text);
     }
 }
 
@@ -257,6 +324,7 @@ fn first_refusal(left: Vec<Left>) -> EngineError {
 pub(super) struct Known {
     features: Vec<Vec<String>>,
     refused: Vec<Vec<(String, String)>>,
+    notes: Vec<Vec<String>>,
 }
 
 impl Known {
@@ -264,6 +332,7 @@ impl Known {
         Self {
             features: vec![Vec::new(); jobs],
             refused: vec![Vec::new(); jobs],
+            notes: vec![Vec::new(); jobs],
         }
     }
 
@@ -273,6 +342,7 @@ impl Known {
             if self.features[job].is_empty() {
                 self.features[job].clone_from(&left.features);
             }
+            self.notes[job].extend(left.notes.iter().cloned());
             for refusal in &left.refusals {
                 if !self.refused[job].contains(refusal) {
                     self.refused[job].push(refusal.clone());
@@ -300,9 +370,4 @@ const REPEATED_SEED: u64 = 0x6173_7361_7969_6f31;
 fn fresh_number() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id())
-}
-
-/// Refuses logs that would overwrite files which are not of this run.
-pub(super) fn check_logs(_invocation: &Invocation) -> Result<(), EngineError> {
-    Ok(())
 }

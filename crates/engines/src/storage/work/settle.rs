@@ -1,6 +1,7 @@
 //! What becomes of requests that were reaped: counted in groups of equal ones, looked at one by
 //! one only where something was asked for that needs it or something went wrong.
 
+use super::logs::Ended;
 use super::tally::Run;
 use super::worker::{Failure, Kind, Slot, Worker};
 use assay_block::{BlockError, LaneDone};
@@ -112,11 +113,35 @@ impl Worker<'_> {
             if moved < slot.len {
                 self.tally.short(way);
             }
+            if let Some(logs) = &mut self.logs {
+                let ended = Ended {
+                    way,
+                    start_ns: slot.start_ns,
+                    issue_ns: slot.issue_ns,
+                    now: self.now,
+                    bytes: moved,
+                    offset: slot.offset,
+                };
+                logs.ended(&ended, self.synchronous);
+            }
             if slot.due_ns > 0 {
                 self.tally.responded(way, slot.due_ns, self.now);
             }
         }
         self.check_latency(slot);
+        self.check_content(slot, done, way);
+    }
+
+    fn check_content(&mut self, slot: &Slot, done: LaneDone, way: Way) {
+        let Some(verifying) = &mut self.verifying else {
+            return;
+        };
+        let whole = done.result == slot.len as i32;
+        match way {
+            Way::Read if whole => self.verify(slot, done.lane),
+            Way::Write if !whole => verifying.forget(slot),
+            _ => {}
+        }
     }
 
     fn check_latency(&mut self, slot: &Slot) {
@@ -154,6 +179,9 @@ impl Worker<'_> {
             Way::Write | Way::Trim => pass.write,
         };
         if passed {
+            if let (Some(verifying), Way::Write) = (&mut self.verifying, way) {
+                verifying.forget(slot);
+            }
             self.tally.errors_passed += 1;
             return;
         }

@@ -1,6 +1,7 @@
 //! The life of a clone's thread: set up, wait at the gate, work, leave the reading.
 
 use super::board::Board;
+use super::verifying::Verifying;
 use super::worker::{CloneTask, Worker};
 use crate::storage::pattern::Pattern;
 use crate::storage::spec::{Amount, IoEngine, Options};
@@ -24,6 +25,8 @@ pub(super) struct Left {
     /// What the ring obtained, and what it was refused.
     pub(super) features: Vec<String>,
     pub(super) refusals: Vec<(String, String)>,
+    /// What has to be said beside its figures.
+    pub(super) notes: Vec<String>,
 }
 
 impl Left {
@@ -42,7 +45,7 @@ impl Left {
 }
 
 /// `EIO`: an error that the operating system has no number for.
-const EIO: i32 = 5;
+pub(super) const EIO: i32 = 5;
 
 /// Runs one clone from its set-up to its end. A panic ends this clone only.
 pub(super) fn run(task: &CloneTask<'_>, board: &Board, stop: &Stop) -> Left {
@@ -73,6 +76,13 @@ pub(super) fn run(task: &CloneTask<'_>, board: &Board, stop: &Stop) -> Left {
         if board.ready() && delay(task.options, task, board, stop) {
             worker.work();
             left.reading = worker.reading_at_end();
+            let unverified = worker.left_unverified();
+            if unverified > 0 {
+                left.notes.push(format!(
+                    "clone {}: {unverified} blocks were not read back, because the job was ended before",
+                    task.clone + 1
+                ));
+            }
         }
     }));
     if !at_gate {
@@ -107,7 +117,7 @@ fn set_up<'a>(
     let pattern = pattern(task)?;
     let files = task.opened.files_of(task.job, task.clone, stop)?;
     let policy = super::policy::Policy::of(options);
-    let mut lanes = Lanes::open(LanesOptions {
+    let lanes = Lanes::open(LanesOptions {
         lanes: policy.depth,
         lane_bytes: most_block(options) as usize,
         files: files.clone(),
@@ -116,14 +126,10 @@ fn set_up<'a>(
     .map_err(|error| EngineError::Unusable(format!("{}: {error}", task.name)))?;
     left.features = lanes.features().obtained.clone();
     left.refusals = lanes.features().refused.clone();
-    if options.pattern.mode.goes(Way::Write) {
-        let mut stream = Stream::new(task.seed, u64::from(task.number), Purpose::Load);
-        for lane in 0..lanes.lanes() {
-            let bytes = lanes.lane_bytes();
-            stream.fill(lanes.buffer_mut(lane, bytes));
-        }
-    }
-    let worker = Worker::new(task, board, stop, lanes, files, pattern);
+    let depth = policy.depth;
+    let verifying = Verifying::new(options, task.number, task.run, depth, task.exclusive)
+        .map_err(|error| EngineError::Usage(format!("{}: {}", task.name, error.what)))?;
+    let worker = Worker::new(task, board, stop, lanes, files, pattern, verifying);
     if worker.pace.rated().contains(&true) || options.pace.think_ns > 0 {
         // A schedule is only as good as the timer that keeps it; where this is refused it is 50 us worse.
         let _ = set_timer_slack(1);

@@ -5,11 +5,14 @@
 //! submitting call, and once for all that one call reaped. Nothing is allocated or locked here.
 
 use super::board::{Board, Card, Orders};
+use super::logs::{Batch, Logs};
 use super::pace::{Minimum, Pace};
 use super::policy::{Bursts, Policy, is_synchronous};
 use super::tally::{Stamps, Tally};
+use super::verifying::{Verifying, reads_back};
 use crate::storage::files::Opened;
 use crate::storage::pattern::{Io, Next, Pattern};
+use crate::storage::payload::Payload;
 use crate::storage::spec::{IoEngine, Options, Region};
 use assay_block::{BlockError, DirectFile, LaneDone, Lanes, ThreadUsage};
 use assay_measure::clock::{Clock, Ns};
@@ -17,6 +20,7 @@ use assay_measure::storage::{CloneReading, Way};
 use assay_run::stop::Stop;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 /// How long a clone sleeps at most before it looks for orders.
@@ -46,6 +50,12 @@ pub(super) struct CloneTask<'a> {
     /// Bytes of one pass, where it is not all of the regions.
     pub(super) amount_bytes: Option<u64>,
     pub(super) seed: u64,
+    /// Number of this run, that no other run has.
+    pub(super) run: u64,
+    /// No other clone uses its files.
+    pub(super) exclusive: bool,
+    /// Where rows of logs go.
+    pub(super) logs: Sender<Batch>,
 }
 
 /// What a request in flight is.
@@ -90,6 +100,8 @@ pub(super) enum More {
     At(Ns),
     /// Not before everything in flight has ended and the clone has thought.
     AfterThinking,
+    /// Not before everything in flight has ended and was read back.
+    AfterReadingBack,
     /// Never: the work is done.
     Never,
 }
@@ -113,12 +125,18 @@ pub(super) struct Worker<'a> {
     pub(super) lanes: Lanes,
     pub(super) files: Vec<Arc<DirectFile>>,
     pub(super) pattern: Pattern,
+    payload: Payload,
+    /// Lanes whose buffer holds no content of ours.
+    pub(super) fresh: Box<[bool]>,
+    pub(super) verifying: Option<Verifying>,
+    pub(super) logs: Option<Logs>,
     pub(super) policy: Policy,
     bursts: Bursts,
     pub(super) pace: Pace,
     pub(super) minimum: Option<Minimum>,
     pub(super) tally: Tally,
     pub(super) stamps: Stamps,
+    pub(super) synchronous: bool,
     /// A slat is wanted, so the submitting call is one of its own.
     own_submit: bool,
     pub(super) slots: Box<[Slot]>,
@@ -158,6 +176,7 @@ impl<'a> Worker<'a> {
         lanes: Lanes,
         files: Vec<Arc<DirectFile>>,
         pattern: Pattern,
+        verifying: Option<Verifying>,
     ) -> Self {
         let options = task.options;
         let policy = Policy::of(options);
@@ -168,7 +187,9 @@ impl<'a> Worker<'a> {
             clat: !options.measure.no_clat,
             lat: !options.measure.no_lat,
         };
-        let used = Way::ALL.map(|way| options.pattern.mode.goes(way));
+        let mut used = Way::ALL.map(|way| options.pattern.mode.goes(way));
+        used[Way::Read.index()] |= reads_back(options);
+        let logs = Logs::new(task, &task.logs);
         let rated = pace.rated();
         let depth = policy.depth as usize;
         let syncs = options.pace.fsync_every > 0 || options.pace.fdatasync_every > 0;
@@ -188,6 +209,9 @@ impl<'a> Worker<'a> {
             tally: Tally::new(used, rated, stamps),
             pace,
             stamps,
+            payload: Payload::new(&options.payload, task.number, task.seed),
+            fresh: vec![true; depth].into(),
+            synchronous,
             own_submit: stamps.slat || synchronous,
             slots: vec![FREE; depth].into(),
             free: (0..policy.depth).rev().collect(),
@@ -205,8 +229,13 @@ impl<'a> Worker<'a> {
             ending: false,
             news: 0,
             held: None,
-            special: syncs || is_rated || options.pace.think_ns > 0,
-            detailed: is_rated || options.pace.max_latency_ns.is_some(),
+            special: syncs || is_rated || options.pace.think_ns > 0 || verifying.is_some(),
+            detailed: is_rated
+                || options.pace.max_latency_ns.is_some()
+                || logs.is_some()
+                || verifying.is_some(),
+            logs,
+            verifying,
             sync_due: None,
             writes: 0,
             since_thinking: 0,
@@ -220,7 +249,7 @@ impl<'a> Worker<'a> {
     /// Does all of the clone's work, up to the last sync.
     pub(super) fn work(&mut self) {
         self.begin();
-        let ended = self.turns().and_then(|()| self.close());
+        let ended = self.phases();
         if let Err(error) = ended {
             self.fail_block(&error);
         }
@@ -229,6 +258,27 @@ impl<'a> Worker<'a> {
             self.tally.turn_second(self.now, self.card);
         }
         self.tally.publish(self.card);
+        if let Some(logs) = self.logs.take() {
+            logs.finish(self.now);
+        }
+    }
+
+    fn phases(&mut self) -> Result<(), BlockError> {
+        if self.options.payload.verify_only && self.verifying.is_some() {
+            self.note_all();
+        } else {
+            self.turns()?;
+        }
+        self.close()?;
+        let reads_back = reads_back(self.options) && self.failure.is_none();
+        // The end of the pattern ended the turns; only an order, a stop or the time forbids more.
+        self.ending = self.stop.requested()
+            || self.orders.end.load(Ordering::Relaxed)
+            || self.now >= self.deadline_ns;
+        if reads_back && !self.ending {
+            self.read_back()?;
+        }
+        Ok(())
     }
 
     fn begin(&mut self) {
@@ -254,6 +304,10 @@ impl<'a> Worker<'a> {
                     self.drain()?;
                     self.think();
                 }
+                More::AfterReadingBack => {
+                    self.drain()?;
+                    self.read_back()?;
+                }
                 more => {
                     self.collect(more)?;
                     self.ending |= more == More::Never;
@@ -264,7 +318,7 @@ impl<'a> Worker<'a> {
 
     /// Orders and, where no instants are taken, the time.
     #[inline]
-    fn look_around(&mut self) {
+    pub(super) fn look_around(&mut self) {
         let news = self.orders.news.load(Ordering::Acquire);
         if news != self.news {
             self.news = news;
@@ -330,6 +384,9 @@ impl<'a> Worker<'a> {
     fn begin_measuring(&mut self) {
         let now = self.now;
         self.measuring = true;
+        if let Some(logs) = &mut self.logs {
+            logs.begin(now);
+        }
         let first = self.board.group_first(self.task.group, now);
         self.tally.begin(now, first);
         if let Some(minimum) = &mut self.minimum {
@@ -409,6 +466,13 @@ impl<'a> Worker<'a> {
                 if self.must_think() {
                     return More::AfterThinking;
                 }
+                if self
+                    .verifying
+                    .as_ref()
+                    .is_some_and(Verifying::backlog_is_full)
+                {
+                    return More::AfterReadingBack;
+                }
             }
             let Some(io) = self.draw() else {
                 return More::Never;
@@ -450,17 +514,31 @@ impl<'a> Worker<'a> {
         }
         match io.way {
             Way::Write => {
+                self.make_content(lane, io);
                 self.lanes.write(lane, io.file, io.offset, io.len);
                 self.count_write(io.file);
             }
-            _ => self.lanes.read(lane, io.file, io.offset, io.len),
+            _ => {
+                self.lanes.read(lane, io.file, io.offset, io.len);
+                self.fresh[lane as usize] = true;
+            }
         }
         self.moved += u64::from(io.len);
         self.enqueue(lane, io, due_ns);
     }
 
     #[inline]
-    fn enqueue(&mut self, lane: u32, io: &Io, due_ns: Ns) {
+    fn make_content(&mut self, lane: u32, io: &Io) {
+        let buffer = self.lanes.buffer_mut(lane, io.len as usize);
+        let fresh = std::mem::replace(&mut self.fresh[lane as usize], false);
+        self.payload.prepare(buffer, io.offset, fresh);
+        if let Some(verifying) = &mut self.verifying {
+            verifying.stamp(buffer, io);
+        }
+    }
+
+    #[inline]
+    pub(super) fn enqueue(&mut self, lane: u32, io: &Io, due_ns: Ns) {
         if self.queued.is_empty() && self.stamps.any() {
             // The first of a batch is prepared: this is the instant of all of it.
             self.now = self.clock.now_ns();
@@ -559,7 +637,7 @@ impl<'a> Worker<'a> {
                         Some(Duration::from_nanos(due_ns.saturating_sub(self.now))),
                     )
                 }
-                More::Never | More::AfterThinking => (1, None),
+                More::Never | More::AfterThinking | More::AfterReadingBack => (1, None),
             };
             self.wait(at_least, timeout)?;
             self.done.clear();
@@ -630,14 +708,20 @@ impl<'a> Worker<'a> {
     /// Waits for everything in flight.
     pub(super) fn drain(&mut self) -> Result<(), BlockError> {
         while self.lanes.in_flight() + self.lanes.queued() > 0 {
-            if !self.queued.is_empty() {
-                self.submit()?;
-            }
-            self.wait(1, None)?;
-            self.done.clear();
-            self.lanes.reap(&mut self.done, u32::MAX);
-            self.settle();
+            self.turn_over()?;
         }
+        Ok(())
+    }
+
+    /// Submits what is queued, waits for one and takes what there is.
+    pub(super) fn turn_over(&mut self) -> Result<(), BlockError> {
+        if !self.queued.is_empty() {
+            self.submit()?;
+        }
+        self.wait(1, None)?;
+        self.done.clear();
+        self.lanes.reap(&mut self.done, u32::MAX);
+        self.settle();
         Ok(())
     }
 
@@ -684,6 +768,14 @@ impl<'a> Worker<'a> {
             true => self.tally.reading(now),
             false => CloneReading::default(),
         };
+        if let Some(verifying) = self.verifying.as_ref().filter(|verifying| !verifying.reads) {
+            // Reading back is a phase of its own, with a time of its own.
+            let [read, write, _] = &mut reading.ways;
+            write.runtime_ns = write.runtime_ns.saturating_sub(verifying.read_back_ns);
+            if !self.options.pattern.mode.goes(Way::Read) {
+                read.runtime_ns = verifying.read_back_ns.min(read.runtime_ns);
+            }
+        }
         let usage = ThreadUsage::now().since(&self.usage_before);
         if self.measuring {
             reading.user_ns = usage.user_ns;
