@@ -14,6 +14,7 @@ mod settle;
 mod steadiness;
 mod tally;
 mod thread;
+mod turn;
 mod verifying;
 mod worker;
 
