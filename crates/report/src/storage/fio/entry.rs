@@ -249,14 +249,23 @@ impl GroupWay {
         number::rate(self.bytes, self.runtime_ms.1)
     }
 
-    /// Percent of the group's bandwidth that a mean of `kib_per_s` is, at most 100.
+    /// Percent of the group's bandwidth that a mean of `kib_per_s` is, at most 100. fio takes the
+    /// whole KiB of the mean here.
     pub(super) fn percent_of(&self, kib_per_s: f64) -> f64 {
-        let total = (self.total_bytes_per_s() / 1024) as f64;
-        if total == 0.0 {
-            return 0.0;
-        }
-        (kib_per_s * 100.0 / total).min(100.0)
+        capped_percent(kib_per_s.floor(), self.total_bytes_per_s() as f64 / 1024.0)
     }
+
+    /// The same in terse lines, where fio takes the whole KiB of the bandwidth instead.
+    pub(super) fn terse_percent_of(&self, kib_per_s: f64) -> f64 {
+        capped_percent(kib_per_s, (self.total_bytes_per_s() / 1024) as f64)
+    }
+}
+
+fn capped_percent(part: f64, whole: f64) -> f64 {
+    if whole == 0.0 {
+        return 0.0;
+    }
+    (part * 100.0 / whole).min(100.0)
 }
 
 /// A report group by its number.

@@ -254,7 +254,7 @@ fn steady_state(steady: &SteadyReading) -> Tree {
         ),
         (
             "max_deviation",
-            Tree::Float(steady.deviation_pct.unwrap_or(0.0)),
+            Tree::Float(steady.deviation_pct.unwrap_or(0.0) / 100.0 * watched_mean(metric, steady)),
         ),
         ("slope", Tree::Float(steady.slope.unwrap_or(0.0))),
         (
@@ -267,6 +267,19 @@ fn steady_state(steady: &SteadyReading) -> Tree {
             ]),
         ),
     ])
+}
+
+/// Mean of what the criterion watches: I/Os or bytes per second, or ns.
+fn watched_mean(metric: &str, steady: &SteadyReading) -> f64 {
+    let mean = |sum: f64, n: usize| if n == 0 { 0.0 } else { sum / n as f64 };
+    let whole = |values: &[u64]| mean(values.iter().sum::<u64>() as f64, values.len());
+    if metric.starts_with("bw") {
+        return 1024.0 * whole(&steady.bw_kib_per_s);
+    }
+    if metric.starts_with("lat") {
+        return mean(steady.lat_ns.iter().sum(), steady.lat_ns.len());
+    }
+    whole(&steady.iops)
 }
 
 fn disk(disk: &DiskReading, elapsed_ns: u64) -> Tree {

@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, entries, group_way};
 use super::latency;
-use super::number::rate;
+use super::number::{percent, rate};
 use super::options;
 use super::percentile;
 use super::text::{DiskFigures, put, shares};
@@ -56,9 +56,9 @@ fn put_line(
     for share in shares(&entry.depths) {
         put(text, format_args!(";{share:3.1}%"));
     }
-    let [(_, nsec), (_, usec), (_, msec)] = latency::families(&entry.families, entry.ios());
+    let [_, (_, usec), (_, msec)] = latency::families(&entry.families, entry.ios());
     // There are no fields for nanoseconds: all of them are below 2 us.
-    let below: f64 = nsec.iter().map(|(_, share)| share).sum();
+    let below = percent(entry.families.counts[..10].iter().sum(), entry.ios());
     for (i, (_, share)) in usec.iter().chain(&msec).enumerate() {
         let share = if i == 0 { share + below } else { *share };
         put(text, format_args!(";{share:3.2}%"));
@@ -107,9 +107,9 @@ fn put_way(text: &mut String, entries: &[Entry<'_>], entry: &Entry<'_>, way: Way
     );
     put_latency(text, &figures.slat);
     put_latency(text, &figures.clat);
-    let of = match (label.clat_percentiles, label.lat_percentiles) {
-        (true, _) => Some(&figures.clat),
-        (false, true) => Some(&figures.lat),
+    let of = match (label.lat_percentiles, label.clat_percentiles) {
+        (true, _) => Some(&figures.lat),
+        (false, true) => Some(&figures.clat),
         (false, false) => None,
     };
     put_percentiles(text, label, of);
@@ -121,7 +121,7 @@ fn put_way(text: &mut String, entries: &[Entry<'_>], entry: &Entry<'_>, way: Way
             ";{};{};{:.6}%;{:.6};{:.6}",
             figures.bw.min,
             figures.bw.max,
-            group.percent_of(figures.bw.mean),
+            group.terse_percent_of(figures.bw.mean),
             figures.bw.mean,
             figures.bw.stddev()
         ),

@@ -1,5 +1,55 @@
+mod real;
+
 use super::*;
 use crate::storage::fixture;
+
+/// Jobs of the real fio whose numbers are read back: all engines here, mixed and grouped jobs,
+/// several groups, syncs, rates, descriptions, lists and figures of other lengths, steady state.
+const ROUND_TRIPS: &[&str] = &[
+    "--name=null --ioengine=null --size=400m --rw=randrw --iodepth=4 --numjobs=2 --bs=4k --iodepth=4 ALL",
+    "--name=grouped --ioengine=null --size=100m --rw=randrw --numjobs=3 --group_reporting --bs=4k --iodepth=4 ALL --description=grouped",
+    "--name=psync --size=2m --rw=write --bs=8k --iodepth=1 --numjobs=1 ALL",
+    "--name=sync --size=1m --rw=randwrite --fdatasync=4 --bs=4k --iodepth=1 --numjobs=1 ALL",
+    "--name=sync --size=1m --rw=write --fsync=16 --bs=4k --iodepth=1 --numjobs=1 ALL",
+    "--name=ring --ioengine=io_uring --direct=1 --size=4m --rw=randrw --bsrange=4k-16k --iodepth=16 --numjobs=1 ALL",
+    "--name=aio --ioengine=libaio --direct=1 --size=4m --rw=read --bs=4k,16k --iodepth=32 --numjobs=1 --iodepth_batch=8 --iodepth_batch_complete_min=8 ALL",
+    "--name=rated --ioengine=null --size=1g --rw=read --rate_iops=400 --runtime=1 --bs=4k --iodepth=1 --numjobs=2 --group_reporting ALL",
+    "--name=list --ioengine=null --size=8m --rw=read --percentile_list=50:99.999:99.9999 --bs=4k --iodepth=1 --numjobs=1 ALL",
+    "--name=list --ioengine=null --size=8m --rw=read --percentile_list=1:50:2:99:7 --bs=4k --iodepth=1 --numjobs=1 ALL",
+    "--name=figures --size=2m --rw=read --significant_figures=6 --bs=4k --iodepth=1 --numjobs=1 ALL",
+    "--name=steady --ioengine=null --size=10g --rw=write --steadystate=iops:90% --steadystate_duration=1 --runtime=2 --time_based=1 --rate_iops=1000 --bs=4k --iodepth=1 --numjobs=1 ALL",
+    "--ioengine=null --size=4m --name=one --rw=read --bs=4k --iodepth=1 --numjobs=1 ALL --name=two --new_group --rw=write --bs=16k --iodepth=2 --numjobs=2 ALL --name=three --stonewall --rw=rw --bs=512 --iodepth=1 --numjobs=1 ALL",
+];
+/// Every percentile there is, so that each latency has its bins.
+const ALL: [&str; 3] = [
+    "--slat_percentiles=1",
+    "--clat_percentiles=1",
+    "--lat_percentiles=1",
+];
+
+fn words(job: &str) -> Vec<&str> {
+    let words = job.split_whitespace();
+    words
+        .flat_map(|word| match word {
+            "ALL" => ALL.to_vec(),
+            word => vec![word],
+        })
+        .collect()
+}
+
+#[test]
+fn io_02_the_numbers_of_the_real_fio_come_out_as_its_lines() {
+    // They mostly wait, so they wait side by side.
+    std::thread::scope(|scope| {
+        for job in ROUND_TRIPS {
+            scope.spawn(|| {
+                if let Some(output) = real::run(&words(job)) {
+                    real::round_trip(&output);
+                }
+            });
+        }
+    });
+}
 
 #[test]
 fn the_text_of_the_frozen_run() {
@@ -131,4 +181,42 @@ fn families_are_dealt_over_a_slot_that_a_bound_divides() {
     // Exact counts win.
     readings.clones[0].clat_families.record_n(10_000, 800);
     assert_eq!(shares(&readings), (0.0.into(), 100.0.into()));
+}
+
+#[test]
+fn a_steady_state_is_told_as_fio_tells_it() {
+    let steady = |criterion: &str, last: f64| assay_measure::storage::SteadyReading {
+        criterion: criterion.to_owned(),
+        duration_s: 2,
+        attained: true,
+        last: Some(last),
+        slope: Some(-1.0),
+        deviation_pct: Some(0.15),
+        iops: vec![998, 1002],
+        bw_kib_per_s: vec![3992, 4008],
+        lat_ns: vec![1000.0, 1002.0],
+        ..Default::default()
+    };
+    let mut readings = fixture::readings();
+    for (criterion, last, told, max_deviation) in [
+        ("iops_slope:90%", -0.1, "iops slope=-0.100%", 1.5),
+        ("iops:2000", 1.5, "iops mean dev=1.500", 1.5),
+        ("bw:90%", 0.15, "bw mean dev=0.150%", 6144.0),
+        ("lat_slope:5000", -456.0, "lat slope=-456.000", 1.5015),
+    ] {
+        readings.jobs[1].steady = Some(steady(criterion, last));
+        let line = format!("attained=yes, bw=4000KiB/s (4096kB/s), iops=1000, {told}\n");
+        assert!(text(&readings).contains(&line), "{}", text(&readings));
+        let document = document(&readings);
+        let state = at(&document, "jobs.1.steadystate");
+        assert_eq!(state["max_deviation"], max_deviation);
+        assert_eq!(
+            state["data"]["bw"],
+            serde_json::json!([4_087_808, 4_104_192])
+        );
+        assert_eq!(state["data"]["bw_mean"], 4_096_000);
+    }
+    let state = document(&readings);
+    assert_eq!(at(&state, "jobs.1.steadystate.ss"), "lat_slope:5000.000000");
+    assert_eq!(at(&state, "jobs.1.steadystate.criterion"), "-456.000000");
 }
