@@ -77,6 +77,26 @@ fn a_run_prints_fios_report_and_leaves_its_record() {
 }
 
 #[test]
+fn a_directory_alone_is_measured_in_the_usual_way_and_left_as_it_was() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("disk")).expect("created");
+    let words = [
+        "disk",
+        "--size=16m",
+        "--runtime=1",
+        "--no-record",
+        "--output-format=json",
+    ];
+    let done = io(&place, &words).code(0);
+    let jobs = document(&done.out)["jobs"].clone();
+    for (job, depth) in [(0, "1"), (1, "32")] {
+        assert_eq!(jobs[job]["job options"]["iodepth"], depth);
+        assert!(jobs[job]["read"]["total_ios"].as_u64() > Some(0));
+    }
+    assert!(place.files().is_empty(), "{:?}", place.files());
+}
+
+#[test]
 fn runs_are_kept_shown_and_removed_like_any_others() {
     let place = Place::new();
     place.write(
@@ -135,6 +155,7 @@ fn mistakes_are_named_with_their_place_and_the_way_out() {
         (&["absent.fio"], "absent.fio"),
         (&["bad.fio"], "line 4"),
         (&["--server"], "not supported"),
+        (&["--name=a", "--filename=absent"], "size="),
     ] {
         let done = io(&place, words).code(2);
         assert_eq!(done.out, "", "{words:?}");
@@ -204,13 +225,12 @@ fn what_cannot_be_used_is_told_with_exit_3() {
     std::fs::create_dir(place.path("database")).expect("created");
     place.write("database/PG_VERSION", "15\n");
     for words in [
-        &["--name=a", "--filename=absent", "--rw=read"][..],
         &[
             "--name=a",
             "--filename=/proc/version",
             "--rw=write",
             "--size=4k",
-        ],
+        ][..],
         &["--name=a", "--directory=no/such/place", "--size=1m"],
         &[
             "--name=a",
@@ -391,7 +411,6 @@ fn a_killed_run_leaves_its_own_file_which_the_next_one_takes() {
     let place = Place::new();
     let words = [
         "io",
-        "--no-record",
         "--name=k",
         "--filename=own",
         "--size=8m",
@@ -405,6 +424,12 @@ fn a_killed_run_leaves_its_own_file_which_the_next_one_takes() {
     let laid_out =
         || std::fs::metadata(place.path("own")).is_ok_and(|about| about.len() == 8 << 20);
     started.until("file", laid_out).kill();
+    let run = place.only_run();
+    let list = place.assay(&["runs", "list"]).code(0);
+    assert!(list.out.contains("not recovered"), "{}", list.out);
+    place.assay(&["runs", "recover", "last"]).code(2);
+    place.assay(&["runs", "rm", &run.to_string_lossy()]).code(0);
+    assert!(!run.exists());
     let next = [
         "--no-record",
         "--name=k",

@@ -109,7 +109,7 @@ fn the_report_goes_to_a_new_file_and_never_over_another() {
         "--rw=read",
         "--output=none",
     ];
-    io(&place, &words).code(3);
+    io(&place, &words).code(2);
     assert_eq!(place.files(), ["new", "theirs"]);
 }
 

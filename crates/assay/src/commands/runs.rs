@@ -82,7 +82,7 @@ fn kept(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
         .map(|entry| entry.path())
         .filter(|path| {
             let holds = |name: &&str| path.join(name).is_file();
-            [RECORD, SERIES, SWEEP].iter().any(holds)
+            [RECORD, SERIES, SWEEP].iter().any(holds) || killed_io(path)
         })
         .collect();
     kept.sort();
@@ -348,11 +348,17 @@ fn remove_one(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What a killed `io` leaves: it keeps no series, only what it was asked.
+fn killed_io(path: &Path) -> bool {
+    let given = fs::read_to_string(path.join("config/given"));
+    !path.join(RECORD).exists() && given.is_ok_and(|given| given.starts_with("assay io "))
+}
+
 fn ours(path: &Path) -> Result<PathBuf, Failure> {
     let recorded = record::read(&path.join(RECORD)).is_ok();
     let swept = record::read_sweep(&path.join(SWEEP)).is_ok();
     let interrupted = path.join(SERIES).is_file() && record::recover(path).is_ok();
-    if path.is_dir() && (recorded || interrupted || swept) {
+    if path.is_dir() && (recorded || interrupted || swept || killed_io(path)) {
         return Ok(path.to_path_buf());
     }
     Err(Failure::usage(format!(

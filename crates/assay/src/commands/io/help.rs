@@ -7,6 +7,7 @@ const INTRODUCTION: &str = "\
 Measures the bare storage by fio's options, job files and reports
 
 Usage: assay io [JOBFILE...] [OPTIONS] [--name=JOB [JOB OPTIONS]]...
+       assay io DIR [OPTIONS]      8 KiB random reads there, at depth 1 and 32; the scratch file is removed
 
 fio's command lines and job files are taken as they are: options before the first --name hold for every job,
 a JOBFILE of `-` is standard input. An option that fio has and this program has not is an error.

@@ -6,7 +6,7 @@ use crate::record;
 use crate::rundir::{FIO_JSON, RECORD, REPORT, RunDir, job_file};
 use assay_engines::storage::spec::{self, Invocation};
 use assay_measure::record::Record;
-use assay_measure::snapshot::{RunData, SettingLine, Verdict};
+use assay_measure::snapshot::{RunData, SettingLine};
 use assay_measure::storage::StorageReadings;
 use assay_report::storage::fio;
 use assay_run::host;
@@ -71,32 +71,8 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// The record of what was measured.
-pub(super) fn record(
-    given: &Given,
-    id: String,
-    started: String,
-    readings: &StorageReadings,
-) -> Record {
-    let mut run = labels(given, id, started);
-    if readings.stopped {
-        run.verdict = Verdict::Incomplete("stopped on request".to_owned());
-    }
-    assay_report::record::build(&run)
-}
-
-/// The last key of the JSON.
-pub(super) fn native(record: &Record) -> serde_json::Value {
-    serde_json::json!({"warnings": record.warnings})
-}
-
-/// The section below fio's text.
-pub(super) fn section(record: &Record) -> String {
-    record.warnings.join("\n")
-}
-
 /// What the record says beside the measurements.
-fn labels(given: &Given, id: String, started: String) -> RunData {
+pub(super) fn labels(given: &Given, id: String, started: String) -> RunData {
     RunData {
         run_id: id,
         workload: NAME.to_owned(),

@@ -3,6 +3,7 @@
 mod help;
 mod keep;
 mod sink;
+mod usual;
 mod watch;
 
 use crate::cli::IoArgs;
@@ -30,7 +31,7 @@ pub(super) fn io(args: &IoArgs) -> Result<Code, Failure> {
         ui::product(&text)?;
         return Ok(Code::Good);
     }
-    let (invocation, files) = parse(&args.words)?;
+    let (invocation, files) = parse(&usual::expanded(&args.words))?;
     for note in &invocation.output.notes {
         ui::say(&format!("notice: {note}"));
     }
@@ -130,7 +131,7 @@ fn perform(
         }
     };
     let (first, unsaid) = watch.ended();
-    let record = keep::record(given, id, started, &readings);
+    let record = assay_report::storage::build(&keep::labels(given, id, started), &readings);
     let reports = reports(options, &readings, Some(&record), first);
     leave(&reports, &sink, dir.as_ref(), &readings, &record)?;
     unsaid?;
@@ -197,13 +198,13 @@ fn reports(
         out.push_str(&fio::terse(readings));
     }
     if plus || wants(OutputFormat::Json) {
-        let native = record.map(keep::native);
+        let native = record.map(assay_report::storage::native);
         out.push_str(&fio::json(readings, plus, native));
     }
     if normal {
         out.push_str(&fio::text(readings));
         if let Some(record) = record {
-            let _ = write!(out, "\n{}", keep::section(record));
+            let _ = write!(out, "\n{}", assay_report::storage::section(record));
         }
     }
     out
