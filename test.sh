@@ -196,7 +196,8 @@ if [ "$long" = yes ]; then
     begin "fuzzing"
     command -v cargo-fuzz >/dev/null || cargo install --locked --quiet cargo-fuzz
     for target in $(cargo +nightly fuzz list); do
-        cargo +nightly fuzz run "$target" -- -max_total_time=120
+        mkdir -p "fuzz/corpus/$target" "fuzz/seeds/$target"
+        cargo +nightly fuzz run "$target" "fuzz/corpus/$target" "fuzz/seeds/$target" -- -max_total_time=120
     done
 
     begin "benches"

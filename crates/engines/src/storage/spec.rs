@@ -34,6 +34,8 @@ pub struct Job {
     pub origin: String,
     /// Its own options as given, the global ones left out.
     pub given: Vec<Given>,
+    /// The options for all that hold for it, as given.
+    pub inherited: Vec<Given>,
     /// Place in the order of stonewalls: jobs of one wave run side by side, waves one after the
     /// other.
     pub wave: u32,

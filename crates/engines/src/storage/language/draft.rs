@@ -16,8 +16,11 @@ pub struct Draft {
     pub ranges: [Option<(u64, u64)>; DIRECTIONS],
     /// `bssplit`: bytes and percent, which may be left to share out.
     pub splits: [Vec<(u64, Option<u32>)>; DIRECTIONS],
-    /// Options of engines that the job itself gave, to be judged when its engine is known.
-    pub engine_options: Vec<&'static str>,
+    /// Options of single engines, and whether the job itself gave them: to be judged when its
+    /// engine is known.
+    pub engine_options: Vec<(&'static str, bool)>,
+    /// The job itself named its engine.
+    pub own_engine: bool,
     /// What is to be said about options without effect.
     pub notes: Vec<String>,
 }
@@ -34,10 +37,27 @@ impl Default for Draft {
             ranges: [None; DIRECTIONS],
             splits: Default::default(),
             engine_options: Vec::new(),
+            own_engine: false,
             notes: Vec::new(),
         }
     }
 }
+
+impl Draft {
+    /// What a job begins with, when these are the options for all.
+    #[must_use]
+    pub fn begin(&self) -> Self {
+        let mut draft = self.clone();
+        draft.own_engine = false;
+        for (_, own) in &mut draft.engine_options {
+            *own = false;
+        }
+        draft
+    }
+}
+
+/// More errors than this help nobody.
+const MOST_ERRORS: usize = 64;
 
 /// What stands where: the whole command line, before it is checked.
 #[derive(Clone, Debug, Default)]
@@ -51,10 +71,12 @@ pub(super) struct Reading {
 impl Reading {
     /// One more error.
     pub(super) fn refuse(&mut self, origin: &str, what: impl Into<String>) {
-        self.errors.push(SpecError {
-            origin: origin.to_owned(),
-            what: what.into(),
-        });
+        if self.errors.len() < MOST_ERRORS {
+            self.errors.push(SpecError {
+                origin: origin.to_owned(),
+                what: what.into(),
+            });
+        }
     }
 
     /// Something to be said, once.

@@ -191,19 +191,24 @@ fn payload(finished: &mut Finished) {
 /// Options of engines that the job's engine does not know.
 fn engine(draft: &Draft, finished: &mut Finished) {
     let engine = finished.options.engine;
-    for name in &draft.engine_options {
-        let Some(option) = table::find(name) else {
+    let named = match draft.options.engine_name.as_str() {
+        "" => "psync",
+        name => name,
+    };
+    for (name, own) in &draft.engine_options {
+        let known = table::find(name).map_or(&[][..], table::engines_of);
+        if known.contains(&engine) {
             continue;
-        };
-        if !table::engines_of(option).contains(&engine) {
-            let named = if draft.options.engine_name.is_empty() {
-                "psync"
-            } else {
-                &draft.options.engine_name
-            };
+        }
+        if *own || !draft.own_engine {
             finished
                 .errors
                 .push(format!("{name} is no option of ioengine={named}"));
+        } else {
+            // The options for all were of another engine, which this job left.
+            finished
+                .notes
+                .push(format!("{name} has no effect with ioengine={named}"));
         }
     }
     let calls = matches!(engine, IoEngine::Psync | IoEngine::Pvsync2);

@@ -186,15 +186,37 @@ fn engine_options(asked: &str) -> Result<String, String> {
 /// The jobs as one command line (`--showcmd`).
 #[must_use]
 pub fn command_line(invocation: &Invocation) -> String {
-    let mut words = vec!["assay io".to_owned()];
-    words.extend(invocation.global_options.iter().map(word));
+    let mut lines: Vec<Vec<String>> = Vec::new();
+    let mut before: &[Given] = &[];
     for job in &invocation.jobs {
-        if !job.given.iter().any(|(name, _)| name == "name") {
-            words.push(word(&("name".to_owned(), Some(job.name.clone()))));
+        match (job.inherited.strip_prefix(before), lines.last_mut()) {
+            (Some([]), Some(_)) => {}
+            (Some(added), Some(line)) => {
+                line.push("--name=global".to_owned());
+                line.extend(added.iter().map(word));
+            }
+            // Options for all that ended with their job file cannot end within a line.
+            _ => {
+                let mut line = vec!["assay io".to_owned()];
+                line.extend(job.inherited.iter().map(word));
+                lines.push(line);
+            }
         }
-        words.extend(job.given.iter().map(word));
+        before = &job.inherited;
+        let Some(line) = lines.last_mut() else {
+            continue;
+        };
+        // The last name is the one that holds.
+        line.push(word(&("name".to_owned(), Some(job.name.clone()))));
+        line.extend(
+            job.given
+                .iter()
+                .filter(|(name, _)| name != "name")
+                .map(word),
+        );
     }
-    words.join(" ")
+    let lines: Vec<String> = lines.iter().map(|line| line.join(" ")).collect();
+    lines.join("\n")
 }
 
 fn word((name, value): &Given) -> String {

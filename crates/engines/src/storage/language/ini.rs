@@ -25,10 +25,14 @@ pub(super) struct Section {
 /// Includes may include; a circle must end.
 const DEEPEST_INCLUDE: u32 = 16;
 
+/// Files that a job file brings in altogether: two includes in each would double at every depth.
+const MOST_INCLUDES: u32 = 64;
+
 struct Parser<'a> {
     world: &'a World<'a>,
     reading: &'a mut Reading,
     sections: Vec<Section>,
+    included: u32,
 }
 
 /// The sections of a job file; `-` is standard input.
@@ -53,6 +57,7 @@ pub(super) fn read(name: &str, world: &World<'_>, reading: &mut Reading) -> Vec<
         world,
         reading,
         sections: Vec::new(),
+        included: 0,
     };
     parser.lines(label, &text, 0);
     parser.sections
@@ -129,13 +134,14 @@ impl Parser<'_> {
             );
             return;
         }
-        if depth == DEEPEST_INCLUDE {
+        if depth == DEEPEST_INCLUDE || self.included == MOST_INCLUDES {
             self.reading.refuse(
                 origin,
-                format!("include {name}: includes are nested too deeply"),
+                format!("include {name}: includes are nested too deeply, or too many"),
             );
             return;
         }
+        self.included += 1;
         let name = self.variables(name);
         let beside: PathBuf = Path::new(from)
             .parent()

@@ -1,7 +1,7 @@
 //! fio's language: command lines and job files become typed jobs.
 //!
 //! Owns the option table, the grammar of values, command lines and job files, and help on all of
-//! them. Pure: what the outside holds comes in through [`World`], so that any text can be thrown
+//! them. Pure but for `buffer_pattern=.FILE.`: what the outside holds comes in through [`World`], so that any text can be thrown
 //! at it. Knows nothing of files, devices or threads; the binary and the probe call it.
 
 mod draft;
@@ -21,7 +21,7 @@ pub use words::{Argument, PROGRAM, ProgramOption};
 
 use self::draft::{Draft, Reading};
 use self::table::{OptionDef, Use};
-use self::value::Value;
+use self::value::{Kind, Value};
 use self::words::{ORIGIN, Word};
 use crate::storage::spec::{Given, Invocation, Job, SpecError};
 use std::io;
@@ -135,7 +135,7 @@ impl Builder<'_> {
                         name,
                         origin: ORIGIN.to_owned(),
                         given: vec![given],
-                        draft: self.defaults.clone(),
+                        draft: self.defaults.begin(),
                     });
                 }
                 continue;
@@ -146,9 +146,6 @@ impl Builder<'_> {
             };
             set(draft, option, value.as_deref(), ORIGIN, &mut self.reading);
             given.push((option.name.to_owned(), value.clone()));
-            if let Some(begun) = &mut current {
-                remember_engine_option(&mut begun.draft, option);
-            }
         }
         if let Some(begun) = current {
             self.judge(begun);
@@ -186,13 +183,13 @@ impl Builder<'_> {
                 name: section.title,
                 origin: section.origin,
                 given: Vec::new(),
-                draft: self.defaults.clone(),
+                draft: self.defaults.begin(),
             };
             if !global && wall {
                 begun.draft.options.stonewall = true;
                 wall = false;
             }
-            self.entries(&mut begun, section.entries, global);
+            self.entries(&mut begun, section.entries);
             if global {
                 self.defaults = begun.draft;
                 self.global_options.append(&mut begun.given);
@@ -203,7 +200,7 @@ impl Builder<'_> {
     }
 
     /// Options of a section. What other values depend on goes first.
-    fn entries(&mut self, begun: &mut Begun, mut entries: Vec<ini::Entry>, global: bool) {
+    fn entries(&mut self, begun: &mut Begun, mut entries: Vec<ini::Entry>) {
         entries.sort_by_key(|entry| entry.key != "kb_base");
         for entry in entries {
             let Some(option) = table::find(&entry.key) else {
@@ -226,9 +223,6 @@ impl Builder<'_> {
             begun
                 .given
                 .push((option.name.to_owned(), entry.value.clone()));
-            if !global {
-                remember_engine_option(&mut begun.draft, option);
-            }
         }
     }
 
@@ -243,6 +237,7 @@ impl Builder<'_> {
             self.reading.note(note);
         }
         let options = finished.options;
+        let inherited = self.global_options.clone();
         let (wave, group) = match self.jobs.last() {
             None => (0, 0),
             Some(last) => (
@@ -254,6 +249,7 @@ impl Builder<'_> {
             name: begun.name,
             origin: begun.origin,
             given: begun.given,
+            inherited,
             wave,
             group,
             options,
@@ -275,13 +271,6 @@ impl Builder<'_> {
             jobs: self.jobs,
             output: self.reading.output,
         })
-    }
-}
-
-/// Options of single engines that a job gives itself must be of its engine.
-fn remember_engine_option(draft: &mut Draft, option: &OptionDef) {
-    if !table::engines_of(option).is_empty() {
-        draft.engine_options.push(option.name);
     }
 }
 
@@ -311,6 +300,12 @@ fn set(
     }
     let done = match option.usage {
         Use::Works(set) => set(draft, &value),
+        // A value among several that fio has and assay has not.
+        Use::Accepted(why) if matches!(option.kind, Kind::Choice(_)) && value.check().is_err() => {
+            reading.refuse(origin, format!("not supported: {said}; {why}"));
+            return;
+        }
+        Use::Accepted(_) if text == Some(option.default) => value.check(),
         Use::Accepted(why) => value.check().map(|()| {
             draft
                 .notes
@@ -323,6 +318,9 @@ fn set(
             return;
         }
     };
+    if !table::engines_of(option).is_empty() {
+        draft.engine_options.push((option.name, true));
+    }
     if let Err(what) = done {
         reading.refuse(origin, format!("{said} {what}"));
     }

@@ -48,6 +48,18 @@ pub(super) fn some_size(amount: Amount) -> Option<Amount> {
     Some(amount).filter(|amount| !matches!(amount, Amount::Bytes(0) | Amount::Percent(0)))
 }
 
+/// The amount to move is at most the region, when it is a share of it.
+pub(super) fn io_size(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
+    let percent = value.text()?.trim().strip_suffix('%');
+    if let Some(percent) = percent
+        && value::number(percent, value.decimal)? > 100
+    {
+        return Err("is above 100 percent; use loops".into());
+    }
+    draft.options.pattern.io_size = some_size(value.amount()?);
+    Ok(())
+}
+
 pub(super) fn size_range(value: &Value<'_>) -> Read<(u64, u64)> {
     let (low, high) = pair(value.text()?);
     let low = value::number(low, value.decimal)?;
@@ -176,6 +188,7 @@ pub(super) fn engine(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
         }
     };
     draft.options.engine_name = name.to_owned();
+    draft.own_engine = true;
     Ok(())
 }
 

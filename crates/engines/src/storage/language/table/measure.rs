@@ -5,7 +5,7 @@ use super::Category::Measure;
 use super::Use::{Accepted, Works};
 use super::{OptionDef, options};
 use crate::storage::language::value::Kind::{
-    Bool, Choice, Flag, Floats, Int, Millis, OptionalText, Text,
+    Bool, Choice, Flag, Floats, Int, Millis, OptionalText,
 };
 
 pub(super) static OPTIONS: &[OptionDef] = options! {Measure;
@@ -41,5 +41,4 @@ pub(super) static OPTIONS: &[OptionDef] = options! {Measure;
     "gtod_cpu", Int(0, u64::MAX), "", Accepted("no thread is needed to read the clock"), "A CPU that does nothing but read the clock";
     "error_dump", Bool, "0", Accepted("errors are always reported"), "Say more about errors";
     "block_error_percentiles", Bool, "0", Accepted("there are no trims"), "Percentiles of blocks that failed to trim";
-    "ignore_error", Text, "", super::Use::Refused("continue_on_error counts errors and goes on"), "Errors to ignore";
 };

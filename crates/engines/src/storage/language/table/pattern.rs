@@ -16,7 +16,7 @@ pub(super) static OPTIONS: &[OptionDef] = options! {Pattern;
     "bssplit", Text, "", Works(setters::block_split), "Block sizes with their percentages: 4k/60:8k/40";
     "bs_is_seq_rand", Bool, "0", Works(|d, v| { d.options.pattern.blocks_by_sequence = v.on()?; Ok(()) }), "First block size for sequential, second for random I/Os";
     "ba" = "blockalign", Ints(1, 1 << 40), "", Works(|d, v| { setters::merge(&mut d.options.pattern.align, v.ints()?); Ok(()) }), "Alignment of random offsets; the smallest block";
-    "io_size" = "io_limit", Size, "", Works(|d, v| { d.options.pattern.io_size = setters::some_size(v.amount()?); Ok(()) }), "Bytes to move, apart from the region's size";
+    "io_size" = "io_limit", Size, "", Works(setters::io_size), "Bytes to move, apart from the region's size";
     "number_ios", Int(0, u64::MAX), "0", Works(|d, v| { d.options.pattern.number_ios = Some(v.int()?).filter(|n| *n > 0); Ok(()) }), "I/Os of each clone";
     "loops", Int(0, u64::MAX), "1", Works(|d, v| { d.options.pattern.loops = v.int()?.max(1); Ok(()) }), "How often the work is done";
     "norandommap", Flag, "", Works(|d, v| { d.options.pattern.no_map = v.on()?; Ok(()) }), "Random offsets may repeat before all were touched";
