@@ -303,6 +303,10 @@ impl KernelRing {
 
 impl Drop for KernelRing {
     fn drop(&mut self) {
+        // The kernel takes a closed ring apart in its own time. What it must not hold on to meanwhile is given back
+        // first: files (their locks, and their file system from being unmounted) and locked memory.
+        let _ = self.submitter.unregister_files();
+        let _ = self.submitter.unregister_buffers();
         if self.ring_fd_registered {
             // The thread's own reference would keep the ring, and the memory it pins, until the thread ends.
             let _ = self.submitter.unregister_ring_fd();

@@ -225,7 +225,9 @@ mod tests {
             assert_eq!(mapping.len(), len);
             // SAFETY: the test owns the mapping and no reference to its bytes is kept.
             let bytes = unsafe { std::slice::from_raw_parts(mapping.base(), len) };
-            assert!(bytes.iter().all(|&byte| byte == 0));
+            // Miri is slow: a byte of each page will do.
+            let step = if cfg!(miri) { ALIGNMENT } else { 1 };
+            assert!(bytes.iter().step_by(step).all(|&byte| byte == 0));
         }
     }
 }

@@ -686,3 +686,104 @@ fn as_many_lanes_as_there_may_be_all_come_back() {
         }
     }
 }
+
+/// The lock of a file goes with its last reference, a registration's included.
+#[test]
+fn dropped_lanes_have_let_go_of_their_files() {
+    let place = directory();
+    drop(file(&place, 4, true));
+    for engine in moving_engines() {
+        for _ in 0..20 {
+            let mode = OpenMode {
+                read: true,
+                write: true,
+                direct: true,
+            };
+            let file = DirectFile::open(&place.path().join("direct"), mode).unwrap();
+            file.lock_exclusive().unwrap();
+            let mut lanes = lanes_of(engine, 4, &Arc::new(file));
+            lanes.read(0, 0, 0, BLOCK as u32);
+            lanes.submit().unwrap();
+        }
+    }
+}
+
+/// Tests that make no system call: they run under Miri, which watches every access to the buffers.
+mod memory {
+    use super::*;
+
+    fn null_lanes(lanes: u32, lane_bytes: usize) -> Lanes {
+        Lanes::open(LanesOptions {
+            lanes,
+            lane_bytes,
+            files: Vec::new(),
+            engine: LaneEngine::Null,
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn every_lane_keeps_its_own_bytes_whatever_the_others_do() {
+        let len = if cfg!(miri) { 64 } else { 4096 };
+        let mut lanes = null_lanes(7, 4096);
+        let mut expected = [0_u8; 7];
+        let mut busy = [false; 7];
+        let mut random = 1_u32;
+        let mut done = Vec::new();
+        for turn in 0..if cfg!(miri) { 60 } else { 20_000_u32 } {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let lane = (random >> 16) % 7;
+            let index = lane as usize;
+            if !busy[index] {
+                let bytes = lanes.buffer_mut(lane, len);
+                assert!(bytes.iter().all(|byte| *byte == expected[index]));
+                bytes.fill(turn as u8);
+                expected[index] = turn as u8;
+                lanes.write(lane, 0, u64::from(turn), 100);
+                busy[index] = true;
+            }
+            if random & 0x8000 != 0 {
+                lanes.submit().unwrap();
+            }
+            done.clear();
+            lanes.reap(&mut done, 1 + (random >> 28));
+            for done in &done {
+                assert_eq!(done.result, 100);
+                let index = done.lane as usize;
+                assert!(std::mem::take(&mut busy[index]));
+                assert_eq!(lanes.buffer(done.lane, 1)[0], expected[index]);
+            }
+            let count = busy.iter().filter(|busy| **busy).count();
+            assert_eq!(count as u32, lanes.in_flight() + lanes.queued());
+        }
+    }
+
+    #[test]
+    fn buffers_are_aligned_zeroed_and_side_by_side() {
+        let lanes = null_lanes(3, 5000);
+        let first = lanes.buffer(0, 1).as_ptr();
+        for lane in 0..3 {
+            let bytes = lanes.buffer(lane, 8192);
+            assert!(bytes.iter().all(|byte| *byte == 0));
+            assert_eq!(bytes.as_ptr().align_offset(4096), 0);
+            assert_eq!(
+                bytes.as_ptr() as usize - first as usize,
+                lane as usize * 8192
+            );
+        }
+    }
+
+    #[test]
+    fn a_busy_lanes_buffer_cannot_be_had() {
+        let mut lanes = null_lanes(2, 4096);
+        lanes.read(1, 0, 0, 4096);
+        lanes.submit().unwrap();
+        assert!(said_by(|| lanes.buffer_mut(1, 1).fill(1)).contains("busy"));
+        assert!(said_by(|| drop(lanes.buffer(1, 1).to_vec())).contains("busy"));
+        assert!(said_by(|| lanes.sync(1, 0, true)).contains("busy"));
+        lanes.buffer_mut(0, 4096).fill(1);
+        let mut done = Vec::new();
+        assert_eq!(lanes.reap(&mut done, 2), 1);
+        lanes.buffer_mut(1, 4096).fill(1);
+    }
+}
