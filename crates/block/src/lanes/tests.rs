@@ -636,11 +636,14 @@ fn calls_that_would_block_fail_where_that_is_asked_for() {
         }),
     ];
     for engine in engines {
-        file.invalidate(0, 0).unwrap();
         let mut lanes = lanes_of(engine, 1, &file);
-        lanes.read(0, 0, 0, BLOCK as u32);
-        let result = collect(&mut lanes, 1)[0].result;
-        assert_eq!(result, -libc::EAGAIN, "{engine:?}");
+        // A refused read may have begun to fetch its pages, which then cannot be dropped for a moment.
+        let refused = (0..200).any(|_| {
+            file.invalidate(0, 0).unwrap();
+            lanes.read(0, 0, 0, BLOCK as u32);
+            collect(&mut lanes, 1)[0].result == -libc::EAGAIN
+        });
+        assert!(refused, "{engine:?}");
         assert_eq!(lanes.counters().errors, 1);
     }
 }
