@@ -67,6 +67,11 @@ impl Written {
         let sequence = self.next;
         self.next += 1;
         let overwrote = self.forget(io);
+        // A job that goes over its files again and again must not need ever more memory.
+        while let Some(None) = self.blocks.front() {
+            self.blocks.pop_front();
+            self.first += 1;
+        }
         self.places.insert((io.file, io.offset), sequence);
         self.blocks.push_back(Some(WrittenBlock {
             offset: io.offset,
@@ -132,6 +137,7 @@ impl Written {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_measure::prng::{Purpose, Stream};
     use proptest::prelude::*;
 
     fn write(file: u16, offset: u64, len: u32) -> Io {
@@ -169,6 +175,17 @@ mod tests {
         assert_eq!(written.count(), (3 << 40) + 4);
         assert_eq!(written.note(&write(0, 0, 1)), (3 << 40) + 5);
         assert_eq!(written.take().map(|b| b.sequence), Some((3 << 40) + 5));
+    }
+
+    #[test]
+    fn writing_over_and_over_needs_no_more_memory() {
+        let mut written = Written::new(0);
+        let mut stream = Stream::new(1, 1, Purpose::Test);
+        for _ in 0..100_000 {
+            written.note(&write(0, stream.below(64) * 4096, 4096));
+        }
+        assert_eq!(written.len(), 64);
+        assert!(written.blocks.len() < 2000, "{}", written.blocks.len());
     }
 
     proptest! {
