@@ -3,8 +3,10 @@
 //! Owns the header that `verify=crc32c` puts into each interval, the comparison with a pattern, and the list of what was
 //! written. The work loop stamps before a write and checks after a read. `docs/design/storage-payload.md` has the header's bytes.
 
+mod content;
 mod written;
 
+pub use content::{Content, never_verifies};
 pub use written::{Written, WrittenBlock};
 
 use super::payload::Template;
