@@ -63,7 +63,7 @@ pub(super) fn evaluate(readings: &StorageReadings) -> Vec<Identity> {
             Rule::within(
                 "IO7",
                 whole,
-                "I/Os in flight as counted = IOPS x mean clat (Little's law)",
+                "I/Os in flight as counted = IOPS x mean lat (Little's law)",
                 0.0,
             ),
             &little,
@@ -264,19 +264,19 @@ fn syncs(job: &Job<'_>, rule: Rule) -> Identity {
 
 /// IO7: both sides are means over the same time, from counters kept apart.
 fn little(job: &Job<'_>, rule: Rule) -> Identity {
-    let clat = |way: &WayReading| match way.clat.histogram.is_empty() {
-        true => way.lat.histogram.sum_ns(),
-        false => way.clat.histogram.sum_ns(),
+    let lat = |way: &WayReading| match way.lat.histogram.is_empty() {
+        true => way.clat.histogram.sum_ns(),
+        false => way.lat.histogram.sum_ns(),
     };
     let in_flight_ns: f64 = job.clones.iter().map(|c| c.in_flight_ns as f64).sum();
     let runtime_ns = job.runtime_ns();
     let ios = job.sum(|way| way.ios);
-    if in_flight_ns == 0.0 || job.sum(clat) == 0.0 || runtime_ns == 0.0 {
+    if in_flight_ns == 0.0 || job.sum(lat) == 0.0 || runtime_ns == 0.0 {
         return rule.unknown("not taken");
     }
-    let expected = job.sum(clat) / runtime_ns;
+    let expected = job.sum(lat) / runtime_ns;
     // Latencies of what was under way at the begin reach back before it.
-    let border = job.at_the_ends() * (job.sum(clat) / ios.max(1.0)) / runtime_ns;
+    let border = job.at_the_ends() * (job.sum(lat) / ios.max(1.0)) / runtime_ns;
     rule.tolerating(LITTLE * expected + border)
         .compare(Ok(in_flight_ns / runtime_ns), Ok(expected))
 }

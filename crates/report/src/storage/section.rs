@@ -10,7 +10,7 @@ const MOST_SENTENCES: usize = 6;
 /// Most jobs with lines of their own.
 const MOST_JOBS: usize = 4;
 
-/// The section, beginning with an empty line and its heading; empty for a record of another kind.
+/// The section, beginning with its heading; empty for a record of another kind.
 #[must_use]
 pub fn section(record: &Record) -> String {
     let Some(info) = &record.storage else {
@@ -33,7 +33,7 @@ pub fn section(record: &Record) -> String {
     devices(&mut page, info);
     integrity(&mut page, record);
     sentences(&mut page, record);
-    page.finish()
+    page.finish().trim_start().to_owned()
 }
 
 /// Three significant digits of a microsecond figure, with its unit.

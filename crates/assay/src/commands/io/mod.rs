@@ -237,6 +237,12 @@ fn code(readings: &StorageReadings, record: &Record, stop: &Stop) -> Code {
             identity.id, identity.rule
         ));
     }
+    let invalid = record.run.verdict == "invalid";
+    if invalid && failed.is_empty() {
+        for reason in &record.run.verdict_reasons {
+            ui::say(&format!("error: the run is invalid: {reason}"));
+        }
+    }
     if stop.requested() {
         return Code::Interrupted;
     }
@@ -246,7 +252,7 @@ fn code(readings: &StorageReadings, record: &Record, stop: &Stop) -> Code {
         .flat_map(|clone| clone.ways.iter().map(|way| way.ios))
         .sum();
     match (failed.is_empty(), ended) {
-        (true, _) if void.is_empty() => Code::Good,
+        (true, _) if void.is_empty() && !invalid => Code::Good,
         // Not one I/O got through: it is the target that cannot serve.
         (false, 0) => Code::Unusable,
         _ => Code::Invalid,

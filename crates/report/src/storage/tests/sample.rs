@@ -119,7 +119,7 @@ fn add(all: &mut StorageReadings, at: usize, one: &Loop, device: &mut DiskReadin
             reading.slat.record_n(SLAT_NS, n);
             reading.clat.record_n(clat_ns, n);
             reading.lat.record_n(SLAT_NS + clat_ns, n);
-            clone.in_flight_ns += u128::from(n) * u128::from(clat_ns);
+            clone.in_flight_ns += u128::from(n) * u128::from(SLAT_NS + clat_ns);
         }
         reading.lat[way] = lat;
         all.seconds.push(reading);
