@@ -301,7 +301,11 @@ fn job(readings: &StorageReadings, place: usize) -> StorageJob {
         sync.merge(&clone.sync);
     }
     let longest_ns = clones.iter().map(|clone| clone.runtime_ns).max();
-    let (in_flight, little) = in_flight(&clones);
+    let (mut in_flight, little) = in_flight(&clones);
+    if job.label.no_lat && job.label.no_clat && job.label.no_slat {
+        // Whatever was counted was counted by a clock that stood still.
+        in_flight = Figure::na("no instants were taken");
+    }
     StorageJob {
         name: job.name.clone(),
         group: job.group,

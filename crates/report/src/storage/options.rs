@@ -75,8 +75,12 @@ impl<'a> Options<'a> {
                 "the batch options let the depth sink",
             ),
             (
-                self.job.label.ioengine == "null",
-                "the null engine completes at once",
+                matches!(self.job.label.ioengine.as_str(), "null" | "nop"),
+                "the engine completes at once",
+            ),
+            (
+                !self.direct() || in_memory(self.readings),
+                "memory answers, and the driver's own time weighs",
             ),
         ];
         match waits.into_iter().find(|(found, _)| *found) {

@@ -1,12 +1,13 @@
 //! The short section below fio's text: what fio leaves out, in about 25 lines.
 
+use super::options::is_random;
 use crate::integrity::violated;
 use crate::text::page::{Page, number, number_or_reason};
 use assay_measure::record::{Figure, Record, StorageGroup, StorageInfo, StorageJob, Truth};
 use assay_measure::units::fixed;
 
 /// Most lines of warnings and advice; the rest is in the report.
-const MOST_SENTENCES: usize = 6;
+const MOST_SENTENCES: usize = 5;
 /// Most jobs with lines of their own.
 const MOST_JOBS: usize = 4;
 
@@ -64,12 +65,7 @@ fn job(page: &mut Page, info: &StorageInfo, job: &StorageJob) {
             number(&cpu.kernel_entries_per_io, 3),
         ),
     );
-    let how = format!(
-        "instants taken {}; seed {}{}.",
-        timing(job),
-        job.seed,
-        ring(job)
-    );
+    let how = format!("{}; {}{}.", timing(job), seed(job), ring(job));
     page.wrapped(&lead, &how);
     if let Some(steady) = &job.steady {
         let word = if steady.attained {
@@ -123,9 +119,24 @@ fn latencies(page: &mut Page, lead: &str, job: &StorageJob) {
 /// At what grain instants were taken, with what that costs.
 pub(crate) fn timing(job: &StorageJob) -> String {
     match job.timing.as_str() {
-        "per batch" => "per batch (error: the time spent in a batch)".to_owned(),
-        "" => "in an unknown way".to_owned(),
-        other => other.to_owned(),
+        "per batch" => "instants taken per batch (error: the time spent in a batch)".to_owned(),
+        "none" => "no instants taken, as asked for".to_owned(),
+        "" => "instants taken in an unknown way".to_owned(),
+        other => format!("instants taken {other}"),
+    }
+}
+
+/// The seed, and whether another run has it too.
+pub(crate) fn seed(job: &StorageJob) -> String {
+    let mut given = job.options.iter().rev();
+    let repeat = given.find(|option| option.name == "randrepeat");
+    let repeats = repeat.is_none_or(|option| !matches!(option.value.as_str(), "0" | "false"));
+    match repeats && is_random(&job.rw) {
+        true => format!(
+            "seed {}, so every run takes the same blocks (randrepeat=0: others)",
+            job.seed
+        ),
+        false => format!("seed {}", job.seed),
     }
 }
 
@@ -216,12 +227,14 @@ fn integrity(page: &mut Page, record: &Record) {
 }
 
 fn sentences(page: &mut Page, record: &Record) {
+    let advice = |high: bool| {
+        let of_weight = record.advice.iter();
+        of_weight
+            .filter(move |advice| (advice.severity == "high") == high)
+            .map(|advice| ("advice: ", &advice.text))
+    };
     let warnings = record.warnings.iter().map(|text| ("warning: ", text));
-    let advice = record
-        .advice
-        .iter()
-        .map(|advice| ("advice: ", &advice.text));
-    let all: Vec<(&str, &String)> = warnings.chain(advice).collect();
+    let all: Vec<(&str, &String)> = advice(true).chain(warnings).chain(advice(false)).collect();
     for (kind, text) in all.iter().take(MOST_SENTENCES) {
         page.wrapped(&format!("  {kind}"), text);
     }

@@ -197,6 +197,16 @@ mod identities {
     }
 
     #[test]
+    fn identity_io8_is_na_where_the_drivers_own_time_weighs() {
+        let mut buffered = quiet();
+        for job in &mut buffered.jobs {
+            job.label.iodepth = 64;
+            job.options.retain(|(name, _)| name != "direct");
+        }
+        assert!(matches!(outcome(&built(&buffered), "IO8"), Truth::Na(_)));
+    }
+
+    #[test]
     fn identity_io9_a_response_shorter_than_its_service() {
         let mut readings = quiet();
         let rated = |readings: &mut StorageReadings, ns: u64| {
@@ -232,6 +242,12 @@ mod identities {
         for id in ["IO1", "IO2", "IO7", "IO8"] {
             assert!(matches!(outcome(&record, id), Truth::Na(_)), "{id}");
         }
+        // Without instants nobody knows how long how many were under way.
+        let job = &record.storage.as_ref().unwrap().jobs[0];
+        assert_eq!(
+            job.in_flight_mean_count,
+            Figure::na("no instants were taken")
+        );
         let lat = &record.storage.unwrap().jobs[0].ways[0].lat;
         assert_eq!(lat.avg_us, Figure::na("not taken, as asked for"));
     }
@@ -435,6 +451,27 @@ mod findings {
     }
 
     #[test]
+    fn the_section_tells_the_weightiest_first_and_says_what_it_leaves_out() {
+        let mut readings = readings(&[
+            Loop::write("fill", 8, &[around(4000, 12), around(1000, 20)].concat()),
+            Loop::read("point", 1, &around(500, 12)),
+        ]);
+        for (at, job) in readings.jobs.iter_mut().enumerate() {
+            job.region_bytes = 1 << 20;
+            job.notes = (0..3).map(|n| format!("note {n} of job {at}")).collect();
+        }
+        let text = section(&built(&readings));
+        let first = text.lines().find(|line| line.contains("advice: ")).unwrap();
+        assert!(first.contains("throughput fell"), "{text}");
+        let at = |part: &str| {
+            text.find(part)
+                .unwrap_or_else(|| panic!("no {part}:\n{text}"))
+        };
+        assert!(at("advice: ") < at("warning: "));
+        assert!(text.contains(" more in the report of the run."), "{text}");
+    }
+
+    #[test]
     fn a_rate_that_was_missed_and_an_error_make_the_run_invalid() {
         let mut readings = readings(&[Loop::write("redo", 4, &[2000; 20])]);
         assert_eq!(built(&readings).run.verdict, "complete");
@@ -492,9 +529,6 @@ mod findings {
         let record = built(&readings);
         assert!(warned(&record, "4 clones go through the same file"));
         assert!(warned(&record, "fits into the caches"));
-        let job = &mut readings.jobs[0];
-        (job.label.synchronous, job.label.ioengine) = (true, "psync".to_owned());
-        assert!(warned(&built(&readings), "whatever iodepth says"));
     }
 
     #[test]
@@ -523,7 +557,7 @@ mod findings {
         let record = built(&readings);
         assert!(warned(&record, "steal"));
         assert!(warned(&record, "throttled the process for 2.00 s"));
-        assert!(warned(&record, "Time_based without runtime is ignored."));
+        assert!(warned(&record, "time_based without runtime is ignored."));
         assert_eq!(built(&quiet()).warnings, Vec::<String>::new());
     }
 }

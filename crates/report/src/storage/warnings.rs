@@ -67,10 +67,9 @@ pub(super) fn warnings(
     found
 }
 
+/// A note with its full stop; its first word may be a path, so it stays as it is.
 fn sentence(text: &str) -> String {
-    let mut chars = text.trim().chars();
-    let first = chars.next().map(|c| c.to_ascii_uppercase());
-    let mut sentence: String = first.into_iter().chain(chars).collect();
+    let mut sentence = text.trim().to_owned();
     if !sentence.is_empty() && !sentence.ends_with(['.', '!', '?']) {
         sentence.push('.');
     }
@@ -191,12 +190,6 @@ impl Run<'_> {
 
     fn depth(&self, reading: &JobReading, job: &StorageJob) -> Option<String> {
         let options = options(self.readings, reading);
-        if reading.label.synchronous && reading.label.iodepth > 1 {
-            return Some(format!(
-                "{} has one I/O in flight per clone whatever iodepth says ({} was asked for): use io_uring or libaio, or more clones.",
-                job.ioengine, job.iodepth_count
-            ));
-        }
         options.saturating().ok()?;
         let asked = (options.depth() * job.numjobs_count.max(1)) as f64;
         let reached = job.in_flight_mean_count.value()?;

@@ -2,7 +2,7 @@
 
 use super::header;
 use super::page::{Column, Page, left, number, number_or_reason, right};
-use crate::storage::{ring, timing};
+use crate::storage::{ring, seed, timing};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{
     Figure, Record, StorageGroup, StorageInfo, StorageJob, StorageLatency, StorageWay,
@@ -304,9 +304,9 @@ fn drivers(page: &mut Page, info: &StorageInfo) {
     ));
     for job in &info.jobs {
         let mut how = format!(
-            "instants taken {}; seed {}; region {}{}",
+            "{}; {}; region {}{}",
             timing(job),
-            job.seed,
+            seed(job),
             size(job.region_bytes),
             ring(job)
         );

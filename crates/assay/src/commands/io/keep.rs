@@ -8,7 +8,7 @@ use assay_engines::storage::spec::{self, Invocation};
 use assay_measure::record::Record;
 use assay_measure::snapshot::{RunData, SettingLine};
 use assay_measure::storage::StorageReadings;
-use assay_report::storage::{self, fio};
+use assay_report::storage::fio;
 use assay_run::host;
 
 /// The invocation as it came.

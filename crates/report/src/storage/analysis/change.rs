@@ -13,7 +13,7 @@ use assay_measure::prng::{Purpose, Stream};
 /// Fewer seconds than this say nothing of levels.
 pub(in crate::storage) const LEAST_SECONDS: usize = 10;
 /// Fewest seconds of a level.
-const LEAST_LEVEL: usize = 3;
+const LEAST_LEVEL: usize = 4;
 /// Series drawn per split.
 const DRAWS: u32 = 199;
 /// A split is kept if at most this share of the drawn series shows one as large.

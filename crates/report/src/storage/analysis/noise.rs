@@ -10,7 +10,7 @@
 /// drawn in to it (Hampel's filter): one stalled second is no level.
 const CLIP_SIGMA: f64 = 4.0;
 /// Seconds of a neighbourhood; fewer than half of them may be stalled.
-const NEIGHBOURS: usize = 5;
+const NEIGHBOURS: usize = 7;
 /// Smallest noise taken for real: the granularity of counting a second.
 const LEAST_SIGMA: f64 = 1e-3;
 /// The estimate of the carry-over from n seconds is off by about this over the square root of n;

@@ -110,6 +110,28 @@ fn io_single_stalls_are_no_level() {
 }
 
 #[test]
+fn io_false_alarms_are_rare_where_seconds_stall_now_and_then() {
+    for (n, carry, share) in [(60, 0.0, 0.05), (120, 0.3, 0.05), (300, 0.0, 0.05)] {
+        let alarms = (0..200).filter(|seed| {
+            let mut random = Stream::new(*seed, 2, Purpose::Test);
+            let mut values = series(n, *seed, carry, 0.05, |_| 1000.0);
+            for value in &mut values {
+                if random.uniform_f64() < share {
+                    *value *= 0.2;
+                }
+            }
+            let shape = change::shape(&values);
+            !shape.splits.is_empty() || shape.drift.is_some()
+        });
+        let count = alarms.count();
+        assert!(
+            count <= 10,
+            "n {n}, carry {carry}, stalls {share}: {count} of 200"
+        );
+    }
+}
+
+#[test]
 fn io_a_ramp_drifts_and_has_no_levels() {
     let ramp = |second: usize| 1000.0 + 10.0 * second as f64;
     let shape = change::shape(&series(60, 5, 0.0, 0.02, ramp));
