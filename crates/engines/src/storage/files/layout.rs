@@ -4,10 +4,12 @@
 //! without any device being asked, and zeroes or repeated blocks may be compressed or shared by what
 //! lies below. So random data are written, in large direct requests, several at once, then synced.
 
-use super::super::spec::Fallocate;
+use super::super::payload::Payload;
+use super::super::spec::{Fallocate, Options};
 use super::{cannot, failed};
 use assay_block::{Backend, DirectFile, OpenMode, Preallocate, Ring, RingOptions};
 use assay_measure::prng::{Purpose, Stream};
+use assay_measure::storage::Way;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use rustix::fs::Advice;
@@ -23,6 +25,8 @@ const PIECE_BYTES: u64 = 1 << 20;
 const DEPTH: u32 = 8;
 /// What offsets and lengths of direct requests are multiples of.
 const ALIGNMENT: u64 = 4096;
+/// What the content is drawn from, the same in every run.
+const CONTENT_SEED: u64 = 0x6173_7361_7920_696f;
 /// How long to wait before a stop request is looked for.
 const TICK: Duration = Duration::from_millis(200);
 
@@ -38,6 +42,19 @@ pub(super) struct Task<'a> {
     pub(super) fallocate: Fallocate,
     /// `create_fsync`
     pub(super) sync: bool,
+    /// Content that the job asked for, and the blocks it comes in; random data without it.
+    pub(super) content: Option<(Payload, usize)>,
+}
+
+/// The content that a job's buffer options ask for; `None` where random data will do.
+pub(super) fn content_of(options: &Options) -> Option<(Payload, usize)> {
+    let payload = &options.payload;
+    let asked = payload.zero
+        || payload.pattern.is_some()
+        || payload.compress_percent > 0
+        || payload.dedupe_percent > 0;
+    let block = options.pattern.blocks[Way::Write.index()].min.max(512) as usize;
+    asked.then(|| (Payload::new(payload, 0, CONTENT_SEED), block))
 }
 
 /// Sets the length of a file and allocates its space, as `fallocate` says, without writing to it.
@@ -139,6 +156,7 @@ fn pump(task: &Task<'_>, stop: &Stop, wrote: &mut dyn FnMut(u64)) -> Result<(), 
     .map_err(failed)?;
     let end = task.to.next_multiple_of(ALIGNMENT);
     let mut at = task.from - task.from % ALIGNMENT;
+    let mut content = task.content.clone();
     let mut outcome = Ok(());
     loop {
         while outcome.is_ok() && at < end {
@@ -151,10 +169,7 @@ fn pump(task: &Task<'_>, stop: &Stop, wrote: &mut dyn FnMut(u64)) -> Result<(), 
             };
             // Pieces end at multiples of their size, so that none crosses a stripe needlessly.
             let bytes = (PIECE_BYTES - at % PIECE_BYTES).min(end - at);
-            // The content depends on the place alone: a layout that was killed and goes on makes
-            // the same file.
-            Stream::new(task.to ^ 0x6173_7361_7920_696f, at, Purpose::Load)
-                .fill(&mut buffer[..bytes as usize]);
+            fill(&mut content, &mut buffer[..bytes as usize], at);
             let queued = ring.write_buffer(0, at, buffer, bytes as usize, false, bytes);
             assert!(queued.is_ok(), "there are as many entries as buffers");
             at += bytes;
@@ -175,5 +190,18 @@ fn pump(task: &Task<'_>, stop: &Stop, wrote: &mut dyn FnMut(u64)) -> Result<(), 
             };
             outcome = outcome.and(judged);
         }
+    }
+}
+
+/// Makes the content of a piece that begins at `at`.
+fn fill(content: &mut Option<(Payload, usize)>, piece: &mut [u8], at: u64) {
+    let Some((payload, block)) = content else {
+        Stream::new(CONTENT_SEED, at, Purpose::Load).fill(piece);
+        return;
+    };
+    let mut offset = at;
+    for part in piece.chunks_mut(*block) {
+        payload.prepare(part, offset, true);
+        offset += part.len() as u64;
     }
 }

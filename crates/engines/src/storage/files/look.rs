@@ -26,6 +26,9 @@ const NO_FILES: [u64; 12] = [
     0x6165_676c,
 ];
 
+/// Those that live in memory: tmpfs, ramfs.
+const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+
 /// A path and what was found there.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
@@ -102,7 +105,7 @@ fn existing(path: &Path, metadata: Metadata) -> Result<Found, EngineError> {
     let what = if kind.is_block_device() {
         What::Device {
             number: metadata.rdev(),
-            bytes: device_bytes(&resolved)?,
+            bytes: device_bytes(&resolved, metadata.rdev())?,
         }
     } else {
         let whose = marker::whose(&resolved, &metadata);
@@ -177,6 +180,13 @@ fn shows_the_kernel(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|found| NO_FILES.contains(&(found.f_type as u64)))
 }
 
+/// On tmpfs or ramfs. The file need not exist yet, nor its directory.
+pub(super) fn is_in_memory(path: &Path) -> bool {
+    let there = path.ancestors().find(|ancestor| ancestor.exists());
+    let found = there.and_then(|there| rustix::fs::statfs(there).ok());
+    found.is_some_and(|found| IN_MEMORY.contains(&(found.f_type as u64)))
+}
+
 /// In `/dev` itself or a directory of the same file system: a mistyped device would become a file
 /// in memory there.
 fn among_device_nodes(directory: &Path) -> bool {
@@ -184,7 +194,17 @@ fn among_device_nodes(directory: &Path) -> bool {
     directory.starts_with("/dev") && device(directory) == device(Path::new("/dev"))
 }
 
-fn device_bytes(path: &Path) -> Result<u64, EngineError> {
+/// By the kernel's account, which needs no right to open the device.
+fn device_bytes(path: &Path, number: u64) -> Result<u64, EngineError> {
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    let sectors = fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/size"));
+    // Its sectors have 512 bytes whatever the device.
+    let bytes = sectors
+        .ok()
+        .and_then(|sectors| sectors.trim().parse::<u64>().ok()?.checked_mul(512));
+    if let Some(bytes) = bytes {
+        return Ok(bytes);
+    }
     File::open(path)
         .and_then(|mut device| device.seek(SeekFrom::End(0)))
         .map_err(|error| cannot("find the size of", path, error))

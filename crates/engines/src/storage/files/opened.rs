@@ -198,6 +198,7 @@ impl Opened {
     ) -> Result<(), EngineError> {
         let options = &self.jobs[job].options.files;
         let (sync, fallocate) = (options.create_fsync, options.fallocate);
+        let content = layout::content_of(&self.jobs[job].options);
         let file = self.plan.files[place].clone();
         let held = self.slot(place);
         if !held.created && file.bytes > file.bytes_now {
@@ -213,6 +214,7 @@ impl Opened {
             to: file.bytes,
             fallocate,
             sync,
+            content,
         };
         match file.fill {
             Fill::Write { from } => {

@@ -3,11 +3,10 @@
 use super::super::spec::{Invocation, Job, Precondition, Region};
 use super::look::{self, Found, What};
 use super::marker::Whose;
-use super::refusals::{self, Destroy};
+use super::refusals::{self, Destroy, KernelFiles};
 use super::regions::{self, Known};
 use super::space::{self, Space};
 use super::{bytes_text, cannot, content, names};
-use assay_block::device_facts;
 use assay_measure::storage::Way;
 use assay_run::engine::{EngineError, Line, LineValue};
 use std::collections::HashMap;
@@ -250,15 +249,28 @@ pub fn plan(invocation: &Invocation) -> Result<FilePlan, Vec<EngineError>> {
     planner.finish()
 }
 
+/// What makes two names one file.
+#[derive(PartialEq, Eq, Hash)]
+enum Thing {
+    There((u64, u64)),
+    New(PathBuf),
+}
+
 struct Planner<'a> {
     invocation: &'a Invocation,
     destroy: Destroy,
+    kernel: KernelFiles,
+    /// Place in `plan.files` of each thing found, by its identity or, where there is nothing yet,
+    /// by its real path.
+    things: HashMap<Thing, usize>,
     /// Place in `plan.files` of each path as named.
     places: HashMap<PathBuf, usize>,
     /// What was found at each file of the plan.
     found: Vec<Found>,
     plan: FilePlan,
     errors: Vec<EngineError>,
+    /// Paths that could not be looked at.
+    failed: Vec<PathBuf>,
 }
 
 impl<'a> Planner<'a> {
@@ -266,6 +278,8 @@ impl<'a> Planner<'a> {
         Self {
             invocation,
             destroy: Destroy::new(&invocation.output.destroy),
+            kernel: KernelFiles::find(),
+            things: HashMap::new(),
             places: HashMap::new(),
             found: Vec::new(),
             plan: FilePlan {
@@ -275,6 +289,7 @@ impl<'a> Planner<'a> {
                 spaces: Vec::new(),
             },
             errors: Vec::new(),
+            failed: Vec::new(),
         }
     }
 
@@ -321,19 +336,17 @@ impl<'a> Planner<'a> {
         if let Some(place) = self.places.get(path) {
             return Ok(*place);
         }
-        let found = look::at(path)?;
-        let same = |file: &PlannedFile| match found.identity() {
-            Some(identity) => file.identity == Some(identity),
-            None => file.resolved == found.resolved,
+        let found = look::at(path).inspect_err(|_| self.failed.push(path.to_path_buf()))?;
+        let thing = match found.identity() {
+            Some(identity) => Thing::There(identity),
+            None => Thing::New(found.resolved.clone()),
         };
-        let place = match self.plan.files.iter().position(same) {
-            Some(place) => place,
-            None => {
-                self.plan.files.push(planned(path, &found, job));
-                self.found.push(found);
-                self.plan.files.len() - 1
-            }
-        };
+        let next = self.plan.files.len();
+        let place = *self.things.entry(thing).or_insert(next);
+        if place == next {
+            self.plan.files.push(planned(path, &found, job));
+            self.found.push(found);
+        }
         self.places.insert(path.to_path_buf(), place);
         Ok(place)
     }
@@ -398,7 +411,9 @@ impl<'a> Planner<'a> {
             self.errors.extend(refusals);
         }
         let found: Vec<&Found> = self.found.iter().collect();
-        self.errors.extend(self.destroy.unused(&found));
+        let failed = &self.failed;
+        let named = |path: &Path| failed.iter().any(|known| known == path);
+        self.errors.extend(self.destroy.unused(&found, &named));
         if self.errors.is_empty() {
             Ok(self.plan)
         } else {
@@ -430,7 +445,8 @@ impl<'a> Planner<'a> {
         }
         if touched {
             let allow = job.options.files.allow_mounted_write;
-            file.carries = refusals::check_write(&file.path, found, file.destroy, allow)?;
+            let (path, destroy) = (&file.path, file.destroy);
+            file.carries = refusals::check_write(path, found, destroy, allow, &self.kernel)?;
         }
         Ok(())
     }
@@ -521,7 +537,7 @@ fn planned(path: &Path, found: &Found, job: usize) -> PlannedFile {
         remove: false,
         carries: None,
         job,
-        in_memory: target != Target::Device && device_facts(&found.resolved).is_tmpfs,
+        in_memory: target != Target::Device && look::is_in_memory(&found.resolved),
         identity: found.identity(),
         missing_directories,
         first_use: (u32::MAX, false),

@@ -152,7 +152,15 @@ impl<'a> Sequence<'a> {
         let mut files = Vec::new();
         let mut paths = Vec::new();
         let mut spans = Vec::new();
-        for (file, place) in (0_u16..).zip(places) {
+        if places.len() > usize::from(u16::MAX) {
+            return Err(EngineError::Usage(format!(
+                "job {}: {} files are more than can be preconditioned at once (65535)",
+                job.name,
+                places.len()
+            )));
+        }
+        for (file, place) in places.iter().enumerate() {
+            let file = file as u16;
             let options = FileOptions {
                 read: true,
                 write: true,

@@ -45,12 +45,19 @@ impl Destroy {
     }
 
     /// One error for each that is none of the files of the jobs: a mistyped name must not pass
-    /// unseen.
-    pub(super) fn unused(&self, files: &[&Found]) -> Vec<EngineError> {
+    /// unseen. Jobs that name the same path have said themselves what is wrong with it.
+    pub(super) fn unused(
+        &self,
+        files: &[&Found],
+        named: &dyn Fn(&Path) -> bool,
+    ) -> Vec<EngineError> {
         let used = |found: &Found| files.iter().any(|file| same(found, file));
         self.named
             .iter()
-            .filter(|(_, found)| !found.as_ref().is_ok_and(used))
+            .filter(|(path, found)| match found {
+                Ok(found) => !used(found),
+                Err(_) => !named(path),
+            })
             .map(|(path, found)| {
                 let why = match found {
                     Err(why) => format!(" ({why})"),
@@ -83,6 +90,7 @@ pub(super) fn check_write(
     found: &Found,
     destroy: bool,
     allow_mounted_write: bool,
+    kernel: &KernelFiles,
 ) -> Result<Option<&'static str>, EngineError> {
     match &found.what {
         What::Absent { .. } => {
@@ -90,7 +98,7 @@ pub(super) fn check_write(
             Ok(None)
         }
         What::File { metadata, whose } => {
-            check_other_use(path, &found.resolved)?;
+            kernel.check(path, &found.resolved)?;
             if destroy || *whose == Whose::Ours {
                 return Ok(None);
             }
@@ -142,11 +150,7 @@ pub(super) fn check_write(
 }
 
 /// A new file must not appear among the files of a database.
-pub(super) fn check_directory(
-    path: &Path,
-    found: &Found,
-    destroy: bool,
-) -> Result<(), EngineError> {
+fn check_directory(path: &Path, found: &Found, destroy: bool) -> Result<(), EngineError> {
     if destroy {
         return Ok(());
     }
@@ -170,36 +174,40 @@ pub(super) fn check_directory(
     }
 }
 
-/// A file that the kernel uses as swap or as the disk of a loop device: nothing lifts this.
-fn check_other_use(path: &Path, resolved: &Path) -> Result<(), EngineError> {
-    let refuse = |why: String, remedy: &str| {
-        Err(EngineError::Unusable(format!(
-            "refusing to write to {}: {why}; {remedy} or name another file",
-            path.display()
-        )))
-    };
-    let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
-    let named = |line: &str| line.split_ascii_whitespace().next().map(PathBuf::from);
-    if swaps
-        .lines()
-        .skip(1)
-        .filter_map(named)
-        .any(|swap| swap == resolved)
-    {
-        return refuse("it is swap space in use".to_owned(), "swapoff it");
+/// Files that the kernel uses, and as what: nothing lifts the refusal of these.
+pub(super) struct KernelFiles(Vec<(PathBuf, String, &'static str)>);
+
+impl KernelFiles {
+    /// Swap files and the disks of loop devices.
+    pub(super) fn find() -> Self {
+        let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
+        let named = |line: &str| line.split_ascii_whitespace().next().map(PathBuf::from);
+        let mut all: Vec<_> = swaps
+            .lines()
+            .skip(1)
+            .filter_map(named)
+            .map(|path| (path, "swap space in use".to_owned(), "swapoff it"))
+            .collect();
+        for device in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
+            let backing = device.path().join("loop/backing_file");
+            if let Ok(backing) = fs::read_to_string(backing) {
+                let name = device.file_name().to_string_lossy().into_owned();
+                let path = PathBuf::from(backing.trim_end_matches('\n'));
+                all.push((path, format!("the disk of /dev/{name}"), "detach it"));
+            }
+        }
+        Self(all)
     }
-    let devices = fs::read_dir("/sys/block").into_iter().flatten().flatten();
-    for device in devices {
-        let backing = device.path().join("loop/backing_file");
-        let Ok(backing) = fs::read_to_string(backing) else {
-            continue;
-        };
-        if Path::new(backing.trim_end_matches('\n')) == resolved {
-            let name = device.file_name().to_string_lossy().into_owned();
-            return refuse(format!("it is the disk of /dev/{name}"), "detach it");
+
+    fn check(&self, path: &Path, resolved: &Path) -> Result<(), EngineError> {
+        match self.0.iter().find(|(used, ..)| used == resolved) {
+            None => Ok(()),
+            Some((_, what, remedy)) => Err(EngineError::Unusable(format!(
+                "refusing to write to {}: it is {what}; {remedy} or name another file",
+                path.display()
+            ))),
         }
     }
-    Ok(())
 }
 
 fn refuse(path: &Path, found: &Found, why: &str) -> EngineError {

@@ -37,7 +37,9 @@ pub(super) fn of_clone(job: &Job, clone: u32, files: &[Known]) -> Result<Share, 
     let mut share = Share::default();
     let block = smallest_block(job);
     let mut largest = 0;
-    for (index, file) in (0_u16..).zip(files) {
+    for (index, file) in files.iter().enumerate() {
+        // A clone has at most 65535 files, which the planner sees to.
+        let index = index as u16;
         let start = start_of(job, clone, file, block);
         let bytes = bytes_of(job, index, files.len() as u64, file, start, block)?;
         share.ends.push(start.saturating_add(bytes));

@@ -162,6 +162,34 @@ fn io_12_a_foreign_file_is_neither_written_nor_extended_without_its_name() {
 }
 
 #[test]
+fn a_layout_has_the_content_that_the_job_s_buffers_have() {
+    let place = directory();
+    let path = place.path().join("zero");
+    let mut zero = one(Mode::Read, &path, MIB);
+    zero.jobs[0].options.payload.zero = true;
+    run(&zero);
+    assert!(fs::read(&path).unwrap().iter().all(|byte| *byte == 0));
+    assert_eq!(content::hole_bytes(&path, 0, MIB), 0, "written zeroes");
+    let path = place.path().join("half");
+    let mut half = one(Mode::Read, &path, MIB);
+    half.jobs[0].options.payload.compress_percent = 50;
+    run(&half);
+    let zeroes = fs::read(&path)
+        .unwrap()
+        .iter()
+        .filter(|byte| **byte == 0)
+        .count() as u64;
+    assert!((MIB / 2..MIB * 52 / 100).contains(&zeroes), "{zeroes}");
+    let path = place.path().join("pattern");
+    let mut pattern = one(Mode::Read, &path, MIB + 100);
+    pattern.jobs[0].options.payload.pattern = Some(b"abcd".to_vec());
+    run(&pattern);
+    let content = fs::read(&path).unwrap();
+    assert_eq!(content.len() as u64, MIB + 100);
+    assert!(content.chunks(4).all(|word| word == b"abcd"));
+}
+
+#[test]
 fn made_up_names_are_private_and_unlinked_files_are_gone_at_the_end() {
     let place = directory();
     let mut invocation = one(Mode::Read, Path::new(""), MIB);

@@ -243,3 +243,21 @@ fn the_file_below_a_loop_device_is_refused_even_when_named() {
     let why = refused(&destroying(&image));
     assert!(why.contains("it is the disk of /dev/loop"), "{why}");
 }
+
+#[test]
+fn the_disk_below_the_root_is_refused_even_when_named() {
+    let facts = assay_block::device_facts(Path::new("/"));
+    let Ok(disk) = facts.disk else {
+        return skipped("the root has no disk");
+    };
+    let node = Path::new("/dev").join(disk);
+    if !node.exists() {
+        return skipped("the disk of the root has no node here");
+    }
+    let why = refused(&destroying(&node));
+    assert!(
+        why.contains("mounted") || why.contains("is part of"),
+        "{why}"
+    );
+    assert!(why.contains("nothing lifts this refusal"), "{why}");
+}

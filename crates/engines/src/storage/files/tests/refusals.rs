@@ -224,3 +224,44 @@ fn the_plan_says_of_each_file_what_it_is_and_what_happens_to_it() {
     assert_eq!(lines.len(), 4 + 2);
     assert_eq!(lines[4].value, assay_run::engine::LineValue::Count(3 * MIB));
 }
+
+#[test]
+fn files_in_memory_are_fine_and_said() {
+    let shared = Path::new("/dev/shm");
+    if !look::is_in_memory(shared) {
+        return super::devices::skipped("/dev/shm is no tmpfs here");
+    }
+    let place = tempfile::tempdir_in(shared).unwrap();
+    let path = place.path().join("f");
+    let invocation = one(Mode::Read, &path, MIB);
+    let planned = plan(&invocation).map_err(join_errors).unwrap();
+    assert!(planned.files[0].in_memory);
+    assert!(planned.notes[0][0].contains("lies in memory"));
+    run(&invocation);
+    assert_eq!(
+        plan(&one(Mode::Write, &path, 0)).unwrap().files[0].target,
+        Target::File(Whose::Ours)
+    );
+    assert!(!look::is_in_memory(&directory().path().join("not/there")));
+}
+
+#[test]
+fn thousands_of_files_are_planned_in_no_time_worth_naming() {
+    let place = directory();
+    let mut invocation = one(Mode::Write, Path::new(""), 65_535 * 4096);
+    let options = &mut invocation.jobs[0].options;
+    options.files.names.clear();
+    options.files.directories = vec![place.path().to_path_buf()];
+    options.files.count = 65_535;
+    let planned = plan(&invocation).map_err(join_errors).unwrap();
+    assert_eq!(planned.files.len(), 65_535);
+    assert_eq!(planned.clones[0].regions.len(), 65_535);
+    options_too_many(&mut invocation);
+    assert!(refused(&invocation).contains("at most 65535"));
+}
+
+fn options_too_many(invocation: &mut Invocation) {
+    let files = &mut invocation.jobs[0].options.files;
+    files.count = 65_537;
+    files.size = Some(Amount::Bytes(65_537 * 4096));
+}
