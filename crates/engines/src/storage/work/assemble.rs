@@ -4,6 +4,7 @@ use super::monitor::{Monitor, difference};
 use super::policy::{Policy, is_positional, is_synchronous};
 use super::{Known, Work};
 use crate::storage::spec::{Job, Mode, Options};
+use crate::storage::verify::never_verifies;
 use assay_block::device_facts;
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
 use assay_measure::snapshot::{DiskReading, Fact, HostReading};
@@ -84,6 +85,7 @@ fn notes(options: &Options) -> Vec<String> {
             "without slat, requests are submitted and waited for in one call: clat counts from before it".to_owned(),
         );
     }
+    notes.extend(never_verifies(options).map(str::to_owned));
     if options.pace.time_based && options.pace.runtime_ns.is_none() {
         notes.push("time_based without runtime is ignored".to_owned());
     }

@@ -181,12 +181,6 @@ impl Work<'_> {
         rows: &Sender<Batch>,
     ) -> (Vec<CloneTask<'_>>, usize) {
         let clones = &self.opened.plan().clones;
-        let users = |file: &usize| {
-            clones
-                .iter()
-                .filter(|clone| clone.files.contains(file))
-                .count()
-        };
         let runs = |job: usize| jobs.contains(&job) && !self.job(job).options.files.create_only;
         let of_jobs = clones
             .iter()
@@ -210,7 +204,6 @@ impl Work<'_> {
                 amount_bytes: planned.amount_bytes,
                 seed: self.seeds[planned.job],
                 run: self.run,
-                exclusive: planned.files.iter().all(|file| users(file) == 1),
                 logs: rows.clone(),
             }
         };

@@ -97,7 +97,7 @@ impl Worker<'_> {
     /// One I/O that is not like the others, or that is looked at on its own.
     fn one(&mut self, slot: &Slot, done: LaneDone, way: Way) {
         if done.result <= 0 {
-            self.failed(slot, done.result, way);
+            self.failed(slot, done, way);
             return;
         }
         let moved = done.result as u32;
@@ -129,19 +129,7 @@ impl Worker<'_> {
             }
         }
         self.check_latency(slot);
-        self.check_content(slot, done, way);
-    }
-
-    fn check_content(&mut self, slot: &Slot, done: LaneDone, way: Way) {
-        let Some(verifying) = &mut self.verifying else {
-            return;
-        };
-        let whole = done.result == slot.len as i32;
-        match way {
-            Way::Read if whole => self.verify(slot, done.lane),
-            Way::Write if !whole => verifying.forget(slot),
-            _ => {}
-        }
+        self.check_content(slot, done.lane, done.result, way);
     }
 
     fn check_latency(&mut self, slot: &Slot) {
@@ -172,16 +160,15 @@ impl Worker<'_> {
 
     /// An I/O that moved nothing.
     #[cold]
-    fn failed(&mut self, slot: &Slot, result: i32, way: Way) {
+    fn failed(&mut self, slot: &Slot, done: LaneDone, way: Way) {
+        let LaneDone { lane, result } = done;
         let pass = self.options.pace.pass_errors;
         let passed = match way {
             Way::Read => pass.read,
             Way::Write | Way::Trim => pass.write,
         };
         if passed {
-            if let (Some(verifying), Way::Write) = (&mut self.verifying, way) {
-                verifying.forget(slot);
-            }
+            self.check_content(slot, lane, 0, way);
             self.tally.errors_passed += 1;
             return;
         }

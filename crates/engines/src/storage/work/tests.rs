@@ -2,7 +2,7 @@ use super::super::spec::{
     Amount, Invocation, IoEngine, Job, Mode, Options, Steady, SteadyMetric, Verify,
 };
 use assay_measure::clock::NS_PER_S;
-use assay_measure::storage::{StorageLive, StorageReadings, Way};
+use assay_measure::storage::{StorageLive, StorageReadings};
 use assay_run::engine::EngineError;
 use assay_run::probe::{Readings, Steps};
 use assay_run::stop::Stop;
@@ -306,6 +306,8 @@ fn io_14_a_rate_is_kept_and_both_latencies_are_told() {
         let readings = run(vec![job(|options| {
             reads(&path)(options);
             options.engine = engine;
+            // From memory, so that the rate is below what can be done.
+            options.files.direct = false;
             options.pace.depth = 4;
             options.pace.rate_iops[R] = Some(200);
             options.pace.time_based = true;
@@ -314,7 +316,7 @@ fn io_14_a_rate_is_kept_and_both_latencies_are_told() {
         .unwrap();
         let way = &readings.clones[0].ways[R];
         let iops = way.ios as f64 * 1e9 / way.runtime_ns as f64;
-        assert!((199.0..=201.0).contains(&iops), "{engine:?}: {iops}");
+        assert!((195.0..=201.0).contains(&iops), "{engine:?}: {iops}");
         let response = way.response.as_ref().unwrap();
         assert_eq!(response.histogram.count(), way.ios);
         assert!(response.histogram.sum_ns() >= way.lat.histogram.sum_ns());
@@ -659,6 +661,64 @@ fn a_backlog_is_read_back_as_it_fills() {
 }
 
 #[test]
+fn verify_only_writes_nothing() {
+    let dir = directory();
+    let path = dir.path().join("new");
+    let mut job = job(|options| {
+        options.files.names = vec![path.clone()];
+        options.files.size = Some(Amount::Bytes(64 << 10));
+        options.pattern.mode = Mode::RandWrite;
+        options.payload.verify = Verify::Crc32c;
+    });
+    run(vec![job.clone()]).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    job.options.payload.verify_only = true;
+    let readings = run(vec![job]).unwrap();
+    let clone = &readings.clones[0];
+    assert_eq!(clone.error_text, None);
+    assert_eq!((clone.ways[W].ios, clone.verified_ios), (0, 16));
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_job_starts_after_its_delay_and_thinks_between_its_ios() {
+    let readings = run(vec![job(|options| {
+        options.engine = IoEngine::Null;
+        options.files.size = Some(Amount::Bytes(1 << 20));
+        options.pattern.number_ios = Some(10);
+        options.pace.start_delay_ns = (200_000_000, 200_000_000);
+        options.pace.think_ns = 20_000_000;
+        options.pace.think_spin_ns = 1_000_000;
+        options.pace.think_blocks = 2;
+    })])
+    .unwrap();
+    let clone = &readings.clones[0];
+    assert_eq!(clone.ways[R].ios, 10);
+    // Four thoughts lie between ten I/Os in pairs; the delay is before the first.
+    assert!(clone.runtime_ns >= 80_000_000, "{}", clone.runtime_ns);
+    assert!(readings.elapsed_ns >= clone.runtime_ns + 200_000_000);
+    assert!(clone.ways[R].lat.histogram.max_ns() < Some(20_000_000));
+}
+
+#[test]
+fn mixed_jobs_count_both_directions_and_sync_after_writes_only() {
+    let dir = directory();
+    let readings = run(vec![job(|options| {
+        options.engine = IoEngine::IoUring;
+        options.files.names = vec![dir.path().join("new")];
+        options.files.size = Some(Amount::Bytes(1 << 20));
+        options.pattern.mode = Mode::RandRw;
+        options.pace.depth = 4;
+        options.pace.fsync_every = 10;
+    })])
+    .unwrap();
+    let clone = &readings.clones[0];
+    assert_eq!(clone.ways[R].ios + clone.ways[W].ios, 256);
+    assert!(clone.ways[R].ios > 60 && clone.ways[W].ios > 60);
+    assert_eq!(clone.sync.histogram.count(), clone.ways[W].ios / 10);
+}
+
+#[test]
 fn logs_have_fios_rows_and_overwrite_nothing() {
     let (dir, path) = file(1 << 20);
     let prefix = dir.path().join("p").display().to_string();
@@ -753,7 +813,6 @@ fn no_instants_are_taken_where_none_are_wanted() {
     assert_eq!(readings.jobs[0].timing, "none");
     let runtime_ms = clone.runtime_ns / 1_000_000;
     assert!((300..2000).contains(&runtime_ms), "{runtime_ms}");
-    assert!(Way::ALL[R] == Way::Read);
 }
 
 #[test]

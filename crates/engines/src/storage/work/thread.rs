@@ -1,10 +1,10 @@
 //! The life of a clone's thread: set up, wait at the gate, work, leave the reading.
 
 use super::board::Board;
-use super::verifying::Verifying;
 use super::worker::{CloneTask, Worker};
 use crate::storage::pattern::Pattern;
 use crate::storage::spec::{Amount, IoEngine, Options};
+use crate::storage::verify::Content;
 use assay_block::{LaneEngine, Lanes, LanesOptions, SyncCall, UringMode, set_timer_slack};
 use assay_measure::clock::Clock;
 use assay_measure::prng::{Purpose, Stream};
@@ -76,10 +76,9 @@ pub(super) fn run(task: &CloneTask<'_>, board: &Board, stop: &Stop) -> Left {
         if board.ready() && delay(task.options, task, board, stop) {
             worker.work();
             left.reading = worker.reading_at_end();
-            let unverified = worker.left_unverified();
-            if unverified > 0 {
+            if worker.was_cut_off() {
                 left.notes.push(format!(
-                    "clone {}: {unverified} blocks were not read back, because the job was ended before",
+                    "clone {}: not all that was written was read back, because the job was ended before",
                     task.clone + 1
                 ));
             }
@@ -126,10 +125,10 @@ fn set_up<'a>(
     .map_err(|error| EngineError::Unusable(format!("{}: {error}", task.name)))?;
     left.features = lanes.features().obtained.clone();
     left.refusals = lanes.features().refused.clone();
-    let depth = policy.depth;
-    let verifying = Verifying::new(options, task.number, task.run, depth, task.exclusive)
+    let lanes_open = policy.depth as usize;
+    let content = Content::new(options, task.number, task.seed, task.run, lanes_open)
         .map_err(|error| EngineError::Usage(format!("{}: {}", task.name, error.what)))?;
-    let worker = Worker::new(task, board, stop, lanes, files, pattern, verifying);
+    let worker = Worker::new(task, board, stop, lanes, files, pattern, content);
     if worker.pace.rated().contains(&true) || options.pace.think_ns > 0 {
         // A schedule is only as good as the timer that keeps it; where this is refused it is 50 us worse.
         let _ = set_timer_slack(1);

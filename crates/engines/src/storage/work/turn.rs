@@ -1,6 +1,5 @@
 //! One turn of a clone: what is prepared, given to the kernel, waited for and taken.
 
-use super::verifying::Verifying;
 use super::worker::{FREE, Kind, More, NAP, Slot, Worker};
 use crate::storage::pattern::{Io, Next};
 use assay_block::BlockError;
@@ -61,11 +60,7 @@ impl Worker<'_> {
                 if self.must_think() {
                     return More::AfterThinking;
                 }
-                if self
-                    .verifying
-                    .as_ref()
-                    .is_some_and(Verifying::backlog_is_full)
-                {
+                if self.content.read_back_due(false) {
                     return More::AfterReadingBack;
                 }
             }
@@ -115,7 +110,7 @@ impl Worker<'_> {
             }
             _ => {
                 self.lanes.read(lane, io.file, io.offset, io.len);
-                self.fresh[lane as usize] = true;
+                self.content.before_read(lane);
             }
         }
         self.moved += u64::from(io.len);
@@ -125,11 +120,7 @@ impl Worker<'_> {
     #[inline]
     fn make_content(&mut self, lane: u32, io: &Io) {
         let buffer = self.lanes.buffer_mut(lane, io.len as usize);
-        let fresh = std::mem::replace(&mut self.fresh[lane as usize], false);
-        self.payload.prepare(buffer, io.offset, fresh);
-        if let Some(verifying) = &mut self.verifying {
-            verifying.stamp(buffer, io);
-        }
+        self.content.before_write(lane, buffer, io);
     }
 
     #[inline]

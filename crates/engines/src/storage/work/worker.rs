@@ -9,11 +9,11 @@ use super::logs::{Batch, Logs};
 use super::pace::{Minimum, Pace};
 use super::policy::{Bursts, Policy, is_synchronous};
 use super::tally::{Stamps, Tally};
-use super::verifying::{Verifying, reads_back};
+use super::verifying::{ReadBack, reads_back, verifies};
 use crate::storage::files::Opened;
 use crate::storage::pattern::{Io, Pattern};
-use crate::storage::payload::Payload;
 use crate::storage::spec::{IoEngine, Options, Region};
+use crate::storage::verify::Content;
 use assay_block::{BlockError, DirectFile, LaneDone, Lanes, ThreadUsage};
 use assay_measure::clock::{Clock, Ns};
 use assay_measure::storage::{CloneReading, DIRECTIONS, Way};
@@ -52,8 +52,6 @@ pub(super) struct CloneTask<'a> {
     pub(super) seed: u64,
     /// Number of this run, that no other run has.
     pub(super) run: u64,
-    /// No other clone uses its files.
-    pub(super) exclusive: bool,
     /// Where rows of logs go.
     pub(super) logs: Sender<Batch>,
 }
@@ -125,10 +123,8 @@ pub(super) struct Worker<'a> {
     pub(super) lanes: Lanes,
     pub(super) files: Vec<Arc<DirectFile>>,
     pub(super) pattern: Pattern,
-    pub(super) payload: Payload,
-    /// Lanes whose buffer holds no content of ours.
-    pub(super) fresh: Box<[bool]>,
-    pub(super) verifying: Option<Verifying>,
+    pub(super) content: Content,
+    pub(super) read_back: ReadBack,
     pub(super) logs: Option<Logs>,
     pub(super) policy: Policy,
     pub(super) bursts: Bursts,
@@ -193,7 +189,7 @@ impl<'a> Worker<'a> {
         lanes: Lanes,
         files: Vec<Arc<DirectFile>>,
         pattern: Pattern,
-        verifying: Option<Verifying>,
+        content: Content,
     ) -> Self {
         let options = task.options;
         let policy = Policy::of(options);
@@ -220,8 +216,8 @@ impl<'a> Worker<'a> {
             tally: Tally::new(used_by(options), rated, stamps),
             pace,
             stamps,
-            payload: Payload::new(&options.payload, task.number, task.seed),
-            fresh: vec![true; depth].into(),
+            content,
+            read_back: ReadBack::new(policy.depth),
             synchronous,
             own_submit: stamps.slat || synchronous,
             slots: vec![FREE; depth].into(),
@@ -240,13 +236,12 @@ impl<'a> Worker<'a> {
             ending: false,
             news: 0,
             held: None,
-            special: syncs || is_rated || options.pace.think_ns > 0 || verifying.is_some(),
+            special: syncs || is_rated || options.pace.think_ns > 0 || verifies(options),
             detailed: is_rated
                 || options.pace.max_latency_ns.is_some()
                 || logs.is_some()
-                || verifying.is_some(),
+                || verifies(options),
             logs,
-            verifying,
             sync_due: None,
             writes: 0,
             since_thinking: 0,
@@ -275,18 +270,18 @@ impl<'a> Worker<'a> {
     }
 
     fn phases(&mut self) -> Result<(), BlockError> {
-        if self.options.payload.verify_only && self.verifying.is_some() {
+        if self.content.verify_only() {
             self.note_all();
         } else {
             self.turns()?;
         }
         self.close()?;
-        let reads_back = reads_back(self.options) && self.failure.is_none();
         // The end of the pattern ended the turns; only an order, a stop or the time forbids more.
-        self.ending = self.stop.requested()
+        self.ending = self.failure.is_some()
+            || self.stop.requested()
             || self.orders.end.load(Ordering::Relaxed)
             || self.now >= self.deadline_ns;
-        if reads_back && !self.ending {
+        if !self.ending && self.content.read_back_due(true) {
             self.read_back()?;
         }
         Ok(())
@@ -468,12 +463,12 @@ impl<'a> Worker<'a> {
             true => self.tally.reading(now),
             false => CloneReading::default(),
         };
-        if let Some(verifying) = self.verifying.as_ref().filter(|verifying| !verifying.reads) {
+        if self.read_back.spent_ns > 0 {
             // Reading back is a phase of its own, with a time of its own.
             let [read, write, _] = &mut reading.ways;
-            write.runtime_ns = write.runtime_ns.saturating_sub(verifying.read_back_ns);
+            write.runtime_ns = write.runtime_ns.saturating_sub(self.read_back.spent_ns);
             if !self.options.pattern.mode.goes(Way::Read) {
-                read.runtime_ns = verifying.read_back_ns.min(read.runtime_ns);
+                read.runtime_ns = self.read_back.spent_ns.min(read.runtime_ns);
             }
         }
         let usage = ThreadUsage::now().since(&self.usage_before);
@@ -504,5 +499,10 @@ impl<'a> Worker<'a> {
     /// Bytes queued so far, for the progress line.
     pub(super) fn queued_bytes(&self) -> u64 {
         self.moved
+    }
+
+    /// Blocks that were to be read back and were not.
+    pub(super) fn was_cut_off(&self) -> bool {
+        self.content.read_back_due(true)
     }
 }
