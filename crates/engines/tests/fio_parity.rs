@@ -736,6 +736,8 @@ const UNLIKE: &[&str] = &[
     "cpus_allowed_policy",
     "log_window_value",
     "percentage_random",
+    "precondition",
+    "precondition_round",
     "randseed",
     "softrandommap",
     "steadystate",
