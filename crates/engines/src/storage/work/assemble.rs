@@ -107,7 +107,11 @@ fn label(options: &Options) -> JobLabel {
             let blocks = &options.pattern.blocks[way];
             (u64::from(blocks.min), u64::from(blocks.max))
         }),
-        ioengine: options.engine.name().to_owned(),
+        // As typed: sync, vsync and pvsync are psync under other names.
+        ioengine: match options.engine_name.as_str() {
+            "" => options.engine.name().to_owned(),
+            name => name.to_owned(),
+        },
         iodepth: pace.depth,
         numjobs: options.clones.max(1),
         synchronous: is_synchronous(options),

@@ -18,7 +18,7 @@ pub(super) static OPTIONS: &[OptionDef] = options! {Clones;
     "cpus_allowed", Text, "", Works(setters::cpu_list), "CPUs allowed, as 0,2-5";
     "cpus_allowed_policy", Choice(&["shared", "split"]), "shared", Works(|d, v| { d.options.placement.split = v.choice()?.0 == "split"; Ok(()) }), "All clones on all of these CPUs, or one CPU each";
     "ioengine", Text, "psync", Works(setters::engine), "How I/O reaches the kernel: psync, pvsync2, libaio, io_uring, null, nop";
-    "kb_base", Choice(&["1024", "1000"]), "1024", Works(|d, v| { d.decimal = v.choice()?.0 == "1000"; Ok(()) }), "What k is: 1024, or 1000 with ki the other one";
+    "kb_base", Choice(&["1024", "1000"]), "1024", Works(|d, v| { d.decimal = v.choice()?.0 == "1000"; Ok(()) }), "What k is: 1024, or 1000; kib is the other one";
     "mem" = "iomem", Text, "malloc", Accepted("buffers are always page-aligned memory of our own, registered where that helps"), "Where buffers come from";
     "iomem_align" = "mem_align", Int(0, u64::MAX), "4096", Accepted("buffers are always aligned to pages"), "Alignment of buffers";
     "hugepage-size", Int(0, u64::MAX), "2097152", Accepted("huge pages are used as the kernel gives them"), "Size of a huge page";
