@@ -192,7 +192,7 @@ if [ "$long" = yes ]; then
     begin "undefined behaviour"
     rustup toolchain install nightly --profile minimal --component miri --no-self-update
     # The tests that make no system call; Miri knows few of them.
-    cargo +nightly miri test --package assay-block --lib -- pool:: mapping:: lanes::tests::memory
+    MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test --package assay-block --lib -- pool:: mapping:: lanes::tests::memory
 
     begin "fuzzing"
     command -v cargo-fuzz >/dev/null || cargo install --locked --quiet cargo-fuzz

@@ -3,7 +3,7 @@
 use super::Kind;
 
 /// What a ring has done since it was opened. Requests are counted when popped, successful ones only;
-/// identity: requests given = popped successes + `errors` + [`Ring::in_flight`].
+/// identity: requests given = popped successes + `errors` + [`Ring::in_flight`](crate::Ring::in_flight).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RingCounters {
     /// Calls into the kernel to submit or wait (`io_uring_enter`); with helper threads, batches handed to them.
