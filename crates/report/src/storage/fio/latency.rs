@@ -100,7 +100,7 @@ pub(super) fn families(counts: &FamilyCounts, ios: u64) -> [(&'static str, Vec<S
         let counts = &counts.counts[first..first + bounds];
         let shares = BOUNDS.iter().zip(counts);
         shares
-            .map(|(&bound, &count)| (bound, share(count, ios, 0.01)))
+            .map(|(&bound, &count)| (bound, share(count, ios)))
             .collect()
     };
     [

@@ -1,3 +1,4 @@
+mod readers;
 mod real;
 
 use super::*;
@@ -49,6 +50,45 @@ fn io_02_the_numbers_of_the_real_fio_come_out_as_its_lines() {
             });
         }
     });
+}
+
+#[test]
+fn io_02_frozen_numbers_of_fio_3_33_come_out_as_its_lines() {
+    let output = include_str!("../../../../../testdata/fio-3.33-grouped.txt");
+    real::round_trip(&real::Output::split(output));
+}
+
+#[test]
+fn io_03_every_block_size_is_shortened_as_the_real_fio_shortens_it() {
+    // Steps around each power of ten and two, and a sequence without a pattern.
+    let mut sizes: Vec<u64> = (0..20)
+        .flat_map(|bit| [(1 << bit) - 1, 1 << bit, 3 << bit])
+        .collect();
+    sizes.extend((0..7).flat_map(|power| [10_u64.pow(power), 99_999 * 10_u64.pow(power) / 1000]));
+    let mut state = 7_u64;
+    sizes.extend((0..80).map(|_| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 44) >> ((state >> 20) % 12)
+    }));
+    sizes.retain(|&size| (1..1 << 20).contains(&size));
+    let names = sizes.iter().map(|size| format!("--name=j --bs={size}"));
+    let line = names.collect::<Vec<_>>().join(" ");
+    let mut words = vec!["--ioengine=null", "--size=1m", "--number_ios=1", "--thread"];
+    words.extend(line.split(' '));
+    let Some(printed) = real::fio(&words) else {
+        return;
+    };
+    let printed: Vec<&str> = printed
+        .lines()
+        .filter(|line| line.contains("bs=(R) "))
+        .collect();
+    assert_eq!(printed.len(), sizes.len());
+    for (size, line) in sizes.iter().zip(printed) {
+        let expected = format!("bs=(R) {0}-{0},", short(*size, 4, Step::Binary, "B"));
+        assert!(line.contains(&expected), "{size}: {expected}, fio: {line}");
+    }
 }
 
 #[test]

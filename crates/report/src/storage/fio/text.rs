@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, WayEntry, entries, group_way, groups};
 use super::latency;
-use super::number::{Step, rate, share, short};
+use super::number::{Step, depth_share, rate, short};
 use super::options;
 use super::wall;
 use assay_measure::snapshot::DiskReading;
@@ -288,7 +288,7 @@ fn put_cpu(text: &mut String, entry: &Entry<'_>) {
 /// Shares of each slot, tenths of a percent at least where there is anything.
 pub(super) fn shares(counts: &[u64; 7]) -> [f64; 7] {
     let total = counts.iter().sum();
-    counts.map(|count| share(count, total, 0.1))
+    counts.map(|count| depth_share(count, total))
 }
 
 fn put_depths(text: &mut String, entry: &Entry<'_>) {
