@@ -3,7 +3,7 @@
 use super::super::spec::{Invocation, Job, Precondition, Region};
 use super::look::{self, Found, What};
 use super::marker::Whose;
-use super::refusals::{self, Destroy, KernelFiles};
+use super::refusals::{self, Destroy, Surroundings};
 use super::regions::{self, Known};
 use super::space::{self, Space};
 use super::{bytes_text, cannot, content, names};
@@ -238,6 +238,9 @@ impl FilePlan {
 pub fn plan(invocation: &Invocation) -> Result<FilePlan, Vec<EngineError>> {
     let mut planner = Planner::new(invocation);
     for (number, job) in invocation.jobs.iter().enumerate() {
+        if !planner.has_directories(job) {
+            continue;
+        }
         for clone in 0..job.options.clones.max(1) {
             if let Err(error) = planner.add_clone(number, job, clone) {
                 planner.errors.push(error);
@@ -259,7 +262,7 @@ enum Thing {
 struct Planner<'a> {
     invocation: &'a Invocation,
     destroy: Destroy,
-    kernel: KernelFiles,
+    host: Surroundings,
     /// Place in `plan.files` of each thing found, by its identity or, where there is nothing yet,
     /// by its real path.
     things: HashMap<Thing, usize>,
@@ -278,7 +281,7 @@ impl<'a> Planner<'a> {
         Self {
             invocation,
             destroy: Destroy::new(&invocation.output.destroy),
-            kernel: KernelFiles::find(),
+            host: Surroundings::find(),
             things: HashMap::new(),
             places: HashMap::new(),
             found: Vec::new(),
@@ -291,6 +294,20 @@ impl<'a> Planner<'a> {
             errors: Vec::new(),
             failed: Vec::new(),
         }
+    }
+
+    /// A mistyped directory must not be made and filled.
+    fn has_directories(&mut self, job: &Job) -> bool {
+        let missing = |directory: &&PathBuf| !directory.is_dir();
+        let before = self.errors.len();
+        for directory in job.options.files.directories.iter().filter(missing) {
+            self.errors.push(EngineError::Usage(format!(
+                "job {}: directory={}: it is not a directory; check the name, or make it first",
+                job.name,
+                directory.display()
+            )));
+        }
+        self.errors.len() == before
     }
 
     fn add_clone(&mut self, number: usize, job: &Job, clone: u32) -> Result<(), EngineError> {
@@ -446,7 +463,7 @@ impl<'a> Planner<'a> {
         if touched {
             let allow = job.options.files.allow_mounted_write;
             let (path, destroy) = (&file.path, file.destroy);
-            file.carries = refusals::check_write(path, found, destroy, allow, &self.kernel)?;
+            file.carries = refusals::check_write(path, found, destroy, allow, &self.host)?;
         }
         Ok(())
     }

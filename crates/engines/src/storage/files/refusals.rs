@@ -5,6 +5,8 @@ use super::look::{self, Found, What};
 use super::marker::Whose;
 use assay_block::{check_device_unused, device_signature};
 use assay_run::engine::EngineError;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -90,15 +92,15 @@ pub(super) fn check_write(
     found: &Found,
     destroy: bool,
     allow_mounted_write: bool,
-    kernel: &KernelFiles,
+    host: &Surroundings,
 ) -> Result<Option<&'static str>, EngineError> {
     match &found.what {
         What::Absent { .. } => {
-            check_directory(path, found, destroy)?;
+            check_directory(path, found, destroy, host)?;
             Ok(None)
         }
         What::File { metadata, whose } => {
-            kernel.check(path, &found.resolved)?;
+            host.check(path, &found.resolved)?;
             if destroy || *whose == Whose::Ours {
                 return Ok(None);
             }
@@ -150,16 +152,16 @@ pub(super) fn check_write(
 }
 
 /// A new file must not appear among the files of a database.
-fn check_directory(path: &Path, found: &Found, destroy: bool) -> Result<(), EngineError> {
+fn check_directory(
+    path: &Path,
+    found: &Found,
+    destroy: bool,
+    host: &Surroundings,
+) -> Result<(), EngineError> {
     if destroy {
         return Ok(());
     }
-    let inside = found.resolved.ancestors().skip(1).find_map(|directory| {
-        let (_, what) = DATABASES
-            .iter()
-            .find(|(name, _)| directory.join(name).exists())?;
-        Some((directory, what))
-    });
+    let inside = host.database_of(look::directory_of(&found.resolved));
     match inside {
         None => Ok(()),
         Some((directory, what)) => Err(refuse(
@@ -174,10 +176,18 @@ fn check_directory(path: &Path, found: &Found, destroy: bool) -> Result<(), Engi
     }
 }
 
-/// Files that the kernel uses, and as what: nothing lifts the refusal of these.
-pub(super) struct KernelFiles(Vec<(PathBuf, String, &'static str)>);
+/// The database that a directory belongs to, and its own directory.
+type Database = Option<(PathBuf, &'static str)>;
 
-impl KernelFiles {
+/// What is known of the host once for all files.
+pub(super) struct Surroundings {
+    /// Files that the kernel uses, as what, and the way out.
+    kernel: Vec<(PathBuf, String, &'static str)>,
+    /// Directories that were looked at for a database.
+    databases: RefCell<HashMap<PathBuf, Database>>,
+}
+
+impl Surroundings {
     /// Swap files and the disks of loop devices.
     pub(super) fn find() -> Self {
         let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
@@ -196,11 +206,30 @@ impl KernelFiles {
                 all.push((path, format!("the disk of /dev/{name}"), "detach it"));
             }
         }
-        Self(all)
+        Self {
+            kernel: all,
+            databases: RefCell::default(),
+        }
     }
 
+    fn database_of(&self, directory: &Path) -> Database {
+        if let Some(known) = self.databases.borrow().get(directory) {
+            return known.clone();
+        }
+        let found = directory.ancestors().find_map(|ancestor| {
+            let (_, what) = DATABASES
+                .iter()
+                .find(|(name, _)| ancestor.join(name).exists())?;
+            Some((ancestor.to_path_buf(), *what))
+        });
+        let mut databases = self.databases.borrow_mut();
+        databases.insert(directory.to_path_buf(), found.clone());
+        found
+    }
+
+    /// Nothing lifts this refusal.
     fn check(&self, path: &Path, resolved: &Path) -> Result<(), EngineError> {
-        match self.0.iter().find(|(used, ..)| used == resolved) {
+        match self.kernel.iter().find(|(used, ..)| used == resolved) {
             None => Ok(()),
             Some((_, what, remedy)) => Err(EngineError::Unusable(format!(
                 "refusing to write to {}: it is {what}; {remedy} or name another file",

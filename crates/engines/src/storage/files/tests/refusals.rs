@@ -1,5 +1,6 @@
 //! What is refused on file systems, and that nothing was touched by it.
 
+use super::super::super::spec::IoEngine;
 use super::*;
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -167,6 +168,23 @@ fn options_that_forbid_or_mislead_are_heard() {
     let notes = plan(&mounted).unwrap().notes;
     assert!(notes[0][0].contains("no option lets assay"), "{notes:?}");
     assert!(!path.exists());
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_not_made() {
+    let place = directory();
+    let missing = place.path().join("no/such");
+    let mut invocation = one(Mode::Read, Path::new("f"), MIB);
+    invocation.jobs[0].options.files.directories = vec![missing.clone()];
+    for engine in [IoEngine::Psync, IoEngine::Null] {
+        invocation.jobs[0].options.engine = engine;
+        let errors = plan(&invocation).unwrap_err();
+        assert_eq!(errors.len(), 1);
+        let error = join_errors(errors);
+        assert!(matches!(error, EngineError::Usage(_)));
+        assert!(error.to_string().contains("not a directory"), "{error}");
+    }
+    assert!(!place.path().join("no").exists());
 }
 
 #[test]
