@@ -201,7 +201,7 @@ impl Builder<'_> {
 
     /// Options of a section. What other values depend on goes first.
     fn entries(&mut self, begun: &mut Begun, mut entries: Vec<ini::Entry>) {
-        entries.sort_by_key(|entry| entry.key != "kb_base");
+        entries.sort_by_key(|entry| rank(&entry.key));
         for entry in entries {
             let Some(option) = table::find(&entry.key) else {
                 let near = table::nearest_name(&entry.key)
@@ -271,6 +271,16 @@ impl Builder<'_> {
             jobs: self.jobs,
             output: self.reading.output,
         })
+    }
+}
+
+/// The order in which fio takes the keys of a section, which its JSON shows.
+fn rank(key: &str) -> u32 {
+    match table::find(key) {
+        Some(option) if !table::engines_of(option).is_empty() => 3,
+        Some(option) if ["filename", "filename_format"].contains(&option.name) => 2,
+        Some(option) if ["kb_base", "unit_base"].contains(&option.name) => 0,
+        _ => 1,
     }
 }
 
