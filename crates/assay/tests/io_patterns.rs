@@ -95,7 +95,7 @@ fn content(words: &[&str]) -> Vec<u8> {
         "--size=64k",
     ];
     place.assay(&with(&fixed, words)).code(0);
-    std::fs::read(place.path("f")).unwrap()
+    std::fs::read(place.path("f")).expect("the job wrote it")
 }
 
 #[test]
@@ -119,4 +119,77 @@ fn files_hold_what_the_options_say() {
     assert_ne!(random, content(&["--randrepeat=0"]));
     let repeated = content(&["--dedupe_percentage=100"]);
     assert!(repeated.chunks(4096).all(|b| b == &repeated[..4096]));
+}
+
+/// Runs `assay io` on file `f` of the place.
+fn io(place: &Place, words: &[&str]) -> common::Ran {
+    let fixed = [
+        "io",
+        "--no-record",
+        "--name=j",
+        "--filename=f",
+        "--size=64k",
+    ];
+    place.assay(&with(&fixed, words))
+}
+
+fn totals(text: &str) -> (u64, u64) {
+    let tree: Value = serde_json::from_str(text).expect("it is JSON");
+    let total = |way: &str| tree["jobs"][0][way]["total_ios"].as_u64().expect("a count");
+    (total("read"), total("write"))
+}
+
+#[test]
+fn what_is_written_is_verified_and_what_changed_is_named() {
+    for verify in [
+        &["--verify=crc32c"][..],
+        &["--verify=crc32c", "--verify_interval=512"],
+        &["--verify=crc32c", "--verify_backlog=3"],
+        &["--verify=pattern", "--verify_pattern=%o\"abcdefgh\""],
+    ] {
+        let place = Place::new();
+        let json = with(&["--rw=randwrite", "--output-format=json"], verify);
+        let done = io(&place, &json).code(0);
+        assert_eq!(totals(&done.out), (16, 16), "{verify:?}");
+        // An earlier run's blocks, by a reader and by the job that wrote them.
+        let reader = with(&["--rw=randread"], verify);
+        io(&place, &reader).code(0);
+        let again = with(&["--rw=randwrite", "--verify_only"], verify);
+        io(&place, &again).code(0);
+        let mut bytes = std::fs::read(place.path("f")).unwrap();
+        bytes[20_000] ^= 1;
+        std::fs::write(place.path("f"), &bytes).unwrap();
+        for checker in [&reader, &again] {
+            let failed = io(&place, checker);
+            assert!(failed.out.contains("err=84"), "{}", failed.out);
+            let told = format!("{}{}", failed.out, failed.err);
+            assert!(
+                told.contains("verify: byte ") && told.contains("/f: "),
+                "{told}"
+            );
+            failed.code(4);
+        }
+    }
+    let place = Place::new();
+    let refused = io(&place, &["--rw=write", "--verify=pattern"]).code(2);
+    assert!(refused.err.contains("verify_pattern"), "{}", refused.err);
+}
+
+#[test]
+fn jobs_that_share_a_file_verify_what_any_of_them_wrote() {
+    let place = Place::new();
+    let words = [
+        "io",
+        "--no-record",
+        "--filename=f",
+        "--size=1m",
+        "--rw=randwrite",
+        "--verify=crc32c",
+        "--name=a",
+        "--name=b",
+        "--numjobs=2",
+    ];
+    for _ in 0..3 {
+        place.assay(&words).code(0);
+    }
 }

@@ -76,13 +76,12 @@ impl Content {
             checks_reads: verifies && !writes,
             verify_only: verifies && writes && payload.verify_only,
             backlog,
-            shared: options.clones > 1 && !options.files.names.is_empty(),
+            shared: false,
             writes,
         })
     }
 
-    /// Whether other clones or jobs write to the same files, where that is known better than from the job's options: then the
-    /// number of a write is not certain.
+    /// Whether other clones or jobs work on the same files: then the number of a write is not certain.
     pub fn set_shared(&mut self, shared: bool) {
         self.shared = shared;
     }

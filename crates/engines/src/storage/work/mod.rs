@@ -32,6 +32,7 @@ use assemble::{Frame, Jobs};
 use board::Board;
 use logs::Batch;
 use monitor::{Monitor, Wave};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use thread::Left;
@@ -186,6 +187,10 @@ impl Work<'_> {
             .iter()
             .enumerate()
             .filter(|(_, clone)| runs(clone.job));
+        let mut users: BTreeMap<usize, u32> = BTreeMap::new();
+        for file in of_jobs.clone().flat_map(|(_, clone)| &clone.files) {
+            *users.entry(*file).or_default() += 1;
+        }
         let task = |(index, (place, planned)): (usize, (usize, &'_ ClonePlan))| -> CloneTask<'_> {
             let job = self.job(planned.job);
             CloneTask {
@@ -204,6 +209,7 @@ impl Work<'_> {
                 amount_bytes: planned.amount_bytes,
                 seed: self.seeds[planned.job],
                 run: self.run,
+                shared: planned.files.iter().any(|file| users[file] > 1),
                 logs: rows.clone(),
             }
         };

@@ -126,8 +126,9 @@ fn set_up<'a>(
     left.features = lanes.features().obtained.clone();
     left.refusals = lanes.features().refused.clone();
     let lanes_open = policy.depth as usize;
-    let content = Content::new(options, task.number, task.seed, task.run, lanes_open)
+    let mut content = Content::new(options, task.number, task.seed, task.run, lanes_open)
         .map_err(|error| EngineError::Usage(format!("{}: {}", task.name, error.what)))?;
+    content.set_shared(task.shared);
     let worker = Worker::new(task, board, stop, lanes, files, pattern, content);
     if worker.pace.rated().contains(&true) || options.pace.think_ns > 0 {
         // A schedule is only as good as the timer that keeps it; where this is refused it is 50 us worse.

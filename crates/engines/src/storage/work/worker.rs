@@ -52,6 +52,8 @@ pub(super) struct CloneTask<'a> {
     pub(super) seed: u64,
     /// Number of this run, that no other run has.
     pub(super) run: u64,
+    /// Clones that run beside it have files in common with it.
+    pub(super) shared: bool,
     /// Where rows of logs go.
     pub(super) logs: Sender<Batch>,
 }
