@@ -26,7 +26,8 @@ pub use path::PathRow;
 pub use recovery::{RecoveryInfo, RecoveryStep};
 pub use storage::{
     StorageChange, StorageCpu, StorageDevices, StorageGroup, StorageInfo, StorageJob,
-    StorageLatency, StorageLevel, StorageRefusal, StorageSpread, StorageSteady, StorageWay,
+    StorageLatency, StorageLevel, StoragePrecondition, StorageRefusal, StorageSpread,
+    StorageSteady, StorageWay,
 };
 pub use sync::{SafetyRow, SyncInfo, SyncStep};
 

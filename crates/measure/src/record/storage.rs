@@ -15,6 +15,9 @@ pub struct StorageInfo {
     pub jobs: Vec<StorageJob>,
     /// Report groups: jobs that ran side by side, taken together.
     pub groups: Vec<StorageGroup>,
+    /// What was done to files and devices before the jobs; no figure of theirs contains it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub precondition: Vec<StoragePrecondition>,
     /// The devices below the files over the whole run, whoever used them.
     pub disks: Vec<DiskRow>,
     /// How the disks' figures compare with ours.
@@ -91,6 +94,40 @@ pub struct StorageRefusal {
     pub feature: String,
     /// Why.
     pub reason: String,
+}
+
+/// How files or devices were brought into the state of long use.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StoragePrecondition {
+    /// The job that asked for it.
+    pub job: String,
+    /// `fill` or `snia`.
+    pub method: String,
+    /// Paths that were written over.
+    pub files: Vec<String>,
+    /// Bytes of them that were written over.
+    pub written_over_bytes: u64,
+    /// How often they were filled from end to end.
+    pub fills_count: u32,
+    /// Rate of each fill, 2^20 bytes per second.
+    pub fill_mib_per_s: Vec<Figure>,
+    /// Block of the random writes.
+    pub block_bytes: u64,
+    /// Length of a round of random writes, s.
+    pub round_s: Figure,
+    /// Writes per second of each round.
+    pub round_ios_per_s: Vec<Figure>,
+    /// Last rounds that are judged.
+    pub window_rounds_count: u32,
+    /// They were alike; always so for `fill`.
+    pub attained: bool,
+    /// Largest less smallest of the window over its mean, percent.
+    pub excursion_pct: Figure,
+    /// Rise of the fitted line over the window over its mean, percent.
+    pub slope_pct: Figure,
+    /// All of it, s.
+    pub elapsed_s: Figure,
 }
 
 /// One direction of a job or a group.

@@ -7,6 +7,7 @@ use super::options::{in_memory, no_file};
 use crate::advice::finding_of;
 use assay_measure::record::{
     Advice, Record, StorageChange, StorageGroup, StorageInfo, StorageJob, StorageLevel,
+    StoragePrecondition,
 };
 use assay_measure::storage::StorageReadings;
 use assay_measure::units::{fixed, size, thousands};
@@ -49,6 +50,7 @@ pub(super) fn advise(
         found.extend(view.uneven(group));
     }
     found.extend(caps::same_top(&view));
+    found.extend(info.precondition.iter().filter_map(precondition));
     for job in &info.jobs {
         found.extend(view.steady(job));
         found.extend(view.tail(job));
@@ -86,6 +88,29 @@ fn chance(change: &StorageChange) -> String {
         "chance of that in steady noise at most {} %",
         fixed(100.0 * value(&change.chance_ratio), 1)
     )
+}
+
+/// A14: preconditioning ended before its rounds were alike.
+fn precondition(before: &StoragePrecondition) -> Option<Advice> {
+    if before.attained {
+        return None;
+    }
+    let percent = |figure: &assay_measure::record::Figure| {
+        figure.value().map_or_else(
+            || format!("n/a ({})", figure.reason().unwrap_or("absent")),
+            |value| format!("{} %", fixed(value, 0)),
+        )
+    };
+    let text = format!(
+        "{}: preconditioning ({}) ended after {} rounds before the last {} were alike (apart by {}, slope {}): the device had not come to rest, and the jobs measured it on its way.",
+        before.job,
+        before.method,
+        before.round_ios_per_s.len(),
+        before.window_rounds_count,
+        percent(&before.excursion_pct),
+        percent(&before.slope_pct)
+    );
+    Some(finding_of("A14", true, text, &[]))
 }
 
 impl View<'_> {

@@ -6,11 +6,12 @@ use crate::record::{self, Deltas, os, percentile_us};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{
     Checks, Figure, IoProfileRow, LoadRow, Record, StorageCpu, StorageDevices, StorageInfo,
-    StorageJob, StorageLatency, StorageRefusal, StorageSteady, StorageWay,
+    StorageJob, StorageLatency, StoragePrecondition, StorageRefusal, StorageSteady, StorageWay,
 };
 use assay_measure::snapshot::{HostReading, RunData, SettingLine, Snapshot, Verdict};
 use assay_measure::storage::{
-    CloneReading, DIRECTIONS, JobReading, Latency, StorageReadings, Way, WayReading,
+    CloneReading, DIRECTIONS, JobReading, Latency, PreconditionReading, StorageReadings, Way,
+    WayReading,
 };
 use assay_measure::units::{fixed, size};
 
@@ -166,11 +167,36 @@ fn info(readings: &StorageReadings, record: &Record) -> StorageInfo {
             .map(|job| self::job(readings, job))
             .collect(),
         groups: groups::groups(readings),
+        precondition: readings.precondition.iter().map(precondition).collect(),
         disks: record.os.disk.clone(),
         io_mode_achieved: options::achieved(readings, &devices),
         devices,
         process_cpu_us_per_io: Figure::decimal(readings.process_cpu_ns as f64 / 1e3)
             .per(ios as f64, NO_IOS),
+    }
+}
+
+fn precondition(reading: &PreconditionReading) -> StoragePrecondition {
+    let share = |value: Option<f64>| {
+        value.map_or_else(|| Figure::na("fewer rounds than a window"), Figure::decimal)
+    };
+    StoragePrecondition {
+        job: reading.job.clone(),
+        method: reading.method.clone(),
+        files: reading.files.clone(),
+        written_over_bytes: reading.bytes,
+        fills_count: reading.fills,
+        fill_mib_per_s: (reading.fill_bytes_per_s.iter())
+            .map(|rate| Figure::decimal(rate / MIB))
+            .collect(),
+        block_bytes: reading.block_bytes,
+        round_s: reading.round_s.into(),
+        round_ios_per_s: reading.rounds.iter().map(|rate| (*rate).into()).collect(),
+        window_rounds_count: reading.window,
+        attained: reading.attained,
+        excursion_pct: share(reading.excursion_pct),
+        slope_pct: share(reading.slope_pct),
+        elapsed_s: seconds(reading.elapsed_ns),
     }
 }
 

@@ -26,4 +26,4 @@ pub use build::build;
 pub use native::native;
 pub use section::section;
 
-pub(crate) use section::{ring, seed, timing};
+pub(crate) use section::{notes, ring, seed, timing};

@@ -33,7 +33,7 @@ pub fn section(record: &Record) -> String {
     }
     devices(&mut page, info);
     integrity(&mut page, record);
-    sentences(&mut page, record);
+    sentences(&mut page, record, info);
     page.finish().trim_start().to_owned()
 }
 
@@ -226,15 +226,21 @@ fn integrity(page: &mut Page, record: &Record) {
     }
 }
 
-fn sentences(page: &mut Page, record: &Record) {
+fn sentences(page: &mut Page, record: &Record, info: &StorageInfo) {
     let advice = |high: bool| {
         let of_weight = record.advice.iter();
         of_weight
             .filter(move |advice| (advice.severity == "high") == high)
-            .map(|advice| ("advice: ", &advice.text))
+            .map(|advice| ("advice: ", advice.text.clone()))
     };
-    let warnings = record.warnings.iter().map(|text| ("warning: ", text));
-    let all: Vec<(&str, &String)> = advice(true).chain(warnings).chain(advice(false)).collect();
+    let warnings = record.warnings.iter();
+    let warnings = warnings.map(|text| ("warning: ", text.clone()));
+    let notes = notes(info).into_iter().map(|text| ("note: ", text));
+    let all: Vec<(&str, String)> = advice(true)
+        .chain(warnings)
+        .chain(notes)
+        .chain(advice(false))
+        .collect();
     for (kind, text) in all.iter().take(MOST_SENTENCES) {
         page.wrapped(&format!("  {kind}"), text);
     }
@@ -244,4 +250,26 @@ fn sentences(page: &mut Page, record: &Record) {
             all.len() - MOST_SENTENCES
         ));
     }
+}
+
+/// What the jobs say beside their figures, each once; the first word may be a path.
+pub(crate) fn notes(info: &StorageInfo) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for job in &info.jobs {
+        for note in &job.notes {
+            let end = if note.trim_end().ends_with(['.', '!', '?']) {
+                ""
+            } else {
+                "."
+            };
+            let text = match info.jobs.len() {
+                1 => format!("{}{end}", note.trim()),
+                _ => format!("{}: {}{end}", job.name, note.trim()),
+            };
+            if !all.contains(&text) {
+                all.push(text);
+            }
+        }
+    }
+    all
 }

@@ -1,6 +1,7 @@
 use super::*;
 use assay_measure::record::{Figure, Record, Truth};
 use assay_measure::storage::{Latency, StorageReadings};
+use proptest::prelude::*;
 use sample::{Loop, SLAT_NS, around, labels, readings};
 
 pub(crate) mod sample;
@@ -100,6 +101,59 @@ fn io_nothing_measured_is_na_and_not_zero() {
     let info = record.storage.unwrap();
     assert!(info.process_cpu_us_per_io.reason().is_some());
     assert!(info.devices.device_read_bytes.reason().is_some());
+}
+
+fn figures() -> impl Strategy<Value = (u64, u64, u64, u64)> {
+    (0..1_u64 << 40, 0..1_u64 << 40, 0..40_u64, 0..3_u64)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever the counters say, however little they agree: every face is written, and nothing
+    /// that is not finite is in the record.
+    #[test]
+    fn io_any_readings_have_a_record_and_all_its_faces(
+        jobs in prop::collection::vec(figures(), 0..4),
+        seconds in prop::collection::vec(figures(), 0..20),
+    ) {
+        let mut readings = StorageReadings::default();
+        for (at, (big, other, small, job)) in jobs.iter().enumerate() {
+            let mut one = sample::readings(&[Loop::read("x", *small as u32, &[*small; 3])]);
+            let mut clone = one.clones.remove(0);
+            clone.job = *job as usize;
+            clone.runtime_ns = *big;
+            clone.user_ns = *other;
+            clone.in_flight_ns = u128::from(*big) * u128::from(*other);
+            clone.ways[(*job as usize).min(2)].ios = *other;
+            clone.ways[1].lat.record(*big);
+            readings.clones.push(clone);
+            let mut described = one.jobs.remove(0);
+            described.group = (at / 2) as u32;
+            described.label.rate_iops[1] = (*small > 20).then_some(*big as f64);
+            readings.jobs.push(described);
+        }
+        for (big, other, small, way) in &seconds {
+            let mut second = assay_measure::storage::SecondReading {
+                group: (*small % 3) as u32,
+                end_ns: *big,
+                length_ns: *other,
+                ..Default::default()
+            };
+            second.ios[*way as usize] = *other;
+            second.lat[*way as usize].record(*big);
+            readings.seconds.push(second);
+        }
+        let record = built(&readings);
+        let json = crate::json::write(&record).unwrap();
+        prop_assert_eq!(crate::json::read(&json).unwrap(), record.clone());
+        prop_assert!(crate::text::render(&record).ends_with("End of Report\n"));
+        prop_assert!(section(&record).starts_with("What fio leaves out"));
+        prop_assert!(native(&record).is_object());
+        let rows = crate::csv::series(&record).lines().count();
+        prop_assert_eq!(rows, seconds.len() + 1);
+        prop_assert_eq!(crate::summary::line(&record).split('|').count(), 18);
+    }
 }
 
 mod identities {
@@ -257,7 +311,7 @@ mod findings {
     use super::*;
     use assay_measure::prng::{Purpose, Stream};
     use assay_measure::snapshot::HostReading;
-    use assay_measure::storage::SteadyReading;
+    use assay_measure::storage::{PreconditionReading, SteadyReading};
 
     fn of(loops: &[Loop]) -> Record {
         built(&readings(loops))
@@ -411,6 +465,33 @@ mod findings {
     }
 
     #[test]
+    fn advice_a14_a_preconditioning_whose_rounds_stayed_apart() {
+        let mut readings = readings(&[Loop::write("data", 8, &[4000; 20])]);
+        readings.precondition = vec![PreconditionReading {
+            job: "data".to_owned(),
+            method: "snia".to_owned(),
+            files: vec!["/data/data".to_owned()],
+            bytes: 1 << 30,
+            fills: 2,
+            fill_bytes_per_s: vec![2e8, 1.8e8],
+            block_bytes: 4096,
+            round_s: 1.0,
+            rounds: vec![9000.0, 7000.0, 5000.0, 4000.0, 3000.0],
+            window: 5,
+            excursion_pct: Some(107.1),
+            slope_pct: Some(-107.1),
+            ..PreconditionReading::default()
+        }];
+        let record = built(&readings);
+        let text = advice(&record, "A14").unwrap();
+        assert!(text.contains("107 %"), "{text}");
+        let report = crate::text::render(&record);
+        assert!(report.contains("Before the Jobs"), "{report}");
+        readings.precondition[0].attained = true;
+        assert_eq!(advice(&built(&readings), "A14"), None);
+    }
+
+    #[test]
     fn advice_a11_and_a12_the_tail_needs_its_samples() {
         let mut readings = readings(&[Loop::read("data", 8, &[4000; 20])]);
         assert_eq!(advice(&built(&readings), "A11"), None);
@@ -457,6 +538,7 @@ mod findings {
             Loop::read("point", 1, &around(500, 12)),
         ]);
         for (at, job) in readings.jobs.iter_mut().enumerate() {
+            // A region that fits into caches: a warning each.
             job.region_bytes = 1 << 20;
             job.notes = (0..3).map(|n| format!("note {n} of job {at}")).collect();
         }
@@ -557,7 +639,8 @@ mod findings {
         let record = built(&readings);
         assert!(warned(&record, "steal"));
         assert!(warned(&record, "throttled the process for 2.00 s"));
-        assert!(warned(&record, "time_based without runtime is ignored."));
+        let note = "note: time_based without runtime is ignored.";
+        assert!(section(&record).contains(note), "{}", section(&record));
         assert_eq!(built(&quiet()).warnings, Vec::<String>::new());
     }
 }

@@ -58,22 +58,12 @@ pub(super) fn warnings(
                 .flatten()
                 .map(|text| lead.clone() + &text),
         );
-        found.extend(job.notes.iter().map(|note| lead.clone() + &sentence(note)));
     }
     found.extend(run.same_blocks());
     found.extend(run.host());
     let mut seen = std::collections::BTreeSet::new();
     found.retain(|text| seen.insert(text.clone()));
     found
-}
-
-/// A note with its full stop; its first word may be a path, so it stays as it is.
-fn sentence(text: &str) -> String {
-    let mut sentence = text.trim().to_owned();
-    if !sentence.is_empty() && !sentence.ends_with(['.', '!', '?']) {
-        sentence.push('.');
-    }
-    sentence
 }
 
 fn violations(record: &Record) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use super::header;
 use super::page::{Column, Page, left, number, number_or_reason, right};
-use crate::storage::{ring, seed, timing};
+use crate::storage::{notes, ring, seed, timing};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{
     Figure, Record, StorageGroup, StorageInfo, StorageJob, StorageLatency, StorageWay,
@@ -40,6 +40,7 @@ pub(super) fn render(record: &Record, info: &StorageInfo) -> String {
     header::integrity(&mut page, record);
     header::warnings(&mut page, record);
     header::advice(&mut page, record);
+    before(&mut page, info);
     rates(&mut page, info);
     latencies(&mut page, info);
     groups(&mut page, info);
@@ -56,6 +57,41 @@ pub(super) fn render(record: &Record, info: &StorageInfo) -> String {
     page.line("");
     page.line("End of Report");
     page.finish()
+}
+
+/// Preconditioning.
+fn before(page: &mut Page, info: &StorageInfo) {
+    if info.precondition.is_empty() {
+        return;
+    }
+    page.heading("Before the Jobs");
+    let rates = |figures: &[Figure]| {
+        let cells: Vec<String> = figures.iter().map(|figure| number(figure, 0)).collect();
+        cells.join(" ")
+    };
+    for before in &info.precondition {
+        page.wrapped(
+            &format!("{}: ", before.job),
+            &format!(
+                "preconditioning ({}) of {} in {} s, steady state {}: filled {} time(s) at {} MiB/s; random writes of {} in rounds of {} s: {} per second; last {} rounds apart by {} %, slope {} %.",
+                before.method,
+                size(before.written_over_bytes),
+                number(&before.elapsed_s, 1),
+                if before.attained { "reached" } else { "not reached" },
+                before.fills_count,
+                rates(&before.fill_mib_per_s),
+                size(before.block_bytes),
+                number(&before.round_s, 1),
+                match before.round_ios_per_s.is_empty() {
+                    true => "none".to_owned(),
+                    false => rates(&before.round_ios_per_s),
+                },
+                before.window_rounds_count,
+                number_or_reason(&before.excursion_pct, 1),
+                number_or_reason(&before.slope_pct, 1)
+            ),
+        );
+    }
 }
 
 fn rates(page: &mut Page, info: &StorageInfo) {
@@ -329,6 +365,9 @@ fn drivers(page: &mut Page, info: &StorageInfo) {
             ));
         }
         page.wrapped(&format!("{}: ", job.name), &how);
+    }
+    for note in notes(info) {
+        page.wrapped("note: ", &note);
     }
 }
 
