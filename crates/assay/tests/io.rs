@@ -156,6 +156,10 @@ fn mistakes_are_named_with_their_place_and_the_way_out() {
         (&["bad.fio"], "line 4"),
         (&["--server"], "not supported"),
         (&["--name=a", "--filename=absent"], "size="),
+        (
+            &["--name=a", "--directory=no/such/place", "--size=1m"],
+            "no/such/place",
+        ),
     ] {
         let done = io(&place, words).code(2);
         assert_eq!(done.out, "", "{words:?}");
@@ -231,7 +235,6 @@ fn what_cannot_be_used_is_told_with_exit_3() {
             "--rw=write",
             "--size=4k",
         ][..],
-        &["--name=a", "--directory=no/such/place", "--size=1m"],
         &[
             "--name=a",
             "--filename=database/x",

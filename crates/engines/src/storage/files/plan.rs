@@ -252,18 +252,6 @@ pub fn plan(invocation: &Invocation) -> Result<FilePlan, Vec<EngineError>> {
     planner.finish()
 }
 
-/// A mistyped `directory` must not become a new one, perhaps on another file system.
-fn directories_exist(job: &Job) -> Result<(), EngineError> {
-    let missing = job.options.files.directories.iter().find(|d| !d.is_dir());
-    missing.map_or(Ok(()), |missing| {
-        Err(EngineError::Unusable(format!(
-            "job {}: directory={}: there is no such directory; make it first or name another",
-            job.name,
-            missing.display()
-        )))
-    })
-}
-
 /// What makes two names one file.
 #[derive(PartialEq, Eq, Hash)]
 enum Thing {
@@ -331,7 +319,6 @@ impl<'a> Planner<'a> {
                 paths.len()
             )));
         }
-        directories_exist(job)?;
         let opened = regions::needs_files(job);
         let mut files = Vec::new();
         let mut known = Vec::new();
