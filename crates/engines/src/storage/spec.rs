@@ -128,6 +128,12 @@ impl Mode {
         matches!(self, Self::RandRead | Self::RandWrite | Self::RandRw)
     }
 
+    /// It reads and writes.
+    #[must_use]
+    pub fn is_mixed(self) -> bool {
+        matches!(self, Self::ReadWrite | Self::RandRw)
+    }
+
     /// It has I/Os of this direction.
     #[must_use]
     pub fn goes(self, way: Way) -> bool {

@@ -325,6 +325,17 @@ impl Pattern {
     )]
     #[inline]
     pub fn next(&mut self) -> Next {
+        self.step(None)
+    }
+
+    /// The next I/O of a mixed job, in this direction instead of the one that the mix would give.
+    #[inline]
+    pub fn next_of(&mut self, way: Way) -> Next {
+        self.step(Some(way.index()))
+    }
+
+    #[inline]
+    fn step(&mut self, forced: Option<usize>) -> Next {
         if self.left == 0 || self.ios_left == 0 {
             if self.ios_left == 0 || self.loops_left <= 1 {
                 return Next::Done;
@@ -338,9 +349,10 @@ impl Pattern {
         } else {
             self.choose_file()
         };
-        let way = match &mut self.ways {
-            Ways::Only(way) => *way,
-            Ways::Mixed(deck) => deck.draw(&mut self.mix),
+        let way = match (&mut self.ways, forced) {
+            (Ways::Only(way), _) => *way,
+            (Ways::Mixed(_), Some(way)) => way.min(WAYS - 1),
+            (Ways::Mixed(deck), None) => deck.draw(&mut self.mix),
         };
         let (offset, len) = self.place(index, way);
         let part = &mut self.parts[index];

@@ -77,6 +77,18 @@ impl Pace {
         self.rates[way.index()].as_ref().map(|rate| rate.due_ns)
     }
 
+    /// Which direction a mixed job takes so that each keeps its rate; `None`: the mix decides.
+    #[inline]
+    pub(super) fn wanted(&self, now: Ns) -> Option<Way> {
+        match (self.due(Way::Read), self.due(Way::Write)) {
+            (Some(read), Some(write)) if read <= write => Some(Way::Read),
+            (Some(_), Some(_)) => Some(Way::Write),
+            (Some(read), None) => (read > now).then_some(Way::Write),
+            (None, Some(write)) => (write > now).then_some(Way::Read),
+            (None, None) => None,
+        }
+    }
+
     /// An I/O of this direction was queued.
     #[inline]
     pub(super) fn queued(&mut self, way: Way, bytes: u32) {
@@ -197,6 +209,33 @@ mod tests {
             .collect();
         assert_eq!(due, [1000, 333_334_333, 666_667_666, 1_000_001_000]);
         assert_eq!(pace.due(Way::Write), None);
+    }
+
+    #[test]
+    fn the_direction_that_is_due_first_comes_first() {
+        let mut pace = pace(&PaceOptions {
+            rate_iops: [Some(300), Some(100), None],
+            ..PaceOptions::default()
+        });
+        let mut taken = [0; 2];
+        for _ in 0..400 {
+            let way = pace.wanted(0).unwrap();
+            taken[way.index()] += 1;
+            pace.queued(way, 4096);
+        }
+        assert_eq!(taken, [300, 100]);
+    }
+
+    #[test]
+    fn a_direction_without_a_rate_fills_the_gaps_of_the_other() {
+        let mut pace = pace(&PaceOptions {
+            rate_iops: [Some(10), None, None],
+            ..PaceOptions::default()
+        });
+        assert_eq!(pace.wanted(1000), None);
+        pace.queued(Way::Read, 4096);
+        assert_eq!(pace.wanted(1000), Some(Way::Write));
+        assert_eq!(pace.wanted(NS_PER_S), None);
     }
 
     #[test]

@@ -331,6 +331,22 @@ fn io_14_a_rate_is_kept_and_both_latencies_are_told() {
     }
 }
 
+#[test]
+fn each_direction_of_a_mixed_job_keeps_its_rate() {
+    let readings = run(vec![job(|options| {
+        options.engine = IoEngine::Null;
+        options.files.size = Some(Amount::Bytes(1 << 30));
+        options.pattern.mode = Mode::RandRw;
+        options.pace.rate_iops = [Some(300), Some(100), None];
+        options.pace.time_based = true;
+        options.pace.runtime_ns = Some(NS_PER_S);
+    })])
+    .unwrap();
+    let ways = &readings.clones[0].ways;
+    assert!((285..=301).contains(&ways[R].ios), "{}", ways[R].ios);
+    assert!((95..=101).contains(&ways[W].ios), "{}", ways[W].ios);
+}
+
 /// Work on the clone's own thread stands in for a device that stalls: I/Os that were due
 /// meanwhile are late, which only the response latency may show.
 #[test]

@@ -14,9 +14,21 @@ impl Worker<'_> {
         if let Some(io) = self.held.take() {
             return Some(io);
         }
-        match self.pattern.next() {
+        let next = match self.mixed_rate {
+            true => self.draw_by_rate(),
+            false => self.pattern.next(),
+        };
+        match next {
             Next::Io(io) => Some(io),
             Next::Done => self.draw_again(),
+        }
+    }
+
+    /// As in fio, the rates of a mixed job go before its mix.
+    fn draw_by_rate(&mut self) -> Next {
+        match self.pace.wanted(self.now) {
+            Some(way) => self.pattern.next_of(way),
+            None => self.pattern.next(),
         }
     }
 

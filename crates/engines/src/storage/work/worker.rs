@@ -155,6 +155,8 @@ pub(super) struct Worker<'a> {
     pub(super) held: Option<Io>,
     /// Rates, syncs or think times are looked at before each I/O.
     pub(super) special: bool,
+    /// Rates decide which way the next I/O goes.
+    pub(super) mixed_rate: bool,
     /// Each I/O is looked at on its own when it ends.
     pub(super) detailed: bool,
     pub(super) sync_due: Option<u16>,
@@ -239,6 +241,7 @@ impl<'a> Worker<'a> {
             news: 0,
             held: None,
             special: syncs || is_rated || options.pace.think_ns > 0 || verifies(options),
+            mixed_rate: is_rated && options.pattern.mode.is_mixed(),
             detailed: is_rated
                 || options.pace.max_latency_ns.is_some()
                 || logs.is_some()
