@@ -1,6 +1,6 @@
 //! The files of storage jobs: which ones, whose they are, what may be done to them.
 //!
-//! [`plan`] looks without touching: it names every file of every clone, finds the part each clone
+//! [`plan()`] looks without touching: it names every file of every clone, finds the part each clone
 //! works on, refuses what must not be written, and says what has to be created. [`open`] then lays
 //! out what is missing and opens the rest; [`Opened`] gives each clone its files and puts things
 //! in order at the end. The rules stand in `docs/design/io-safety.md`. Called by the work loop;
