@@ -54,8 +54,9 @@ pub(in crate::storage) fn shape(values: &[f64]) -> Shape {
     // minus infinity.
     let least = 1e-3 * median(&points).max(f64::MIN_POSITIVE);
     let logs: Vec<f64> = points.iter().map(|value| (value + least).ln()).collect();
-    let logs = clipped(&logs);
-    let noise = Noise::of(&logs);
+    let border = best_split(&logs).map_or(0, |(at, _)| at);
+    let logs = clipped(&logs, border);
+    let noise = Noise::of(&logs, border);
     let mut search = Search {
         noise,
         random: Stream::new(logs.len() as u64, 0, Purpose::Resample),
@@ -89,8 +90,10 @@ impl Search {
         let Some((at, score)) = best_split(logs) else {
             return;
         };
-        let score = score / self.noise.long_run();
-        let Some(chance) = self.chance(logs.len(), score) else {
+        // A part may be noisier than the whole, and is then judged by its own.
+        let noise = self.noise.larger(Noise::of(logs, at));
+        let score = score / noise.long_run();
+        let Some(chance) = self.chance(noise, logs.len(), score) else {
             return;
         };
         self.within(&logs[..at], offset);
@@ -102,14 +105,14 @@ impl Search {
     }
 
     /// Share of drawn series with a split as large, if small enough.
-    fn chance(&mut self, length: usize, score: f64) -> Option<f64> {
+    fn chance(&mut self, noise: Noise, length: usize, score: f64) -> Option<f64> {
         let most = (CHANCE * f64::from(DRAWS + 1)) as u32 - 1;
         let mut larger = 0;
         for _ in 0..DRAWS {
-            let drawn = self.draw(length);
+            let drawn = self.draw(noise.carry, length);
             let largest = best_split(&drawn).map_or(0.0, |(_, score)| score);
             // Drawn with unit additions, so the long run is 1 / (1 - carry).
-            if largest * (1.0 - self.noise.carry) >= score {
+            if largest * (1.0 - noise.carry) >= score {
                 larger += 1;
             }
             if larger > most {
@@ -120,8 +123,7 @@ impl Search {
     }
 
     /// A series of the noise's kind with additions of standard deviation 1.
-    fn draw(&mut self, length: usize) -> Vec<f64> {
-        let carry = self.noise.carry;
+    fn draw(&mut self, carry: f64, length: usize) -> Vec<f64> {
         let mut value = self.normal() / (1.0 - carry * carry).sqrt();
         let mut drawn = Vec::with_capacity(length);
         for _ in 0..length {

@@ -11,6 +11,10 @@
 const CLIP_SIGMA: f64 = 4.0;
 /// Seconds of a neighbourhood; fewer than half of them may be stalled.
 const NEIGHBOURS: usize = 7;
+/// Seconds that a side needs to have a scale of its own.
+const LEAST_SIDE: usize = 8;
+/// Sides whose scales are so many times apart are not alike.
+const UNLIKE: f64 = 3.0;
 /// Smallest noise taken for real: the granularity of counting a second.
 const LEAST_SIGMA: f64 = 1e-3;
 /// The estimate of the carry-over from n seconds is off by about this over the square root of n;
@@ -29,25 +33,42 @@ pub(super) struct Noise {
 }
 
 impl Noise {
-    /// From a series in its own order.
-    pub(super) fn of(series: &[f64]) -> Self {
-        let one = qn(&differences(series, 1));
-        let two = qn(&differences(series, 2));
+    /// From a series in its own order with a level border, real or not, after `at` values. Both
+    /// sides count in their own scale: what a throttle holds hardly varies, what came before does.
+    pub(super) fn of(series: &[f64], at: usize) -> Self {
+        let (mut one, mut two, mut squares, mut steps) = (Vec::new(), Vec::new(), 0.0, 0);
+        for side in sides(series, at) {
+            let scale = step_sigma(side);
+            one.extend(differences(side, 1).iter().map(|step| step / scale));
+            two.extend(differences(side, 2).iter().map(|step| step / scale));
+            // A change of level inside is one difference; clipped, it hardly counts.
+            let bound = CLIP_SIGMA * scale;
+            let clipped = differences(side, 1)
+                .into_iter()
+                .map(|step| step.abs().min(bound));
+            squares += clipped.map(|step| step * step).sum::<f64>();
+            steps += side.len() - 1;
+        }
+        let (one, two) = (qn(&one), qn(&two));
         let carry = match one > 0.0 {
             true => (two * two / (one * one) - 1.0).clamp(0.0, MOST_CARRY),
             false => 0.0,
         };
-        // A change of level is one difference; clipped, it hardly counts.
-        let bound = CLIP_SIGMA * step_sigma(series);
-        let steps = differences(series, 1);
-        let squares = steps.iter().map(|step| step.abs().min(bound).powi(2));
-        let square = squares.sum::<f64>() / steps.len().max(1) as f64;
         // Var(y[t] - y[t-1]) = 2 sigma^2 / (1 + carry).
+        let square = squares / steps.max(1) as f64;
         let sigma = (square * (1.0 + carry) / 2.0).sqrt().max(LEAST_SIGMA);
         let safe = carry + CARRY_ERROR / (series.len().max(1) as f64).sqrt();
         Self {
             carry: safe.min(MOST_CARRY),
             sigma,
+        }
+    }
+
+    /// The larger of two, by what it does to a mean.
+    pub(super) fn larger(self, other: Self) -> Self {
+        match other.long_run() > self.long_run() {
+            true => other,
+            false => self,
         }
     }
 
@@ -64,9 +85,29 @@ fn step_sigma(series: &[f64]) -> f64 {
     (1.4826 * median(&steps)).max(LEAST_SIGMA)
 }
 
-/// The series with values far from their neighbours drawn in.
-pub(super) fn clipped(series: &[f64]) -> Vec<f64> {
-    let bound = CLIP_SIGMA * step_sigma(series);
+/// The sides of a border where both are long enough to have a scale and these are not alike; all
+/// of the series where not, since two estimates know less than one.
+fn sides(series: &[f64], at: usize) -> Vec<&[f64]> {
+    let (left, right) = series.split_at(at.min(series.len()));
+    let apart = || {
+        let (a, b) = (step_sigma(left), step_sigma(right));
+        a.max(b) >= UNLIKE * a.min(b)
+    };
+    match left.len().min(right.len()) >= LEAST_SIDE && apart() {
+        true => vec![left, right],
+        false => vec![series],
+    }
+}
+
+/// The series with values far from their neighbours drawn in, each side of a border for itself.
+pub(super) fn clipped(series: &[f64], at: usize) -> Vec<f64> {
+    let each = sides(series, at).into_iter();
+    each.flat_map(|side| clipped_side(side, step_sigma(side)))
+        .collect()
+}
+
+fn clipped_side(series: &[f64], sigma: f64) -> Vec<f64> {
+    let bound = CLIP_SIGMA * sigma;
     let width = NEIGHBOURS.min(series.len());
     let draw_in = |(at, value): (usize, &f64)| {
         let from = at.saturating_sub(width / 2).min(series.len() - width);

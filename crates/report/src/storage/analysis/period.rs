@@ -27,7 +27,7 @@ pub(in crate::storage) fn period(values: &[f64], levels: &[f64]) -> Option<Perio
     let relative: Vec<f64> = (values.iter().zip(levels))
         .map(|(value, level)| if *level > 0.0 { value / level } else { 1.0 })
         .collect();
-    let rest = whitened(&clipped(&relative));
+    let rest = whitened(&clipped(&relative, 0));
     let lags = 2..=n / 3;
     let squares: f64 = rest.iter().map(|value| value * value).sum();
     if lags.is_empty() || squares <= 0.0 {

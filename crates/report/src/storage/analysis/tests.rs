@@ -86,6 +86,24 @@ fn io_a_drop_is_found_where_it_is() {
 }
 
 #[test]
+fn io_a_hard_cap_after_a_noisy_burst_is_a_level_and_no_drift() {
+    // A throttle holds the rate to the last I/O, so one side has noise and the other none.
+    for (seed, burst, cap) in [
+        (1, 12, 12),
+        (2, 13, 11),
+        (3, 20, 40),
+        (4, 40, 20),
+        (5, 6, 30),
+    ] {
+        let noisy = series(burst, seed, 0.3, 0.1, |_| 70_000.0);
+        let held: Vec<f64> = (0..cap).map(|s| 2000.0 + (s % 3) as f64).collect();
+        let shape = change::shape(&[noisy, held].concat());
+        let found: Vec<usize> = shape.splits.iter().map(|split| split.at).collect();
+        assert_eq!((found, shape.drift), (vec![burst], None), "seed {seed}");
+    }
+}
+
+#[test]
 fn io_two_changes_are_two_and_a_pulse_is_found() {
     let stairs = |second: usize| [3000.0, 2000.0, 500.0][second / 40];
     let found = splits(&series(120, 7, 0.2, 0.05, stairs));
