@@ -247,9 +247,11 @@ fn io_10_the_ramp_is_in_no_figure() {
     .unwrap();
     let clone = &readings.clones[0];
     let runtime_ms = clone.ways[R].runtime_ns / 1_000_000;
-    assert!((1000..=1010).contains(&runtime_ms), "{runtime_ms}");
+    // At most 10 ms over the second asked for where a CPU is free; a busy box may keep the thread
+    // off its CPU for longer, which the runtime then says.
+    assert!((1000..1500).contains(&runtime_ms), "{runtime_ms}");
     let ios = clone.ways[R].ios;
-    assert!((990..=1010).contains(&ios), "{ios}");
+    assert!(ios.abs_diff(runtime_ms) <= 10, "{ios} in {runtime_ms} ms");
     assert!(readings.elapsed_ns >= 2 * NS_PER_S);
     let log = std::fs::read_to_string(format!("{prefix}_lat.1.log")).unwrap();
     assert_eq!(log.lines().count() as u64, ios);
