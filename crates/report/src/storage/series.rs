@@ -34,6 +34,10 @@ pub(super) fn series(readings: &StorageReadings) -> Series {
         series.metrics.insert(name, column);
     };
     add("group".to_owned(), &|s| u64::from(s.group).into());
+    // The last one of a group is as long as was left of it: its rates are those of that moment.
+    add("length_s".to_owned(), &|s| {
+        Figure::decimal(s.length_ns as f64 / NS_PER_S)
+    });
     for way in ways {
         let (at, name) = (way.index(), way.name());
         let rate = |second: &SecondReading, amount: f64| {

@@ -482,7 +482,8 @@ fn seconds(page: &mut Page, record: &Record) {
             fixed(series.t_s[row], 1)
         );
         for name in &names {
-            let text = number(&cell(name), 1);
+            let decimals = if *name == "length_s" { 3 } else { 1 };
+            let text = number(&cell(name), decimals);
             line.push_str(&format!("{text:>width$}", width = width(name)));
         }
         page.line(&line);
