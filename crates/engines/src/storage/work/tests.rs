@@ -1,3 +1,6 @@
+mod content;
+mod logs;
+
 use super::super::spec::{
     Amount, Invocation, IoEngine, Job, Mode, Options, Steady, SteadyMetric, Verify,
 };
@@ -230,8 +233,15 @@ fn io_07_little_holds_between_the_measured_depth_the_rate_and_the_latency() {
     assert!((depth / 16.0 - 1.0).abs() < 0.05, "{depth}");
 }
 
+/// A busy box may keep a thread off its CPU at the end of its second, which the runtime then says:
+/// one run of some has to keep to 10 ms, and everything else holds in each.
 #[test]
 fn io_10_the_ramp_is_in_no_figure() {
+    let mut runtimes_ms = (0..8).map(|_| runtime_ms_of_a_second_after_a_ramp());
+    assert!(runtimes_ms.any(|ms| (1000..=1010).contains(&ms)));
+}
+
+fn runtime_ms_of_a_second_after_a_ramp() -> u64 {
     let dir = directory();
     let prefix = dir.path().join("log").display().to_string();
     let readings = run(vec![job(|options| {
@@ -247,9 +257,7 @@ fn io_10_the_ramp_is_in_no_figure() {
     .unwrap();
     let clone = &readings.clones[0];
     let runtime_ms = clone.ways[R].runtime_ns / 1_000_000;
-    // At most 10 ms over the second asked for where a CPU is free; a busy box may keep the thread
-    // off its CPU for longer, which the runtime then says.
-    assert!((1000..1500).contains(&runtime_ms), "{runtime_ms}");
+    assert!(runtime_ms >= 1000, "{runtime_ms}");
     let ios = clone.ways[R].ios;
     assert!(ios.abs_diff(runtime_ms) <= 10, "{ios} in {runtime_ms} ms");
     assert!(readings.elapsed_ns >= 2 * NS_PER_S);
@@ -258,6 +266,7 @@ fn io_10_the_ramp_is_in_no_figure() {
     let ms = |line: &str| line.split(", ").next().unwrap().parse::<u64>().unwrap();
     assert!(log.lines().map(ms).all(|ms| ms <= runtime_ms));
     assert_eq!(readings.seconds[0].end_ns, NS_PER_S);
+    runtime_ms
 }
 
 #[test]
@@ -625,80 +634,6 @@ fn an_io_slower_than_allowed_ends_the_job() {
 }
 
 #[test]
-fn what_is_written_verifies_and_what_is_changed_does_not() {
-    for engine in [IoEngine::Psync, IoEngine::IoUring] {
-        let dir = directory();
-        let path = dir.path().join("new");
-        let written = job(|options| {
-            options.engine = engine;
-            options.files.names = vec![path.clone()];
-            options.files.size = Some(Amount::Bytes(256 << 10));
-            options.pattern.mode = Mode::RandWrite;
-            options.payload.verify = Verify::Crc32c;
-            options.pace.depth = 4;
-        });
-        let readings = run(vec![written.clone()]).unwrap();
-        let clone = &readings.clones[0];
-        assert_eq!(clone.error_text, None);
-        assert_eq!((clone.ways[W].ios, clone.ways[R].ios), (64, 64));
-        assert_eq!(clone.verified_ios, 64);
-        let mut only_read = written.clone();
-        only_read.options.pattern.mode = Mode::Read;
-        let readings = run(vec![only_read.clone()]).unwrap();
-        assert_eq!(readings.clones[0].verified_ios, 64);
-        let mut bytes = std::fs::read(&path).unwrap();
-        bytes[100_000] ^= 1;
-        // In place, so that it stays the file that was marked.
-        std::os::unix::fs::FileExt::write_all_at(
-            &std::fs::OpenOptions::new().write(true).open(&path).unwrap(),
-            &bytes,
-            0,
-        )
-        .unwrap();
-        let readings = run(vec![only_read]).unwrap();
-        let clone = &readings.clones[0];
-        assert_eq!(clone.error, 84, "{:?}", clone.error_text);
-        assert_eq!(clone.verified_ios, 63);
-    }
-}
-
-#[test]
-fn a_backlog_is_read_back_as_it_fills() {
-    let dir = directory();
-    let readings = run(vec![job(|options| {
-        options.files.names = vec![dir.path().join("new")];
-        options.files.size = Some(Amount::Bytes(64 << 10));
-        options.pattern.mode = Mode::Write;
-        options.payload.verify = Verify::Crc32c;
-        options.payload.verify_backlog = 3;
-    })])
-    .unwrap();
-    let clone = &readings.clones[0];
-    assert_eq!(clone.error_text, None);
-    assert_eq!((clone.ways[W].ios, clone.verified_ios), (16, 16));
-}
-
-#[test]
-fn verify_only_writes_nothing() {
-    let dir = directory();
-    let path = dir.path().join("new");
-    let mut job = job(|options| {
-        options.files.names = vec![path.clone()];
-        options.files.size = Some(Amount::Bytes(64 << 10));
-        options.pattern.mode = Mode::RandWrite;
-        options.payload.verify = Verify::Crc32c;
-    });
-    run(vec![job.clone()]).unwrap();
-    let before = std::fs::read(&path).unwrap();
-    job.options.payload.verify_only = true;
-    let readings = run(vec![job]).unwrap();
-    let clone = &readings.clones[0];
-    assert_eq!(clone.error_text, None);
-    assert_eq!((clone.ways[W].ios, clone.verified_ios), (0, 16));
-    assert_eq!(std::fs::read(&path).unwrap(), before);
-}
-
-#[test]
 fn a_job_starts_after_its_delay_and_thinks_between_its_ios() {
     let readings = run(vec![job(|options| {
         options.engine = IoEngine::Null;
@@ -734,79 +669,6 @@ fn mixed_jobs_count_both_directions_and_sync_after_writes_only() {
     assert_eq!(clone.ways[R].ios + clone.ways[W].ios, 256);
     assert!(clone.ways[R].ios > 60 && clone.ways[W].ios > 60);
     assert_eq!(clone.sync.histogram.count(), clone.ways[W].ios / 10);
-}
-
-#[test]
-fn logs_have_fios_rows_and_overwrite_nothing() {
-    let (dir, path) = file(1 << 20);
-    let prefix = dir.path().join("p").display().to_string();
-    let logged = job(|options| {
-        reads(&path)(options);
-        options.engine = IoEngine::IoUring;
-        options.pattern.mode = Mode::Read;
-        options.clones = 2;
-        options.measure.lat_log = Some(prefix.clone());
-        options.measure.bw_log = Some(prefix.clone());
-        options.measure.iops_log = Some(prefix.clone());
-        options.measure.hist_log = Some(prefix.clone());
-        options.measure.hist_log_ns = 1_000_000_000;
-        options.measure.log_offset = true;
-    });
-    run(vec![logged.clone()]).unwrap();
-    for kind in ["slat", "clat", "lat", "bw", "iops"] {
-        for clone in 1..=2 {
-            let text = std::fs::read_to_string(format!("{prefix}_{kind}.{clone}.log")).unwrap();
-            assert_eq!(text.lines().count(), 256, "{kind}");
-            assert!(
-                text.lines().all(|line| line.split(", ").count() == 6),
-                "{kind}"
-            );
-        }
-    }
-    let text = std::fs::read_to_string(format!("{prefix}_clat_hist.1.log")).unwrap();
-    let fields: Vec<u64> = text
-        .lines()
-        .next()
-        .unwrap()
-        .split(", ")
-        .map(|field| field.parse().unwrap())
-        .collect();
-    assert_eq!(fields.len(), 3 + 1856);
-    assert_eq!(fields[3..].iter().sum::<u64>(), 256);
-    let again = crate::storage::aim(invocation(vec![logged])).err().unwrap();
-    assert!(again.to_string().contains("_slat.1.log"), "{again}");
-}
-
-#[test]
-fn averaged_logs_have_a_row_a_window() {
-    let dir = directory();
-    let prefix = dir.path().join("p").display().to_string();
-    run(vec![job(|options| {
-        options.engine = IoEngine::Null;
-        options.files.size = Some(Amount::Bytes(1 << 30));
-        options.pace.rate_iops[R] = Some(1000);
-        options.pace.time_based = true;
-        options.pace.runtime_ns = Some(1_000_000_000);
-        options.measure.iops_log = Some(prefix.clone());
-        options.measure.bw_log = Some(prefix.clone());
-        options.measure.log_average_ns = 250_000_000;
-    })])
-    .unwrap();
-    let text = std::fs::read_to_string(format!("{prefix}_iops.1.log")).unwrap();
-    let rows: Vec<Vec<u64>> = text
-        .lines()
-        .map(|line| {
-            line.split(", ")
-                .map(|field| field.parse().unwrap())
-                .collect()
-        })
-        .collect();
-    assert!((4..=5).contains(&rows.len()), "{text}");
-    for (row, at) in rows[..4].iter().zip([250, 500, 750, 1000]) {
-        assert_eq!(row[0], at);
-        assert!((950..=1050).contains(&row[1]), "{text}");
-        assert_eq!(row[2..], [0, 0, 0]);
-    }
 }
 
 #[test]
