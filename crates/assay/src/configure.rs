@@ -2,13 +2,14 @@
 
 use crate::cli::SettingArgs;
 use crate::exit::{Code, Failure};
-use crate::ui;
+use crate::{plan_text, progress, ui};
 use assay_engines::registry;
 use assay_measure::config::{
     self, Layer, Origin, ParamDef, Problem, Resolved, Settings, Tables, Value,
 };
 use assay_run::engine::{DataSet, Target};
 use assay_run::plan::Plan;
+use assay_run::stop::Stop;
 use std::path::Path;
 
 /// Schemas prepared and used when nobody says otherwise.
@@ -33,6 +34,28 @@ pub(crate) struct Configured {
     pub(crate) given: Option<String>,
     /// Commands planned for instants of the run.
     pub(crate) commands: Vec<crate::beside::At>,
+    /// A server started for this command; it goes when the command ends.
+    started: Option<Box<dyn std::any::Any + Send>>,
+}
+
+impl Configured {
+    /// Starts what the place needs started (a `temp:` server); the place is the running server from then on.
+    pub(crate) fn start(&mut self, stop: &Stop) -> Result<(), Failure> {
+        if self.started.is_some() {
+            return Ok(());
+        }
+        let bar = progress::Bytes::new();
+        let started = self
+            .target
+            .start(&self.location, &self.settings, stop, &bar)?;
+        drop(bar);
+        if let Some(started) = started {
+            ui::say(&plan_text::lines(&started.lines));
+            self.location = started.location;
+            self.started = Some(started.keep);
+        }
+        Ok(())
+    }
 }
 
 /// One option, if it was given.
@@ -69,11 +92,16 @@ pub(crate) fn configure_quietly(
     let schemes: Vec<&str> = registry::TARGETS
         .iter()
         .map(|target| target.name())
+        .chain([registry::TEMPORARY])
         .collect();
     let (url, origin) =
         config::target(&layers, &schemes).map_err(|problem| Failure::problems(&[problem]))?;
-    let (scheme, location) = url.split_once(':').unwrap_or(("native", &url));
-    let target = registry::find(scheme).expect("config::target only returns known schemes");
+    let Some((target, location)) = registry::locate(&url) else {
+        return Err(Failure::usage(format!(
+            "TARGET={url}: no such temporary server; write temp:postgres or temp:postgres:VERSION"
+        )));
+    };
+    let scheme = target.name();
     let others: Vec<(&str, &'static [ParamDef])> = registry::TARGETS
         .iter()
         .filter(|other| other.name() != scheme)
@@ -105,10 +133,11 @@ pub(crate) fn configure_quietly(
     let configured = Configured {
         settings: resolved.settings,
         target,
-        location: location.to_owned(),
+        location,
         url: url.clone(),
         given,
         commands: Vec::new(),
+        started: None,
     };
     Ok((configured, resolved.problems))
 }

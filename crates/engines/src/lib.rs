@@ -4,6 +4,7 @@
 pub mod conformance;
 pub mod native;
 pub mod null;
+pub mod postgres;
 pub mod registry;
 pub mod storage;
 pub mod sync;

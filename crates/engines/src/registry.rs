@@ -2,13 +2,14 @@
 
 use crate::native::Native;
 use crate::null::Null;
+use crate::postgres::Postgres;
 use crate::storage::StorageProbe;
 use crate::sync::DurableWrites;
 use assay_run::engine::Target;
 use assay_run::probe::Probe;
 
 /// The targets, in the order of their help.
-pub static TARGETS: &[&dyn Target] = &[&Native, &Null];
+pub static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Null];
 
 /// The probes, in the order of their help.
 pub static PROBES: &[&dyn Probe] = &[&DurableWrites, &StorageProbe];
@@ -25,9 +26,41 @@ pub fn find(name: &str) -> Option<&'static dyn Target> {
     TARGETS.iter().copied().find(|target| target.name() == name)
 }
 
+/// Begins the URL of a server started for one command: `temp:postgres`, `temp:postgres:16`.
+pub const TEMPORARY: &str = "temp";
+
+/// The target of a URL and its place there. `temp:NAME[...]` is target NAME at `temp[...]`.
+#[must_use]
+pub fn locate(url: &str) -> Option<(&'static dyn Target, String)> {
+    let (scheme, rest) = url.split_once(':')?;
+    if scheme != TEMPORARY {
+        return find(scheme).map(|target| (target, rest.to_owned()));
+    }
+    let name_ends = rest.find(':').unwrap_or(rest.len());
+    let (name, more) = rest.split_at(name_ends);
+    let target = find(name).filter(|target| target.can_be_temporary())?;
+    Some((target, format!("{TEMPORARY}{more}")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_temporary_server_is_a_place_of_its_target() {
+        let place = |url| locate(url).map(|(target, place)| (target.name(), place));
+        assert_eq!(
+            place("temp:postgres"),
+            Some(("postgres", "temp".to_owned()))
+        );
+        assert_eq!(
+            place("temp:postgres:16"),
+            Some(("postgres", "temp:16".to_owned()))
+        );
+        assert_eq!(place("native:a:b"), Some(("native", "a:b".to_owned())));
+        assert_eq!(place("temp:native"), None);
+        assert_eq!(place("temp:"), None);
+    }
 
     #[test]
     fn names_are_unique_schemes_and_every_target_is_found_by_its_own() {

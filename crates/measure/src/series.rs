@@ -12,7 +12,7 @@ use crate::histogram::{Histogram, HistogramError};
 use crate::history::ActivityHistory;
 use crate::snapshot::{
     Actor, Direction, DriverReading, EventReading, HostReading, IoReading, Mark, OpKind, OpReading,
-    PathReading, Reading, RequestReading, Snapshot, StatSet, WaitClass,
+    PathReading, Reading, RequestReading, Snapshot, StatSet, TimedReading, WaitClass,
 };
 use crate::timeline::{self, TimelineEvent};
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,12 @@ pub struct SeriesLine {
     /// Events.
     #[serde(default)]
     pub events: Vec<EventStep>,
+    /// See [`StatSet::timed`], cumulative.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timed: Vec<TimedReading>,
+    /// See [`StatSet::sources`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sources: BTreeMap<String, String>,
     /// I/O rows, cumulative.
     #[serde(default)]
     pub io: Vec<IoReading>,
@@ -186,6 +192,8 @@ impl SeriesLine {
             gauges: stats.gauges.clone(),
             resets: stats.resets.clone(),
             events: events.collect(),
+            timed: stats.timed.clone(),
+            sources: stats.sources.clone(),
             io: stats.io.clone(),
             paths: stats.paths.clone(),
             requests: requests.collect(),
@@ -251,6 +259,8 @@ impl SeriesLine {
             stats: StatSet {
                 counters: self.counters.clone(),
                 events,
+                timed: self.timed.clone(),
+                sources: self.sources.clone(),
                 io: self.io.clone(),
                 paths: self.paths.clone(),
                 requests,

@@ -40,6 +40,8 @@ pub enum WaitClass {
     Concurrency,
     /// Row locks.
     Application,
+    /// Sending to and receiving from the peer.
+    Network,
     /// Think time, timers; outside DB time.
     Idle,
     /// The rest.
@@ -59,6 +61,24 @@ pub struct EventReading {
     pub timeouts: u64,
     /// Every wait's duration.
     pub waits: Histogram,
+}
+
+/// An event of which the source keeps a count or a total time, but no single wait (a database server's views):
+/// cumulative. It has no distribution, and the report says so.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TimedReading {
+    /// Event name, e.g. `db file sequential read`.
+    pub name: String,
+    /// Wait class.
+    pub class: WaitClass,
+    /// Foreground or background.
+    pub actor: Actor,
+    /// Waits, or why they are not counted.
+    pub waits: Reading,
+    /// Their time, ns, or why it is not measured.
+    pub wait_ns: Reading,
+    /// Short key of where it was read: `pg_stat_io`, `pg_stat_database`, ...
+    pub source: String,
 }
 
 /// One row of "IOStat by function and file type", cumulative.
@@ -151,6 +171,13 @@ pub struct StatSet {
     pub counters: BTreeMap<String, Reading>,
     /// Events, unordered, unique by (name, actor).
     pub events: Vec<EventReading>,
+    /// Events with totals alone, unique by (name, actor), none of them also in `events`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub timed: Vec<TimedReading>,
+    /// Where a counter was read (`pg_stat_io`, `proc`, ...), by its name; counters without an entry are the
+    /// engine's own (`sysstat`).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub sources: BTreeMap<String, String>,
     /// I/O by function and file type, unique by both.
     pub io: Vec<IoReading>,
     /// Completed requests by the path they went to, unique by path, file type and device. A target whose files
@@ -196,6 +223,12 @@ impl StatSet {
                     .insert(stat.name.to_owned(), Reading::Count(n));
             }
         }
+    }
+
+    /// Sets a counter with its source.
+    pub fn put(&mut self, stat: Stat, reading: Reading, source: &str) {
+        self.counters.insert(stat.name.to_owned(), reading);
+        self.sources.insert(stat.name.to_owned(), source.to_owned());
     }
 
     /// A counter's value; `None` if absent or n/a.

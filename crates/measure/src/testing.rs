@@ -122,6 +122,8 @@ pub(crate) fn stat_set() -> impl Strategy<Value = StatSet> {
     let counters = btree_map(name(), reading(), 0..4);
     let parts = (counters, events(), io_rows(), paths(), requests(), sums());
     parts.prop_map(|(counters, events, io, paths, requests, gauges)| StatSet {
+        timed: Vec::new(),
+        sources: BTreeMap::new(),
         counters,
         events,
         io,

@@ -101,6 +101,30 @@ pub struct Completion {
     pub outcome: Outcome,
 }
 
+/// Operations of one session that the target performs by itself, one after the other (LOOP=server): a round trip
+/// for all of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Slice<'a> {
+    /// The session.
+    pub tag: Tag,
+    /// In the order they are to be done.
+    pub ops: &'a [Op],
+    /// No operation begins at or after this instant (by the run's clock), as far as the target's own clock can tell.
+    pub until_ns: Ns,
+}
+
+/// What came of a [`Slice`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SliceDone {
+    /// When its first operation began; the time before is the way there, and no operation's.
+    pub begin_ns: Ns,
+    /// Of the operations done, in their order; those left over come again first in the next slice. Each begins
+    /// when the one before it ends.
+    pub outcomes: Vec<Outcome>,
+    /// When the answer was there.
+    pub end_ns: Ns,
+}
+
 /// The part of an engine that lives on one driver thread. Created on that thread and never moved.
 pub trait Driver {
     /// Starts an operation of session `tag` (one per session at a time). `start_ns` is the
@@ -116,6 +140,22 @@ pub trait Driver {
     /// # Errors
     /// When the thread cannot go on (ring broken, peer gone).
     fn reap(&mut self, timeout: Duration, out: &mut Vec<Completion>) -> Result<(), EngineError>;
+
+    /// Operations this driver takes at once by [`Driver::perform`]; 0, the default: one by one, by [`Driver::submit`].
+    fn slice_ops(&self) -> usize {
+        0
+    }
+
+    /// Has the target perform a slice and waits for it. Only called where [`Driver::slice_ops`] is above 0.
+    ///
+    /// # Errors
+    /// When the thread cannot go on; a failed operation is an outcome.
+    fn perform(&mut self, slice: Slice<'_>) -> Result<SliceDone, EngineError> {
+        let _ = slice;
+        Err(EngineError::Unusable(
+            "this target has no loop of its own".to_owned(),
+        ))
+    }
 
     /// Adds this thread's cumulative statistics to `into`. DB time, op counts and thread CPU are the loop's.
     fn stats(&mut self, into: &mut StatSet);
@@ -188,6 +228,12 @@ pub trait Engine: Send + Sync {
         let _ = sessions;
     }
 
+    /// Whether the driver threads do the database's work themselves, so that their CPU is DB CPU. A server's work is
+    /// done elsewhere: then DB CPU is [`Engine::sample`]'s to tell.
+    fn works_in_driver_threads(&self) -> bool {
+        true
+    }
+
     /// Files or directories whose devices the host sampler should watch.
     fn watched_paths(&self) -> Vec<PathBuf>;
 
@@ -257,6 +303,16 @@ pub trait Progress: Sync {
 /// Receives (schema, key, stamp) of a row, from several threads; `None` is a row as it was loaded.
 pub type RowStamps<'a> = &'a (dyn Fn(u32, u64, Option<u64>) + Sync);
 
+/// A server that was started for one command. Dropping it stops it and removes what it left.
+pub struct Started {
+    /// The location to use from now on.
+    pub location: String,
+    /// What was started, where: for people.
+    pub lines: Vec<Line>,
+    /// Keeps it alive.
+    pub keep: Box<dyn std::any::Any + Send>,
+}
+
 /// A target: one folder of `engines/`, one line in the registry.
 pub trait Target: Sync {
     /// `native`, `postgres`, ...: also the URL scheme.
@@ -267,6 +323,27 @@ pub trait Target: Sync {
 
     /// Parameters beside the workload's own.
     fn params(&self) -> &'static [ParamDef];
+
+    /// Whether `temp:NAME` can start a server of it.
+    fn can_be_temporary(&self) -> bool {
+        false
+    }
+
+    /// Starts what `location` needs started (a `temp:` server); `None` where it needs nothing. Not called for a dry
+    /// run: until it is, the other calls answer for what would be started.
+    ///
+    /// # Errors
+    /// No binaries, no room, the server does not come up.
+    fn start(
+        &self,
+        location: &str,
+        settings: &Settings,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Option<Started>, EngineError> {
+        let _ = (location, settings, stop, progress);
+        Ok(None)
+    }
 
     /// Looks without touching.
     ///

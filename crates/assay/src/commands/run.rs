@@ -29,6 +29,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
         rundir::refuse_used(&place)?;
     }
     let stop = Stop::new();
+    if !args.more.dry_run {
+        configured.start(&stop)?;
+    }
     let (data, plan) = if let Some(data) = perform::data_set(&configured)? {
         let plan = perform::plan(&mut configured, &data)?;
         beside::check(&configured.commands, &plan)?;

@@ -7,7 +7,7 @@
 
 use super::{
     DiskReading, DriverReading, EventReading, HostReading, IoReading, NetReading, OpReading,
-    PathReading, Reading, RequestReading, Snapshot, StatSet,
+    PathReading, Reading, RequestReading, Snapshot, StatSet, TimedReading,
 };
 use crate::histogram::Histogram;
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,6 +91,8 @@ impl StatSet {
         let Self {
             counters,
             events,
+            timed,
+            sources,
             io,
             paths,
             requests,
@@ -104,6 +106,17 @@ impl StatSet {
             }
         }
         merge_rows(&mut self.events, events);
+        merge_rows(&mut self.timed, timed);
+        for (name, source) in sources {
+            let mine = self
+                .sources
+                .entry(name.clone())
+                .or_insert_with(|| source.clone());
+            // Where two parts read it in two places, one of them, whichever comes first in which order.
+            if source < mine {
+                mine.clone_from(source);
+            }
+        }
         merge_rows(&mut self.io, io);
         merge_rows(&mut self.paths, paths);
         merge_rows(&mut self.requests, requests);
@@ -141,6 +154,8 @@ impl StatSet {
         let Self {
             counters,
             events,
+            timed,
+            sources,
             io,
             paths,
             requests,
@@ -162,6 +177,8 @@ impl StatSet {
         Self {
             counters,
             events: rows_since(events, &earlier.events, &mut resets),
+            timed: rows_since(timed, &earlier.timed, &mut resets),
+            sources: sources.clone(),
             io: rows_since(io, &earlier.io, &mut resets),
             paths: rows_since(paths, &earlier.paths, &mut resets),
             requests: rows_since(requests, &earlier.requests, &mut resets),
@@ -206,6 +223,44 @@ impl Row for EventReading {
             actor: self.actor,
             timeouts: self.timeouts.checked_sub(earlier.timeouts)?,
             waits: self.waits.difference(&earlier.waits)?,
+        })
+    }
+}
+
+impl Row for TimedReading {
+    type Key<'a> = (&'a str, super::Actor);
+
+    fn key(&self) -> Self::Key<'_> {
+        (&self.name, self.actor)
+    }
+
+    fn label(&self) -> String {
+        format!("timed event {}", self.name)
+    }
+
+    fn absorb(&mut self, other: &Self) {
+        let Self {
+            name: _,
+            class,
+            actor: _,
+            waits,
+            wait_ns,
+            source,
+        } = other;
+        self.class = self.class.min(*class);
+        self.waits.merge(waits);
+        self.wait_ns.merge(wait_ns);
+        if source < &self.source {
+            self.source.clone_from(source);
+        }
+    }
+
+    /// What went backwards is n/a (reset) by itself: count and time have counters of their own at the source.
+    fn since(&self, earlier: &Self) -> Option<Self> {
+        Some(Self {
+            waits: self.waits.difference(&earlier.waits),
+            wait_ns: self.wait_ns.difference(&earlier.wait_ns),
+            ..self.clone()
         })
     }
 }

@@ -16,6 +16,7 @@ pub(crate) const fn class_name(class: WaitClass) -> &'static str {
         WaitClass::Configuration => "Configuration",
         WaitClass::Concurrency => "Concurrency",
         WaitClass::Application => "Application",
+        WaitClass::Network => "Network",
         WaitClass::Idle => "Idle",
         WaitClass::Other => "Other",
     }

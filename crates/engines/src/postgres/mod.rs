@@ -1,0 +1,129 @@
+//! PostgreSQL 13 to 18 as a target: `postgres://user@host:port/db`, `temp:postgres[:VERSION]`.
+//!
+//! [`wire`] speaks the protocol, [`conninfo`] says where and who, [`temp`] starts a throw-away server,
+//! [`prepare`], [`check`] and [`destroy`] are the data set's life, [`engine`] runs sessions on it, [`stats`] reads
+//! the server's views by version, [`reads`] says where its blocks really came from. `README.md` beside this
+//! file lists privileges, versions and what is written.
+
+mod check;
+pub mod conninfo;
+mod destroy;
+mod engine;
+mod params;
+mod place;
+mod prepare;
+mod reads;
+mod stats;
+mod temp;
+mod wire;
+
+use assay_measure::config::{ParamDef, Settings};
+use assay_run::engine::{Engine, EngineError, Line, Presence, Progress, Started, Target};
+use assay_run::plan::Plan;
+use assay_run::stop::Stop;
+use place::Place;
+
+/// `postgres://user@host:port/db`, with libpq's environment, service and password files.
+#[derive(Clone, Copy, Debug)]
+pub struct Postgres;
+
+impl Target for Postgres {
+    fn name(&self) -> &'static str {
+        "postgres"
+    }
+
+    fn about(&self) -> &'static str {
+        "a PostgreSQL server, 13 to 18: postgres://user@host:5432/db, or a throw-away one: temp:postgres[:VERSION]"
+    }
+
+    fn params(&self) -> &'static [ParamDef] {
+        params::PARAMS
+    }
+
+    fn can_be_temporary(&self) -> bool {
+        true
+    }
+
+    fn start(
+        &self,
+        location: &str,
+        settings: &Settings,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Option<Started>, EngineError> {
+        match Place::new(location)? {
+            Place::Temporary { version } => {
+                temp::start(version.as_deref(), settings, stop, progress).map(Some)
+            }
+            Place::Server { .. } => Ok(None),
+        }
+    }
+
+    fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
+        let place = Place::new(location)?;
+        if let Place::Temporary { .. } = place {
+            return Ok(Presence::Absent { harmless: true });
+        }
+        Ok(match prepare::find(&place, settings)? {
+            Some(found) => Presence::Present(found),
+            None => Presence::Absent {
+                harmless: matches!(
+                    place,
+                    Place::Server {
+                        throw_away: true,
+                        ..
+                    }
+                ),
+            },
+        })
+    }
+
+    fn plan_prepare(
+        &self,
+        location: &str,
+        settings: &Settings,
+        schemas: u32,
+    ) -> Result<Vec<Line>, EngineError> {
+        prepare::plan(&Place::new(location)?, settings, schemas)
+    }
+
+    fn prepare(
+        &self,
+        location: &str,
+        settings: &Settings,
+        schemas: u32,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError> {
+        prepare::prepare(&Place::new(location)?, settings, schemas, stop, progress)
+    }
+
+    fn check(
+        &self,
+        location: &str,
+        settings: &Settings,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError> {
+        check::check(&Place::new(location)?, settings, stop, progress)
+    }
+
+    fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
+        destroy::plan(&Place::new(location)?, settings)
+    }
+
+    fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
+        destroy::destroy(&Place::new(location)?, settings)
+    }
+
+    fn open(
+        &self,
+        location: &str,
+        plan: &Plan,
+        settings: &Settings,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Box<dyn Engine>, EngineError> {
+        engine::open(&Place::new(location)?, plan, settings, stop, progress)
+    }
+}

@@ -1,0 +1,58 @@
+//! The PostgreSQL target's own parameters; the workload's are in `assay_measure::config`.
+
+use assay_measure::config::{ParamDef, ParamKind};
+
+const fn param(
+    name: &'static str,
+    kind: ParamKind,
+    default: &'static str,
+    help: &'static str,
+) -> ParamDef {
+    ParamDef {
+        name,
+        kind,
+        default,
+        aliases: &[],
+        help,
+    }
+}
+
+/// Every parameter of the PostgreSQL target.
+pub(super) const PARAMS: &[ParamDef] = &[
+    param(
+        "READ_MODE",
+        ParamKind::Choice(&["single", "batched"]),
+        "single",
+        "single: index scan, one block at a time; batched: bitmap heap scan with prefetch of IO_DEPTH",
+    ),
+    param(
+        "IO_DEPTH",
+        ParamKind::Int { min: 0, max: 1000 },
+        "0",
+        "effective_io_concurrency with READ_MODE=batched; 0 is WORK_UNIT, at most 32",
+    ),
+    param(
+        "TABLESPACE",
+        ParamKind::Text,
+        "",
+        "tablespace of the tables and indexes; unset: the database's own",
+    ),
+    param(
+        "AUTOVACUUM",
+        ParamKind::Bool,
+        "FALSE",
+        "leave autovacuum on for the tables of the data set",
+    ),
+    param(
+        "PG_SET",
+        ParamKind::Text,
+        "",
+        "settings of a temp:postgres server, NAME=VALUE, separated by semicolons (--pg-set, repeatable)",
+    ),
+    param(
+        "EVICT",
+        ParamKind::Text,
+        "",
+        "how to make physical reads physical: pagecache, cgroup:SIZE, direct; unset: not at all (--evict)",
+    ),
+];

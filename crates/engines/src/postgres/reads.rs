@@ -1,0 +1,1 @@
+//! Where the blocks came from: the page cache or a device.

@@ -1,0 +1,394 @@
+//! One session with a server, blocking: simple queries, prepared statements, COPY.
+
+use super::error::{PgError, ServerError};
+use super::input::{Input, Message};
+use super::stream::Stream;
+use crate::postgres::conninfo::{ConnectOptions, Host};
+use bytes::BytesMut;
+use postgres_protocol::message::frontend;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+
+/// A value of a prepared statement's parameter, sent in binary.
+#[derive(Clone, Copy, Debug)]
+pub enum Bind<'a> {
+    /// `int8`
+    Int8(i64),
+    /// `int4`
+    Int4(i32),
+    /// `text`
+    Text(&'a str),
+    /// `int8[]`
+    Int8s(&'a [i64]),
+    /// `int4[]`
+    Int4s(&'a [i32]),
+}
+
+/// A statement the server holds under a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    pub(super) name: String,
+}
+
+/// What a simple query returned, as text; `None` is NULL.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// Column names.
+    pub columns: Vec<String>,
+    /// Values by row and column.
+    pub rows: Vec<Vec<Option<String>>>,
+    /// Of the last statement, e.g. `UPDATE 64`
+    pub tag: String,
+}
+
+/// A session.
+#[derive(Debug)]
+pub struct Connection {
+    pub(super) stream: Stream,
+    pub(super) input: Input,
+    pub(super) output: BytesMut,
+    pub(super) pid: i32,
+    pub(super) secret: i32,
+    parameters: BTreeMap<String, String>,
+    notices: Vec<ServerError>,
+    peer: String,
+    statements: u32,
+}
+
+impl Connection {
+    /// Opens a session at the first host that answers.
+    ///
+    /// # Errors
+    /// No host answers, TLS or authentication fails, the database is not there.
+    pub fn open(options: &ConnectOptions) -> Result<Self, PgError> {
+        let mut last = None;
+        for host in &options.hosts {
+            match Self::open_at(host, options) {
+                Ok(connection) => return Ok(connection),
+                // A server that answered decides: the next host is for servers that do not.
+                Err(error @ (PgError::Server(_) | PgError::Refused(_))) => return Err(error),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| PgError::Refused("no host to connect to".to_owned())))
+    }
+
+    fn open_at(host: &Host, options: &ConnectOptions) -> Result<Self, PgError> {
+        let peer = host.to_string();
+        let stream = stream(host, options).map_err(|source| PgError::Io {
+            what: format!("connecting to {peer}"),
+            source,
+        })?;
+        let mut connection = Self {
+            stream,
+            input: Input::default(),
+            output: BytesMut::with_capacity(1024),
+            pid: 0,
+            secret: 0,
+            parameters: BTreeMap::new(),
+            notices: Vec::new(),
+            peer,
+            statements: 0,
+        };
+        connection.log_in(options)?;
+        Ok(connection)
+    }
+
+    /// The server process of this session.
+    #[must_use]
+    pub fn backend_pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// A parameter the server reported: `server_version`, `TimeZone`, `in_hot_standby` (14+), ...
+    #[must_use]
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.get(name).map(String::as_str)
+    }
+
+    /// Notices and warnings since the last call.
+    pub fn take_notices(&mut self) -> Vec<ServerError> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Runs statements without parameters; returns the rows of the last one that has any, as text.
+    ///
+    /// # Errors
+    /// The server's, or a lost connection.
+    pub fn query(&mut self, sql: &str) -> Result<Rows, PgError> {
+        let begun = frontend::query(sql, &mut self.output);
+        begun.map_err(|source| self.lost("query", source))?;
+        self.send("query")?;
+        let mut answer = Rows::default();
+        let mut refused = None;
+        loop {
+            let message = self.receive("query")?;
+            let body = self.input.body(&message);
+            match message.kind {
+                b'T' => {
+                    answer.columns = column_names(body);
+                    answer.rows.clear();
+                }
+                b'D' => answer.rows.push(text_row(body)),
+                b'C' => answer.tag = text(body),
+                b'E' => refused = Some(self.server_error(&message)),
+                b'Z' => return refused.map_or(Ok(answer), Err),
+                b'I' => {}
+                other => return Err(self.unexpected(other, "query")),
+            }
+        }
+    }
+
+    /// Prepares a statement; parameter types are taken from `types` (object identifiers, 0: the server decides).
+    ///
+    /// # Errors
+    /// The server's, or a lost connection.
+    pub fn prepare(&mut self, sql: &str, types: &[u32]) -> Result<Prepared, PgError> {
+        self.statements += 1;
+        let name = format!("assay_{}", self.statements);
+        let begun = frontend::parse(&name, sql, types.iter().copied(), &mut self.output);
+        begun.map_err(|source| self.lost("prepare", source))?;
+        frontend::sync(&mut self.output);
+        self.send("prepare")?;
+        let mut refused = None;
+        loop {
+            let message = self.receive("prepare")?;
+            match message.kind {
+                b'1' => {}
+                b'E' => refused = Some(self.server_error(&message)),
+                b'Z' => return refused.map_or(Ok(Prepared { name }), Err),
+                other => return Err(self.unexpected(other, "prepare")),
+            }
+        }
+    }
+
+    /// Executes a prepared statement with binary results and hands each row's values to `row`; returns the rows
+    /// the command says it touched (`SELECT 1` is 1, `UPDATE 64` is 64).
+    ///
+    /// # Errors
+    /// The server's, or a lost connection.
+    pub fn execute(
+        &mut self,
+        statement: &Prepared,
+        values: &[Bind<'_>],
+        row: &mut dyn FnMut(&[Option<&[u8]>]),
+    ) -> Result<u64, PgError> {
+        self.bind(statement, values);
+        self.send("execute")?;
+        let (mut refused, mut touched) = (None, 0);
+        loop {
+            let message = self.receive("execute")?;
+            match message.kind {
+                b'2' | b'n' | b's' | b'I' => {}
+                b'D' => row(&values_of(self.input.body(&message))),
+                b'C' => touched = touched_by(self.input.body(&message)),
+                b'E' => refused = Some(self.server_error(&message)),
+                b'Z' => return refused.map_or(Ok(touched), Err),
+                other => return Err(self.unexpected(other, "execute")),
+            }
+        }
+    }
+
+    /// Bind, Execute and Sync of a statement, into the output buffer.
+    fn bind(&mut self, statement: &Prepared, values: &[Bind<'_>]) {
+        let bound = frontend::bind(
+            "",
+            &statement.name,
+            [1_i16],
+            values,
+            |value, buffer| {
+                write_value(value, buffer);
+                Ok(postgres_protocol::IsNull::No)
+            },
+            [1_i16],
+            &mut self.output,
+        );
+        debug_assert!(bound.is_ok(), "a handful of values fit a message");
+        let executed = frontend::execute("", 0, &mut self.output);
+        debug_assert!(executed.is_ok(), "an empty name fits a message");
+        frontend::sync(&mut self.output);
+    }
+
+    /// Says good-bye; what goes wrong then does not matter.
+    pub fn close(mut self) {
+        self.output.clear();
+        frontend::terminate(&mut self.output);
+        let _ = self.send("close");
+    }
+
+    pub(super) fn send(&mut self, doing: &str) -> Result<(), PgError> {
+        let sent = self
+            .stream
+            .write_all(&self.output)
+            .and_then(|()| self.stream.flush());
+        self.output.clear();
+        sent.map_err(|source| self.lost(doing, source))
+    }
+
+    /// The next message that concerns the request; notices and parameters are kept aside.
+    pub(super) fn receive(&mut self, doing: &str) -> Result<Message, PgError> {
+        loop {
+            let message = self
+                .input
+                .next(&mut self.stream)
+                .map_err(|source| self.lost(doing, source))?;
+            match message.kind {
+                b'N' => {
+                    let notice = ServerError::parse(self.input.body(&message));
+                    if self.notices.len() < 100 {
+                        self.notices.push(notice);
+                    }
+                }
+                b'S' => {
+                    let body = self.input.body(&message);
+                    let mut parts = body.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+                    if let (Some(name), Some(value)) = (parts.next(), parts.next()) {
+                        self.parameters
+                            .insert(name.into_owned(), value.into_owned());
+                    }
+                }
+                b'A' => {}
+                _ => return Ok(message),
+            }
+        }
+    }
+
+    pub(super) fn server_error(&self, message: &Message) -> PgError {
+        PgError::Server(Box::new(ServerError::parse(self.input.body(message))))
+    }
+
+    pub(super) fn lost(&self, doing: &str, source: std::io::Error) -> PgError {
+        PgError::Io {
+            what: format!("{doing} at {}", self.peer),
+            source,
+        }
+    }
+
+    pub(super) fn unexpected(&self, kind: u8, doing: &str) -> PgError {
+        PgError::Refused(format!(
+            "{} answered {doing} with a message of kind {:?}, which the protocol does not allow here",
+            self.peer,
+            char::from(kind)
+        ))
+    }
+}
+
+fn stream(host: &Host, options: &ConnectOptions) -> std::io::Result<Stream> {
+    match host {
+        Host::Unix { directory, port } => {
+            let path = directory.join(format!(".s.PGSQL.{port}"));
+            UnixStream::connect(path).map(Stream::Unix)
+        }
+        Host::Tcp { name, port } => {
+            let mut last = None;
+            for address in (name.as_str(), *port).to_socket_addrs()? {
+                let opened = match options.connect_timeout {
+                    Some(timeout) => TcpStream::connect_timeout(&address, timeout),
+                    None => TcpStream::connect(address),
+                };
+                match opened {
+                    Ok(stream) => {
+                        stream.set_nodelay(true)?;
+                        return Ok(Stream::Tcp(stream));
+                    }
+                    Err(error) => last = Some(error),
+                }
+            }
+            Err(last.unwrap_or_else(|| std::io::ErrorKind::NotFound.into()))
+        }
+    }
+}
+
+fn write_value(value: &Bind<'_>, buffer: &mut BytesMut) {
+    const OID_INT8: i32 = 20;
+    const OID_INT4: i32 = 23;
+    match value {
+        Bind::Int8(n) => buffer.extend_from_slice(&n.to_be_bytes()),
+        Bind::Int4(n) => buffer.extend_from_slice(&n.to_be_bytes()),
+        Bind::Text(text) => buffer.extend_from_slice(text.as_bytes()),
+        Bind::Int8s(values) => {
+            write_array(OID_INT8, values.iter().map(|n| n.to_be_bytes()), buffer)
+        }
+        Bind::Int4s(values) => {
+            write_array(OID_INT4, values.iter().map(|n| n.to_be_bytes()), buffer)
+        }
+    }
+}
+
+/// One dimension from index 1, without NULLs: dimensions, null flag, element type, length, lower bound, elements.
+fn write_array<const N: usize>(
+    element: i32,
+    values: impl ExactSizeIterator<Item = [u8; N]>,
+    buffer: &mut BytesMut,
+) {
+    for word in [1, 0, element, values.len() as i32, 1] {
+        buffer.extend_from_slice(&i32::to_be_bytes(word));
+    }
+    for value in values {
+        buffer.extend_from_slice(&(N as i32).to_be_bytes());
+        buffer.extend_from_slice(&value);
+    }
+}
+
+/// A zero-terminated text.
+fn text(body: &[u8]) -> String {
+    let end = body
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(body.len());
+    String::from_utf8_lossy(&body[..end]).into_owned()
+}
+
+/// The number at the end of a command tag, 0 where there is none.
+pub(super) fn touched_by(tag: &[u8]) -> u64 {
+    tag.iter()
+        .skip_while(|byte| **byte != b' ')
+        .fold(0_u64, |n, byte| match byte {
+            b'0'..=b'9' => n.wrapping_mul(10).wrapping_add(u64::from(byte - b'0')),
+            // `INSERT 0 64`: only the last number counts.
+            b' ' => 0,
+            _ => n,
+        })
+}
+
+/// Names of a `RowDescription`: each ended by zero and followed by 18 bytes.
+fn column_names(body: &[u8]) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut rest = body.get(2..).unwrap_or_default();
+    while let Some(end) = rest.iter().position(|byte| *byte == 0) {
+        names.push(String::from_utf8_lossy(&rest[..end]).into_owned());
+        rest = rest.get(end + 1 + 18..).unwrap_or_default();
+    }
+    names
+}
+
+/// Values of a `DataRow`.
+fn values_of(body: &[u8]) -> Vec<Option<&[u8]>> {
+    let mut values = Vec::new();
+    let mut rest = body.get(2..).unwrap_or_default();
+    while let Some((length, tail)) = rest.split_first_chunk() {
+        let length = i32::from_be_bytes(*length);
+        match usize::try_from(length) {
+            Ok(length) if length <= tail.len() => {
+                let (value, more) = tail.split_at(length);
+                values.push(Some(value));
+                rest = more;
+            }
+            Ok(_) => break,
+            Err(_) => {
+                values.push(None);
+                rest = tail;
+            }
+        }
+    }
+    values
+}
+
+fn text_row(body: &[u8]) -> Vec<Option<String>> {
+    values_of(body)
+        .into_iter()
+        .map(|value| value.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
+        .collect()
+}

@@ -1,0 +1,88 @@
+//! COPY ... FROM STDIN: rows in bulk.
+
+use super::connection::Connection;
+use super::error::PgError;
+use postgres_protocol::message::frontend;
+
+/// Bytes gathered before they are sent.
+const SEND_BYTES: usize = 256 * 1024;
+
+/// A COPY under way. Dropping it without [`CopyIn::finish`] leaves the connection unusable: abort it instead.
+#[derive(Debug)]
+pub struct CopyIn<'a> {
+    connection: &'a mut Connection,
+}
+
+impl Connection {
+    /// Begins a COPY from us.
+    ///
+    /// # Errors
+    /// The server's, or a lost connection.
+    pub fn copy_in(&mut self, sql: &str) -> Result<CopyIn<'_>, PgError> {
+        let begun = frontend::query(sql, &mut self.output);
+        begun.map_err(|source| self.lost("copy", source))?;
+        self.send("copy")?;
+        let mut refused = None;
+        loop {
+            let message = self.receive("copy")?;
+            match message.kind {
+                b'G' => return Ok(CopyIn { connection: self }),
+                b'E' => refused = Some(self.server_error(&message)),
+                b'Z' => return Err(refused.unwrap_or_else(|| self.unexpected(b'Z', "copy"))),
+                other => return Err(self.unexpected(other, "copy")),
+            }
+        }
+    }
+}
+
+impl CopyIn<'_> {
+    /// Sends a piece; pieces need not end where rows do.
+    ///
+    /// # Errors
+    /// A lost connection. What the server thinks of the rows is told by [`CopyIn::finish`].
+    pub fn send(&mut self, piece: &[u8]) -> Result<(), PgError> {
+        let data = frontend::CopyData::new(piece)
+            .map_err(|source| self.connection.lost("copy", source))?;
+        data.write(&mut self.connection.output);
+        if self.connection.output.len() >= SEND_BYTES {
+            self.connection.send("copy")?;
+        }
+        Ok(())
+    }
+
+    /// Ends it; returns the rows the server took.
+    ///
+    /// # Errors
+    /// The server's, or a lost connection.
+    pub fn finish(self) -> Result<u64, PgError> {
+        frontend::copy_done(&mut self.connection.output);
+        self.ended()
+    }
+
+    /// Gives it up: the server keeps none of the rows.
+    ///
+    /// # Errors
+    /// A lost connection.
+    pub fn abort(self, why: &str) -> Result<(), PgError> {
+        let failed = frontend::copy_fail(why, &mut self.connection.output);
+        failed.map_err(|source| self.connection.lost("copy", source))?;
+        match self.ended() {
+            Ok(_) | Err(PgError::Server(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn ended(self) -> Result<u64, PgError> {
+        self.connection.send("copy")?;
+        let (mut refused, mut rows) = (None, 0);
+        loop {
+            let message = self.connection.receive("copy")?;
+            match message.kind {
+                b'C' => rows = super::connection::touched_by(self.connection.input.body(&message)),
+                b'E' => refused = Some(self.connection.server_error(&message)),
+                b'Z' => return refused.map_or(Ok(rows), Err),
+                other => return Err(self.connection.unexpected(other, "copy")),
+            }
+        }
+    }
+}

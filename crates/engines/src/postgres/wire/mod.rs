@@ -1,0 +1,17 @@
+//! PostgreSQL's frontend/backend protocol 3.0, blocking, for one thread a session.
+//!
+//! A session of the workload costs two system calls an operation here, one write and one read: a client
+//! library with an event loop inside costs more, and what the client costs is part of every figure.
+//! Message bodies and SCRAM come from `postgres-protocol`; the order of messages is ours.
+//! Public documentation: "Frontend/Backend Protocol" in the PostgreSQL manual.
+
+mod connection;
+mod copy;
+mod error;
+mod input;
+mod login;
+mod stream;
+
+pub(super) use connection::{Bind, Connection, Prepared, Rows};
+pub(super) use copy::CopyIn;
+pub(super) use error::{PgError, ServerError};
