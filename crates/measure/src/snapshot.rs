@@ -105,6 +105,10 @@ pub struct IoReading {
     pub waits: u64,
     /// Time of those waits, ns.
     pub wait_ns: u64,
+    /// Columns the source cannot tell, each with its reason; the fields above are then 0 and mean nothing:
+    /// `read_requests`, `read_bytes`, `write_requests`, `write_bytes`, `waits`, `wait_ns`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub na: BTreeMap<String, String>,
 }
 
 /// What was read and written at one place of a target that is made of several, cumulative. Counted when a
@@ -174,8 +178,8 @@ pub struct StatSet {
     /// Events with totals alone, unique by (name, actor), none of them also in `events`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timed: Vec<TimedReading>,
-    /// Where a counter was read (`pg_stat_io`, `proc`, ...), by its name; counters without an entry are the
-    /// engine's own (`sysstat`).
+    /// Where a counter was read (`pg_stat_io`, `proc`, ...), by its name, and where the rows of [`StatSet::io`]
+    /// were, by `io`; what has no entry is the engine's own (`sysstat`).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, String>,
     /// I/O by function and file type, unique by both.

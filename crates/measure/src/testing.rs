@@ -3,7 +3,8 @@
 use crate::histogram::Histogram;
 use crate::snapshot::{
     Actor, Direction, DiskReading, DriverReading, EventReading, HostReading, IoReading, NetReading,
-    OpKind, OpReading, PathReading, Reading, RequestReading, Snapshot, StatSet, WaitClass,
+    OpKind, OpReading, PathReading, Reading, RequestReading, Snapshot, StatSet, TimedReading,
+    WaitClass,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -66,11 +67,44 @@ fn events() -> impl Strategy<Value = Vec<EventReading>> {
     })
 }
 
+/// Short texts by some of the names.
+fn texts(names: &'static [&'static str]) -> impl Strategy<Value = BTreeMap<String, String>> {
+    let text = prop::sample::select(&["pg_stat_io", "proc", "absent"]).prop_map(str::to_owned);
+    let name = prop::sample::select(names).prop_map(str::to_owned);
+    btree_map(name, text, 0..3)
+}
+
+fn timed() -> impl Strategy<Value = Vec<TimedReading>> {
+    const SOURCES: [&str; 2] = ["pg_stat_database", "pg_stat_io"];
+    let key = (name(), any::<bool>());
+    btree_map(key, (reading(), reading(), 0..3_usize, 0..2_usize), 0..4).prop_map(|rows| {
+        let row =
+            |((name, foreground), (waits, wait_ns, class, source)): (_, (_, _, usize, usize))| {
+                TimedReading {
+                    name,
+                    class: [WaitClass::UserIo, WaitClass::Commit, WaitClass::SystemIo][class],
+                    actor: match foreground {
+                        true => Actor::Foreground,
+                        false => Actor::Background,
+                    },
+                    waits,
+                    wait_ns,
+                    source: SOURCES[source].to_owned(),
+                }
+            };
+        let mut rows: Vec<_> = rows.into_iter().map(row).collect();
+        rows.sort_by(|a, b| (&a.name, a.actor).cmp(&(&b.name, b.actor)));
+        rows
+    })
+}
+
 fn io_rows() -> impl Strategy<Value = Vec<IoReading>> {
-    btree_map((name(), name()), prop::array::uniform8(n()), 0..3).prop_map(|rows| {
-        let row = |((function, file_type), n): (_, [u64; 8])| IoReading {
+    let columns = (prop::array::uniform8(n()), texts(&["wait_ns", "waits"]));
+    btree_map((name(), name()), columns, 0..3).prop_map(|rows| {
+        let row = |((function, file_type), (n, na)): (_, ([u64; 8], _))| IoReading {
             function,
             file_type,
+            na,
             small_read_requests: n[0],
             large_read_requests: n[1],
             read_bytes: n[2],
@@ -120,18 +154,22 @@ fn requests() -> impl Strategy<Value = Vec<RequestReading>> {
 
 pub(crate) fn stat_set() -> impl Strategy<Value = StatSet> {
     let counters = btree_map(name(), reading(), 0..4);
-    let parts = (counters, events(), io_rows(), paths(), requests(), sums());
-    parts.prop_map(|(counters, events, io, paths, requests, gauges)| StatSet {
-        timed: Vec::new(),
-        sources: BTreeMap::new(),
-        counters,
-        events,
-        io,
-        paths,
-        requests,
-        gauges,
-        resets: BTreeSet::new(),
-    })
+    let sources = texts(&["a", "b time", "io"]);
+    let rows = (events(), timed(), io_rows(), paths(), requests());
+    let parts = (counters, sources, rows, sums());
+    parts.prop_map(
+        |(counters, sources, (events, timed, io, paths, requests), gauges)| StatSet {
+            counters,
+            sources,
+            timed,
+            events,
+            io,
+            paths,
+            requests,
+            gauges,
+            resets: BTreeSet::new(),
+        },
+    )
 }
 
 fn ops() -> impl Strategy<Value = Vec<OpReading>> {

@@ -107,16 +107,7 @@ impl StatSet {
         }
         merge_rows(&mut self.events, events);
         merge_rows(&mut self.timed, timed);
-        for (name, source) in sources {
-            let mine = self
-                .sources
-                .entry(name.clone())
-                .or_insert_with(|| source.clone());
-            // Where two parts read it in two places, one of them, whichever comes first in which order.
-            if source < mine {
-                mine.clone_from(source);
-            }
-        }
+        merge_texts(&mut self.sources, sources);
         merge_rows(&mut self.io, io);
         merge_rows(&mut self.paths, paths);
         merge_rows(&mut self.requests, requests);
@@ -148,7 +139,7 @@ impl StatSet {
     /// Gauges keep the value of now. What is new since `earlier` counts from 0.
     /// A counter that went backwards or vanished is n/a (reset); an event or I/O
     /// row that did so is left out and named in [`StatSet::resets`]:
-    /// `event NAME (foreground)`, `io FUNCTION, FILE TYPE`, `path PATH, FILE TYPE, DEVICE`, `requests EVENT (read)`.
+    /// `event NAME (foreground)`, `timed event NAME (foreground)`, `io FUNCTION, FILE TYPE`, `path PATH, FILE TYPE, DEVICE`, `requests EVENT (read)`.
     #[must_use]
     pub fn difference(&self, earlier: &Self) -> Self {
         let Self {
@@ -235,7 +226,11 @@ impl Row for TimedReading {
     }
 
     fn label(&self) -> String {
-        format!("timed event {}", self.name)
+        let actor = match self.actor {
+            super::Actor::Foreground => "foreground",
+            super::Actor::Background => "background",
+        };
+        format!("timed event {} ({actor})", self.name)
     }
 
     fn absorb(&mut self, other: &Self) {
@@ -303,7 +298,10 @@ impl Row for RequestReading {
 
 /// [`Row`] for rows of a few texts (the key), cumulative numbers and gauges.
 macro_rules! numeric_row {
-    ($type:ty, $label:literal, key($($key:ident),+), sums($($sum:ident),+), gauges($($gauge:ident),*)) => {
+    (
+        $type:ty, $label:literal,
+        key($($key:ident),+), sums($($sum:ident),+), gauges($($gauge:ident),*), reasons($($reason:ident),*)
+    ) => {
         impl Row for $type {
             type Key<'a> = [&'a str; [$(stringify!($key)),+].len()];
 
@@ -316,9 +314,10 @@ macro_rules! numeric_row {
             }
 
             fn absorb(&mut self, other: &Self) {
-                let Self { $($key: _,)+ $($sum,)+ $($gauge,)* } = other;
+                let Self { $($key: _,)+ $($sum,)+ $($gauge,)* $($reason,)* } = other;
                 $(self.$sum = self.$sum.saturating_add(*$sum);)+
                 $(self.$gauge = self.$gauge.saturating_add(*$gauge);)*
+                $(merge_texts(&mut self.$reason, $reason);)*
             }
 
             fn since(&self, earlier: &Self) -> Option<Self> {
@@ -326,6 +325,12 @@ macro_rules! numeric_row {
                     $($key: self.$key.clone(),)+
                     $($sum: self.$sum.checked_sub(earlier.$sum)?,)+
                     $($gauge: self.$gauge,)*
+                    $($reason: {
+                        // What either instant could not tell, the difference cannot.
+                        let mut reasons = self.$reason.clone();
+                        merge_texts(&mut reasons, &earlier.$reason);
+                        reasons
+                    },)*
                 })
             }
         }
@@ -346,7 +351,8 @@ numeric_row!(
         waits,
         wait_ns
     ),
-    gauges()
+    gauges(),
+    reasons(na)
 );
 
 numeric_row!(
@@ -354,7 +360,8 @@ numeric_row!(
     "path",
     key(path, file_type, device),
     sums(read_requests, read_bytes, write_requests, write_bytes),
-    gauges()
+    gauges(),
+    reasons()
 );
 numeric_row!(
     DiskReading,
@@ -374,7 +381,8 @@ numeric_row!(
         flushes,
         flush_ns
     ),
-    gauges(in_flight)
+    gauges(in_flight),
+    reasons()
 );
 
 numeric_row!(
@@ -382,7 +390,8 @@ numeric_row!(
     "net",
     key(name),
     sums(rx_bytes, rx_packets, tx_bytes, tx_packets, errors),
-    gauges()
+    gauges(),
+    reasons()
 );
 
 impl Row for OpReading {
@@ -669,6 +678,17 @@ fn add(mine: &mut Option<u64>, more: Option<u64>) {
 /// floats: the order of addition must not matter.
 fn add_hundredths(left: f64, right: f64) -> f64 {
     ((left * 100.0).round() + (right * 100.0).round()) / 100.0
+}
+
+/// Adds texts by name. Where two parts say different things, one of them is kept: the lesser, in whichever order
+/// the parts come.
+fn merge_texts(mine: &mut BTreeMap<String, String>, others: &BTreeMap<String, String>) {
+    for (name, text) in others {
+        let kept = mine.entry(name.clone()).or_insert_with(|| text.clone());
+        if text < kept {
+            kept.clone_from(text);
+        }
+    }
 }
 
 fn merge_sums(mine: &mut BTreeMap<String, u64>, others: &BTreeMap<String, u64>) {

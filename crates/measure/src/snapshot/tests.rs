@@ -87,6 +87,79 @@ fn an_event_that_went_backwards_is_left_out_and_named() {
     );
 }
 
+fn timed(waits: Reading, wait_ns: Reading, source: &str) -> TimedReading {
+    TimedReading {
+        name: "db file sequential read".to_owned(),
+        class: WaitClass::UserIo,
+        actor: Actor::Foreground,
+        waits,
+        wait_ns,
+        source: source.to_owned(),
+    }
+}
+
+#[test]
+fn totals_of_an_event_add_up_and_what_one_part_cannot_tell_the_sum_cannot() {
+    let mut set = StatSet::default();
+    for part in [
+        timed(Reading::Count(2), Reading::Count(30), "pg_stat_io"),
+        timed(Reading::Count(3), na("disabled"), "pg_stat_database"),
+    ] {
+        let part = StatSet {
+            timed: vec![part],
+            ..StatSet::default()
+        };
+        set.merge(&part);
+    }
+    assert_eq!(
+        set.timed,
+        [timed(Reading::Count(5), na("disabled"), "pg_stat_database")]
+    );
+}
+
+#[test]
+fn a_total_that_went_backwards_is_reset_alone_and_one_that_vanished_is_named() {
+    let set = |waits, ns| StatSet {
+        timed: vec![timed(
+            Reading::Count(waits),
+            Reading::Count(ns),
+            "pg_stat_io",
+        )],
+        ..StatSet::default()
+    };
+    let since = set(5, 40).difference(&set(7, 30));
+    assert_eq!(
+        since.timed,
+        [timed(na("reset"), Reading::Count(10), "pg_stat_io")]
+    );
+    assert!(since.resets.is_empty());
+    let gone = StatSet::default().difference(&set(1, 1));
+    assert!(
+        gone.resets
+            .contains("timed event db file sequential read (foreground)")
+    );
+}
+
+#[test]
+fn a_column_one_instant_cannot_tell_is_not_known_of_the_interval() {
+    let row = |na: &[(&str, &str)]| IoReading {
+        function: "Buffer Cache Reads".to_owned(),
+        file_type: "Data File".to_owned(),
+        na: na
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect(),
+        ..IoReading::default()
+    };
+    let set = |na| StatSet {
+        io: vec![row(na)],
+        ..StatSet::default()
+    };
+    let since = set(&[("waits", "disabled")]).difference(&set(&[("read_requests", "absent")]));
+    let expected = row(&[("read_requests", "absent"), ("waits", "disabled")]);
+    assert_eq!(since.io, [expected]);
+}
+
 #[test]
 fn io_rows_add_up_by_function_and_file_type() {
     let row = |file_type: &str, read_bytes| IoReading {
@@ -270,10 +343,29 @@ merge_laws!(
 );
 merge_laws!(snapshots_obey_the_merge_laws, Snapshot, testing::snapshot());
 
+fn is_known(row: &TimedReading) -> bool {
+    matches!(
+        (&row.waits, &row.wait_ns),
+        (Reading::Count(_), Reading::Count(_))
+    )
+}
+
 /// What is left of a difference once rows and counters without any change are dropped.
 fn changes(mut set: StatSet) -> StatSet {
     set.counters
         .retain(|_, reading| *reading != Reading::Count(0));
+    for row in &mut set.io {
+        row.na.clear();
+    }
+    set.sources.clear();
+    set.timed.retain(|row| {
+        let moved = |reading: &Reading| *reading != Reading::Count(0);
+        moved(&row.waits) || moved(&row.wait_ns)
+    });
+    for row in &mut set.timed {
+        row.class = WaitClass::Other;
+        row.source.clear();
+    }
     let quiet_io = |row: &IoReading| IoReading {
         function: row.function.clone(),
         file_type: row.file_type.clone(),
@@ -324,6 +416,15 @@ proptest! {
                 let known = |of: &StatSet| !matches!(of.counters.get(name), Some(Reading::Na(_)));
                 known(&a) && known(&b)
             });
+            set.timed.retain(|row| {
+                let known = |of: &StatSet| {
+                    let same = |other: &&TimedReading| {
+                        (&other.name, other.actor) == (&row.name, row.actor)
+                    };
+                    of.timed.iter().find(same).is_none_or(is_known)
+                };
+                known(&a) && known(&b)
+            });
         }
         prop_assert!(since.resets.is_empty());
         prop_assert_eq!(changes(since), changes(want));
@@ -359,6 +460,7 @@ proptest! {
         // Counters of one source: known throughout and never falling.
         let known = |mut set: StatSet| {
             set.counters.retain(|_, reading| matches!(reading, Reading::Count(_)));
+            set.timed.retain(is_known);
             set
         };
         let begin = known(first.stats);
