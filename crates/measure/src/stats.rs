@@ -194,4 +194,70 @@ dictionary! {
     RING_WRITE_REQUESTS = "ring completed write requests", "ring_completed_write_requests_count", Count;
     /// Kernel submissions (`io_uring_enter` or its stand-in).
     RING_SUBMITS = "ring submit calls", "ring_submit_calls_count", Count;
+    /// Commits the driver asked for, where [`USER_COMMITS`] are the server's own count (read-only ones included).
+    CLIENT_COMMITS = "client commits", "client_commits_count", Count;
+    /// The collector's own transactions, already left out of the server's counts.
+    COLLECTOR_TRANSACTIONS = "collector transactions", "collector_transactions_count", Count;
+    /// Statement executions as `pg_stat_statements` counts them in the tested database, the collector's left out.
+    STATEMENT_CALLS = "statement calls", "statement_calls_count", Count;
+    /// Time the server's sessions spent executing, by its own count of completed statements.
+    SERVER_ACTIVE_TIME = "server active time", "server_active_time_ns", Ns;
+    /// Sessions opened in the tested database, by anybody.
+    SERVER_SESSIONS = "server sessions opened", "server_sessions_opened_count", Count;
+    /// Deadlocks the server broke.
+    SERVER_DEADLOCKS = "server deadlocks", "server_deadlocks_count", Count;
+    /// Temporary files the server made.
+    SERVER_TEMP_FILES = "server temporary files", "server_temporary_files_count", Count;
+    /// Bytes written to them.
+    SERVER_TEMP_BYTES = "server temporary file bytes", "server_temporary_file_bytes", Bytes;
+    /// Gets of table blocks of the data set, the server's count.
+    TABLE_GETS = "table block gets", "table_block_gets_blocks", Blocks;
+    /// The part of them that found the block in the buffer cache.
+    TABLE_HITS = "table block hits", "table_block_hits_blocks", Blocks;
+    /// Rows scans and index entries returned, whole database.
+    TUPLES_RETURNED = "tuples returned", "tuples_returned_count", Count;
+    /// Rows fetched through an index, whole database.
+    TUPLES_FETCHED = "tuples fetched", "tuples_fetched_count", Count;
+    /// Rows inserted, whole database.
+    TUPLES_INSERTED = "tuples inserted", "tuples_inserted_count", Count;
+    /// Rows updated, whole database.
+    TUPLES_UPDATED = "tuples updated", "tuples_updated_count", Count;
+    /// Rows deleted, whole database.
+    TUPLES_DELETED = "tuples deleted", "tuples_deleted_count", Count;
+    /// Rows of the data set updated.
+    TABLE_UPDATES = "table rows updated (server)", "table_rows_updated_count", Count;
+    /// The part of them that stayed on their page and touched no index.
+    TABLE_UPDATES_HOT = "table rows updated (HOT)", "table_rows_updated_hot_count", Count;
+    /// The part of them that moved to another page.
+    TABLE_UPDATES_NEW_PAGE = "table rows updated to another page", "table_rows_updated_new_page_count", Count;
+    /// Log bytes as the server's statistics count them; the redo size is the distance of log positions.
+    WAL_BYTES = "wal bytes", "wal_bytes", Bytes;
+    /// Page images in the log.
+    WAL_FULL_PAGES = "wal full page images", "wal_full_page_images_count", Count;
+    /// Syncs of the log.
+    WAL_SYNCS = "wal syncs", "wal_syncs_count", Count;
+    /// Their time.
+    WAL_SYNC_TIME = "wal sync time", "wal_sync_time_ns", Ns;
+    /// Checkpoints begun by the clock.
+    CHECKPOINTS_TIMED = "checkpoints timed", "checkpoints_timed_count", Count;
+    /// Checkpoints asked for, by the log's growth or by command.
+    CHECKPOINTS_REQUESTED = "checkpoints requested", "checkpoints_requested_count", Count;
+    /// Length of the checkpoints' write phases: paced on purpose, no I/O time.
+    CHECKPOINT_WRITE_TIME = "checkpoint write time", "checkpoint_write_time_ns", Ns;
+    /// Length of their sync phases.
+    CHECKPOINT_SYNC_TIME = "checkpoint sync time", "checkpoint_sync_time_ns", Ns;
+    /// Buffers the background writer wrote.
+    BUFFERS_WRITTEN_BY_WRITER = "buffers written by background writer", "buffers_written_by_background_writer_blocks", Blocks;
+    /// Buffers everybody else wrote or added: sessions, vacuum.
+    BUFFERS_WRITTEN_BY_BACKENDS = "buffers written by backends", "buffers_written_by_backends_blocks", Blocks;
+    /// Data file syncs of sessions.
+    BACKEND_SYNCS = "data file syncs by backends", "data_file_syncs_by_backends_count", Count;
+    /// Rounds the background writer broke off because it had written enough.
+    WRITER_STOPS = "background writer stops", "background_writer_stops_count", Count;
+    /// Buffers handed out for a block; the server publishes them late.
+    BUFFERS_ALLOCATED = "buffers allocated", "buffers_allocated_count", Count;
+    /// Blocks put out of the buffer cache to make room.
+    BUFFER_EVICTIONS = "buffer evictions", "buffer_evictions_count", Count;
+    /// Blocks of transaction status and other small caches written by checkpoints.
+    SLRU_WRITTEN = "slru blocks written", "slru_blocks_written_blocks", Blocks;
 }
