@@ -2,9 +2,11 @@
 #![forbid(unsafe_code)]
 
 pub mod conformance;
+mod lines;
 pub mod native;
 pub mod null;
 pub mod postgres;
 pub mod registry;
+mod rows;
 pub mod storage;
 pub mod sync;

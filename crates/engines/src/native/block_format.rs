@@ -4,6 +4,7 @@
 //! is this module in prose; both change together.
 
 use super::layout::{NODE_ENTRY_BYTES, NODE_HEADER_BYTES, Page};
+pub use crate::rows::{COLUMN_BYTES, COLUMNS, FILL};
 use std::ops::Range;
 
 /// The bytes `ASYB`, read as a little-endian number.
@@ -14,15 +15,6 @@ pub const VERSION: u16 = 1;
 
 /// Bytes of the header of every block.
 pub const HEADER_BYTES: usize = 64;
-
-/// Columns of a row: c2 to c20.
-pub const COLUMNS: usize = 19;
-
-/// Bytes of one column.
-pub const COLUMN_BYTES: usize = 128;
-
-/// What an unobfuscated column is filled with.
-pub const FILL: u8 = b'X';
 
 /// Indices of the header's little-endian 8-byte words.
 pub mod word {

@@ -1,4 +1,4 @@
-//! The content of freshly loaded blocks: rows, scan rows, index nodes; and what an update makes of a row.
+//! The content of freshly loaded blocks: rows, scan rows, index nodes.
 //!
 //! Pure functions of the control file and the page, so that any thread makes
 //! any piece and a check can make it again.
@@ -7,6 +7,7 @@ use super::block_format::{self, COLUMN_BYTES, FILL, HEADER_BYTES, HeaderSealer, 
 use super::bulk::Piece;
 use super::control::Control;
 use super::layout::{Page, PageMap};
+use crate::rows::{Random, compressible};
 use assay_measure::permutation::Permutation;
 use std::ops::RangeInclusive;
 
@@ -135,79 +136,14 @@ impl Content {
     /// Fills the columns with random upper-case alphanumerics and the rest with random bytes,
     /// all but the compressible share of each; different for every page of every data set.
     fn obfuscate(&self, page: Page, block: &mut [u8]) {
-        let constant = |len: usize| len * self.compress_pct as usize / 100;
-        let mut random = Random(self.data_set ^ page.0.wrapping_mul(0xd6e8_feb8_6659_fd93));
+        let mut random = Random::of_row(self.data_set, page.0);
         let (columns, tail) = block[HEADER_BYTES..].split_at_mut(row_range().len());
         for column in columns.chunks_exact_mut(COLUMN_BYTES) {
-            let (varied, fixed) = column.split_at_mut(COLUMN_BYTES - constant(COLUMN_BYTES));
-            random.fill(varied);
-            varied
-                .iter_mut()
-                .for_each(|byte| *byte = alphanumeric(*byte));
-            fixed.fill(FILL);
+            random.fill_column(column, self.compress_pct);
         }
-        let varied = tail.len() - constant(tail.len());
+        let varied = tail.len() - compressible(tail.len(), self.compress_pct);
         random.fill(&mut tail[..varied]);
         tail[varied..].fill(0);
-    }
-}
-
-/// Hexadecimal digits of the stamp that lead a changed column.
-pub(super) const STAMP_DIGITS: usize = 16;
-
-/// New content of `columns` columns of the row of `key`: the stamp's digits, then the fill.
-pub(super) fn fill_columns(
-    out: &mut Vec<u8>,
-    columns: usize,
-    stamp: u64,
-    key: u64,
-    obfuscate: bool,
-) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    out.clear();
-    out.resize(columns * COLUMN_BYTES, FILL);
-    let mut random = stamp ^ key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    for column in out.chunks_exact_mut(COLUMN_BYTES) {
-        for (i, digit) in column[..STAMP_DIGITS].iter_mut().enumerate() {
-            *digit = DIGITS[(stamp >> (60 - 4 * i)) as usize & 15];
-        }
-        if obfuscate {
-            for byte in &mut column[STAMP_DIGITS..] {
-                // xorshift64: fresh bytes at a nanosecond each; quality does not matter, cost does.
-                random ^= random << 13;
-                random ^= random >> 7;
-                random ^= random << 17;
-                *byte = b'A' + (random >> 32) as u8 % 26;
-            }
-        }
-    }
-}
-
-/// Maps a random byte to `0-9A-Z`. 256 is no multiple of 36: four of the
-/// characters come up one time in eight more, which compression does not notice.
-#[inline]
-fn alphanumeric(byte: u8) -> u8 {
-    let value = ((u16::from(byte) * 36) >> 8) as u8;
-    value + if value < 10 { b'0' } else { b'A' - 10 }
-}
-
-/// SplitMix64: any state is as good as any other, so a page's number can seed it.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn fill(&mut self, bytes: &mut [u8]) {
-        for chunk in bytes.chunks_mut(8) {
-            let word = self.next().to_le_bytes();
-            chunk.copy_from_slice(&word[..chunk.len()]);
-        }
     }
 }
 

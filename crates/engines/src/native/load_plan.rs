@@ -7,7 +7,9 @@ use super::device;
 use super::files::file_paths;
 use super::layout::{Geometry, UNIT_BYTES};
 use super::paths::{Asked, DataPath, Places, absolute, fits, same};
-use super::survey::{Found, Ours, Room, file_system_of, mebibytes, survey};
+use super::survey::{Found, Ours, Room, file_system_of, survey};
+use crate::lines::mebibytes;
+pub(super) use crate::lines::{bytes, count, text};
 use assay_block::{DeviceFacts, device_facts};
 use assay_measure::config::{Settings, Value};
 use assay_run::engine::{EngineError, Line, LineValue};
@@ -616,29 +618,4 @@ fn random_u64() -> Result<u64, EngineError> {
         .and_then(|mut file| file.read_exact(&mut bytes))
         .map_err(|e| super::control::io_error("reading", path, e))?;
     Ok(u64::from_le_bytes(bytes))
-}
-
-pub(super) fn text(key: &'static str, label: &str, value: String) -> Line {
-    Line {
-        key,
-        label: label.to_owned(),
-        value: LineValue::Text(value),
-    }
-}
-
-pub(super) fn count(key: &'static str, label: &str, value: u64) -> Line {
-    Line {
-        key,
-        label: label.to_owned(),
-        value: LineValue::Count(value),
-    }
-}
-
-/// A byte count; the label says it for people too.
-pub(super) fn bytes(key: &'static str, label: &str, value: u64) -> Line {
-    Line {
-        key,
-        label: format!("{label}, bytes ({})", mebibytes(value)),
-        value: LineValue::Count(value),
-    }
 }

@@ -18,9 +18,10 @@ use super::layout::{Page, UNDO_BASE};
 use super::load_plan::{LoadPlan, Start, bytes, count, in_use_error, text};
 use super::paths::{DataPath, MARKER_NAME, Marker, Places, same};
 use super::survey::{Ours, is_unborn_control};
+use crate::lines::decimal;
 use assay_block::{DeviceClaim, DirectFile, device_facts};
 use assay_measure::config::Settings;
-use assay_run::engine::{EngineError, Line, LineValue};
+use assay_run::engine::{EngineError, Line};
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -568,15 +569,6 @@ const ZEROES: Job<'static> = Job::Write {
     dress: &|buffer| buffer.fill(0),
     fill: &|_, _| {},
 };
-
-/// Rounded to three digits after the point.
-pub(super) fn decimal(key: &'static str, label: &str, value: f64) -> Line {
-    Line {
-        key,
-        label: label.to_owned(),
-        value: LineValue::Decimal((value * 1000.0).round() / 1000.0),
-    }
-}
 
 // A piece is whole blocks of any legal size.
 const _: () = assert!(PIECE_BYTES.is_multiple_of(65_536));

@@ -5,6 +5,7 @@ use super::control::{
 };
 use super::device;
 use super::paths::{Asked, DataPath, MARKER_NAME, Marker, Places, absolute, same};
+use crate::lines::mebibytes;
 use assay_run::engine::EngineError;
 use std::fs;
 use std::io::Read;
@@ -438,18 +439,6 @@ impl Room {
             mebibytes(self.keep_bytes),
             mebibytes(self.free_bytes)
         )))
-    }
-}
-
-/// A byte count for people.
-pub(super) fn mebibytes(bytes: u64) -> String {
-    let mib = bytes as f64 / 1_048_576.0;
-    if mib < 100.0 {
-        format!("{mib:.1} MiB")
-    } else if mib < 10_240.0 {
-        format!("{mib:.0} MiB")
-    } else {
-        format!("{:.1} GiB", mib / 1024.0)
     }
 }
 

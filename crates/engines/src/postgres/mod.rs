@@ -9,6 +9,7 @@ mod check;
 pub mod conninfo;
 mod destroy;
 mod engine;
+mod layout;
 mod params;
 mod place;
 mod prepare;

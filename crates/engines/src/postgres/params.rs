@@ -32,6 +32,12 @@ pub(super) const PARAMS: &[ParamDef] = &[
         "effective_io_concurrency with READ_MODE=batched; 0 is WORK_UNIT, at most 32",
     ),
     param(
+        "PG_SCHEMA",
+        ParamKind::Text,
+        "assay",
+        "PostgreSQL schema of the data set; assay creates it and refuses one that is not its own",
+    ),
+    param(
         "TABLESPACE",
         ParamKind::Text,
         "",

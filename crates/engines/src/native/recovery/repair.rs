@@ -12,10 +12,11 @@ use crate::native::block_format::{
     self, COLUMN_BYTES, COLUMNS, Kind, column_range, row_range, word,
 };
 use crate::native::bulk::Piece;
-use crate::native::content::{Content, STAMP_DIGITS, fill_columns};
+use crate::native::content::Content;
 use crate::native::control::Control;
 use crate::native::layout::Page;
 use crate::native::undo_format;
+use crate::rows::{STAMP_DIGITS, fill_columns};
 
 /// Makes and compares the content that blocks may have.
 pub(super) struct Plausible {

@@ -1,0 +1,49 @@
+//! Lines of plans and summaries, said the same way by every target.
+
+use assay_run::engine::{Line, LineValue};
+
+pub(crate) fn text(key: &'static str, label: &str, value: String) -> Line {
+    Line {
+        key,
+        label: label.to_owned(),
+        value: LineValue::Text(value),
+    }
+}
+
+pub(crate) fn count(key: &'static str, label: &str, value: u64) -> Line {
+    Line {
+        key,
+        label: label.to_owned(),
+        value: LineValue::Count(value),
+    }
+}
+
+/// A byte count; the label says it for people too.
+pub(crate) fn bytes(key: &'static str, label: &str, value: u64) -> Line {
+    Line {
+        key,
+        label: format!("{label}, bytes ({})", mebibytes(value)),
+        value: LineValue::Count(value),
+    }
+}
+
+/// Rounded to three digits after the point.
+pub(crate) fn decimal(key: &'static str, label: &str, value: f64) -> Line {
+    Line {
+        key,
+        label: label.to_owned(),
+        value: LineValue::Decimal((value * 1000.0).round() / 1000.0),
+    }
+}
+
+/// A byte count for people.
+pub(crate) fn mebibytes(bytes: u64) -> String {
+    let mib = bytes as f64 / 1_048_576.0;
+    if mib < 100.0 {
+        format!("{mib:.1} MiB")
+    } else if mib < 10_240.0 {
+        format!("{mib:.0} MiB")
+    } else {
+        format!("{:.1} GiB", mib / 1024.0)
+    }
+}
