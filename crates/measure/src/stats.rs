@@ -192,6 +192,18 @@ dictionary! {
     RING_WRITE_BYTES = "ring completed write bytes", "ring_completed_write_bytes", Bytes;
     /// Write requests the ring completed (redundant on purpose).
     RING_WRITE_REQUESTS = "ring completed write requests", "ring_completed_write_requests_count", Count;
+    /// Bytes the kernel read from devices for the processes of a server (`/proc/<pid>/io` read_bytes).
+    SERVER_DEVICE_READ_BYTES = "server process bytes read from devices", "server_process_read_bytes", Bytes;
+    /// Bytes of pages the processes of a server made dirty (`/proc/<pid>/io` write_bytes): not what reached a device.
+    SERVER_DIRTIED_BYTES = "server process bytes dirtied", "server_process_write_bytes", Bytes;
+    /// Bytes the read calls of a server's processes returned, from wherever (`/proc/<pid>/io` rchar).
+    SERVER_READ_CALL_BYTES = "server process bytes by read calls", "server_process_read_call_bytes", Bytes;
+    /// Read calls of a server's processes (`/proc/<pid>/io` syscr).
+    SERVER_READ_CALLS = "server process read calls", "server_process_read_calls_count", Count;
+    /// Time the server's processes of our sessions could run but had no CPU.
+    SERVER_RUN_DELAY = "server run delay", "server_run_delay_ns", Ns;
+    /// CPU of server sessions that are not this run's.
+    SERVER_OTHER_CPU = "server cpu time of other sessions", "server_other_sessions_cpu_time_ns", Ns;
     /// Kernel submissions (`io_uring_enter` or its stand-in).
     RING_SUBMITS = "ring submit calls", "ring_submit_calls_count", Count;
     /// Commits the driver asked for, where [`USER_COMMITS`] are the server's own count (read-only ones included).

@@ -102,6 +102,18 @@ impl Connection {
         self.pid
     }
 
+    /// The process that listens at the other end of a socket of the file system, if it can be seen from here.
+    #[must_use]
+    pub fn listener_pid(&self) -> Option<i32> {
+        self.stream.listener_pid()
+    }
+
+    /// Our own port, if this is TCP.
+    #[must_use]
+    pub fn local_port(&self) -> Option<u16> {
+        self.stream.local_port()
+    }
+
     /// A parameter the server reported: `server_version`, `TimeZone`, `in_hot_standby` (14+), ...
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&str> {

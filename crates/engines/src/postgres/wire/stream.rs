@@ -27,6 +27,28 @@ impl Stream {
     }
 }
 
+impl Stream {
+    /// The process that listens at the other end, as this host's kernel knows it: only for a socket of the file
+    /// system, and only if the process is visible from here.
+    pub(super) fn listener_pid(&self) -> Option<i32> {
+        let Self::Unix(stream) = self else {
+            return None;
+        };
+        let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
+        Some(peer.pid.as_raw_nonzero().get())
+    }
+
+    /// Our own port, if this is TCP.
+    pub(super) fn local_port(&self) -> Option<u16> {
+        let socket = match self {
+            Self::Unix(_) => return None,
+            Self::Tcp(stream) => stream,
+            Self::Tls(stream) => &stream.sock,
+        };
+        socket.local_addr().ok().map(|address| address.port())
+    }
+}
+
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         match self {

@@ -1,1 +1,0 @@
-//! Where the blocks came from: the page cache or a device.

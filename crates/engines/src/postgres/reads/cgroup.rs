@@ -1,0 +1,395 @@
+//! A memory cgroup around a server's processes, so that the page cache it may fill is small.
+//!
+//! Version 1: a child of the group the server is in, so that outer limits stay in force. Version 2 forbids processes
+//! beside child groups, so there it is a sibling: a child of the nearest ancestor that hands memory control down.
+//! What is moved is moved back by a small shell that waits at the other end of a pipe: it wakes when this process
+//! lets go, however it ends. Formats: the kernel's `Documentation/admin-guide/cgroup-v1/memory.rst` and
+//! `cgroup-v2.rst`.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Longest wait for everything to be back in its place.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Rounds of moving processes while new ones may be born outside.
+const ROUNDS: u32 = 5;
+
+/// Moves everything from group $1 to group $2 and removes $1, once its standard input ends.
+const GUARD: &str = "while read -r _; do :; done; n=0; \
+    while [ $n -lt 100 ]; do \
+      while read -r p; do echo \"$p\" > \"$2/cgroup.procs\"; done < \"$1/cgroup.procs\"; \
+      rmdir \"$1\" && exit 0; n=$((n+1)); sleep 0.1; \
+    done; exit 1";
+
+/// Which interface the kernel's memory control has here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    /// `memory.limit_in_bytes`
+    V1,
+    /// `memory.high`
+    V2,
+}
+
+impl Version {
+    /// For people.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::V1 => "v1",
+            Self::V2 => "v2",
+        }
+    }
+
+    fn limit_file(self) -> &'static str {
+        match self {
+            Self::V1 => "memory.limit_in_bytes",
+            // Reclaims and slows down, but never kills: the server's processes are not ours to kill.
+            Self::V2 => "memory.high",
+        }
+    }
+}
+
+/// Where a group for the server is to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Spot {
+    /// The interface.
+    pub(super) version: Version,
+    /// The group the server is in.
+    home: PathBuf,
+    /// The group to be made.
+    group: PathBuf,
+}
+
+/// A mounted hierarchy: its root inside the kernel's tree, and where it is mounted.
+struct Hierarchy {
+    root: String,
+    point: PathBuf,
+}
+
+/// The hierarchies of a `mountinfo` whose type is `kind` and, for version 1, which control memory.
+fn hierarchy(mountinfo: &str, kind: &str) -> Option<Hierarchy> {
+    mountinfo.lines().find_map(|line| {
+        let (left, right) = line.split_once(" - ")?;
+        let mut right = right.split(' ');
+        let (found, options) = (right.next()?, right.last()?);
+        if found != kind || (kind == "cgroup" && !options.split(',').any(|word| word == "memory")) {
+            return None;
+        }
+        let mut left = left.split(' ').skip(3);
+        Some(Hierarchy {
+            root: left.next()?.to_owned(),
+            point: PathBuf::from(left.next()?),
+        })
+    })
+}
+
+impl Hierarchy {
+    /// Directory of group `path`, if it is below what is mounted.
+    fn directory(&self, path: &str) -> Option<PathBuf> {
+        let inner = Path::new(path).strip_prefix(&self.root).ok()?;
+        Some(self.point.join(inner))
+    }
+}
+
+/// Chooses the place, from this process's `mountinfo` and the `cgroup` file of the postmaster.
+///
+/// # Errors
+/// What is missing, with the way out.
+pub(super) fn spot(mountinfo: &str, membership: &str, name: &str) -> Result<Spot, String> {
+    let member = |wanted: &str| {
+        membership.lines().find_map(|line| {
+            let mut fields = line.splitn(3, ':');
+            let controllers = fields.nth(1)?;
+            let path = fields.next()?;
+            controllers
+                .split(',')
+                .any(|word| word == wanted)
+                .then_some(path)
+        })
+    };
+    if let (Some(tree), Some(path)) = (hierarchy(mountinfo, "cgroup"), member("memory")) {
+        let home = tree.directory(path).ok_or_else(|| {
+            format!("the server's memory cgroup {path} is outside what is mounted here")
+        })?;
+        let group = home.join(name);
+        return Ok(Spot {
+            version: Version::V1,
+            home,
+            group,
+        });
+    }
+    let (Some(tree), Some(path)) = (hierarchy(mountinfo, "cgroup2"), member("")) else {
+        return Err("no memory cgroup hierarchy is mounted on this host".to_owned());
+    };
+    let home = tree
+        .directory(path)
+        .ok_or_else(|| format!("the server's cgroup {path} is outside what is mounted here"))?;
+    // The group of the server holds processes; only the root may hold both processes and controlled children.
+    let parents = home.ancestors().skip(usize::from(home != tree.point));
+    let parent = parents
+        .take_while(|dir| dir.starts_with(&tree.point))
+        .find(|dir| {
+            let handed = fs::read_to_string(dir.join("cgroup.subtree_control")).unwrap_or_default();
+            handed.split_ascii_whitespace().any(|word| word == "memory")
+        });
+    match parent {
+        Some(parent) => Ok(Spot {
+            version: Version::V2,
+            group: parent.join(name),
+            home,
+        }),
+        None => Err(format!(
+            "no cgroup above {} hands memory control down: echo +memory > {}/cgroup.subtree_control",
+            home.display(),
+            tree.point.display()
+        )),
+    }
+}
+
+impl Spot {
+    /// Makes the group with limit `bytes` and moves `processes` into it, asking again for them until none is outside.
+    ///
+    /// # Errors
+    /// What could not be done; everything is undone then.
+    pub(super) fn confine(
+        self,
+        bytes: u64,
+        processes: &dyn Fn() -> Vec<i32>,
+    ) -> Result<Confined, String> {
+        let failed = |what: &str, path: &Path, error: std::io::Error| {
+            format!(
+                "{what} {}: {error} (a memory cgroup needs root)",
+                path.display()
+            )
+        };
+        fs::create_dir(&self.group).map_err(|error| failed("making", &self.group, error))?;
+        let guard = guard(&self.group, &self.home);
+        let confined = Confined {
+            guard: match guard {
+                Ok(guard) => guard,
+                Err(error) => {
+                    let _ = fs::remove_dir(&self.group);
+                    return Err(format!("starting sh to undo the cgroup: {error}"));
+                }
+            },
+            spot: self,
+        };
+        let limit = confined.spot.group.join(confined.spot.version.limit_file());
+        write(&limit, bytes).map_err(|error| failed("writing", &limit, error))?;
+        let procs = confined.spot.group.join("cgroup.procs");
+        for _ in 0..ROUNDS {
+            let inside = members(&procs);
+            let outside: Vec<i32> = processes()
+                .into_iter()
+                .filter(|pid| !inside.contains(pid))
+                .collect();
+            if outside.is_empty() {
+                return Ok(confined);
+            }
+            for pid in outside {
+                // One that ended in between is no error.
+                if let Err(error) = write(&procs, pid)
+                    && error.raw_os_error() != Some(rustix::io::Errno::SRCH.raw_os_error())
+                {
+                    return Err(failed("moving the server to", &procs, error));
+                }
+            }
+        }
+        Ok(confined)
+    }
+}
+
+fn write(path: &Path, value: impl std::fmt::Display) -> std::io::Result<()> {
+    // One write of the whole text: the kernel takes each write as a request.
+    let mut file = fs::OpenOptions::new().write(true).open(path)?;
+    file.write_all(value.to_string().as_bytes())
+}
+
+fn members(procs: &Path) -> Vec<i32> {
+    let text = fs::read_to_string(procs).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+fn guard(group: &Path, home: &Path) -> std::io::Result<Child> {
+    Command::new("/bin/sh")
+        .args(["-c", GUARD, "assay-cgroup-guard"])
+        .args([group, home])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        // A process group of its own: Ctrl-C at a terminal is for us, and it must outlive us.
+        .process_group(0)
+        .spawn()
+}
+
+/// A server inside its group; dropped, it is outside again and the group is gone.
+#[derive(Debug)]
+pub(super) struct Confined {
+    spot: Spot,
+    guard: Child,
+}
+
+impl Confined {
+    /// The group, for people.
+    pub(super) fn group(&self) -> &Path {
+        &self.spot.group
+    }
+
+    /// The interface used.
+    pub(super) fn version(&self) -> Version {
+        self.spot.version
+    }
+
+    /// Processes inside.
+    pub(super) fn processes(&self) -> usize {
+        members(&self.spot.group.join("cgroup.procs")).len()
+    }
+
+    /// Bytes charged to the group now: memory and page cache.
+    pub(super) fn charged_bytes(&self) -> Option<u64> {
+        let file = match self.spot.version {
+            Version::V1 => "memory.usage_in_bytes",
+            Version::V2 => "memory.current",
+        };
+        fs::read_to_string(self.spot.group.join(file))
+            .ok()?
+            .trim()
+            .parse()
+            .ok()
+    }
+
+    /// How to undo it by hand.
+    pub(super) fn undo(&self) -> String {
+        format!(
+            "for p in $(cat {group}/cgroup.procs); do echo $p > {home}/cgroup.procs; done; rmdir {group}",
+            group = self.spot.group.display(),
+            home = self.spot.home.display()
+        )
+    }
+
+    fn release(&mut self) -> Result<(), String> {
+        drop(self.guard.stdin.take());
+        let begun = Instant::now();
+        loop {
+            match self.guard.try_wait() {
+                Ok(Some(status)) if status.success() => return Ok(()),
+                Ok(None) if begun.elapsed() < PATIENCE => {
+                    std::thread::sleep(Duration::from_millis(5))
+                }
+                _ => {
+                    return Err(format!(
+                        "the memory cgroup could not be removed; by hand: {}",
+                        self.undo()
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Moves everything back and removes the group.
+    ///
+    /// # Errors
+    /// How to do by hand what could not be done.
+    pub(super) fn end(mut self) -> Result<(), String> {
+        self.release()
+    }
+}
+
+impl Drop for Confined {
+    fn drop(&mut self) {
+        let _ = self.release();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V1: &str = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n\
+        32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n\
+        35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n\
+        41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
+
+    #[test]
+    fn version_1_makes_a_child_of_the_servers_group() {
+        let membership = "5:cpu:/x\n4:memory:/system.slice/pg\n0::/y\n";
+        let spot = spot(V1, membership, "assay-1").expect("there is a place");
+        assert_eq!(spot.version, Version::V1);
+        assert_eq!(
+            spot.group,
+            Path::new("/sys/fs/cgroup/memory/system.slice/pg/assay-1")
+        );
+        assert_eq!(
+            spot.home,
+            Path::new("/sys/fs/cgroup/memory/system.slice/pg")
+        );
+    }
+
+    #[test]
+    fn a_container_sees_its_group_under_the_mounted_root() {
+        let mounts = "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
+        let found = spot(mounts, "4:memory:/docker/abc/pg\n", "a").expect("below the root");
+        assert_eq!(found.home, Path::new("/sys/fs/cgroup/memory/pg"));
+        let outside = spot(mounts, "4:memory:/elsewhere\n", "a").expect_err("not mounted here");
+        assert!(outside.contains("/elsewhere"), "{outside}");
+    }
+
+    /// A tree of files as version 2 shows them; real memory control of version 2 is not there on every host.
+    fn v2(dir: &Path) -> String {
+        let service = dir.join("system.slice/pg.service");
+        fs::create_dir_all(&service).unwrap();
+        fs::write(dir.join("cgroup.subtree_control"), "cpu memory\n").unwrap();
+        fs::write(
+            dir.join("system.slice/cgroup.subtree_control"),
+            "memory pids\n",
+        )
+        .unwrap();
+        fs::write(service.join("cgroup.subtree_control"), "").unwrap();
+        format!("41 31 0:38 / {} rw - cgroup2 cgroup2 rw\n", dir.display())
+    }
+
+    #[test]
+    fn version_2_makes_a_sibling_where_memory_is_handed_down() {
+        let dir = tempfile::tempdir().unwrap();
+        let mounts = v2(dir.path());
+        let found = spot(&mounts, "0::/system.slice/pg.service\n", "assay-1").expect("a place");
+        assert_eq!(found.version, Version::V2);
+        assert_eq!(found.group, dir.path().join("system.slice/assay-1"));
+        fs::write(
+            dir.path().join("system.slice/cgroup.subtree_control"),
+            "pids\n",
+        )
+        .unwrap();
+        let found = spot(&mounts, "0::/system.slice/pg.service\n", "assay-1").expect("a place");
+        assert_eq!(found.group, dir.path().join("assay-1"));
+        fs::write(dir.path().join("cgroup.subtree_control"), "").unwrap();
+        let none = spot(&mounts, "0::/system.slice/pg.service\n", "assay-1").expect_err("no place");
+        assert!(none.contains("+memory"), "{none}");
+    }
+
+    #[test]
+    fn the_guard_moves_everything_back_and_removes_the_group() {
+        // Plain files stand for the kernel's: the last pid written stays in them, and a directory with files in it
+        // cannot be removed, so the group is one of a real hierarchy only in the test on a real server.
+        let dir = tempfile::tempdir().unwrap();
+        let (group, home) = (dir.path().join("group"), dir.path().join("home"));
+        fs::create_dir(&home).unwrap();
+        fs::create_dir(&group).unwrap();
+        fs::write(home.join("cgroup.procs"), "").unwrap();
+        fs::write(group.join("cgroup.procs"), "4711\n").unwrap();
+        let mut guard = guard(&group, &home).expect("a shell");
+        assert!(group.exists());
+        drop(guard.stdin.take());
+        let begun = Instant::now();
+        while fs::read_to_string(home.join("cgroup.procs")).unwrap() != "4711\n" {
+            assert!(begun.elapsed() < PATIENCE, "the guard does nothing");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        fs::remove_file(group.join("cgroup.procs")).unwrap();
+        assert!(guard.wait().expect("ours").success());
+        assert!(!group.exists());
+    }
+}

@@ -1,0 +1,344 @@
+//! The files behind a data set: the data directory, the tablespaces, every segment of our relations; and what of
+//! them the kernel's page cache holds.
+
+use crate::postgres::wire::{Connection, PgError};
+use rustix::fs::Advice;
+use rustix::io::{Errno, ReadWriteFlags};
+use std::fs::{self, File};
+use std::io::IoSliceMut;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Pages looked at to estimate what the page cache holds of all files.
+const PROBES: u64 = 2048;
+const PAGE_BYTES: u64 = 4096;
+
+/// A relation of the data set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Relation {
+    /// First segment, relative to the data directory.
+    pub(super) path: String,
+    /// Bytes of its main fork.
+    pub(super) bytes: u64,
+}
+
+/// What the server tells of its files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// Setting `data_directory`; hidden from most roles.
+    pub(super) data_directory: Option<PathBuf>,
+    /// Directories of the tablespaces our relations are in, other than the server's own.
+    pub(super) tablespaces: Vec<PathBuf>,
+    /// Tables, their indexes, in the schema of the data set.
+    pub(super) relations: Vec<Relation>,
+}
+
+/// A text as an SQL literal.
+pub(super) fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+impl Asked {
+    /// Asks over `connection` for the relations of PostgreSQL schema `schema`.
+    pub(super) fn ask(connection: &mut Connection, schema: &str) -> Result<Self, PgError> {
+        let schema = literal(schema);
+        let ours = format!(
+            "from pg_class c join pg_namespace n on n.oid = c.relnamespace \
+             where n.nspname = {schema} and c.relkind in ('r', 'i')"
+        );
+        let column = |connection: &mut Connection, sql: &str| -> Result<Vec<String>, PgError> {
+            let rows = connection.query(sql)?.rows;
+            Ok(rows
+                .into_iter()
+                .filter_map(|row| row.into_iter().next()?)
+                .collect())
+        };
+        let setting = "select setting from pg_settings where name = 'data_directory'";
+        let directory = column(connection, setting)?.pop();
+        // Tablespace 0 is the database's own, which may be any; its location is empty for the two built-in ones.
+        let tablespaces = column(
+            connection,
+            &format!(
+                "select distinct pg_tablespace_location(case c.reltablespace when 0 then d.dattablespace else \
+                 c.reltablespace end) {} and d.datname = current_database()",
+                ours.replace("where", "cross join pg_database d where")
+            ),
+        )?;
+        let relations = connection
+            .query(&format!(
+                "select pg_relation_filepath(c.oid), pg_relation_size(c.oid) {ours} order by 1"
+            ))?
+            .rows;
+        Ok(Self {
+            data_directory: directory.map(PathBuf::from),
+            tablespaces: tablespaces
+                .into_iter()
+                .filter(|location| !location.is_empty())
+                .map(PathBuf::from)
+                .collect(),
+            relations: relations
+                .into_iter()
+                .filter_map(|mut row| {
+                    let bytes = row.pop()??.parse().ok()?;
+                    Some(Relation {
+                        path: row.pop()??,
+                        bytes,
+                    })
+                })
+                .collect(),
+        })
+    }
+}
+
+/// The data directory as this process can reach it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct DataDirectory {
+    /// Where the server says or its process shows it is.
+    pub(super) path: PathBuf,
+    /// How it was found.
+    pub(super) source: &'static str,
+    /// Prefix under which the server's absolute paths are found: `/`, or the root of its mount namespace.
+    root: PathBuf,
+    /// A path that leads there from here.
+    reach: PathBuf,
+}
+
+/// Finds the data directory of the server whose postmaster is process `postmaster`.
+pub(super) fn data_directory(
+    proc: &Path,
+    postmaster: i32,
+    told: Option<&Path>,
+) -> Option<DataDirectory> {
+    let own = proc.join(postmaster.to_string());
+    // The postmaster and its children work in the data directory; following the link needs the server's user or root.
+    let cwd = fs::read_link(own.join("cwd")).ok();
+    let option = || {
+        let arguments = fs::read(own.join("cmdline")).ok()?;
+        let arguments: Vec<&str> = arguments
+            .split(|byte| *byte == 0)
+            .filter_map(|a| std::str::from_utf8(a).ok())
+            .collect();
+        let at = arguments.iter().position(|argument| *argument == "-D")?;
+        arguments.get(at + 1).map(PathBuf::from)
+    };
+    let (path, source) = match (told, &cwd) {
+        (Some(told), _) => (told.to_path_buf(), "setting data_directory"),
+        (None, Some(cwd)) => (cwd.clone(), "working directory of the postmaster"),
+        (None, None) => (option()?, "option -D of the postmaster"),
+    };
+    let file = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
+    let through = own.join("cwd");
+    if file(&through).is_some() && file(&through) != file(&path) {
+        // The same name is another file here: the server has a mount namespace of its own.
+        return Some(DataDirectory {
+            path,
+            source,
+            root: own.join("root"),
+            reach: through,
+        });
+    }
+    Some(DataDirectory {
+        root: PathBuf::from("/"),
+        reach: path.clone(),
+        path,
+        source,
+    })
+}
+
+impl DataDirectory {
+    /// A path of the server as it is found from here.
+    pub(super) fn outside(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix("/") {
+            Ok(inner) if self.root != Path::new("/") => self.root.join(inner),
+            _ => path.to_path_buf(),
+        }
+    }
+
+    /// A path relative to the data directory, links to tablespaces resolved as the server sees them.
+    fn inside(&self, relative: &str) -> PathBuf {
+        let mut parts = relative.splitn(3, '/');
+        if let (Some("pg_tblspc"), Some(number), Some(rest)) =
+            (parts.next(), parts.next(), parts.next())
+            && let Ok(target) = fs::read_link(self.reach.join("pg_tblspc").join(number))
+        {
+            return self.outside(&target).join(rest);
+        }
+        self.reach.join(relative)
+    }
+
+    /// Where the write-ahead log is, if it is elsewhere.
+    pub(super) fn log_directory(&self) -> Option<PathBuf> {
+        let target = fs::read_link(self.reach.join("pg_wal")).ok()?;
+        Some(self.outside(&target))
+    }
+
+    /// The directory itself, as a path for this host's sampler.
+    pub(super) fn reach(&self) -> &Path {
+        &self.reach
+    }
+
+    /// Opens every segment of `relations` for reading.
+    ///
+    /// # Errors
+    /// The first file that cannot be opened, with why.
+    pub(super) fn open(&self, relations: &[Relation]) -> std::io::Result<Segments> {
+        let mut files = Vec::new();
+        for relation in relations {
+            let first = self.inside(&relation.path);
+            for segment in 0.. {
+                let path = match segment {
+                    0 => first.clone(),
+                    n => PathBuf::from(format!("{}.{n}", first.display())),
+                };
+                match File::open(&path) {
+                    Ok(file) => files.push((file.metadata()?.len(), file)),
+                    Err(error) if segment > 0 && error.kind() == std::io::ErrorKind::NotFound => {
+                        break;
+                    }
+                    Err(error) => {
+                        return Err(std::io::Error::new(
+                            error.kind(),
+                            format!("{}: {error}", path.display()),
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(Segments { files })
+    }
+}
+
+/// Open files of the data set, with their sizes when they were opened.
+#[derive(Debug)]
+pub(super) struct Segments {
+    files: Vec<(u64, File)>,
+}
+
+impl Segments {
+    /// Files.
+    pub(super) fn count(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Bytes of all of them.
+    pub(super) fn bytes(&self) -> u64 {
+        self.files.iter().map(|(bytes, _)| bytes).sum()
+    }
+
+    /// Writes dirty pages back, so that none has to stay in the page cache.
+    pub(super) fn sync(&self) -> std::io::Result<()> {
+        self.files.iter().try_for_each(|(_, file)| file.sync_data())
+    }
+
+    /// Asks the kernel to forget the clean pages of every file; dirty ones it only begins to write.
+    pub(super) fn forget(&self) -> std::io::Result<()> {
+        for (_, file) in &self.files {
+            rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?;
+        }
+        Ok(())
+    }
+
+    /// Share of the bytes that the page cache holds, 0..100, from evenly spread pages: a read that must not wait is
+    /// answered only for a page that is there. `None` where the file system has no such reads.
+    pub(super) fn cached_pct(&self) -> Option<f64> {
+        let stride = (self.bytes() / PROBES).max(PAGE_BYTES);
+        let (mut looked, mut found) = (0_u64, 0_u64);
+        for (bytes, file) in &self.files {
+            let mut at = stride / 2;
+            while at < *bytes {
+                let mut byte = [0_u8];
+                let mut buffers = [IoSliceMut::new(&mut byte)];
+                looked += 1;
+                match rustix::io::preadv2(
+                    file,
+                    &mut buffers,
+                    at / PAGE_BYTES * PAGE_BYTES,
+                    ReadWriteFlags::NOWAIT,
+                ) {
+                    Ok(_) => found += 1,
+                    Err(Errno::AGAIN) => {}
+                    Err(_) => return None,
+                }
+                at += stride;
+            }
+        }
+        (looked > 0).then(|| 100.0 * found as f64 / looked as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_found_and_forgotten_pages_are_gone() {
+        // A real disk: memory file systems forget nothing.
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let base = dir.path().join("base/5");
+        fs::create_dir_all(&base).unwrap();
+        fs::write(base.join("77"), vec![1; 4 << 20]).unwrap();
+        fs::write(base.join("77.1"), vec![2; 1 << 20]).unwrap();
+        fs::write(base.join("77_fsm"), [3]).unwrap();
+        let data = DataDirectory {
+            path: dir.path().to_path_buf(),
+            source: "test",
+            root: PathBuf::from("/"),
+            reach: dir.path().to_path_buf(),
+        };
+        let relation = Relation {
+            path: "base/5/77".to_owned(),
+            bytes: 5 << 20,
+        };
+        let segments = data.open(&[relation]).expect("both are there");
+        assert_eq!((segments.count(), segments.bytes()), (2, 5 << 20));
+        let Some(before) = segments.cached_pct() else {
+            eprintln!("skipped: no reads without waiting on this file system");
+            return;
+        };
+        assert!(before > 90.0, "{before}");
+        segments.sync().unwrap();
+        segments.forget().unwrap();
+        let after = segments.cached_pct().expect("as before");
+        assert!(after < 10.0, "{after}");
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = DataDirectory {
+            path: dir.path().to_path_buf(),
+            source: "test",
+            root: PathBuf::from("/"),
+            reach: dir.path().to_path_buf(),
+        };
+        let relation = Relation {
+            path: "base/5/77".to_owned(),
+            bytes: 1,
+        };
+        let error = data.open(&[relation]).expect_err("nothing is there");
+        assert!(error.to_string().contains("base/5/77"), "{error}");
+    }
+
+    #[test]
+    fn tablespaces_of_a_namespace_are_looked_for_under_its_root() {
+        let dir = tempfile::tempdir().unwrap();
+        let reach = dir.path().join("data");
+        fs::create_dir_all(reach.join("pg_tblspc")).unwrap();
+        std::os::unix::fs::symlink("/mnt/fast", reach.join("pg_tblspc/16400")).unwrap();
+        let data = DataDirectory {
+            path: PathBuf::from("/var/lib/data"),
+            source: "test",
+            root: dir.path().join("root"),
+            reach,
+        };
+        assert_eq!(
+            data.inside("pg_tblspc/16400/PG_15/5/77"),
+            dir.path().join("root/mnt/fast/PG_15/5/77")
+        );
+    }
+
+    #[test]
+    fn quotes_are_doubled() {
+        assert_eq!(literal("o'clock"), "'o''clock'");
+    }
+}

@@ -1,0 +1,234 @@
+//! Whether the server runs on this host, by evidence, and which process its postmaster is.
+//!
+//! An address proves nothing: `localhost` may be a container or a tunnel, and a socket of the file system a
+//! connection pooler. So the server is asked for the process of our session, and that process is looked for here:
+//! it must call itself a server process, and its parent must be the one that listens on our socket, or its title
+//! must name our port, or both must have started when the server says they did.
+
+use super::procs;
+use crate::postgres::wire::{Connection, PgError};
+use rustix::time::{ClockId, clock_gettime};
+use std::fs;
+use std::path::Path;
+
+/// Two clocks of one host may differ by so much, s: the kernel counts from boot, and the time of day may have been
+/// set since.
+const SAME_INSTANT_S: f64 = 3.0;
+
+/// Where the server is.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Whereabouts {
+    /// On this host.
+    Here(Here),
+    /// Elsewhere, or it cannot be told: why.
+    Unknown(String),
+}
+
+/// A server on this host.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Here {
+    /// Its first process.
+    pub(super) postmaster: i32,
+    /// Why it is this one.
+    pub(super) evidence: String,
+}
+
+/// What the server says of itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Claims {
+    /// Process of our session, as the server numbers it.
+    pub(super) backend: i32,
+    /// When the server started, s since 1970.
+    pub(super) server_start_s: Option<f64>,
+    /// When our session started, s since 1970.
+    pub(super) backend_start_s: Option<f64>,
+    /// Who listens at the other end of our socket.
+    pub(super) listener: Option<i32>,
+    /// Our own TCP port.
+    pub(super) port: Option<u16>,
+}
+
+impl Claims {
+    /// Asks the server over `connection`.
+    pub(super) fn ask(connection: &mut Connection) -> Result<Self, PgError> {
+        let rows = connection.query(
+            "select pg_backend_pid(), extract(epoch from pg_postmaster_start_time()), \
+             (select extract(epoch from backend_start) from pg_stat_activity where pid = pg_backend_pid())",
+        )?;
+        let row = rows.rows.into_iter().next().unwrap_or_default();
+        let text = |at: usize| row.get(at).cloned().flatten();
+        Ok(Self {
+            backend: text(0).and_then(|pid| pid.parse().ok()).unwrap_or(0),
+            server_start_s: text(1).and_then(|s| s.parse().ok()),
+            backend_start_s: text(2).and_then(|s| s.parse().ok()),
+            listener: connection.listener_pid(),
+            port: connection.local_port(),
+        })
+    }
+}
+
+/// Looks for the session's process.
+pub(super) fn find(proc: &Path, claims: &Claims) -> Whereabouts {
+    if !fs::exists(proc.join("self")).unwrap_or(false) {
+        return Whereabouts::Unknown("no /proc here".to_owned());
+    }
+    // Usually the number is the same on both sides; in a namespace of its own the server counts differently.
+    let direct = judge(proc, claims, claims.backend);
+    if let Ok(here) = direct {
+        return Whereabouts::Here(here);
+    }
+    let inside = procs::pids(proc)
+        .into_iter()
+        .filter(|pid| *pid != claims.backend)
+        .filter(|pid| procs::inner_pid(proc, *pid) == Some(claims.backend))
+        .find_map(|pid| judge(proc, claims, pid).ok());
+    match (inside, direct) {
+        (Some(here), _) => Whereabouts::Here(here),
+        (None, Err(reason)) => Whereabouts::Unknown(reason),
+        (None, Ok(here)) => Whereabouts::Here(here),
+    }
+}
+
+/// Whether process `pid` is our session's.
+fn judge(proc: &Path, claims: &Claims, pid: i32) -> Result<Here, String> {
+    let server = claims.backend;
+    let title = fs::read(proc.join(format!("{pid}/cmdline"))).unwrap_or_default();
+    let title = String::from_utf8_lossy(&title).into_owned();
+    if !title.starts_with("postgres: ") {
+        return Err(format!(
+            "the server's process {server} of our session is not on this host"
+        ));
+    }
+    let Some(postmaster) = procs::parent_of(proc, pid).filter(|parent| *parent > 1) else {
+        return Err(format!("process {pid} has no parent that can be seen"));
+    };
+    let mut proofs = Vec::new();
+    if claims.listener == Some(postmaster) {
+        proofs.push("it listens on our socket (SO_PEERCRED)".to_owned());
+    }
+    if let Some(port) = claims
+        .port
+        .filter(|port| title.contains(&format!("({port})")))
+    {
+        proofs.push(format!("our process's title names our port {port}"));
+    }
+    let started = |pid: i32, said: Option<f64>| {
+        let seen = start_s(proc, pid)?;
+        Some((seen - said?).abs() <= SAME_INSTANT_S)
+    };
+    if started(postmaster, claims.server_start_s) == Some(true)
+        && started(pid, claims.backend_start_s) == Some(true)
+    {
+        proofs.push("both started when the server says".to_owned());
+    }
+    if proofs.is_empty() {
+        return Err(format!(
+            "process {pid} here is a PostgreSQL session, but neither our socket, our port nor its start say it is ours"
+        ));
+    }
+    Ok(Here {
+        postmaster,
+        evidence: format!(
+            "our session is process {pid}, a child of {postmaster}; {}",
+            proofs.join("; ")
+        ),
+    })
+}
+
+/// When a process started, s since 1970.
+fn start_s(proc: &Path, pid: i32) -> Option<f64> {
+    let ticks_per_s = rustix::param::clock_ticks_per_second().max(1) as f64;
+    let seconds = |clock| {
+        let time = clock_gettime(clock);
+        time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    };
+    let boot_s = seconds(ClockId::Realtime) - seconds(ClockId::Boottime);
+    Some(boot_s + procs::start_ticks(proc, pid)? as f64 / ticks_per_s)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fake `/proc` with one server (process 100) and one session (process 200, inside it 7).
+    fn tree(title: &str) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for (pid, parent, inner) in [(100, 1, 1), (200, 100, 7)] {
+            let own = dir.path().join(pid.to_string());
+            fs::create_dir_all(&own).unwrap();
+            fs::write(
+                own.join("stat"),
+                format!("{pid} (x) S {parent} 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 50"),
+            )
+            .unwrap();
+            fs::write(own.join("status"), format!("NSpid:\t{pid}\t{inner}\n")).unwrap();
+            fs::write(
+                own.join("cmdline"),
+                if pid == 200 { title } else { "postgres" },
+            )
+            .unwrap();
+        }
+        fs::create_dir(dir.path().join("self")).unwrap();
+        dir
+    }
+
+    fn claims() -> Claims {
+        Claims {
+            backend: 7,
+            listener: Some(100),
+            ..Claims::default()
+        }
+    }
+
+    #[test]
+    fn a_server_in_a_namespace_of_its_own_is_found_by_its_inner_number() {
+        let dir = tree("postgres: me db [local] idle");
+        let Whereabouts::Here(here) = find(dir.path(), &claims()) else {
+            panic!("it is here");
+        };
+        assert_eq!(here.postmaster, 100);
+        assert!(here.evidence.contains("SO_PEERCRED"), "{}", here.evidence);
+    }
+
+    #[test]
+    fn a_title_with_our_port_is_proof_and_another_port_is_none() {
+        let dir = tree("postgres: me db 127.0.0.1(50123) idle");
+        let at = |port| {
+            let claims = Claims {
+                listener: None,
+                port: Some(port),
+                ..claims()
+            };
+            matches!(find(dir.path(), &claims), Whereabouts::Here(_))
+        };
+        assert!(at(50123));
+        assert!(!at(5012));
+    }
+
+    #[test]
+    fn the_start_times_are_proof_only_together() {
+        let dir = tree("postgres: me db [local] idle");
+        let now = start_s(dir.path(), 100).expect("a start");
+        let at = |server, backend| {
+            let claims = Claims {
+                listener: None,
+                server_start_s: Some(server),
+                backend_start_s: Some(backend),
+                ..claims()
+            };
+            matches!(find(dir.path(), &claims), Whereabouts::Here(_))
+        };
+        assert!(at(now + 1.0, now - 1.0));
+        assert!(!at(now + 60.0, now));
+        assert!(!at(now, now + 60.0));
+    }
+
+    #[test]
+    fn another_program_with_the_number_is_no_server() {
+        let dir = tree("sleep 100");
+        let Whereabouts::Unknown(reason) = find(dir.path(), &claims()) else {
+            panic!("it is not here");
+        };
+        assert!(reason.contains("not on this host"), "{reason}");
+    }
+}

@@ -1,0 +1,494 @@
+//! What the kernel charged the processes of a server with: `/proc/<pid>/io` and `/proc/<pid>/schedstat`.
+//!
+//! Every process of a server is a child of its postmaster, the io workers of version 18 included, and a parent's
+//! `io` holds what its reaped children did. So the sum over the postmaster and its live children is the exact total
+//! since the server started, whoever came and went between two readings. CPU time of ended processes is not passed
+//! on that way in nanoseconds; the last look at each is kept instead.
+//! Formats: the kernel's `Documentation/filesystems/proc.rst` and `Documentation/scheduler/sched-stats.rst`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A reading during which a process ended is repeated so many times.
+const TRIES: u32 = 4;
+
+/// Titles of processes that serve no client: what follows `postgres: ` and the cluster's name.
+const BACKGROUND: &[&str] = &[
+    "checkpointer",
+    "background writer",
+    "writer",
+    "walwriter",
+    "wal writer",
+    "walsummarizer",
+    "walsender",
+    "walreceiver",
+    "wal receiver",
+    "autovacuum",
+    "logical replication",
+    "slotsync worker",
+    "archiver",
+    "startup",
+    "stats collector",
+    "io worker",
+    "logger",
+    "bgworker",
+];
+
+/// Four lines of `/proc/<pid>/io`, cumulative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Io {
+    /// Bytes read calls returned.
+    pub(super) call_bytes: u64,
+    /// Read calls.
+    pub(super) calls: u64,
+    /// Bytes fetched from devices.
+    pub(super) device_bytes: u64,
+    /// Bytes of pages made dirty, less those thrown away before they were written.
+    pub(super) dirtied_bytes: u64,
+}
+
+impl Io {
+    fn parse(text: &str) -> Option<Self> {
+        let value = |key: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+            line.strip_prefix(':')?.trim().parse::<u64>().ok()
+        };
+        Some(Self {
+            call_bytes: value("rchar")?,
+            calls: value("syscr")?,
+            device_bytes: value("read_bytes")?,
+            dirtied_bytes: value("write_bytes")?
+                .saturating_sub(value("cancelled_write_bytes").unwrap_or(0)),
+        })
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Self {
+            call_bytes: self.call_bytes + other.call_bytes,
+            calls: self.calls + other.calls,
+            device_bytes: self.device_bytes + other.device_bytes,
+            dirtied_bytes: self.dirtied_bytes + other.dirtied_bytes,
+        }
+    }
+
+    /// Counters do not fall: a process that slipped through one reading is in the next.
+    fn at_least(self, before: Self) -> Self {
+        Self {
+            call_bytes: self.call_bytes.max(before.call_bytes),
+            calls: self.calls.max(before.calls),
+            device_bytes: self.device_bytes.max(before.device_bytes),
+            dirtied_bytes: self.dirtied_bytes.max(before.dirtied_bytes),
+        }
+    }
+}
+
+/// CPU of one process or many, cumulative, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cpu {
+    /// On a CPU.
+    pub(super) used_ns: u64,
+    /// Could run, but had no CPU.
+    pub(super) delay_ns: u64,
+}
+
+impl Cpu {
+    /// `on-CPU ns, waiting ns, slices` of `schedstat`.
+    fn parse(text: &str) -> Option<Self> {
+        let mut fields = text.split_ascii_whitespace();
+        Some(Self {
+            used_ns: fields.next()?.parse().ok()?,
+            delay_ns: fields.next()?.parse().ok()?,
+        })
+    }
+
+    fn add(&mut self, other: Self) {
+        self.used_ns += other.used_ns;
+        self.delay_ns += other.delay_ns;
+    }
+}
+
+/// Whom a process of the server works for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Role {
+    /// A session of this run.
+    Ours,
+    /// The server itself.
+    Background,
+    /// Another client.
+    Other,
+}
+
+/// One reading of all processes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sum {
+    /// I/O since the server started, or why it cannot be read.
+    pub(super) io: Result<Io, String>,
+    /// Whether this kernel keeps `schedstat`; without it the CPU sums mean nothing.
+    pub(super) has_cpu: bool,
+    /// CPU of this run's sessions.
+    pub(super) ours: Cpu,
+    /// CPU of the server's own processes since they were first seen.
+    pub(super) background: Cpu,
+    /// CPU of other clients' sessions since they were first seen.
+    pub(super) other: Cpu,
+    /// Processes read.
+    pub(super) processes: usize,
+}
+
+#[derive(Debug)]
+struct Seen {
+    role: Role,
+    /// The process as the server knows it, where it lives in a namespace of its own.
+    inner_pid: i32,
+    last: Cpu,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    live: BTreeMap<i32, Seen>,
+    ended: BTreeMap<Role, Cpu>,
+    io: Io,
+}
+
+/// Reads the processes of one server.
+#[derive(Debug)]
+pub(super) struct ProcReader {
+    proc: PathBuf,
+    postmaster: i32,
+    cluster_name: String,
+    state: Mutex<State>,
+}
+
+impl ProcReader {
+    /// Watches the server whose postmaster is `postmaster`; `proc` is `/proc`.
+    pub(super) fn new(proc: &Path, postmaster: i32, cluster_name: &str) -> Self {
+        Self {
+            proc: proc.to_path_buf(),
+            postmaster,
+            cluster_name: cluster_name.to_owned(),
+            state: Mutex::default(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read(&self, pid: i32, file: &str) -> std::io::Result<String> {
+        fs::read_to_string(self.proc.join(pid.to_string()).join(file))
+    }
+
+    /// Everything at this instant; `ours` are the processes of this run's sessions as the server numbers them.
+    pub(super) fn sample(&self, ours: &[i32]) -> Sum {
+        let mut state = self.state();
+        let io = self.io(&mut state);
+        let processes = self.processes();
+        self.look(&mut state, &processes, ours);
+        let total = |role| {
+            let mut sum = state.ended.get(&role).copied().unwrap_or_default();
+            for seen in state.live.values().filter(|seen| seen.role == role) {
+                sum.add(seen.last);
+            }
+            sum
+        };
+        Sum {
+            io,
+            has_cpu: self.cpu(self.postmaster).is_some(),
+            ours: total(Role::Ours),
+            background: total(Role::Background),
+            other: total(Role::Other),
+            processes: processes.len(),
+        }
+    }
+
+    /// The postmaster and its children.
+    pub(super) fn processes(&self) -> Vec<i32> {
+        let mut all = vec![self.postmaster];
+        all.extend(children(&self.proc, self.postmaster));
+        all
+    }
+
+    /// A last reading of a session that is about to end.
+    pub(super) fn last_look(&self, pid: i32) {
+        let mut state = self.state();
+        let found = state
+            .live
+            .iter_mut()
+            .find(|(_, seen)| seen.inner_pid == pid && seen.role == Role::Ours);
+        if let Some((host_pid, seen)) = found
+            && let Some(cpu) = self.cpu(*host_pid)
+        {
+            seen.last = cpu;
+        }
+    }
+
+    fn cpu(&self, pid: i32) -> Option<Cpu> {
+        Cpu::parse(&self.read(pid, "schedstat").ok()?)
+    }
+
+    /// Sum of the postmaster, which holds its reaped children, and of the live ones. The postmaster is read first:
+    /// a child that ends afterwards is missed, which is seen and mended, and never counted twice.
+    fn io(&self, state: &mut State) -> Result<Io, String> {
+        let mut sum = Io::default();
+        for _ in 0..TRIES {
+            sum = self.io_of(self.postmaster)?;
+            let mut ended = false;
+            for child in children(&self.proc, self.postmaster) {
+                match self.io_of(child) {
+                    Ok(io) => sum = sum.plus(io),
+                    Err(_) if !self.proc.join(child.to_string()).exists() => ended = true,
+                    Err(reason) => return Err(reason),
+                }
+            }
+            if !ended {
+                break;
+            }
+        }
+        state.io = sum.at_least(state.io);
+        Ok(state.io)
+    }
+
+    fn io_of(&self, pid: i32) -> Result<Io, String> {
+        match self.read(pid, "io") {
+            Ok(text) => Io::parse(&text).ok_or_else(|| "unsupported: /proc/<pid>/io".to_owned()),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                Err("denied: /proc/<pid>/io needs the server's user or CAP_SYS_PTRACE".to_owned())
+            }
+            Err(_) => Err("absent: the server's processes are gone".to_owned()),
+        }
+    }
+
+    fn look(&self, state: &mut State, pids: &[i32], ours: &[i32]) {
+        for pid in pids {
+            let Some(cpu) = self.cpu(*pid) else { continue };
+            let seen = state.live.entry(*pid).or_insert_with(|| Seen {
+                role: self.role(*pid),
+                inner_pid: inner_pid(&self.proc, *pid).unwrap_or(*pid),
+                last: Cpu::default(),
+            });
+            seen.last = cpu;
+            if seen.role != Role::Ours && ours.contains(&seen.inner_pid) {
+                seen.role = Role::Ours;
+            }
+        }
+        let gone: Vec<i32> = state
+            .live
+            .keys()
+            .filter(|pid| !pids.contains(pid))
+            .copied()
+            .collect();
+        for pid in gone {
+            if let Some(seen) = state.live.remove(&pid) {
+                state.ended.entry(seen.role).or_default().add(seen.last);
+            }
+        }
+    }
+
+    fn role(&self, pid: i32) -> Role {
+        if pid == self.postmaster {
+            return Role::Background;
+        }
+        let title = self.read(pid, "cmdline").unwrap_or_default();
+        role_of(&title, &self.cluster_name)
+    }
+}
+
+/// By the title a server gives its process: `postgres: [cluster: ]what it is`.
+fn role_of(title: &str, cluster_name: &str) -> Role {
+    let rest = title.strip_prefix("postgres: ").unwrap_or(title);
+    let rest = rest
+        .strip_prefix(cluster_name)
+        .and_then(|rest| rest.strip_prefix(": "))
+        .unwrap_or(rest);
+    if BACKGROUND.iter().any(|name| rest.starts_with(name)) {
+        Role::Background
+    } else {
+        Role::Other
+    }
+}
+
+/// Live children of a process: the kernel's own list where it keeps one, else by everybody's parent.
+fn children(proc: &Path, parent: i32) -> Vec<i32> {
+    let list = proc.join(format!("{parent}/task/{parent}/children"));
+    if let Ok(text) = fs::read_to_string(list) {
+        return text
+            .split_ascii_whitespace()
+            .filter_map(|pid| pid.parse().ok())
+            .collect();
+    }
+    pids(proc)
+        .into_iter()
+        .filter(|pid| parent_of(proc, *pid) == Some(parent))
+        .collect()
+}
+
+/// Every process there is.
+pub(super) fn pids(proc: &Path) -> Vec<i32> {
+    let entries = fs::read_dir(proc).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// The fields of `/proc/<pid>/stat` after the name, which may hold blanks and brackets itself: field 3 first.
+fn stat_fields(proc: &Path, pid: i32) -> Option<Vec<String>> {
+    let text = fs::read_to_string(proc.join(format!("{pid}/stat"))).ok()?;
+    let rest = &text[text.rfind(')')? + 1..];
+    Some(rest.split_ascii_whitespace().map(str::to_owned).collect())
+}
+
+/// Who started a process.
+pub(super) fn parent_of(proc: &Path, pid: i32) -> Option<i32> {
+    stat_fields(proc, pid)?.get(1)?.parse().ok()
+}
+
+/// When a process started, clock ticks after boot.
+pub(super) fn start_ticks(proc: &Path, pid: i32) -> Option<u64> {
+    stat_fields(proc, pid)?.get(19)?.parse().ok()
+}
+
+/// The process's number in the innermost namespace it lives in.
+pub(super) fn inner_pid(proc: &Path, pid: i32) -> Option<i32> {
+    let text = fs::read_to_string(proc.join(format!("{pid}/status"))).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    line.split_ascii_whitespace().last()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(proc: &Path, pid: i32, io: &str, schedstat: &str, cmdline: &str) {
+        let dir = proc.join(pid.to_string());
+        fs::create_dir_all(dir.join(format!("task/{pid}"))).unwrap();
+        fs::write(dir.join("io"), io).unwrap();
+        fs::write(dir.join("schedstat"), schedstat).unwrap();
+        fs::write(dir.join("cmdline"), cmdline).unwrap();
+        fs::write(
+            dir.join("status"),
+            format!("Name:\tpostgres\nNSpid:\t{pid}\n"),
+        )
+        .unwrap();
+        let parent = if pid == 100 { 1 } else { 100 };
+        fs::write(
+            dir.join("stat"),
+            format!("{pid} (post (g) res) S {parent} 5 5 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 777 0"),
+        )
+        .unwrap();
+    }
+
+    fn io(read: u64) -> String {
+        format!(
+            "rchar: {}\nwchar: 5\nsyscr: 3\nsyscw: 4\nread_bytes: {read}\nwrite_bytes: 90\ncancelled_write_bytes: 10\n",
+            2 * read
+        )
+    }
+
+    #[test]
+    fn the_sum_holds_live_and_reaped_processes_and_never_falls() {
+        let dir = tempfile::tempdir().unwrap();
+        let proc = dir.path();
+        process(proc, 100, &io(1000), "50 1 1", "/usr/bin/postgres -D /data");
+        process(proc, 101, &io(200), "70 2 1", "postgres: c1: checkpointer ");
+        process(
+            proc,
+            102,
+            &io(30),
+            "900 40 1",
+            "postgres: c1: me db [local] idle",
+        );
+        process(
+            proc,
+            103,
+            &io(4),
+            "11 3 1",
+            "postgres: c1: you db 10.0.0.1(5) idle",
+        );
+        let reader = ProcReader::new(proc, 100, "c1");
+        let first = reader.sample(&[102]);
+        let sum = first.io.expect("readable");
+        assert_eq!((sum.device_bytes, sum.call_bytes), (1234, 2468));
+        assert_eq!((sum.calls, sum.dirtied_bytes), (12, 320));
+        assert_eq!((first.ours.used_ns, first.ours.delay_ns), (900, 40));
+        assert_eq!((first.background.used_ns, first.other.used_ns), (120, 11));
+        assert_eq!(first.processes, 4);
+
+        // 102 ends and is reaped: its bytes move to the postmaster, its CPU stays known.
+        fs::remove_dir_all(proc.join("102")).unwrap();
+        process(proc, 100, &io(1030), "60 1 1", "/usr/bin/postgres -D /data");
+        let second = reader.sample(&[102]);
+        assert_eq!(second.io.expect("readable").device_bytes, 1234);
+        assert_eq!((second.ours.used_ns, second.background.used_ns), (900, 130));
+
+        // One that is not yet reaped, but gone from the list: the total does not fall.
+        fs::remove_dir_all(proc.join("103")).unwrap();
+        assert_eq!(reader.sample(&[]).io.expect("readable").device_bytes, 1234);
+    }
+
+    #[test]
+    fn a_session_that_is_told_of_later_takes_its_cpu_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        process(dir.path(), 100, &io(0), "1 0 1", "postgres");
+        process(
+            dir.path(),
+            102,
+            &io(0),
+            "500 9 1",
+            "postgres: me db [local] idle",
+        );
+        let reader = ProcReader::new(dir.path(), 100, "");
+        assert_eq!(reader.sample(&[]).other.used_ns, 500);
+        let told = reader.sample(&[102]);
+        assert_eq!((told.ours.used_ns, told.other.used_ns), (500, 0));
+        process(
+            dir.path(),
+            102,
+            &io(0),
+            "800 9 1",
+            "postgres: me db [local] idle",
+        );
+        reader.last_look(102);
+        fs::remove_dir_all(dir.path().join("102")).unwrap();
+        assert_eq!(reader.sample(&[102]).ours.used_ns, 800);
+    }
+
+    #[test]
+    fn processes_that_are_gone_say_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let sum = ProcReader::new(dir.path(), 100, "").sample(&[]);
+        assert!(sum.io.is_err_and(|reason| reason.starts_with("absent")));
+    }
+
+    #[test]
+    fn titles_tell_who_serves_clients() {
+        for (title, role) in [
+            ("postgres: checkpointer ", Role::Background),
+            ("postgres: 15/main: walwriter ", Role::Background),
+            ("postgres: 15/main: io worker 2", Role::Background),
+            ("postgres: autovacuum worker postgres", Role::Background),
+            ("postgres: 15/main: me db [local] SELECT", Role::Other),
+        ] {
+            assert_eq!(role_of(title, "15/main"), role, "{title}");
+        }
+    }
+
+    #[test]
+    fn this_kernel_lists_the_children_it_has() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("30")
+            .spawn()
+            .expect("sleep is everywhere");
+        let me = i32::try_from(std::process::id()).expect("a pid");
+        let pid = i32::try_from(child.id()).expect("a pid");
+        // The list holds the children of one thread, and another test's thread may have been the first.
+        let proc = Path::new("/proc");
+        assert_eq!(parent_of(proc, pid), Some(me));
+        assert_eq!(inner_pid(proc, pid), Some(pid));
+        assert!(start_ticks(proc, pid) >= start_ticks(proc, me));
+        child.kill().expect("ours to kill");
+        child.wait().expect("ours to reap");
+    }
+}
