@@ -55,8 +55,8 @@ impl Place {
             Self::Temporary { .. } => Err(EngineError::Usage(
                 "a temporary server runs only within one command: nothing is there before and after it".to_owned(),
             )),
-            Self::Server { url, .. } => conninfo::options(url, &|name| std::env::var(name).ok())
-                .map_err(|text| EngineError::Usage(format!("postgres:{text}"))),
+            Self::Server { url, .. } => conninfo::options(url, &conninfo::ThisHost)
+                .map_err(|text| EngineError::Usage(format!("target postgres: {text}"))),
         }
     }
 }

@@ -3,12 +3,12 @@
 use super::error::{PgError, ServerError};
 use super::input::{Input, Message};
 use super::stream::Stream;
-use crate::postgres::conninfo::{ConnectOptions, Host};
+use crate::postgres::conninfo::{ConnectOptions, Host, Password};
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 
 /// A value of a prepared statement's parameter, sent in binary.
@@ -64,8 +64,8 @@ impl Connection {
     /// No host answers, TLS or authentication fails, the database is not there.
     pub fn open(options: &ConnectOptions) -> Result<Self, PgError> {
         let mut last = None;
-        for host in &options.hosts {
-            match Self::open_at(host, options) {
+        for (at, host) in options.hosts.iter().enumerate() {
+            match Self::open_at(host, options, options.password_for(at)) {
                 Ok(connection) => return Ok(connection),
                 // A server that answered decides: the next host is for servers that do not.
                 Err(error @ (PgError::Server(_) | PgError::Refused(_))) => return Err(error),
@@ -75,7 +75,11 @@ impl Connection {
         Err(last.unwrap_or_else(|| PgError::Refused("no host to connect to".to_owned())))
     }
 
-    fn open_at(host: &Host, options: &ConnectOptions) -> Result<Self, PgError> {
+    fn open_at(
+        host: &Host,
+        options: &ConnectOptions,
+        password: Option<&Password>,
+    ) -> Result<Self, PgError> {
         let peer = host.to_string();
         let stream = stream(host, options).map_err(|source| PgError::Io {
             what: format!("connecting to {peer}"),
@@ -92,7 +96,7 @@ impl Connection {
             peer,
             statements: 0,
         };
-        connection.log_in(options)?;
+        connection.log_in(options, password)?;
         Ok(connection)
     }
 
@@ -293,9 +297,17 @@ fn stream(host: &Host, options: &ConnectOptions) -> std::io::Result<Stream> {
             let path = directory.join(format!(".s.PGSQL.{port}"));
             UnixStream::connect(path).map(Stream::Unix)
         }
-        Host::Tcp { name, port } => {
+        Host::Tcp {
+            name,
+            address,
+            port,
+        } => {
+            let addresses = match address {
+                Some(address) => vec![SocketAddr::new(*address, *port)],
+                None => (name.as_str(), *port).to_socket_addrs()?.collect(),
+            };
             let mut last = None;
-            for address in (name.as_str(), *port).to_socket_addrs()? {
+            for address in addresses {
                 let opened = match options.connect_timeout {
                     Some(timeout) => TcpStream::connect_timeout(&address, timeout),
                     None => TcpStream::connect(address),

@@ -2,14 +2,18 @@
 
 use super::connection::Connection;
 use super::error::PgError;
-use crate::postgres::conninfo::ConnectOptions;
+use crate::postgres::conninfo::{ConnectOptions, Password};
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 use postgres_protocol::message::frontend;
 
 impl Connection {
     /// Says who we are and answers whatever the server asks for.
-    pub(super) fn log_in(&mut self, options: &ConnectOptions) -> Result<(), PgError> {
+    pub(super) fn log_in(
+        &mut self,
+        options: &ConnectOptions,
+        password: Option<&Password>,
+    ) -> Result<(), PgError> {
         let mut parameters = vec![
             ("user", options.user.as_str()),
             ("database", options.dbname.as_str()),
@@ -27,7 +31,7 @@ impl Connection {
             match message.kind {
                 b'R' => {
                     let body = self.input.body(&message).to_vec();
-                    self.authenticate(options, &body)?;
+                    self.authenticate(options, password, &body)?;
                 }
                 b'K' => {
                     let body = self.input.body(&message);
@@ -46,13 +50,18 @@ impl Connection {
         }
     }
 
-    fn authenticate(&mut self, options: &ConnectOptions, body: &[u8]) -> Result<(), PgError> {
+    fn authenticate(
+        &mut self,
+        options: &ConnectOptions,
+        password: Option<&Password>,
+        body: &[u8],
+    ) -> Result<(), PgError> {
         let (code, rest) = body
             .split_at_checked(4)
             .ok_or_else(|| self.unexpected(b'R', "startup"))?;
         let code = u32::from_be_bytes([code[0], code[1], code[2], code[3]]);
         let password = || {
-            options.password.as_ref().ok_or_else(|| {
+            password.ok_or_else(|| {
                 PgError::Refused(format!(
                     "the server asks for the password of user {}: give it by PGPASSWORD, PGPASSFILE or ~/.pgpass",
                     options.user

@@ -11,6 +11,8 @@ mod error;
 mod input;
 mod login;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 pub(super) use connection::{Bind, Connection, Prepared, Rows};
 pub(super) use copy::CopyIn;
