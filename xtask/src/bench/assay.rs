@@ -148,6 +148,14 @@ pub(crate) fn settings(pairs: &[(&str, &str)]) -> Vec<String> {
 pub(crate) struct Record(Value);
 
 impl Record {
+    /// Of `--format json`.
+    ///
+    /// # Errors
+    /// When the text is no JSON.
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        Ok(Self(serde_json::from_str(text).context("the record")?))
+    }
+
     /// A statistic's rate over the window by its key, per second; an absent statistic is n/a (NaN).
     pub(crate) fn per_s(&self, key: &str) -> f64 {
         self.number(&["stats", key, "per_s"])

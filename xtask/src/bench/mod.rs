@@ -10,6 +10,7 @@ mod fio;
 mod floor;
 mod io;
 mod physical;
+mod postgres;
 mod prepare;
 mod process;
 mod recovery;
@@ -38,9 +39,13 @@ usage: cargo xtask bench [NAME...] [--pairs N] [--dir DIR] [--program FILE] [--s
   sync       durable 4 KiB writes of assay sync, 1 and 32 streams, against fio --fdatasync=1
   io         assay io against fio and t/io_uring (ASSAY_T_IO_URING=FILE, else looked for beside fio): no engine, the ring
              alone, random reads at depth 32 and 1, memory, writes, mixed, libaio, scans, layout
+  postgres   selects of postgres: against pgio 1.0 (ASSAY_PGIO=its directory, archive or git repository), cached and
+             from the page cache, its load, and pgbench with the same statement; on a private server of the newest
+             version installed (ASSAY_PG_BIN=DIR: of that one)
   floor      what the harness itself costs per operation
   no NAME    all of them
-  --only PART  this part of io alone: null, nop, read, depth1, tmpfs, write, mixed, libaio, scan, layout
+  --only PART  this part of io alone: null, nop, read, depth1, tmpfs, write, mixed, libaio, scan, layout;
+             or of postgres: load, pgio, pgbench
   --pairs N  alternating pairs, 5 if not given
   --dir DIR  where files are made and removed again, ./target/bench if not given
   --program FILE  measures this assay instead of building one
@@ -74,7 +79,7 @@ impl Options {
 
 type Bench = fn(&Options) -> Result<()>;
 
-const BENCHES: [(&str, Bench); 11] = [
+const BENCHES: [(&str, Bench); 12] = [
     ("floor", floor::run),
     ("physical", physical::run),
     ("cached", cached::run),
@@ -86,6 +91,7 @@ const BENCHES: [(&str, Bench); 11] = [
     ("sync", sync::run),
     ("io", io::run),
     ("prepare", prepare::run),
+    ("postgres", postgres::run),
 ];
 
 /// Runs the benches named in `words`.

@@ -59,6 +59,37 @@ struct Reading {
 /// # Errors
 /// When it does not start, ends with a failure, or ends before the window does.
 pub(crate) fn run(command: &mut Command, when: Option<When>) -> Result<(String, Window)> {
+    follow(command, |pid| {
+        when.map_or_else(|| Ok(Window::default()), |when| watch(pid, when))
+    })
+}
+
+/// As [`run`], with a window that counts from the moment the file `begun` holds something.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_begun(
+    command: &mut Command,
+    begun: &Path,
+    when: When,
+) -> Result<(String, Window)> {
+    follow(command, |pid| {
+        while fs::metadata(begun).map_or(0, |file| file.len()) == 0 {
+            // A program that has ended stays listed as a zombie until it is waited for.
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+            if status.contains("State:\tZ") {
+                bail!("it ended too early");
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        watch(pid, when)
+    })
+}
+
+fn follow(
+    command: &mut Command,
+    watcher: impl FnOnce(u32) -> Result<Window>,
+) -> Result<(String, Window)> {
     let shown = format!("{command:?}");
     let mut child = command
         .stdin(Stdio::null())
@@ -68,10 +99,7 @@ pub(crate) fn run(command: &mut Command, when: Option<When>) -> Result<(String, 
         .with_context(|| shown.clone())?;
     let stdout = drain(child.stdout.take());
     let stderr = drain(child.stderr.take());
-    let mut window = Ok(Window::default());
-    if let Some(when) = when {
-        window = watch(child.id(), when);
-    }
+    let window = watcher(child.id());
     let status = child.wait()?;
     let output = stdout.join().unwrap_or_default();
     if !status.success() {

@@ -60,13 +60,19 @@ pub(crate) fn print_pairs(ours: &str, theirs: &str, rows: &[Pairs]) {
             .collect();
         let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
         let high = ratios.iter().copied().fold(0.0, f64::max);
+        let (ratio, spread) = if ratios.is_empty() {
+            ("n/a".to_owned(), String::new())
+        } else {
+            (
+                format!("{:.3}", row.ratio()),
+                format!("{low:.3} - {high:.3}"),
+            )
+        };
         println!(
-            "{:<30} {:>14} {:>14} {:>7.3} {:>15}  {}",
+            "{:<30} {:>14} {:>14} {ratio:>7} {spread:>15}  {}",
             row.name,
             figure(median(&row.ours)),
             figure(median(&row.theirs)),
-            row.ratio(),
-            format!("{low:.3} - {high:.3}"),
             row.goal
         );
     }
