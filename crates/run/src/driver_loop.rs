@@ -78,6 +78,10 @@ pub(crate) struct Worker<'a> {
     leaving: Vec<Tag>,
     /// A session has left before.
     any_left: bool,
+    /// An operation has failed since the driver was asked last whether it can go on.
+    any_failed: bool,
+    /// This thread does the database's work: its CPU is DB CPU.
+    works_here: bool,
     stopped: usize,
     stopping: bool,
     gate_ns: Ns,
@@ -97,6 +101,7 @@ impl<'a> Worker<'a> {
         plan: &'a Plan,
         control: &'a Control,
         assignment: &Assignment,
+        works_here: bool,
         trace: Option<Buffer>,
     ) -> Self {
         let slots: Vec<Slot> = assignment
@@ -119,6 +124,8 @@ impl<'a> Worker<'a> {
             leaving: Vec::new(),
             any_left: false,
             stopping: false,
+            any_failed: false,
+            works_here,
             gate_ns: 0,
             now: 0,
             stale: true,
@@ -292,8 +299,10 @@ impl<'a> Worker<'a> {
             if wait_ns > 0 && self.stopped < self.slots.len() {
                 self.idle(wait_ns);
             }
-            if self.any_left {
-                // Others may wait for what a session that left still has to end.
+            if self.any_left || self.any_failed {
+                // Others may wait for what a session that left still has to end; and whoever
+                // answers at once has no other place to say that it cannot go on.
+                self.any_failed = false;
                 driver.reap(Duration::ZERO, &mut self.completions)?;
             }
             return Ok(());
@@ -377,7 +386,10 @@ impl<'a> Worker<'a> {
                 self.ready.push_back(tag);
                 return;
             }
-            Err(error) => self.recorder.op_failed(self.control, slot, &error, end_ns),
+            Err(error) => {
+                self.any_failed = true;
+                self.recorder.op_failed(self.control, slot, &error, end_ns);
+            }
         }
         slot.retried = false;
         slot.reading.busy_ns += service_ns;
@@ -443,7 +455,8 @@ impl<'a> Worker<'a> {
     pub(crate) fn published_with(&self, mut stats: StatSet) -> Published {
         let thread = thread_clock::read();
         let sessions = self.slots.len() as u64;
-        self.recorder.add_stats(sessions, thread.cpu_ns, &mut stats);
+        let db_cpu_ns = self.works_here.then_some(thread.cpu_ns);
+        self.recorder.add_stats(sessions, db_cpu_ns, &mut stats);
         let mut driver = self.recorder.reading();
         driver.threads = 1;
         driver.thread_cpu_ns = thread.cpu_ns;

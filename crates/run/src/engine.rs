@@ -453,6 +453,9 @@ pub enum EngineError {
         /// Its answer.
         source: std::io::Error,
     },
+    /// A session of the run cannot go on although others may: the run is invalid (exit 4).
+    #[error("{0}")]
+    SessionLost(String),
     /// Stopped on request (exit 130).
     #[error("interrupted")]
     Interrupted,

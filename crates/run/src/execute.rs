@@ -408,7 +408,8 @@ fn drive(job: Job<'_>, assignment: &Assignment, trace: Option<trace::Buffer>) {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
     let tid = rustix::thread::gettid().as_raw_nonzero().get();
     control.publish(assignment.thread, |slot| slot.tid = Some(tid));
-    let mut worker = Worker::new(plan, control, assignment, trace);
+    let works_here = engine.works_in_driver_threads();
+    let mut worker = Worker::new(plan, control, assignment, works_here, trace);
     let mut last = None;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let mut driver = engine.driver(assignment)?;
@@ -583,6 +584,9 @@ impl Judge<'_> {
         let mut lost = None;
         for (thread, failure) in drained.failures {
             match failure {
+                Failure::Engine(error @ EngineError::SessionLost(_)) => {
+                    invalid.push(error.to_string());
+                }
                 Failure::Engine(error) => {
                     invalid.push(format!("driver thread {thread} was lost: {error}"));
                     lost.get_or_insert(error);

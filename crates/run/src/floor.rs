@@ -45,7 +45,7 @@ fn run(plan: &Plan) -> Option<f64> {
     let control = Control::new(&clock, 1, plan.sessions(), 0);
     let assignment = assignments.first()?;
     let mut driver = engine.driver(assignment).ok()?;
-    let mut worker = Worker::new(plan, &control, assignment, None);
+    let mut worker = Worker::new(plan, &control, assignment, true, None);
     let begin = clock.now_ns();
     control.stop_at(begin + RUN_NS);
     worker.run(&mut *driver, begin).ok()?;

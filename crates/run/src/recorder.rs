@@ -136,13 +136,16 @@ impl Recorder {
 
     /// Adds what the loop knows to the thread's engine statistics: DB time, executes,
     /// calls and the idle events. Operations that ended badly were not executed.
-    pub(crate) fn add_stats(&self, sessions: u64, thread_cpu_ns: Ns, into: &mut StatSet) {
+    /// `db_cpu_ns` is the thread's CPU where the thread itself does the database's work.
+    pub(crate) fn add_stats(&self, sessions: u64, db_cpu_ns: Option<Ns>, into: &mut StatSet) {
         let ops = self.kinds.iter().map(|kind| kind.service.count()).sum();
         into.add(stats::LOGONS, sessions);
         into.add(stats::EXECUTE_COUNT, ops);
         into.add(stats::USER_CALLS, ops);
         into.add(stats::DB_TIME, self.busy_ns);
-        into.add(stats::DB_CPU, thread_cpu_ns);
+        if let Some(cpu_ns) = db_cpu_ns {
+            into.add(stats::DB_CPU, cpu_ns);
+        }
         let idle = [
             ("PL/SQL lock timer", &self.think),
             ("SQL*Net message from client", &self.idle),

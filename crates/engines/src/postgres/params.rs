@@ -38,6 +38,12 @@ pub(super) const PARAMS: &[ParamDef] = &[
         "PostgreSQL schema of the data set; assay creates it and refuses one that is not its own",
     ),
     param(
+        "COMMIT_MODE",
+        ParamKind::Choice(&["default", "on", "off", "local", "remote_write", "remote_apply"]),
+        "default",
+        "synchronous_commit of the sessions; default: as the server has it",
+    ),
+    param(
         "TABLESPACE",
         ParamKind::Text,
         "",

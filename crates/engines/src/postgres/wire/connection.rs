@@ -32,6 +32,14 @@ pub struct Prepared {
     pub(super) name: String,
 }
 
+impl Prepared {
+    /// The name, for EXPLAIN EXECUTE.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 /// What a simple query returned, as text; `None` is NULL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
@@ -54,6 +62,8 @@ pub struct Connection {
     parameters: BTreeMap<String, String>,
     notices: Vec<ServerError>,
     peer: String,
+    pub(super) host: Host,
+    pub(super) options: ConnectOptions,
     statements: u32,
 }
 
@@ -94,6 +104,8 @@ impl Connection {
             parameters: BTreeMap::new(),
             notices: Vec::new(),
             peer,
+            host: host.clone(),
+            options: options.clone(),
             statements: 0,
         };
         connection.log_in(options, password)?;
@@ -215,7 +227,7 @@ impl Connection {
             [1_i16],
             values,
             |value, buffer| {
-                write_value(value, buffer);
+                value.write(buffer);
                 Ok(postgres_protocol::IsNull::No)
             },
             [1_i16],
@@ -291,7 +303,7 @@ impl Connection {
     }
 }
 
-fn stream(host: &Host, options: &ConnectOptions) -> std::io::Result<Stream> {
+pub(super) fn stream(host: &Host, options: &ConnectOptions) -> std::io::Result<Stream> {
     match host {
         Host::Unix { directory, port } => {
             let path = directory.join(format!(".s.PGSQL.{port}"));
@@ -325,18 +337,21 @@ fn stream(host: &Host, options: &ConnectOptions) -> std::io::Result<Stream> {
     }
 }
 
-fn write_value(value: &Bind<'_>, buffer: &mut BytesMut) {
-    const OID_INT8: i32 = 20;
-    const OID_INT4: i32 = 23;
-    match value {
-        Bind::Int8(n) => buffer.extend_from_slice(&n.to_be_bytes()),
-        Bind::Int4(n) => buffer.extend_from_slice(&n.to_be_bytes()),
-        Bind::Text(text) => buffer.extend_from_slice(text.as_bytes()),
-        Bind::Int8s(values) => {
-            write_array(OID_INT8, values.iter().map(|n| n.to_be_bytes()), buffer)
-        }
-        Bind::Int4s(values) => {
-            write_array(OID_INT4, values.iter().map(|n| n.to_be_bytes()), buffer)
+impl Bind<'_> {
+    /// Its binary form.
+    pub(super) fn write(&self, buffer: &mut BytesMut) {
+        const OID_INT8: i32 = 20;
+        const OID_INT4: i32 = 23;
+        match self {
+            Self::Int8(n) => buffer.extend_from_slice(&n.to_be_bytes()),
+            Self::Int4(n) => buffer.extend_from_slice(&n.to_be_bytes()),
+            Self::Text(text) => buffer.extend_from_slice(text.as_bytes()),
+            Self::Int8s(values) => {
+                write_array(OID_INT8, values.iter().map(|n| n.to_be_bytes()), buffer)
+            }
+            Self::Int4s(values) => {
+                write_array(OID_INT4, values.iter().map(|n| n.to_be_bytes()), buffer)
+            }
         }
     }
 }

@@ -5,6 +5,8 @@
 //! Message bodies and SCRAM come from `postgres-protocol`; the order of messages is ours.
 //! Public documentation: "Frontend/Backend Protocol" in the PostgreSQL manual.
 
+mod batch;
+mod cancel;
 mod connection;
 mod copy;
 mod error;
@@ -14,6 +16,8 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+pub(super) use batch::Call;
+pub(super) use cancel::CancelToken;
 pub(super) use connection::{Bind, Connection, Prepared, Rows};
 pub(super) use copy::CopyIn;
 pub(super) use error::{PgError, ServerError};

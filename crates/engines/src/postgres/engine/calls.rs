@@ -1,0 +1,170 @@
+//! The statements of one schema, prepared in one session.
+
+use super::options::Options;
+use super::{errors, plans};
+use crate::postgres::wire::{Bind, Call, Connection};
+use assay_run::engine::EngineError;
+use assay_run::plan::{Plan, RedoStress};
+
+/// Bytes of a text column.
+pub(super) const COLUMN_BYTES: usize = 128;
+/// Hexadecimal digits of the stamp that lead each changed column.
+pub(super) const STAMP_BYTES: usize = 16;
+/// What fills a column that is not obfuscated.
+const FILL: u8 = b'X';
+/// First value of an update, after the two keys.
+const CONTENT: usize = 2;
+
+/// What a session can do with one schema.
+#[derive(Debug)]
+pub(super) struct Calls {
+    pub schema: u32,
+    pub select: Call,
+    pub update: Option<Call>,
+    pub scan: Option<Call>,
+    /// Each column has a value of its own (OBFUSCATE_COLUMNS); else all share one.
+    values: usize,
+    obfuscate: bool,
+}
+
+/// A qualified table name.
+fn table(options: &Options, name: &str, schema: u32) -> String {
+    format!(
+        "\"{}\".{name}_{schema}",
+        options.pg_schema.replace('"', "\"\"")
+    )
+}
+
+/// The text of a range select.
+pub(super) fn select_sql(options: &Options, schema: u32, first: &str, last: &str) -> String {
+    format!(
+        "select count(c2) from {} where custid between {first} and {last}",
+        table(options, "cf1", schema)
+    )
+}
+
+/// The columns an update changes: the last two, or all. Adjacent ones, because the server logs everything between
+/// the first and the last byte that changed.
+pub(super) fn changed_columns(redo: RedoStress) -> std::ops::RangeInclusive<u32> {
+    match redo {
+        RedoStress::Lite => 19..=20,
+        RedoStress::Heavy => 2..=20,
+    }
+}
+
+/// The text of an update; `value` names the value of each changed column, counted from 0.
+pub(super) fn update_sql(
+    options: &Options,
+    plan: &Plan,
+    schema: u32,
+    range: [&str; 2],
+    value: impl Fn(usize) -> String,
+) -> String {
+    let columns: Vec<String> = changed_columns(plan.redo_stress)
+        .enumerate()
+        .map(|(i, column)| format!("c{column} = {}", value(i)))
+        .collect();
+    format!(
+        "update {} set {} where custid between {} and {}",
+        table(options, "cf1", schema),
+        columns.join(", "),
+        range[0],
+        range[1]
+    )
+}
+
+/// The text of a scan.
+pub(super) fn scan_sql(options: &Options, schema: u32) -> String {
+    format!("select count(c2) from {}", table(options, "cf2", schema))
+}
+
+impl Calls {
+    /// Prepares what the plan needs and makes sure that the server performs it as it should.
+    pub(super) fn prepare(
+        connection: &mut Connection,
+        options: &Options,
+        plan: &Plan,
+        schema: u32,
+    ) -> Result<Self, EngineError> {
+        const INT8: u32 = 20;
+        let sql = select_sql(options, schema, "$1", "$2");
+        let select = connection
+            .prepare(&sql, &[INT8, INT8])
+            .map_err(errors::unusable)?;
+        plans::range(connection, options, &select, schema, 0)?;
+        let keys = [Bind::Int8(1), Bind::Int8(1)];
+        let columns = changed_columns(plan.redo_stress).count();
+        let values = if plan.obfuscate { columns } else { 1 };
+        let update = if plan.update_pct > 0 {
+            let sql = update_sql(options, plan, schema, ["$1", "$2"], |i| {
+                format!("${}", CONTENT + 1 + if plan.obfuscate { i } else { 0 })
+            });
+            let statement = connection
+                .prepare(&sql, &[INT8, INT8])
+                .map_err(errors::unusable)?;
+            plans::range(connection, options, &statement, schema, values)?;
+            let fill = String::from_utf8_lossy(&[FILL; COLUMN_BYTES]).into_owned();
+            let mut binds = keys.to_vec();
+            binds.extend(std::iter::repeat_n(Bind::Text(&fill), values));
+            Some(Call::new(&statement, &binds))
+        } else {
+            None
+        };
+        let scan = if plan.scan_pct > 0 {
+            let statement = connection
+                .prepare(&scan_sql(options, schema), &[])
+                .map_err(errors::unusable)?;
+            plans::scan(connection, &statement, schema)?;
+            Some(Call::new(&statement, &[]))
+        } else {
+            None
+        };
+        Ok(Self {
+            schema,
+            select: Call::new(&select, &keys),
+            update,
+            scan,
+            values,
+            obfuscate: plan.obfuscate,
+        })
+    }
+
+    /// Puts an update's content in place.
+    pub(super) fn stamp(&mut self, stamp: u64) {
+        let Some(update) = &mut self.update else {
+            return;
+        };
+        for i in 0..self.values {
+            let value = update.value(CONTENT + i);
+            put_stamp(stamp, value);
+            if self.obfuscate {
+                obfuscate(stamp, i as u64, &mut value[STAMP_BYTES..]);
+            }
+        }
+    }
+}
+
+/// Sixteen hexadecimal digits at the front.
+pub(super) fn put_stamp(stamp: u64, value: &mut [u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for (i, digit) in value[..STAMP_BYTES].iter_mut().enumerate() {
+        *digit = DIGITS[(stamp >> (60 - 4 * i)) as usize & 15];
+    }
+}
+
+/// Fresh pseudo-random text (SplitMix64 over 64 letters): the stamp differs for every operation, so this does.
+fn obfuscate(stamp: u64, column: u64, value: &mut [u8]) {
+    const LETTERS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+    let mut state = stamp ^ column.wrapping_mul(0xd134_2543_de82_ef95);
+    for piece in value.chunks_mut(8) {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = state;
+        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^= x >> 31;
+        for byte in piece {
+            *byte = LETTERS[(x & 63) as usize];
+            x >>= 6;
+        }
+    }
+}

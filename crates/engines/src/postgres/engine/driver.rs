@@ -1,0 +1,99 @@
+//! The driver of one thread: its sessions, one operation at a time.
+
+use super::PgEngine;
+use super::session::{Counted, Session};
+use assay_measure::snapshot::StatSet;
+use assay_measure::stats;
+use assay_run::engine::{
+    Assignment, Completion, Driver, EngineError, Op, Outcome, Submit, Tag,
+};
+use assay_run::plan::RedoStress;
+use std::time::Duration;
+
+/// See the module.
+pub(super) struct PgDriver<'a> {
+    engine: &'a PgEngine,
+    sessions: Vec<Session>,
+    changed_bytes_a_row: u64,
+}
+
+impl<'a> PgDriver<'a> {
+    pub(super) fn open(engine: &'a PgEngine, assignment: &Assignment) -> Result<Self, EngineError> {
+        let mut sessions = Vec::with_capacity(assignment.sessions.len());
+        for &(number, home) in &assignment.sessions {
+            sessions.push(Session::open(engine, number, home)?);
+        }
+        Ok(Self {
+            engine,
+            sessions,
+            changed_bytes_a_row: match engine.plan.redo_stress {
+                RedoStress::Lite => 2 * 128,
+                RedoStress::Heavy => 19 * 128,
+            },
+        })
+    }
+}
+
+impl Driver for PgDriver<'_> {
+    #[inline]
+    fn submit(&mut self, tag: Tag, op: &Op, _start_ns: u64) -> Submit {
+        let engine = self.engine;
+        let result = self.sessions[tag as usize].perform(&engine.options, &engine.plan, op);
+        Submit::Done(Outcome {
+            end_ns: engine.clock.now_ns(),
+            result,
+        })
+    }
+
+    /// Nothing is ever queued: this only tells whether the thread can go on.
+    fn reap(&mut self, _timeout: Duration, _out: &mut Vec<Completion>) -> Result<(), EngineError> {
+        for session in &self.sessions {
+            if let Some(why) = &session.lost {
+                return Err(EngineError::SessionLost(format!(
+                    "session {} lost its connection: {why}",
+                    session.number
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn stats(&mut self, into: &mut StatSet) {
+        let mut all = Counted::default();
+        for session in &self.sessions {
+            all.add(session.counted);
+        }
+        into.add(stats::ROWS_VISITED, all.rows_visited);
+        into.add(stats::ROWS_CHANGED, all.rows_changed);
+        into.add(
+            stats::CHANGED_BYTES,
+            all.rows_changed * self.changed_bytes_a_row,
+        );
+        into.add(stats::TABLE_SCANS, all.scans);
+        into.add(stats::USER_COMMITS, all.commits);
+        into.add(stats::USER_ROLLBACKS, all.rollbacks);
+    }
+
+    fn leave(&mut self, tag: Tag) {
+        self.sessions[tag as usize].end_transaction();
+        self.engine.backends.leaves();
+    }
+
+    fn finish(&mut self) -> Result<(), EngineError> {
+        self.reap(Duration::ZERO, &mut Vec::new())?;
+        for session in &mut self.sessions {
+            session.close();
+        }
+        Ok(())
+    }
+}
+
+/// However the thread ends, its sessions log off.
+impl Drop for PgDriver<'_> {
+    fn drop(&mut self) {
+        for session in &mut self.sessions {
+            session.close();
+            self.engine.backends.closed(session.number);
+        }
+    }
+}

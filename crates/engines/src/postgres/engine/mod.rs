@@ -1,0 +1,201 @@
+//! Sessions of a run: one blocking connection and one driver thread each, every operation a prepared statement.
+//!
+//! [`server`] says whether the server can serve the plan, [`driver`] drives the sessions, [`session`] is one of them,
+//! [`watch`] ends statements that nobody waits for any more. Design: `docs/design/postgres-session.md`.
+
+mod calls;
+mod driver;
+mod errors;
+mod options;
+mod plans;
+mod server;
+mod session;
+#[cfg(test)]
+mod tests;
+mod watch;
+
+use super::conninfo::ConnectOptions;
+use super::place::Place;
+use super::wire::Connection;
+use assay_measure::clock::Clock;
+use assay_measure::config::Settings;
+use assay_measure::snapshot::{Fact, StatSet};
+use assay_run::engine::{Assignment, Driver, Engine, EngineError, Progress};
+use assay_run::plan::Plan;
+use assay_run::stop::Stop;
+use options::Options;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+pub(super) use watch::Backends;
+use watch::Watch;
+
+/// How long the server may take to end the processes of sessions that said good-bye.
+const GOODBYE_MAX: Duration = Duration::from_secs(10);
+const GOODBYE_POLL: Duration = Duration::from_millis(5);
+
+/// An opened data set.
+struct PgEngine {
+    plan: Plan,
+    options: Options,
+    connect: ConnectOptions,
+    clock: Clock,
+    stop: Stop,
+    facts: Vec<Fact>,
+    /// What the sessions found, for the facts.
+    found: Mutex<Vec<Fact>>,
+    backends: Arc<Backends>,
+    watch: Mutex<Option<Watch>>,
+    /// Asks what concerns the whole server.
+    control: Mutex<Option<Connection>>,
+    /// When the next session may connect (CONNECT_RATE).
+    next_connect: Mutex<Instant>,
+}
+
+/// Opens the data set for a run.
+pub(super) fn open(
+    place: &Place,
+    plan: &Plan,
+    settings: &Settings,
+    stop: &Stop,
+    _progress: &dyn Progress,
+) -> Result<Box<dyn Engine>, EngineError> {
+    Ok(Box::new(PgEngine::open(place, plan, settings, stop)?))
+}
+
+/// Values behind these locks are replaced whole: a panic elsewhere leaves them usable.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl PgEngine {
+    fn open(
+        place: &Place,
+        plan: &Plan,
+        settings: &Settings,
+        stop: &Stop,
+    ) -> Result<Self, EngineError> {
+        let options = Options::new(settings, plan)?;
+        let connect = place.connect_options()?;
+        let mut control = Connection::open(&connect).map_err(errors::unusable)?;
+        let facts = server::examine(&mut control, plan, &options)?;
+        let backends = Arc::new(Backends::new(plan.sessions()));
+        Ok(Self {
+            watch: Mutex::new(Some(Watch::begin(
+                Arc::clone(&backends),
+                stop.clone(),
+                plan.work_loop == 0,
+            )?)),
+            plan: plan.clone(),
+            options,
+            connect,
+            clock: Clock::real(),
+            stop: stop.clone(),
+            facts,
+            found: Mutex::default(),
+            backends,
+            control: Mutex::new(Some(control)),
+            next_connect: Mutex::new(Instant::now()),
+        })
+    }
+
+    /// Waits for this session's turn to connect.
+    fn await_turn(&self) -> Result<(), EngineError> {
+        let turn = {
+            let mut next = locked(&self.next_connect);
+            let turn = (*next).max(Instant::now());
+            *next = turn + self.options.connect_gap;
+            turn
+        };
+        while let Some(left) = turn.checked_duration_since(Instant::now()) {
+            if self.stop.requested() {
+                return Err(EngineError::Interrupted);
+            }
+            std::thread::sleep(left.min(Duration::from_millis(20)));
+        }
+        Ok(())
+    }
+
+    /// Notes what a session found, once.
+    fn note(&self, name: &str, value: &str) {
+        let mut found = locked(&self.found);
+        if found.iter().all(|fact| fact.name != name) {
+            found.push(fact(name, value));
+        }
+    }
+
+    /// Waits until the server has ended our sessions' processes: what they counted is then in its statistics.
+    fn await_goodbye(&self) -> Result<(), EngineError> {
+        let pids = self.backends.pids();
+        let Some(mut control) = locked(&self.control).take() else {
+            return Ok(());
+        };
+        let begun = Instant::now();
+        let list: Vec<String> = pids.iter().map(|(_, pid)| pid.to_string()).collect();
+        while !list.is_empty() {
+            let sql = format!(
+                "select pid from pg_stat_activity where pid = any('{{{}}}')",
+                list.join(",")
+            );
+            let Ok(left) = control.query(&sql) else {
+                // The server is gone, and the sessions with it; who lost one has told so.
+                return Ok(());
+            };
+            if left.rows.is_empty() {
+                break;
+            }
+            if begun.elapsed() > GOODBYE_MAX {
+                return Err(EngineError::Unusable(format!(
+                    "{} sessions of the run are still on the server {} s after they were closed",
+                    left.rows.len(),
+                    GOODBYE_MAX.as_secs()
+                )));
+            }
+            std::thread::sleep(GOODBYE_POLL);
+        }
+        control.close();
+        Ok(())
+    }
+}
+
+/// A fact of the report.
+fn fact(name: &str, value: impl ToString) -> Fact {
+    Fact {
+        name: name.to_owned(),
+        value: value.to_string(),
+    }
+}
+
+impl Engine for PgEngine {
+    fn facts(&self) -> Vec<Fact> {
+        let mut facts = self.facts.clone();
+        facts.extend(locked(&self.found).iter().cloned());
+        facts
+    }
+
+    /// A blocking connection needs a thread of its own.
+    fn driver_threads(&self, sessions: usize, _cpus: usize) -> usize {
+        sessions
+    }
+
+    fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
+        Ok(Box::new(driver::PgDriver::open(self, assignment)?))
+    }
+
+    fn sample(&self) -> StatSet {
+        StatSet::default()
+    }
+
+    fn works_in_driver_threads(&self) -> bool {
+        false
+    }
+
+    fn watched_paths(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    fn close(&self) -> Result<(), EngineError> {
+        drop(locked(&self.watch).take());
+        self.await_goodbye()
+    }
+}

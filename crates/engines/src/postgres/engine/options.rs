@@ -1,0 +1,122 @@
+//! What the settings ask of the sessions.
+
+use assay_measure::config::Settings;
+use assay_run::engine::EngineError;
+use assay_run::plan::Plan;
+use std::time::Duration;
+
+/// Default of IO_DEPTH: no operation has more blocks to read than WORK_UNIT, and few devices want more at once.
+const IO_DEPTH_DEFAULT_MAX: u32 = 32;
+
+/// How a range of keys is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReadMode {
+    /// Index scan: one block after the other.
+    Single,
+    /// Bitmap heap scan: in block order, with so many reads ahead.
+    Batched {
+        /// effective_io_concurrency.
+        depth: u32,
+    },
+}
+
+/// Where the sessions' loop runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loop {
+    /// Here: a round trip an operation.
+    Client,
+    /// In a procedure: a round trip a slice of operations.
+    Server,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(super) struct Options {
+    /// PostgreSQL schema of the data set.
+    pub pg_schema: String,
+    pub read_mode: ReadMode,
+    pub run_loop: Loop,
+    /// synchronous_commit of the sessions; `None` leaves the server's.
+    pub commit_mode: Option<String>,
+    /// Between two connects.
+    pub connect_gap: Duration,
+}
+
+impl Options {
+    pub(super) fn new(settings: &Settings, plan: &Plan) -> Result<Self, EngineError> {
+        let read_mode = match settings.text("READ_MODE") {
+            "batched" => ReadMode::Batched {
+                depth: match settings.int("IO_DEPTH") as u32 {
+                    0 => plan.work_unit.min(IO_DEPTH_DEFAULT_MAX),
+                    depth => depth,
+                },
+            },
+            _ => ReadMode::Single,
+        };
+        let run_loop = match settings.text("LOOP") {
+            "server" => Loop::Server,
+            _ => Loop::Client,
+        };
+        let commit_mode = match settings.text("COMMIT_MODE") {
+            "" | "default" => None,
+            mode => Some(mode.to_owned()),
+        };
+        let options = Self {
+            pg_schema: settings.text("PG_SCHEMA").to_owned(),
+            read_mode,
+            run_loop,
+            commit_mode,
+            connect_gap: Duration::from_secs(1) / settings.int("CONNECT_RATE").max(1) as u32,
+        };
+        options.fits(plan)?;
+        Ok(options)
+    }
+
+    /// A loop that runs in the server cannot heed what only the client's clock decides.
+    fn fits(&self, plan: &Plan) -> Result<(), EngineError> {
+        if self.run_loop == Loop::Client {
+            return Ok(());
+        }
+        let refused = [
+            (plan.rate_per_s > 0, "RATE", "0"),
+            (plan.think.is_some(), "THINK_TM_FREQUENCY", "0"),
+            (plan.commit_every > 1, "COMMIT_EVERY", "1"),
+        ];
+        for (asked, name, out) in refused {
+            if asked {
+                return Err(EngineError::Usage(format!(
+                    "{name} needs LOOP=client: with LOOP=server the server itself goes from one operation to the next and commits each; use LOOP=client or {name}={out}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Statements that make a session plan and commit as asked.
+    pub(super) fn session_settings(&self) -> String {
+        let (index, bitmap) = match self.read_mode {
+            ReadMode::Single => ("on", "off"),
+            ReadMode::Batched { .. } => ("off", "on"),
+        };
+        let mut sql = format!(
+            "set enable_seqscan = off; set enable_indexscan = {index}; set enable_bitmapscan = {bitmap}; \
+             set enable_indexonlyscan = off; set enable_tidscan = off; set max_parallel_workers_per_gather = 0; \
+             set jit = off; set plan_cache_mode = force_generic_plan"
+        );
+        if let ReadMode::Batched { depth } = self.read_mode {
+            sql.push_str(&format!("; set effective_io_concurrency = {depth}"));
+        }
+        if let Some(mode) = &self.commit_mode {
+            sql.push_str(&format!("; set synchronous_commit = {mode}"));
+        }
+        sql
+    }
+
+    /// For the facts.
+    pub(super) fn read_mode_name(&self) -> String {
+        match self.read_mode {
+            ReadMode::Single => "single".to_owned(),
+            ReadMode::Batched { depth } => format!("batched, effective_io_concurrency {depth}"),
+        }
+    }
+}

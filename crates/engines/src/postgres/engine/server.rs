@@ -1,0 +1,224 @@
+//! Whether the server can serve the plan, and what there is to know of it.
+
+use super::options::{Loop, Options};
+use super::{errors, fact};
+use crate::postgres::wire::Connection;
+use assay_measure::snapshot::Fact;
+use assay_run::engine::EngineError;
+use assay_run::plan::Plan;
+
+/// Server versions whose views and plans are known.
+const VERSIONS: std::ops::RangeInclusive<u32> = 13..=18;
+/// Connections that must stay free beside the sessions: ours for the statistics, and somebody's to look.
+const SPARE_CONNECTIONS: i64 = 10;
+
+/// Settings that explain figures; what a version does not have is left out.
+const SETTINGS: &[&str] = &[
+    "autovacuum",
+    "bgwriter_delay",
+    "bgwriter_lru_maxpages",
+    "block_size",
+    "checkpoint_completion_target",
+    "checkpoint_timeout",
+    "commit_delay",
+    "data_checksums",
+    "debug_io_direct",
+    "effective_io_concurrency",
+    "fsync",
+    "full_page_writes",
+    "huge_pages",
+    "huge_pages_status",
+    "io_combine_limit",
+    "io_direct",
+    "io_method",
+    "io_workers",
+    "max_wal_size",
+    "maintenance_work_mem",
+    "shared_buffers",
+    "shared_preload_libraries",
+    "synchronous_commit",
+    "synchronous_standby_names",
+    "track_io_timing",
+    "track_wal_io_timing",
+    "wal_buffers",
+    "wal_compression",
+    "wal_level",
+    "wal_sync_method",
+    "work_mem",
+];
+
+/// Refuses what cannot work, returns the facts.
+pub(super) fn examine(
+    control: &mut Connection,
+    plan: &Plan,
+    options: &Options,
+) -> Result<Vec<Fact>, EngineError> {
+    let text = |control: &mut Connection, sql: &str| -> Result<String, EngineError> {
+        let answer = control.query(sql).map_err(errors::unusable)?;
+        let value = answer.rows.into_iter().next().and_then(|mut row| row.pop());
+        Ok(value.flatten().unwrap_or_default())
+    };
+    let number = text(control, "show server_version_num")?;
+    let major = number.parse::<u32>().unwrap_or(0) / 10_000;
+    if !VERSIONS.contains(&major) {
+        return Err(EngineError::Unusable(format!(
+            "the server is PostgreSQL {}: {} to {} are supported",
+            text(control, "show server_version")?,
+            VERSIONS.start(),
+            VERSIONS.end()
+        )));
+    }
+    let standby = text(control, "select pg_is_in_recovery()")? == "t";
+    writes_allowed(control, plan, options, standby)?;
+    connections(control, plan)?;
+    let mut facts = vec![
+        fact("engine", "PostgreSQL"),
+        fact("server_version", text(control, "show server_version")?),
+        fact("server_build", text(control, "select version()")?),
+        fact("database", text(control, "select current_database()")?),
+        fact("pg_schema", &options.pg_schema),
+        fact("standby", if standby { "yes, read-only" } else { "no" }),
+        fact("scale_blocks", plan.scale),
+        fact("scan_blocks", plan.scan_blocks),
+        fact("block_bytes", plan.block_bytes),
+        fact("read_mode", options.read_mode_name()),
+        fact(
+            "loop",
+            match options.run_loop {
+                Loop::Client => "client: every operation is a round trip of its own",
+                Loop::Server => {
+                    "server: a procedure performs slices of operations; round trips are outside operations, latencies are whole microseconds of the server's clock"
+                }
+            },
+        ),
+        fact(
+            "commit_mode",
+            options
+                .commit_mode
+                .as_deref()
+                .unwrap_or("as the server's synchronous_commit"),
+        ),
+    ];
+    facts.extend(settings(control)?);
+    active_set(control, plan, &mut facts)?;
+    Ok(facts)
+}
+
+/// An update needs a server, a database and a role that allow it.
+fn writes_allowed(
+    control: &mut Connection,
+    plan: &Plan,
+    options: &Options,
+    standby: bool,
+) -> Result<(), EngineError> {
+    if standby && options.run_loop == Loop::Server {
+        return Err(EngineError::Unusable(
+            "the server is a hot standby: LOOP=server creates a temporary procedure, which a standby refuses; use LOOP=client".to_owned(),
+        ));
+    }
+    if plan.update_pct == 0 {
+        return Ok(());
+    }
+    let answer = control
+        .query("show default_transaction_read_only")
+        .map_err(errors::unusable)?;
+    let read_only = answer.rows.concat().concat_text() == "on";
+    if standby || read_only {
+        return Err(EngineError::Unusable(format!(
+            "{}, and UPDATE_PCT={} writes: use UPDATE_PCT=0, or a server that can be written to",
+            if standby {
+                "the server is a hot standby (read-only)"
+            } else {
+                "transactions of this role are read-only (default_transaction_read_only)"
+            },
+            plan.update_pct
+        )));
+    }
+    Ok(())
+}
+
+/// Text of a row's values.
+trait ConcatText {
+    fn concat_text(&self) -> String;
+}
+
+impl ConcatText for Vec<Option<String>> {
+    fn concat_text(&self) -> String {
+        self.iter().flatten().map(String::as_str).collect()
+    }
+}
+
+/// Room for every session and some more.
+fn connections(control: &mut Connection, plan: &Plan) -> Result<(), EngineError> {
+    let answer = control
+        .query(
+            "select name, setting from pg_settings where name in ('max_connections', 'superuser_reserved_connections', 'reserved_connections') \
+             union all select 'present', count(*)::text from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()",
+        )
+        .map_err(errors::unusable)?;
+    let of = |wanted: &str| -> i64 {
+        answer
+            .rows
+            .iter()
+            .find(|row| row.first().and_then(Option::as_deref) == Some(wanted))
+            .and_then(|row| row.get(1)?.as_deref()?.parse().ok())
+            .unwrap_or(0)
+    };
+    let max = of("max_connections");
+    let reserved = of("superuser_reserved_connections") + of("reserved_connections");
+    let present = of("present");
+    let free = max - reserved - present;
+    let wanted = plan.sessions() as i64 + SPARE_CONNECTIONS;
+    if free >= wanted {
+        return Ok(());
+    }
+    Err(EngineError::Unusable(format!(
+        "{} sessions and {SPARE_CONNECTIONS} spare connections do not fit: max_connections is {max}, {reserved} are reserved and {present} in use, so {} sessions would; raise max_connections to {} or use fewer sessions",
+        plan.sessions(),
+        (free - SPARE_CONNECTIONS).max(0),
+        max + wanted - free
+    )))
+}
+
+/// The settings as `name = value unit`.
+fn settings(control: &mut Connection) -> Result<Vec<Fact>, EngineError> {
+    let list: Vec<String> = SETTINGS.iter().map(|name| format!("'{name}'")).collect();
+    let sql = format!(
+        "select name, setting, coalesce(unit, '') from pg_settings where name in ({}) order by name",
+        list.join(", ")
+    );
+    let answer = control.query(&sql).map_err(errors::unusable)?;
+    let mut facts = Vec::new();
+    for row in answer.rows {
+        let mut values = row.into_iter().map(Option::unwrap_or_default);
+        let mut next = || values.next().unwrap_or_default();
+        let (name, value, unit) = (next(), next(), next());
+        let value = match (value.as_str(), unit.as_str()) {
+            ("", _) => "unset".to_owned(),
+            (_, "") => value,
+            // `1024 x 8kB` says what `1024 8kB` leaves to be guessed.
+            (_, unit) if unit.starts_with(|first: char| first.is_ascii_digit()) => {
+                format!("{value} x {unit}")
+            }
+            (_, unit) => format!("{value} {unit}"),
+        };
+        facts.push(fact(&format!("setting_{name}"), value));
+    }
+    Ok(facts)
+}
+
+/// The cache beside what the sessions touch.
+fn active_set(
+    control: &mut Connection,
+    plan: &Plan,
+    facts: &mut Vec<Fact>,
+) -> Result<(), EngineError> {
+    let answer = control
+        .query("select setting from pg_settings where name = 'shared_buffers'")
+        .map_err(errors::unusable)?;
+    let cache: u64 = answer.rows.concat().concat_text().parse().unwrap_or(0);
+    let active = u64::from(plan.schemas) * plan.scale;
+    facts.push(fact("cache_blocks", cache));
+    facts.push(fact("active_set_blocks", active));
+    Ok(())
+}

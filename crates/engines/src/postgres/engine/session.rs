@@ -1,0 +1,302 @@
+//! One session: its connection, its statements, its transaction.
+
+use super::calls::Calls;
+use super::options::Options;
+use super::{PgEngine, errors};
+use crate::postgres::wire::{Call, Connection, PgError};
+use assay_run::engine::{EngineError, Op, OpError};
+use assay_run::plan::Plan;
+
+/// Transaction state as the server reports it.
+const IN_TRANSACTION: u8 = b'T';
+const FAILED_TRANSACTION: u8 = b'E';
+
+/// What a session has done, cumulative.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counted {
+    pub rows_visited: u64,
+    pub rows_changed: u64,
+    pub scans: u64,
+    pub commits: u64,
+    pub rollbacks: u64,
+}
+
+impl Counted {
+    pub(super) fn add(&mut self, other: Self) {
+        self.rows_visited += other.rows_visited;
+        self.rows_changed += other.rows_changed;
+        self.scans += other.scans;
+        self.commits += other.commits;
+        self.rollbacks += other.rollbacks;
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Session {
+    /// From 1.
+    pub number: u32,
+    pub connection: Option<Connection>,
+    /// Of each schema used so far: its own, perhaps the hot one.
+    calls: Vec<Calls>,
+    begin: Call,
+    commit: Call,
+    state: u8,
+    scale: u64,
+    pub counted: Counted,
+    /// Why it cannot go on.
+    pub lost: Option<String>,
+}
+
+impl Session {
+    /// Connects, prepares and checks, and performs one select that is not measured.
+    pub(super) fn open(engine: &PgEngine, number: u32, home: u32) -> Result<Self, EngineError> {
+        engine.await_turn()?;
+        let mut connection = Connection::open(&engine.connect).map_err(|error| {
+            EngineError::Unusable(format!("session {number} cannot connect: {error}"))
+        })?;
+        engine
+            .backends
+            .connected(number, connection.backend_pid(), connection.cancel_token());
+        connection
+            .query(&engine.options.session_settings())
+            .map_err(errors::unusable)?;
+        let mut utility = |sql| {
+            let statement = connection.prepare(sql, &[]).map_err(errors::unusable)?;
+            Ok::<_, EngineError>(Call::new(&statement, &[]))
+        };
+        let (begin, commit) = (utility("begin")?, utility("commit")?);
+        let calls = Calls::prepare(&mut connection, &engine.options, &engine.plan, home)?;
+        let mut session = Self {
+            number,
+            connection: Some(connection),
+            calls: vec![calls],
+            begin,
+            commit,
+            state: b'I',
+            scale: engine.plan.scale,
+            counted: Counted::default(),
+            lost: None,
+        };
+        session.probe(&engine.options, &engine.plan, home)?;
+        Ok(session)
+    }
+
+    /// One untimed operation: it must touch as many rows as it asks for.
+    fn probe(&mut self, options: &Options, plan: &Plan, home: u32) -> Result<(), EngineError> {
+        let op = Op::Select {
+            schema: home,
+            first_key: 1,
+            width: plan.work_unit,
+        };
+        let rows = self
+            .perform(options, plan, &op)
+            .map_err(|error| EngineError::Unusable(error.text))?;
+        self.counted = Counted::default();
+        if rows == u64::from(plan.work_unit) {
+            return Ok(());
+        }
+        Err(EngineError::Damaged(format!(
+            "a select of keys 1 to {} of schema {home} touched {rows} rows: the data set is not as it was loaded (`assay check` tells more)",
+            plan.work_unit
+        )))
+    }
+
+    /// One operation, from request to answer; the rows it touched.
+    pub(super) fn perform(
+        &mut self,
+        options: &Options,
+        plan: &Plan,
+        op: &Op,
+    ) -> Result<u64, OpError> {
+        let outcome = match *op {
+            Op::Select {
+                schema,
+                first_key,
+                width,
+            } => self
+                .calls_of(options, plan, schema)
+                .and_then(|at| self.select(at, first_key, u64::from(width))),
+            Op::Update {
+                schema,
+                first_key,
+                width,
+                stamp,
+                commit,
+            } => self.calls_of(options, plan, schema).and_then(|at| {
+                self.calls[at].stamp(stamp);
+                self.update(at, first_key, u64::from(width), commit)
+            }),
+            Op::Scan { schema } => self
+                .calls_of(options, plan, schema)
+                .and_then(|at| self.scan(at)),
+        };
+        outcome.map_err(|failure| self.failed(failure))
+    }
+
+    /// Index of a schema's statements; prepared when a schema is first used.
+    #[inline]
+    fn calls_of(&mut self, options: &Options, plan: &Plan, schema: u32) -> Result<usize, Failure> {
+        if let Some(at) = self.calls.iter().position(|calls| calls.schema == schema) {
+            return Ok(at);
+        }
+        let Some(connection) = &mut self.connection else {
+            return Err(Failure::Closed);
+        };
+        let calls = Calls::prepare(connection, options, plan, schema)
+            .map_err(|error| Failure::Statement(error.to_string()))?;
+        self.calls.push(calls);
+        Ok(self.calls.len() - 1)
+    }
+
+    fn select(&mut self, at: usize, first_key: u64, width: u64) -> Result<u64, Failure> {
+        let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
+        let call = &mut self.calls[at].select;
+        add_range(connection, call, first_key, width, self.scale);
+        let answer = connection.round_trip(&mut self.state)?;
+        self.counted.rows_visited += answer.counted;
+        Ok(answer.counted)
+    }
+
+    fn update(
+        &mut self,
+        at: usize,
+        first_key: u64,
+        width: u64,
+        commit: bool,
+    ) -> Result<u64, Failure> {
+        let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
+        let call = self.calls[at]
+            .update
+            .as_mut()
+            .ok_or_else(|| Failure::Statement("the plan has no updates".to_owned()))?;
+        // Alone between two Syncs, an update commits by itself.
+        let open = self.state == IN_TRANSACTION;
+        if !open && !commit {
+            connection.add(&self.begin);
+        }
+        add_range(connection, call, first_key, width, self.scale);
+        if open && commit {
+            connection.add(&self.commit);
+        }
+        let answer = connection.round_trip(&mut self.state)?;
+        self.counted.rows_visited += answer.changed;
+        self.counted.rows_changed += answer.changed;
+        self.counted.commits += u64::from(commit);
+        Ok(answer.changed)
+    }
+
+    fn scan(&mut self, at: usize) -> Result<u64, Failure> {
+        let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
+        let call = self.calls[at]
+            .scan
+            .as_ref()
+            .ok_or_else(|| Failure::Statement("the plan has no scans".to_owned()))?;
+        connection.add(call);
+        let answer = connection.round_trip(&mut self.state)?;
+        self.counted.rows_visited += answer.counted;
+        self.counted.scans += 1;
+        Ok(answer.counted)
+    }
+
+    /// Commits what COMMIT_EVERY left open.
+    pub(super) fn end_transaction(&mut self) {
+        let Some(connection) = self.connection.as_mut() else {
+            return;
+        };
+        if self.state != IN_TRANSACTION {
+            return;
+        }
+        connection.add(&self.commit);
+        match connection.round_trip(&mut self.state) {
+            Ok(_) => self.counted.commits += 1,
+            Err(error) => {
+                self.failed(Failure::Server(error));
+            }
+        }
+    }
+
+    /// Leaves no failed transaction behind; a connection that is gone is noted.
+    fn failed(&mut self, failure: Failure) -> OpError {
+        let error = match failure {
+            Failure::Server(error) => error,
+            Failure::Statement(text) => {
+                return OpError {
+                    class: "statement",
+                    text,
+                    retryable: false,
+                };
+            }
+            Failure::Closed => {
+                return OpError {
+                    class: "connection lost",
+                    text: format!("session {} is closed", self.number),
+                    retryable: false,
+                };
+            }
+        };
+        let op_error = errors::op_error(&error);
+        if error.is_fatal() {
+            self.lose(&op_error.text);
+        } else if self.state == FAILED_TRANSACTION {
+            self.roll_back();
+        } else {
+            self.counted.rollbacks += 1;
+        }
+        op_error
+    }
+
+    fn roll_back(&mut self) {
+        let Some(connection) = self.connection.as_mut() else {
+            return;
+        };
+        match connection.query("rollback") {
+            Ok(_) => {
+                self.state = b'I';
+                self.counted.rollbacks += 1;
+            }
+            Err(error) => self.lose(&error.to_string()),
+        }
+    }
+
+    /// The connection cannot be used any more.
+    pub(super) fn lose(&mut self, why: &str) {
+        self.connection = None;
+        self.lost = Some(why.to_owned());
+    }
+
+    /// Says good-bye.
+    pub(super) fn close(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            connection.close();
+        }
+    }
+}
+
+/// Why an operation came to nothing.
+enum Failure {
+    Server(PgError),
+    /// Could not be prepared, or has the wrong plan.
+    Statement(String),
+    Closed,
+}
+
+impl From<PgError> for Failure {
+    fn from(error: PgError) -> Self {
+        Self::Server(error)
+    }
+}
+
+/// A range of keys, or the two parts of one that goes past the last key.
+#[inline]
+fn add_range(connection: &mut Connection, call: &mut Call, first_key: u64, width: u64, scale: u64) {
+    let last = first_key + width - 1;
+    call.set_int8(0, first_key as i64);
+    call.set_int8(1, last.min(scale) as i64);
+    connection.add(call);
+    if last > scale {
+        call.set_int8(0, 1);
+        call.set_int8(1, (last - scale) as i64);
+        connection.add(call);
+    }
+}

@@ -1,0 +1,151 @@
+//! The server processes of the sessions, and the thread that ends statements nobody waits for any more.
+//!
+//! A blocking session cannot look up while the server works for it. When the user abandons a run, or the last
+//! sessions wait for something that does not come (a lock of a stranger), this thread asks the server to cancel.
+
+use crate::postgres::wire::CancelToken;
+use assay_run::engine::EngineError;
+use assay_run::stop::Stop;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How often it looks.
+const POLL: Duration = Duration::from_millis(20);
+/// How long operations under way may take to end by themselves after the others have ended.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The same after the user asked to stop.
+const PATIENCE_STOPPED: Duration = Duration::from_secs(10);
+/// Between two attempts: a cancel that comes between two statements is lost.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// The server process of each session.
+#[derive(Debug)]
+pub(in crate::postgres) struct Backends {
+    /// 0: not connected.
+    pids: Vec<AtomicI32>,
+    tokens: Mutex<Vec<Option<CancelToken>>>,
+    /// At least one session has ended its last operation.
+    leaving: AtomicBool,
+    /// Statements were cancelled on purpose.
+    cancelled: AtomicBool,
+}
+
+impl Backends {
+    pub(super) fn new(sessions: usize) -> Self {
+        Self {
+            pids: (0..sessions).map(|_| AtomicI32::new(0)).collect(),
+            tokens: Mutex::new((0..sessions).map(|_| None).collect()),
+            leaving: AtomicBool::new(false),
+            cancelled: AtomicBool::new(false),
+        }
+    }
+
+    /// Session `session` (from 1) is served by process `pid`.
+    pub(super) fn connected(&self, session: u32, pid: i32, token: CancelToken) {
+        let index = session as usize - 1;
+        self.pids[index].store(pid, Ordering::Release);
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(token);
+    }
+
+    /// Session `session` (from 1) is closed; its process stays known.
+    pub(super) fn closed(&self, session: u32) {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)[session as usize - 1] = None;
+    }
+
+    /// A session has ended its last operation.
+    pub(super) fn leaves(&self) {
+        self.leaving.store(true, Ordering::Release);
+    }
+
+    /// Process of session `session` (from 1), also after its end; `None` before it connected.
+    pub(in crate::postgres) fn pid(&self, session: u32) -> Option<i32> {
+        let pid = self.pids.get(session as usize - 1)?;
+        Some(pid.load(Ordering::Acquire)).filter(|pid| *pid != 0)
+    }
+
+    /// (session from 1, process) of all that have connected.
+    pub(in crate::postgres) fn pids(&self) -> Vec<(u32, i32)> {
+        (1..=self.pids.len() as u32)
+            .filter_map(|session| Some((session, self.pid(session)?)))
+            .collect()
+    }
+
+    fn cancel_all(&self) {
+        self.cancelled.store(true, Ordering::Release);
+        let tokens: Vec<CancelToken> = self
+            .tokens
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .flatten()
+            .cloned()
+            .collect();
+        for token in tokens {
+            // A server that is gone has nothing left to cancel.
+            let _ = token.cancel();
+        }
+    }
+}
+
+/// The thread; ends when dropped.
+#[derive(Debug)]
+pub(super) struct Watch {
+    ended: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// `timed`: sessions end together, so one that does not is late.
+    pub(super) fn begin(
+        backends: Arc<Backends>,
+        stop: Stop,
+        timed: bool,
+    ) -> Result<Self, EngineError> {
+        let ended = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&ended);
+        let thread = std::thread::Builder::new()
+            .name("pg-cancel".to_owned())
+            .spawn(move || watch(&backends, &stop, timed, &told))
+            .map_err(|source| EngineError::Io {
+                what: "starting the thread that cancels statements".to_owned(),
+                source,
+            })?;
+        Ok(Self {
+            ended,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // A panic there has been told by the hook; nothing depends on it any more.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn watch(backends: &Backends, stop: &Stop, timed: bool, ended: &AtomicBool) {
+    let (mut stopped, mut left) = (None, None);
+    while !ended.load(Ordering::Acquire) {
+        let now = Instant::now();
+        if stop.requested() {
+            stopped.get_or_insert(now);
+        }
+        if timed && backends.leaving.load(Ordering::Acquire) {
+            left.get_or_insert(now);
+        }
+        let late = |since: Option<Instant>, patience| since.is_some_and(|at| now - at >= patience);
+        if stop.abandoned() || late(stopped, PATIENCE_STOPPED) || late(left, PATIENCE) {
+            backends.cancel_all();
+            std::thread::park_timeout(AGAIN);
+        } else {
+            std::thread::park_timeout(POLL);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The hot path of a session: statements whose messages were built once, patched and sent together.
+//!
+//! A [`Call`] is the Bind and Execute of one prepared statement as bytes; before each use its numbers and texts are
+//! patched in place. A round trip is one write of all calls and a Sync, and (as a rule) one read of all answers.
+//! Nothing is allocated.
+
+use super::connection::{Bind, Connection, Prepared, touched_by};
+use super::error::PgError;
+use bytes::BytesMut;
+use postgres_protocol::IsNull;
+use postgres_protocol::message::frontend;
+
+/// Bind and Execute of one statement, ready to be patched and sent.
+#[derive(Clone, Debug)]
+pub struct Call {
+    bytes: BytesMut,
+    /// Where each parameter's value lies.
+    values: Vec<std::ops::Range<usize>>,
+}
+
+impl Call {
+    /// For a statement and values of the lengths that will be used; results come in binary.
+    #[must_use]
+    pub fn new(statement: &Prepared, values: &[Bind<'_>]) -> Self {
+        let mut bytes = BytesMut::new();
+        let mut ends = Vec::with_capacity(values.len());
+        let bound = frontend::bind(
+            "",
+            &statement.name,
+            [1_i16],
+            values,
+            |value, buffer| {
+                let begin = buffer.len();
+                value.write(buffer);
+                ends.push(begin..buffer.len());
+                Ok(IsNull::No)
+            },
+            [1_i16],
+            &mut bytes,
+        );
+        debug_assert!(bound.is_ok(), "a handful of values fit a message");
+        let executed = frontend::execute("", 0, &mut bytes);
+        debug_assert!(executed.is_ok(), "an empty name fits a message");
+        Self {
+            bytes,
+            values: ends,
+        }
+    }
+
+    /// The value of parameter `index` (from 0), to be overwritten; its length stays.
+    #[inline]
+    pub fn value(&mut self, index: usize) -> &mut [u8] {
+        let range = self.values[index].clone();
+        &mut self.bytes[range]
+    }
+
+    /// Overwrites an `int8`.
+    #[inline]
+    pub fn set_int8(&mut self, index: usize, n: i64) {
+        self.value(index).copy_from_slice(&n.to_be_bytes());
+    }
+}
+
+/// What came of a round trip.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// Sum of the numbers in the command tags of INSERT, UPDATE, DELETE (not of SELECT).
+    pub changed: u64,
+    /// Sum of the `int8` values in the first column of all rows.
+    pub counted: u64,
+    /// The transaction state the server reports: `I` idle, `T` in a transaction, `E` in a failed one.
+    pub state: u8,
+}
+
+impl Connection {
+    /// Adds a call to what the next round trip sends.
+    #[inline]
+    pub fn add(&mut self, call: &Call) {
+        self.output.extend_from_slice(&call.bytes);
+    }
+
+    /// Sends the calls added with a Sync, and waits for all answers. All of them are one transaction unless they
+    /// begin and end one. After an error the server skips the rest of them.
+    ///
+    /// # Errors
+    /// The server's first, or a lost connection.
+    pub fn round_trip(&mut self, state: &mut u8) -> Result<Answer, PgError> {
+        frontend::sync(&mut self.output);
+        self.send("execute")?;
+        let mut answer = Answer::default();
+        let mut refused = None;
+        loop {
+            let message = self.receive("execute")?;
+            let body = self.input.body(&message);
+            match message.kind {
+                b'D' => answer.counted += first_int8(body),
+                b'C' if !body.starts_with(b"SELECT") => answer.changed += touched_by(body),
+                b'2' | b'C' | b'I' | b'n' | b's' => {}
+                b'E' => refused = Some(self.server_error(&message)),
+                b'Z' => {
+                    answer.state = body.first().copied().unwrap_or(b'I');
+                    *state = answer.state;
+                    return refused.map_or(Ok(answer), Err);
+                }
+                other => return Err(self.unexpected(other, "execute")),
+            }
+        }
+    }
+}
+
+/// The first value of a `DataRow` that is an `int8`, else 0.
+#[inline]
+fn first_int8(body: &[u8]) -> u64 {
+    match body.get(2..14).map(|value| value.split_at(4)) {
+        Some(([0, 0, 0, 8], value)) => {
+            value.try_into().map_or(0, u64::from_be_bytes)
+        }
+        _ => 0,
+    }
+}
