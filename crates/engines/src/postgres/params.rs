@@ -39,7 +39,14 @@ pub(super) const PARAMS: &[ParamDef] = &[
     ),
     param(
         "COMMIT_MODE",
-        ParamKind::Choice(&["default", "on", "off", "local", "remote_write", "remote_apply"]),
+        ParamKind::Choice(&[
+            "default",
+            "on",
+            "off",
+            "local",
+            "remote_write",
+            "remote_apply",
+        ]),
         "default",
         "synchronous_commit of the sessions; default: as the server has it",
     ),

@@ -3,15 +3,10 @@
 use super::options::Options;
 use super::{errors, plans};
 use crate::postgres::wire::{Bind, Call, Connection};
+use crate::rows::{COLUMN_BYTES, FILL, fill_columns};
 use assay_run::engine::EngineError;
 use assay_run::plan::{Plan, RedoStress};
 
-/// Bytes of a text column.
-pub(super) const COLUMN_BYTES: usize = 128;
-/// Hexadecimal digits of the stamp that lead each changed column.
-pub(super) const STAMP_BYTES: usize = 16;
-/// What fills a column that is not obfuscated.
-const FILL: u8 = b'X';
 /// First value of an update, after the two keys.
 const CONTENT: usize = 2;
 
@@ -25,21 +20,14 @@ pub(super) struct Calls {
     /// Each column has a value of its own (OBFUSCATE_COLUMNS); else all share one.
     values: usize,
     obfuscate: bool,
-}
-
-/// A qualified table name.
-fn table(options: &Options, name: &str, schema: u32) -> String {
-    format!(
-        "\"{}\".{name}_{schema}",
-        options.pg_schema.replace('"', "\"\"")
-    )
+    content: Vec<u8>,
 }
 
 /// The text of a range select.
 pub(super) fn select_sql(options: &Options, schema: u32, first: &str, last: &str) -> String {
     format!(
         "select count(c2) from {} where custid between {first} and {last}",
-        table(options, "cf1", schema)
+        options.names.rows_table(schema)
     )
 }
 
@@ -66,7 +54,7 @@ pub(super) fn update_sql(
         .collect();
     format!(
         "update {} set {} where custid between {} and {}",
-        table(options, "cf1", schema),
+        options.names.rows_table(schema),
         columns.join(", "),
         range[0],
         range[1]
@@ -75,7 +63,7 @@ pub(super) fn update_sql(
 
 /// The text of a scan.
 pub(super) fn scan_sql(options: &Options, schema: u32) -> String {
-    format!("select count(c2) from {}", table(options, "cf2", schema))
+    format!("select count(c2) from {}", options.names.scan_table(schema))
 }
 
 impl Calls {
@@ -126,6 +114,7 @@ impl Calls {
             scan,
             values,
             obfuscate: plan.obfuscate,
+            content: Vec::with_capacity(values * COLUMN_BYTES),
         })
     }
 
@@ -134,37 +123,9 @@ impl Calls {
         let Some(update) = &mut self.update else {
             return;
         };
-        for i in 0..self.values {
-            let value = update.value(CONTENT + i);
-            put_stamp(stamp, value);
-            if self.obfuscate {
-                obfuscate(stamp, i as u64, &mut value[STAMP_BYTES..]);
-            }
-        }
-    }
-}
-
-/// Sixteen hexadecimal digits at the front.
-pub(super) fn put_stamp(stamp: u64, value: &mut [u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    for (i, digit) in value[..STAMP_BYTES].iter_mut().enumerate() {
-        *digit = DIGITS[(stamp >> (60 - 4 * i)) as usize & 15];
-    }
-}
-
-/// Fresh pseudo-random text (SplitMix64 over 64 letters): the stamp differs for every operation, so this does.
-fn obfuscate(stamp: u64, column: u64, value: &mut [u8]) {
-    const LETTERS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
-    let mut state = stamp ^ column.wrapping_mul(0xd134_2543_de82_ef95);
-    for piece in value.chunks_mut(8) {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = state;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^= x >> 31;
-        for byte in piece {
-            *byte = LETTERS[(x & 63) as usize];
-            x >>= 6;
+        fill_columns(&mut self.content, self.values, stamp, 0, self.obfuscate);
+        for (i, column) in self.content.chunks_exact(COLUMN_BYTES).enumerate() {
+            update.value(CONTENT + i).copy_from_slice(column);
         }
     }
 }

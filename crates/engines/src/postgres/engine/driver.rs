@@ -4,9 +4,7 @@ use super::PgEngine;
 use super::session::{Counted, Session};
 use assay_measure::snapshot::StatSet;
 use assay_measure::stats;
-use assay_run::engine::{
-    Assignment, Completion, Driver, EngineError, Op, Outcome, Submit, Tag,
-};
+use assay_run::engine::{Assignment, Completion, Driver, EngineError, Op, Outcome, Submit, Tag};
 use assay_run::plan::RedoStress;
 use std::time::Duration;
 

@@ -10,8 +10,6 @@ mod options;
 mod plans;
 mod server;
 mod session;
-#[cfg(test)]
-mod tests;
 mod watch;
 
 use super::conninfo::ConnectOptions;

@@ -1,5 +1,6 @@
 //! What the settings ask of the sessions.
 
+use crate::postgres::layout::Names;
 use assay_measure::config::Settings;
 use assay_run::engine::EngineError;
 use assay_run::plan::Plan;
@@ -32,8 +33,8 @@ pub(super) enum Loop {
 /// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
-    /// PostgreSQL schema of the data set.
-    pub pg_schema: String,
+    /// Of the data set's schema and tables.
+    pub names: Names,
     pub read_mode: ReadMode,
     pub run_loop: Loop,
     /// synchronous_commit of the sessions; `None` leaves the server's.
@@ -62,7 +63,7 @@ impl Options {
             mode => Some(mode.to_owned()),
         };
         let options = Self {
-            pg_schema: settings.text("PG_SCHEMA").to_owned(),
+            names: Names::new(settings)?,
             read_mode,
             run_loop,
             commit_mode,

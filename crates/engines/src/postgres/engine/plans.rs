@@ -76,7 +76,11 @@ fn expect(what: &str, table: &str, plan: &[String], wanted: &[String]) -> Result
     }
     Err(EngineError::Unusable(format!(
         "the server would perform {what} on {table} by {}, not by {}: its figures would mean something else. Is the index there (`assay check`), does a setting of the server or the role (pg_hint_plan, enable_*) override the session's?",
-        if nodes.is_empty() { "no scan".to_owned() } else { nodes.join(" over ") },
+        if nodes.is_empty() {
+            "no scan".to_owned()
+        } else {
+            nodes.join(" over ")
+        },
         wanted.join(" over ")
     )))
 }
@@ -92,7 +96,8 @@ mod tests {
     #[test]
     fn the_plan_that_is_wanted_passes_and_others_are_named() {
         let wanted = ["Index Scan using i_cf1_1 on cf1_1".to_owned()];
-        let good = "Aggregate\n  ->  Index Scan using i_cf1_1 on cf1_1\n        Index Cond: (custid >= 1)";
+        let good =
+            "Aggregate\n  ->  Index Scan using i_cf1_1 on cf1_1\n        Index Cond: (custid >= 1)";
         assert!(expect("a select", "cf1_1", &lines(good), &wanted).is_ok());
         for (bad, word) in [
             ("Aggregate\n  ->  Seq Scan on cf1_1", "Seq Scan on cf1_1"),

@@ -76,7 +76,7 @@ pub(super) fn examine(
         fact("server_version", text(control, "show server_version")?),
         fact("server_build", text(control, "select version()")?),
         fact("database", text(control, "select current_database()")?),
-        fact("pg_schema", &options.pg_schema),
+        fact("pg_schema", options.names.schema()),
         fact("standby", if standby { "yes, read-only" } else { "no" }),
         fact("scale_blocks", plan.scale),
         fact("scan_blocks", plan.scan_blocks),

@@ -112,9 +112,7 @@ impl Connection {
 #[inline]
 fn first_int8(body: &[u8]) -> u64 {
     match body.get(2..14).map(|value| value.split_at(4)) {
-        Some(([0, 0, 0, 8], value)) => {
-            value.try_into().map_or(0, u64::from_be_bytes)
-        }
+        Some(([0, 0, 0, 8], value)) => value.try_into().map_or(0, u64::from_be_bytes),
         _ => 0,
     }
 }
