@@ -15,6 +15,7 @@ mod activity;
 mod figure;
 mod judged;
 mod path;
+mod reads;
 mod recovery;
 mod storage;
 mod sync;
@@ -23,6 +24,7 @@ pub use activity::{AshInfo, AshRow, TimelineRow};
 pub use figure::{Figure, Truth};
 pub use judged::{Advice, Identity};
 pub use path::PathRow;
+pub use reads::ReadSources;
 pub use recovery::{RecoveryInfo, RecoveryStep};
 pub use storage::{
     StorageChange, StorageCpu, StorageDevices, StorageGroup, StorageInfo, StorageJob,
@@ -66,6 +68,9 @@ pub struct Record {
     pub layers: Vec<RequestLayers>,
     /// What multi-block reads of the scan table delivered; n/a where none were run.
     pub scan: ScanInfo,
+    /// Where the reads came from; only where a server did them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads: Option<ReadSources>,
     /// I/O by function and file type, window deltas.
     pub io_functions: Vec<IoRow>,
     /// I/O by path and file type, window deltas, with the device below each path beside it.

@@ -82,6 +82,9 @@ pub(super) fn page_cache(record: &Record) -> Judged {
         // A neighbour's reads would hide ours: what this process caused is the sharper figure.
         (Some(device), Some(process)) => (device.min(process), "the devices"),
         (Some(device), None) => (device, "the devices"),
+        (None, Some(process)) if record.reads.is_some() => {
+            (process, "the kernel, for the server's processes,")
+        }
         (None, Some(process)) => (process, "the kernel, for this process,"),
         (None, None) => {
             return Err(Missing("device and process read bytes: unknown".to_owned()));
@@ -91,9 +94,19 @@ pub(super) fn page_cache(record: &Record) -> Judged {
     if ratio >= THRESHOLD {
         return Ok(None);
     }
+    let way_out = match &record.reads {
+        None => String::new(),
+        Some(reads) if reads.evict_asked.is_empty() => " For a test of storage: --evict direct (PostgreSQL 16+), \
+            --evict continuous or --evict cgroup:SIZE, or data several times larger than this host's memory."
+            .to_owned(),
+        Some(reads) => format!(
+            " EVICT={} did not keep them out; add continuous or a smaller cgroup:SIZE.",
+            reads.evict_asked
+        ),
+    };
     let text = format!(
         "Reads come from the page cache: the engine read {}, {layer} only {}. The device's own latency is {} us per read; \
-         the wait events are memory's.",
+         the wait events are memory's.{way_out}",
         size(engine as u64),
         size(below as u64),
         record
@@ -238,9 +251,13 @@ pub(super) fn cached(record: &Record) -> Judged {
         return Ok(None);
     };
     let evidence = [("buffer_hit_pct", pct)];
+    let cache = match record.reads {
+        Some(_) => "the server's buffers (shared_buffers)",
+        None => "CACHE_MB",
+    };
     if pct >= ALL {
         let text = format!(
-            "The data fits in the cache (Buffer Hit {} %): storage was hardly read. For a test of storage shrink CACHE_MB or grow SCALE.",
+            "The data fits in the cache (Buffer Hit {} %): storage was hardly read. For a test of storage shrink {cache} or grow SCALE.",
             fixed(pct, 2)
         );
         return finding("R18", pct, ALL, text, &evidence);
@@ -250,7 +267,7 @@ pub(super) fn cached(record: &Record) -> Judged {
     }
     let text = format!(
         "{} % of the gets were answered by the cache: the physical reads measured understate what the sessions asked for. \
-         For a test of storage shrink CACHE_MB or grow SCALE.",
+         For a test of storage shrink {cache} or grow SCALE.",
         fixed(pct, 1)
     );
     finding("R18", pct, SOME, text, &evidence)

@@ -9,6 +9,7 @@ mod io;
 mod layers;
 mod load;
 mod notes;
+mod reads;
 mod series;
 
 #[cfg(test)]
@@ -54,6 +55,7 @@ pub fn build(data: &RunData) -> Record {
         ..labelled(data)
     };
     record.checks = notes::checks(&deltas, &record);
+    record.reads = reads::sources(&deltas, &record.checks);
     record.integrity = crate::integrity::evaluate(&deltas, &record);
     record.warnings = notes::warnings(&deltas, &record);
     record.advice = crate::advice::advise(&record);

@@ -33,6 +33,17 @@ pub(super) fn checks(deltas: &Deltas<'_>, record: &Record) -> Checks {
         row.map_or_else(Figure::default, |row| row.value_pct.clone())
     };
     let (little, expected) = little(deltas);
+    // A server's processes do the work that is assay's own elsewhere.
+    let (process_read_bytes, process_write_bytes) = match super::reads::is_server(deltas) {
+        true => (
+            w.get(stats::SERVER_DEVICE_READ_BYTES),
+            w.get(stats::SERVER_DIRTIED_BYTES),
+        ),
+        false => (
+            delta(from.process_read_bytes, to.process_read_bytes),
+            delta(from.process_write_bytes, to.process_write_bytes),
+        ),
+    };
     Checks {
         hit_expected_pct: hit_expected(deltas, &cache, &active),
         hit_measured_pct: efficiency("Buffer Hit %"),
@@ -42,10 +53,10 @@ pub(super) fn checks(deltas: &Deltas<'_>, record: &Record) -> Checks {
         little_sessions: little,
         little_expected_sessions: expected,
         engine_read_bytes: w.get(stats::PHYSICAL_READ_TOTAL_BYTES),
-        process_read_bytes: delta(from.process_read_bytes, to.process_read_bytes),
+        process_read_bytes,
         device_read_bytes: device_bytes(devices.iter().map(|disk| disk.read_bytes).sum()),
         engine_write_bytes: w.get(stats::PHYSICAL_WRITE_TOTAL_BYTES),
-        process_write_bytes: delta(from.process_write_bytes, to.process_write_bytes),
+        process_write_bytes,
         device_write_bytes: device_bytes(devices.iter().map(|disk| disk.write_bytes).sum()),
         steadiness: super::series::steadiness(&record.series),
     }
@@ -298,20 +309,28 @@ fn sources(record: &Record, out: &mut Vec<String>) {
     let Some(engine) = checks.engine_read_bytes.value().filter(|b| *b > SOME_BYTES) else {
         return;
     };
+    let whose = match record.reads {
+        Some(_) => "the server's processes",
+        None => "this process",
+    };
     let (below, layer) = match (
         checks.process_read_bytes.value(),
         checks.device_read_bytes.value(),
     ) {
-        (Some(process), _) => (process, "the kernel charged this process with"),
-        (None, Some(device)) => (device, "the devices under the data delivered"),
+        (Some(process), _) => (process, format!("the kernel charged {whose} with")),
+        (None, Some(device)) => (device, "the devices under the data delivered".to_owned()),
         (None, None) => return,
     };
     if below < 0.5 * engine {
         out.push(format!(
             "The engine read {}, but {layer} only {}: the rest came from the page cache or memory-backed storage. \
-             Read latency and IOPS here are not those of a device. Use IO_MODE=setall on a file system that supports direct I/O.",
+             Read latency and IOPS here are not those of a device. {}",
             size(engine as u64),
-            size(below as u64)
+            size(below as u64),
+            match &record.reads {
+                Some(_) => "Repeat with --evict, or with data several times larger than this host's memory.",
+                None => "Use IO_MODE=setall on a file system that supports direct I/O.",
+            }
         ));
     }
     if let (Some(process), Some(device)) = (
@@ -321,7 +340,7 @@ fn sources(record: &Record, out: &mut Vec<String>) {
         && device > 1.2 * process
     {
         out.push(format!(
-            "The devices under the data read {} while this process asked for {}: somebody else used them. \
+            "The devices under the data read {} while {whose} asked for {}: somebody else used them. \
              Latency includes their load; repeat on idle devices.",
             size(device as u64),
             size(process as u64)

@@ -13,6 +13,7 @@ mod layers;
 mod load;
 pub(crate) mod page;
 mod platform;
+mod reads;
 mod recovery;
 mod seconds;
 mod storage;
@@ -51,6 +52,7 @@ pub fn render(record: &Record) -> String {
     platform::memory(&mut page, record);
     platform::pressure(&mut page, record);
     io::profile(&mut page, record);
+    reads::sources(&mut page, record);
     load::time_model(&mut page, record);
     platform::statistics(&mut page, record);
     waits::classes(&mut page, record);

@@ -1,0 +1,115 @@
+//! "Where the Reads Came From", of a server.
+
+use super::page::{Column, Page, left, number, number_or_reason, right};
+use assay_measure::record::{Figure, Record};
+use assay_measure::units::size;
+
+const LAYERS: [Column; 5] = [
+    left("Layer", 44),
+    right("Requests/s", 14),
+    right("Bytes", 12),
+    right("MiB/s", 12),
+    left(" Source", 20),
+];
+const MIB: f64 = 1_048_576.0;
+
+pub(super) fn sources(page: &mut Page, record: &Record) {
+    let Some(reads) = &record.reads else { return };
+    page.heading("Where the Reads Came From");
+    page.line("A block the engine had to read was asked of the operating system; only what the lower layers fetched came from a device.");
+    page.columns(&LAYERS);
+    let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
+    let rate = |figure: &Figure| figure.per(elapsed, "no measured window");
+    let mut reasons: Vec<String> = Vec::new();
+    for (layer, requests, bytes, source) in [
+        (
+            "engine: misses of its buffers",
+            &reads.engine_blocks_count,
+            &reads.engine_bytes,
+            "engine, in blocks",
+        ),
+        (
+            "server processes: read calls",
+            &reads.process_calls_count,
+            &reads.process_call_bytes,
+            "syscr, rchar",
+        ),
+        (
+            "server processes: fetched from devices",
+            &Figure::na("not counted"),
+            &reads.process_device_bytes,
+            "read_bytes",
+        ),
+        (
+            "devices: all reads, whoever asked",
+            &reads.device_requests_count,
+            &reads.device_bytes,
+            "diskstats",
+        ),
+    ] {
+        page.row(
+            &LAYERS,
+            &[
+                layer.to_owned(),
+                number(&rate(requests), 1),
+                bytes
+                    .value()
+                    .map_or_else(|| "n/a".to_owned(), |bytes| size(bytes as u64)),
+                number(&rate(bytes).scaled(1.0 / MIB), 1),
+                format!(" {source}"),
+            ],
+        );
+        if let Some(reason) = bytes.reason() {
+            reasons.push(format!("{layer}: n/a ({reason})"));
+        }
+    }
+    for reason in reasons {
+        page.wrapped("    ", &reason);
+    }
+    let basis = match reads.basis.as_str() {
+        "" => String::new(),
+        basis => format!("   (by the {basis})"),
+    };
+    for (name, figure, decimals) in [
+        (
+            "Page-cache share of the engine's reads, %",
+            &reads.page_cache_pct,
+            1,
+        ),
+        (
+            "Gets answered by the engine's buffers, %",
+            &reads.buffer_hit_pct,
+            2,
+        ),
+        ("Gets no device was read for, %", &reads.true_hit_pct, 2),
+        (
+            "Blocks read/s as the engine counts (RIOPS)",
+            &reads.engine_blocks_per_s,
+            1,
+        ),
+        (
+            "Blocks read/s that a device delivered",
+            &reads.true_blocks_per_s,
+            1,
+        ),
+    ] {
+        let by = if name.starts_with("Page-cache") {
+            &basis
+        } else {
+            ""
+        };
+        page.line(&format!(
+            "{name:<44} {}{by}",
+            number_or_reason(figure, decimals)
+        ));
+    }
+    page.wrapped("", &format!("Server: {}", reads.server_host));
+    if reads.evict_asked.is_empty() {
+        page.line("EVICT: nothing asked");
+        return;
+    }
+    page.line(&format!("EVICT asked for: {}", reads.evict_asked));
+    for achieved in &reads.evict_achieved {
+        page.wrapped("    ", achieved);
+    }
+}
