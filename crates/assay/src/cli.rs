@@ -72,6 +72,21 @@ pub(crate) enum Command {
     Runs(RunsArgs),
     /// Effective configuration
     Config(ConfigArgs),
+    /// Hold a temporary server until standard input ends, and say in a line of JSON where it is
+    #[command(hide = true)]
+    TempServer(SettingArgs),
+    /// The process that keeps a temporary PostgreSQL server
+    #[command(hide = true)]
+    PostgresKeep,
+    /// The process that becomes the PostgreSQL server
+    #[command(hide = true)]
+    PostgresBecome {
+        /// As what
+        part: String,
+        /// Program and arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<std::ffi::OsString>,
+    },
     /// Completion script for a shell
     Completions {
         /// Which shell
@@ -85,7 +100,8 @@ pub(crate) struct SettingArgs {
     /// slob.conf, a SLOB banner, pgio.conf or assay.toml
     #[arg(short = 'c', long = "config", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// What to test: native:DIR[,DIR2...] or null: [default: native:./assay-data]
+    /// What to test: native:DIR[,DIR2...], postgres://USER@HOST:PORT/DB, temp:postgres[:VERSION] (a
+    /// server for this command alone) or null: [default: native:./assay-data]
     #[arg(long, value_name = "URL")]
     pub(crate) target: Option<String>,
     /// Schemas (SCHEMAS) [default: those loaded, else 4]
@@ -94,6 +110,9 @@ pub(crate) struct SettingArgs {
     /// Any parameter, repeatable: --set UPDATE_PCT=30
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
+    /// A setting of the temp:postgres server, repeatable: --pg-set shared_buffers=1GB (PG_SET)
+    #[arg(long = "pg-set", value_name = "NAME=VALUE")]
+    pub(crate) pg_set: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, Args)]

@@ -7,7 +7,7 @@ use assay_engines::registry;
 use assay_measure::config::{
     self, Layer, Origin, ParamDef, Problem, Resolved, Settings, Tables, Value,
 };
-use assay_run::engine::{DataSet, Target};
+use assay_run::engine::{DataSet, Line, Running, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use std::path::Path;
@@ -35,7 +35,23 @@ pub(crate) struct Configured {
     /// Commands planned for instants of the run.
     pub(crate) commands: Vec<crate::beside::At>,
     /// A server started for this command; it goes when the command ends.
-    started: Option<Box<dyn std::any::Any + Send>>,
+    started: Option<Temporary>,
+}
+
+/// A server that goes with the command; what is told of its end goes to stderr.
+struct Temporary {
+    running: Option<Box<dyn Running>>,
+    lines: Vec<Line>,
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        match self.running.take().map(Running::end) {
+            None => {}
+            Some(Ok(lines)) => ui::say(&plan_text::lines(&lines)),
+            Some(Err(error)) => ui::say(&format!("error: {error}")),
+        }
+    }
 }
 
 impl Configured {
@@ -52,9 +68,41 @@ impl Configured {
         if let Some(started) = started {
             ui::say(&plan_text::lines(&started.lines));
             self.location = started.location;
-            self.started = Some(started.keep);
+            self.started = Some(Temporary {
+                running: Some(started.keep),
+                lines: started.lines,
+            });
         }
         Ok(())
+    }
+
+    /// Whether the target is a server that lives for one command.
+    pub(crate) fn is_temporary(&self) -> bool {
+        let scheme = self.url.split(':').next();
+        scheme == Some(registry::TEMPORARY)
+    }
+
+    /// Refuses a command that would leave or look for something on a server that is gone when it ends.
+    pub(crate) fn refuse_temporary(&self, command: &str) -> Result<(), Failure> {
+        match self.is_temporary() {
+            false => Ok(()),
+            true => Err(Failure::usage(format!(
+                "{0}: a temporary server and its data live for one command, so there is nothing to {command}; `assay run --target {0}` starts it, prepares, runs and removes it",
+                self.url
+            ))),
+        }
+    }
+
+    /// What was started, for the record.
+    pub(crate) fn started_lines(&self) -> &[Line] {
+        self.started.as_ref().map_or(&[], |started| &started.lines)
+    }
+
+    /// Takes the running server of another for the same command.
+    pub(crate) fn use_server_of(&mut self, other: &Self) {
+        if other.started.is_some() {
+            self.location = other.location.clone();
+        }
     }
 }
 
@@ -287,6 +335,10 @@ fn command_line(args: &SettingArgs, options: Vec<Said>) -> Result<Layer, Failure
     .flatten()
     .chain(options)
     .collect();
+    if !args.pg_set.is_empty() {
+        let joined = args.pg_set.join("; ");
+        all.push(("--pg-set".to_owned(), "PG_SET".to_owned(), joined));
+    }
     for set in &args.set {
         let Some((name, value)) = set.split_once('=') else {
             return Err(Failure::usage(format!(

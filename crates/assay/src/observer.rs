@@ -98,7 +98,7 @@ impl<'a> RunObserver<'a> {
 
     fn append_line(&mut self, line: &str) -> io::Result<()> {
         if let Some(mut header) = self.header.take() {
-            header.run.engine_facts = self.engine.facts();
+            header.run.engine_facts.extend(self.engine.facts());
             let mut text = serde_json::to_string(&header)?;
             text.push('\n');
             self.file.write_all(text.as_bytes())?;

@@ -185,6 +185,7 @@ fn labels(configured: &Configured, id: String) -> Labels {
         engine: configured.target.name().to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         settings: config::setting_lines(&configured.settings),
+        facts: plan_text::facts(configured.started_lines()),
     }
 }
 
@@ -213,6 +214,7 @@ fn begin<'a>(
         sessions: plan.sessions() as u64,
         fixed_iterations: plan.work_loop > 0,
         settings: labels.settings.clone(),
+        engine_facts: labels.facts.clone(),
         host: host::facts(),
         warnings: plan.notices(),
         ..RunData::default()

@@ -3,6 +3,7 @@
 use crate::configure::Configured;
 use crate::exit::Failure;
 use assay_measure::config;
+use assay_measure::snapshot::Fact;
 use assay_measure::units;
 use assay_run::engine::{DataSet, Line, LineValue};
 use assay_run::plan::{Compat, Mix, Plan, RedoStress};
@@ -73,6 +74,22 @@ fn unit_of(key: &str) -> &'static str {
         Some("pct") => " %",
         _ => "",
     }
+}
+
+/// Lines as facts of a record: by key, each as people read it.
+pub(crate) fn facts(lines: &[Line]) -> Vec<Fact> {
+    lines
+        .iter()
+        .map(|line| Fact {
+            name: line.key.to_owned(),
+            value: match &line.value {
+                // The unit is in the key.
+                LineValue::Count(n) => n.to_string(),
+                LineValue::Decimal(value) => units::fixed(*value, 3),
+                LineValue::Text(text) => text.clone(),
+            },
+        })
+        .collect()
 }
 
 /// Lines as a JSON object by key.

@@ -3,8 +3,10 @@
 use crate::exit::{Code, Failure};
 use crate::ui;
 use assay_run::stop::Stop;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Watches the signals on a thread of its own for the rest of the process's life.
 pub(crate) fn watch(stop: &Stop) -> Result<(), Failure> {
@@ -24,5 +26,15 @@ pub(crate) fn watch(stop: &Stop) -> Result<(), Failure> {
             }
         })
         .map_err(fail)?;
+    Ok(())
+}
+
+/// Lets no signal that can be caught end this process: something else decides.
+pub(crate) fn outlive() -> Result<(), Failure> {
+    let unread = Arc::new(AtomicBool::new(false));
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&unread))
+            .map_err(|error| Failure::new(Code::Bug, format!("signal handlers: {error}")))?;
+    }
     Ok(())
 }

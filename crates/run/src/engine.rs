@@ -310,7 +310,16 @@ pub struct Started {
     /// What was started, where: for people.
     pub lines: Vec<Line>,
     /// Keeps it alive.
-    pub keep: Box<dyn std::any::Any + Send>,
+    pub keep: Box<dyn Running>,
+}
+
+/// A server that was started; it goes when this is dropped.
+pub trait Running: Send {
+    /// Stops it, removes what it left and tells about it.
+    ///
+    /// # Errors
+    /// Something is left; what, and why.
+    fn end(self: Box<Self>) -> Result<Vec<Line>, EngineError>;
 }
 
 /// A target: one folder of `engines/`, one line in the registry.

@@ -11,7 +11,7 @@ use crate::timeline::{EndOnDrop, Planned, TimeLine};
 use crate::{floor, trace};
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
 use assay_measure::history::ActivityHistory;
-use assay_measure::snapshot::{RunData, SettingLine, Snapshot, StatSet, Verdict};
+use assay_measure::snapshot::{Fact, RunData, SettingLine, Snapshot, StatSet, Verdict};
 use assay_measure::timeline::TimelineEvent;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -81,6 +81,8 @@ pub struct Labels {
     pub version: String,
     /// Effective configuration, secrets already `***`.
     pub settings: Vec<SettingLine>,
+    /// What is known of the target beside what its engine tells: a server that was started for the run.
+    pub facts: Vec<Fact>,
 }
 
 /// How to run a plan; says nothing about what the sessions do.
@@ -232,7 +234,7 @@ pub fn execute(
         errors_tolerated,
     };
     // What the drivers obtained (I/O mode, ring features) is known only since they opened.
-    data.engine_facts = engine.facts();
+    data.engine_facts.extend(engine.facts());
     note_trace(&mut data, traced);
     judge.conclude(data, measured)
 }
@@ -380,6 +382,7 @@ fn start_of_record(plan: &Plan, clock: &Clock, options: &Options) -> RunData {
         sessions: plan.sessions() as u64,
         fixed_iterations: plan.work_loop > 0,
         settings: labels.settings,
+        engine_facts: labels.facts,
         host: if options.host {
             host::facts()
         } else {

@@ -22,6 +22,7 @@ pub(super) fn setup(mut args: SetupArgs) -> Result<Code, Failure> {
 pub(super) fn prepare(args: &PrepareArgs) -> Result<Code, Failure> {
     let options = said("--seed", "SEED", args.seed.as_ref());
     let mut configured = configure::configure(&args.settings, options.into_iter().collect())?;
+    configured.refuse_temporary("keep")?;
     configure::draw_seed(&mut configured.settings);
     configured.settings.allow_overwriting(args.destroy.clone());
     let location = &configured.location;
@@ -82,6 +83,7 @@ pub(super) fn check(args: &DataArgs) -> Result<Code, Failure> {
 
 pub(super) fn destroy(args: &DestroyArgs) -> Result<Code, Failure> {
     let configured = configure::configure(&args.data.settings, Vec::new())?;
+    configured.refuse_temporary("destroy")?;
     let plan = configured
         .target
         .plan_destroy(&configured.location, &configured.settings)?;
@@ -97,6 +99,7 @@ pub(super) fn destroy(args: &DestroyArgs) -> Result<Code, Failure> {
 /// Settings of a command that needs a data set to be there.
 fn existing(args: &DataArgs) -> Result<Configured, Failure> {
     let configured = configure::configure(&args.settings, Vec::new())?;
+    configured.refuse_temporary("check")?;
     let presence = configured
         .target
         .inspect(&configured.location, &configured.settings)?;

@@ -9,6 +9,7 @@ mod run;
 mod runs;
 mod sweep;
 mod sync;
+mod temp_server;
 
 use crate::cli::{Cli, Command};
 use crate::exit::{Code, Failure};
@@ -31,6 +32,9 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::Report(args) => report::report(&args),
         Command::Runs(args) => runs::runs(&args.command),
         Command::Config(args) => config::config(&args.command),
+        Command::TempServer(args) => temp_server::hold(args),
+        Command::PostgresKeep => temp_server::keep(),
+        Command::PostgresBecome { part, command } => temp_server::become_server(&part, &command),
         Command::Completions { shell } => completions(shell),
     }
 }

@@ -29,9 +29,6 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
         rundir::refuse_used(&place)?;
     }
     let stop = Stop::new();
-    if !args.more.dry_run {
-        configured.start(&stop)?;
-    }
     let (data, plan) = if let Some(data) = perform::data_set(&configured)? {
         let plan = perform::plan(&mut configured, &data)?;
         beside::check(&configured.commands, &plan)?;
@@ -39,6 +36,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
             return dry_run(args, &configured, &plan, &data, None);
         }
         signals::watch(&stop)?;
+        configured.start(&stop)?;
         (data, plan)
     } else {
         let imagined = configure::imagined(&configured.settings);
@@ -51,6 +49,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
             return dry_run(args, &configured, &plan_ahead, &imagined, Some(&lines));
         }
         signals::watch(&stop)?;
+        configured.start(&stop)?;
         let data = perform::prepare(&configured, &lines, &stop)?;
         let plan = perform::plan(&mut configured, &data)?;
         (data, plan)

@@ -16,7 +16,12 @@ mod prepare;
 mod reads;
 mod stats;
 mod temp;
+#[cfg(test)]
+mod testing;
 mod wire;
+
+/// The processes that keep and become a throw-away server: for the program's main function.
+pub use temp::{BECOME, KEEP, become_server, keep};
 
 use assay_measure::config::{ParamDef, Settings};
 use assay_run::engine::{Engine, EngineError, Line, Presence, Progress, Started, Target};
@@ -85,7 +90,13 @@ impl Target for Postgres {
         settings: &Settings,
         schemas: u32,
     ) -> Result<Vec<Line>, EngineError> {
-        prepare::plan(&Place::new(location)?, settings, schemas)
+        let place = Place::new(location)?;
+        let mut lines = match &place {
+            Place::Temporary { version } => temp::plan(version.as_deref(), settings)?,
+            Place::Server { .. } => Vec::new(),
+        };
+        lines.extend(prepare::plan(&place, settings, schemas)?);
+        Ok(lines)
     }
 
     fn prepare(

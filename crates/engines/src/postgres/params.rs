@@ -69,6 +69,18 @@ pub(super) const PARAMS: &[ParamDef] = &[
         "settings of a temp:postgres server, NAME=VALUE, separated by semicolons (--pg-set, repeatable)",
     ),
     param(
+        "PG_BIN",
+        ParamKind::Text,
+        "",
+        "directories of postgres and initdb for temp:postgres, separated by colons; unset: where packages put them",
+    ),
+    param(
+        "PG_DIR",
+        ParamKind::Text,
+        "",
+        "where a temp:postgres server's private directory is made; unset: TMPDIR, else /var/tmp",
+    ),
+    param(
         "EVICT",
         ParamKind::Text,
         "",

@@ -156,6 +156,13 @@ impl Axes {
         Ok(())
     }
 
+    /// Whether a parameter of these names varies.
+    pub(super) fn vary(&self, names: &[&str]) -> bool {
+        self.over
+            .iter()
+            .any(|(name, _)| names.contains(&name.as_str()))
+    }
+
     /// Every combination of what is held along a curve, the first list changing slowest.
     pub(super) fn held(&self) -> Vec<Held> {
         let mut all = vec![Held::default()];

@@ -55,6 +55,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
         info: info(&axes, &configured, id, seed),
         place,
         stop: Stop::new(),
+        server: None,
         data,
         steps: Vec::new(),
         worst: Code::Good,
@@ -69,9 +70,17 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
         return dry_run(&running, &configured, &plan, prepare.as_deref());
     }
     signals::watch(&running.stop)?;
+    // Refused now rather than measured on a server that was started with the first value.
+    if configured.is_temporary() && axes.vary(&["PG_SET", "PG_BIN", "PG_DIR"]) {
+        return Err(Failure::usage(
+            "PG_SET, PG_BIN and PG_DIR are of the temporary server, which is started once for the whole sweep: give one value",
+        ));
+    }
+    configured.start(&running.stop)?;
     if let Some(lines) = &prepare {
         running.data = perform::prepare(&configured, lines, &running.stop)?;
     }
+    running.server = Some(&configured);
     running.run()
 }
 
@@ -128,6 +137,8 @@ struct Running<'a> {
     info: SweepInfo,
     place: PathBuf,
     stop: Stop,
+    /// Whose server is used, once it runs.
+    server: Option<&'a Configured>,
     data: DataSet,
     steps: Vec<Step>,
     /// What the shell is told: the first step's failure, if any.
@@ -141,6 +152,9 @@ impl Running<'_> {
         let (mut configured, _) =
             configure::configure_quietly(&settings, options(self.args, held, sessions))?;
         configure::take_seed(&mut configured.settings, self.info.seed);
+        if let Some(server) = self.server {
+            configured.use_server_of(server);
+        }
         let plan = perform::plan(&mut configured, &self.data)?;
         Ok((configured, plan))
     }

@@ -1,0 +1,485 @@
+//! The process that keeps a throw-away server: it makes it, waits, and takes it away.
+//!
+//! It is this program once more, in a process group of its own, and holds the reading end of a pipe whose other end
+//! only the program that asked for the server has. However that one ends, the pipe ends with it: then the server is
+//! stopped and its directory removed. The server's processes in turn are asked to shut down by the kernel if the
+//! keeper is killed ([`become_server`]); then only the directory stays, and the next start names it.
+
+use super::owner::Owner;
+use super::settings::complaint;
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
+use serde::{Deserialize, Serialize};
+use std::fs::{DirBuilder, File};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// First argument of this program where it is to be a keeper.
+pub const KEEP: &str = "postgres-keep";
+/// First argument of this program where it is to become the server or `initdb`.
+pub const BECOME: &str = "postgres-become";
+/// Names a directory as a keeper's.
+pub(super) const MARKER: &str = "assay-temp-server.json";
+/// What the server says, within the directory.
+const LOG: &str = "server.log";
+/// Its data, within the directory.
+pub(super) const DATA: &str = "data";
+/// Between two looks at a process.
+const TICK: Duration = Duration::from_millis(10);
+/// A server that is up is looked at less often.
+const WATCH: Duration = Duration::from_millis(200);
+/// Longest start: crash-free and empty, so this is generous.
+const START: Duration = Duration::from_secs(120);
+/// Longest fast shutdown: it writes a checkpoint that nobody will read.
+const FAST: Duration = Duration::from_secs(5);
+/// Longest immediate shutdown; the server itself kills its processes after 5 s.
+const IMMEDIATE: Duration = Duration::from_secs(10);
+
+/// What a keeper is asked for.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(super) struct Request {
+    /// Of `postgres` and `initdb`.
+    pub(super) bin: PathBuf,
+    /// To be made, 0700, and removed at the end.
+    pub(super) directory: PathBuf,
+    /// Whose it is to be, if not ours.
+    pub(super) owner: Option<Owner>,
+    /// Options of `initdb` beside the usual ones.
+    pub(super) initdb: Vec<String>,
+    /// Added to `postgresql.conf`.
+    pub(super) conf: String,
+}
+
+/// What a keeper says, a line of JSON each.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Said {
+    /// The cluster is made.
+    Made {
+        /// By `initdb`.
+        initdb_s: f64,
+    },
+    /// The server takes connections.
+    Ready {
+        /// From its start.
+        start_s: f64,
+        /// Its first process.
+        pid: u32,
+    },
+    /// It could not be had, or it ended by itself; why.
+    Failed {
+        /// For people.
+        why: String,
+    },
+    /// Nothing is left.
+    Gone {
+        /// For the shutdown and the removal.
+        stop_s: f64,
+        /// What was needed: `fast`, `immediate`, `killed`, `ended by itself`, `not started`.
+        how: String,
+    },
+    /// Something is left.
+    Left {
+        /// What, and why.
+        why: String,
+    },
+}
+
+/// What a directory says of its keeper, so that it can be recognised when the keeper is gone.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub(super) struct Marker {
+    /// The keeper.
+    pub(super) pid: u32,
+    /// When the kernel started it, clock ticks since boot: with the pid, it is this process and no later one.
+    pub(super) started_ticks: u64,
+}
+
+/// Start of a process as the kernel tells it (field 22 of `/proc/PID/stat`), if it lives.
+pub(super) fn started_ticks(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the command in parentheses, and may hold anything.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_ascii_whitespace().nth(19)?.parse().ok()
+}
+
+/// A command that runs this program once more as `role`.
+pub(super) fn again(role: &str) -> io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    if cfg!(test) {
+        // Within this crate's tests this program is their harness: one of its tests plays the part.
+        command
+            .args([
+                "--exact",
+                "postgres::testing::plays_its_part",
+                "--nocapture",
+            ])
+            .env("ASSAY_PLAYS", role);
+    } else {
+        command.arg(role);
+    }
+    Ok(command)
+}
+
+/// Is a keeper: takes a request from standard input, tells on standard output, and ends when the former ends.
+///
+/// Call it from the main thread, with INT, TERM and HUP not ending the process: whoever asked for the server decides.
+pub fn keep() {
+    let mut input = BufReader::new(io::stdin());
+    let mut line = String::new();
+    let Ok(1..) = input.read_line(&mut line) else {
+        return;
+    };
+    let request: Request = match serde_json::from_str(&line) {
+        Ok(request) => request,
+        Err(error) => {
+            tell(&Said::Failed {
+                why: format!("the request for a server is not understood: {error}"),
+            });
+            return;
+        }
+    };
+    let (sender, end) = channel();
+    std::thread::spawn(move || {
+        // A byte asks for an orderly end; the end of the pipe alone means that nobody waits for one.
+        let asked = matches!(input.read(&mut [0]), Ok(1));
+        let _ = sender.send(asked);
+    });
+    Keeper {
+        request,
+        end,
+        asked: None,
+        server: None,
+    }
+    .keep();
+}
+
+fn tell(said: &Said) {
+    if let Ok(line) = serde_json::to_string(said) {
+        // A line of its own whatever else is on it; nobody may be left to read it.
+        let _ = io::stdout().write_all(format!("\n{line}\n").as_bytes());
+        let _ = io::stdout().flush();
+    }
+}
+
+struct Keeper {
+    request: Request,
+    end: Receiver<bool>,
+    /// The end has come: whether it was asked for in words.
+    asked: Option<bool>,
+    server: Option<Child>,
+}
+
+impl Keeper {
+    fn keep(mut self) {
+        if let Err(error) = self.make_directory() {
+            let place = self.request.directory.display();
+            tell(&Said::Failed {
+                why: format!("{place}: {error}"),
+            });
+            return;
+        }
+        let served = self.serve();
+        if let Err(why) = served {
+            tell(&Said::Failed { why });
+            // The directory holds the log: it stays until whoever asked has looked.
+            while self.asked.is_none() {
+                self.pause(WATCH);
+            }
+        }
+        let begun = Instant::now();
+        let how = self.stop();
+        match std::fs::remove_dir_all(&self.request.directory) {
+            Ok(()) => tell(&Said::Gone {
+                stop_s: begun.elapsed().as_secs_f64(),
+                how: how.to_owned(),
+            }),
+            Err(error) => tell(&Said::Left {
+                why: format!("{}: {error}", self.request.directory.display()),
+            }),
+        }
+    }
+
+    /// Waits a little for the end; true once it has come.
+    fn pause(&mut self, timeout: Duration) -> bool {
+        if self.asked.is_some() {
+            return true;
+        }
+        self.asked = match self.end.recv_timeout(timeout) {
+            Ok(asked) => Some(asked),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(false),
+        };
+        self.asked.is_some()
+    }
+
+    fn make_directory(&self) -> io::Result<()> {
+        let directory = &self.request.directory;
+        DirBuilder::new().mode(0o700).create(directory)?;
+        let marker = Marker {
+            pid: std::process::id(),
+            started_ticks: started_ticks(std::process::id()).unwrap_or(0),
+        };
+        let marked = std::fs::write(directory.join(MARKER), serde_json::to_string(&marker)?)
+            .and_then(|()| File::create(directory.join(LOG)).map(drop))
+            .and_then(|()| self.give_away(directory))
+            .and_then(|()| self.give_away(&directory.join(LOG)));
+        marked.inspect_err(|_| drop(std::fs::remove_dir_all(directory)))
+    }
+
+    fn give_away(&self, path: &Path) -> io::Result<()> {
+        match &self.request.owner {
+            Some(owner) => std::os::unix::fs::chown(path, Some(owner.uid), Some(owner.gid)),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the cluster, starts the server and waits for the end; an error if either does not come up, or goes.
+    fn serve(&mut self) -> Result<(), String> {
+        let begun = Instant::now();
+        if !self.make_cluster()? {
+            return Ok(());
+        }
+        tell(&Said::Made {
+            initdb_s: begun.elapsed().as_secs_f64(),
+        });
+        let begun = Instant::now();
+        let data = self.request.directory.join(DATA);
+        let mut command = self.command("postgres", Signal::INT)?;
+        command.arg("-D").arg(&data);
+        let child = command.spawn().map_err(|e| format!("postgres: {e}"))?;
+        let pid = child.id();
+        self.server = Some(child);
+        while !is_ready(&data) {
+            self.still_there()?;
+            if begun.elapsed() > START {
+                return Err(format!(
+                    "the server was not up after {START:?}; {}",
+                    self.log()
+                ));
+            }
+            if self.pause(TICK) {
+                return Ok(());
+            }
+        }
+        tell(&Said::Ready {
+            start_s: begun.elapsed().as_secs_f64(),
+            pid,
+        });
+        while !self.pause(WATCH) {
+            self.still_there()?;
+        }
+        Ok(())
+    }
+
+    /// Runs `initdb`; false if the end came first.
+    fn make_cluster(&mut self) -> Result<bool, String> {
+        let data = self.request.directory.join(DATA);
+        let mut command = self.command("initdb", Signal::KILL)?;
+        command
+            .arg("-D")
+            .arg(&data)
+            .args([
+                "-U",
+                "postgres",
+                "--auth=trust",
+                "--locale=C",
+                "--encoding=UTF8",
+            ])
+            // What initdb writes need not outlive a power cut; what the server writes is synced as it is set to be.
+            .arg("--no-sync")
+            .args(&self.request.initdb);
+        let mut child = command.spawn().map_err(|e| format!("initdb: {e}"))?;
+        let status = loop {
+            if let Some(status) = exited(&mut child)? {
+                break status;
+            }
+            if self.pause(TICK) {
+                // Its own processes end when their pipes to it do.
+                let _ = child.kill();
+                let _ = child.wait();
+                return Ok(false);
+            }
+        };
+        if !status.success() {
+            return Err(format!("initdb failed: {}", self.log()));
+        }
+        let conf = data.join("postgresql.conf");
+        let appended = File::options()
+            .append(true)
+            .open(&conf)
+            .and_then(|mut file| file.write_all(self.request.conf.as_bytes()));
+        appended.map_err(|error| format!("{}: {error}", conf.display()))?;
+        Ok(true)
+    }
+
+    /// A program of the server, as its user, with its words in the log; ended by `signal` if we are killed.
+    fn command(&self, program: &str, signal: Signal) -> Result<Command, String> {
+        let log = self.request.directory.join(LOG);
+        let open = || File::options().append(true).open(&log);
+        let cannot = |error: io::Error| format!("{}: {error}", log.display());
+        let part = Part {
+            owner: self.request.owner.clone(),
+            signal: signal.as_raw(),
+        };
+        let part = serde_json::to_string(&part).map_err(|error| error.to_string())?;
+        let mut command = again(BECOME).map_err(|error| error.to_string())?;
+        for (name, _) in std::env::vars_os() {
+            // PGDATA, PGOPTIONS and the like are about other servers.
+            if name.to_string_lossy().starts_with("PG") {
+                command.env_remove(name);
+            }
+        }
+        if cfg!(test) {
+            command.env("ASSAY_PART", part).arg("--");
+        } else {
+            command.arg(part);
+        }
+        command
+            .arg(self.request.bin.join(program))
+            .env("LC_ALL", "C")
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(open().map_err(cannot)?)
+            .stderr(open().map_err(cannot)?);
+        Ok(command)
+    }
+
+    fn still_there(&mut self) -> Result<(), String> {
+        let Some(server) = &mut self.server else {
+            return Ok(());
+        };
+        match exited(server)? {
+            None => Ok(()),
+            Some(status) => {
+                self.server = None;
+                Err(format!(
+                    "the server ended by itself ({status}): {}",
+                    self.log()
+                ))
+            }
+        }
+    }
+
+    fn log(&self) -> String {
+        let path = self.request.directory.join(LOG);
+        match std::fs::read(&path) {
+            Ok(bytes) => complaint(&String::from_utf8_lossy(&bytes)),
+            Err(error) => format!("{}: {error}", path.display()),
+        }
+    }
+
+    /// Stops the server: gently if somebody waits for it, else at once; killed if it does not listen.
+    fn stop(&mut self) -> &'static str {
+        let Some(mut server) = self.server.take() else {
+            return "not started";
+        };
+        let gently = self.asked == Some(true);
+        let steps = [
+            (Signal::INT, FAST, "fast"),
+            (Signal::QUIT, IMMEDIATE, "immediate"),
+        ];
+        for (signal, patience, name) in steps.into_iter().skip(usize::from(!gently)) {
+            let Some(pid) = i32::try_from(server.id()).ok().and_then(Pid::from_raw) else {
+                break;
+            };
+            // It is not reaped yet, so the number is still its own.
+            let _ = kill_process(pid, signal);
+            let begun = Instant::now();
+            while begun.elapsed() < patience {
+                if !matches!(server.try_wait(), Ok(None)) {
+                    return name;
+                }
+                std::thread::sleep(TICK);
+            }
+        }
+        let _ = server.kill();
+        let _ = server.wait();
+        "killed"
+    }
+}
+
+fn exited(child: &mut Child) -> Result<Option<ExitStatus>, String> {
+    child.try_wait().map_err(|error| error.to_string())
+}
+
+/// Whether the server says so itself: line 8 of `postmaster.pid`.
+fn is_ready(data: &Path) -> bool {
+    let told = std::fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
+    told.lines()
+        .nth(7)
+        .is_some_and(|word| word.trim() == "ready")
+}
+
+/// As what a program of the server runs.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Part {
+    owner: Option<Owner>,
+    /// What the kernel sends it when the keeper dies.
+    signal: i32,
+}
+
+/// Becomes a program of the server: `part` as the keeper put it, then the program and its arguments. Gives up the
+/// rights of root for good, asks the kernel to end the program with its keeper, and executes it. Returns only if
+/// that fails.
+#[must_use]
+pub fn become_server(part: &str, command: &[std::ffi::OsString]) -> String {
+    let keeper = rustix::process::getppid();
+    let part: Part = match serde_json::from_str(part) {
+        Ok(part) => part,
+        Err(error) => return error.to_string(),
+    };
+    let Some((program, arguments)) = command.split_first() else {
+        return "no program to become".to_owned();
+    };
+    if let Some(owner) = &part.owner {
+        let gid = rustix::process::Gid::from_raw(owner.gid);
+        let given_up = set_thread_groups(&[gid])
+            .and_then(|()| set_thread_gid(gid))
+            .and_then(|()| set_thread_uid(rustix::process::Uid::from_raw(owner.uid)));
+        if let Err(error) = given_up {
+            return format!("becoming user {}: {error}", owner.name);
+        }
+    }
+    // Set after the change of user, which clears it.
+    let asked = set_parent_process_death_signal(Signal::from_named_raw(part.signal));
+    if let Err(error) = asked {
+        return format!("asking for the end with the keeper: {error}");
+    }
+    // It may have died before the kernel was asked.
+    if rustix::process::getppid() != keeper {
+        return "the keeper is gone".to_owned();
+    }
+    let error = Command::new(program).args(arguments).exec();
+    format!("{}: {error}", Path::new(program).display())
+}
+
+/// Directories of keepers that are gone, below `base`: what they left, as far as we may look.
+pub(super) fn left_behind(base: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(base) else {
+        return Vec::new();
+    };
+    let mut left: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            let name = path.file_name().unwrap_or_default();
+            name.to_string_lossy().starts_with(super::home::PREFIX)
+        })
+        .filter(|path| {
+            let text = std::fs::read_to_string(path.join(MARKER)).unwrap_or_default();
+            let marker: Option<Marker> = serde_json::from_str(&text).ok();
+            marker.is_some_and(|marker| started_ticks(marker.pid) != Some(marker.started_ticks))
+        })
+        .filter(|path| {
+            // Only a directory as keepers make them: nobody else's look-alike is named.
+            let about = std::fs::symlink_metadata(path);
+            about.is_ok_and(|about| about.is_dir() && about.permissions().mode() & 0o77 == 0)
+        })
+        .collect();
+    left.sort();
+    left
+}

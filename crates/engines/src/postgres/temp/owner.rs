@@ -1,0 +1,123 @@
+//! Whose processes and files a throw-away server's are: the server refuses to be root's.
+
+use assay_run::engine::EngineError;
+use serde::{Deserialize, Serialize};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// The user whom packages make for the server.
+const PREFERRED: &str = "postgres";
+/// The user everybody has for what must not have any rights.
+const FALLBACK: &str = "nobody";
+
+/// A user of this host.
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
+pub(super) struct Owner {
+    /// For people.
+    pub(super) name: String,
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+}
+
+/// Who the server is to run as: somebody else where we are root, else ourselves (`None`).
+pub(super) fn of_server() -> Result<Option<Owner>, EngineError> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(None);
+    }
+    let users = std::fs::read_to_string("/etc/passwd").map_err(|source| EngineError::Io {
+        what: "reading /etc/passwd".to_owned(),
+        source,
+    })?;
+    [PREFERRED, FALLBACK]
+        .iter()
+        .find_map(|name| find(&users, name))
+        .map(Some)
+        .ok_or_else(|| {
+            EngineError::Unusable(format!(
+                "temp:postgres: a PostgreSQL server refuses to run as root, and there is no user {PREFERRED} or {FALLBACK} on this host; run assay as another user"
+            ))
+        })
+}
+
+/// A user of the list in `/etc/passwd`.
+fn find(users: &str, wanted: &str) -> Option<Owner> {
+    users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        let uid = fields.nth(1)?.parse().ok()?;
+        let gid = fields.next()?.parse().ok()?;
+        (name == wanted && uid != 0).then(|| Owner {
+            name: name.to_owned(),
+            uid,
+            gid,
+        })
+    })
+}
+
+/// Checks that the server's user can get to a place (`what` names it): each directory above it lets him through.
+pub(super) fn reaches(owner: Option<&Owner>, place: &Path, what: &str) -> Result<(), EngineError> {
+    let Some(owner) = owner else {
+        return Ok(());
+    };
+    let real = place.canonicalize().map_err(|source| EngineError::Io {
+        what: format!("{what} {}", place.display()),
+        source,
+    })?;
+    for part in real.ancestors() {
+        let about = std::fs::metadata(part).map_err(|source| EngineError::Io {
+            what: format!("{what} {}", part.display()),
+            source,
+        })?;
+        let may_pass = match about.mode() {
+            mode if about.uid() == owner.uid => mode & 0o100 != 0,
+            mode if about.gid() == owner.gid => mode & 0o010 != 0,
+            mode => mode & 0o001 != 0,
+        };
+        if !may_pass {
+            return Err(EngineError::Unusable(format!(
+                "user {}, whose a PostgreSQL server started by root is, cannot reach {what} {}: {} does not let him through; name another place, or chmod o+x it",
+                owner.name,
+                place.display(),
+                part.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn users_are_found_by_name_and_root_is_nobodys_choice() {
+        let users = "root:x:0:0:root:/root:/bin/sh\npostgres:x:101:104:,,,:/var/lib/postgresql:/bin/bash\nevil:x:0:0::/:\n";
+        let found = find(users, "postgres").unwrap();
+        assert_eq!((found.uid, found.gid), (101, 104));
+        assert_eq!(find(users, "evil"), None);
+        assert_eq!(find(users, "nobody"), None);
+    }
+
+    #[test]
+    fn a_closed_directory_above_is_named() {
+        let place = tempfile::tempdir().unwrap();
+        let inner = place.path().join("inner");
+        std::fs::create_dir(&inner).unwrap();
+        let stranger = Owner {
+            name: "stranger".to_owned(),
+            uid: 4_000_000,
+            gid: 4_000_000,
+        };
+        let mode = |mode| std::fs::set_permissions(place.path(), PermissionsExt::from_mode(mode));
+        mode(0o700).unwrap();
+        let text = reaches(Some(&stranger), &inner, "PG_DIR")
+            .unwrap_err()
+            .to_string();
+        assert!(text.contains(&place.path().display().to_string()), "{text}");
+        assert!(reaches(None, &inner, "PG_DIR").is_ok());
+        mode(0o711).unwrap();
+        std::fs::set_permissions(&inner, PermissionsExt::from_mode(0o755)).unwrap();
+        assert!(reaches(Some(&stranger), &inner, "PG_DIR").is_ok());
+    }
+}
