@@ -446,6 +446,8 @@ pub(crate) enum Face {
     Csv,
     /// One pipe-separated line under its header and units
     Summary,
+    /// pgio's result line and rows, of a run against a server
+    Pgio,
 }
 
 /// Formats of `config show`.

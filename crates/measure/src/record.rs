@@ -12,20 +12,26 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 mod activity;
+mod event;
 mod figure;
+mod io;
 mod judged;
 mod path;
 mod reads;
 mod recovery;
+mod server;
 mod storage;
 mod sync;
 
 pub use activity::{AshInfo, AshRow, TimelineRow};
+pub use event::{EventRow, SAMPLED, WaitClassRow};
 pub use figure::{Figure, Truth};
+pub use io::{IoProfileRow, IoRow};
 pub use judged::{Advice, Identity};
 pub use path::PathRow;
 pub use reads::ReadSources;
 pub use recovery::{RecoveryInfo, RecoveryStep};
+pub use server::{ServerInfo, ServerRow};
 pub use storage::{
     StorageChange, StorageCpu, StorageDevices, StorageGroup, StorageInfo, StorageJob,
     StorageLatency, StorageLevel, StoragePrecondition, StorageRefusal, StorageSpread,
@@ -98,6 +104,9 @@ pub struct Record {
     /// Rules that could not be judged, each with the figure that is missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub advice_unjudged: Vec<String>,
+    /// The server the sessions worked on; only where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerInfo>,
     /// Recovery as a figure; only in a record of `assay recovery`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<RecoveryInfo>,
@@ -209,6 +218,8 @@ pub struct LoadRow {
     pub per_call: Figure,
     /// Per driver operation.
     pub per_op: Figure,
+    /// How the total was obtained: `sysstat`, `pg_stat_database`, `proc`, `client`, ...
+    pub source: String,
 }
 
 /// A named percentage.
@@ -239,7 +250,7 @@ pub struct StatRow {
     pub per_op: Figure,
     /// Gate to the end of the drain: the delta the exact identities use.
     pub whole_run_total: Figure,
-    /// How it was obtained: `sysstat`, `proc`, `client`.
+    /// How it was obtained: `sysstat`, `pg_stat_io`, `proc`, `client`, ...
     pub source: String,
 }
 
@@ -277,63 +288,8 @@ pub struct TimeModel {
     pub fg_wait_us: Figure,
     /// Background non-idle waits.
     pub bg_wait_us: Figure,
-}
-
-/// One wait class of the foreground.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct WaitClassRow {
-    /// `User I/O`, `Commit`, ...; `DB CPU` is a row of its own.
-    pub class: String,
-    /// Waits.
-    pub waits_count: Figure,
-    /// Share of waits that ended by a timer, 0..100.
-    pub timeouts_pct: Figure,
-    /// Time, us.
-    pub total_us: Figure,
-    /// Time over waits, us.
-    pub avg_us: Figure,
-    /// Share of DB time, 0..100.
-    pub db_time_pct: Figure,
-}
-
-/// One event over the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct EventRow {
-    /// Event name, e.g. `db file sequential read`.
-    pub name: String,
-    /// Wait class as in `V$EVENT_NAME`, e.g. `User I/O`.
-    pub class: String,
-    /// `foreground` or `background`.
-    pub actor: String,
-    /// Waits.
-    pub count: Figure,
-    /// Waits that ended by a timer.
-    pub timeouts_count: Figure,
-    /// Time, us.
-    pub total_us: Figure,
-    /// Time over waits, us.
-    pub avg_us: Figure,
-    /// Longest wait, us.
-    pub max_us: Figure,
-    /// Share of DB time (foreground), or of background elapsed time or the sum of
-    /// background waits, whichever is more (background), 0..100.
-    pub db_time_pct: Figure,
-    /// Waits per power-of-two bucket: entry i counts 2^(i-1) <= us < 2^i.
-    pub hist_us: Vec<u64>,
-    /// The fine histogram the buckets above are the sum of.
-    pub hist_ns: Histogram,
-    /// Median, us.
-    pub p50_us: Figure,
-    /// 90th percentile, us.
-    pub p90_us: Figure,
-    /// 99th percentile, us.
-    pub p99_us: Figure,
-    /// 99.9th percentile, us.
-    pub p999_us: Figure,
-    /// How it was obtained: `sysstat`.
-    pub source: String,
+    /// How each of the above was obtained, by its key: `client`, `proc`, `sampled`, ...
+    pub sources: BTreeMap<String, String>,
 }
 
 /// One kind of request at each layer it passes, window deltas. "Latency by layer".
@@ -403,62 +359,6 @@ pub struct ScanInfo {
     pub streams_count: Figure,
     /// CPU of the whole process per 10^9 bytes read past the cache, s; n/a where other operations ran too.
     pub cpu_per_gb_s: Figure,
-}
-
-/// One row of "IOStat by function and file type", window deltas.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct IoRow {
-    /// `Buffer Cache Reads`, `Direct Reads`, `DBWR`, `Direct Writes`, `LGWR`, `Others`.
-    pub function: String,
-    /// `Data File`, `Undo File`, `Log File`, `Control File`.
-    pub file_type: String,
-    /// Read requests below 128 KiB.
-    pub small_read_requests_count: u64,
-    /// Read requests of 128 KiB and more.
-    pub large_read_requests_count: u64,
-    /// Bytes read.
-    pub read_bytes: u64,
-    /// Write requests below 128 KiB.
-    pub small_write_requests_count: u64,
-    /// Write requests of 128 KiB and more.
-    pub large_write_requests_count: u64,
-    /// Bytes written.
-    pub write_bytes: u64,
-    /// Requests somebody waited for one by one.
-    pub waits_count: u64,
-    /// Time of those waits, us.
-    pub wait_us: Figure,
-}
-
-impl IoRow {
-    /// Read requests of any size.
-    #[must_use]
-    pub fn read_requests(&self) -> u64 {
-        self.small_read_requests_count + self.large_read_requests_count
-    }
-
-    /// Write requests of any size.
-    #[must_use]
-    pub fn write_requests(&self) -> u64 {
-        self.small_write_requests_count + self.large_write_requests_count
-    }
-}
-
-/// One row of "IO Profile", per second of the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct IoProfileRow {
-    /// The report's label without its colon, e.g. `Total Requests`.
-    pub name: String,
-    /// `count`, `mib` or `blocks`.
-    pub unit: String,
-    /// Both directions.
-    pub read_write_per_s: Figure,
-    /// Reads.
-    pub read_per_s: Figure,
-    /// Writes.
-    pub write_per_s: Figure,
 }
 
 /// The host during the window.

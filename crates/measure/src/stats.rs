@@ -206,7 +206,11 @@ dictionary! {
     SERVER_OTHER_CPU = "server cpu time of other sessions", "server_other_sessions_cpu_time_ns", Ns;
     /// Kernel submissions (`io_uring_enter` or its stand-in).
     RING_SUBMITS = "ring submit calls", "ring_submit_calls_count", Count;
-    /// Commits the driver asked for, where [`USER_COMMITS`] are the server's own count (read-only ones included).
+    /// Commits as a server counts them, read-only ones included, the collector's own left out.
+    SERVER_COMMITS = "server commits", "server_commits_count", Count;
+    /// Rollbacks as a server counts them.
+    SERVER_ROLLBACKS = "server rollbacks", "server_rollbacks_count", Count;
+    /// Commits the driver asked for.
     CLIENT_COMMITS = "client commits", "client_commits_count", Count;
     /// The collector's own transactions, already left out of the server's counts.
     COLLECTOR_TRANSACTIONS = "collector transactions", "collector_transactions_count", Count;

@@ -13,7 +13,13 @@ use assay_measure::snapshot::{
 use assay_measure::stats::{self, Stat};
 use assay_measure::timeline::{CommandEnd, TimelineEvent, TimelineKind};
 
+mod server;
+
+pub(crate) use server::postgres;
+
 const MS: u64 = 1_000_000;
+/// Operations of one second.
+const PER_SECOND_OPS: u64 = 100;
 
 /// What one second moves.
 const PER_SECOND: &[(Stat, u64)] = &[

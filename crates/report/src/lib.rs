@@ -12,6 +12,7 @@ pub mod integrity;
 pub mod json;
 pub mod record;
 pub mod recovery;
+pub mod result_line;
 pub mod storage;
 pub mod summary;
 pub mod sweep;

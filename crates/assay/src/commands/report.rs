@@ -31,6 +31,13 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
             assay_report::summary::units(),
             assay_report::summary::line(&record)
         ),
+        Face::Pgio => assay_report::result_line::render(&record).ok_or_else(|| {
+            Failure::usage(format!(
+                "{}: target {} is no server that counts blocks hit and read, so there is no such line; --format summary has one",
+                path.display(),
+                record.run.engine
+            ))
+        })?,
     };
     ui::product(&text)?;
     Ok(Code::Good)
@@ -62,9 +69,9 @@ fn swept(args: &ReportArgs, found: &Path) -> Result<Code, Failure> {
             }
             text
         }
-        Face::Csv => {
+        Face::Csv | Face::Pgio => {
             return Err(Failure::usage(format!(
-                "{} is a sweep, and a series is of one run: name one of its steps",
+                "{} is a sweep, and this format is of one run: name one of its steps",
                 dir.display()
             )));
         }

@@ -6,6 +6,7 @@
 
 mod counters;
 mod host;
+mod server;
 mod times;
 
 #[cfg(test)]
@@ -227,9 +228,17 @@ fn moved_difference(span: &Span<'_>, from: Stat, less: Stat) -> Side {
 /// All identities in the order of their numbers.
 pub(crate) fn evaluate(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let mut all = counters::identities(deltas);
-    all.extend(times::identities(deltas, record));
     all.extend(host::identities(deltas, record));
-    all.sort_by_key(|identity| (number_of(&identity.id), identity.id.clone()));
+    if deltas.is_server() {
+        // Another's counters move when they are published, for others' work too: no bug of assay.
+        all.iter_mut().for_each(|identity| identity.exact = false);
+        all.extend(server::identities(deltas));
+    }
+    all.extend(times::identities(deltas, record));
+    all.sort_by_key(|identity| {
+        let of_server = identity.id.starts_with('S');
+        (of_server, number_of(&identity.id), identity.id.clone())
+    });
     all
 }
 

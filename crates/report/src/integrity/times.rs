@@ -3,7 +3,7 @@
 use super::{Rule, Scope, Side, known, moved};
 use crate::record::Deltas;
 use assay_measure::histogram::{Histogram, SLOTS, slot_range_ns};
-use assay_measure::record::{Figure, Identity, LoadRow, Record};
+use assay_measure::record::{EventRow, Figure, Identity, LoadRow, Record};
 use assay_measure::snapshot::{Actor, WaitClass};
 use assay_measure::stats;
 
@@ -68,14 +68,14 @@ fn histograms(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
         ),
         Rule::exact("I17", Scope::Window, "average = total / count, every event").tally(
             deltas,
-            record.events.iter().map(|event| {
-                let product = event.avg_us.value().unwrap_or(f64::NAN) * event.hist_ns.count() as f64;
+            counted(record).map(|event| {
+                let product = event.avg_us.value().unwrap_or(f64::NAN) * event.count.value().unwrap_or(f64::NAN);
                 (event.name.clone(), close(Some(product), event.total_us.value(), FLOAT_RATIO))
             }),
         ),
         Rule::exact("I28", Scope::Window, "average active sessions in an event = waits/s x average wait, every event").tally(
             deltas,
-            record.events.iter().map(|event| {
+            counted(record).map(|event| {
                 let elapsed_s = deltas.window.elapsed_s;
                 let sessions = event.total_us.value().map(|us| us / 1e6 / elapsed_s);
                 let product = (event.count.value().zip(event.avg_us.value()))
@@ -88,6 +88,12 @@ fn histograms(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
             all.iter().map(|(name, h)| (name.clone(), is_ordered(h))),
         ),
     ]
+}
+
+/// The events with a count and a time of the same source.
+fn counted(record: &Record) -> impl Iterator<Item = &EventRow> {
+    let events = record.events.iter();
+    events.filter(|event| event.avg_us.value().is_some())
 }
 
 fn close(a: Option<f64>, b: Option<f64>, ratio: f64) -> bool {
@@ -192,6 +198,10 @@ fn wait_sums(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
 fn log_times(deltas: &Deltas<'_>) -> Vec<Identity> {
     let s = &deltas.whole;
     let waited = |is_it: &dyn Fn(&str) -> bool| -> Side {
+        if deltas.is_server() {
+            // Its events are the same counters: nothing is there to compare.
+            return Err("unsupported".to_owned());
+        }
         let events = s.stats.events.iter().filter(|event| is_it(&event.name));
         Ok(events.map(|event| event.waits.sum_ns()).sum::<u64>() as f64)
     };
@@ -306,13 +316,11 @@ fn sampled(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
         ];
     };
     let idle = crate::record::class_name(WaitClass::Idle);
-    let foreground = record
-        .events
-        .iter()
-        .filter(|event| event.actor == "foreground" && event.class != idle);
+    let foreground =
+        counted(record).filter(|event| event.actor == "foreground" && event.class != idle);
     let verdicts = foreground.map(|event| {
-        let row = ash.by_event.get(&event.name);
-        let sampled = row.and_then(|row| row.active_count.value()).unwrap_or(0.0);
+        let row = crate::record::sampled_of(ash, &event.name);
+        let sampled = row.map_or(0.0, |row| row.active);
         let count = event.count.value().unwrap_or(0.0);
         let little = count / elapsed_s * event.avg_us.value().unwrap_or(0.0) / 1e6;
         let agrees = (sampled - little).abs() <= allowed * active.max(little);

@@ -18,6 +18,9 @@ pub(crate) const UNSUPPORTED: &str = "unsupported";
 /// Why a figure of the host is missing: its source was not there.
 pub(crate) const NO_SOURCE: &str = "absent";
 
+/// The source of what the load generator counted itself.
+const CLIENT_SOURCE: &str = "client";
+
 /// The difference of two snapshots of one run.
 pub(crate) struct Span<'a> {
     /// The earlier one.
@@ -76,12 +79,15 @@ impl<'a> Span<'a> {
         self.driver.ops.iter().map(|op| op.service.count()).sum()
     }
 
-    /// Commits and rollbacks.
+    /// Commits and rollbacks: a server's own count, which has every statement that committed by itself, where there
+    /// is one, else what the sessions asked for.
     pub(crate) fn transactions(&self) -> Figure {
-        match (
-            self.get(stats::USER_COMMITS),
-            self.get(stats::USER_ROLLBACKS),
-        ) {
+        let server = self.stats.get(stats::SERVER_COMMITS).is_some();
+        let (commits, rollbacks) = match server {
+            true => (stats::SERVER_COMMITS, stats::SERVER_ROLLBACKS),
+            false => (stats::USER_COMMITS, stats::USER_ROLLBACKS),
+        };
+        match (self.get(commits), self.get(rollbacks)) {
             (commits, Figure::Na(_)) => commits,
             (commits, rollbacks) => commits.plus(&rollbacks),
         }
@@ -120,6 +126,42 @@ impl<'a> Deltas<'a> {
             window: Span::new(&data.begin, &data.end),
             whole: Span::new(&data.gate, &data.drained),
         }
+    }
+
+    /// Whether somebody else's views were read (a database server's): then counters move when its processes publish
+    /// them, and nothing of that can be a bug of assay.
+    pub(crate) fn is_server(&self) -> bool {
+        let marks = [&self.data.end, &self.data.drained];
+        marks.iter().any(|mark| !mark.stats.sources.is_empty())
+    }
+
+    /// Short key of where a counter was read. The loop counts and times operations, `/proc` times CPU, everything
+    /// else is the engine's own counter, or, beside a server, the session's.
+    pub(crate) fn source(&self, stat: Stat) -> String {
+        const CLIENT: &[Stat] = &[
+            stats::EXECUTE_COUNT,
+            stats::USER_CALLS,
+            stats::LOGONS,
+            stats::DB_TIME,
+        ];
+        const PROC: &[Stat] = &[stats::DB_CPU, stats::BACKGROUND_CPU];
+        let marks = [&self.data.end, &self.data.drained];
+        let said = marks
+            .iter()
+            .find_map(|mark| mark.stats.sources.get(stat.name));
+        if let Some(source) = said {
+            return source.clone();
+        }
+        let source = if CLIENT.contains(&stat) {
+            CLIENT_SOURCE
+        } else if PROC.contains(&stat) {
+            "proc"
+        } else if self.is_server() {
+            CLIENT_SOURCE
+        } else {
+            "sysstat"
+        };
+        source.to_owned()
     }
 
     /// Whether no operation was under way at the last snapshot.

@@ -2,10 +2,10 @@
 
 use super::deltas::{Deltas, micros};
 use assay_measure::histogram::Histogram;
-use assay_measure::record::{EventRow, Figure, Latency, WaitClassRow};
+use assay_measure::record::{AshInfo, EventRow, Figure, Latency, WaitClassRow};
 use assay_measure::snapshot::{Actor, EventReading, WaitClass};
 use assay_measure::stats;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A wait class as `V$EVENT_NAME` spells it.
 pub(crate) const fn class_name(class: WaitClass) -> &'static str {
@@ -63,45 +63,48 @@ pub(crate) fn latency(histogram: &Histogram) -> Latency {
     }
 }
 
-/// `ns` as a share of `whole` (ns), 0..100.
-pub(super) fn share_pct(ns: u64, whole: &Figure) -> Figure {
+/// `us` as a share of `whole` (us), 0..100.
+fn share_pct(us: &Figure, whole: &Figure) -> Figure {
     match whole.value() {
         Some(0.0) => Figure::na("no time counted"),
-        Some(whole) => Figure::decimal(100.0 * ns as f64 / whole),
+        Some(whole) => us.scaled(100.0).per(whole, "no time counted"),
         None => whole.clone(),
     }
 }
 
-pub(super) fn events(deltas: &Deltas<'_>) -> Vec<EventRow> {
+/// Every event that waited, idle ones last, the actors apart, the largest first.
+pub(super) fn events(deltas: &Deltas<'_>, ash: &AshInfo) -> Vec<EventRow> {
     let w = &deltas.window;
-    let db_time = w.db_time_ns();
-    // A session that leads a log write does background work on its own thread: then the
-    // waits add up to more than the background threads' time.
-    let waits = w.wait_ns(Actor::Background);
-    let elapsed = w.count(stats::BACKGROUND_TIME).unwrap_or(0);
-    let background = Figure::Count(elapsed.max(waits));
-    let mut waited: Vec<&EventReading> = w
-        .stats
-        .events
-        .iter()
-        .filter(|event| event.waits.count() > 0)
-        .collect();
-    waited.sort_by(|a, b| {
-        let key = |e: &EventReading| (e.class == WaitClass::Idle, e.actor);
-        (key(a), b.waits.sum_ns(), &a.name).cmp(&(key(b), a.waits.sum_ns(), &b.name))
+    let waited = w.stats.events.iter().filter(|e| e.waits.count() > 0);
+    let mut rows: Vec<EventRow> = waited.map(measured).collect();
+    super::totals::add(deltas, ash, &mut rows);
+    let idle = class_name(WaitClass::Idle);
+    let background = actor_name(Actor::Background);
+    let is_waiting = |row: &&EventRow| row.actor == background && row.class != idle;
+    let waits_us = rows.iter().filter(is_waiting);
+    let waits_us: f64 = waits_us.filter_map(|row| row.total_us.value()).sum();
+    let elapsed_us = w.count(stats::BACKGROUND_TIME).unwrap_or(0) as f64 / 1000.0;
+    let background_us = Figure::decimal(elapsed_us.max(waits_us));
+    let db_time_us = w.db_time_ns().scaled(1e-3);
+    for row in &mut rows {
+        row.db_time_pct = match (row.class == idle, row.actor == background) {
+            (true, _) => Figure::na("idle"),
+            (false, true) => share_pct(&row.total_us, &background_us),
+            (false, false) => share_pct(&row.total_us, &db_time_us),
+        };
+    }
+    let total = |row: &EventRow| row.total_us.value().unwrap_or(-1.0);
+    rows.sort_by(|a, b| {
+        let key = |row: &EventRow| (row.class == idle, row.actor == background);
+        let order = key(a).cmp(&key(b)).then(total(b).total_cmp(&total(a)));
+        order.then_with(|| a.name.cmp(&b.name))
     });
-    waited
-        .into_iter()
-        .map(|event| event_row(event, &db_time, &background))
-        .collect()
+    rows
 }
 
-fn event_row(event: &EventReading, db_time: &Figure, background: &Figure) -> EventRow {
+/// The row of an event whose every wait was timed; its share comes later.
+fn measured(event: &EventReading) -> EventRow {
     let spread = latency(&event.waits);
-    let whole = match event.actor {
-        Actor::Foreground => db_time,
-        Actor::Background => background,
-    };
     EventRow {
         name: event.name.clone(),
         class: class_name(event.class).to_owned(),
@@ -111,11 +114,6 @@ fn event_row(event: &EventReading, db_time: &Figure, background: &Figure) -> Eve
         total_us: micros(event.waits.sum_ns()),
         avg_us: spread.avg_us,
         max_us: spread.max_us,
-        db_time_pct: if event.class == WaitClass::Idle {
-            Figure::na("idle")
-        } else {
-            share_pct(event.waits.sum_ns(), whole)
-        },
         hist_us: event.waits.pow2_us().to_vec(),
         hist_ns: event.waits.clone(),
         p50_us: spread.p50_us,
@@ -123,45 +121,73 @@ fn event_row(event: &EventReading, db_time: &Figure, background: &Figure) -> Eve
         p99_us: spread.p99_us,
         p999_us: spread.p999_us,
         source: "sysstat".to_owned(),
+        total_error_us: Figure::na("not sampled"),
+        ..EventRow::default()
     }
 }
 
-pub(super) fn wait_classes(deltas: &Deltas<'_>) -> Vec<WaitClassRow> {
-    let w = &deltas.window;
-    let db_time = w.db_time_ns();
-    let mut classes: BTreeMap<WaitClass, (u64, u64, u64)> = BTreeMap::new();
-    for event in w.busy_events(Actor::Foreground) {
-        let sums = classes.entry(event.class).or_default();
-        sums.0 += event.waits.count();
-        sums.1 += event.timeouts;
-        sums.2 += event.waits.sum_ns();
+/// The sources of some rows that have a time, each once, joined by `+`.
+pub(super) fn sources<'a>(rows: impl Iterator<Item = &'a EventRow>) -> String {
+    let timed = rows.filter(|row| row.total_us.value().is_some());
+    let sources: BTreeSet<&str> = timed.map(|row| row.source.as_str()).collect();
+    sources.into_iter().collect::<Vec<_>>().join("+")
+}
+
+/// Foreground time by class: sums of the events' rows, and DB CPU.
+pub(super) fn wait_classes(deltas: &Deltas<'_>, events: &[EventRow]) -> Vec<WaitClassRow> {
+    let idle = class_name(WaitClass::Idle);
+    let db_time_us = deltas.window.db_time_ns().scaled(1e-3);
+    let mut classes: BTreeMap<&str, Vec<&EventRow>> = BTreeMap::new();
+    let foreground = actor_name(Actor::Foreground);
+    for event in events {
+        let is_timed = event.total_us.value().is_some();
+        if event.actor == foreground && event.class != idle && is_timed {
+            classes.entry(&event.class).or_default().push(event);
+        }
     }
-    let mut rows: Vec<(u64, WaitClassRow)> = classes
+    let mut rows: Vec<WaitClassRow> = classes
         .into_iter()
-        .filter(|(_, (waits, _, _))| *waits > 0)
-        .map(|(class, (waits, timeouts, ns))| {
-            let row = WaitClassRow {
-                class: class_name(class).to_owned(),
-                waits_count: waits.into(),
-                timeouts_pct: Figure::decimal(100.0 * timeouts as f64 / waits as f64),
-                total_us: micros(ns),
-                avg_us: Figure::decimal(ns as f64 / 1000.0 / waits as f64),
-                db_time_pct: share_pct(ns, &db_time),
-            };
-            (ns, row)
-        })
+        .map(|(class, events)| class_row(class, &events, &db_time_us))
         .collect();
-    if let Some(ns) = w.count(stats::DB_CPU) {
-        let row = WaitClassRow {
+    let cpu = deltas.window.get(stats::DB_CPU);
+    if cpu.value().is_some() {
+        let total_us = cpu.scaled(1e-3);
+        rows.push(WaitClassRow {
             class: "DB CPU".to_owned(),
             waits_count: Figure::na("not a wait"),
             timeouts_pct: Figure::na("not a wait"),
-            total_us: micros(ns),
             avg_us: Figure::na("not a wait"),
-            db_time_pct: share_pct(ns, &db_time),
-        };
-        rows.push((ns, row));
+            db_time_pct: share_pct(&total_us, &db_time_us),
+            source: deltas.source(stats::DB_CPU),
+            total_us,
+        });
     }
-    rows.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.class.cmp(&b.1.class)));
-    rows.into_iter().map(|(_, row)| row).collect()
+    let total = |row: &WaitClassRow| row.total_us.value().unwrap_or(0.0);
+    rows.sort_by(|a, b| {
+        let order = total(b).total_cmp(&total(a));
+        order.then_with(|| a.class.cmp(&b.class))
+    });
+    rows
+}
+
+fn class_row(class: &str, events: &[&EventRow], db_time_us: &Figure) -> WaitClassRow {
+    let sum = |of: fn(&EventRow) -> &Figure| {
+        let parts = events.iter().map(|event| of(event));
+        parts.fold(Figure::Count(0), |sum, part| sum.plus(part))
+    };
+    let waits_count = sum(|event| &event.count);
+    let total_us = sum(|event| &event.total_us);
+    let per_wait = |figure: Figure| match waits_count.value() {
+        Some(waits) => figure.per(waits, "no waits"),
+        None => waits_count.clone(),
+    };
+    WaitClassRow {
+        class: class.to_owned(),
+        timeouts_pct: per_wait(sum(|event| &event.timeouts_count).scaled(100.0)),
+        avg_us: per_wait(total_us.clone()),
+        db_time_pct: share_pct(&total_us, db_time_us),
+        source: sources(events.iter().copied()),
+        waits_count,
+        total_us,
+    }
 }

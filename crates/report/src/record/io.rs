@@ -1,6 +1,6 @@
 //! IO profile and IOStat rows of the window.
 
-use super::deltas::{Deltas, NO_WINDOW, micros};
+use super::deltas::{Deltas, NO_WINDOW};
 use super::host::disk_deltas;
 use assay_measure::record::{Figure, IoProfileRow, IoRow, PathRow};
 use assay_measure::snapshot::{DiskReading, IoReading};
@@ -8,30 +8,66 @@ use assay_measure::stats::{self, Stat};
 
 const MIB: f64 = 1_048_576.0;
 
-/// One reading as a row of the record.
-pub(crate) fn row(io: &IoReading) -> IoRow {
+/// Where nobody tells requests apart by their size.
+const NOT_BY_SIZE: &str = "unknowable: not counted by size";
+
+/// One reading as a row of the record. Who counts its own requests knows their sizes, a server's views do not.
+pub(crate) fn row(io: &IoReading, source: &str) -> IoRow {
+    let known = |column: &str, n: u64| match io.na.get(column) {
+        Some(reason) => Figure::na(reason),
+        None => Figure::Count(n),
+    };
+    let is_ours = source == OWN;
+    let by_size = |column: &str, n: u64| match is_ours || io.na.contains_key(column) {
+        true => known(column, n),
+        false => Figure::na(NOT_BY_SIZE),
+    };
+    let (small_reads, large_reads) = (io.small_read_requests, io.large_read_requests);
+    let (small_writes, large_writes) = (io.small_write_requests, io.large_write_requests);
     IoRow {
         function: io.function.clone(),
         file_type: io.file_type.clone(),
-        small_read_requests_count: io.small_read_requests,
-        large_read_requests_count: io.large_read_requests,
-        read_bytes: io.read_bytes,
-        small_write_requests_count: io.small_write_requests,
-        large_write_requests_count: io.large_write_requests,
-        write_bytes: io.write_bytes,
-        waits_count: io.waits,
-        wait_us: micros(io.wait_ns),
+        read_requests_count: known("read_requests", small_reads.saturating_add(large_reads)),
+        small_read_requests_count: by_size("read_requests", small_reads),
+        large_read_requests_count: by_size("read_requests", large_reads),
+        read_bytes: known("read_bytes", io.read_bytes),
+        write_requests_count: known("write_requests", small_writes.saturating_add(large_writes)),
+        small_write_requests_count: by_size("write_requests", small_writes),
+        large_write_requests_count: by_size("write_requests", large_writes),
+        write_bytes: known("write_bytes", io.write_bytes),
+        waits_count: known("waits", io.waits),
+        wait_us: known("wait_ns", io.wait_ns).scaled(1e-3),
+        source: source.to_owned(),
     }
 }
 
+/// The source of an engine's own counters.
+const OWN: &str = "sysstat";
+
+/// Where the rows of a function were read.
+fn source(deltas: &Deltas<'_>, function: &str) -> String {
+    let sources = &deltas.data.end.stats.sources;
+    let said = sources
+        .get(&format!("io {function}"))
+        .or_else(|| sources.get("io"));
+    said.map_or_else(|| OWN.to_owned(), Clone::clone)
+}
+
 pub(super) fn functions(deltas: &Deltas<'_>) -> Vec<IoRow> {
-    let mut rows: Vec<IoRow> = deltas
-        .window
-        .stats
-        .io
-        .iter()
-        .map(row)
-        .filter(|row| row.read_requests() + row.write_requests() + row.waits_count > 0)
+    let moved = |row: &IoRow| {
+        let figures = [
+            &row.read_requests_count,
+            &row.read_bytes,
+            &row.write_requests_count,
+            &row.write_bytes,
+            &row.waits_count,
+        ];
+        figures.iter().any(|n| n.value().is_some_and(|n| n > 0.0))
+    };
+    let readings = deltas.window.stats.io.iter();
+    let mut rows: Vec<IoRow> = readings
+        .map(|io| row(io, &source(deltas, &io.function)))
+        .filter(moved)
         .collect();
     rows.sort_by(|a, b| (&a.function, &a.file_type).cmp(&(&b.function, &b.file_type)));
     rows
@@ -151,8 +187,13 @@ pub(super) fn profile(deltas: &Deltas<'_>) -> Vec<IoProfileRow> {
     let log_reads = |field: fn(&IoReading) -> u64| match w.get(stats::REDO_WRITES) {
         Figure::Na(reason) => Figure::Na(reason),
         _ => {
-            let log = w.stats.io.iter().filter(|io| io.file_type == "Log File");
-            Figure::Count(log.map(field).sum()).per(w.elapsed_s, NO_WINDOW)
+            let is_log = |io: &&IoReading| io.file_type == "Log File";
+            let mut log = w.stats.io.iter().filter(is_log).peekable();
+            // Only an engine of its own is known to have read none where it has no row.
+            match log.peek().is_none() && deltas.is_server() {
+                true => Figure::na("unknowable"),
+                false => Figure::Count(log.map(field).sum()).per(w.elapsed_s, NO_WINDOW),
+            }
         }
     };
     let log_requests = log_reads(|io| io.small_read_requests + io.large_read_requests);

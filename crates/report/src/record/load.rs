@@ -1,8 +1,11 @@
 //! Load profile, efficiency, instance statistics, gauges and the time model.
 
 use super::deltas::{Deltas, NO_OPS, NO_TX, NO_WINDOW, Span, UNSUPPORTED, counter, micros};
-use assay_measure::record::{Figure, GaugeRow, LoadRow, PercentRow, StatRow, TimeModel};
-use assay_measure::snapshot::{Actor, EventReading};
+use super::events::{actor_name, class_name};
+use assay_measure::record::{
+    AshInfo, EventRow, Figure, GaugeRow, LoadRow, PercentRow, SAMPLED, StatRow, TimeModel,
+};
+use assay_measure::snapshot::{Actor, EventReading, WaitClass};
 use assay_measure::stats::{self, DICTIONARY, Stat, Unit};
 use std::collections::BTreeMap;
 
@@ -10,7 +13,7 @@ const MIB: f64 = 1_048_576.0;
 const S_PER_NS: f64 = 1e-9;
 
 /// Divides a total by every denominator of awr-statistics 1.5.
-fn load_row(window: &Span<'_>, name: &str, unit: &str, total: Figure) -> LoadRow {
+fn load_row(window: &Span<'_>, name: &str, unit: &str, total: Figure, source: String) -> LoadRow {
     let tx = window.transactions();
     let per = |denominator: &Figure, zero: &str| match denominator.value() {
         Some(value) => total.per(value, zero),
@@ -25,64 +28,94 @@ fn load_row(window: &Span<'_>, name: &str, unit: &str, total: Figure) -> LoadRow
         per_call: per(&window.get(stats::USER_CALLS), "no calls"),
         per_op: total.per(window.ops() as f64, NO_OPS),
         total,
+        source,
     }
 }
 
+/// The rows that are one counter: label, unit, statistic, factor from its stored unit.
+const ROWS: [(&str, &str, Stat, f64); 14] = [
+    ("DB CPU(s)", "s", stats::DB_CPU, S_PER_NS),
+    ("Background CPU(s)", "s", stats::BACKGROUND_CPU, S_PER_NS),
+    ("Redo size (bytes)", "bytes", stats::REDO_SIZE, 1.0),
+    (
+        "Logical read (blocks)",
+        "blocks",
+        stats::SESSION_LOGICAL_READS,
+        1.0,
+    ),
+    ("Block changes", "count", stats::DB_BLOCK_CHANGES, 1.0),
+    (
+        "Physical read (blocks)",
+        "blocks",
+        stats::PHYSICAL_READS,
+        1.0,
+    ),
+    (
+        "Physical write (blocks)",
+        "blocks",
+        stats::PHYSICAL_WRITES,
+        1.0,
+    ),
+    (
+        "Read IO requests",
+        "count",
+        stats::PHYSICAL_READ_REQUESTS,
+        1.0,
+    ),
+    (
+        "Write IO requests",
+        "count",
+        stats::PHYSICAL_WRITE_REQUESTS,
+        1.0,
+    ),
+    ("Read IO (MB)", "mib", stats::PHYSICAL_READ_BYTES, 1.0 / MIB),
+    (
+        "Write IO (MB)",
+        "mib",
+        stats::PHYSICAL_WRITE_BYTES,
+        1.0 / MIB,
+    ),
+    ("User calls", "count", stats::USER_CALLS, 1.0),
+    ("Executes (SQL)", "count", stats::EXECUTE_COUNT, 1.0),
+    ("Rollbacks", "count", stats::USER_ROLLBACKS, 1.0),
+];
+
 pub(super) fn profile(deltas: &Deltas<'_>) -> Vec<LoadRow> {
     let w = &deltas.window;
-    let stat = |stat: Stat| w.get(stat);
-    let row = |name: &str, unit: &str, total: Figure| load_row(w, name, unit, total);
-    vec![
-        row("DB Time(s)", "s", w.db_time_ns().scaled(S_PER_NS)),
-        row("DB CPU(s)", "s", stat(stats::DB_CPU).scaled(S_PER_NS)),
-        row(
-            "Background CPU(s)",
-            "s",
-            stat(stats::BACKGROUND_CPU).scaled(S_PER_NS),
-        ),
-        row("Redo size (bytes)", "bytes", stat(stats::REDO_SIZE)),
-        row(
-            "Logical read (blocks)",
-            "blocks",
-            stat(stats::SESSION_LOGICAL_READS),
-        ),
-        row("Block changes", "count", stat(stats::DB_BLOCK_CHANGES)),
-        row(
-            "Physical read (blocks)",
-            "blocks",
-            stat(stats::PHYSICAL_READS),
-        ),
-        row(
-            "Physical write (blocks)",
-            "blocks",
-            stat(stats::PHYSICAL_WRITES),
-        ),
-        row(
-            "Read IO requests",
-            "count",
-            stat(stats::PHYSICAL_READ_REQUESTS),
-        ),
-        row(
-            "Write IO requests",
-            "count",
-            stat(stats::PHYSICAL_WRITE_REQUESTS),
-        ),
-        row(
-            "Read IO (MB)",
-            "mib",
-            stat(stats::PHYSICAL_READ_BYTES).scaled(1.0 / MIB),
-        ),
-        row(
-            "Write IO (MB)",
-            "mib",
-            stat(stats::PHYSICAL_WRITE_BYTES).scaled(1.0 / MIB),
-        ),
-        row("User calls", "count", stat(stats::USER_CALLS)),
-        row("Executes (SQL)", "count", stat(stats::EXECUTE_COUNT)),
-        row("Operations", "count", Figure::Count(w.ops())),
-        row("Rollbacks", "count", stat(stats::USER_ROLLBACKS)),
-        row("Transactions", "count", w.transactions()),
-    ]
+    let row = |name: &str, unit: &str, total: Figure, source: String| {
+        load_row(w, name, unit, total, source)
+    };
+    // A server's own count of transactions has those that were rolled back by themselves too.
+    let is_counted = |stat: Stat| w.count(stat).is_some();
+    let (commits, rollbacks) = match is_counted(stats::SERVER_COMMITS) {
+        true => (stats::SERVER_COMMITS, stats::SERVER_ROLLBACKS),
+        false => (stats::USER_COMMITS, stats::USER_ROLLBACKS),
+    };
+    let mut rows = vec![row(
+        "DB Time(s)",
+        "s",
+        w.db_time_ns().scaled(S_PER_NS),
+        deltas.source(stats::DB_TIME),
+    )];
+    for (name, unit, stat, factor) in ROWS {
+        if name == "Rollbacks" {
+            let ops = Figure::Count(w.ops());
+            rows.push(row("Operations", "count", ops, "client".to_owned()));
+        }
+        let stat = match name {
+            "Rollbacks" => rollbacks,
+            _ => stat,
+        };
+        let total = w.get(stat).scaled(factor);
+        rows.push(row(name, unit, total, deltas.source(stat)));
+    }
+    rows.push(row(
+        "Transactions",
+        "count",
+        w.transactions(),
+        deltas.source(commits),
+    ));
+    rows
 }
 
 /// 100 x (1 - part / whole).
@@ -119,11 +152,13 @@ pub(super) fn efficiency(deltas: &Deltas<'_>) -> Vec<PercentRow> {
         name: name.to_owned(),
         value_pct,
     };
+    // A server keeps no count of such waits.
+    let busy_waits = match deltas.is_server() {
+        true => Figure::na("unknowable"),
+        false => event_count(w, "buffer busy waits"),
+    };
     vec![
-        row(
-            "Buffer Nowait %",
-            miss_pct(&event_count(w, "buffer busy waits"), &gets),
-        ),
+        row("Buffer Nowait %", miss_pct(&busy_waits, &gets)),
         row(
             "Redo NoWait %",
             miss_pct(
@@ -158,25 +193,6 @@ fn unit_word(unit: Unit) -> &'static str {
     }
 }
 
-/// How a statistic is obtained: the loop counts and times operations, `/proc` times
-/// CPU, everything else is the engine's own counter.
-fn source(stat: Stat) -> &'static str {
-    const CLIENT: &[Stat] = &[
-        stats::EXECUTE_COUNT,
-        stats::USER_CALLS,
-        stats::LOGONS,
-        stats::DB_TIME,
-    ];
-    const PROC: &[Stat] = &[stats::DB_CPU, stats::BACKGROUND_CPU];
-    if CLIENT.contains(&stat) {
-        "client"
-    } else if PROC.contains(&stat) {
-        "proc"
-    } else {
-        "sysstat"
-    }
-}
-
 pub(super) fn statistics(deltas: &Deltas<'_>) -> BTreeMap<String, StatRow> {
     let w = &deltas.window;
     let tx = w.transactions();
@@ -198,7 +214,7 @@ pub(super) fn statistics(deltas: &Deltas<'_>) -> BTreeMap<String, StatRow> {
                 },
                 per_op: total.per(w.ops() as f64, NO_OPS),
                 whole_run_total: counter(&deltas.whole.stats, stat),
-                source: source(stat).to_owned(),
+                source: deltas.source(stat),
                 total,
             };
             (stat.key.to_owned(), row)
@@ -225,21 +241,82 @@ pub(super) fn gauges(deltas: &Deltas<'_>) -> BTreeMap<String, GaugeRow> {
         .collect()
 }
 
-pub(super) fn time_model(deltas: &Deltas<'_>) -> TimeModel {
-    const US_PER_NS: f64 = 1e-3;
+/// Sessions that could run but had no CPU, us, and the source of it. A server's are those its processes' scheduler
+/// counted, else those found on CPU by the samples less the CPU that was used.
+fn run_queue_us(deltas: &Deltas<'_>, ash: &AshInfo) -> (Figure, String) {
     let w = &deltas.window;
+    if !deltas.is_server() {
+        let figure = w.get(stats::RUN_QUEUE_TIME).scaled(US_PER_NS);
+        return (figure, deltas.source(stats::RUN_QUEUE_TIME));
+    }
+    match w.get(stats::SERVER_RUN_DELAY) {
+        Figure::Na(_) => {
+            let sampled = ash.run_queue_count.scaled(w.elapsed_s * 1e6);
+            (sampled, SAMPLED.to_owned())
+        }
+        figure => (
+            figure.scaled(US_PER_NS),
+            deltas.source(stats::SERVER_RUN_DELAY),
+        ),
+    }
+}
+
+/// Time of one actor's waits that are not idle: a server's as far as its rows know it.
+fn wait_us(deltas: &Deltas<'_>, events: &[EventRow], actor: Actor) -> Figure {
+    if !deltas.is_server() {
+        return micros(deltas.window.wait_ns(actor));
+    }
+    let idle = class_name(WaitClass::Idle);
+    let known: Vec<f64> = events
+        .iter()
+        .filter(|event| event.actor == actor_name(actor) && event.class != idle)
+        .filter_map(|event| event.total_us.value())
+        .collect();
+    match known.is_empty() {
+        true => Figure::na("no event has a time"),
+        false => Figure::decimal(known.iter().sum()),
+    }
+}
+
+const US_PER_NS: f64 = 1e-3;
+
+pub(super) fn time_model(deltas: &Deltas<'_>, ash: &AshInfo, events: &[EventRow]) -> TimeModel {
+    let w = &deltas.window;
+    let (run_queue, run_queue_source) = run_queue_us(deltas, ash);
+    let waits = |actor| wait_us(deltas, events, actor);
+    let of_waits = |actor: Actor| match deltas.is_server() {
+        true => super::events::sources(events.iter().filter(|e| e.actor == actor_name(actor))),
+        false => "sysstat".to_owned(),
+    };
+    let stat = |stat: Stat| deltas.source(stat);
+    let sources = [
+        ("db_time_us", stat(stats::DB_TIME)),
+        ("db_cpu_us", stat(stats::DB_CPU)),
+        ("bg_cpu_us", stat(stats::BACKGROUND_CPU)),
+        ("bg_elapsed_us", stat(stats::BACKGROUND_TIME)),
+        ("on_thread_us", stat(stats::ON_THREAD_TIME)),
+        ("run_queue_us", run_queue_source),
+        ("kernel_run_delay_us", "proc".to_owned()),
+        ("fg_wait_us", of_waits(Actor::Foreground)),
+        ("bg_wait_us", of_waits(Actor::Background)),
+    ];
     TimeModel {
         db_time_us: w.db_time_ns().scaled(US_PER_NS),
         db_cpu_us: w.get(stats::DB_CPU).scaled(US_PER_NS),
         bg_cpu_us: w.get(stats::BACKGROUND_CPU).scaled(US_PER_NS),
         bg_elapsed_us: w.get(stats::BACKGROUND_TIME).scaled(US_PER_NS),
         on_thread_us: w.get(stats::ON_THREAD_TIME).scaled(US_PER_NS),
-        run_queue_us: w.get(stats::RUN_QUEUE_TIME).scaled(US_PER_NS),
+        run_queue_us: run_queue,
         // A wait of a ring session is the time its request is out; the thread
         // meanwhile serves others, so no CPU can be told apart as spent inside it.
         cpu_in_wait_us: Figure::na("unknowable"),
         kernel_run_delay_us: micros(w.driver.thread_run_delay_ns),
-        fg_wait_us: micros(w.wait_ns(Actor::Foreground)),
-        bg_wait_us: micros(w.wait_ns(Actor::Background)),
+        fg_wait_us: waits(Actor::Foreground),
+        bg_wait_us: waits(Actor::Background),
+        sources: sources
+            .into_iter()
+            .filter(|(_, source)| !source.is_empty())
+            .map(|(key, source)| (key.to_owned(), source))
+            .collect(),
     }
 }

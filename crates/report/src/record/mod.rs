@@ -11,6 +11,8 @@ mod load;
 mod notes;
 mod reads;
 mod series;
+mod server;
+mod totals;
 
 #[cfg(test)]
 mod tests;
@@ -20,6 +22,8 @@ pub(crate) use deltas::{Deltas, Span, delta};
 pub(crate) use driver::kind_name;
 pub(crate) use events::{class_name, latency, percentile_us};
 pub(crate) use host::{disk_deltas, os};
+pub(crate) use notes::HIT_POINTS;
+pub(crate) use totals::sampled_of;
 
 use assay_measure::record::{Figure, HostInfo, Interval, PlanInfo, Record, RunInfo, SCHEMA};
 use assay_measure::snapshot::{RunData, Verdict};
@@ -33,15 +37,17 @@ use deltas::seconds;
 #[must_use]
 pub fn build(data: &RunData) -> Record {
     let deltas = Deltas::new(data);
+    let ash = activity::ash(&deltas);
+    let events = events::events(&deltas, &ash);
     let mut record = Record {
         interval: interval(&deltas),
         load_profile: load::profile(&deltas),
         efficiency: load::efficiency(&deltas),
         stats: load::statistics(&deltas),
         gauges: load::gauges(&deltas),
-        time_model: load::time_model(&deltas),
-        wait_classes: events::wait_classes(&deltas),
-        events: events::events(&deltas),
+        time_model: load::time_model(&deltas, &ash, &events),
+        wait_classes: events::wait_classes(&deltas, &events),
+        events,
         layers: layers::layers(&deltas),
         scan: layers::scan(&deltas),
         io_functions: io::functions(&deltas),
@@ -50,12 +56,13 @@ pub fn build(data: &RunData) -> Record {
         os: os(&deltas),
         driver: driver::driver(&deltas),
         series: series::series(&deltas),
-        ash: activity::ash(&deltas),
+        ash,
         timeline: activity::timeline(&data.timeline),
         ..labelled(data)
     };
     record.checks = notes::checks(&deltas, &record);
     record.reads = reads::sources(&deltas, &record.checks);
+    record.server = server::server(&deltas, &record);
     record.integrity = crate::integrity::evaluate(&deltas, &record);
     record.warnings = notes::warnings(&deltas, &record);
     record.advice = crate::advice::advise(&record);

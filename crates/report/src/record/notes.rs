@@ -9,7 +9,7 @@ use assay_measure::units::{fixed, size, thousands};
 use std::collections::BTreeSet;
 
 /// Expected and measured hit ratio may differ by so many points.
-const HIT_POINTS: f64 = 3.0;
+pub(crate) const HIT_POINTS: f64 = 3.0;
 /// Sessions idle for a larger part of the window distort its rates.
 const ACTIVE_FRACTION: f64 = 0.99;
 /// Little's law must account for the sessions within this.

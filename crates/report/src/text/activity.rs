@@ -11,7 +11,7 @@ pub(super) fn statistics(page: &mut Page, record: &Record) {
         right("per Second", 18),
         right("per Trans", 18),
         right("per Op", 14),
-        left(" Source", 9),
+        left(" Source", 20),
     ];
     page.line("");
     page.columns(&COLUMNS);
@@ -34,7 +34,10 @@ pub(super) fn statistics(page: &mut Page, record: &Record) {
                 number(&row.per_s.scaled(factor), 1),
                 number(&row.per_tx.scaled(factor), 1),
                 number(&row.per_op.scaled(factor), 1),
-                format!(" {}", row.source),
+                match row.total.reason() {
+                    Some(reason) => format!(" {} - n/a ({reason})", row.source),
+                    None => format!(" {}", row.source),
+                },
             ],
         );
     }
@@ -59,7 +62,7 @@ pub(super) fn absolute(page: &mut Page, record: &Record) {
 /// A derived figure: label, part, whole (none: the part itself), factor, decimals.
 type Derived = (&'static str, Stat, Option<Stat>, f64, usize);
 
-const BUFFER_POOL: [Derived; 15] = [
+const BUFFER_POOL: [Derived; 24] = [
     (
         "Buffers requested",
         stats::FREE_BUFFER_REQUESTED,
@@ -159,9 +162,60 @@ const BUFFER_POOL: [Derived; 15] = [
         100.0,
         1,
     ),
+    (
+        "Checkpoints begun by the clock",
+        stats::CHECKPOINTS_TIMED,
+        None,
+        1.0,
+        0,
+    ),
+    (
+        "Checkpoints asked for (log volume, commands)",
+        stats::CHECKPOINTS_REQUESTED,
+        None,
+        1.0,
+        0,
+    ),
+    (
+        "Write phases of checkpoints (paced), ms",
+        stats::CHECKPOINT_WRITE_TIME,
+        None,
+        1e-6,
+        0,
+    ),
+    (
+        "Sync phases of checkpoints, ms",
+        stats::CHECKPOINT_SYNC_TIME,
+        None,
+        1e-6,
+        0,
+    ),
+    (
+        "Buffers written by the background writer",
+        stats::BUFFERS_WRITTEN_BY_WRITER,
+        None,
+        1.0,
+        0,
+    ),
+    (
+        "Buffers written by sessions themselves",
+        stats::BUFFERS_WRITTEN_BY_BACKENDS,
+        None,
+        1.0,
+        0,
+    ),
+    (
+        "Rounds the background writer broke off",
+        stats::WRITER_STOPS,
+        None,
+        1.0,
+        0,
+    ),
+    ("Buffers allocated", stats::BUFFERS_ALLOCATED, None, 1.0, 0),
+    ("Buffers evicted", stats::BUFFER_EVICTIONS, None, 1.0, 0),
 ];
 
-const LOG: [Derived; 13] = [
+const LOG: [Derived; 17] = [
     (
         "Redo bytes per commit",
         stats::REDO_SIZE,
@@ -241,6 +295,34 @@ const LOG: [Derived; 13] = [
         0,
     ),
     ("Control file writes", stats::CONTROL_WRITES, None, 1.0, 0),
+    (
+        "Page images in the log",
+        stats::WAL_FULL_PAGES,
+        None,
+        1.0,
+        0,
+    ),
+    (
+        "Redo bytes per log record",
+        stats::REDO_SIZE,
+        Some(stats::REDO_ENTRIES),
+        1.0,
+        1,
+    ),
+    (
+        "Commits per log sync (group commit)",
+        stats::USER_COMMITS,
+        Some(stats::WAL_SYNCS),
+        1.0,
+        2,
+    ),
+    (
+        "Time per log sync, us",
+        stats::WAL_SYNC_TIME,
+        Some(stats::WAL_SYNCS),
+        1e-3,
+        1,
+    ),
 ];
 
 fn total(record: &Record, stat: Stat) -> Figure {
@@ -268,6 +350,10 @@ fn list(page: &mut Page, record: &Record, title: &str, rows: &[Derived]) {
         return;
     }
     for (row, figure) in rows.iter().zip(&figures) {
+        // What a target has no notion of is no gap in its report.
+        if figure.reason() == Some("unsupported") {
+            continue;
+        }
         let value = number_or_reason(figure, row.4);
         page.line(&format!("{:<52} {value:>22}", row.0));
     }

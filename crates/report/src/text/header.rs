@@ -194,7 +194,12 @@ pub(super) fn advice(page: &mut Page, record: &Record) {
 pub(super) fn identities(page: &mut Page, record: &Record) {
     page.heading("Integrity Detail");
     page.line("exact: a violation is a bug of assay; whole run: gate to drained, threads quiet; window: begin to end.");
+    let mut others = 0_u64;
     for identity in &record.integrity {
+        if record.server.is_some() && is_of_others(&identity.ok) {
+            others += 1;
+            continue;
+        }
         let state = match (&identity.ok, identity.exact) {
             (Truth::Holds, _) => "holds",
             (Truth::Violated, true) => "VIOLATED",
@@ -210,6 +215,16 @@ pub(super) fn identities(page: &mut Page, record: &Record) {
             &format!("{}: {}", identity.rule, identity.sentence),
         );
     }
+    if others > 0 {
+        page.line(&format!(
+            "Left out: {others} identities of figures this target has no notion of; the record has them."
+        ));
+    }
+}
+
+/// Whether an identity is about something the target does not count at all.
+fn is_of_others(ok: &Truth) -> bool {
+    matches!(ok, Truth::Na(reason) if reason.ends_with("unsupported"))
 }
 
 pub(super) fn parameters(page: &mut Page, record: &Record) {

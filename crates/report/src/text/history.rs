@@ -12,7 +12,7 @@ const ROWS: usize = 60;
 const CHART: usize = 60;
 
 /// Class, its letter in the chart, its metric in the series; drawn from left to right.
-const LETTERS: [(&str, char, &str); 9] = [
+const LETTERS: [(&str, char, &str); 10] = [
     (CPU, 'C', "active_cpu_count"),
     (RUN_QUEUE, 'q', "active_run_queue_count"),
     (class_name(WaitClass::UserIo), 'U', "active_user_io_count"),
@@ -37,6 +37,7 @@ const LETTERS: [(&str, char, &str); 9] = [
         'S',
         "active_system_io_count",
     ),
+    (class_name(WaitClass::Network), 'N', "active_network_count"),
     (class_name(WaitClass::Other), 'o', "active_other_count"),
 ];
 

@@ -3,7 +3,7 @@
 use super::page::{Column, Page, left, number, right};
 use assay_measure::record::{Figure, IoRow, Record};
 use assay_measure::units::{count_suffix, fixed, size_suffix};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn profile(page: &mut Page, record: &Record) {
     const PROFILE: [Column; 4] = [
@@ -37,7 +37,7 @@ const IOSTAT: [Column; 10] = [
     right("Data/s", 10),
     right("Waits", 10),
     right("Avg (ms)", 10),
-    left(" Source", 9),
+    left(" Source", 20),
 ];
 
 pub(super) fn by_function(page: &mut Page, record: &Record) {
@@ -110,18 +110,25 @@ pub(super) fn by_path(page: &mut Page, record: &Record) {
 
 const MIB: f64 = 1_048_576.0;
 
-fn add(sum: &mut IoRow, row: &IoRow) {
-    sum.small_read_requests_count += row.small_read_requests_count;
-    sum.large_read_requests_count += row.large_read_requests_count;
-    sum.read_bytes += row.read_bytes;
-    sum.small_write_requests_count += row.small_write_requests_count;
-    sum.large_write_requests_count += row.large_write_requests_count;
-    sum.write_bytes += row.write_bytes;
-    sum.waits_count += row.waits_count;
-    sum.wait_us = match sum.wait_us.value() {
-        Some(_) => sum.wait_us.plus(&row.wait_us),
-        None => row.wait_us.clone(),
+/// Adds a row; what is not known of a part is not known of the sum.
+fn add(sum: &mut Option<IoRow>, row: &IoRow) {
+    let Some(sum) = sum else {
+        *sum = Some(row.clone());
+        return;
     };
+    for (mine, more) in [
+        (&mut sum.read_requests_count, &row.read_requests_count),
+        (&mut sum.read_bytes, &row.read_bytes),
+        (&mut sum.write_requests_count, &row.write_requests_count),
+        (&mut sum.write_bytes, &row.write_bytes),
+        (&mut sum.waits_count, &row.waits_count),
+        (&mut sum.wait_us, &row.wait_us),
+    ] {
+        *mine = mine.plus(more);
+    }
+    if sum.source != row.source {
+        sum.source = "several".to_owned();
+    }
 }
 
 fn table(page: &mut Page, record: &Record, title: &str, key: fn(&IoRow) -> String) {
@@ -131,40 +138,77 @@ fn table(page: &mut Page, record: &Record, title: &str, key: fn(&IoRow) -> Strin
         return;
     }
     page.columns(&IOSTAT);
-    let mut sums: BTreeMap<String, IoRow> = BTreeMap::new();
-    let mut total = IoRow::default();
+    let mut sums: BTreeMap<String, Option<IoRow>> = BTreeMap::new();
+    let mut total = None;
     for row in &record.io_functions {
         add(sums.entry(key(row)).or_default(), row);
         add(&mut total, row);
     }
-    let mut rows: Vec<(String, IoRow)> = sums.into_iter().collect();
-    rows.sort_by_key(|(_, row)| std::cmp::Reverse(row.read_bytes + row.write_bytes));
-    rows.push(("TOTAL".to_owned(), total));
-    let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
+    let sums = sums
+        .into_iter()
+        .filter_map(|(name, row)| Some((name, row?)));
+    let mut rows: Vec<(String, IoRow)> = sums.collect();
+    let moved = |row: &IoRow| {
+        let bytes = |figure: &Figure| figure.value().unwrap_or(0.0);
+        bytes(&row.read_bytes) + bytes(&row.write_bytes)
+    };
+    rows.sort_by(|(_, a), (_, b)| moved(b).total_cmp(&moved(a)));
+    rows.extend(total.map(|total| ("TOTAL".to_owned(), total)));
     for (name, row) in rows {
-        let requests = |n: u64| number(&Figure::Count(n).per(elapsed, "no measured window"), 1);
-        let data = |n: u64| match elapsed > 0.0 {
-            true => size_suffix((n as f64 / elapsed).round() as u64),
-            false => "n/a".to_owned(),
-        };
-        let average = match (row.waits_count, row.wait_us.value()) {
-            (waits @ 1.., Some(us)) => fixed(us / 1e3 / waits as f64, 3),
-            _ => "n/a".to_owned(),
-        };
-        page.row(
-            &IOSTAT,
-            &[
-                name,
-                size_suffix(row.read_bytes),
-                requests(row.read_requests()),
-                data(row.read_bytes),
-                size_suffix(row.write_bytes),
-                requests(row.write_requests()),
-                data(row.write_bytes),
-                count_suffix(row.waits_count),
-                average,
-                " sysstat".to_owned(),
-            ],
-        );
+        page.row(&IOSTAT, &cells(record, name, &row));
+    }
+    reasons(page, record);
+}
+
+fn cells(record: &Record, name: String, row: &IoRow) -> [String; 10] {
+    let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
+    let requests = |figure: &Figure| number(&figure.per(elapsed, "no measured window"), 1);
+    let bytes = |figure: &Figure| match figure.value() {
+        Some(bytes) => size_suffix(bytes.round() as u64),
+        None => "n/a".to_owned(),
+    };
+    let data = |figure: &Figure| bytes(&figure.per(elapsed, "no measured window"));
+    let average = match (row.waits_count.value(), row.wait_us.value()) {
+        (Some(waits), Some(us)) if waits > 0.0 => fixed(us / 1e3 / waits, 3),
+        _ => "n/a".to_owned(),
+    };
+    [
+        name,
+        bytes(&row.read_bytes),
+        requests(&row.read_requests_count),
+        data(&row.read_bytes),
+        bytes(&row.write_bytes),
+        requests(&row.write_requests_count),
+        data(&row.write_bytes),
+        match row.waits_count.value() {
+            Some(waits) => count_suffix(waits as u64),
+            None => "n/a".to_owned(),
+        },
+        average,
+        format!(" {}", row.source),
+    ]
+}
+
+/// Why columns of some functions have no figure, each reason once.
+fn reasons(page: &mut Page, record: &Record) {
+    let mut said: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for row in &record.io_functions {
+        for (column, figure) in [
+            ("read requests", &row.read_requests_count),
+            ("bytes read", &row.read_bytes),
+            ("write requests", &row.write_requests_count),
+            ("bytes written", &row.write_bytes),
+            ("waits", &row.waits_count),
+            ("time of waits", &row.wait_us),
+        ] {
+            if let Some(reason) = figure.reason() {
+                let functions = said.entry(format!("{column} ({reason})")).or_default();
+                functions.insert(&row.function);
+            }
+        }
+    }
+    for (column, functions) in said {
+        let functions = functions.into_iter().collect::<Vec<_>>().join(", ");
+        page.wrapped("n/a: ", &format!("{column} of {functions}"));
     }
 }

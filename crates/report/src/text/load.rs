@@ -3,6 +3,7 @@
 use super::header::percent;
 use super::page::{Column, Page, left, number, right};
 use assay_measure::record::{Figure, Record};
+use std::collections::BTreeMap;
 
 pub(super) fn load_profile(page: &mut Page, record: &Record) {
     const PROFILE: [Column; 6] = [
@@ -34,7 +35,25 @@ pub(super) fn load_profile(page: &mut Page, record: &Record) {
             ],
         );
     }
-    page.line("Source: engine counters (sysstat), CPU from the thread clocks (proc), operations and DB time from the driver (client).");
+    let mut sources: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for row in &record.load_profile {
+        sources.entry(&row.source).or_default().push(&row.name);
+    }
+    if sources.is_empty() {
+        return;
+    }
+    let each = |(source, names): (&&str, &Vec<&str>)| format!("{source} ({})", names.join(", "));
+    let each: Vec<String> = sources.iter().map(each).collect();
+    page.wrapped("Sources of the profile: ", &format!("{}.", each.join("; ")));
+    let missing = record.load_profile.iter();
+    let missing = missing.filter_map(|row| Some((row.total.reason()?, row.name.as_str())));
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (reason, name) in missing {
+        reasons.entry(reason).or_default().push(name);
+    }
+    for (reason, names) in reasons {
+        page.wrapped(&format!("n/a ({reason}): "), &names.join(", "));
+    }
 }
 
 pub(super) fn efficiency(page: &mut Page, record: &Record) {
@@ -55,43 +74,63 @@ pub(super) fn efficiency(page: &mut Page, record: &Record) {
 }
 
 pub(super) fn time_model(page: &mut Page, record: &Record) {
-    const MODEL: [Column; 3] = [
+    const MODEL: [Column; 4] = [
         left("Statistic", 44),
         right("Time (s)", 18),
         right("% DB Time", 12),
+        left(" Source", 9),
     ];
     page.heading("Time Model Statistics");
     page.columns(&MODEL);
     let model = &record.time_model;
     let db_time = model.db_time_us.value().unwrap_or(0.0);
+    let source = |key: &str, figure: &Figure| {
+        let source = model.sources.get(key).filter(|_| figure.value().is_some());
+        source.map_or_else(String::new, |source| format!(" {source}"))
+    };
     let foreground = [
-        ("DB time", &model.db_time_us),
-        ("DB CPU", &model.db_cpu_us),
-        ("foreground waits", &model.fg_wait_us),
-        ("on thread", &model.on_thread_us),
-        ("run queue", &model.run_queue_us),
-        ("CPU inside waits", &model.cpu_in_wait_us),
+        ("DB time", "db_time_us", &model.db_time_us),
+        ("DB CPU", "db_cpu_us", &model.db_cpu_us),
+        ("foreground waits", "fg_wait_us", &model.fg_wait_us),
+        ("on thread", "on_thread_us", &model.on_thread_us),
+        ("run queue", "run_queue_us", &model.run_queue_us),
+        ("CPU inside waits", "cpu_in_wait_us", &model.cpu_in_wait_us),
         (
             "run delay of driver threads (kernel)",
+            "kernel_run_delay_us",
             &model.kernel_run_delay_us,
         ),
     ];
-    for (name, figure) in foreground {
+    for (name, key, figure) in foreground {
         let share = figure.scaled(100.0).per(db_time, "no DB time");
         let cells = [
             name.to_owned(),
             number(&figure.scaled(1e-6), 3),
             percent(&share),
+            source(key, figure),
         ];
         page.row(&MODEL, &cells);
     }
     let background = [
-        ("background elapsed time", &model.bg_elapsed_us),
-        ("background cpu time", &model.bg_cpu_us),
-        ("background waits", &model.bg_wait_us),
+        (
+            "background elapsed time",
+            "bg_elapsed_us",
+            &model.bg_elapsed_us,
+        ),
+        ("background cpu time", "bg_cpu_us", &model.bg_cpu_us),
+        ("background waits", "bg_wait_us", &model.bg_wait_us),
     ];
-    for (name, figure) in background {
-        page.row(&MODEL, &[name.to_owned(), number(&figure.scaled(1e-6), 3)]);
+    for (name, key, figure) in background {
+        let cells = [
+            name.to_owned(),
+            number(&figure.scaled(1e-6), 3),
+            String::new(),
+            source(key, figure),
+        ];
+        page.row(&MODEL, &cells);
     }
-    page.line("DB time = foreground waits + on thread + run queue. On thread is wall time: DB CPU above it is CPU outside operations.");
+    page.line(match record.server.is_some() {
+        true => "DB time is what the sessions saw of their operations: server CPU + waits + run queue + the way there and back. Waits are as many as were timed or sampled.",
+        false => "DB time = foreground waits + on thread + run queue. On thread is wall time: DB CPU above it is CPU outside operations.",
+    });
 }

@@ -16,6 +16,7 @@ mod platform;
 mod reads;
 mod recovery;
 mod seconds;
+mod server;
 mod storage;
 mod sync;
 mod waits;
@@ -44,8 +45,10 @@ pub fn render(record: &Record) -> String {
     header::warnings(&mut page, record);
     header::advice(&mut page, record);
     card::test_card(&mut page, record);
+    server::result(&mut page, record);
     load::load_profile(&mut page, record);
     load::efficiency(&mut page, record);
+    server::server(&mut page, record);
     waits::top_events(&mut page, record);
     platform::host_cpu(&mut page, record);
     platform::instance_cpu(&mut page, record);

@@ -7,6 +7,14 @@ fn the_report_of_the_frozen_run() {
     insta::assert_snapshot!(render(&build(&fixture::run())));
 }
 
+#[test]
+fn the_reports_of_the_frozen_run_against_servers() {
+    for version in [15, 18] {
+        let text = render(&build(&fixture::postgres(version)));
+        insta::assert_snapshot!(format!("postgres_{version}"), text);
+    }
+}
+
 fn report() -> String {
     render(&build(&fixture::run()))
 }

@@ -2,8 +2,9 @@
 
 use super::header::percent;
 use super::page::{Column, Page, left, number, right};
-use assay_measure::record::{EventRow, Figure, Record};
+use assay_measure::record::{EventRow, Figure, Record, SAMPLED};
 use assay_measure::units::fixed;
+use std::collections::BTreeMap;
 
 /// Rows of "Top Foreground Events".
 const TOP: usize = 10;
@@ -17,7 +18,7 @@ pub(super) fn top_events(page: &mut Page, record: &Record) {
         right("Avg (ms)", 10),
         right("% DB", 7),
         left(" Wait Class", 16),
-        left(" Source", 9),
+        left(" Source", 18),
     ];
     page.heading(&format!("Top {TOP} Foreground Events by Total Wait Time"));
     page.columns(&COLUMNS);
@@ -41,10 +42,11 @@ pub(super) fn top_events(page: &mut Page, record: &Record) {
         .collect();
     let model = &record.time_model;
     let db_time = model.db_time_us.value().unwrap_or(0.0);
-    for (name, figure, source) in [
-        ("DB CPU", &model.db_cpu_us, "proc"),
-        ("run queue", &model.run_queue_us, "sysstat"),
+    for (name, figure, key) in [
+        ("DB CPU", &model.db_cpu_us, "db_cpu_us"),
+        ("run queue", &model.run_queue_us, "run_queue_us"),
     ] {
+        let source = model.sources.get(key).map_or("", String::as_str);
         let Some(us) = figure.value().filter(|us| *us > 0.0) else {
             continue;
         };
@@ -67,16 +69,42 @@ pub(super) fn top_events(page: &mut Page, record: &Record) {
     for (_, cells) in rows.iter().take(TOP) {
         page.row(&COLUMNS, cells);
     }
+    notes(page, record);
+}
+
+/// How sure a sampled time is, and what else is to be said of a row.
+fn notes(page: &mut Page, record: &Record) {
+    let foreground = || record.events.iter().filter(|e| e.actor == "foreground");
+    let sampled: Vec<String> = foreground()
+        .filter(|event| event.is_sampled())
+        .map(|event| {
+            let error = number(&event.total_error_us.scaled(1e-6), 3);
+            format!("{} +/- {error}", event.name)
+        })
+        .collect();
+    if !sampled.is_empty() {
+        page.wrapped(
+            "  ",
+            &format!(
+                "sampled is the share of ticks a session was found waiting so, over the window; standard errors in s - {}.",
+                sampled.join("; ")
+            ),
+        );
+    }
+    for event in foreground().filter(|event| !event.note.is_empty()) {
+        page.wrapped("  ", &format!("{} - {}.", event.name, event.note));
+    }
 }
 
 pub(super) fn classes(page: &mut Page, record: &Record) {
-    const COLUMNS: [Column; 6] = [
+    const COLUMNS: [Column; 7] = [
         left("Wait Class", 24),
         right("Waits", 16),
         right("%Time-outs", 12),
         right("Total (s)", 16),
         right("Avg (ms)", 14),
         right("% DB Time", 12),
+        left(" Source", 9),
     ];
     page.heading("Foreground Wait Class");
     if record.wait_classes.is_empty() {
@@ -94,6 +122,7 @@ pub(super) fn classes(page: &mut Page, record: &Record) {
                 number(&row.total_us.scaled(1e-6), 3),
                 blank(&row.avg_us.scaled(1e-3), 3),
                 percent(&row.db_time_pct),
+                format!(" {}", row.source),
             ],
         );
     }
@@ -118,14 +147,42 @@ const EVENTS: [Column; 7] = [
 
 pub(super) fn foreground(page: &mut Page, record: &Record) {
     page.heading("Foreground Wait Events");
-    page.line("% Time is of DB time; idle events are outside it and have none. Source: sysstat (the engine's own stamps).");
+    page.line("% Time is of DB time; idle events are outside it and have none.");
     events(page, record, "foreground");
 }
 
 pub(super) fn background(page: &mut Page, record: &Record) {
     page.heading("Background Wait Events");
-    page.line("% Time is of background elapsed time, or of all background waits where those are more. Source: sysstat (the engine's own stamps).");
+    page.line(
+        "% Time is of background elapsed time, or of all background waits where those are more.",
+    );
     events(page, record, "background");
+}
+
+/// Where the times come from: one line, or the events by their source.
+fn origin(page: &mut Page, rows: &[&EventRow], actor: &str) {
+    let mut sources: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for row in rows {
+        sources.entry(&row.source).or_default().push(&row.name);
+    }
+    let said = |source: &str| match source {
+        "sysstat" => "sysstat (the engine's own stamps)".to_owned(),
+        SAMPLED => "sampled (found so at ticks; no waits are counted)".to_owned(),
+        other => format!("{other} (totals; no single wait is kept)"),
+    };
+    let text: Vec<String> = match sources.len() {
+        1 => sources.keys().map(|source| said(source)).collect(),
+        _ => {
+            let each = |(source, names): (&&str, &Vec<&str>)| {
+                format!("{}, of {}", said(source), names.join(", "))
+            };
+            sources.iter().map(each).collect()
+        }
+    };
+    page.wrapped(
+        &format!("Sources of {actor} times: "),
+        &format!("{}.", text.join("; ")),
+    );
 }
 
 fn events(page: &mut Page, record: &Record, actor: &str) {
@@ -134,6 +191,7 @@ fn events(page: &mut Page, record: &Record, actor: &str) {
         page.line("n/a (no waits)");
         return;
     }
+    origin(page, &rows, actor);
     page.columns(&EVENTS);
     let tx = record.interval.tx_count.value().filter(|tx| *tx > 0.0);
     for event in rows {
@@ -164,7 +222,26 @@ pub(super) fn histogram(page: &mut Page, record: &Record) {
         page.line("n/a (no waits)");
         return;
     }
-    percentiles(page, record);
+    let timed: Vec<&EventRow> = record
+        .events
+        .iter()
+        .filter(|e| e.is_timed_singly())
+        .collect();
+    let others = record.events.iter().filter(|e| !e.is_timed_singly());
+    let others: Vec<String> = others.map(row_name).collect();
+    if !others.is_empty() {
+        page.wrapped(
+            "n/a (unknowable): ",
+            &format!(
+                "no single wait is kept of {}. Operations have their distribution under Driver Statistics.",
+                others.join(", ")
+            ),
+        );
+    }
+    if timed.is_empty() {
+        return;
+    }
+    percentiles(page, &timed);
     const COLUMNS: [Column; 6] = [
         left("Event", 44),
         right("Below (us)", 14),
@@ -175,7 +252,7 @@ pub(super) fn histogram(page: &mut Page, record: &Record) {
     ];
     page.line("");
     page.columns(&COLUMNS);
-    for event in &record.events {
+    for event in timed {
         let total: u64 = event.hist_us.iter().sum();
         let used = |n: &u64| *n > 0;
         let first = event.hist_us.iter().position(used).unwrap_or(0);
@@ -208,7 +285,7 @@ fn row_name(event: &EventRow) -> String {
     }
 }
 
-fn percentiles(page: &mut Page, record: &Record) {
+fn percentiles(page: &mut Page, events: &[&EventRow]) {
     const COLUMNS: [Column; 8] = [
         left("Event (us)", 44),
         right("Waits", 14),
@@ -223,7 +300,7 @@ fn percentiles(page: &mut Page, record: &Record) {
         "Percentiles are middles of slots 1/64 octave wide; n/a with fewer than ten waits beyond.",
     );
     page.columns(&COLUMNS);
-    for event in &record.events {
+    for event in events {
         page.row(
             &COLUMNS,
             &[

@@ -1,0 +1,207 @@
+//! Events of a server: totals of its views, and waits its sessions were found in.
+//!
+//! A server keeps no single wait. Some events have a count and a time, most have nothing
+//! but samples of what the sessions did; an event that has both is one row, never two.
+
+use super::deltas::Deltas;
+use super::events::{actor_name, class_name};
+use super::{CPU, RUN_QUEUE};
+use assay_measure::record::{AshInfo, EventRow, Figure, SAMPLED};
+use assay_measure::snapshot::{Actor, Reading, TimedReading};
+use std::collections::BTreeMap;
+
+/// Waits as a server names them, and the event each of them is one of.
+const LINES: &[(&str, &str)] = &[
+    ("IO:DataFileRead", "db file sequential read"),
+    ("IO:AioIoCompletion", "db file sequential read"),
+    ("IO:AioIoUringExecution", "db file sequential read"),
+    ("IO:AioIoUringSubmit", "db file sequential read"),
+    ("IPC:BufferIO", "read by other session"),
+    ("IPC:BufferIo", "read by other session"),
+    ("LWLock:BufferIO", "read by other session"),
+    ("LWLock:BufferContent", "buffer busy waits"),
+    ("BufferPin:BufferPin", "buffer busy waits"),
+    ("IO:WALSync", "log file sync"),
+    ("IO:WalSync", "log file sync"),
+    ("IO:WALWrite", "log file sync"),
+    ("IO:WalWrite", "log file sync"),
+    ("LWLock:WALWrite", "log file sync"),
+    ("LWLock:WALBufMapping", "log buffer space"),
+    ("Lock:transactionid", "enq: TX - row lock contention"),
+    ("Lock:tuple", "enq: TX - row lock contention"),
+];
+
+/// The event a sampled wait belongs to: itself unless a server has its own name for it.
+fn line_of(sampled: &str) -> &str {
+    let known = LINES.iter().find(|(name, _)| *name == sampled);
+    known.map_or(sampled, |(_, line)| line)
+}
+
+/// What samples say of one event, all its names together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sampled {
+    /// Wait class.
+    class: String,
+    /// Average active sessions.
+    pub(crate) active: f64,
+    /// Variance of the event's share of the activity, as a part of 1.
+    share_variance: Option<f64>,
+    /// The server's own names, where they are others.
+    names: Vec<String>,
+}
+
+/// The samples of the events by their lines, sessions on CPU or queued left out.
+fn sampled(ash: &AshInfo) -> BTreeMap<&str, Sampled> {
+    let mut lines: BTreeMap<&str, Sampled> = BTreeMap::new();
+    for (name, row) in &ash.by_event {
+        if row.class == CPU || row.class == RUN_QUEUE {
+            continue;
+        }
+        let Some(active) = row.active_count.value() else {
+            continue;
+        };
+        let line = line_of(name);
+        let is_new = !lines.contains_key(line);
+        let sum = lines.entry(line).or_default();
+        let variance = row.share_error_pct.value().map(|pct| (pct / 100.0).powi(2));
+        sum.share_variance = match is_new {
+            true => variance,
+            false => sum.share_variance.zip(variance).map(|(a, b)| a + b),
+        };
+        sum.class.clone_from(&row.class);
+        sum.active += active;
+        if line != name {
+            sum.names.push(name.clone());
+        }
+    }
+    lines
+}
+
+/// What samples say of an event of the foreground, by the name of its line.
+pub(crate) fn sampled_of(ash: &AshInfo, event: &str) -> Option<Sampled> {
+    sampled(ash).remove(event)
+}
+
+/// Adds the rows of totals and, beside a server, of samples.
+pub(super) fn add(deltas: &Deltas<'_>, ash: &AshInfo, rows: &mut Vec<EventRow>) {
+    let timed = deltas.window.stats.timed.iter();
+    rows.extend(timed.filter_map(total_row));
+    if !deltas.is_server() {
+        return;
+    }
+    let foreground = actor_name(Actor::Foreground);
+    for (line, sampled) in sampled(ash) {
+        let mut mine = rows.iter_mut();
+        match mine.find(|row| row.name == line && row.actor == foreground) {
+            Some(row) => row.joined(deltas, ash, &sampled),
+            None => rows.push(sampled_row(deltas, ash, line, &sampled)),
+        }
+    }
+    // A count without a time, never found by a sample, is kept: it says that the event was there.
+    rows.retain(|row| row.total_us.value().is_some() || row.count.value().is_some());
+}
+
+fn figure(reading: &Reading) -> Figure {
+    match reading {
+        Reading::Count(count) => Figure::Count(*count),
+        Reading::Na(reason) => Figure::na(reason),
+    }
+}
+
+/// An event without any distribution.
+fn bare(name: &str, class: &str, actor: Actor) -> EventRow {
+    let unknowable = || Figure::na("unknowable");
+    EventRow {
+        name: name.to_owned(),
+        class: class.to_owned(),
+        actor: actor_name(actor).to_owned(),
+        count: unknowable(),
+        timeouts_count: unknowable(),
+        total_us: unknowable(),
+        avg_us: unknowable(),
+        max_us: unknowable(),
+        p50_us: unknowable(),
+        p90_us: unknowable(),
+        p99_us: unknowable(),
+        p999_us: unknowable(),
+        total_error_us: Figure::na("not sampled"),
+        ..EventRow::default()
+    }
+}
+
+/// The row of a total; none where nothing was counted.
+fn total_row(timed: &TimedReading) -> Option<EventRow> {
+    if matches!(timed.waits, Reading::Count(0)) {
+        return None;
+    }
+    let (count, total_us) = (figure(&timed.waits), figure(&timed.wait_ns).scaled(1e-3));
+    let avg_us = match count.value() {
+        Some(waits) => total_us.per(waits, "no waits"),
+        None => count.clone(),
+    };
+    Some(EventRow {
+        count,
+        total_us,
+        avg_us,
+        source: timed.source.clone(),
+        ..bare(&timed.name, class_name(timed.class), timed.actor)
+    })
+}
+
+/// Time and its standard error over the window, us.
+fn estimate(deltas: &Deltas<'_>, ash: &AshInfo, sampled: &Sampled) -> (Figure, Figure) {
+    let window_us = deltas.window.elapsed_s * 1e6;
+    let error = match (sampled.share_variance, ash.active_count.value()) {
+        (Some(variance), Some(active)) => Figure::decimal(variance.sqrt() * active * window_us),
+        _ => Figure::na("fewer than ten ticks"),
+    };
+    (Figure::decimal(sampled.active * window_us), error)
+}
+
+fn seen_as(sampled: &Sampled) -> String {
+    match sampled.names.is_empty() {
+        true => String::new(),
+        false => format!("seen as {}", sampled.names.join(", ")),
+    }
+}
+
+fn sampled_row(deltas: &Deltas<'_>, ash: &AshInfo, line: &str, sampled: &Sampled) -> EventRow {
+    let (total_us, total_error_us) = estimate(deltas, ash, sampled);
+    EventRow {
+        total_us,
+        total_error_us,
+        source: SAMPLED.to_owned(),
+        note: seen_as(sampled),
+        ..bare(line, &sampled.class, Actor::Foreground)
+    }
+}
+
+trait Joined {
+    /// Joins what samples say of the same event: they give the time where nothing else does.
+    fn joined(&mut self, deltas: &Deltas<'_>, ash: &AshInfo, sampled: &Sampled);
+}
+
+impl Joined for EventRow {
+    fn joined(&mut self, deltas: &Deltas<'_>, ash: &AshInfo, sampled: &Sampled) {
+        let (total_us, total_error_us) = estimate(deltas, ash, sampled);
+        let seconds = total_us.scaled(1e-6).value().unwrap_or(0.0);
+        let seen = match seen_as(sampled).as_str() {
+            "" => String::new(),
+            seen => format!(", {seen}"),
+        };
+        let own = self.total_us.reason().map(str::to_owned);
+        match own {
+            None => self.note = format!("sampled too, not added: {seconds:.3} s{seen}"),
+            Some(reason) => {
+                self.note = format!(
+                    "count from {}, which has no time ({reason}); time sampled{seen}",
+                    self.source
+                );
+                self.total_us = total_us;
+                self.total_error_us = total_error_us;
+                self.avg_us = Figure::na("count and time are of different sources");
+                self.source = SAMPLED.to_owned();
+            }
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! What only a database server's run has: the result line of the field and the server's own shares.
+
+use super::header::percent;
+use super::page::{Column, Page, left, number, number_or_reason, right};
+use crate::result_line;
+use assay_measure::record::{Figure, Record, ServerInfo};
+use assay_measure::units::fixed;
+
+/// Facts of the server worth a line of their own, in this order, as far as it told them.
+const FACTS: &[&str] = &[
+    "server_version",
+    "server_host",
+    "database",
+    "shared_buffers",
+    "huge_pages_status",
+    "huge_pages",
+    "synchronous_commit",
+    "fsync",
+    "full_page_writes",
+    "wal_level",
+    "max_wal_size",
+    "checkpoint_timeout",
+    "io_method",
+    "effective_io_concurrency",
+    "data_checksums",
+    "jit",
+    "track_io_timing",
+    "track_wal_io_timing",
+    "autovacuum",
+    "plan",
+    "statistics_reset",
+];
+
+/// RIOPS and CACHE_HITS/s over the true window, and the rows before and after it.
+pub(super) fn result(page: &mut Page, record: &Record) {
+    let Some(server) = &record.server else {
+        return;
+    };
+    page.heading("Result Line");
+    for line in result_line::lines(record, server) {
+        page.line(&line);
+    }
+    page.wrapped(
+        "",
+        "RIOPS are blocks the server asked the operating system for, whether a device or the page cache had them; \
+         both rates are over the window between the two rows, in which every session worked.",
+    );
+    if let Some(pct) = server.end_point_error_pct.value() {
+        page.line(&format!(
+            "A server's processes publish up to a second late: each end of a counter may be off by that, {} % of the window at most.",
+            fixed(pct, 1)
+        ));
+    }
+}
+
+/// Where server and driver ran, what the server says of itself, and shares only it can tell.
+pub(super) fn server(page: &mut Page, record: &Record) {
+    let Some(server) = &record.server else {
+        return;
+    };
+    page.heading("Database Server");
+    let facts = &record.plan.engine_facts;
+    let pairs: Vec<(String, String)> = FACTS
+        .iter()
+        .filter_map(|name| facts.iter().find(|fact| fact.name == **name))
+        .map(|fact| (fact.name.clone(), fact.value.clone()))
+        .collect();
+    match pairs.is_empty() {
+        true => page.line("n/a (the server told nothing of itself)"),
+        false => page.pairs(&pairs),
+    }
+    placement(page, record, server);
+    loop_place(page, record, server);
+    hit_ratio(page, record);
+    shares(page, server);
+}
+
+fn placement(page: &mut Page, record: &Record, server: &ServerInfo) {
+    let driver = &record.driver.thread_cpu_s;
+    let model = &record.time_model;
+    let used = model.db_cpu_us.plus(&model.bg_cpu_us).scaled(1e-6);
+    page.line("");
+    page.line(&format!(
+        "CPU of the server {} s, of the driver threads {} s ({} % of this host's CPUs).",
+        number_or_reason(&used, 2),
+        number_or_reason(driver, 2),
+        number_or_reason(&server.driver_of_host_pct, 1),
+    ));
+}
+
+fn loop_place(page: &mut Page, record: &Record, server: &ServerInfo) {
+    let text = match server.loop_place.as_str() {
+        "server" => {
+            "LOOP=server: the server performs the operations; each is timed there, with a resolution of 1 us. \
+             The way there and back, and what a slice costs beside its operations, are in no operation's latency."
+        }
+        "client" => {
+            "LOOP=client: each operation is timed by the driver, from before its request is sent until its answer is read; \
+             the way there and back is part of it."
+        }
+        _ => return,
+    };
+    page.wrapped("", text);
+    let _ = record;
+}
+
+fn hit_ratio(page: &mut Page, record: &Record) {
+    let checks = &record.checks;
+    let points = match (
+        checks.hit_expected_pct.value(),
+        checks.hit_measured_pct.value(),
+    ) {
+        (Some(expected), Some(measured)) => {
+            let off = measured - expected;
+            let flag = if off.abs() > crate::record::HIT_POINTS {
+                " - see the warnings"
+            } else {
+                ""
+            };
+            format!("; {} points apart{flag}", fixed(off, 1))
+        }
+        _ => String::new(),
+    };
+    page.line(&format!(
+        "Buffer hit ratio expected {}, measured {}{points}. Cache {} blocks, active {} blocks.",
+        with_percent(&checks.hit_expected_pct),
+        with_percent(&checks.hit_measured_pct),
+        number_or_reason(&checks.cache_blocks, 0),
+        number_or_reason(&checks.active_blocks, 0),
+    ));
+}
+
+fn with_percent(figure: &Figure) -> String {
+    match figure.reason() {
+        Some(reason) => format!("n/a ({reason})"),
+        None => format!("{} %", number(figure, 1)),
+    }
+}
+
+fn shares(page: &mut Page, server: &ServerInfo) {
+    if server.shares.is_empty() {
+        return;
+    }
+    const COLUMNS: [Column; 3] = [left("Share", 44), right("%", 10), left(" Why Not", 30)];
+    page.line("");
+    page.columns(&COLUMNS);
+    for row in &server.shares {
+        let reason = row.value_pct.reason().unwrap_or_default();
+        page.row(
+            &COLUMNS,
+            &[
+                row.name.clone(),
+                percent(&row.value_pct),
+                format!(" {reason}"),
+            ],
+        );
+    }
+}
