@@ -228,6 +228,13 @@ pub trait Engine: Send + Sync {
         let _ = sessions;
     }
 
+    /// [`Engine::activity`], or false where nobody looked this time: the tick is left out, and the next one stands
+    /// for its time too. For an engine whose look is a round trip, which can be too dear for every tick, or fail.
+    fn look(&self, sessions: &mut [Doing]) -> bool {
+        self.activity(sessions);
+        true
+    }
+
     /// Whether the driver threads do the database's work themselves, so that their CPU is DB CPU. A server's work is
     /// done elsewhere: then DB CPU is [`Engine::sample`]'s to tell.
     fn works_in_driver_threads(&self) -> bool {

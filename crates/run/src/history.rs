@@ -105,7 +105,9 @@ impl Sampler {
     /// One tick at `at_ns` after the gate.
     pub(crate) fn tick(&mut self, at_ns: Ns, board: &Board, engine: &dyn Engine) {
         self.doing.fill(Doing::OnCpu);
-        engine.activity(&mut self.doing);
+        if !engine.look(&mut self.doing) {
+            return;
+        }
         self.counts.fill(0);
         let mut active = 0;
         for index in 0..self.doing.len() {
@@ -222,6 +224,60 @@ mod tests {
         let last = &part.steps[1];
         assert_eq!((last.span_ns, last.hole_ns), (500 * MS, 400 * MS));
         assert_eq!(last.active_ns(), 500 * MS);
+    }
+
+    /// Looks every third time.
+    struct Dear(NullEngine, std::sync::atomic::AtomicU32);
+
+    impl Engine for Dear {
+        fn facts(&self) -> Vec<assay_measure::snapshot::Fact> {
+            self.0.facts()
+        }
+
+        fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
+            self.0.driver_threads(sessions, cpus)
+        }
+
+        fn driver<'a>(
+            &'a self,
+            assignment: &crate::engine::Assignment,
+        ) -> Result<Box<dyn crate::engine::Driver + 'a>, crate::engine::EngineError> {
+            self.0.driver(assignment)
+        }
+
+        fn sample(&self) -> assay_measure::snapshot::StatSet {
+            self.0.sample()
+        }
+
+        fn look(&self, _sessions: &mut [Doing]) -> bool {
+            self.1.fetch_add(1, Ordering::Relaxed) % 3 == 2
+        }
+
+        fn watched_paths(&self) -> Vec<std::path::PathBuf> {
+            self.0.watched_paths()
+        }
+
+        fn close(&self) -> Result<(), crate::engine::EngineError> {
+            self.0.close()
+        }
+    }
+
+    #[test]
+    fn a_tick_nobody_looked_at_is_left_out_and_the_next_one_stands_for_it() {
+        let board = Board::new(4);
+        let engine = Dear(null(), std::sync::atomic::AtomicU32::new(0));
+        let mut sampler = Sampler::new(4);
+        board.set(1, Place::Engine, &SELECT);
+        for tick in 1..=6 {
+            sampler.tick(tick * 100 * MS, &board, &engine);
+        }
+        let part = sampler.take();
+        let seen: Vec<_> = part
+            .steps
+            .iter()
+            .map(|step| (step.at_ns, step.span_ns, step.hole_ns))
+            .collect();
+        assert_eq!(seen, [(300 * MS, 300 * MS, 0), (600 * MS, 300 * MS, 0)]);
     }
 
     #[test]

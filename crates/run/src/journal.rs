@@ -232,6 +232,10 @@ impl Engine for Journaled {
         self.engine.activity(sessions);
     }
 
+    fn look(&self, sessions: &mut [Doing]) -> bool {
+        self.engine.look(sessions)
+    }
+
     fn watched_paths(&self) -> Vec<PathBuf> {
         self.engine.watched_paths()
     }

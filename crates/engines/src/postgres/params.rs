@@ -81,6 +81,12 @@ pub(super) const PARAMS: &[ParamDef] = &[
         "where a temp:postgres server's private directory is made; unset: TMPDIR, else /var/tmp",
     ),
     param(
+        "TRACK_IO_TIMING",
+        ParamKind::Choice(&["auto", "on", "off"]),
+        "auto",
+        "track_io_timing in our own sessions: on if the role may (auto), on or no run (on), off",
+    ),
+    param(
         "EVICT",
         ParamKind::Text,
         "",

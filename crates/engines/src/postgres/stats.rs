@@ -1,1 +1,0 @@
-//! What the server counts, by version.

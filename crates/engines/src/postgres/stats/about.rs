@@ -1,0 +1,295 @@
+//! What the readings depend on: version, switches, privileges, the extension.
+
+use super::sql::{self, Relations};
+use crate::postgres::wire::{Connection, PgError};
+use assay_measure::config::Settings;
+use assay_measure::snapshot::Fact;
+use std::collections::BTreeMap;
+
+/// Settings that decide what is counted and timed.
+const SWITCHES: [&str; 9] = [
+    "track_activities",
+    "track_counts",
+    "track_io_timing",
+    "track_wal_io_timing",
+    "compute_query_id",
+    "stats_fetch_consistency",
+    "block_size",
+    "wal_segment_size",
+    "autovacuum",
+];
+
+/// What to do about `track_io_timing` in our own sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::postgres) enum Timing {
+    /// On if we may.
+    Auto,
+    /// On, or the run does not start.
+    On,
+    /// Off.
+    Off,
+}
+
+impl Timing {
+    /// Of the parameter `TRACK_IO_TIMING`.
+    pub(in crate::postgres) fn of(settings: &Settings) -> Self {
+        match settings.text("TRACK_IO_TIMING") {
+            "on" => Self::On,
+            "off" => Self::Off,
+            _ => Self::Auto,
+        }
+    }
+}
+
+/// A setting of the server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Switch {
+    value: String,
+    /// Other processes than our sessions have it too.
+    for_all: bool,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(super) struct About {
+    /// Major version, 13 to 18 and beyond.
+    pub version: u32,
+    /// Object identifier of the database.
+    pub database: u32,
+    /// Block size, bytes.
+    pub block_bytes: u64,
+    /// Our sessions' I/O calls are timed.
+    pub session_io_timing: bool,
+    /// Every process's are.
+    pub server_io_timing: bool,
+    /// Every process's log writes are.
+    pub wal_timing: bool,
+    /// `track_counts`; without it nothing is counted.
+    pub counts: bool,
+    /// Tables of the data set.
+    pub relations: Relations,
+    /// Quoted schema of `pg_stat_statements`, or why it cannot be read.
+    pub statements: Result<String, String>,
+    /// For each session, once, when it has logged in.
+    pub session_sql: Vec<String>,
+    switches: BTreeMap<&'static str, Switch>,
+    timing: String,
+    /// Sees what other roles' sessions and the background processes do.
+    reads_all_stats: bool,
+}
+
+/// Runs a statement and counts it.
+pub(super) type Ask<'a> =
+    &'a mut dyn FnMut(&mut Connection, &str) -> Result<Vec<Vec<Option<String>>>, PgError>;
+
+impl About {
+    /// Asks the server; `session` is the connection the readings will use.
+    pub(super) fn learn(
+        connection: &mut Connection,
+        ask: Ask<'_>,
+        pg_schema: &str,
+        timing: Timing,
+    ) -> Result<Self, PgError> {
+        let rows = ask(
+            connection,
+            "select current_setting('server_version_num'), \
+             (select oid from pg_catalog.pg_database where datname = current_database()), \
+             current_setting('is_superuser'), pg_has_role(current_user, 'pg_read_all_stats', 'usage')",
+        )?;
+        let field = |at: usize| {
+            let row = rows.first();
+            row.and_then(|row| row.get(at))
+                .cloned()
+                .flatten()
+                .unwrap_or_default()
+        };
+        let version = field(0).parse().unwrap_or(0) / 10_000;
+        let database = field(1).parse().unwrap_or(0);
+        let reads_all_stats = field(2) == "on" || field(3) == "t";
+        let switches = switches(connection, ask)?;
+        let on = |name: &str| {
+            switches
+                .get(name)
+                .is_some_and(|switch| switch.value == "on")
+        };
+        let for_all =
+            |name: &str| on(name) && switches.get(name).is_some_and(|switch| switch.for_all);
+        let (session_io_timing, session_sql, achieved) =
+            io_timing(connection, ask, timing, on("track_io_timing"))?;
+        let relations = Relations::from_rows(&ask(connection, &Relations::query(pg_schema))?);
+        let block_bytes = switches
+            .get("block_size")
+            .and_then(|switch| switch.value.parse().ok())
+            .unwrap_or(8192);
+        Ok(Self {
+            version,
+            database,
+            block_bytes,
+            session_io_timing,
+            server_io_timing: for_all("track_io_timing"),
+            wal_timing: for_all("track_wal_io_timing"),
+            counts: on("track_counts"),
+            relations,
+            statements: statements(connection, ask)?,
+            session_sql,
+            timing: achieved,
+            reads_all_stats,
+            switches,
+        })
+    }
+
+    /// For the report: every switch the readings depend on, and what privileges hide.
+    pub(super) fn facts(&self) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        let mut fact = |name: &str, value: String| {
+            facts.push(Fact {
+                name: name.to_owned(),
+                value,
+            });
+        };
+        for name in SWITCHES {
+            if matches!(name, "block_size" | "wal_segment_size" | "autovacuum") {
+                continue;
+            }
+            let value = self.switches.get(name).map_or_else(
+                || format!("n/a (absent in PostgreSQL {})", self.version),
+                |switch| switch.value.clone(),
+            );
+            fact(name, value);
+        }
+        fact("io_timing_achieved", self.timing.clone());
+        fact(
+            "pg_stat_statements",
+            match &self.statements {
+                Ok(schema) => format!("read, in schema {schema}"),
+                Err(reason) => format!("n/a ({reason})"),
+            },
+        );
+        fact(
+            "statistics_privileges",
+            if self.reads_all_stats {
+                "all sessions and background processes are visible (pg_read_all_stats)".to_owned()
+            } else {
+                "own sessions only: activity of other roles and of background processes is n/a \
+             (denied: pg_read_all_stats, part of pg_monitor)"
+                    .to_owned()
+            },
+        );
+        fact(
+            "statistics_endpoint_error",
+            if self.version >= 15 {
+                "sessions publish their counters at every mark (pg_stat_force_next_flush)"
+                    .to_owned()
+            } else {
+                "up to 1 s of each session's work at either end of the window (2/E of a window of E seconds): \
+             PostgreSQL 13 and 14 publish at most once a second; totals of the whole run are exact".to_owned()
+            },
+        );
+        fact(
+            "statistics_scope",
+            "pg_stat_database: the tested database, the collector's own transactions left out; \
+             pg_stat_io, pg_stat_wal, pg_stat_bgwriter: the whole server, other databases included"
+                .to_owned(),
+        );
+        facts
+    }
+}
+
+fn switches(
+    connection: &mut Connection,
+    ask: Ask<'_>,
+) -> Result<BTreeMap<&'static str, Switch>, PgError> {
+    let names: Vec<String> = SWITCHES.iter().map(|name| sql::literal(name)).collect();
+    let rows = ask(
+        connection,
+        &format!(
+            "select name, setting, source in ('database', 'user', 'database user', 'client', 'session') \
+             from pg_catalog.pg_settings where name in ({})",
+            names.join(",")
+        ),
+    )?;
+    let mut switches = BTreeMap::new();
+    for row in rows {
+        let [Some(name), Some(value), Some(ours_alone)] = row.as_slice() else {
+            continue;
+        };
+        let Some(known) = SWITCHES.iter().find(|known| *known == name) else {
+            continue;
+        };
+        switches.insert(
+            *known,
+            Switch {
+                value: value.clone(),
+                for_all: ours_alone == "f",
+            },
+        );
+    }
+    Ok(switches)
+}
+
+/// Whether our sessions' I/O will be timed, what each has to run for it, and the same in words.
+fn io_timing(
+    connection: &mut Connection,
+    ask: Ask<'_>,
+    timing: Timing,
+    already: bool,
+) -> Result<(bool, Vec<String>, String), PgError> {
+    let wanted = timing != Timing::Off;
+    if already == wanted {
+        let achieved = if already {
+            "on, by the server's settings"
+        } else {
+            "off, by the server's settings"
+        };
+        return Ok((already, Vec::new(), achieved.to_owned()));
+    }
+    let statement = format!(
+        "set track_io_timing = {}",
+        if wanted { "on" } else { "off" }
+    );
+    match ask(connection, &statement) {
+        Ok(_) => {
+            let achieved = format!(
+                "{} in our own sessions alone (two clock readings an I/O)",
+                if wanted { "on" } else { "off" }
+            );
+            Ok((wanted, vec![statement], achieved))
+        }
+        Err(error) if error.is_fatal() || timing == Timing::On => Err(error),
+        Err(_) => Ok((
+            already,
+            Vec::new(),
+            format!(
+                "{}: to change it needs a superuser, or from 15 on GRANT SET ON PARAMETER track_io_timing",
+                if already { "on" } else { "off" }
+            ),
+        )),
+    }
+}
+
+/// The schema of `pg_stat_statements` if its counts can be read.
+fn statements(
+    connection: &mut Connection,
+    ask: Ask<'_>,
+) -> Result<Result<String, String>, PgError> {
+    let found = ask(
+        connection,
+        "select n.nspname from pg_catalog.pg_extension e \
+         join pg_catalog.pg_namespace n on n.oid = e.extnamespace where e.extname = 'pg_stat_statements'",
+    )?;
+    let Some(Some(schema)) = found.first().and_then(|row| row.first()) else {
+        return Ok(Err(
+            "disabled: extension pg_stat_statements is not in this database".to_owned(),
+        ));
+    };
+    let schema = sql::identifier(schema);
+    let trial = format!("select count(calls) from {schema}.pg_stat_statements(false)");
+    match ask(connection, &trial) {
+        Ok(_) => Ok(Ok(schema)),
+        Err(error) if error.is_fatal() => Err(error),
+        Err(error) if error.code() == Some("42501") => Ok(Err(format!(
+            "denied: execute on {schema}.pg_stat_statements"
+        ))),
+        Err(error) => Ok(Err(format!("disabled: {error}"))),
+    }
+}

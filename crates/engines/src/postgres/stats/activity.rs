@@ -1,0 +1,272 @@
+//! What our sessions are doing, ten times a second, from `pg_stat_activity` on a connection of its own.
+
+use super::classes;
+use super::{OwnWork, collector, sql};
+use crate::postgres::conninfo::ConnectOptions;
+use crate::postgres::wire::{Connection, PgError, Prepared};
+use assay_measure::snapshot::{Fact, WaitClass};
+use assay_run::engine::{Doing, EngineError};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A look may take this part of the distance of two looks.
+const SHARE: u32 = 5;
+/// Distance of two looks, and what it becomes where a look is too dear.
+const STEPS: [Duration; 3] = [
+    Duration::from_millis(100),
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+];
+/// So many dear looks in a row and the next distance is taken.
+const DEAR_MAX: u32 = 3;
+/// After a failure nobody tries again for this long.
+const RETRY: Duration = Duration::from_secs(1);
+/// A tick may come a little early.
+const EARLY: Duration = Duration::from_millis(20);
+
+/// Backend pids by session number, from 1.
+pub(in crate::postgres) type Pids = Box<dyn Fn() -> Vec<(u32, i32)> + Send + Sync>;
+
+struct Session {
+    connection: Connection,
+    look: Prepared,
+}
+
+#[derive(Default)]
+struct State {
+    session: Option<Session>,
+    failed: Option<Instant>,
+    /// Index into [`STEPS`].
+    step: usize,
+    dear: u32,
+    last: Option<Instant>,
+    looks: u64,
+    failures: u64,
+    spent: Duration,
+    longest: Duration,
+}
+
+/// See the module.
+pub(in crate::postgres) struct Activity {
+    options: ConnectOptions,
+    pids: Pids,
+    own: Arc<OwnWork>,
+    version: u32,
+    state: Mutex<State>,
+}
+
+impl fmt::Debug for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Activity").finish_non_exhaustive()
+    }
+}
+
+/// One row of a look: pid, state, kind and name of the wait.
+type Row = (i32, String, String, String);
+
+impl Activity {
+    /// Logs in; `stats` are the statistics of the same server.
+    ///
+    /// # Errors
+    /// The server refuses the connection.
+    pub(in crate::postgres) fn open(
+        options: &ConnectOptions,
+        stats: &super::ServerStats,
+        pids: Pids,
+    ) -> Result<Self, EngineError> {
+        let activity = Self {
+            options: collector(options),
+            pids,
+            own: stats.own_work(),
+            version: stats.about.version,
+            state: Mutex::default(),
+        };
+        let session = activity
+            .connect()
+            .map_err(|error| EngineError::Unusable(format!("activity of the sessions: {error}")))?;
+        activity.lock().session = Some(session);
+        Ok(activity)
+    }
+
+    fn connect(&self) -> Result<Session, PgError> {
+        let mut connection = Connection::open(&self.options)?;
+        connection.query("set statement_timeout = '2s'; set jit = off")?;
+        self.own.note();
+        let look = connection.prepare(&sql::activity(self.version), &[])?;
+        self.own.note();
+        Ok(Session { connection, look })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a look is due at this tick: one that is too dear for every tick leaves some out.
+    fn due(&self) -> bool {
+        let state = self.lock();
+        if state.failed.is_some_and(|since| since.elapsed() < RETRY) {
+            return false;
+        }
+        state
+            .last
+            .is_none_or(|last| last.elapsed() + EARLY >= STEPS[state.step])
+    }
+
+    /// What each session does, entry k for session k + 1; those the server does not know keep what they came with.
+    /// False: nobody looked, because it is not due or not possible.
+    pub(in crate::postgres) fn look(&self, sessions: &mut [Doing]) -> bool {
+        if !self.due() {
+            return false;
+        }
+        let mut state = self.lock();
+        let begun = Instant::now();
+        let rows = match self.rows(&mut state) {
+            Ok(rows) => rows,
+            Err(_) => {
+                state.failures += 1;
+                state.failed = Some(begun);
+                state.session = None;
+                return false;
+            }
+        };
+        let spent = begun.elapsed();
+        state.failed = None;
+        state.last = Some(begun);
+        state.looks += 1;
+        state.spent += spent;
+        state.longest = state.longest.max(spent);
+        state.dear = if spent * SHARE > STEPS[state.step] {
+            state.dear + 1
+        } else {
+            0
+        };
+        if state.dear >= DEAR_MAX && state.step + 1 < STEPS.len() {
+            state.step += 1;
+            state.dear = 0;
+        }
+        drop(state);
+        let by_pid: BTreeMap<i32, &Row> = rows.iter().map(|row| (row.0, row)).collect();
+        for (session, pid) in (self.pids)() {
+            let doing = sessions.get_mut((session as usize).wrapping_sub(1));
+            if let (Some(doing), Some((_, state, kind, event))) = (doing, by_pid.get(&pid)) {
+                *doing = translate(state, kind, event);
+            }
+        }
+        true
+    }
+
+    fn rows(&self, state: &mut State) -> Result<Vec<Row>, PgError> {
+        if state.session.is_none() {
+            state.session = Some(self.connect()?);
+        }
+        let Some(session) = &mut state.session else {
+            return Ok(Vec::new());
+        };
+        let mut rows = Vec::new();
+        let text = |value: &Option<&[u8]>| {
+            value.map_or_else(String::new, |bytes| {
+                String::from_utf8_lossy(bytes).into_owned()
+            })
+        };
+        session
+            .connection
+            .execute(&session.look, &[], &mut |values| {
+                if let [Some(pid), state, kind, event, ..] = values
+                    && let Ok(pid) = (*pid).try_into()
+                {
+                    rows.push((
+                        i32::from_be_bytes(pid),
+                        text(state),
+                        text(kind),
+                        text(event),
+                    ));
+                }
+            })?;
+        self.own.note();
+        Ok(rows)
+    }
+
+    /// For the report: how often it looked and what that took.
+    pub(in crate::postgres) fn facts(&self) -> Vec<Fact> {
+        let state = self.lock();
+        let mean = state.spent.as_secs_f64() * 1e3 / (state.looks.max(1) as f64);
+        let mut value = format!(
+            "{} looks at pg_stat_activity, {mean:.2} ms each, {:.1} ms longest",
+            state.looks,
+            state.longest.as_secs_f64() * 1e3
+        );
+        if state.step > 0 {
+            value.push_str(&format!(
+                "; a look took more than a fifth of a tick, so they are {} ms apart instead of 100",
+                STEPS[state.step].as_millis()
+            ));
+        }
+        if state.failures > 0 {
+            value.push_str(&format!("; {} looks failed", state.failures));
+        }
+        vec![Fact {
+            name: "activity_sampling".to_owned(),
+            value,
+        }]
+    }
+}
+
+/// What a session does that is inside an operation of ours.
+fn translate(state: &str, kind: &str, event: &str) -> Doing {
+    match (state, kind) {
+        // Not hidden, and no wait: it works. A plain function call is work too.
+        ("active" | "fastpath function call", "") => Doing::OnCpu,
+        // The statement has not arrived yet, or the answer is on its way.
+        ("idle" | "idle in transaction" | "idle in transaction (aborted)", _) | (_, "Client") => {
+            let event = if kind == "Client" {
+                event
+            } else {
+                "ClientRead"
+            };
+            Doing::Waiting {
+                event: classes::intern("Client", event),
+                class: WaitClass::Network,
+            }
+        }
+        (_, "") => Doing::OnCpu,
+        (_, kind) => Doing::Waiting {
+            event: classes::intern(kind, event),
+            class: classes::class(kind, event),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(event: &'static str, class: WaitClass) -> Doing {
+        Doing::Waiting { event, class }
+    }
+
+    #[test]
+    fn a_session_inside_an_operation_works_waits_or_is_between_us_and_the_server() {
+        assert_eq!(translate("active", "", ""), Doing::OnCpu);
+        assert_eq!(
+            translate("active", "IO", "DataFileRead"),
+            waiting("IO:DataFileRead", WaitClass::UserIo)
+        );
+        assert_eq!(
+            translate("active", "LWLock", "WALWrite"),
+            waiting("LWLock:WALWrite", WaitClass::Commit)
+        );
+        for state in ["idle", "idle in transaction"] {
+            assert_eq!(
+                translate(state, "Client", "ClientRead"),
+                waiting("Client:ClientRead", WaitClass::Network)
+            );
+        }
+        // Between two states the server may show no wait yet.
+        assert_eq!(
+            translate("idle", "", ""),
+            waiting("Client:ClientRead", WaitClass::Network)
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! Wait classes of PostgreSQL's wait events, and their names kept for good.
+
+use assay_measure::snapshot::WaitClass;
+use std::sync::{Mutex, PoisonError};
+
+/// Names kept at most; extensions can invent them.
+const NAMES_MAX: usize = 400;
+/// What every further one is called.
+const FURTHER: &str = "Other:further events";
+
+/// The class of a session's wait. Since 17 the words of a name are spelt differently (`WALSync`, `WalSync`), so
+/// their case says nothing.
+pub(super) fn class(kind: &str, event: &str) -> WaitClass {
+    let event = event.to_ascii_lowercase();
+    let begins = |words: &[&str]| words.iter().any(|word| event.starts_with(word));
+    match kind {
+        "IO" if begins(&["walinit"]) => WaitClass::Configuration,
+        "IO" if begins(&["datafilewrite"]) => WaitClass::Configuration,
+        "IO" if begins(&["wal"]) => WaitClass::Commit,
+        "IO" => WaitClass::UserIo,
+        "IPC" if event == "bufferio" => WaitClass::UserIo,
+        "LWLock" if event == "bufferio" => WaitClass::UserIo,
+        "LWLock" if event == "walwrite" => WaitClass::Commit,
+        "LWLock" if event == "walbufmapping" => WaitClass::Configuration,
+        "LWLock" | "BufferPin" => WaitClass::Concurrency,
+        "IPC" if event == "syncrep" => WaitClass::Commit,
+        "IPC" if begins(&["checkpoint"]) => WaitClass::Configuration,
+        "Lock" => WaitClass::Application,
+        // Inside an operation of ours the server waits for us: what takes the time is between the two.
+        "Client" => WaitClass::Network,
+        "Activity" => WaitClass::Idle,
+        "Timeout" if event == "pgsleep" => WaitClass::Idle,
+        _ => WaitClass::Other,
+    }
+}
+
+/// `Type:Event`, kept for the life of the process: there are a few dozen.
+pub(super) fn intern(kind: &str, event: &str) -> &'static str {
+    static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = names.iter().find(|known| {
+        known
+            .split_once(':')
+            .is_some_and(|(of, name)| of == kind && name == event)
+    });
+    if let Some(known) = known {
+        return known;
+    }
+    if names.len() >= NAMES_MAX {
+        return FURTHER;
+    }
+    let name: &'static str = Box::leak(format!("{kind}:{event}").into_boxed_str());
+    names.push(name);
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_those_of_the_published_mapping_in_old_and_new_spelling() {
+        for (kind, event, expected) in [
+            ("IO", "DataFileRead", WaitClass::UserIo),
+            ("IO", "DataFilePrefetch", WaitClass::UserIo),
+            ("IO", "BufFileWrite", WaitClass::UserIo),
+            ("IO", "AioIoCompletion", WaitClass::UserIo),
+            ("IPC", "BufferIO", WaitClass::UserIo),
+            ("IPC", "BufferIo", WaitClass::UserIo),
+            ("LWLock", "BufferIO", WaitClass::UserIo),
+            ("IO", "WALSync", WaitClass::Commit),
+            ("IO", "WalSync", WaitClass::Commit),
+            ("IO", "WALWrite", WaitClass::Commit),
+            ("LWLock", "WALWrite", WaitClass::Commit),
+            ("IPC", "SyncRep", WaitClass::Commit),
+            ("LWLock", "BufferContent", WaitClass::Concurrency),
+            ("LWLock", "WALInsert", WaitClass::Concurrency),
+            ("BufferPin", "BufferPin", WaitClass::Concurrency),
+            ("Lock", "transactionid", WaitClass::Application),
+            ("Lock", "tuple", WaitClass::Application),
+            ("LWLock", "WALBufMapping", WaitClass::Configuration),
+            ("IO", "WALInitWrite", WaitClass::Configuration),
+            ("IO", "WalInitSync", WaitClass::Configuration),
+            ("IPC", "CheckpointDone", WaitClass::Configuration),
+            ("IO", "DataFileWrite", WaitClass::Configuration),
+            ("Client", "ClientWrite", WaitClass::Network),
+            ("Client", "ClientRead", WaitClass::Network),
+            ("Activity", "CheckpointerMain", WaitClass::Idle),
+            ("Timeout", "PgSleep", WaitClass::Idle),
+            ("Timeout", "SpinDelay", WaitClass::Other),
+            ("Extension", "Extension", WaitClass::Other),
+            ("IPC", "ProcarrayGroupUpdate", WaitClass::Other),
+        ] {
+            assert_eq!(class(kind, event), expected, "{kind}:{event}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_kept_once_and_their_number_is_bounded() {
+        let first = intern("IO", "DataFileRead");
+        assert_eq!(first, "IO:DataFileRead");
+        assert!(std::ptr::eq(first, intern("IO", "DataFileRead")));
+        let last = (0..=NAMES_MAX)
+            .map(|n| intern("Extension", &format!("e{n}")))
+            .last();
+        assert_eq!(last, Some(FURTHER));
+        assert_eq!(intern("IO", "DataFileRead"), "IO:DataFileRead");
+    }
+}

@@ -1,0 +1,343 @@
+//! What the server counts and what its sessions are doing, PostgreSQL 13 to 18.
+//!
+//! [`ServerStats`] reads the statistics views' functions on a connection of its own, once a second and at every mark;
+//! [`Activity`] looks at the sessions ten times a second on another one. Neither touches a table, so that what they
+//! add to the database's counters is a number of transactions, which is known and taken off.
+//! Which statistic comes from which column of which version: `docs/design/postgres-statistics.md`.
+
+mod about;
+mod activity;
+mod classes;
+mod events;
+mod io;
+mod mapping;
+mod raw;
+mod rows;
+mod sql;
+
+pub(super) use about::Timing;
+pub(super) use activity::Activity;
+
+use super::conninfo::ConnectOptions;
+use super::wire::{Connection, PgError, Prepared};
+use about::About;
+use assay_measure::snapshot::{Fact, StatSet};
+use assay_run::engine::EngineError;
+use mapping::{Mapper, Own};
+use raw::{Epoch, Raw};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// No reading may hold the collector longer; the server ends it then.
+const STATEMENT_TIMEOUT: &str = "5s";
+/// After a lost connection, no sooner than this does anybody try again.
+const RETRY: Duration = Duration::from_secs(1);
+/// Longest wait for sessions that have said good-bye to be gone.
+const SETTLE: Duration = Duration::from_secs(3);
+/// 13 and 14 hand out statistics up to so old.
+const STALE: Duration = Duration::from_millis(700);
+
+/// Transactions and statements of ours in the tested database, whoever of us ran them.
+#[derive(Debug, Default)]
+pub(super) struct OwnWork {
+    statements: AtomicU64,
+}
+
+impl OwnWork {
+    /// One statement, a transaction by itself, has ended.
+    pub(super) fn note(&self) {
+        self.statements.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn count(&self) -> u64 {
+        self.statements.load(Ordering::Relaxed)
+    }
+}
+
+/// The connection of the readings, and what it can ask.
+#[derive(Debug)]
+struct Session {
+    connection: Connection,
+    reading: Prepared,
+}
+
+#[derive(Debug)]
+struct State {
+    session: Option<Session>,
+    /// Why there is none, and since when.
+    lost: Option<(String, Instant)>,
+    first: Option<Epoch>,
+    /// Duration of the last and the longest reading.
+    last: Duration,
+    longest: Duration,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct ServerStats {
+    options: ConnectOptions,
+    about: About,
+    own: Arc<OwnWork>,
+    state: Mutex<State>,
+}
+
+impl ServerStats {
+    /// Logs in and learns what this server, role and database can tell.
+    ///
+    /// # Errors
+    /// The server refuses the connection, or TRACK_IO_TIMING=on cannot be had.
+    pub(super) fn open(
+        options: &ConnectOptions,
+        pg_schema: &str,
+        timing: Timing,
+    ) -> Result<Self, EngineError> {
+        let options = collector(options);
+        let own = Arc::new(OwnWork::default());
+        let failed = |error: PgError| EngineError::Unusable(format!("statistics: {error}"));
+        let mut connection = Connection::open(&options).map_err(failed)?;
+        let counted = own.clone();
+        let mut ask = move |connection: &mut Connection, sql: &str| {
+            let rows = connection.query(sql)?.rows;
+            counted.note();
+            Ok(rows)
+        };
+        let about = About::learn(&mut connection, &mut ask, pg_schema, timing).map_err(|error| {
+            match error.code() {
+                Some("42501") if timing == Timing::On => EngineError::Unusable(format!(
+                    "TRACK_IO_TIMING=on: {error}; it needs a superuser or, from PostgreSQL 15 on, GRANT SET ON \
+                     PARAMETER track_io_timing; TRACK_IO_TIMING=auto goes on without"
+                )),
+                _ => failed(error),
+            }
+        })?;
+        let session = Session::new(connection, &about, &own).map_err(failed)?;
+        let stats = Self {
+            options,
+            about,
+            own,
+            state: Mutex::new(State {
+                session: Some(session),
+                lost: None,
+                first: None,
+                last: Duration::ZERO,
+                longest: Duration::ZERO,
+            }),
+        };
+        // The first one fills the server's caches, and is where all counting starts from.
+        drop(stats.sample());
+        Ok(stats)
+    }
+
+    /// The server's counters at this instant, cumulative as it keeps them; what cannot be known has its reason.
+    pub(super) fn sample(&self) -> StatSet {
+        let mut state = self.lock();
+        let begun = Instant::now();
+        // What is not on the books before the statement begins is not in what it reads.
+        let own = self.own.count();
+        let mut raw = self.read(&mut state);
+        state.last = begun.elapsed();
+        state.longest = state.longest.max(state.last);
+        match &state.first {
+            Some(first) => raw.void_since(first),
+            None => state.first = Some(raw.epoch()),
+        }
+        let mapper = Mapper {
+            raw: &raw,
+            about: &self.about,
+            own: Own {
+                transactions: own,
+                calls: own,
+            },
+        };
+        let mut set = mapper.stats();
+        let reading_ns = u64::try_from(state.last.as_nanos()).unwrap_or(u64::MAX);
+        set.gauges
+            .insert("statistics_reading_ns".to_owned(), reading_ns);
+        set
+    }
+
+    /// One reading; a lost connection is opened again once.
+    fn read(&self, state: &mut State) -> Raw {
+        for _ in 0..2 {
+            if state.session.is_none() {
+                let waiting = state
+                    .lost
+                    .as_ref()
+                    .filter(|(_, since)| since.elapsed() < RETRY);
+                if let Some((reason, _)) = waiting {
+                    return Raw::missing(reason);
+                }
+                match self.reopen() {
+                    Ok(session) => state.session = Some(session),
+                    Err(error) => return lost(state, &error),
+                }
+            }
+            let Some(session) = &mut state.session else {
+                continue;
+            };
+            match session.read() {
+                Ok(text) => {
+                    self.own.note();
+                    return Raw::parse(&text).unwrap_or_else(|reason| Raw::missing(&reason));
+                }
+                // A refused statement is a transaction rolled back; the connection lives.
+                Err(error) if !error.is_fatal() => return Raw::missing(&error.to_string()),
+                Err(error) => {
+                    state.session = None;
+                    if state.lost.is_some() {
+                        return lost(state, &error);
+                    }
+                }
+            }
+        }
+        Raw::missing("connection lost")
+    }
+
+    fn reopen(&self) -> Result<Session, PgError> {
+        Session::new(Connection::open(&self.options)?, &self.about, &self.own)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Statements each session of the run executes once, when it has logged in.
+    pub(super) fn session_sql(&self) -> &[String] {
+        &self.about.session_sql
+    }
+
+    /// Has a session publish what it counted, so that the next [`ServerStats::sample`] sees it (15 and later; 13 and
+    /// 14 publish at most once a second). Not to be called within a transaction. It takes a round trip.
+    ///
+    /// # Errors
+    /// The server's, or a lost connection.
+    pub(super) fn flush(&self, session: &mut Connection) -> Result<(), PgError> {
+        if self.about.version < 15 {
+            return Ok(());
+        }
+        session.query("select pg_stat_force_next_flush()")?;
+        self.own.note();
+        Ok(())
+    }
+
+    /// What [`Activity`] counts its own statements with.
+    pub(super) fn own_work(&self) -> Arc<OwnWork> {
+        self.own.clone()
+    }
+
+    /// Waits until server processes that were told to end are gone and what they counted can be read.
+    /// Called after the last session has said good-bye; bounded.
+    pub(super) fn settle(&self, pids: &[i32]) {
+        let list: Vec<String> = pids.iter().map(i32::to_string).collect();
+        let alive = format!(
+            "select count(*) from pg_catalog.pg_stat_get_activity(null) where pid in (0{}{})",
+            if list.is_empty() { "" } else { "," },
+            list.join(",")
+        );
+        let begun = Instant::now();
+        while begun.elapsed() < SETTLE {
+            let mut state = self.lock();
+            let Some(session) = &mut state.session else {
+                return;
+            };
+            let Ok(answer) = session.connection.query(&alive) else {
+                return;
+            };
+            self.own.note();
+            drop(state);
+            let left = answer
+                .rows
+                .first()
+                .and_then(|row| row.first())
+                .cloned()
+                .flatten();
+            if left.as_deref() == Some("0") {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if self.about.version < 15 {
+            std::thread::sleep(STALE);
+        }
+    }
+
+    /// For the report: switches, privileges, scope, cost of a reading.
+    pub(super) fn facts(&self) -> Vec<Fact> {
+        let mut facts = self.about.facts();
+        let state = self.lock();
+        let resets = state
+            .first
+            .as_ref()
+            .map_or_else(String::new, Epoch::describe);
+        for (name, value) in [
+            ("statistics_reset", resets),
+            (
+                "statistics_reading",
+                format!(
+                    "{:.1} ms last, {:.1} ms longest so far",
+                    state.last.as_secs_f64() * 1e3,
+                    state.longest.as_secs_f64() * 1e3
+                ),
+            ),
+        ] {
+            facts.push(Fact {
+                name: name.to_owned(),
+                value,
+            });
+        }
+        facts
+    }
+}
+
+/// Notes why there is no connection.
+fn lost(state: &mut State, error: &PgError) -> Raw {
+    let reason = format!("statistics connection lost ({error})");
+    let raw = Raw::missing(&reason);
+    state.lost = Some((reason, Instant::now()));
+    raw
+}
+
+impl Session {
+    fn new(mut connection: Connection, about: &About, own: &OwnWork) -> Result<Self, PgError> {
+        let mut settings = format!("set statement_timeout = '{STATEMENT_TIMEOUT}'; set jit = off");
+        if about.version >= 15 {
+            settings.push_str("; set stats_fetch_consistency = snapshot");
+        }
+        connection.query(&settings)?;
+        own.note();
+        let shape = sql::Shape {
+            version: about.version,
+            database: about.database,
+            relations: &about.relations,
+            statements: about.statements.as_deref().ok(),
+        };
+        let reading = connection.prepare(&sql::reading(&shape), &[])?;
+        own.note();
+        Ok(Self {
+            connection,
+            reading,
+        })
+    }
+
+    /// One reading as JSON.
+    fn read(&mut self) -> Result<String, PgError> {
+        let mut text = String::new();
+        self.connection.execute(&self.reading, &[], &mut |values| {
+            if let Some(Some(value)) = values.first() {
+                text = String::from_utf8_lossy(value).into_owned();
+            }
+        })?;
+        Ok(text)
+    }
+}
+
+/// The collector's own name in `pg_stat_activity`.
+fn collector(options: &ConnectOptions) -> ConnectOptions {
+    let mut options = options.clone();
+    options.application_name = "assay collector".to_owned();
+    options
+}
+
+#[cfg(test)]
+mod tests;
