@@ -14,6 +14,7 @@ pub(super) mod tests;
 mod text;
 
 pub use resolve::options;
+pub(in crate::postgres) use surroundings::user_field;
 pub use surroundings::{FileText, Surroundings, ThisHost};
 
 use std::fmt;

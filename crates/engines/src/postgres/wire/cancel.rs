@@ -1,19 +1,30 @@
 //! Asks a server to cancel what a session does, from another thread.
 
-use super::connection::{Connection, stream};
+use super::connection::Connection;
+use super::dial::{Way, dial};
 use super::error::PgError;
 use crate::postgres::conninfo::{ConnectOptions, Host};
-use bytes::BytesMut;
-use postgres_protocol::message::frontend;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
+use std::sync::Arc;
+
+/// In the place of a protocol version.
+const CANCEL_REQUEST: [u8; 4] = [0x04, 0xd2, 0x16, 0x2e];
 
 /// Knows a session well enough to cancel its statement.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct CancelToken {
     host: Host,
-    options: ConnectOptions,
+    way: Way,
+    options: Arc<ConnectOptions>,
     pid: i32,
-    secret: i32,
+    /// 4 bytes, up to 256 with protocol 3.2.
+    secret: Vec<u8>,
+}
+
+impl std::fmt::Debug for CancelToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "CancelToken of server process {} at {}", self.pid, self.host)
+    }
 }
 
 impl Connection {
@@ -22,28 +33,38 @@ impl Connection {
     pub fn cancel_token(&self) -> CancelToken {
         CancelToken {
             host: self.host.clone(),
-            options: self.options.clone(),
+            way: if self.stream.is_encrypted() {
+                Way::Encrypted
+            } else {
+                Way::Plain
+            },
+            options: Arc::clone(&self.options),
             pid: self.pid,
-            secret: self.secret,
+            secret: self.secret.clone(),
         }
     }
 }
 
 impl CancelToken {
-    /// Asks for it, on a connection of its own; whether a statement was running to be cancelled is not known.
+    /// Asks for it, on a connection of its own, encrypted where the session is; whether a statement was running to be
+    /// cancelled is not known.
     ///
     /// # Errors
     /// The server cannot be reached.
     pub fn cancel(&self) -> Result<(), PgError> {
-        let asked = || -> std::io::Result<()> {
-            let mut stream = stream(&self.host, &self.options)?;
-            let mut request = BytesMut::new();
-            frontend::cancel_request(self.pid, self.secret, &mut request);
-            stream.write_all(&request)?;
-            // The server closes when it has passed the request on.
-            stream.read(&mut [0]).map(drop)
-        };
-        asked().map_err(|source| PgError::Io {
+        let (mut stream, _) = dial(&self.host, self.way, &self.options)?;
+        let length = u32::try_from(12 + self.secret.len()).unwrap_or(u32::MAX);
+        let mut request = length.to_be_bytes().to_vec();
+        request.extend(CANCEL_REQUEST);
+        request.extend(self.pid.to_be_bytes());
+        request.extend(&self.secret);
+        let asked = stream.write_all(&request).and_then(|()| stream.flush());
+        // The server closes when it has passed the request on; how it closes does not matter.
+        let ended = asked.and_then(|()| match stream.read(&mut [0]) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Err(error),
+            _ => Ok(()),
+        });
+        ended.map_err(|source| PgError::Io {
             what: format!("cancelling at {}", self.host),
             source,
         })

@@ -3,13 +3,13 @@
 use super::error::{PgError, ServerError};
 use super::input::{Input, Message};
 use super::stream::Stream;
-use crate::postgres::conninfo::{ConnectOptions, Host, Password};
+use crate::postgres::conninfo::{ConnectOptions, Host};
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::os::unix::net::UnixStream;
+use std::io::{Error, ErrorKind, Write};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// A value of a prepared statement's parameter, sent in binary.
 #[derive(Clone, Copy, Debug)]
@@ -58,58 +58,31 @@ pub struct Connection {
     pub(super) input: Input,
     pub(super) output: BytesMut,
     pub(super) pid: i32,
-    pub(super) secret: i32,
+    /// Proves to the server that a request to cancel is ours.
+    pub(super) secret: Vec<u8>,
+    /// With the address it was reached at.
+    pub(super) host: Host,
+    pub(super) options: Arc<ConnectOptions>,
     parameters: BTreeMap<String, String>,
     notices: Vec<ServerError>,
-    peer: String,
-    pub(super) host: Host,
-    pub(super) options: ConnectOptions,
     statements: u32,
 }
 
 impl Connection {
-    /// Opens a session at the first host that answers.
-    ///
-    /// # Errors
-    /// No host answers, TLS or authentication fails, the database is not there.
-    pub fn open(options: &ConnectOptions) -> Result<Self, PgError> {
-        let mut last = None;
-        for (at, host) in options.hosts.iter().enumerate() {
-            match Self::open_at(host, options, options.password_for(at)) {
-                Ok(connection) => return Ok(connection),
-                // A server that answered decides: the next host is for servers that do not.
-                Err(error @ (PgError::Server(_) | PgError::Refused(_))) => return Err(error),
-                Err(error) => last = Some(error),
-            }
-        }
-        Err(last.unwrap_or_else(|| PgError::Refused("no host to connect to".to_owned())))
-    }
-
-    fn open_at(
-        host: &Host,
-        options: &ConnectOptions,
-        password: Option<&Password>,
-    ) -> Result<Self, PgError> {
-        let peer = host.to_string();
-        let stream = stream(host, options).map_err(|source| PgError::Io {
-            what: format!("connecting to {peer}"),
-            source,
-        })?;
-        let mut connection = Self {
+    /// A session that is still to log in.
+    pub(super) fn new(stream: Stream, host: Host, options: Arc<ConnectOptions>) -> Self {
+        Self {
             stream,
             input: Input::default(),
             output: BytesMut::with_capacity(1024),
             pid: 0,
-            secret: 0,
+            secret: Vec::new(),
+            host,
+            options,
             parameters: BTreeMap::new(),
             notices: Vec::new(),
-            peer,
-            host: host.clone(),
-            options: options.clone(),
             statements: 0,
-        };
-        connection.log_in(options, password)?;
-        Ok(connection)
+        }
     }
 
     /// The server process of this session.
@@ -134,6 +107,27 @@ impl Connection {
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
+    }
+
+    /// The address it was reached at.
+    #[must_use]
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Nobody between can read along.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.stream.is_encrypted()
+    }
+
+    /// Longest wait for an answer; none, as at first: for ever. A wait that is longer ends the session.
+    ///
+    /// # Errors
+    /// The socket takes no such limit (zero).
+    pub fn set_timeout(&self, timeout: Option<Duration>) -> Result<(), PgError> {
+        let set = self.stream.set_timeout(timeout);
+        set.map_err(|source| self.lost("setting a time limit", source))
     }
 
     /// Notices and warnings since the last call.
@@ -252,7 +246,18 @@ impl Connection {
             .write_all(&self.output)
             .and_then(|()| self.stream.flush());
         self.output.clear();
-        sent.map_err(|source| self.lost(doing, source))
+        sent.map_err(|source| self.goodbye(doing, source))
+    }
+
+    /// Why nothing can be sent any more: what the server said last, if it said something.
+    fn goodbye(&mut self, doing: &str, source: std::io::Error) -> PgError {
+        loop {
+            match self.receive(doing) {
+                Ok(_) => {}
+                Err(said @ PgError::Server(_)) => return said,
+                Err(_) => return self.lost(doing, source),
+            }
+        }
     }
 
     /// The next message that concerns the request; notices and parameters are kept aside.
@@ -278,6 +283,14 @@ impl Connection {
                     }
                 }
                 b'A' => {}
+                b'E' => {
+                    let error = ServerError::parse(self.input.body(&message));
+                    // Nothing comes after it but the end of the connection.
+                    if error.is_fatal() {
+                        return Err(PgError::Server(Box::new(error)));
+                    }
+                    return Ok(message);
+                }
                 _ => return Ok(message),
             }
         }
@@ -289,51 +302,26 @@ impl Connection {
 
     pub(super) fn lost(&self, doing: &str, source: std::io::Error) -> PgError {
         PgError::Io {
-            what: format!("{doing} at {}", self.peer),
-            source,
+            what: format!("the session at {} is lost ({doing})", self.host),
+            source: match source.kind() {
+                ErrorKind::WouldBlock => {
+                    Error::new(ErrorKind::TimedOut, "no answer within its time limit")
+                }
+                ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Error::new(
+                    source.kind(),
+                    "the server or the network cut it without a word; see the server's log",
+                ),
+                _ => source,
+            },
         }
     }
 
     pub(super) fn unexpected(&self, kind: u8, doing: &str) -> PgError {
         PgError::Refused(format!(
             "{} answered {doing} with a message of kind {:?}, which the protocol does not allow here",
-            self.peer,
+            self.host,
             char::from(kind)
         ))
-    }
-}
-
-pub(super) fn stream(host: &Host, options: &ConnectOptions) -> std::io::Result<Stream> {
-    match host {
-        Host::Unix { directory, port } => {
-            let path = directory.join(format!(".s.PGSQL.{port}"));
-            UnixStream::connect(path).map(Stream::Unix)
-        }
-        Host::Tcp {
-            name,
-            address,
-            port,
-        } => {
-            let addresses = match address {
-                Some(address) => vec![SocketAddr::new(*address, *port)],
-                None => (name.as_str(), *port).to_socket_addrs()?.collect(),
-            };
-            let mut last = None;
-            for address in addresses {
-                let opened = match options.connect_timeout {
-                    Some(timeout) => TcpStream::connect_timeout(&address, timeout),
-                    None => TcpStream::connect(address),
-                };
-                match opened {
-                    Ok(stream) => {
-                        stream.set_nodelay(true)?;
-                        return Ok(Stream::Tcp(stream));
-                    }
-                    Err(error) => last = Some(error),
-                }
-            }
-            Err(last.unwrap_or_else(|| std::io::ErrorKind::NotFound.into()))
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What can go wrong between us and a server, told apart by what a caller can do about it.
 
+use assay_run::engine::EngineError;
 use std::collections::BTreeMap;
 
 /// An `ErrorResponse` or `NoticeResponse` of the server.
@@ -15,6 +16,8 @@ pub struct ServerError {
     pub detail: Option<String>,
     /// Hint, if any.
     pub hint: Option<String>,
+    /// The function of the server that refused: unlike the message it is never translated.
+    pub routine: String,
 }
 
 impl ServerError {
@@ -41,7 +44,42 @@ impl ServerError {
             message: fields.remove(&b'M').unwrap_or_default(),
             detail: fields.remove(&b'D'),
             hint: fields.remove(&b'H'),
+            routine: fields.remove(&b'R').unwrap_or_default(),
         }
+    }
+
+    /// The session has ended with it.
+    #[must_use]
+    pub fn is_fatal(&self) -> bool {
+        matches!(self.severity.as_str(), "FATAL" | "PANIC")
+    }
+
+    /// What the operator can do about it, where the server does not say so itself.
+    fn way_out(&self) -> Option<&'static str> {
+        Some(match (self.code.as_str(), self.routine.as_str()) {
+            ("28P01", _) => "give the right one by PGPASSWORD, the password file or the URL",
+            // Source: the server's auth.c; the other routine looks the role up.
+            ("28000", "ClientAuthentication" | "auth_failed") => {
+                "add a line for it to the server's pg_hba.conf and reload, or connect another way"
+            }
+            ("28000", "InitializeSessionUserId") => {
+                "name a role that exists and may log in (CREATE ROLE ... LOGIN)"
+            }
+            ("3D000", _) => "create it (createdb) or name another database in the URL",
+            ("53300", _) => {
+                "use fewer sessions (-s, -t), or raise max_connections or the role's CONNECTION LIMIT"
+            }
+            ("57P03", _) => "wait until the server accepts connections, then try again",
+            ("57P01", _) => "an administrator or a shutdown ended the session",
+            ("57P02", _) => "another server process crashed and took all sessions with it: see the server's log",
+            ("57P05" | "25P03", _) => {
+                "the server's idle timeout ended the session: raise it for this role"
+            }
+            ("25006", _) => {
+                "the session is read-only: name the primary, or set default_transaction_read_only off"
+            }
+            _ => return None,
+        })
     }
 }
 
@@ -54,6 +92,9 @@ impl std::fmt::Display for ServerError {
         if let Some(hint) = &self.hint {
             write!(f, "; hint: {hint}")?;
         }
+        if let Some(way_out) = self.way_out() {
+            write!(f, ": {way_out}")?;
+        }
         Ok(())
     }
 }
@@ -65,6 +106,19 @@ pub enum PgError {
     /// The server refused; the connection lives on unless the severity is FATAL or PANIC.
     #[error("{0}")]
     Server(Box<ServerError>),
+    /// The server did not let us in.
+    #[error("{to}: {error}{more}")]
+    Login {
+        /// Where, as whom, to which database.
+        to: String,
+        /// Its answer.
+        error: Box<ServerError>,
+        /// What else there is to know: a password file that was left aside, the answer to another way of trying.
+        more: String,
+    },
+    /// What was asked for contradicts itself, or files of ours do not serve.
+    #[error("{0}")]
+    Usage(String),
     /// The connection is gone.
     #[error("{what}: {source}")]
     Io {
@@ -83,7 +137,7 @@ impl PgError {
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         match self {
-            Self::Server(error) => Some(&error.code),
+            Self::Server(error) | Self::Login { error, .. } => Some(&error.code),
             _ => None,
         }
     }
@@ -92,8 +146,19 @@ impl PgError {
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         match self {
-            Self::Server(error) => matches!(error.severity.as_str(), "FATAL" | "PANIC"),
+            Self::Server(error) => error.is_fatal(),
             _ => true,
+        }
+    }
+}
+
+impl From<PgError> for EngineError {
+    /// What contradicts itself is the operator's to mend (exit 2); whatever a server or the network says makes the target
+    /// unusable (exit 3).
+    fn from(error: PgError) -> Self {
+        match error {
+            PgError::Usage(text) => Self::Usage(text),
+            other => Self::Unusable(other.to_string()),
         }
     }
 }

@@ -73,7 +73,7 @@ impl Input {
                 Ok(0) => {
                     return Err(Error::new(
                         ErrorKind::UnexpectedEof,
-                        "the server closed the connection",
+                        "the server closed the connection without a word; see its log",
                     ));
                 }
                 Ok(n) => self.end += n,

@@ -1,19 +1,71 @@
-//! From a fresh socket to a session: startup and authentication.
+//! From a fresh stream to a session: startup and authentication.
 
 use super::connection::Connection;
+use super::dial::timed_out;
 use super::error::PgError;
-use crate::postgres::conninfo::{ConnectOptions, Password};
+use super::open::aside;
+use super::stream::Stream;
+use super::tls;
+use crate::postgres::conninfo::{ChannelBinding, Password};
 use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use postgres_protocol::authentication::sasl::{
+    self, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
+};
 use postgres_protocol::message::frontend;
+use std::sync::Arc;
+
+/// Where the minor version lies in a startup message: after its length and the major version.
+const MINOR_AT: std::ops::Range<usize> = 6..8;
+/// Longest secret of a session's cancel requests; longer ones are not the protocol.
+const SECRET_BYTES_MAX: usize = 256;
+
+/// How far authentication is.
+#[derive(Debug, Default)]
+struct Progress {
+    /// The server asked for something.
+    asked: bool,
+    /// What it asked for was bound to the TLS channel.
+    bound: bool,
+}
 
 impl Connection {
     /// Says who we are and answers whatever the server asks for.
-    pub(super) fn log_in(
-        &mut self,
-        options: &ConnectOptions,
-        password: Option<&Password>,
-    ) -> Result<(), PgError> {
+    pub(super) fn log_in(&mut self, password: Option<&Password>) -> Result<(), PgError> {
+        self.start_up()?;
+        let mut progress = Progress::default();
+        loop {
+            let message = self.receive("connecting").map_err(|error| match error {
+                PgError::Io { what, source } => PgError::Io {
+                    what,
+                    source: timed_out(source, &self.options),
+                },
+                other => other,
+            })?;
+            match message.kind {
+                b'R' => {
+                    let body = self.input.body(&message).to_vec();
+                    self.authenticate(password, &body, &mut progress)?;
+                }
+                b'K' => {
+                    let body = self.input.body(&message);
+                    let read = body.split_first_chunk().filter(|(_, secret)| {
+                        (1..=SECRET_BYTES_MAX).contains(&secret.len())
+                    });
+                    let Some((pid, secret)) = read else {
+                        return Err(self.unexpected(b'K', "connecting"));
+                    };
+                    (self.pid, self.secret) = (i32::from_be_bytes(*pid), secret.to_vec());
+                }
+                b'Z' => return Ok(()),
+                b'v' => self.negotiate(&message)?,
+                b'E' => return Err(self.server_error(&message)),
+                other => return Err(self.unexpected(other, "connecting")),
+            }
+        }
+    }
+
+    fn start_up(&mut self) -> Result<(), PgError> {
+        let options = Arc::clone(&self.options);
         let mut parameters = vec![
             ("user", options.user.as_str()),
             ("database", options.dbname.as_str()),
@@ -23,115 +75,187 @@ impl Connection {
         if let Some(extra) = &options.options {
             parameters.push(("options", extra));
         }
+        let settings = options.settings.iter();
+        parameters.extend(settings.map(|(name, value)| (name.as_str(), value.as_str())));
         let begun = frontend::startup_message(parameters, &mut self.output);
-        begun.map_err(|source| self.lost("startup", source))?;
-        self.send("startup")?;
-        loop {
-            let message = self.receive("startup")?;
-            match message.kind {
-                b'R' => {
-                    let body = self.input.body(&message).to_vec();
-                    self.authenticate(options, password, &body)?;
-                }
-                b'K' => {
-                    let body = self.input.body(&message);
-                    let word = |at: usize| {
-                        body.get(at..at + 4)
-                            .and_then(|bytes| bytes.try_into().ok())
-                            .map(i32::from_be_bytes)
-                    };
-                    (self.pid, self.secret) = (word(0).unwrap_or(0), word(4).unwrap_or(0));
-                }
-                b'Z' => return Ok(()),
-                b'v' => {}
-                b'E' => return Err(self.server_error(&message)),
-                other => return Err(self.unexpected(other, "startup")),
-            }
+        begun.map_err(|_| {
+            PgError::Usage("a connection parameter has a zero byte in it".to_owned())
+        })?;
+        let minor = options.protocol_minor.1.to_be_bytes();
+        self.output[MINOR_AT].copy_from_slice(&minor);
+        self.send("connecting")
+    }
+
+    /// The server speaks an older minor version than we asked for.
+    fn negotiate(&mut self, message: &super::input::Message) -> Result<(), PgError> {
+        let body = self.input.body(message);
+        let Some((newest, _)) = body.split_first_chunk() else {
+            return Err(self.unexpected(b'v', "connecting"));
+        };
+        // Servers send the whole version number, whatever the manual says; the minor version is its lower half.
+        let minor = u32::from_be_bytes(*newest) & 0xffff;
+        let lowest = self.options.protocol_minor.0;
+        if minor < u32::from(lowest) {
+            return Err(PgError::Refused(format!(
+                "{} speaks protocol 3.{minor}, and min_protocol_version asks for 3.{lowest}",
+                self.host
+            )));
         }
+        Ok(())
     }
 
     fn authenticate(
         &mut self,
-        options: &ConnectOptions,
         password: Option<&Password>,
         body: &[u8],
+        progress: &mut Progress,
     ) -> Result<(), PgError> {
         let (code, rest) = body
-            .split_at_checked(4)
-            .ok_or_else(|| self.unexpected(b'R', "startup"))?;
-        let code = u32::from_be_bytes([code[0], code[1], code[2], code[3]]);
-        let password = || {
-            password.ok_or_else(|| {
+            .split_first_chunk()
+            .ok_or_else(|| self.unexpected(b'R', "connecting"))?;
+        let code = u32::from_be_bytes(*code);
+        if code == 0 {
+            return self.admitted(progress);
+        }
+        self.may_be_asked(match code {
+            3 => "password",
+            5 => "md5",
+            7 | 8 => "gss",
+            9 => "sspi",
+            10 => "scram-sha-256",
+            _ => "unknown",
+        })?;
+        progress.asked = true;
+        let reveal = || {
+            password.map(Password::reveal).ok_or_else(|| {
                 PgError::Refused(format!(
-                    "the server asks for the password of user {}: give it by PGPASSWORD, PGPASSFILE or ~/.pgpass",
-                    options.user
+                    "{} asks for the password of {}: give it by PGPASSWORD or the password file (~/.pgpass){}",
+                    self.host,
+                    self.options.user,
+                    aside(&self.options)
                 ))
             })
         };
         match code {
-            0 => Ok(()),
             3 => {
-                let sent =
-                    frontend::password_message(password()?.reveal().as_bytes(), &mut self.output);
-                sent.map_err(|source| self.lost("authentication", source))?;
-                self.send("authentication")
+                let password = reveal()?.as_bytes().to_vec();
+                self.send_password(&password)
             }
             5 => {
                 let salt = rest
                     .try_into()
-                    .map_err(|_| self.unexpected(b'R', "authentication"))?;
-                let hash = md5_hash(
-                    options.user.as_bytes(),
-                    password()?.reveal().as_bytes(),
-                    salt,
-                );
-                let sent = frontend::password_message(hash.as_bytes(), &mut self.output);
-                sent.map_err(|source| self.lost("authentication", source))?;
-                self.send("authentication")
+                    .map_err(|_| self.unexpected(b'R', "connecting"))?;
+                let hash = md5_hash(self.options.user.as_bytes(), reveal()?.as_bytes(), salt);
+                self.send_password(hash.as_bytes())
             }
-            10 => self.scram(password()?.reveal().as_bytes(), rest),
+            10 => {
+                let password = reveal()?.as_bytes().to_vec();
+                progress.bound = self.scram(&password, rest)?;
+                Ok(())
+            }
             other => Err(PgError::Refused(format!(
-                "the server asks for authentication method {other} (GSSAPI, SSPI, ...), which is not supported: use scram-sha-256, md5, password, trust, peer or a client certificate"
+                "{} asks for authentication method {other} (GSSAPI, SSPI, ...), which is not spoken here: use scram-sha-256, md5, password, trust, peer or a client certificate in its pg_hba.conf",
+                self.host
             ))),
         }
     }
 
-    fn scram(&mut self, password: &[u8], mechanisms: &[u8]) -> Result<(), PgError> {
-        let offered = mechanisms
-            .split(|byte| *byte == 0)
-            .any(|name| name == SCRAM_SHA_256.as_bytes());
-        if !offered {
-            return Err(PgError::Refused(
-                "the server offers no SCRAM-SHA-256".to_owned(),
-            ));
+    fn admitted(&self, progress: &Progress) -> Result<(), PgError> {
+        if !progress.asked {
+            self.may_be_asked("none")?;
         }
-        let mut scram = ScramSha256::new(password, ChannelBinding::unsupported());
-        let begun =
-            frontend::sasl_initial_response(SCRAM_SHA_256, scram.message(), &mut self.output);
-        begun.map_err(|source| self.lost("authentication", source))?;
-        self.send("authentication")?;
-        let first = self.sasl_answer(11)?;
-        scram
-            .update(&first)
-            .map_err(|source| self.lost("authentication", source))?;
-        let answered = frontend::sasl_response(scram.message(), &mut self.output);
-        answered.map_err(|source| self.lost("authentication", source))?;
-        self.send("authentication")?;
-        let last = self.sasl_answer(12)?;
-        scram
-            .finish(&last)
-            .map_err(|source| self.lost("authentication", source))
+        if self.options.channel_binding == ChannelBinding::Require && !progress.bound {
+            return Err(PgError::Refused(format!(
+                "{} let us in without channel binding, which channel_binding=require asks for: it needs TLS and scram-sha-256",
+                self.host
+            )));
+        }
+        Ok(())
+    }
+
+    /// `require_auth` accepts it.
+    fn may_be_asked(&self, way: &str) -> Result<(), PgError> {
+        let accepted = &self.options.require_auth;
+        if accepted.is_empty() || accepted.iter().any(|known| known == way) {
+            return Ok(());
+        }
+        Err(PgError::Refused(format!(
+            "{} uses authentication {way}, and require_auth accepts {} only",
+            self.host,
+            accepted.join(", ")
+        )))
+    }
+
+    fn send_password(&mut self, password: &[u8]) -> Result<(), PgError> {
+        let sent = frontend::password_message(password, &mut self.output);
+        sent.map_err(|_| PgError::Usage("the password has a zero byte in it".to_owned()))?;
+        self.send("connecting")
+    }
+
+    /// The mechanism to use and how to bind it.
+    fn mechanism(
+        &self,
+        offered: &[u8],
+    ) -> Result<(&'static str, sasl::ChannelBinding), PgError> {
+        let offers = |wanted: &str| {
+            let mut names = offered.split(|byte| *byte == 0);
+            names.any(|name| name == wanted.as_bytes())
+        };
+        let binding = match &self.stream {
+            Stream::Tls(secured) if self.options.channel_binding != ChannelBinding::Disable => {
+                tls::channel_binding(secured)
+            }
+            _ => None,
+        };
+        let plus = offers(SCRAM_SHA_256_PLUS);
+        match binding {
+            Some(binding) if plus => Ok((
+                SCRAM_SHA_256_PLUS,
+                sasl::ChannelBinding::tls_server_end_point(binding),
+            )),
+            _ if self.options.channel_binding == ChannelBinding::Require => {
+                Err(PgError::Refused(format!(
+                    "{} cannot bind authentication to the channel, which channel_binding=require asks for: it needs TLS, and a certificate whose signature has a hash",
+                    self.host
+                )))
+            }
+            _ if !offers(SCRAM_SHA_256) => Err(PgError::Refused(format!(
+                "{} offers no SCRAM-SHA-256: set the role's password again with password_encryption = scram-sha-256",
+                self.host
+            ))),
+            // Says that we could have bound: a man in the middle who removed the offer is found out.
+            Some(_) => Ok((SCRAM_SHA_256, sasl::ChannelBinding::unrequested())),
+            None => Ok((SCRAM_SHA_256, sasl::ChannelBinding::unsupported())),
+        }
+    }
+
+    /// Whether it was bound to the channel.
+    fn scram(&mut self, password: &[u8], offered: &[u8]) -> Result<bool, PgError> {
+        let (name, binding) = self.mechanism(offered)?;
+        let host = self.host.to_string();
+        let broken = move |error: std::io::Error| {
+            PgError::Refused(format!("{host} does not keep to SCRAM-SHA-256: {error}"))
+        };
+        let mut scram = ScramSha256::new(password, binding);
+        frontend::sasl_initial_response(name, scram.message(), &mut self.output)
+            .map_err(&broken)?;
+        self.send("connecting")?;
+        scram.update(&self.sasl_answer(11)?).map_err(&broken)?;
+        frontend::sasl_response(scram.message(), &mut self.output).map_err(&broken)?;
+        self.send("connecting")?;
+        scram.finish(&self.sasl_answer(12)?).map_err(&broken)?;
+        Ok(name == SCRAM_SHA_256_PLUS)
     }
 
     fn sasl_answer(&mut self, wanted: u32) -> Result<Vec<u8>, PgError> {
-        let message = self.receive("authentication")?;
+        let message = self.receive("connecting")?;
         match message.kind {
             b'R' => match self.input.body(&message).split_first_chunk() {
                 Some((code, rest)) if u32::from_be_bytes(*code) == wanted => Ok(rest.to_vec()),
-                _ => Err(self.unexpected(b'R', "authentication")),
+                _ => Err(self.unexpected(b'R', "connecting")),
             },
             b'E' => Err(self.server_error(&message)),
-            other => Err(self.unexpected(other, "authentication")),
+            other => Err(self.unexpected(other, "connecting")),
         }
     }
 }

@@ -7,12 +7,16 @@
 
 mod batch;
 mod cancel;
+mod certificate;
 mod connection;
 mod copy;
+mod dial;
 mod error;
 mod input;
 mod login;
+mod open;
 mod stream;
+mod tls;
 #[cfg(test)]
 mod tests;
 

@@ -1,5 +1,6 @@
 //! The byte stream to a server: a socket of the file system, TCP, or TLS over TCP.
 
+use super::tls::Secured;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -13,21 +14,24 @@ pub(super) enum Stream {
     /// Over the network.
     Tcp(TcpStream),
     /// Over the network, encrypted.
-    Tls(Box<rustls::StreamOwned<rustls::ClientConnection, TcpStream>>),
+    Tls(Box<Secured>),
 }
 
 impl Stream {
-    /// Longest wait of a read; `None` waits for ever.
-    pub(super) fn set_read_timeout(&self, timeout: Option<Duration>) -> std::io::Result<()> {
-        match self {
-            Self::Unix(stream) => stream.set_read_timeout(timeout),
-            Self::Tcp(stream) => stream.set_read_timeout(timeout),
-            Self::Tls(stream) => stream.sock.set_read_timeout(timeout),
-        }
+    /// Longest wait of a read and of a write; `None` waits for ever.
+    pub(super) fn set_timeout(&self, timeout: Option<Duration>) -> std::io::Result<()> {
+        let tcp = match self {
+            Self::Unix(stream) => {
+                stream.set_read_timeout(timeout)?;
+                return stream.set_write_timeout(timeout);
+            }
+            Self::Tcp(stream) => stream,
+            Self::Tls(stream) => &stream.sock,
+        };
+        tcp.set_read_timeout(timeout)?;
+        tcp.set_write_timeout(timeout)
     }
-}
 
-impl Stream {
     /// The process that listens at the other end, as this host's kernel knows it: only for a socket of the file
     /// system, and only if the process is visible from here.
     pub(super) fn listener_pid(&self) -> Option<i32> {
@@ -46,6 +50,11 @@ impl Stream {
             Self::Tls(stream) => &stream.sock,
         };
         socket.local_addr().ok().map(|address| address.port())
+    }
+
+    /// Nobody between can read along.
+    pub(super) fn is_encrypted(&self) -> bool {
+        matches!(self, Self::Tls(_))
     }
 }
 

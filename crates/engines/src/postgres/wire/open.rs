@@ -1,0 +1,211 @@
+//! Which server of the list: one that answers, lets us in, and is what was asked for.
+
+use super::connection::Connection;
+use super::dial::{Way, dial, ways};
+use super::error::PgError;
+use crate::postgres::conninfo::{ConnectOptions, SessionAttrs};
+use std::sync::Arc;
+
+/// Oldest major version that is supported.
+const OLDEST: u32 = 13;
+
+impl Connection {
+    /// Opens a session at the first host that answers and is what `target_session_attrs` asks for.
+    ///
+    /// # Errors
+    /// No host answers, TLS or authentication fails, the database is not there, the server is too old.
+    pub fn open(options: &ConnectOptions) -> Result<Self, PgError> {
+        let options = Arc::new(options.clone());
+        if options.session_attrs == SessionAttrs::PreferStandby {
+            return Self::first(&options, SessionAttrs::Standby)
+                .or_else(|_| Self::first(&options, SessionAttrs::Any));
+        }
+        Self::first(&options, options.session_attrs)
+    }
+
+    fn first(options: &Arc<ConnectOptions>, wanted: SessionAttrs) -> Result<Self, PgError> {
+        let mut failed = Vec::new();
+        for at in 0..options.hosts.len() {
+            let opened = Self::at_host(at, options).and_then(|mut session| {
+                match session.unfit(wanted)? {
+                    None => Ok(session),
+                    Some(why) => {
+                        let host = session.host.clone();
+                        session.close();
+                        Err(PgError::Refused(format!("{host} {why}")))
+                    }
+                }
+            });
+            match opened {
+                Ok(session) => return Ok(session),
+                // A server that knows us and says no decides; one that is not up yet does not.
+                Err(error @ (PgError::Login { .. } | PgError::Usage(_)))
+                    if error.code() != Some("57P03") =>
+                {
+                    return Err(error);
+                }
+                Err(error) => failed.push(error),
+            }
+        }
+        if failed.len() > 1 {
+            let all: Vec<String> = failed.iter().map(ToString::to_string).collect();
+            return Err(PgError::Refused(all.join("; ")));
+        }
+        let only = failed.pop();
+        Err(only.unwrap_or_else(|| PgError::Usage("no host to connect to".to_owned())))
+    }
+
+    /// A session with one host, by the ways its `sslmode` allows.
+    fn at_host(at: usize, options: &Arc<ConnectOptions>) -> Result<Self, PgError> {
+        let host = &options.hosts[at];
+        let mut first: Option<PgError> = None;
+        for way in ways(host, options.tls.mode) {
+            let error = match Self::by(*way, at, options) {
+                Ok(session) => return Ok(session),
+                Err(error) => error,
+            };
+            // Only a server that refuses may think otherwise when asked another way.
+            let other_way = matches!(error, PgError::Login { .. })
+                || (*way == Way::Offered && !matches!(error, PgError::Usage(_)));
+            match first {
+                None if other_way => first = Some(error),
+                None => return Err(error),
+                Some(first) => return Err(both(first, *way, &error)),
+            }
+        }
+        Err(first.unwrap_or_else(|| PgError::Usage("no way to connect".to_owned())))
+    }
+
+    fn by(way: Way, at: usize, options: &Arc<ConnectOptions>) -> Result<Self, PgError> {
+        let (stream, host) = dial(&options.hosts[at], way, options)?;
+        let mut session = Self::new(stream, host, Arc::clone(options));
+        session
+            .log_in(options.password_for(at))
+            .map_err(|error| session.at_login(error))?;
+        session.set_timeout(None)?;
+        let version = session.server_version();
+        // A proxy may tell no version; what it leads to shows when statements fail.
+        if version.is_some_and(|(major, _)| major < OLDEST) {
+            let said = session.parameter("server_version").unwrap_or_default();
+            return Err(PgError::Refused(format!(
+                "{} is PostgreSQL {said}: versions from {OLDEST} on are supported",
+                session.host
+            )));
+        }
+        Ok(session)
+    }
+
+    /// The server's refusal with where, as whom, and what was left aside.
+    fn at_login(&self, error: PgError) -> PgError {
+        let options = &self.options;
+        match error {
+            PgError::Server(error) => PgError::Login {
+                to: format!(
+                    "connecting to {} as {} to database {}",
+                    self.host, options.user, options.dbname
+                ),
+                more: if error.code.starts_with("28") {
+                    aside(options)
+                } else {
+                    String::new()
+                },
+                error,
+            },
+            other => other,
+        }
+    }
+
+    /// Major and minor version, as the server tells it (`15.18 (Debian 15.18-0+deb12u1)` is 15 and 18).
+    #[must_use]
+    pub fn server_version(&self) -> Option<(u32, u32)> {
+        let text = self.parameter("server_version")?;
+        let mut numbers = text
+            .split(|letter: char| !letter.is_ascii_digit())
+            .map(str::parse);
+        let major = numbers.next()?.ok()?;
+        let minor = numbers.next().and_then(Result::ok).unwrap_or(0);
+        Some((major, minor))
+    }
+
+    /// The server is a hot standby.
+    ///
+    /// # Errors
+    /// The server's, or a lost connection.
+    pub fn in_recovery(&mut self) -> Result<bool, PgError> {
+        // Servers from 14 on tell it without being asked, also when it changes.
+        match self.parameter("in_hot_standby") {
+            Some(told) => Ok(told == "on"),
+            None => self.is_on("select case when pg_catalog.pg_is_in_recovery() then 'on' else 'off' end"),
+        }
+    }
+
+    /// Sessions take no writes: a hot standby, or `default_transaction_read_only`.
+    ///
+    /// # Errors
+    /// The server's, or a lost connection.
+    pub fn is_read_only(&mut self) -> Result<bool, PgError> {
+        Ok(self.in_recovery()? || self.is_on("show default_transaction_read_only")?)
+    }
+
+    /// Refuses a server that takes no writes.
+    ///
+    /// # Errors
+    /// It takes none; the server's; a lost connection.
+    pub fn require_writable(&mut self) -> Result<(), PgError> {
+        if self.in_recovery()? {
+            return Err(PgError::Refused(format!(
+                "{} is a hot standby and takes no writes: name the primary, or list all hosts with target_session_attrs=read-write",
+                self.host
+            )));
+        }
+        if self.is_read_only()? {
+            return Err(PgError::Refused(format!(
+                "sessions of {} at {} are read-only: set default_transaction_read_only off for them",
+                self.options.user, self.host
+            )));
+        }
+        Ok(())
+    }
+
+    fn is_on(&mut self, sql: &str) -> Result<bool, PgError> {
+        let rows = self.query(sql)?.rows;
+        Ok(rows.first().and_then(|row| row.first()?.as_deref()) == Some("on"))
+    }
+
+    /// Why the server is not what was asked for.
+    fn unfit(&mut self, wanted: SessionAttrs) -> Result<Option<&'static str>, PgError> {
+        Ok(match wanted {
+            SessionAttrs::ReadWrite if self.is_read_only()? => Some("is read-only"),
+            SessionAttrs::ReadOnly if !self.is_read_only()? => Some("takes writes"),
+            SessionAttrs::Primary if self.in_recovery()? => Some("is a hot standby"),
+            SessionAttrs::Standby if !self.in_recovery()? => Some("is no hot standby"),
+            _ => None,
+        })
+    }
+}
+
+/// What was left aside on the way here.
+pub(super) fn aside(options: &ConnectOptions) -> String {
+    let told = options.warnings.iter().map(|warning| format!("; {warning}"));
+    told.collect()
+}
+
+/// Two answers of one server: the second is worth a word where it differs.
+fn both(first: PgError, second_way: Way, second: &PgError) -> PgError {
+    let how = match second_way {
+        Way::Plain => "without TLS",
+        _ => "with TLS",
+    };
+    match first {
+        PgError::Login { to, error, more } => {
+            let same = second.code() == Some(&error.code);
+            let more = if same {
+                more
+            } else {
+                format!("{more}; {how}: {second}")
+            };
+            PgError::Login { to, error, more }
+        }
+        other => PgError::Refused(format!("{other}; {how}: {second}")),
+    }
+}
