@@ -23,7 +23,11 @@ pub struct CancelToken {
 
 impl std::fmt::Debug for CancelToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "CancelToken of server process {} at {}", self.pid, self.host)
+        write!(
+            f,
+            "CancelToken of server process {} at {}",
+            self.pid, self.host
+        )
     }
 }
 

@@ -132,9 +132,8 @@ fn common_names(subject: &[u8]) -> Vec<String> {
         let mut pairs = set;
         while let Some((_, pair, more)) = element(pairs) {
             pairs = more;
-            let named = element(pair).filter(|(kind, name, _)| {
-                *kind == OBJECT && *name == oid::COMMON_NAME
-            });
+            let named = element(pair)
+                .filter(|(kind, name, _)| *kind == OBJECT && *name == oid::COMMON_NAME);
             if let Some((_, value, _)) = named.and_then(|(_, _, value)| element(value)) {
                 names.push(String::from_utf8_lossy(value).into_owned());
             }
@@ -176,7 +175,11 @@ pub(super) fn instant_of(seconds: u64) -> String {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     let rest = seconds % 86_400;
     format!(
@@ -208,8 +211,14 @@ mod tests {
         assert_eq!(instant_of(0), "19700101000000");
         assert_eq!(instant_of(951_826_154), "20000229120914");
         assert_eq!(instant_of(4_107_542_399), "21000228235959");
-        assert_eq!(instant(0x17, b"491231235959Z").as_deref(), Some("20491231235959"));
-        assert_eq!(instant(0x17, b"500101000000Z").as_deref(), Some("19500101000000"));
+        assert_eq!(
+            instant(0x17, b"491231235959Z").as_deref(),
+            Some("20491231235959")
+        );
+        assert_eq!(
+            instant(0x17, b"500101000000Z").as_deref(),
+            Some("19500101000000")
+        );
         assert_eq!(instant(0x17, b"5001010000Z"), None);
     }
 

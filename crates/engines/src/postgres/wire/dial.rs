@@ -213,10 +213,9 @@ fn waited(options: &ConnectOptions) -> String {
 /// A read that ended by its limit says so, not that a resource is temporarily unavailable.
 pub(super) fn timed_out(error: Error, options: &ConnectOptions) -> Error {
     match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => Error::new(
-            ErrorKind::TimedOut,
-            format!("no answer{}", waited(options)),
-        ),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            Error::new(ErrorKind::TimedOut, format!("no answer{}", waited(options)))
+        }
         _ => error,
     }
 }

@@ -71,7 +71,9 @@ impl ServerError {
             }
             ("57P03", _) => "wait until the server accepts connections, then try again",
             ("57P01", _) => "an administrator or a shutdown ended the session",
-            ("57P02", _) => "another server process crashed and took all sessions with it: see the server's log",
+            ("57P02", _) => {
+                "another server process crashed and took all sessions with it: see the server's log"
+            }
             ("57P05" | "25P03", _) => {
                 "the server's idle timeout ended the session: raise it for this role"
             }

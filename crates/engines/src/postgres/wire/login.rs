@@ -48,9 +48,9 @@ impl Connection {
                 }
                 b'K' => {
                     let body = self.input.body(&message);
-                    let read = body.split_first_chunk().filter(|(_, secret)| {
-                        (1..=SECRET_BYTES_MAX).contains(&secret.len())
-                    });
+                    let read = body
+                        .split_first_chunk()
+                        .filter(|(_, secret)| (1..=SECRET_BYTES_MAX).contains(&secret.len()));
                     let Some((pid, secret)) = read else {
                         return Err(self.unexpected(b'K', "connecting"));
                     };
@@ -193,10 +193,7 @@ impl Connection {
     }
 
     /// The mechanism to use and how to bind it.
-    fn mechanism(
-        &self,
-        offered: &[u8],
-    ) -> Result<(&'static str, sasl::ChannelBinding), PgError> {
+    fn mechanism(&self, offered: &[u8]) -> Result<(&'static str, sasl::ChannelBinding), PgError> {
         let offers = |wanted: &str| {
             let mut names = offered.split(|byte| *byte == 0);
             names.any(|name| name == wanted.as_bytes())

@@ -16,9 +16,9 @@ mod input;
 mod login;
 mod open;
 mod stream;
-mod tls;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 pub(super) use batch::Call;
 pub(super) use cancel::CancelToken;

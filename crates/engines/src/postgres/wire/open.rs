@@ -26,16 +26,15 @@ impl Connection {
     fn first(options: &Arc<ConnectOptions>, wanted: SessionAttrs) -> Result<Self, PgError> {
         let mut failed = Vec::new();
         for at in 0..options.hosts.len() {
-            let opened = Self::at_host(at, options).and_then(|mut session| {
-                match session.unfit(wanted)? {
+            let opened =
+                Self::at_host(at, options).and_then(|mut session| match session.unfit(wanted)? {
                     None => Ok(session),
                     Some(why) => {
                         let host = session.host.clone();
                         session.close();
                         Err(PgError::Refused(format!("{host} {why}")))
                     }
-                }
-            });
+                });
             match opened {
                 Ok(session) => return Ok(session),
                 // A server that knows us and says no decides; one that is not up yet does not.
@@ -135,7 +134,8 @@ impl Connection {
         // Servers from 14 on tell it without being asked, also when it changes.
         match self.parameter("in_hot_standby") {
             Some(told) => Ok(told == "on"),
-            None => self.is_on("select case when pg_catalog.pg_is_in_recovery() then 'on' else 'off' end"),
+            None => self
+                .is_on("select case when pg_catalog.pg_is_in_recovery() then 'on' else 'off' end"),
         }
     }
 
@@ -186,7 +186,10 @@ impl Connection {
 
 /// What was left aside on the way here.
 pub(super) fn aside(options: &ConnectOptions) -> String {
-    let told = options.warnings.iter().map(|warning| format!("; {warning}"));
+    let told = options
+        .warnings
+        .iter()
+        .map(|warning| format!("; {warning}"));
     told.collect()
 }
 

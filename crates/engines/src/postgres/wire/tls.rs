@@ -3,8 +3,8 @@
 use super::certificate::{Certificate, instant_of, name_matches};
 use super::error::PgError;
 use crate::postgres::conninfo::{Roots, SslMode, Tls};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature_with_raw_key};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{
@@ -75,17 +75,15 @@ fn server_name(host: &str, tcp: &TcpStream, tls: &Tls) -> Result<ServerName<'sta
 
 fn config(tls: &Tls, host: &str) -> Result<ClientConfig, PgError> {
     let provider = Arc::new(ring::default_provider());
-    let versions: Vec<&'static SupportedProtocolVersion> = [
-        (12, &rustls::version::TLS12),
-        (13, &rustls::version::TLS13),
-    ]
-    .into_iter()
-    .filter(|(version, _)| {
-        tls.versions.0.is_none_or(|lowest| lowest <= *version)
-            && tls.versions.1.is_none_or(|highest| highest >= *version)
-    })
-    .map(|(_, version)| version)
-    .collect();
+    let versions: Vec<&'static SupportedProtocolVersion> =
+        [(12, &rustls::version::TLS12), (13, &rustls::version::TLS13)]
+            .into_iter()
+            .filter(|(version, _)| {
+                tls.versions.0.is_none_or(|lowest| lowest <= *version)
+                    && tls.versions.1.is_none_or(|highest| highest >= *version)
+            })
+            .map(|(_, version)| version)
+            .collect();
     let unfit = |error: rustls::Error| PgError::Usage(format!("TLS cannot be set up: {error}"));
     let verifier = Arc::new(Verifier::new(tls, host, &provider)?);
     let config = ClientConfig::builder_with_provider(provider)
@@ -144,7 +142,9 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, PgError> {
     PrivateKeyDer::from_pem_file(path).map_err(|error| {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         unfit(if text.contains("ENCRYPTED") {
-            format!("the key is encrypted; openssl pkey -in {shown} -out PLAIN makes one that is not")
+            format!(
+                "the key is encrypted; openssl pkey -in {shown} -out PLAIN makes one that is not"
+            )
         } else {
             format!("{error}; it must be a PEM file with a private key")
         })
@@ -170,7 +170,10 @@ impl Verifier {
         let (listed, authorities) = match &tls.roots {
             Roots::None => (Vec::new(), String::new()),
             // The default file need not be there; one that was named and must be was looked for before.
-            Roots::File(path) => (certificates(path, "sslrootcert")?, path.display().to_string()),
+            Roots::File(path) => (
+                certificates(path, "sslrootcert")?,
+                path.display().to_string(),
+            ),
             Roots::System => (
                 rustls_native_certs::load_native_certs().certs,
                 "the system's authorities".to_owned(),
@@ -201,9 +204,9 @@ impl Verifier {
             builder = builder.with_crls(revocations(path)?);
         }
         let built = builder.build();
-        verifier.chain = Some(built.map_err(|error| {
-            PgError::Usage(format!("{}: {error}", verifier.authorities))
-        })?);
+        verifier.chain = Some(
+            built.map_err(|error| PgError::Usage(format!("{}: {error}", verifier.authorities)))?,
+        );
         verifier.listed = listed;
         Ok(verifier)
     }
@@ -264,7 +267,14 @@ impl Verifier {
 }
 
 fn expired(end: Option<&String>) -> String {
-    let end = end.and_then(|end| Some(format!("{}-{}-{}", end.get(..4)?, end.get(4..6)?, end.get(6..8)?)));
+    let end = end.and_then(|end| {
+        Some(format!(
+            "{}-{}-{}",
+            end.get(..4)?,
+            end.get(4..6)?,
+            end.get(6..8)?
+        ))
+    });
     format!(
         "its certificate has expired{}: it needs a new one",
         end.map(|end| format!(" (on {end})")).unwrap_or_default()
@@ -310,13 +320,11 @@ impl ServerCertVerifier for Verifier {
         let outcome = match (&failed, &parsed) {
             // The name is looked at last: the chain holds.
             (
-                CertificateError::NotValidForName
-                | CertificateError::NotValidForNameContext { .. },
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
                 _,
             ) if !self.full => Ok(()),
             (
-                CertificateError::NotValidForName
-                | CertificateError::NotValidForNameContext { .. },
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
                 Some(certificate),
             ) => self.verify_common_name(certificate),
             (_, Some(certificate)) if self.listed.iter().any(|listed| listed == end_entity) => {
@@ -350,8 +358,9 @@ impl ServerCertVerifier for Verifier {
             return rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms);
         }
         // Many servers still have a certificate of version 1, which the library does not read: its key will do.
-        let read = Certificate::read(cert)
-            .ok_or(rustls::Error::InvalidCertificate(CertificateError::BadEncoding))?;
+        let read = Certificate::read(cert).ok_or(rustls::Error::InvalidCertificate(
+            CertificateError::BadEncoding,
+        ))?;
         let key = SubjectPublicKeyInfoDer::from(read.key);
         verify_tls13_signature_with_raw_key(message, &key, dss, algorithms)
     }

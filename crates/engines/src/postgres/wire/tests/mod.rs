@@ -1,6 +1,9 @@
 //! The wire against a real server.
 
+mod failures;
+mod psql;
 mod server;
+mod tls;
 
 use super::{Bind, Connection};
 use server::{PASSWORD, shared};
@@ -20,7 +23,7 @@ fn value(connection: &mut Connection, sql: &str) -> String {
 
 #[test]
 fn every_way_of_logging_in_with_a_password_works() {
-    let server = shared();
+    let Some(server) = shared() else { return };
     for role in ["md5role", "scram", "clear"] {
         let given = server.tcp(role, &format!("password={}", encoded()));
         let mut session = Connection::open(&given).unwrap_or_else(|why| panic!("{role}: {why}"));
@@ -35,7 +38,8 @@ fn every_way_of_logging_in_with_a_password_works() {
 
 #[test]
 fn prepared_statements_take_and_give_binary_values() {
-    let mut session = shared()
+    let Some(server) = shared() else { return };
+    let mut session = server
         .connect("?user=trusted&dbname=postgres")
         .expect("trust");
     let sum = session
@@ -75,7 +79,8 @@ fn prepared_statements_take_and_give_binary_values() {
 
 #[test]
 fn a_refused_statement_leaves_the_session_usable() {
-    let mut session = shared()
+    let Some(server) = shared() else { return };
+    let mut session = server
         .connect("?user=trusted&dbname=postgres")
         .expect("trust");
     let refused = session.query("select 1/0").expect_err("by zero");
@@ -95,7 +100,8 @@ fn a_refused_statement_leaves_the_session_usable() {
 
 #[test]
 fn rows_go_in_by_copy_and_a_broken_copy_leaves_nothing() {
-    let mut session = shared()
+    let Some(server) = shared() else { return };
+    let mut session = server
         .connect("?user=trusted&dbname=postgres")
         .expect("trust");
     session.query("create temp table t(a int8)").expect("right");
@@ -117,4 +123,45 @@ fn rows_go_in_by_copy_and_a_broken_copy_leaves_nothing() {
         Some("42P01")
     );
     assert_eq!(value(&mut session, "select count(*) from t"), "100000");
+}
+
+#[test]
+fn a_statement_is_cancelled_from_another_thread_also_over_tls() {
+    let Some(server) = shared() else { return };
+    let plain = server.options("?user=trusted&dbname=postgres");
+    let secured = server.tcp(
+        "overtls",
+        &format!("password={}&sslmode=require", encoded()),
+    );
+    for options in [plain, secured] {
+        let mut session = Connection::open(&options).expect("it may");
+        let token = session.cancel_token();
+        let canceller = std::thread::spawn(move || {
+            // Until the statement has begun there is nothing to cancel: asked again, at the latest, it has.
+            for _ in 0..50 {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                token.cancel().expect("the server is there");
+            }
+        });
+        let cancelled = session.query("select pg_sleep(30)").expect_err("cancelled");
+        assert_eq!(cancelled.code(), Some("57014"), "{cancelled}");
+        canceller.join().expect("no panic");
+    }
+}
+
+#[test]
+fn sessions_say_who_they_are_and_what_they_talk_to() {
+    let Some(server) = shared() else { return };
+    let url = "?user=trusted&dbname=postgres&application_name=mine&options=-c%20work_mem%3D77kB&max_protocol_version=3.2";
+    let mut session = server.connect(url).expect("it may");
+    assert_eq!(value(&mut session, "show application_name"), "mine");
+    assert_eq!(value(&mut session, "show work_mem"), "77kB");
+    assert_eq!(value(&mut session, "show client_encoding"), "UTF8");
+    let pid = value(&mut session, "select pg_backend_pid()");
+    assert_eq!(session.backend_pid().to_string(), pid);
+    let number = value(&mut session, "show server_version_num");
+    let (major, _) = session.server_version().expect("told");
+    assert_eq!(number[..2], major.to_string());
+    assert!(!session.in_recovery().expect("answered"));
+    session.require_writable().expect("it is no standby");
 }
