@@ -56,3 +56,47 @@ fn plain(figure: &Figure) -> String {
         None => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use assay_measure::snapshot::Reading;
+    use assay_measure::stats;
+
+    #[test]
+    fn slob_48_the_result_line_is_of_the_window_between_the_two_rows() {
+        let record = crate::record::build(&fixture::postgres(15));
+        let text = render(&record).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines[0],
+            "DBNAME:  assay. 4 schemas, 1 threads(each). Run time: 20 seconds. RIOPS >6000< CACHE_HITS/s >1400<"
+        );
+        let cells = |line: &str| -> Vec<u64> {
+            let words = line.split_whitespace();
+            words.filter_map(|word| word.parse().ok()).collect()
+        };
+        let (before, after) = (cells(lines[2]), cells(lines[3]));
+        assert_eq!((before.len(), after.len()), (5, 5));
+        let per_s: Vec<u64> = after
+            .iter()
+            .zip(&before)
+            .map(|(after, before)| (after - before) / 20)
+            .collect();
+        assert_eq!(per_s, [1400, 6000, 6400, 6400, 640]);
+    }
+
+    #[test]
+    fn what_the_server_does_not_tell_is_empty_and_an_engine_of_its_own_has_no_such_line() {
+        let mut run = fixture::postgres(18);
+        let denied = Reading::Na("denied".to_owned());
+        for mark in [&mut run.begin, &mut run.end] {
+            let name = stats::CACHE_HITS.name.to_owned();
+            mark.stats.counters.insert(name, denied.clone());
+        }
+        let text = render(&crate::record::build(&run)).unwrap();
+        assert!(text.contains("CACHE_HITS/s ><"), "{text}");
+        assert_eq!(render(&crate::record::build(&fixture::run())), None);
+    }
+}

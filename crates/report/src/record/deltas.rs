@@ -56,6 +56,21 @@ impl<'a> Span<'a> {
         self.stats.get(stat)
     }
 
+    /// Bytes read and bytes written, all there were where the target counts them all, else those of data.
+    pub(crate) fn moved_bytes(&self) -> (Figure, Figure) {
+        let either = |all: Stat, data: Stat| match self.get(all) {
+            Figure::Na(_) => self.get(data),
+            all => all,
+        };
+        (
+            either(stats::PHYSICAL_READ_TOTAL_BYTES, stats::PHYSICAL_READ_BYTES),
+            either(
+                stats::PHYSICAL_WRITE_TOTAL_BYTES,
+                stats::PHYSICAL_WRITE_BYTES,
+            ),
+        )
+    }
+
     /// A counter's delta per second.
     pub(crate) fn rate(&self, stat: Stat) -> Figure {
         self.get(stat).per(self.elapsed_s, NO_WINDOW)

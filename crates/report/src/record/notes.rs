@@ -44,6 +44,7 @@ pub(super) fn checks(deltas: &Deltas<'_>, record: &Record) -> Checks {
             delta(from.process_write_bytes, to.process_write_bytes),
         ),
     };
+    let (engine_read_bytes, engine_write_bytes) = w.moved_bytes();
     Checks {
         hit_expected_pct: hit_expected(deltas, &cache, &active),
         hit_measured_pct: efficiency("Buffer Hit %"),
@@ -52,10 +53,10 @@ pub(super) fn checks(deltas: &Deltas<'_>, record: &Record) -> Checks {
         cache_blocks: cache,
         little_sessions: little,
         little_expected_sessions: expected,
-        engine_read_bytes: w.get(stats::PHYSICAL_READ_TOTAL_BYTES),
+        engine_read_bytes,
         process_read_bytes,
         device_read_bytes: device_bytes(devices.iter().map(|disk| disk.read_bytes).sum()),
-        engine_write_bytes: w.get(stats::PHYSICAL_WRITE_TOTAL_BYTES),
+        engine_write_bytes,
         process_write_bytes,
         device_write_bytes: device_bytes(devices.iter().map(|disk| disk.write_bytes).sum()),
         steadiness: super::series::steadiness(&record.series),
@@ -255,7 +256,29 @@ fn load(record: &Record, out: &mut Vec<String>) {
             fixed(there, 0)
         ));
     }
+    shared_host(record, out);
     driver(record, out);
+}
+
+/// Driver and server on one host take CPU from each other.
+fn shared_host(record: &Record, out: &mut Vec<String>) {
+    const DRIVER_PCT: f64 = 20.0;
+    const BUSY_PCT: f64 = 90.0;
+    let Some(server) = &record.server else {
+        return;
+    };
+    let busy = record.os.cpu_pct.get("busy").and_then(Figure::value);
+    if let (Some(driver), Some(busy)) = (server.driver_of_host_pct.value(), busy)
+        && driver >= DRIVER_PCT
+        && busy >= BUSY_PCT
+    {
+        out.push(format!(
+            "The host's CPUs were {} % busy and the driver threads took {} % of them: a server on this host had the less, and \
+             throughput is partly that of the load generator. Drive it from another host, or raise WORK_UNIT or use LOOP=server.",
+            fixed(busy, 1),
+            fixed(driver, 1)
+        ));
+    }
 }
 
 /// The load generator's own cost and fairness.

@@ -28,16 +28,6 @@ const RATES: &[(&str, Stat, f64)] = &[
         stats::PHYSICAL_WRITE_REQUESTS,
         1.0,
     ),
-    (
-        "read_mib_per_s",
-        stats::PHYSICAL_READ_TOTAL_BYTES,
-        1.0 / MIB,
-    ),
-    (
-        "write_mib_per_s",
-        stats::PHYSICAL_WRITE_TOTAL_BYTES,
-        1.0 / MIB,
-    ),
     ("redo_mib_per_s", stats::REDO_SIZE, 1.0 / MIB),
     ("commits_count_per_s", stats::USER_COMMITS, 1.0),
 ];
@@ -108,6 +98,9 @@ fn step_metrics(span: &Span<'_>) -> BTreeMap<String, Figure> {
     for (name, stat, factor) in RATES {
         put(name, per_s(counter(&span.stats, *stat)).scaled(*factor));
     }
+    let (read, written) = span.moved_bytes();
+    put("read_mib_per_s", per_s(read).scaled(1.0 / MIB));
+    put("write_mib_per_s", per_s(written).scaled(1.0 / MIB));
     put(
         "average_active_sessions_count",
         per_s(span.db_time_ns()).scaled(1e-9),

@@ -64,17 +64,24 @@ pub fn render(record: &Record) -> String {
     waits::histogram(&mut page, record);
     layers::by_layer(&mut page, record);
     layers::scan(&mut page, record);
-    page.missing("SQL Statistics", "unsupported: this target runs no SQL");
+    let no_sql = match record.server {
+        Some(_) => "unknowable: the statements are those of the operations, see Driver Statistics",
+        None => "unsupported: this target runs no SQL",
+    };
+    page.missing("SQL Statistics", no_sql);
     activity::statistics(&mut page, record);
     activity::absolute(&mut page, record);
     io::by_function(&mut page, record);
     io::by_filetype(&mut page, record);
     io::by_both(&mut page, record);
     io::by_path(&mut page, record);
-    page.missing(
-        "Segment Statistics",
-        "unsupported: this target counts by file type, see above",
-    );
+    let no_segments = match record.server {
+        Some(_) => {
+            "unknowable by segment: tables and indexes of the data set are summed under Database Server"
+        }
+        None => "unsupported: this target counts by file type, see above",
+    };
+    page.missing("Segment Statistics", no_segments);
     activity::buffer_pool(&mut page, record);
     activity::redo(&mut page, record);
     history::history(&mut page, record);
