@@ -202,6 +202,11 @@ impl Progress for Bytes {
         }
         state.latest = Instant::now();
         let elapsed = state.begun.elapsed().as_secs_f64();
+        if total_bytes == 0 {
+            // Work whose end is not known in bytes.
+            state.line.show(phase);
+            return;
+        }
         let mut text = format!(
             "{phase:<12}  {} of {}",
             units::size(done_bytes),

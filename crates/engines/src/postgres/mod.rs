@@ -61,7 +61,12 @@ impl Target for Postgres {
             Place::Temporary { version } => {
                 temp::start(version.as_deref(), settings, stop, progress).map(Some)
             }
-            Place::Server { .. } => Ok(None),
+            Place::Server { .. } => match settings.text("PG_SET") {
+                "" => Ok(None),
+                given => Err(EngineError::Usage(format!(
+                    "--pg-set {given}: for a temp:postgres server alone; this server has its settings already"
+                ))),
+            },
         }
     }
 

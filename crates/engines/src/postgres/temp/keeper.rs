@@ -104,7 +104,11 @@ pub(super) fn started_ticks(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is the command in parentheses, and may hold anything.
     let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_ascii_whitespace().nth(19)?.parse().ok()
+    let mut fields = fields.split_ascii_whitespace();
+    // A process that ended and was not asked for yet does nothing any more.
+    let state = fields.next().filter(|state| !matches!(*state, "Z" | "X"))?;
+    debug_assert_eq!(state.len(), 1);
+    fields.nth(18)?.parse().ok()
 }
 
 /// A command that runs this program once more as `role`.

@@ -53,7 +53,13 @@ impl Choice {
     fn new(version: Option<&str>, settings: &Settings) -> Result<Self, EngineError> {
         let named = settings.text("PG_BIN");
         let path = std::env::var("PATH").unwrap_or_default();
-        let asked = settings::parse(settings.text("PG_SET"))?;
+        let mut asked = settings::parse(settings.text("PG_SET"))?;
+        for (name, value) in super::reads::server_settings(settings)? {
+            // What somebody set by name stays as it was set.
+            if asked.iter().all(|(given, _)| given != name) {
+                asked.push((name.to_owned(), value));
+            }
+        }
         let binaries = binaries::choose(&binaries::installed(named, &path), named, version)?;
         let owner = owner::of_server()?;
         owner::reaches(owner.as_ref(), &binaries.bin, "the programs in")?;
@@ -113,11 +119,7 @@ impl Choice {
                 self.asked.initdb.join(" ")
             ),
         };
-        lines.push(text(
-            "server_settings_given",
-            "Settings given (--pg-set)",
-            given,
-        ));
+        lines.push(text("server_settings_given", "Settings asked for", given));
         for left in keeper::left_behind(&self.home.base) {
             lines.push(text(
                 "server_left_behind",

@@ -156,7 +156,7 @@ fn check(name: &str, value: &str, binaries: &Binaries) -> Result<(), EngineError
     }
     let said = complaint(&String::from_utf8_lossy(&judged.stderr));
     Err(EngineError::Usage(format!(
-        "--pg-set {name}={value}: PostgreSQL {} says: {said}",
+        "setting {name}={value}: PostgreSQL {} says: {said}",
         binaries.version
     )))
 }
