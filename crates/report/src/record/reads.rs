@@ -46,10 +46,10 @@ pub(super) fn sources(deltas: &Deltas<'_>, checks: &Checks) -> Option<ReadSource
 
 /// The share that met the page cache, and what follows from it.
 fn judge(reads: &mut ReadSources, gets: &Figure, elapsed_s: f64) {
-    let unknown = |reads: &mut ReadSources, reason: &str| {
-        reads.page_cache_pct = Figure::na(reason);
-        reads.true_hit_pct = Figure::na(reason);
-        reads.true_blocks_per_s = Figure::na(reason);
+    let unknown = |reads: &mut ReadSources, reason: String| {
+        reads.page_cache_pct = Figure::Na(reason.clone());
+        reads.true_hit_pct = Figure::Na(reason.clone());
+        reads.true_blocks_per_s = Figure::Na(reason);
     };
     // A neighbour's reads would pass for ours, so the smaller figure is the sharper one.
     let (process, device) = (
@@ -62,17 +62,19 @@ fn judge(reads: &mut ReadSources, gets: &Figure, elapsed_s: f64) {
         (None, Some(device)) => (device, "devices"),
         (None, None) => {
             let reason = reads.process_device_bytes.reason().unwrap_or("unknowable");
-            return unknown(reads, &reason.to_owned());
+            let reason = reason.to_owned();
+            return unknown(reads, reason);
         }
     };
     let Some(engine) = reads.engine_bytes.value() else {
         let reason = reads.engine_bytes.reason().unwrap_or("unknowable");
-        return unknown(reads, &reason.to_owned());
+        let reason = reason.to_owned();
+        return unknown(reads, reason);
     };
     basis.clone_into(&mut reads.basis);
     let from_device = (below / engine.max(1.0)).min(1.0);
     if engine < SOME_BYTES {
-        unknown(reads, "too few reads to tell");
+        unknown(reads, "too few reads to tell".to_owned());
         return;
     }
     reads.page_cache_pct = Figure::decimal(100.0 * (1.0 - from_device));
