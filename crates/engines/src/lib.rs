@@ -7,6 +7,7 @@ pub mod native;
 pub mod null;
 pub mod postgres;
 pub mod registry;
+mod room;
 mod rows;
 pub mod storage;
 pub mod sync;

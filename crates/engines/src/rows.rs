@@ -2,6 +2,10 @@
 //!
 //! Pure functions of the data set, the row and the stamp, shared by every target with rows of its own.
 
+use assay_run::engine::EngineError;
+use std::fs::File;
+use std::io::Read;
+
 /// Columns c2 to c20 of a row.
 pub const COLUMNS: usize = 19;
 
@@ -90,4 +94,20 @@ impl Random {
             chunk.copy_from_slice(&word[..chunk.len()]);
         }
     }
+}
+
+/// A number for a new data set that no other has.
+///
+/// # Errors
+/// The system's source of random bytes cannot be read.
+pub(crate) fn drawn_id() -> Result<u64, EngineError> {
+    let path = "/dev/urandom";
+    let mut bytes = [0; 8];
+    File::open(path)
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .map_err(|source| EngineError::Io {
+            what: format!("reading {path}"),
+            source,
+        })?;
+    Ok(u64::from_le_bytes(bytes))
 }

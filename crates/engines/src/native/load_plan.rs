@@ -30,6 +30,10 @@ const FEWEST_FILE_BYTES: u64 = 4 << 20;
 const DISK_BYTES_PER_S: u64 = 150_000_000;
 const OTHER_BYTES_PER_S: u64 = 500_000_000;
 
+/// What to do where there is too little space.
+const WAYS_OUT: &str =
+    "use fewer schemas, a smaller SCALE, smaller REDO_LOG_MB or UNDO_MB, or another file system";
+
 /// How the load begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Start {
@@ -169,7 +173,9 @@ impl LoadPlan {
         }
         for space in &self.spaces {
             if space.needed_bytes > 0 {
-                space.room.fits(&names(&space.paths), space.needed_bytes)?;
+                space
+                    .room
+                    .fits(&names(&space.paths), space.needed_bytes, WAYS_OUT)?;
             }
         }
         Ok(())
@@ -513,7 +519,7 @@ fn new_control(settings: &Settings, schemas: u32, asked: &Asked) -> Result<Contr
         scan_blocks: settings.blocks("SCAN_TABLE_SZ", block_bytes).unwrap_or(0),
         seed: match settings.get("SEED").value {
             Value::Int(seed) => seed,
-            _ => random_u64()?,
+            _ => crate::rows::drawn_id()?,
         },
         undo_blocks: file_bytes(settings, "UNDO_MB")? / block_bytes - 1,
         blocks_per_file: Geometry::standard_blocks_per_file(block),
@@ -522,7 +528,7 @@ fn new_control(settings: &Settings, schemas: u32, asked: &Asked) -> Result<Contr
     geometry.validate().map_err(EngineError::Usage)?;
     let (paths, undo_path, redo_path) = new_paths(asked)?;
     Ok(Control {
-        data_set: random_u64()?,
+        data_set: crate::rows::drawn_id()?,
         created_unix_s: SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| since.as_secs()),
@@ -608,14 +614,4 @@ fn refuse_contradictions(control: &Control, settings: &Settings) -> Result<(), E
         "the data set that is there was made with other settings ({}); leave these settings out, or run `assay destroy` first",
         contradictions.join(", ")
     )))
-}
-
-fn random_u64() -> Result<u64, EngineError> {
-    use std::io::Read;
-    let path = Path::new("/dev/urandom");
-    let mut bytes = [0; 8];
-    std::fs::File::open(path)
-        .and_then(|mut file| file.read_exact(&mut bytes))
-        .map_err(|e| super::control::io_error("reading", path, e))?;
-    Ok(u64::from_le_bytes(bytes))
 }

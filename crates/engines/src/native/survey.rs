@@ -5,14 +5,11 @@ use super::control::{
 };
 use super::device;
 use super::paths::{Asked, DataPath, MARKER_NAME, Marker, Places, absolute, same};
-use crate::lines::mebibytes;
+pub(super) use crate::room::Room;
 use assay_run::engine::EngineError;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-
-/// Bytes that stay free at most; on small file systems a twentieth of them.
-const KEEP_BYTES: u64 = 1 << 30;
 
 /// What one path holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -372,15 +369,6 @@ pub(super) fn foreign_error(dir: &Path, names: &[String]) -> EngineError {
     ))
 }
 
-/// Room in the file system that holds a path, which need not exist yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Room {
-    /// Bytes an ordinary user may still allocate.
-    pub(super) free_bytes: u64,
-    /// Bytes that must stay free.
-    pub(super) keep_bytes: u64,
-}
-
 /// What tells one file system, or one device, from another: whether it is a device, and its number.
 pub(super) fn file_system_of(path: &Path, device: bool) -> Result<(bool, u64), EngineError> {
     use std::os::unix::fs::MetadataExt;
@@ -393,53 +381,6 @@ pub(super) fn file_system_of(path: &Path, device: bool) -> Result<(bool, u64), E
         }
     }
     Ok((device, 0))
-}
-
-impl Room {
-    /// Asks the file system.
-    ///
-    /// # Errors
-    /// I/O errors.
-    pub(super) fn of(path: &Path) -> Result<Self, EngineError> {
-        let mut at = if path.is_absolute() {
-            path.to_path_buf()
-        } else {
-            Path::new(".").join(path)
-        };
-        loop {
-            match rustix::fs::statvfs(&at) {
-                Ok(stat) => {
-                    let all = stat.f_blocks.saturating_mul(stat.f_frsize);
-                    return Ok(Self {
-                        free_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
-                        keep_bytes: (all / 20).min(KEEP_BYTES),
-                    });
-                }
-                Err(e) => {
-                    let e = std::io::Error::from(e);
-                    if !absent(&e) || !at.pop() {
-                        return Err(io_error("asking for the free space of", path, e));
-                    }
-                }
-            }
-        }
-    }
-
-    /// Whether `needed_bytes` more fit; `paths` are those in this file system, for the message.
-    ///
-    /// # Errors
-    /// `Unusable` naming needed, free and kept bytes and the way out.
-    pub(super) fn fits(&self, paths: &str, needed_bytes: u64) -> Result<(), EngineError> {
-        if needed_bytes.saturating_add(self.keep_bytes) <= self.free_bytes {
-            return Ok(());
-        }
-        Err(EngineError::Unusable(format!(
-            "{paths} needs {} and {} must stay free, but only {} are free: use fewer schemas, a smaller SCALE, smaller REDO_LOG_MB or UNDO_MB, or another file system",
-            mebibytes(needed_bytes),
-            mebibytes(self.keep_bytes),
-            mebibytes(self.free_bytes)
-        )))
-    }
 }
 
 #[cfg(test)]
@@ -477,8 +418,8 @@ mod tests {
         let here = Room::of(dir.path()).unwrap();
         let there = Room::of(&dir.path().join("a/b/c")).unwrap();
         assert_eq!(here.keep_bytes, there.keep_bytes);
-        assert!(here.fits("x", 0).is_ok());
-        let error = here.fits("x", u64::MAX).unwrap_err().to_string();
+        assert!(here.fits("x", 0, "y").is_ok());
+        let error = here.fits("x", u64::MAX, "y").unwrap_err().to_string();
         assert!(error.contains("must stay free"), "{error}");
         assert!(Room::of(Path::new("relative/none")).is_ok());
     }

@@ -10,10 +10,12 @@ pub mod conninfo;
 mod destroy;
 mod engine;
 mod layout;
+mod marker;
 mod params;
 mod place;
 mod prepare;
 mod reads;
+mod server;
 mod stats;
 mod temp;
 #[cfg(test)]

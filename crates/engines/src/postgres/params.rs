@@ -63,6 +63,12 @@ pub(super) const PARAMS: &[ParamDef] = &[
         "leave autovacuum on for the tables of the data set",
     ),
     param(
+        "CHECK",
+        ParamKind::Choice(&["full", "sampled"]),
+        "full",
+        "what `assay check` reads: every row, or some pages of each table and the index",
+    ),
+    param(
         "PG_SET",
         ParamKind::Text,
         "",

@@ -42,6 +42,27 @@ pub(super) fn server_settings(
     })
 }
 
+/// A directory of the server as it is reached from here: its data directory, which the server may have `told`, or
+/// `other` if there is one. The error says why it is out of reach.
+pub(super) fn directory(
+    connection: &mut Connection,
+    told: Option<&Path>,
+    other: Option<&Path>,
+) -> Result<PathBuf, String> {
+    let proc = Path::new(PROC);
+    let claims = Claims::ask(connection).map_err(|error| error.to_string())?;
+    let here = match host::find(proc, &claims) {
+        Whereabouts::Here(here) => here,
+        Whereabouts::Unknown(why) => return Err(why),
+    };
+    let data = files::data_directory(proc, here.postmaster, told)
+        .ok_or("the server's data directory is not known to this role")?;
+    Ok(match other {
+        Some(path) => data.outside(path),
+        None => data.reach().to_path_buf(),
+    })
+}
+
 /// Watches one server for the length of a run.
 #[derive(Debug)]
 pub(super) struct TrueReads {

@@ -23,5 +23,5 @@ mod tls;
 pub(super) use batch::Call;
 pub(super) use cancel::CancelToken;
 pub(super) use connection::{Bind, Connection, Prepared, Rows};
-pub(super) use copy::CopyIn;
+pub(super) use copy::{CopyIn, FRAME_BYTES};
 pub(super) use error::{PgError, ServerError};
