@@ -80,6 +80,10 @@ impl Driver for PgDriver<'_> {
     fn finish(&mut self) -> Result<(), EngineError> {
         self.reap(Duration::ZERO, &mut Vec::new())?;
         for session in &mut self.sessions {
+            // What its process used must be read while the process is there.
+            if let Some(pid) = self.engine.backends.pid(session.number) {
+                self.engine.reads.last_look(pid);
+            }
             session.close();
         }
         Ok(())

@@ -14,6 +14,7 @@ mod watch;
 
 use super::conninfo::ConnectOptions;
 use super::place::Place;
+use super::reads::TrueReads;
 use super::wire::Connection;
 use assay_measure::clock::Clock;
 use assay_measure::config::Settings;
@@ -40,9 +41,9 @@ struct PgEngine {
     clock: Clock,
     stop: Stop,
     facts: Vec<Fact>,
-    /// What the sessions found, for the facts.
-    found: Mutex<Vec<Fact>>,
     backends: Arc<Backends>,
+    /// Where blocks really came from.
+    reads: TrueReads,
     watch: Mutex<Option<Watch>>,
     /// Asks what concerns the whole server.
     control: Mutex<Option<Connection>>,
@@ -77,6 +78,8 @@ impl PgEngine {
         let connect = place.connect_options()?;
         let mut control = Connection::open(&connect).map_err(errors::unusable)?;
         let facts = server::examine(&mut control, plan, &options)?;
+        let schema = options.names.schema();
+        let reads = TrueReads::open(place, &mut control, plan.sessions(), schema, settings)?;
         let backends = Arc::new(Backends::new(plan.sessions()));
         Ok(Self {
             watch: Mutex::new(Some(Watch::begin(
@@ -90,8 +93,8 @@ impl PgEngine {
             clock: Clock::real(),
             stop: stop.clone(),
             facts,
-            found: Mutex::default(),
             backends,
+            reads,
             control: Mutex::new(Some(control)),
             next_connect: Mutex::new(Instant::now()),
         })
@@ -112,14 +115,6 @@ impl PgEngine {
             std::thread::sleep(left.min(Duration::from_millis(20)));
         }
         Ok(())
-    }
-
-    /// Notes what a session found, once.
-    fn note(&self, name: &str, value: &str) {
-        let mut found = locked(&self.found);
-        if found.iter().all(|fact| fact.name != name) {
-            found.push(fact(name, value));
-        }
     }
 
     /// Waits until the server has ended our sessions' processes: what they counted is then in its statistics.
@@ -167,7 +162,7 @@ fn fact(name: &str, value: impl ToString) -> Fact {
 impl Engine for PgEngine {
     fn facts(&self) -> Vec<Fact> {
         let mut facts = self.facts.clone();
-        facts.extend(locked(&self.found).iter().cloned());
+        facts.extend(self.reads.facts());
         facts
     }
 
@@ -181,7 +176,10 @@ impl Engine for PgEngine {
     }
 
     fn sample(&self) -> StatSet {
-        StatSet::default()
+        let mut stats = StatSet::default();
+        let pids: Vec<i32> = self.backends.pids().iter().map(|(_, pid)| *pid).collect();
+        self.reads.sample(&pids, &mut stats);
+        stats
     }
 
     fn works_in_driver_threads(&self) -> bool {
@@ -189,11 +187,12 @@ impl Engine for PgEngine {
     }
 
     fn watched_paths(&self) -> Vec<PathBuf> {
-        Vec::new()
+        self.reads.watched_paths()
     }
 
     fn close(&self) -> Result<(), EngineError> {
         drop(locked(&self.watch).take());
-        self.await_goodbye()
+        let gone = self.await_goodbye();
+        self.reads.close().and(gone)
     }
 }
