@@ -57,6 +57,10 @@ impl Driver for PgDriver<'_> {
     }
 
     fn stats(&mut self, into: &mut StatSet) {
+        // What a session did is on the server's books before the reading that follows this mark.
+        for session in &mut self.sessions {
+            session.publish(&self.engine.server);
+        }
         let mut all = Counted::default();
         for session in &self.sessions {
             all.add(session.counted);

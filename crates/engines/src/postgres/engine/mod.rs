@@ -15,11 +15,12 @@ mod watch;
 use super::conninfo::ConnectOptions;
 use super::place::Place;
 use super::reads::TrueReads;
+use super::stats::{Activity, ServerStats, Timing};
 use super::wire::Connection;
 use assay_measure::clock::Clock;
 use assay_measure::config::Settings;
 use assay_measure::snapshot::{Fact, StatSet};
-use assay_run::engine::{Assignment, Driver, Engine, EngineError, Progress};
+use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Progress};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use options::Options;
@@ -44,6 +45,10 @@ struct PgEngine {
     backends: Arc<Backends>,
     /// Where blocks really came from.
     reads: TrueReads,
+    /// What the server counts.
+    server: ServerStats,
+    /// What its sessions do.
+    activity: Activity,
     watch: Mutex<Option<Watch>>,
     /// Asks what concerns the whole server.
     control: Mutex<Option<Connection>>,
@@ -81,6 +86,9 @@ impl PgEngine {
         let schema = options.names.schema();
         let reads = TrueReads::open(place, &mut control, plan.sessions(), schema, settings)?;
         let backends = Arc::new(Backends::new(plan.sessions()));
+        let server = ServerStats::open(&connect, schema, Timing::of(settings))?;
+        let seen = Arc::clone(&backends);
+        let activity = Activity::open(&connect, &server, Box::new(move || seen.pids()))?;
         Ok(Self {
             watch: Mutex::new(Some(Watch::begin(
                 Arc::clone(&backends),
@@ -95,6 +103,8 @@ impl PgEngine {
             facts,
             backends,
             reads,
+            server,
+            activity,
             control: Mutex::new(Some(control)),
             next_connect: Mutex::new(Instant::now()),
         })
@@ -163,6 +173,8 @@ impl Engine for PgEngine {
     fn facts(&self) -> Vec<Fact> {
         let mut facts = self.facts.clone();
         facts.extend(self.reads.facts());
+        facts.extend(self.server.facts());
+        facts.extend(self.activity.facts());
         facts
     }
 
@@ -176,10 +188,14 @@ impl Engine for PgEngine {
     }
 
     fn sample(&self) -> StatSet {
-        let mut stats = StatSet::default();
+        let mut stats = self.server.sample();
         let pids: Vec<i32> = self.backends.pids().iter().map(|(_, pid)| *pid).collect();
         self.reads.sample(&pids, &mut stats);
         stats
+    }
+
+    fn look(&self, sessions: &mut [Doing]) -> bool {
+        self.activity.look(sessions)
     }
 
     fn works_in_driver_threads(&self) -> bool {

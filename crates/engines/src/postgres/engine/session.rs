@@ -3,6 +3,7 @@
 use super::calls::Calls;
 use super::options::Options;
 use super::{PgEngine, errors};
+use crate::postgres::stats::ServerStats;
 use crate::postgres::wire::{Call, Connection, PgError};
 use assay_run::engine::{EngineError, Op, OpError};
 use assay_run::plan::Plan;
@@ -61,6 +62,9 @@ impl Session {
         connection
             .query(&engine.options.session_settings())
             .map_err(errors::unusable)?;
+        for sql in engine.server.session_sql() {
+            connection.query(sql).map_err(errors::unusable)?;
+        }
         let mut utility = |sql| {
             let statement = connection.prepare(sql, &[]).map_err(errors::unusable)?;
             Ok::<_, EngineError>(Call::new(&statement, &[]))
@@ -80,6 +84,16 @@ impl Session {
         };
         session.probe(&engine.options, &engine.plan, home)?;
         Ok(session)
+    }
+
+    /// Has the server publish what this session did so far; within a transaction it cannot. A connection that fails
+    /// here fails again at the next operation, which says so.
+    pub(super) fn publish(&mut self, server: &ServerStats) {
+        if self.state == b'I'
+            && let Some(connection) = &mut self.connection
+        {
+            let _ = server.flush(connection);
+        }
     }
 
     /// One untimed operation: it must touch as many rows as it asks for.
