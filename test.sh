@@ -79,6 +79,7 @@ want() { # command, Debian package
 begin "packages and tools"
 want cc gcc
 want git git
+want openssl openssl
 want mkfs.ext4 e2fsprogs
 want losetup mount
 want fio fio

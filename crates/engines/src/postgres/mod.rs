@@ -20,7 +20,7 @@ mod stats;
 mod temp;
 #[cfg(test)]
 mod testing;
-mod wire;
+pub mod wire;
 
 /// The processes that keep and become a throw-away server: for the program's main function.
 pub use temp::{BECOME, KEEP, become_server, keep};

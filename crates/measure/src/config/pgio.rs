@@ -1,7 +1,8 @@
 //! pgio's names in SLOB's terms.
 //!
 //! pgio.conf counts schemas and threads in the file and uses one thread count
-//! for loading and for running; everything else has SLOB's name already.
+//! for loading and for running; everything else has SLOB's name already. What it
+//! gives psql to connect with becomes a target of PostgreSQL.
 
 use super::layer::{Given, Layer};
 
@@ -15,6 +16,12 @@ pub(super) fn translate(path: &str, layer: &mut Layer) {
             path,
             "UPDATE_PCT is not in this pgio.conf: 10 is used, where pgio would take 0",
         );
+    }
+    if !given
+        .iter()
+        .any(|given| given.name == "TARGET" || given.name == "ENGINE")
+    {
+        connect(&given, path, layer);
     }
     for given in given {
         match given.name.as_str() {
@@ -36,18 +43,101 @@ pub(super) fn translate(path: &str, layer: &mut Layer) {
                 &given.place,
                 "CREATE_BASE_TABLE does nothing here: no seed table is needed",
             ),
-            "DBNAME" => layer.notice(
-                &given.place,
-                "DBNAME does nothing here: it follows from the target",
-            ),
-            "CONNECT_STRING" => layer.notice(
-                &given.place,
-                "CONNECT_STRING does nothing here: name the server with TARGET or --target",
-            ),
+            "DBNAME" | "CONNECT_STRING" => {}
             _ => layer.given.push(given),
         }
     }
 }
+
+/// The target of CONNECT_STRING, else of DBNAME.
+fn connect(given: &[Given], path: &str, layer: &mut Layer) {
+    let last = |name: &str| {
+        let mut named = given.iter().rev().filter(|given| given.name == name);
+        named.find(|given| !given.text.is_empty())
+    };
+    let Some(place) = last("CONNECT_STRING").or_else(|| last("DBNAME")) else {
+        return;
+    };
+    match target(&place.text) {
+        Ok(text) => {
+            let mut target = renamed(place.clone(), "TARGET");
+            target.text = text;
+            layer.given.push(target);
+        }
+        Err(why) => layer.error(&place.place, format!("{}: {why}", place.name)),
+    }
+    if let (Some(connect), Some(dbname)) = (last("CONNECT_STRING"), last("DBNAME"))
+        && connect.text != dbname.text
+    {
+        layer.notice(
+            path,
+            "DBNAME does nothing here: statistics are those of the database CONNECT_STRING leads to",
+        );
+    }
+}
+
+/// The target psql would reach with these words: a URL, `name=value ...`, options, or a database and a user.
+fn target(words: &str) -> Result<String, String> {
+    let words = words.trim();
+    if !words.starts_with('-') {
+        if let Some((scheme, rest)) = words.split_once("://") {
+            return match scheme {
+                "postgres" | "postgresql" => Ok(format!("postgres://{rest}")),
+                _ => Err("a URL for psql begins with postgres:// or postgresql://".to_owned()),
+            };
+        }
+        if words.contains('=') {
+            return Ok(format!("postgres:{words}"));
+        }
+    }
+    let mut values = Vec::new();
+    let mut bare = ["dbname", "user"].into_iter();
+    let mut words = words.split_whitespace();
+    while let Some(word) = words.next() {
+        let known = OPTIONS.iter().find_map(|(short, long, name)| {
+            let rest = word
+                .strip_prefix(long)
+                .map(|rest| rest.strip_prefix('=').unwrap_or(rest));
+            Some((*name, rest.or_else(|| word.strip_prefix(short))?))
+        });
+        let (name, value) = match known {
+            Some((name, "")) => (name, words.next().ok_or(format!("{word} lacks its value"))?),
+            Some(found) => found,
+            None if word.starts_with('-') => {
+                return Err(format!(
+                    "psql's option {word} is not understood here; use -h, -p, -U, -d, or a URL"
+                ));
+            }
+            None => (
+                bare.next().ok_or("more words than a database and a user")?,
+                word,
+            ),
+        };
+        values.push((name, value));
+    }
+    let plain = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    match values.as_slice() {
+        [("dbname", name)] if plain(name) => Ok(format!("postgres:///{name}")),
+        _ => {
+            let pairs = values.iter().map(|(name, value)| {
+                let value = value.replace('\\', "\\\\").replace('\'', "\\'");
+                format!("{name}='{value}'")
+            });
+            Ok(format!("postgres:{}", pairs.collect::<Vec<_>>().join(" ")))
+        }
+    }
+}
+
+/// psql's options that say where and who.
+const OPTIONS: &[(&str, &str, &str)] = &[
+    ("-h", "--host", "host"),
+    ("-p", "--port", "port"),
+    ("-U", "--username", "user"),
+    ("-d", "--dbname", "dbname"),
+];
 
 fn renamed(mut given: Given, name: &str) -> Given {
     given.name = name.to_owned();

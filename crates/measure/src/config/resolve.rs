@@ -111,10 +111,15 @@ pub fn target(layers: &[Layer], schemes: &[&str]) -> Result<(String, Origin), Pr
             Some((given, engine)) => (format!("{engine}:"), given.origin.clone()),
         });
     };
-    let scheme = given
-        .text
-        .split_once(':')
-        .map(|(scheme, _)| scheme.to_lowercase());
+    let scheme =
+        given
+            .text
+            .split_once(':')
+            .map(|(scheme, _)| match scheme.to_lowercase().as_str() {
+                // The other spelling libpq and most DATABASE_URLs have.
+                "postgresql" => "postgres".to_owned(),
+                scheme => scheme.to_owned(),
+            });
     match scheme {
         Some(scheme) if schemes.contains(&scheme.as_str()) => {
             if let Some((engine_given, engine)) = &engine

@@ -475,7 +475,64 @@ fn slob_48_pgio_conf_is_recognised_and_mapped() {
         settings.get("SCHEMAS").origin,
         Origin::File("pgio.conf".to_owned(), 3)
     );
-    assert_eq!(notices(&resolved).len(), 3, "{:?}", notices(&resolved));
+    assert_eq!(notices(&resolved).len(), 1, "{:?}", notices(&resolved));
+}
+
+#[test]
+fn slob_48_pgio_conf_names_its_server_as_psql_takes_it() {
+    let schemes = ["native", "postgres"];
+    let of = |lines: &str| {
+        let text = format!("NUM_SCHEMAS=1\nNUM_THREADS=1\nUPDATE_PCT=0\n{lines}\n");
+        let layer = parse("pgio.conf", text.as_bytes());
+        let wrong: Vec<_> = layer
+            .problems
+            .iter()
+            .filter(|problem| problem.error)
+            .collect();
+        match wrong.as_slice() {
+            [] => target(&[layer], &schemes)
+                .map(|(url, _)| url)
+                .map_err(|problem| problem.text),
+            [first, ..] => Err(first.text.clone()),
+        }
+    };
+    for (lines, url) in [
+        ("", "native:./assay-data"),
+        ("CONNECT_STRING=pg10\nDBNAME=pg10", "postgres:///pg10"),
+        ("DBNAME=sales", "postgres:///sales"),
+        (
+            "CONNECT_STRING=\"-h db1 -p5433 --username=bob sales\"",
+            "postgres:host='db1' port='5433' user='bob' dbname='sales'",
+        ),
+        (
+            "CONNECT_STRING=\"pgio bob\"",
+            "postgres:dbname='pgio' user='bob'",
+        ),
+        (
+            "CONNECT_STRING=\"host=a dbname=b\"",
+            "postgres:host=a dbname=b",
+        ),
+        (
+            "CONNECT_STRING=\"postgresql://bob@a:1/b\"",
+            "postgres://bob@a:1/b",
+        ),
+        ("CONNECT_STRING=pg10\nTARGET=native:x", "native:x"),
+        (
+            "CONNECT_STRING=pg10\nTARGET=postgresql://a/b",
+            "postgres://a/b",
+        ),
+    ] {
+        assert_eq!(of(lines).as_deref(), Ok(url), "{lines}");
+    }
+    for (lines, said) in [
+        ("CONNECT_STRING=\"-f script\"", "-f"),
+        ("CONNECT_STRING=\"a b c\"", "more words"),
+        ("CONNECT_STRING=\"db -h\"", "lacks"),
+        ("CONNECT_STRING=\"mysql://a/b\"", "postgres://"),
+    ] {
+        let why = of(lines).expect_err(lines);
+        assert!(why.contains(said), "{why}");
+    }
 }
 
 #[test]
@@ -812,5 +869,39 @@ proptest! {
             let said = format!("{:?}", resolved.problems);
             prop_assert!(!said.contains(&secret), "{}", said);
         }
+    }
+}
+
+#[test]
+fn slob_42_passwords_of_every_spelling_of_a_connection_are_masked() {
+    for (given, shown) in [
+        ("postgres://u:pw@h/d", "postgres://u:***@h/d"),
+        (
+            "postgres://u@h/d?password=pw&sslmode=require",
+            "postgres://u@h/d?password=***&sslmode=require",
+        ),
+        (
+            "postgres://u@h/d?sslpassword=pw",
+            "postgres://u@h/d?sslpassword=***",
+        ),
+        (
+            "postgres:host=h password=pw dbname=d",
+            "postgres:host=h password=*** dbname=d",
+        ),
+        (
+            "postgres:password = 'p w\\' x' dbname=d",
+            "postgres:password = *** dbname=d",
+        ),
+        (
+            "postgres:password=p\\ w dbname=d",
+            "postgres:password=*** dbname=d",
+        ),
+        (
+            "postgres:host=h password='open",
+            "postgres:host=h password=***",
+        ),
+        ("postgres://h/password", "postgres://h/password"),
+    ] {
+        assert_eq!(mask_url_password(given), shown);
     }
 }

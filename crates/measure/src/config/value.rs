@@ -250,6 +250,26 @@ pub fn seconds_text(ns: u64) -> String {
     format!("{whole}.{}", fraction.trim_end_matches('0'))
 }
 
+/// Where the value of a connection parameter ends: with its closing quote, or before the next parameter.
+fn value_ends(text: &str) -> usize {
+    let Some(quoted) = text.strip_prefix('\'') else {
+        let mut escaped = false;
+        let end = text.find(|letter| {
+            let ends = !escaped && matches!(letter, '&' | ' ');
+            escaped = letter == '\\' && !escaped;
+            ends
+        });
+        return end.unwrap_or(text.len());
+    };
+    let mut escaped = false;
+    let end = quoted.find(|letter| {
+        let ends = !escaped && letter == '\'';
+        escaped = letter == '\\' && !escaped;
+        ends
+    });
+    end.map_or(text.len(), |end| end + 2)
+}
+
 /// A connection URL or connect string with its password replaced by `***`;
 /// anything else unchanged.
 #[must_use]
@@ -266,11 +286,15 @@ pub fn mask_url_password(text: &str) -> String {
         }
     }
     let mut from = 0;
-    while let Some(found) = masked[from..].to_ascii_lowercase().find("password=") {
-        let start = from + found + "password=".len();
-        let end = masked[start..]
-            .find(['&', ' '])
-            .map_or(masked.len(), |i| start + i);
+    while let Some(found) = masked[from..].to_ascii_lowercase().find("password") {
+        let named = from + found + "password".len();
+        let rest = masked[named..].trim_start();
+        let Some(value) = rest.strip_prefix('=').map(str::trim_start) else {
+            from = named;
+            continue;
+        };
+        let start = masked.len() - value.len();
+        let end = start + value_ends(&masked[start..]);
         masked.replace_range(start..end, "***");
         from = start + 3;
     }

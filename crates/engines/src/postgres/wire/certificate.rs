@@ -19,7 +19,6 @@ mod oid {
     pub(super) const SHA2: &[u8] = &[0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02];
 }
 
-const SEQUENCE: u8 = 0x30;
 const OBJECT: u8 = 0x06;
 
 /// The parts looked at.
@@ -205,6 +204,8 @@ pub(super) fn name_matches(pattern: &str, host: &str) -> bool {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    const SEQUENCE: u8 = 0x30;
 
     #[test]
     fn instants_are_calendar_ones() {

@@ -26,6 +26,9 @@ pub enum Bind<'a> {
     Int4s(&'a [i32]),
 }
 
+/// The values of a row in binary, by column; `None` is NULL.
+pub type Values<'a> = [Option<&'a [u8]>];
+
 /// A statement the server holds under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepared {
@@ -195,7 +198,7 @@ impl Connection {
         &mut self,
         statement: &Prepared,
         values: &[Bind<'_>],
-        row: &mut dyn FnMut(&[Option<&[u8]>]),
+        row: &mut dyn FnMut(&Values<'_>),
     ) -> Result<u64, PgError> {
         self.bind(statement, values);
         self.send("execute")?;
@@ -204,7 +207,7 @@ impl Connection {
             let message = self.receive("execute")?;
             match message.kind {
                 b'2' | b'n' | b's' | b'I' => {}
-                b'D' => row(&values_of(self.input.body(&message))),
+                b'D' => hand_over(self.input.body(&message), row),
                 b'C' => touched = touched_by(self.input.body(&message)),
                 b'E' => refused = Some(self.server_error(&message)),
                 b'Z' => return refused.map_or(Ok(touched), Err),
@@ -391,31 +394,40 @@ fn column_names(body: &[u8]) -> Vec<String> {
     names
 }
 
-/// Values of a `DataRow`.
-fn values_of(body: &[u8]) -> Vec<Option<&[u8]>> {
-    let mut values = Vec::new();
-    let mut rest = body.get(2..).unwrap_or_default();
-    while let Some((length, tail)) = rest.split_first_chunk() {
-        let length = i32::from_be_bytes(*length);
-        match usize::try_from(length) {
-            Ok(length) if length <= tail.len() => {
-                let (value, more) = tail.split_at(length);
-                values.push(Some(value));
-                rest = more;
-            }
-            Ok(_) => break,
-            Err(_) => {
-                values.push(None);
-                rest = tail;
-            }
+/// Columns of rows whose values are handed over without allocating.
+const FEW: usize = 32;
+
+/// Hands a row's values over.
+fn hand_over(body: &[u8], row: &mut dyn FnMut(&Values<'_>)) {
+    let mut few = [None; FEW];
+    let mut count = 0;
+    for value in values_of(body) {
+        if count == FEW {
+            return row(&values_of(body).collect::<Vec<_>>());
         }
+        few[count] = value;
+        count += 1;
     }
-    values
+    row(&few[..count]);
+}
+
+/// Values of a `DataRow`.
+fn values_of(body: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
+    let mut rest = body.get(2..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let (length, tail) = rest.split_first_chunk()?;
+        let Ok(length) = usize::try_from(i32::from_be_bytes(*length)) else {
+            rest = tail;
+            return Some(None);
+        };
+        let (value, more) = tail.split_at_checked(length)?;
+        rest = more;
+        Some(Some(value))
+    })
 }
 
 fn text_row(body: &[u8]) -> Vec<Option<String>> {
     values_of(body)
-        .into_iter()
         .map(|value| value.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
         .collect()
 }

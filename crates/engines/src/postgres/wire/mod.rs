@@ -20,8 +20,8 @@ mod stream;
 mod tests;
 mod tls;
 
-pub(super) use batch::Call;
-pub(super) use cancel::CancelToken;
-pub(super) use connection::{Bind, Connection, Prepared, Rows};
-pub(super) use copy::{CopyIn, FRAME_BYTES};
-pub(super) use error::{PgError, ServerError};
+pub use batch::{Answer, Call};
+pub use cancel::CancelToken;
+pub use connection::{Bind, Connection, Prepared, Rows, Values};
+pub use copy::{CopyIn, FRAME_BYTES};
+pub use error::{PgError, ServerError};

@@ -261,7 +261,20 @@ impl Verifier {
                 not_yet(None)
             }
             CertificateError::Revoked => "its certificate is revoked".to_owned(),
-            other => format!("its certificate cannot be verified: {other}"),
+            other => {
+                let other = other.to_string();
+                // The library has these two as text alone.
+                if other.contains("CaUsedAsEndEntity") {
+                    format!(
+                        "its certificate is self-signed and not among those in {}: name it itself with sslrootcert",
+                        self.authorities
+                    )
+                } else if other.contains("UnsupportedCertVersion") {
+                    "its certificate is of X.509 version 1, which cannot be verified: make one with a subjectAltName, or use sslmode=require without sslrootcert".to_owned()
+                } else {
+                    format!("its certificate cannot be verified: {other}")
+                }
+            }
         }
     }
 }

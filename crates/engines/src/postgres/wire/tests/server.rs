@@ -1,6 +1,6 @@
 //! A real server with every way of logging in, for the tests of the wire alone: roles by method, TLS, a port of its own.
 
-use crate::postgres::conninfo::{self, ConnectOptions, Surroundings};
+use crate::postgres::conninfo::{self, ConnectOptions};
 use crate::postgres::wire::{Connection, PgError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -162,7 +162,7 @@ impl conninfo::Surroundings for FilesAlone {
     }
 
     fn read(&self, path: &Path) -> Result<Option<conninfo::FileText>, String> {
-        conninfo::ThisHost.read(path)
+        conninfo::Surroundings::read(&conninfo::ThisHost, path)
     }
 
     fn exists(&self, path: &Path) -> bool {
