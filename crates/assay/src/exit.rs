@@ -74,6 +74,7 @@ pub(crate) fn code_of(error: &EngineError) -> Code {
     match error {
         EngineError::Usage(_) => Code::Usage,
         EngineError::Interrupted => Code::Interrupted,
+        EngineError::SessionLost(_) => Code::Invalid,
         _ => Code::Unusable,
     }
 }

@@ -7,6 +7,9 @@
 //!
 //! In a closed loop the stamp that ended an operation starts the session's next one,
 //! so that sum(operation time) + think time = session time, exactly.
+//! A target that performs slices of operations by itself is served by [`slices`].
+
+mod slices;
 
 use crate::control::{Control, Published};
 use crate::engine::{
@@ -46,10 +49,23 @@ enum State {
     Stopped,
 }
 
-/// One session as the loop sees it: scalars only.
+/// What a session does after an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// Its next operation is due at this instant, or has been since.
+    At(Ns),
+    /// Nothing more.
+    Stop,
+}
+
+/// One session as the loop sees it: scalars, but for steps decided ahead.
 #[derive(Debug)]
 struct Slot {
     source: Session,
+    /// Steps decided ahead, for slices.
+    ahead: VecDeque<Step>,
+    /// Steps taken, the present one included.
+    taken: u64,
     schedule: Schedule,
     step: Step,
     state: State,
@@ -73,6 +89,8 @@ pub(crate) struct Worker<'a> {
     ready: VecDeque<Tag>,
     sleeping: BinaryHeap<Reverse<(Ns, Tag)>>,
     completions: Vec<Completion>,
+    /// Operations of the slice that is being performed.
+    slice: Vec<Op>,
     in_flight: usize,
     /// Sessions that stopped in this turn.
     leaving: Vec<Tag>,
@@ -119,6 +137,7 @@ impl<'a> Worker<'a> {
             ready: VecDeque::with_capacity(sessions),
             sleeping: BinaryHeap::with_capacity(sessions),
             completions: Vec::with_capacity(sessions),
+            slice: Vec::new(),
             in_flight: 0,
             stopped: 0,
             leaving: Vec::new(),
@@ -144,7 +163,8 @@ impl<'a> Worker<'a> {
         self.gate_ns = gate_ns;
         self.now = self.clock.now_ns().max(gate_ns);
         for tag in 0..self.slots.len() as Tag {
-            self.advance(tag, self.now);
+            let next = self.advance(tag, self.now);
+            self.schedule(tag, next);
         }
         while self.stopped < self.slots.len() {
             self.turn(driver)?;
@@ -177,7 +197,9 @@ impl<'a> Worker<'a> {
             let Some(tag) = self.ready.pop_front() else {
                 break;
             };
-            if !self.submit(driver, tag) {
+            if driver.slice_ops() > 0 {
+                self.perform(driver, tag, limit)?;
+            } else if !self.submit(driver, tag) {
                 self.ready.push_front(tag);
                 full = true;
                 break;
@@ -272,7 +294,8 @@ impl<'a> Worker<'a> {
         match driver.submit(tag, &slot.step.op, slot.start_ns) {
             Submit::Done(outcome) => {
                 self.now = self.now.max(outcome.end_ns);
-                self.complete(tag, outcome);
+                let next = self.complete(tag, outcome);
+                self.schedule(tag, next);
                 true
             }
             Submit::Queued => {
@@ -323,7 +346,8 @@ impl<'a> Worker<'a> {
             self.now = self.now.max(completion.outcome.end_ns);
             self.in_flight -= 1;
             self.stale = false;
-            self.complete(completion.tag, completion.outcome);
+            let next = self.complete(completion.tag, completion.outcome);
+            self.schedule(completion.tag, next);
         }
         self.completions = completions;
         Ok(())
@@ -348,7 +372,8 @@ impl<'a> Worker<'a> {
         self.stale = true;
     }
 
-    fn complete(&mut self, tag: Tag, outcome: Outcome) {
+    /// Records how an operation ended and decides what its session does next.
+    fn complete(&mut self, tag: Tag, outcome: Outcome) -> Next {
         let slot = &mut self.slots[tag as usize];
         let end_ns = outcome.end_ns.max(slot.start_ns);
         let service_ns = end_ns - slot.start_ns;
@@ -383,8 +408,7 @@ impl<'a> Worker<'a> {
                 let (board, session) = (&self.control.board, slot.reading.session);
                 board.set(session, Place::Ready, &slot.step.op);
                 self.recorder.retries += 1;
-                self.ready.push_back(tag);
-                return;
+                return Next::At(0);
             }
             Err(error) => {
                 self.any_failed = true;
@@ -397,23 +421,22 @@ impl<'a> Worker<'a> {
         if let Some(trace) = &mut self.trace {
             trace.push(slot.row(self.gate_ns, end_ns, rows_touched));
         }
-        self.advance(tag, end_ns);
+        self.advance(tag, end_ns)
     }
 
     /// Decides a session's next operation at the end of the one before.
-    fn advance(&mut self, tag: Tag, end_ns: Ns) {
+    fn advance(&mut self, tag: Tag, end_ns: Ns) -> Next {
         let slot = &mut self.slots[tag as usize];
-        let ended = self.plan.work_loop > 0 && slot.source.decided() == self.plan.work_loop;
+        let ended = self.plan.work_loop > 0 && slot.taken == self.plan.work_loop;
         let (board, session) = (&self.control.board, slot.reading.session);
         if self.stopping || ended {
-            slot.state = State::Stopped;
             board.idle(session);
-            self.stopped += 1;
-            self.leaving.push(tag);
-            return;
+            return Next::Stop;
         }
-        let i = slot.source.decided();
-        slot.step = slot.source.next(self.plan);
+        let i = slot.taken;
+        let decided = slot.ahead.pop_front();
+        slot.step = decided.unwrap_or_else(|| slot.source.next(self.plan));
+        slot.taken += 1;
         slot.start_ns = end_ns;
         slot.begun = false;
         let due = match (slot.schedule.next_start(i), slot.step.think_ns) {
@@ -435,12 +458,26 @@ impl<'a> Worker<'a> {
         } else {
             board.idle(session);
         }
-        if due > self.now {
-            slot.state = State::Sleeping;
-            self.sleeping.push(Reverse((due, tag)));
-        } else {
-            slot.state = State::Ready;
-            self.ready.push_back(tag);
+        Next::At(due)
+    }
+
+    /// Puts a session where it waits for its next operation.
+    fn schedule(&mut self, tag: Tag, next: Next) {
+        let slot = &mut self.slots[tag as usize];
+        match next {
+            Next::Stop => {
+                slot.state = State::Stopped;
+                self.stopped += 1;
+                self.leaving.push(tag);
+            }
+            Next::At(due) if due > self.now => {
+                slot.state = State::Sleeping;
+                self.sleeping.push(Reverse((due, tag)));
+            }
+            Next::At(_) => {
+                slot.state = State::Ready;
+                self.ready.push_back(tag);
+            }
         }
     }
 
@@ -490,6 +527,8 @@ impl Slot {
     fn new(plan: &Plan, session: u32, home: u32) -> Self {
         Self {
             source: Session::new(plan, session, home),
+            ahead: VecDeque::new(),
+            taken: 0,
             schedule: Schedule::rate(plan.rate_per_s, plan.sessions() as u32, session),
             step: Step {
                 think_ns: None,
@@ -513,7 +552,7 @@ impl Slot {
     fn row(&self, gate_ns: Ns, end_ns: Ns, rows: Option<u64>) -> Row {
         Row {
             session: self.reading.session as u32,
-            i: self.source.decided() - 1,
+            i: self.taken - 1,
             start_ns: self.start_ns.saturating_sub(gate_ns),
             op: self.step.op,
             rows,

@@ -119,7 +119,7 @@ pub struct SliceDone {
     /// When its first operation began; the time before is the way there, and no operation's.
     pub begin_ns: Ns,
     /// Of the operations done, in their order; those left over come again first in the next slice. Each begins
-    /// when the one before it ends.
+    /// when the one before it ends. A failed operation that is worth another attempt is the last one.
     pub outcomes: Vec<Outcome>,
     /// When the answer was there.
     pub end_ns: Ns,

@@ -33,7 +33,7 @@ pub(crate) struct Recorder {
     pub hot_spot_hits: u64,
     pub hot_schema_hits: u64,
     think: Option<Histogram>,
-    /// Waits for the schedule's next start under a rate.
+    /// Waits for the schedule's next start under a rate, and for the client between slices.
     idle: Option<Histogram>,
     busy_ns: u64,
     lag: Option<Histogram>,
@@ -87,6 +87,11 @@ impl Recorder {
         if let Some(think) = &mut self.think {
             think.record(ns);
         }
+    }
+
+    /// Between two slices: the session waited for its client.
+    pub(crate) fn waited_for_client(&mut self, ns: Ns) {
+        self.idle.get_or_insert_with(Histogram::new).record(ns);
     }
 
     /// Under a rate: how late an operation started, and how long its session had idled.

@@ -6,7 +6,8 @@
 //! One driver thread serves all sessions: simulated time has one order of events.
 
 use crate::engine::{
-    Assignment, Completion, Driver, Engine, EngineError, Op, OpError, Outcome, Submit, Tag,
+    Assignment, Completion, Driver, Engine, EngineError, Op, OpError, Outcome, Slice, SliceDone,
+    Submit, Tag,
 };
 use crate::plan::Plan;
 use assay_measure::clock::{Clock, Ns};
@@ -81,6 +82,10 @@ pub struct SimOptions {
     pub refuses: bool,
     /// One row is missing from every result.
     pub loses_a_row: bool,
+    /// The target performs so many operations by itself (0: one by one).
+    pub slice_ops: usize,
+    /// Time to and from the target, each, for a slice, ns.
+    pub slice_way_ns: Ns,
 }
 
 impl Default for SimOptions {
@@ -98,6 +103,8 @@ impl Default for SimOptions {
             panics_at_ns: None,
             refuses: false,
             loses_a_row: false,
+            slice_ops: 0,
+            slice_way_ns: 0,
         }
     }
 }
@@ -294,6 +301,26 @@ impl SimDriver<'_> {
         rows - u64::from(self.engine.options.loses_a_row)
     }
 
+    /// Begins an operation now; whether it ends inside the call.
+    fn start(&mut self, tag: Tag, op: &Op) -> (Pending, bool) {
+        let rows = match *op {
+            Op::Select { width, .. } | Op::Update { width, .. } => u64::from(width),
+            Op::Scan { .. } => self.engine.scan_blocks,
+        };
+        let work_ns = self.delay_ns(op, rows);
+        let end_ns = self.end_ns(self.engine.clock.now_ns(), work_ns);
+        let fault = self.fault(tag);
+        self.number += 1;
+        let pending = Pending {
+            end_ns,
+            number: self.number,
+            tag,
+            rows: fault.is_none().then(|| self.count(op)),
+            retryable: fault.unwrap_or(false),
+        };
+        (pending, self.engine.options.blocking)
+    }
+
     fn outcome(&self, pending: &Pending) -> Outcome {
         let panics_at = self.engine.options.panics_at_ns;
         assert!(
@@ -317,23 +344,9 @@ impl Driver for SimDriver<'_> {
         if options.room > 0 && self.queue.len() >= options.room {
             return Submit::Full;
         }
-        let rows = match *op {
-            Op::Select { width, .. } | Op::Update { width, .. } => u64::from(width),
-            Op::Scan { .. } => self.engine.scan_blocks,
-        };
-        let work_ns = self.delay_ns(op, rows);
-        let end_ns = self.end_ns(self.engine.clock.now_ns(), work_ns);
-        let fault = self.fault(tag);
-        self.number += 1;
-        let pending = Pending {
-            end_ns,
-            number: self.number,
-            tag,
-            rows: fault.is_none().then(|| self.count(op)),
-            retryable: fault.unwrap_or(false),
-        };
-        if self.engine.options.blocking {
-            self.engine.clock.advance_to(end_ns);
+        let (pending, blocking) = self.start(tag, op);
+        if blocking {
+            self.engine.clock.advance_to(pending.end_ns);
             return Submit::Done(self.outcome(&pending));
         }
         self.queue.push(Reverse(pending));
@@ -371,6 +384,36 @@ impl Driver for SimDriver<'_> {
             self.queue.pop();
         }
         Ok(())
+    }
+
+    fn slice_ops(&self) -> usize {
+        self.engine.options.slice_ops
+    }
+
+    fn perform(&mut self, slice: Slice<'_>) -> Result<SliceDone, EngineError> {
+        let (clock, way_ns) = (&self.engine.clock, self.engine.options.slice_way_ns);
+        clock.advance_to(clock.now_ns() + way_ns);
+        let begin_ns = clock.now_ns();
+        let mut outcomes = Vec::new();
+        for op in slice.ops {
+            if self.engine.clock.now_ns() >= slice.until_ns {
+                break;
+            }
+            let (pending, _) = self.start(slice.tag, op);
+            self.engine.clock.advance_to(pending.end_ns);
+            let again = pending.rows.is_none() && pending.retryable;
+            outcomes.push(self.outcome(&pending));
+            if again {
+                break;
+            }
+        }
+        let clock = &self.engine.clock;
+        clock.advance_to(clock.now_ns() + way_ns);
+        Ok(SliceDone {
+            begin_ns,
+            outcomes,
+            end_ns: clock.now_ns(),
+        })
     }
 
     fn stats(&mut self, into: &mut StatSet) {

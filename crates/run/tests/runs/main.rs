@@ -5,4 +5,5 @@ mod endings;
 mod laws;
 mod open_loop;
 mod real_time;
+mod slices;
 mod slob;

@@ -1,10 +1,14 @@
 //! The driver of one thread: its sessions, one operation at a time.
 
 use super::PgEngine;
+use super::options::Loop;
 use super::session::{Counted, Session};
+use super::slices::Sliced;
 use assay_measure::snapshot::StatSet;
 use assay_measure::stats;
-use assay_run::engine::{Assignment, Completion, Driver, EngineError, Op, Outcome, Submit, Tag};
+use assay_run::engine::{
+    Assignment, Completion, Driver, EngineError, Op, Outcome, Slice, SliceDone, Submit, Tag,
+};
 use assay_run::plan::RedoStress;
 use std::time::Duration;
 
@@ -12,18 +16,33 @@ use std::time::Duration;
 pub(super) struct PgDriver<'a> {
     engine: &'a PgEngine,
     sessions: Vec<Session>,
+    /// With LOOP=server, the procedure of each session.
+    sliced: Vec<Sliced>,
     changed_bytes_a_row: u64,
 }
 
 impl<'a> PgDriver<'a> {
     pub(super) fn open(engine: &'a PgEngine, assignment: &Assignment) -> Result<Self, EngineError> {
         let mut sessions = Vec::with_capacity(assignment.sessions.len());
+        let mut sliced = Vec::new();
         for &(number, home) in &assignment.sessions {
-            sessions.push(Session::open(engine, number, home)?);
+            let mut session = Session::open(engine, number, home)?;
+            if engine.options.run_loop == Loop::Server
+                && let Some(connection) = &mut session.connection
+            {
+                sliced.push(Sliced::open(
+                    connection,
+                    &engine.options,
+                    &engine.plan,
+                    home,
+                )?);
+            }
+            sessions.push(session);
         }
         Ok(Self {
             engine,
             sessions,
+            sliced,
             changed_bytes_a_row: match engine.plan.redo_stress {
                 RedoStress::Lite => 2 * 128,
                 RedoStress::Heavy => 19 * 128,
@@ -54,6 +73,25 @@ impl Driver for PgDriver<'_> {
             }
         }
         Ok(())
+    }
+
+    fn slice_ops(&self) -> usize {
+        self.sliced
+            .iter()
+            .map(|sliced| sliced.ops)
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn perform(&mut self, slice: Slice<'_>) -> Result<SliceDone, EngineError> {
+        let tag = slice.tag as usize;
+        let (engine, ops) = (self.engine, slice.ops);
+        let session = &mut self.sessions[tag];
+        let done = self.sliced[tag].perform(session, &engine.plan, &engine.clock, slice)?;
+        for (op, outcome) in ops.iter().zip(&done.outcomes) {
+            session.count(op, outcome.result.as_ref().ok().copied());
+        }
+        Ok(done)
     }
 
     fn stats(&mut self, into: &mut StatSet) {

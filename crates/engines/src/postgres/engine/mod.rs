@@ -10,6 +10,9 @@ mod options;
 mod plans;
 mod server;
 mod session;
+mod slices;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use super::conninfo::ConnectOptions;

@@ -260,6 +260,28 @@ impl Session {
         op_error
     }
 
+    /// Counts an operation that a procedure performed; `None` is one that failed.
+    pub(super) fn count(&mut self, op: &Op, rows: Option<u64>) {
+        let Some(rows) = rows else {
+            self.counted.rollbacks += 1;
+            return;
+        };
+        self.counted.rows_visited += rows;
+        match op {
+            Op::Update { .. } => {
+                self.counted.rows_changed += rows;
+                self.counted.commits += 1;
+            }
+            Op::Scan { .. } => self.counted.scans += 1,
+            Op::Select { .. } => {}
+        }
+    }
+
+    /// A whole slice came to nothing.
+    pub(super) fn failed_slice(&mut self, error: PgError) -> OpError {
+        self.failed(Failure::Server(error))
+    }
+
     fn roll_back(&mut self) {
         let Some(connection) = self.connection.as_mut() else {
             return;

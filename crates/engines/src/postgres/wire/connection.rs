@@ -24,6 +24,13 @@ pub enum Bind<'a> {
     Int8s(&'a [i64]),
     /// `int4[]`
     Int4s(&'a [i32]),
+    /// `text[]` of equal lengths, one text after the other.
+    Texts {
+        /// All of them.
+        bytes: &'a [u8],
+        /// Bytes of each.
+        each: usize,
+    },
 }
 
 /// The values of a row in binary, by column; `None` is NULL.
@@ -342,6 +349,17 @@ impl Bind<'_> {
             }
             Self::Int4s(values) => {
                 write_array(OID_INT4, values.iter().map(|n| n.to_be_bytes()), buffer)
+            }
+            Self::Texts { bytes, each } => {
+                const OID_TEXT: i32 = 25;
+                let texts = bytes.chunks_exact(*each);
+                for word in [1, 0, OID_TEXT, texts.len() as i32, 1] {
+                    buffer.extend_from_slice(&i32::to_be_bytes(word));
+                }
+                for text in texts {
+                    buffer.extend_from_slice(&(text.len() as i32).to_be_bytes());
+                    buffer.extend_from_slice(text);
+                }
             }
         }
     }
