@@ -141,6 +141,10 @@ pub(crate) struct RunOnlyArgs {
     /// Master seed of all random streams (SEED) [default: random, printed]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) seed: Option<String>,
+    /// Make a database server's reads reach the device, repeatable: buffers, pagecache,
+    /// continuous[:MS], cgroup:SIZE, direct (EVICT)
+    #[arg(long, value_name = "MODE")]
+    pub(crate) evict: Vec<String>,
     /// Run directory, new or empty [default: ./assay-runs/TIME-slob-ID, UTC]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
@@ -185,6 +189,10 @@ pub(crate) struct SweepArgs {
     /// Master seed of all random streams of every step (SEED) [default: random, printed]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) seed: Option<String>,
+    /// Make a database server's reads reach the device, repeatable: buffers, pagecache,
+    /// continuous[:MS], cgroup:SIZE, direct (EVICT)
+    #[arg(long, value_name = "MODE")]
+    pub(crate) evict: Vec<String>,
     /// The sweep's directory, new or empty [default: ./assay-runs/TIME-sweep-ID, UTC]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
@@ -419,6 +427,9 @@ pub(crate) struct ShowArgs {
     /// Master seed (SEED)
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) seed: Option<String>,
+    /// How a database server's reads are made to reach the device (EVICT)
+    #[arg(long, value_name = "MODE")]
+    pub(crate) evict: Vec<String>,
     /// How to print it: a table, JSON, or a slob.conf
     #[arg(long, value_enum, default_value_t = ShowFormat::Text)]
     pub(crate) format: ShowFormat,

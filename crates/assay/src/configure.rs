@@ -111,6 +111,12 @@ pub(crate) fn said(option: &str, name: &str, value: Option<&String>) -> Option<S
     value.map(|value| (option.to_owned(), name.to_owned(), value.clone()))
 }
 
+/// A repeatable option whose values make one list, if it was given.
+pub(crate) fn said_list(option: &str, name: &str, values: &[String]) -> Option<Said> {
+    let given = !values.is_empty();
+    given.then(|| (option.to_owned(), name.to_owned(), values.join(",")))
+}
+
 /// Reads everything and resolves it; notices go to stderr.
 ///
 /// `also` checks relations that need more than the settings (the plan); its

@@ -1,7 +1,7 @@
 //! `config show`: every effective value and where it came from.
 
 use crate::cli::{ConfigCommand, ShowFormat};
-use crate::configure::{self, said};
+use crate::configure::{self, said, said_list};
 use crate::exit::{Code, Failure};
 use crate::{plan_text, ui};
 use assay_measure::config;
@@ -14,6 +14,7 @@ pub(super) fn config(command: &ConfigCommand) -> Result<Code, Failure> {
         said("--warmup", "WARMUP", more.warmup.as_ref()),
         said("--parallel", "SCAN_PARALLEL", more.parallel.as_ref()),
         said("--seed", "SEED", more.seed.as_ref()),
+        said_list("--evict", "EVICT", &more.evict),
     ];
     let configured = configure::configure(settings, options.into_iter().flatten().collect())?;
     let text = match more.format {

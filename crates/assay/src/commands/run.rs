@@ -1,7 +1,7 @@
 //! `run`: plan, prepare where that harms nothing, run, record, report.
 
 use crate::cli::{Format, RunArgs, RunOnlyArgs, RunitArgs};
-use crate::configure::{self, Configured, Said, said};
+use crate::configure::{self, Configured, Said, said, said_list};
 use crate::exit::{Code, Failure};
 use crate::perform::{self, WORKLOAD};
 use crate::record::Faces;
@@ -71,6 +71,7 @@ fn options(args: &RunOnlyArgs) -> Vec<Said> {
         said("--warmup", "WARMUP", args.warmup.as_ref()),
         said("--parallel", "SCAN_PARALLEL", args.parallel.as_ref()),
         said("--seed", "SEED", args.seed.as_ref()),
+        said_list("--evict", "EVICT", &args.evict),
     ]
     .into_iter()
     .flatten()

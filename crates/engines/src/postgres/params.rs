@@ -96,6 +96,6 @@ pub(super) const PARAMS: &[ParamDef] = &[
         "EVICT",
         ParamKind::Text,
         "",
-        "how to make physical reads physical: pagecache, cgroup:SIZE, direct; unset: not at all (--evict)",
+        "how to make physical reads physical, a list: buffers, pagecache, continuous[:MS], cgroup:SIZE, direct (--evict)",
     ),
 ];

@@ -4,7 +4,7 @@ mod axes;
 
 use crate::affinity::Confined;
 use crate::cli::{Format, SweepArgs};
-use crate::configure::{self, Configured, Said, said};
+use crate::configure::{self, Configured, Said, said, said_list};
 use crate::exit::{Code, Failure};
 use crate::perform::{self, WORKLOAD};
 use crate::rundir::{self, RunDir, SWEEP, SWEEP_TEXT};
@@ -99,6 +99,7 @@ fn options(args: &SweepArgs, held: &Held, sessions: u64) -> Vec<Said> {
         said("--time", "RUN_TIME", args.time.as_ref()),
         said("--warmup", "WARMUP", args.warmup.as_ref()),
         said("--seed", "SEED", args.seed.as_ref()),
+        said_list("--evict", "EVICT", &args.evict),
     ]
     .into_iter()
     .flatten()
