@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# A full disk below a tablespace: a load ends with one clear error and can be done again, a run counts what failed.
+source "$PROJECT/tests/e2e/lib.sh"
+
+[ "$(id -u)" = 0 ] || skip "mounting needs root"
+bin=""
+for dir in ${ASSAY_PG_BIN//:/ } /usr/lib/postgresql/*/bin; do
+    [ -x "$dir/postgres" ] && [ -x "$dir/psql" ] && bin=$dir
+done
+[ -n "$bin" ] || skip "no PostgreSQL server is installed"
+
+place=$(mktemp -d /tmp/assay-test.XXXXXX)
+chmod 755 "$place"
+server=""
+# shellcheck disable=SC2329
+clean_up() {
+    [ -z "$server" ] || { kill -QUIT "$server" 2>/dev/null; wait "$server" 2>/dev/null; } || true
+    umount "$place/disk" 2>/dev/null || umount --lazy "$place/disk" 2>/dev/null || true
+    rm -rf --one-file-system "$place"
+}
+trap clean_up EXIT
+
+mkdir "$place/disk" "$place/pg"
+truncate -s 160M "$place/image"
+mkfs.ext4 -q -m 0 "$place/image" 2>/dev/null && mount -o loop "$place/image" "$place/disk" 2>/dev/null \
+    || mount -t tmpfs -o size=150M tmpfs "$place/disk" 2>/dev/null || skip "no right to mount"
+mkdir "$place/disk/space"
+chown postgres "$place/pg" "$place/disk/space"
+
+as_postgres() {
+    (cd / && exec setpriv --pdeathsig QUIT --reuid=postgres --regid=postgres --init-groups -- "$@")
+}
+as_postgres "$bin/initdb" --username=postgres --auth=trust --no-sync --locale=C --encoding=UTF8 -D "$place/pg/data" >out.txt
+(cd / && exec setpriv --pdeathsig QUIT --reuid=postgres --regid=postgres --init-groups -- "$bin/postgres" \
+    -D "$place/pg/data" -k "$place/pg" -c listen_addresses= -c fsync=off -c autovacuum=off >"$place/log" 2>&1) &
+server=$!
+sql() {
+    "$bin/psql" -XAtq -v ON_ERROR_STOP=1 -h "$place/pg" -U postgres -d postgres "$@"
+}
+pid=$server
+wait_for 60 sql -c "select 1"
+sql -c "create tablespace small location '$place/disk/space'"
+target="postgres://postgres@/postgres?host=$place/pg"
+small=(--target "$target" --set TABLESPACE=small --set SCALE=2000)
+
+echo "- too little space is refused before a row is written"
+expect 3 "$ASSAY" prepare --target "$target" --set TABLESPACE=small --set SCALE=1G -s 4
+grep -qiE "free|space" err.txt || { cat err.txt; fail "the message does not speak of space"; }
+[ "$(sql -c "select count(*) from pg_namespace where nspname = 'assay'")" = 0 ] || fail "something was made all the same"
+
+echo "- the disk fills up while it loads"
+"$ASSAY" prepare "${small[@]}" -s 7 >out.txt 2>err.txt &
+pid=$!
+# Held once it has begun to load, so that it meets the end of the disk in the middle of it.
+until [ "$(sql -c "select count(*) from pg_class where relname like 'cf1%'")" -gt 0 ]; do
+    kill -0 "$pid" 2>/dev/null || { cat err.txt; fail "it ended before it began"; }
+done
+kill -STOP "$pid"
+dd if=/dev/zero of="$place/disk/ballast" bs=1M status=none 2>/dev/null || true
+kill -CONT "$pid"
+code=0
+wait "$pid" || code=$?
+pid=$server
+[ "$code" = 3 ] || { tail err.txt; fail "exit $code on a full disk instead of 3"; }
+[ "$(grep -c '^error' err.txt)" = 1 ] || { cat err.txt; fail "not one clear error"; }
+grep -qiE "space|full" err.txt || { cat err.txt; fail "the message does not say that the disk is full"; }
+grep error err.txt
+rm "$place/disk/ballast"
+
+echo "- with space again, the next prepare does it"
+expect 0 "$ASSAY" prepare "${small[@]}" -s 4
+expect 0 "$ASSAY" check "${small[@]}"
+
+echo "- a run whose updates find no room"
+# A snapshot that is held: no old version may be taken away, so that pages fill up and the tables must grow.
+sql -c "begin isolation level repeatable read; select count(*) from assay.cf1_1; select pg_sleep(60)" >/dev/null 2>&1 &
+holder=$!
+dd if=/dev/zero of="$place/disk/ballast" bs=1M status=none 2>/dev/null || true
+dd if=/dev/zero of="$place/disk/ballast2" bs=4K status=none 2>/dev/null || true
+expect 4 "$ASSAY" run "${small[@]}" -s 4 --set UPDATE_PCT=100 --time 6 --warmup 0 -o run
+kill "$holder" 2>/dev/null || true
+wait "$holder" 2>/dev/null || true
+failed=$(json run/record.json "driver.errors_count.disk full")
+[ "$failed" -gt 0 ] || fail "no operation failed on a full disk"
+[ "$(json run/record.json run.verdict)" = invalid ] || fail "the run is not marked"
+has out.txt "disk full"
+[ "$(sql -c "select count(*) from pg_stat_activity where application_name like 'assay%'")" = 0 ] || fail "sessions stayed"
+rm "$place/disk/ballast" "$place/disk/ballast2"
+expect 0 "$ASSAY" destroy "${small[@]}"
