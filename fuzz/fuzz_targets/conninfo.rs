@@ -35,7 +35,7 @@ impl Surroundings for Given<'_> {
     }
 
     fn home(&self) -> Option<PathBuf> {
-        Some(PathBuf::from("/home/u"))
+        Some(PathBuf::from("/h/u"))
     }
 
     fn user(&self) -> Option<String> {

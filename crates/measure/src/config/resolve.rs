@@ -150,6 +150,16 @@ pub fn target(layers: &[Layer], schemes: &[&str]) -> Result<(String, Origin), Pr
     }
 }
 
+/// What stands before the first colon.
+fn scheme(text: &str) -> Option<String> {
+    let (scheme, _) = text.split_once(':')?;
+    Some(match scheme.to_lowercase().as_str() {
+        // The other spelling libpq and most DATABASE_URLs have.
+        "postgresql" => "postgres".to_owned(),
+        scheme => scheme.to_owned(),
+    })
+}
+
 /// Whether `name` (any case, aliases included) holds a secret, by its table or by its look.
 #[must_use]
 pub fn is_secret(tables: &Tables<'_>, name: &str) -> bool {

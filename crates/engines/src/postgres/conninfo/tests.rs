@@ -43,7 +43,7 @@ impl Surroundings for Made {
     }
 
     fn home(&self) -> Option<PathBuf> {
-        Some(PathBuf::from("/home/dba"))
+        Some(PathBuf::from("/h/dba"))
     }
 
     fn user(&self) -> Option<String> {
@@ -157,7 +157,7 @@ fn precedence_is_url_then_service_then_environment_then_default() {
         .set("PGTZ", "UTC")
         .set("PGSERVICE", "first")
         .file(
-            "/home/dba/.pg_service.conf",
+            "/h/dba/.pg_service.conf",
             0o644,
             "# services\n[other]\nhost=wrong\n[first]\nport=2222\nuser=service\nuser=second\nhost=service.example\n[last]\ndbname=wrong\n",
         );
@@ -218,7 +218,7 @@ fn the_systems_service_file_is_asked_second_and_faults_are_named_by_line() {
 #[test]
 fn a_password_file_is_matched_field_by_field() {
     let outside = Made::default().file(
-        "/home/dba/.pgpass",
+        "/h/dba/.pgpass",
         0o600,
         "# comment\n\nh1:5432:db:u\\:ser:one\nh2:*:*:*:t\\:w\\\\o:rest is cut\n\\*:*:*:*:never\nlocalhost:*:db:*:local\n/run/pg:*:*:*:socket\nfe80\\:\\:1:*:*:*:six\nshort:1\n",
     );
@@ -328,14 +328,11 @@ fn no_error_repeats_a_password() {
 #[test]
 fn tls_is_as_strict_as_what_is_at_hand() {
     let home = Made::default()
-        .file("/home/dba/.postgresql/root.crt", 0o644, "")
-        .file("/home/dba/.postgresql/postgresql.crt", 0o644, "")
-        .file("/home/dba/.postgresql/postgresql.key", 0o600, "");
+        .file("/h/dba/.postgresql/root.crt", 0o644, "")
+        .file("/h/dba/.postgresql/postgresql.crt", 0o644, "")
+        .file("/h/dba/.postgresql/postgresql.key", 0o600, "");
     let tls = read("//h?sslmode=verify-full", &home).tls;
-    assert_eq!(
-        tls.roots,
-        Roots::File("/home/dba/.postgresql/root.crt".into())
-    );
+    assert_eq!(tls.roots, Roots::File("/h/dba/.postgresql/root.crt".into()));
     assert!(tls.client.is_some());
     assert_eq!(read("//h?sslcertmode=disable", &home).tls.client, None);
     let tls = plain("//h?sslrootcert=system").tls;
