@@ -69,6 +69,7 @@ fn unit_of(key: &str) -> &'static str {
     match key.rsplit('_').next() {
         _ if key.ends_with("_mb_per_s") => " MB/s",
         _ if key.ends_with("_mib_per_s") => " MiB/s",
+        _ if key.ends_with("_per_s") => "/s",
         Some("s") => " s",
         Some("ms") => " ms",
         Some("pct") => " %",

@@ -256,7 +256,7 @@ fn summary(plan: &LoadPlan, load_s: f64, wal: Option<(u64, u64)>) -> Vec<Line> {
         decimal("load_s", "Load time with the index, s", load_s),
         decimal(
             "load_rows_per_s",
-            "Rows per second",
+            "Load rate in rows",
             (rows + plan.scan_rows()) as f64 / seconds,
         ),
         decimal(
@@ -271,7 +271,7 @@ fn summary(plan: &LoadPlan, load_s: f64, wal: Option<(u64, u64)>) -> Vec<Line> {
         ),
     ];
     if let Some((begin, end)) = wal {
-        let label = "Log the server wrote meanwhile, for whomever";
+        let label = "Log the server wrote meanwhile";
         lines.push(bytes("wal_bytes", label, end.saturating_sub(begin)));
     }
     lines

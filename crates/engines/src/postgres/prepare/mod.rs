@@ -6,6 +6,8 @@
 mod batch;
 mod load;
 mod plan;
+#[cfg(test)]
+mod tests;
 
 use super::layout::Names;
 use super::marker::{self, Found, told};

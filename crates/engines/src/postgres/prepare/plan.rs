@@ -232,32 +232,33 @@ impl LoadPlan {
                 self.scan_rows() * self.marker.block_bytes,
             ),
             bytes("total_bytes", "To be written", self.total_bytes()),
-            self.wal_line(),
             match &self.room {
                 Ok(room) => bytes("free_bytes", "Free now", room.free_bytes),
                 Err(why) => text("free_bytes", "Free now", format!("n/a ({why})")),
             },
             estimate(self.total_bytes()),
         ]);
+        lines.extend(self.wal_lines());
         lines.extend(self.server_lines());
         lines
     }
 
-    fn wal_line(&self) -> Line {
+    /// What log the load writes, and why so much.
+    fn wal_lines(&self) -> [Line; 2] {
         let server = &self.server;
         let why = match server.wal_level.as_str() {
             "minimal" => {
-                "wal_level=minimal: what a transaction creates is synchronised instead of logged"
-                    .to_owned()
+                "minimal: what a transaction creates is synchronised instead of logged".to_owned()
             }
             level => format!(
-                "wal_level={level}; at most {} stay before a checkpoint (max_wal_size)",
+                "{level}; about {} of log stay before a checkpoint (max_wal_size)",
                 crate::lines::mebibytes(server.max_wal_bytes)
             ),
         };
-        let mut line = bytes("wal_bytes", "Write-ahead log", self.wal_bytes());
-        line.label = format!("{}; {why}", line.label);
-        line
+        [
+            bytes("wal_bytes", "Write-ahead log", self.wal_bytes()),
+            text("wal_level", "Log level", why),
+        ]
     }
 
     fn server_lines(&self) -> Vec<Line> {
@@ -502,7 +503,7 @@ fn refuse_unwritable(
     let asked = connection
         .query(&format!(
             "select has_schema_privilege({}, 'create')",
-            layout::literal(&names.schema_sql())
+            layout::literal(names.schema())
         ))
         .map_err(told("asking for the rights on the schema"))?;
     if asked
