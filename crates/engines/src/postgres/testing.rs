@@ -268,3 +268,40 @@ fn a_server_runs_and_its_databases_are_apart() {
     assert_eq!(options.dbname, "apart");
     Connection::open(&options).expect("it is there").close();
 }
+
+#[test]
+fn every_installed_version_runs_with_its_stock_settings_but_those_asked_for() {
+    for server in servers() {
+        let value = |name: &str| {
+            let rows = server.query(&format!("SHOW {name}")).rows;
+            rows[0][0].clone().expect("a value")
+        };
+        assert_eq!(value("fsync"), "off");
+        assert_eq!(value("listen_addresses"), "");
+        assert_eq!(value("shared_buffers"), "128MB");
+        assert_eq!(value("lc_messages"), "C");
+        let number: u32 = value("server_version_num").parse().expect("a number");
+        assert_eq!(number / 10_000, server.version);
+        assert!(std::path::Path::new(&format!("/proc/{}", server.pid())).exists());
+    }
+}
+
+#[test]
+fn a_server_of_ones_own_goes_when_it_is_dropped() {
+    let Some(server) = own(15, "data_checksums=on; work_mem='5MB'") else {
+        return;
+    };
+    assert_eq!(
+        server.query("SHOW data_checksums").rows[0][0].as_deref(),
+        Some("on")
+    );
+    assert_eq!(
+        server.query("SHOW work_mem").rows[0][0].as_deref(),
+        Some("5MB")
+    );
+    let (directory, pid) = (server.directory(), server.pid());
+    assert!(directory.is_dir());
+    drop(server);
+    assert!(!directory.exists());
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
+}
