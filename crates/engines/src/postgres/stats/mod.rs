@@ -138,9 +138,16 @@ impl ServerStats {
         let mut raw = self.read(&mut state);
         state.last = begun.elapsed();
         state.longest = state.longest.max(state.last);
-        match &state.first {
-            Some(first) => raw.void_since(first),
-            None => state.first = Some(raw.epoch()),
+        match &mut state.first {
+            Some(first) => {
+                // 13 and 14 know no beginning before the first count; later versions show one after a reset alone.
+                if self.about.version < 15 {
+                    first.complete(&raw.epoch());
+                }
+                raw.void_since(first);
+            }
+            None if raw.is_there() => state.first = Some(raw.epoch()),
+            None => {}
         }
         let mapper = Mapper {
             raw: &raw,
@@ -216,7 +223,7 @@ impl ServerStats {
         if self.about.version < 15 {
             return Ok(());
         }
-        session.query("select pg_stat_force_next_flush()")?;
+        session.query(&sql::flush())?;
         self.own.note();
         Ok(())
     }

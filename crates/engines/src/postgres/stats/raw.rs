@@ -24,6 +24,13 @@ pub(super) struct Epoch {
 }
 
 impl Epoch {
+    /// Takes beginnings that were not known before.
+    pub(super) fn complete(&mut self, now: &Self) {
+        for (group, at) in &now.resets {
+            self.resets.entry(group).or_insert_with(|| at.clone());
+        }
+    }
+
     /// For people.
     pub(super) fn describe(&self) -> String {
         let mut parts: Vec<String> = self
@@ -55,6 +62,11 @@ impl Raw {
             document: Err(reason.to_owned()),
             void: BTreeMap::new(),
         }
+    }
+
+    /// There is a document.
+    pub(super) fn is_there(&self) -> bool {
+        self.document.is_ok()
     }
 
     /// Since when it counts.

@@ -190,9 +190,18 @@ fn slob_50_the_servers_gets_agree_with_the_clients_and_misses_are_not_more() {
             of(dictionary::CACHE_HITS) + of(dictionary::PHYSICAL_READS)
         );
         // The collector's own transactions are not among them, nor those that publish.
-        assert_eq!(of(dictionary::SERVER_COMMITS), ops, "{version}");
+        commits_agree(of(dictionary::SERVER_COMMITS), ops, version);
         connection.close();
     }
+}
+
+/// Before 15 nobody can say which of the collector's own transactions are on the books yet.
+fn commits_agree(server: u64, client: u64, version: u32) {
+    let unsure = if version < 15 { 12 } else { 0 };
+    assert!(
+        server.abs_diff(client) <= unsure,
+        "{version}: {server} commits, {client} made"
+    );
 }
 
 /// Has a session's counters on the books: from 15 on at once, before by its end-of-second rule.
@@ -228,7 +237,7 @@ fn slob_20_the_server_commits_what_the_client_commits_and_logs_what_it_says() {
         settled(&stats, &mut connection, version);
         let after = stats.sample();
         let of = |stat| moved(&after, &before, stat);
-        assert_eq!(of(dictionary::SERVER_COMMITS), ops, "{version}");
+        commits_agree(of(dictionary::SERVER_COMMITS), ops, version);
         assert_eq!(of(dictionary::TUPLES_UPDATED), ops * 8, "{version}");
         assert_eq!(of(dictionary::TABLE_UPDATES), ops * 8, "{version}");
         let hot = of(dictionary::TABLE_UPDATES_HOT);
@@ -416,10 +425,12 @@ fn a_look_tells_a_lock_from_a_sleep_and_from_a_session_that_waits_for_us() {
         };
         while sessions[1] != lock && begun.elapsed() < Duration::from_secs(20) {
             std::thread::sleep(Duration::from_millis(20));
-            sessions = [Doing::OnCpu; 3];
-            activity.look(&mut sessions);
+            let mut seen = [Doing::OnCpu; 3];
+            if activity.look(&mut seen) {
+                sessions = seen;
+            }
         }
-        assert_eq!(sessions[1], lock, "{version}");
+        assert_eq!(sessions[1], lock, "{version}: {:?}", activity.facts());
         let between = Doing::Waiting {
             event: "Client:ClientRead",
             class: WaitClass::Network,
