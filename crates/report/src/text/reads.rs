@@ -1,7 +1,7 @@
 //! "Where the Reads Came From", of a server.
 
 use super::page::{Column, Page, left, number, number_or_reason, right};
-use assay_measure::record::{Figure, Record};
+use assay_measure::record::{Figure, ReadSources, Record};
 use assay_measure::units::size;
 
 const LAYERS: [Column; 5] = [
@@ -17,11 +17,28 @@ pub(super) fn sources(page: &mut Page, record: &Record) {
     let Some(reads) = &record.reads else { return };
     page.heading("Where the Reads Came From");
     page.line("A block the engine had to read was asked of the operating system; only what the lower layers fetched came from a device.");
+    layers(
+        page,
+        reads,
+        record.interval.elapsed_s.value().unwrap_or(0.0),
+    );
+    shares(page, reads);
+    page.wrapped("", &format!("Server: {}", reads.server_host));
+    if reads.evict_asked.is_empty() {
+        page.line("EVICT: nothing asked");
+        return;
+    }
+    page.line(&format!("EVICT asked for: {}", reads.evict_asked));
+    for achieved in &reads.evict_achieved {
+        page.wrapped("    ", achieved);
+    }
+}
+
+fn layers(page: &mut Page, reads: &ReadSources, elapsed_s: f64) {
     page.columns(&LAYERS);
-    let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
-    let rate = |figure: &Figure| figure.per(elapsed, "no measured window");
-    let mut reasons: Vec<String> = Vec::new();
-    for (layer, requests, bytes, source) in [
+    let rate = |figure: &Figure| figure.per(elapsed_s, "no measured window");
+    let uncounted = Figure::na("not counted");
+    let rows = [
         (
             "engine: misses of its buffers",
             &reads.engine_blocks_count,
@@ -36,7 +53,7 @@ pub(super) fn sources(page: &mut Page, record: &Record) {
         ),
         (
             "server processes: fetched from devices",
-            &Figure::na("not counted"),
+            &uncounted,
             &reads.process_device_bytes,
             "read_bytes",
         ),
@@ -46,36 +63,38 @@ pub(super) fn sources(page: &mut Page, record: &Record) {
             &reads.device_bytes,
             "diskstats",
         ),
-    ] {
+    ];
+    for (layer, requests, bytes, source) in rows {
+        let amount = bytes.value().map(|bytes| size(bytes as u64));
         page.row(
             &LAYERS,
             &[
                 layer.to_owned(),
                 number(&rate(requests), 1),
-                bytes
-                    .value()
-                    .map_or_else(|| "n/a".to_owned(), |bytes| size(bytes as u64)),
+                amount.unwrap_or_else(|| "n/a".to_owned()),
                 number(&rate(bytes).scaled(1.0 / MIB), 1),
                 format!(" {source}"),
             ],
         );
+    }
+    for (layer, _, bytes, _) in rows {
         if let Some(reason) = bytes.reason() {
-            reasons.push(format!("{layer}: n/a ({reason})"));
+            page.wrapped("    ", &format!("{layer}: n/a ({reason})"));
         }
     }
-    for reason in reasons {
-        page.wrapped("    ", &reason);
-    }
+}
+
+fn shares(page: &mut Page, reads: &ReadSources) {
+    let cached = number_or_reason(&reads.page_cache_pct, 1);
     let basis = match reads.basis.as_str() {
         "" => String::new(),
         basis => format!("   (by the {basis})"),
     };
+    page.line(&format!(
+        "{:<44} {cached}{basis}",
+        "Page-cache share of the engine's reads, %"
+    ));
     for (name, figure, decimals) in [
-        (
-            "Page-cache share of the engine's reads, %",
-            &reads.page_cache_pct,
-            1,
-        ),
         (
             "Gets answered by the engine's buffers, %",
             &reads.buffer_hit_pct,
@@ -93,23 +112,9 @@ pub(super) fn sources(page: &mut Page, record: &Record) {
             1,
         ),
     ] {
-        let by = if name.starts_with("Page-cache") {
-            &basis
-        } else {
-            ""
-        };
         page.line(&format!(
-            "{name:<44} {}{by}",
+            "{name:<44} {}",
             number_or_reason(figure, decimals)
         ));
-    }
-    page.wrapped("", &format!("Server: {}", reads.server_host));
-    if reads.evict_asked.is_empty() {
-        page.line("EVICT: nothing asked");
-        return;
-    }
-    page.line(&format!("EVICT asked for: {}", reads.evict_asked));
-    for achieved in &reads.evict_achieved {
-        page.wrapped("    ", achieved);
     }
 }

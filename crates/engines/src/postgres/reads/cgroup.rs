@@ -74,7 +74,7 @@ fn hierarchy(mountinfo: &str, kind: &str) -> Option<Hierarchy> {
     mountinfo.lines().find_map(|line| {
         let (left, right) = line.split_once(" - ")?;
         let mut right = right.split(' ');
-        let (found, options) = (right.next()?, right.last()?);
+        let (found, options) = (right.next()?, right.next_back()?);
         if found != kind || (kind == "cgroup" && !options.split(',').any(|word| word == "memory")) {
             return None;
         }
