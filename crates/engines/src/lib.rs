@@ -2,12 +2,10 @@
 #![forbid(unsafe_code)]
 
 pub mod conformance;
-mod lines;
+mod dataset;
 pub mod native;
 pub mod null;
 pub mod postgres;
 pub mod registry;
-mod room;
-mod rows;
 pub mod storage;
 pub mod sync;

@@ -118,7 +118,7 @@ fn engine_folders(tree: &Tree, violations: &mut Vec<Violation>) {
     let folders: BTreeSet<&str> = inside
         .iter()
         .filter_map(|path| path.split_once('/').map(|(folder, _)| folder))
-        .filter(|folder| *folder != "conformance")
+        .filter(|folder| !matches!(*folder, "conformance" | "dataset"))
         .collect();
     for path in &inside {
         let loose = !path.contains('/') && path.ends_with(".rs");

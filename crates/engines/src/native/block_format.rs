@@ -4,7 +4,7 @@
 //! is this module in prose; both change together.
 
 use super::layout::{NODE_ENTRY_BYTES, NODE_HEADER_BYTES, Page};
-pub use crate::rows::{COLUMN_BYTES, COLUMNS, FILL};
+pub use crate::dataset::rows::{COLUMN_BYTES, COLUMNS, FILL};
 use std::ops::Range;
 
 /// The bytes `ASYB`, read as a little-endian number.

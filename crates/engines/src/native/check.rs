@@ -12,7 +12,7 @@ use super::load_plan::{count, in_use_error, nothing_here, text};
 use super::paths::Asked;
 use super::recovery::ensure_clean;
 use super::survey::{Found, survey};
-use crate::lines::decimal;
+use crate::dataset::lines::decimal;
 use assay_measure::config::Settings;
 use assay_measure::permutation::rank_correlation;
 use assay_run::engine::{EngineError, Line};

@@ -7,7 +7,7 @@ use super::block_format::{self, COLUMN_BYTES, FILL, HEADER_BYTES, HeaderSealer, 
 use super::bulk::Piece;
 use super::control::Control;
 use super::layout::{Page, PageMap};
-use crate::rows::{Random, compressible};
+use crate::dataset::rows::{Random, compressible};
 use assay_measure::permutation::Permutation;
 use std::ops::RangeInclusive;
 

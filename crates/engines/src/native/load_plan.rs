@@ -8,8 +8,8 @@ use super::files::file_paths;
 use super::layout::{Geometry, UNIT_BYTES};
 use super::paths::{Asked, DataPath, Places, absolute, fits, same};
 use super::survey::{Found, Ours, Room, file_system_of, survey};
-use crate::lines::mebibytes;
-pub(super) use crate::lines::{bytes, count, text};
+use crate::dataset::lines::mebibytes;
+pub(super) use crate::dataset::lines::{bytes, count, text};
 use assay_block::{DeviceFacts, device_facts};
 use assay_measure::config::{Settings, Value};
 use assay_run::engine::{EngineError, Line, LineValue};
@@ -519,7 +519,7 @@ fn new_control(settings: &Settings, schemas: u32, asked: &Asked) -> Result<Contr
         scan_blocks: settings.blocks("SCAN_TABLE_SZ", block_bytes).unwrap_or(0),
         seed: match settings.get("SEED").value {
             Value::Int(seed) => seed,
-            _ => crate::rows::drawn_id()?,
+            _ => crate::dataset::rows::drawn_id()?,
         },
         undo_blocks: file_bytes(settings, "UNDO_MB")? / block_bytes - 1,
         blocks_per_file: Geometry::standard_blocks_per_file(block),
@@ -528,7 +528,7 @@ fn new_control(settings: &Settings, schemas: u32, asked: &Asked) -> Result<Contr
     geometry.validate().map_err(EngineError::Usage)?;
     let (paths, undo_path, redo_path) = new_paths(asked)?;
     Ok(Control {
-        data_set: crate::rows::drawn_id()?,
+        data_set: crate::dataset::rows::drawn_id()?,
         created_unix_s: SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| since.as_secs()),

@@ -18,7 +18,7 @@ use super::layout::{Page, UNDO_BASE};
 use super::load_plan::{LoadPlan, Start, bytes, count, in_use_error, text};
 use super::paths::{DataPath, MARKER_NAME, Marker, Places, same};
 use super::survey::{Ours, is_unborn_control};
-use crate::lines::decimal;
+use crate::dataset::lines::decimal;
 use assay_block::{DeviceClaim, DirectFile, device_facts};
 use assay_measure::config::Settings;
 use assay_run::engine::{EngineError, Line};

@@ -5,7 +5,7 @@ use super::control::{
 };
 use super::device;
 use super::paths::{Asked, DataPath, MARKER_NAME, Marker, Places, absolute, same};
-pub(super) use crate::room::Room;
+pub(super) use crate::dataset::room::Room;
 use assay_run::engine::EngineError;
 use std::fs;
 use std::io::Read;

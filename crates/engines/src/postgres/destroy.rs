@@ -9,7 +9,7 @@ use super::place::Place;
 use super::prepare::{connect, drop_schemas, in_transaction};
 use super::server::Server;
 use super::wire::Connection;
-use crate::lines::{bytes, count, text};
+use crate::dataset::lines::{bytes, count, text};
 use assay_measure::config::Settings;
 use assay_run::engine::{EngineError, Line};
 

@@ -4,9 +4,10 @@
 //! (PG_SCHEMA), so that nothing of ours meets anything else's names. `docs/design/postgres-layout.md` says why a row is
 //! what it is.
 
-use crate::rows::{COLUMN_BYTES, COLUMNS};
+use crate::dataset::rows::{COLUMN_BYTES, COLUMNS};
 use assay_measure::config::Settings;
 use assay_run::engine::EngineError;
+use assay_run::plan::RedoStress;
 use std::fmt::Write;
 
 /// Most bytes of an identifier (`NAMEDATALEN` - 1); the server would cut a longer one silently.
@@ -20,9 +21,14 @@ pub(super) fn column_names() -> impl Iterator<Item = String> {
     (2..2 + COLUMNS).map(|column| format!("c{column}"))
 }
 
-/// The columns an update with REDO_STRESS=LITE changes. They are neighbours, since PostgreSQL logs everything between
-/// the first and the last byte that differ: c2 and c20 would be as heavy as all columns.
-pub(super) const LITE_COLUMNS: [&str; 2] = ["c19", "c20"];
+/// The columns an update changes, by their numbers: the last two, or all. LITE's are neighbours, since PostgreSQL logs
+/// everything between the first and the last byte that differ: c2 and c20 would be as heavy as all columns.
+pub(super) fn changed_columns(redo: RedoStress) -> std::ops::RangeInclusive<u32> {
+    match redo {
+        RedoStress::Lite => 19..=20,
+        RedoStress::Heavy => 2..=20,
+    }
+}
 
 /// Names in the database, quoted where they are for SQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,11 +90,6 @@ impl Names {
     /// `cf2` of SLOB schema `n`, for SQL: the scan table.
     pub(super) fn scan_table(&self, n: u32) -> String {
         self.relation(&scan_name(n))
-    }
-
-    /// The index of SLOB schema `n`, for SQL.
-    pub(super) fn index(&self, n: u32) -> String {
-        self.relation(&index_name(n))
     }
 
     /// Anything of this PostgreSQL schema, for SQL.
@@ -215,7 +216,6 @@ mod tests {
     fn odd_names_are_quoted() {
         let names = Names::of_schema("a\"b").unwrap();
         assert_eq!(names.rows_table(7), "\"a\"\"b\".\"cf1_7\"");
-        assert_eq!(names.index(7), "\"a\"\"b\".\"i_cf1_7\"");
         assert_eq!(literal("it's"), "'it''s'");
         assert_eq!(literal("a\\'b"), " E'a\\\\''b'");
     }

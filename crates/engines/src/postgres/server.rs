@@ -2,12 +2,10 @@
 //!
 //! Everything is asked with the rights of any role; what needs more is `None`, and the caller says so.
 
-use super::conninfo::{ConnectOptions, Host};
 use super::layout::literal;
 use super::marker::told;
 use super::wire::Connection;
 use assay_run::engine::EngineError;
-use std::net::IpAddr;
 use std::path::PathBuf;
 
 /// Oldest and newest major version that is known to work.
@@ -186,15 +184,4 @@ pub(super) fn tablespace(
             .filter(|text| !text.is_empty())
             .map(PathBuf::from),
     })
-}
-
-/// Whether the server's directories can be looked at from here: all its addresses are of this host.
-pub(super) fn is_here(options: &ConnectOptions) -> bool {
-    !options.hosts.is_empty()
-        && options.hosts.iter().all(|host| match host {
-            Host::Unix { .. } => true,
-            Host::Tcp { name, .. } => {
-                name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
-            }
-        })
 }

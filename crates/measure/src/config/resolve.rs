@@ -111,16 +111,7 @@ pub fn target(layers: &[Layer], schemes: &[&str]) -> Result<(String, Origin), Pr
             Some((given, engine)) => (format!("{engine}:"), given.origin.clone()),
         });
     };
-    let scheme =
-        given
-            .text
-            .split_once(':')
-            .map(|(scheme, _)| match scheme.to_lowercase().as_str() {
-                // The other spelling libpq and most DATABASE_URLs have.
-                "postgresql" => "postgres".to_owned(),
-                scheme => scheme.to_owned(),
-            });
-    match scheme {
+    match scheme(&given.text) {
         Some(scheme) if schemes.contains(&scheme.as_str()) => {
             if let Some((engine_given, engine)) = &engine
                 && *engine != scheme

@@ -12,6 +12,7 @@ use super::redo::{RedoClaim, Shortage};
 use super::row_locks::Acquire;
 use super::session::{NO_FRAME, Session, failed};
 use super::undo::EXTENT_BLOCKS;
+use crate::dataset::rows::fill_columns;
 use crate::native::block_format::{self, COLUMN_BYTES, HEADER_BYTES, Kind, word};
 use crate::native::layout::Page;
 use crate::native::planted::{Planted, planted};
@@ -19,7 +20,6 @@ use crate::native::redo_format::{Record, RowRecord};
 use crate::native::undo_format::{
     TRANSACTION_WORD, UNDO_RECORD_OVERHEAD, UndoRecord, record_bytes, state,
 };
-use crate::rows::fill_columns;
 use assay_block::{Exclusive, Shared};
 use assay_run::engine::OpError;
 use assay_run::plan::RedoStress;

@@ -8,6 +8,7 @@
 //! (a stamp and a key) makes of it, and the columns that every update changes together
 //! carry the same stamp.
 
+use crate::dataset::rows::{STAMP_DIGITS, fill_columns};
 use crate::native::block_format::{
     self, COLUMN_BYTES, COLUMNS, Kind, column_range, row_range, word,
 };
@@ -16,7 +17,6 @@ use crate::native::content::Content;
 use crate::native::control::Control;
 use crate::native::layout::Page;
 use crate::native::undo_format;
-use crate::rows::{STAMP_DIGITS, fill_columns};
 
 /// Makes and compares the content that blocks may have.
 pub(super) struct Plausible {

@@ -2,10 +2,11 @@
 
 use super::options::Options;
 use super::{errors, plans};
+use crate::dataset::rows::{COLUMN_BYTES, FILL, fill_columns};
+use crate::postgres::layout::changed_columns;
 use crate::postgres::wire::{Bind, Call, Connection};
-use crate::rows::{COLUMN_BYTES, FILL, fill_columns};
 use assay_run::engine::EngineError;
-use assay_run::plan::{Plan, RedoStress};
+use assay_run::plan::Plan;
 
 /// First value of an update, after the two keys.
 const CONTENT: usize = 2;
@@ -29,15 +30,6 @@ pub(super) fn select_sql(options: &Options, schema: u32, first: &str, last: &str
         "select count(c2) from {} where custid between {first} and {last}",
         options.names.rows_table(schema)
     )
-}
-
-/// The columns an update changes: the last two, or all. Adjacent ones, because the server logs everything between
-/// the first and the last byte that changed.
-pub(super) fn changed_columns(redo: RedoStress) -> std::ops::RangeInclusive<u32> {
-    match redo {
-        RedoStress::Lite => 19..=20,
-        RedoStress::Heavy => 2..=20,
-    }
 }
 
 /// The text of an update; `value` names the value of each changed column, counted from 0.

@@ -4,12 +4,14 @@ use super::PgEngine;
 use super::options::Loop;
 use super::session::{Counted, Session};
 use super::slices::Sliced;
+use crate::dataset::rows::COLUMN_BYTES;
+use crate::postgres::layout::changed_columns;
 use assay_measure::snapshot::StatSet;
 use assay_measure::stats;
 use assay_run::engine::{
     Assignment, Completion, Driver, EngineError, Op, Outcome, Slice, SliceDone, Submit, Tag,
 };
-use assay_run::plan::RedoStress;
+
 use std::time::Duration;
 
 /// See the module.
@@ -43,10 +45,8 @@ impl<'a> PgDriver<'a> {
             engine,
             sessions,
             sliced,
-            changed_bytes_a_row: match engine.plan.redo_stress {
-                RedoStress::Lite => 2 * 128,
-                RedoStress::Heavy => 19 * 128,
-            },
+            changed_bytes_a_row: (changed_columns(engine.plan.redo_stress).count() * COLUMN_BYTES)
+                as u64,
         })
     }
 }

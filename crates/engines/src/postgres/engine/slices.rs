@@ -8,11 +8,12 @@
 use super::calls::{scan_sql, select_sql, update_sql};
 use super::options::Options;
 use super::{errors, session::Session};
+use crate::dataset::rows::{COLUMN_BYTES, fill_columns};
+use crate::postgres::layout::changed_columns;
 use crate::postgres::wire::{Bind, Connection, PgError, Prepared};
-use crate::rows::{COLUMN_BYTES, fill_columns};
 use assay_measure::clock::{Clock, Ns};
 use assay_run::engine::{EngineError, Op, Outcome, Slice, SliceDone};
-use assay_run::plan::{Edge, Plan, RedoStress};
+use assay_run::plan::{Edge, Plan};
 
 /// Operations of the first slice, and the most of any.
 const OPS_FIRST: usize = 16;
@@ -54,8 +55,7 @@ struct Answer {
 fn contents_of(plan: &Plan) -> usize {
     match (plan.obfuscate, plan.redo_stress) {
         (false, _) => 1,
-        (true, RedoStress::Lite) => 2,
-        (true, RedoStress::Heavy) => 19,
+        (true, redo) => changed_columns(redo).count(),
     }
 }
 

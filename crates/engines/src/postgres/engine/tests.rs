@@ -3,7 +3,7 @@
 use super::*;
 use crate::conformance;
 use crate::postgres::layout::{Names, Storage};
-use crate::postgres::testing::{self, Server, Unseen};
+use crate::postgres::testing::{self, Server};
 use assay_measure::snapshot::{OpKind, RunData, Verdict};
 use assay_measure::stats::{self, Stat};
 use assay_run::engine::Op;

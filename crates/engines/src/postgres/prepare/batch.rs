@@ -3,8 +3,8 @@
 //! Only the keys differ from one batch of constant rows to the next, so that the client's share of a load is eight
 //! bytes a row; the payload is never touched again. The server's work is what a load waits for.
 
+use crate::dataset::rows::{COLUMN_BYTES, COLUMNS, FILL, Random};
 use crate::postgres::wire::FRAME_BYTES;
-use crate::rows::{COLUMN_BYTES, COLUMNS, FILL, Random};
 
 /// The format's signature, no flags, no extension.
 pub(super) const HEAD: &[u8; 19] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";

@@ -7,7 +7,7 @@
 
 use super::batch::{Batch, Fill, HEAD, ROWS, TAIL};
 use super::plan::{LoadPlan, Start};
-use crate::lines::{bytes, count, decimal, text};
+use crate::dataset::lines::{bytes, count, decimal, text};
 use crate::postgres::check::{self, Findings, Level};
 use crate::postgres::conninfo::ConnectOptions;
 use crate::postgres::layout::Names;

@@ -1,12 +1,12 @@
 //! What a load would do: decided and refused here, before anything is created.
 
-use crate::lines::{bytes, count, text};
+use crate::dataset::lines::{bytes, count, text};
+use crate::dataset::room::Room;
 use crate::postgres::layout::{self, Names, Storage, TUPLE_BYTES};
 use crate::postgres::marker::{self, FORMAT, Found, Marked, Marker, in_use, told};
 use crate::postgres::reads;
 use crate::postgres::server::{self, Server};
 use crate::postgres::wire::Connection;
-use crate::room::Room;
 use assay_measure::config::{Settings, Value};
 use assay_run::engine::{EngineError, Line, LineValue};
 use std::collections::BTreeSet;
@@ -252,7 +252,7 @@ impl LoadPlan {
             }
             level => format!(
                 "{level}; about {} of log stay before a checkpoint (max_wal_size)",
-                crate::lines::mebibytes(server.max_wal_bytes)
+                crate::dataset::lines::mebibytes(server.max_wal_bytes)
             ),
         };
         [
@@ -442,7 +442,7 @@ fn begin(
         new_marker(
             settings,
             server.block_bytes,
-            crate::rows::drawn_id()?,
+            crate::dataset::rows::drawn_id()?,
             made_schema,
         )
     };
@@ -480,7 +480,7 @@ fn begin(
                     let marker = new_marker(
                         settings,
                         server.block_bytes,
-                        crate::rows::drawn_id()?,
+                        crate::dataset::rows::drawn_id()?,
                         marked.marker.made_schema,
                     )?;
                     Ok((Start::Over(marked), marker))
@@ -566,7 +566,7 @@ fn new_marker(
         data_set,
         seed: match settings.get("SEED").value {
             Value::Int(seed) => seed,
-            _ => crate::rows::drawn_id()?,
+            _ => crate::dataset::rows::drawn_id()?,
         },
         block_bytes,
         scale,

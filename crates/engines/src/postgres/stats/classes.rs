@@ -102,7 +102,7 @@ mod tests {
         assert!(std::ptr::eq(first, intern("IO", "DataFileRead")));
         let last = (0..=NAMES_MAX)
             .map(|n| intern("Extension", &format!("e{n}")))
-            .last();
+            .next_back();
         assert_eq!(last, Some(FURTHER));
         assert_eq!(intern("IO", "DataFileRead"), "IO:DataFileRead");
     }

@@ -66,97 +66,80 @@ fn before_16(mapper: Mapper<'_>, set: &mut StatSet) {
 
 /// From 16 on: `pg_stat_io` by who, on what, how.
 fn from_16(mapper: Mapper<'_>, set: &mut StatSet) {
-    let (ours, all) = (
-        mapper.about.session_io_timing,
-        mapper.about.server_io_timing,
-    );
-    let time = |on, sums: &Result<Sums, String>, pick: fn(&Sums) -> u64| {
-        Mapper::timed(on, part(sums, pick))
-    };
-    let session = |context: &'static str| {
+    sessions_from_16(mapper, set);
+    background_from_16(mapper, set);
+}
+
+/// How often and how long, of rows of `pg_stat_io`.
+type CountAndTime = (fn(&Sums) -> u64, fn(&Sums) -> u64);
+
+/// One event out of rows of `pg_stat_io`, with its time when the server takes it.
+fn put_io(
+    set: &mut StatSet,
+    event: (&'static str, WaitClass, Actor),
+    timed: bool,
+    sums: &Result<Sums, String>,
+    (count, ns): CountAndTime,
+) {
+    let time = Mapper::timed(timed, part(sums, ns));
+    put(set, event, part(sums, count), time, IO);
+}
+
+fn sessions_from_16(mapper: Mapper<'_>, set: &mut StatSet) {
+    let timed = mapper.about.session_io_timing;
+    let of = |context: &'static str| {
         mapper.io(move |row| row.is_session() && row.is_relation() && row.context == context)
     };
-
-    let normal = session("normal");
-    let read = (SEQUENTIAL_READ, WaitClass::UserIo, Foreground);
-    put(
-        set,
-        read,
-        part(&normal, |sums| sums.reads),
-        time(ours, &normal, |sums| sums.read_ns),
-        IO,
+    let (normal, ring, bulk) = (of("normal"), of("bulkread"), of("bulkwrite"));
+    let mut add = |name, class, sums, pick| {
+        put_io(set, (name, class, Foreground), timed, sums, pick);
+    };
+    let (user, configuration) = (WaitClass::UserIo, WaitClass::Configuration);
+    add(SEQUENTIAL_READ, user, &normal, (|s| s.reads, |s| s.read_ns));
+    add(
+        "backend writes",
+        configuration,
+        &normal,
+        (|s| s.writes, |s| s.write_ns),
     );
-    let writes = ("backend writes", WaitClass::Configuration, Foreground);
-    put(
-        set,
-        writes,
-        part(&normal, |sums| sums.writes),
-        time(ours, &normal, |sums| sums.write_ns),
-        IO,
+    add(
+        "data file extend",
+        user,
+        &normal,
+        (|s| s.extends, |s| s.extend_ns),
     );
-    let extends = ("data file extend", WaitClass::UserIo, Foreground);
-    put(
-        set,
-        extends,
-        part(&normal, |sums| sums.extends),
-        time(ours, &normal, |sums| sums.extend_ns),
-        IO,
+    add(
+        "data file sync",
+        configuration,
+        &normal,
+        (|s| s.fsyncs, |s| s.fsync_ns),
     );
-    let syncs = ("data file sync", WaitClass::Configuration, Foreground);
-    put(
-        set,
-        syncs,
-        part(&normal, |sums| sums.fsyncs),
-        time(ours, &normal, |sums| sums.fsync_ns),
-        IO,
-    );
-
     // Scans of large tables use a small ring of buffers of their own.
-    let ring = session("bulkread");
-    let ring_read = ("direct path read", WaitClass::UserIo, Foreground);
-    put(
-        set,
-        ring_read,
-        part(&ring, |sums| sums.reads),
-        time(ours, &ring, |sums| sums.read_ns),
-        IO,
+    add(
+        "direct path read",
+        user,
+        &ring,
+        (|s| s.reads, |s| s.read_ns),
     );
-    let bulk = session("bulkwrite");
-    let bulk_write = ("direct path write", WaitClass::UserIo, Foreground);
-    put(
-        set,
-        bulk_write,
-        part(&bulk, |sums| sums.writes + sums.extends),
-        time(ours, &bulk, |sums| sums.write_ns + sums.extend_ns),
-        IO,
-    );
+    let written: CountAndTime = (|s| s.writes + s.extends, |s| s.write_ns + s.extend_ns);
+    add("direct path write", user, &bulk, written);
+}
 
+fn background_from_16(mapper: Mapper<'_>, set: &mut StatSet) {
+    let timed = mapper.about.server_io_timing;
+    let mut add = |name, sums, pick| {
+        let event = (name, WaitClass::SystemIo, Background);
+        put_io(set, event, timed, sums, pick);
+    };
     let writers = mapper.io(|row| row.is_writer() && row.is_relation());
-    let write = ("db file parallel write", WaitClass::SystemIo, Background);
-    put(
-        set,
-        write,
-        part(&writers, |sums| sums.writes),
-        time(all, &writers, |sums| sums.write_ns),
-        IO,
+    add(
+        "db file parallel write",
+        &writers,
+        (|s| s.writes, |s| s.write_ns),
     );
-    let sync = ("data file sync", WaitClass::SystemIo, Background);
-    put(
-        set,
-        sync,
-        part(&writers, |sums| sums.fsyncs),
-        time(all, &writers, |sums| sums.fsync_ns),
-        IO,
-    );
+    add("data file sync", &writers, (|s| s.fsyncs, |s| s.fsync_ns));
     let vacuum = mapper.io(|row| row.is_relation() && row.backend_type.starts_with("autovacuum"));
-    let read = (SEQUENTIAL_READ, WaitClass::SystemIo, Background);
-    put(
-        set,
-        read,
-        part(&vacuum, |sums| sums.reads),
-        time(all, &vacuum, |sums| sums.read_ns),
-        IO,
-    );
+    add(SEQUENTIAL_READ, &vacuum, (|s| s.reads, |s| s.read_ns));
 }
 
 /// The log: whoever writes it, mostly the sessions that commit.

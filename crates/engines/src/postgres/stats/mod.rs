@@ -33,10 +33,6 @@ use std::time::{Duration, Instant};
 const STATEMENT_TIMEOUT: &str = "5s";
 /// After a lost connection, no sooner than this does anybody try again.
 const RETRY: Duration = Duration::from_secs(1);
-/// Longest wait for sessions that have said good-bye to be gone.
-const SETTLE: Duration = Duration::from_secs(3);
-/// 13 and 14 hand out statistics up to so old.
-const STALE: Duration = Duration::from_millis(700);
 
 /// Transactions and statements of ours in the tested database, whoever of us ran them.
 #[derive(Debug, Default)]
@@ -231,42 +227,6 @@ impl ServerStats {
     /// What [`Activity`] counts its own statements with.
     pub(super) fn own_work(&self) -> Arc<OwnWork> {
         self.own.clone()
-    }
-
-    /// Waits until server processes that were told to end are gone and what they counted can be read.
-    /// Called after the last session has said good-bye; bounded.
-    pub(super) fn settle(&self, pids: &[i32]) {
-        let list: Vec<String> = pids.iter().map(i32::to_string).collect();
-        let alive = format!(
-            "select count(*) from pg_catalog.pg_stat_get_activity(null) where pid in (0{}{})",
-            if list.is_empty() { "" } else { "," },
-            list.join(",")
-        );
-        let begun = Instant::now();
-        while begun.elapsed() < SETTLE {
-            let mut state = self.lock();
-            let Some(session) = &mut state.session else {
-                return;
-            };
-            let Ok(answer) = session.connection.query(&alive) else {
-                return;
-            };
-            self.own.note();
-            drop(state);
-            let left = answer
-                .rows
-                .first()
-                .and_then(|row| row.first())
-                .cloned()
-                .flatten();
-            if left.as_deref() == Some("0") {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        if self.about.version < 15 {
-            std::thread::sleep(STALE);
-        }
     }
 
     /// For the report: switches, privileges, scope, cost of a reading.

@@ -211,7 +211,7 @@ fn settled(stats: &ServerStats, connection: &mut Connection, version: u32) {
         // Publishing takes a transaction; it is one of ours.
         connection.query("select 1").unwrap();
         stats.own.note();
-        std::thread::sleep(STALE);
+        std::thread::sleep(Duration::from_millis(700));
     }
     stats.flush(connection).unwrap();
 }

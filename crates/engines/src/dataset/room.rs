@@ -1,6 +1,6 @@
 //! Free space: what is there, what must stay for others.
 
-use crate::lines::mebibytes;
+use crate::dataset::lines::mebibytes;
 use assay_run::engine::EngineError;
 use std::io::ErrorKind;
 use std::path::Path;
