@@ -1,4 +1,8 @@
 //! The command line: parsed without side effects.
+#![expect(
+    rustdoc::broken_intra_doc_links,
+    reason = "the comments are the help texts, where brackets mean what may be left out"
+)]
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! PostgreSQL 13 to 18 as a target: `postgres://user@host:port/db`, `temp:postgres[:VERSION]`.
 //!
-//! [`wire`] speaks the protocol, [`conninfo`] says where and who, [`temp`] starts a throw-away server,
-//! [`prepare`], [`check`] and [`destroy`] are the data set's life, [`engine`] runs sessions on it, [`stats`] reads
-//! the server's views by version, [`reads`] says where its blocks really came from. `README.md` beside this
+//! [`wire`] speaks the protocol, [`conninfo`] says where and who, `temp` starts a throw-away server,
+//! `prepare`, `check` and `destroy` are the data set's life, `engine` runs sessions on it, `stats` reads
+//! the server's views by version, `reads` says where its blocks really came from. `README.md` beside this
 //! file lists privileges, versions and what is written.
 
 mod check;

@@ -1,6 +1,6 @@
 //! Making a data set: plan, load, marker.
 //!
-//! [`plan`] decides and refuses before anything is created, [`load`] creates and loads with one connection a SLOB
+//! [`mod@plan`] decides and refuses before anything is created, [`load`] creates and loads with one connection a SLOB
 //! schema at a time, [`batch`] makes the rows. The caller is the target's `prepare`.
 
 mod batch;
@@ -57,7 +57,7 @@ pub(super) fn plan(
 /// Loads and verifies.
 ///
 /// # Errors
-/// As [`plan`]; the server's; `Interrupted`. What was loaded to the end stays, what was not is rolled back.
+/// As [`plan()`]; the server's; `Interrupted`. What was loaded to the end stays, what was not is rolled back.
 pub(super) fn prepare(
     place: &Place,
     settings: &Settings,
