@@ -1,6 +1,7 @@
 use super::*;
 use crate::testing::directory;
 use std::fs;
+use std::time::{Duration, Instant};
 
 fn why(path: &Path) -> String {
     match check_writable_target(path) {
@@ -186,6 +187,13 @@ impl Loop {
 impl Drop for Loop {
     fn drop(&mut self) {
         run("losetup", &["--detach", &self.device]);
+        // While anybody else has the device open (a scan of all of them), the kernel only notes the wish.
+        let name = self.device.trim_start_matches("/dev/");
+        let attached = Path::new("/sys/block").join(name).join("loop/backing_file");
+        let asked = Instant::now();
+        while attached.exists() && asked.elapsed() < Duration::from_secs(10) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 
