@@ -482,8 +482,10 @@ pub struct DriverInfo {
     pub errors_count: BTreeMap<String, u64>,
     /// Operations that failed from the gate to the end of the drain.
     pub errors_whole_run_count: u64,
-    /// Operations tried again.
+    /// Operations tried again in the window.
     pub retries_count: u64,
+    /// The same by class of the error that made them be tried again; what failed once more is in `errors_count` too.
+    pub retries_by_class_count: BTreeMap<String, u64>,
     /// Operations whose key range was the hot spot's.
     pub hot_spot_hits_count: u64,
     /// Operations redirected to schema 1.

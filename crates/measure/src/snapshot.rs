@@ -281,6 +281,8 @@ pub struct DriverReading {
     pub errors: BTreeMap<String, u64>,
     /// Operations tried again.
     pub retries: u64,
+    /// The same by class of the error that made them be tried again.
+    pub retried: BTreeMap<String, u64>,
     /// Operations whose key range was the hot spot's.
     pub hot_spot_hits: u64,
     /// Operations redirected to schema 1.

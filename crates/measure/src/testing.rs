@@ -186,9 +186,11 @@ fn ops() -> impl Strategy<Value = Vec<OpReading>> {
 
 pub(crate) fn driver() -> impl Strategy<Value = DriverReading> {
     let scalars = prop::array::uniform12(n());
-    (ops(), sums(), histogram(), scalars).prop_map(|(ops, errors, schedule_lag, n)| DriverReading {
+    let parts = (ops(), sums(), sums(), histogram(), scalars);
+    parts.prop_map(|(ops, errors, retried, schedule_lag, n)| DriverReading {
         ops,
         errors,
+        retried,
         retries: n[0],
         hot_spot_hits: n[1],
         hot_schema_hits: n[2],

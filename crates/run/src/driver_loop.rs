@@ -407,7 +407,7 @@ impl<'a> Worker<'a> {
                 slot.state = State::Ready;
                 let (board, session) = (&self.control.board, slot.reading.session);
                 board.set(session, Place::Ready, &slot.step.op);
-                self.recorder.retries += 1;
+                self.recorder.tried_again(error.class);
                 return Next::At(0);
             }
             Err(error) => {

@@ -29,7 +29,7 @@ struct KindRecorder {
 pub(crate) struct Recorder {
     kinds: [KindRecorder; 3],
     errors: BTreeMap<&'static str, u64>,
-    pub retries: u64,
+    retried: BTreeMap<&'static str, u64>,
     pub hot_spot_hits: u64,
     pub hot_schema_hits: u64,
     think: Option<Histogram>,
@@ -49,7 +49,7 @@ impl Recorder {
         Self {
             kinds: [kind(), kind(), kind()],
             errors: BTreeMap::new(),
-            retries: 0,
+            retried: BTreeMap::new(),
             hot_spot_hits: 0,
             hot_schema_hits: 0,
             think: think.then(Histogram::new),
@@ -80,6 +80,11 @@ impl Recorder {
     /// Something about an operation that ended was wrong.
     pub(crate) fn error(&mut self, class: &'static str) {
         *self.errors.entry(class).or_default() += 1;
+    }
+
+    /// An operation failed in a way that another attempt may mend, and is attempted once more.
+    pub(crate) fn tried_again(&mut self, class: &'static str) {
+        *self.retried.entry(class).or_default() += 1;
     }
 
     /// A pause ended.
@@ -123,12 +128,9 @@ impl Recorder {
             .collect();
         DriverReading {
             ops,
-            errors: self
-                .errors
-                .iter()
-                .map(|(&class, &count)| (class.to_owned(), count))
-                .collect(),
-            retries: self.retries,
+            errors: by_class(&self.errors),
+            retries: self.retried.values().sum(),
+            retried: by_class(&self.retried),
             hot_spot_hits: self.hot_spot_hits,
             hot_schema_hits: self.hot_schema_hits,
             think_count: self.think.as_ref().map_or(0, Histogram::count),
@@ -167,4 +169,10 @@ impl Recorder {
             }
         }
     }
+}
+
+/// Counts under their classes' names.
+fn by_class(counts: &BTreeMap<&'static str, u64>) -> BTreeMap<String, u64> {
+    let named = counts.iter().map(|(class, n)| ((*class).to_owned(), *n));
+    named.collect()
 }

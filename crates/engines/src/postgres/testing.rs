@@ -240,7 +240,11 @@ fn server_if_installed(version: u32) -> Option<&'static Server> {
 #[test]
 fn plays_its_part() {
     match std::env::var("ASSAY_PLAYS").as_deref() {
-        Ok(KEEP) => keep(),
+        Ok(KEEP) => {
+            keep();
+            // Whoever reads what the harness would say of it is gone.
+            std::process::exit(0);
+        }
         Ok(BECOME) => {
             let part = std::env::var("ASSAY_PART").expect("the keeper gives it");
             let command: Vec<_> = std::env::args_os()

@@ -443,6 +443,7 @@ impl DriverReading {
         let Self {
             ops,
             errors,
+            retried,
             schedule_lag,
             resets,
             retries: _,
@@ -460,6 +461,7 @@ impl DriverReading {
         } = other;
         merge_rows(&mut self.ops, ops);
         merge_sums(&mut self.errors, errors);
+        merge_sums(&mut self.retried, retried);
         self.schedule_lag.merge(schedule_lag);
         self.resets.extend(resets.iter().cloned());
         sum!(retries, hot_spot_hits, hot_schema_hits, think_count);
@@ -476,6 +478,9 @@ impl DriverReading {
         let ops = rows_since(&self.ops, &earlier.ops, &mut resets);
         let errors = sums_since(&self.errors, &earlier.errors, |class| {
             resets.insert(format!("errors {class}"));
+        });
+        let retried = sums_since(&self.retried, &earlier.retried, |class| {
+            resets.insert(format!("retried {class}"));
         });
         let schedule_lag = self.schedule_lag.difference(&earlier.schedule_lag);
         if schedule_lag.is_none() {
@@ -495,6 +500,7 @@ impl DriverReading {
         Self {
             ops,
             errors,
+            retried,
             retries: since!(retries),
             hot_spot_hits: since!(hot_spot_hits),
             hot_schema_hits: since!(hot_schema_hits),

@@ -451,6 +451,8 @@ proptest! {
         );
         let errors = |of: &DriverReading| -> u64 { of.errors.values().sum() };
         prop_assert_eq!(errors(&since), errors(&b));
+        let retried = |of: &DriverReading| -> u64 { of.retried.values().sum() };
+        prop_assert_eq!(retried(&since), retried(&b));
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub(super) fn driver(deltas: &Deltas<'_>) -> DriverInfo {
         errors_count: d.errors.clone(),
         errors_whole_run_count: data.drained.driver.errors.values().sum(),
         retries_count: d.retries,
+        retries_by_class_count: d.retried.clone(),
         hot_spot_hits_count: d.hot_spot_hits,
         hot_schema_hits_count: d.hot_schema_hits,
         think_count: d.think_count,

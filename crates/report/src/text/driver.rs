@@ -115,6 +115,9 @@ fn errors(page: &mut Page, record: &Record) {
     for (class, count) in &driver.errors_count {
         page.line(&format!("error {class}: {}", thousands(*count)));
     }
+    for (class, count) in &driver.retries_by_class_count {
+        page.line(&format!("tried again after {class}: {}", thousands(*count)));
+    }
 }
 
 fn in_flight(count: u64, us: &Figure) -> String {

@@ -6,11 +6,16 @@ use crate::postgres::wire::Connection;
 use assay_measure::snapshot::Fact;
 use assay_run::engine::EngineError;
 use assay_run::plan::Plan;
+use std::time::{Duration, Instant};
 
 /// Server versions whose views and plans are known.
 const VERSIONS: std::ops::RangeInclusive<u32> = 13..=18;
 /// Connections that must stay free beside the sessions: ours for the statistics, and somebody's to look.
 const SPARE_CONNECTIONS: i64 = 10;
+
+/// How long processes of closed sessions may still take connections.
+const GOODBYE_MAX: Duration = Duration::from_millis(500);
+const GOODBYE_POLL: Duration = Duration::from_millis(20);
 
 /// Settings that explain figures; what a version does not have is left out.
 const SETTINGS: &[&str] = &[
@@ -150,10 +155,25 @@ impl ConcatText for Vec<Option<String>> {
 
 /// Room for every session and some more.
 fn connections(control: &mut Connection, plan: &Plan) -> Result<(), EngineError> {
+    let begun = Instant::now();
+    loop {
+        let room = room(control, plan)?;
+        // Processes of sessions that have just said good-bye (a load's, say) are still counted for a moment.
+        if room.is_ok() || begun.elapsed() > GOODBYE_MAX {
+            return room.map_err(EngineError::Unusable);
+        }
+        std::thread::sleep(GOODBYE_POLL);
+    }
+}
+
+/// Whether the sessions fit now, or why they do not.
+fn room(control: &mut Connection, plan: &Plan) -> Result<Result<(), String>, EngineError> {
+    // A role without privileges is not told what kind of session another role's is, only its database.
     let answer = control
         .query(
             "select name, setting from pg_settings where name in ('max_connections', 'superuser_reserved_connections', 'reserved_connections') \
-             union all select 'present', count(*)::text from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()",
+             union all select 'present', count(*)::text from pg_stat_activity where pid <> pg_backend_pid() \
+             and (backend_type = 'client backend' or backend_type is null and datid is not null)",
         )
         .map_err(errors::unusable)?;
     let of = |wanted: &str| -> i64 {
@@ -170,9 +190,9 @@ fn connections(control: &mut Connection, plan: &Plan) -> Result<(), EngineError>
     let free = max - reserved - present;
     let wanted = plan.sessions() as i64 + SPARE_CONNECTIONS;
     if free >= wanted {
-        return Ok(());
+        return Ok(Ok(()));
     }
-    Err(EngineError::Unusable(format!(
+    Ok(Err(format!(
         "{} sessions and {SPARE_CONNECTIONS} spare connections do not fit: max_connections is {max}, {reserved} are reserved and {present} in use, so {} sessions would; raise max_connections to {} or use fewer sessions",
         plan.sessions(),
         (free - SPARE_CONNECTIONS).max(0),

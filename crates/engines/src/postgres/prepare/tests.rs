@@ -168,7 +168,7 @@ fn slob_32_any_degree_gives_each_key_once_in_an_order_of_its_own() {
             );
             let lines = site.prepare(3).unwrap();
             assert!(number(&lines, "rank_correlation").abs() < 0.05);
-            let keys = |n: u32| site.values(&format!("select custid from assay.cf1_{n}"));
+            let keys = |n: u32| site.values(&format!("select custid from assay.cf1_{n} order by ctid"));
             let orders: Vec<Vec<String>> = (1..=3).map(keys).collect();
             for order in &orders {
                 let each: BTreeSet<u64> = order.iter().map(|key| key.parse().unwrap()).collect();
@@ -198,7 +198,9 @@ fn slob_33_one_row_a_page_nothing_out_of_line_and_nothing_to_write_after_the_loa
             let plan = connection
                 .query("explain (analyze, buffers, format text) select count(c2) from assay.cf1_1")
                 .unwrap();
-            let plan: Vec<String> = plan.rows.into_iter().flatten().flatten().collect();
+            let plan = plan.rows.into_iter().flatten().flatten();
+            // Planning reads catalogs, which the load has changed.
+            let plan: Vec<String> = plan.take_while(|line| line != "Planning:").collect();
             assert!(
                 plan.iter().any(|line| line.contains("Buffers: shared")),
                 "{plan:?}"
@@ -238,8 +240,12 @@ fn slob_43_obfuscated_columns_differ_from_row_to_row_and_constant_ones_do_not() 
 
 #[test]
 fn slob_21_updates_keep_rows_where_they_are() {
-    for server in servers() {
-        let site = Site::new(server, "slob_21", &[("SCALE", "1000")]);
+    for version in [15, 18] {
+        // Alone: an old version may go when no transaction of the whole server is older than its end.
+        let Some(server) = testing::own(version, "fsync=off") else {
+            continue;
+        };
+        let site = Site::new(&server, "slob_21", &[("SCALE", "1000")]);
         site.prepare(1).unwrap();
         let pages = "select pg_relation_size('assay.cf1_1') / 8192, pg_relation_size('assay.i_cf1_1') / 8192";
         let before = site.values(pages);
@@ -537,7 +543,9 @@ fn a_plan_says_what_a_load_then_does() {
 
 #[test]
 fn a_load_that_is_not_logged_is_the_same() {
-    let Some(server) = testing::own(15, "wal_level=minimal; max_wal_senders=0") else {
+    // Else what is smaller than 2 MB (the scan table and the index here) is logged all the same.
+    let set = "wal_level=minimal; max_wal_senders=0; wal_skip_threshold=0";
+    let Some(server) = testing::own(15, set) else {
         return;
     };
     let site = Site::new(&server, "minimal", &[("SCALE", "3000")]);

@@ -31,6 +31,8 @@ use std::time::{Duration, Instant};
 
 /// No reading may hold the collector longer; the server ends it then.
 const STATEMENT_TIMEOUT: &str = "5s";
+/// 13 and 14: a session publishes its counters at most twice a second (`PGSTAT_STAT_INTERVAL`), and a little more.
+const PUBLISHED: Duration = Duration::from_millis(550);
 /// After a lost connection, no sooner than this does anybody try again.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -120,6 +122,10 @@ impl ServerStats {
                 longest: Duration::ZERO,
             }),
         };
+        if stats.about.version < 15 {
+            // What opening read of the catalogs is published by the next statement, and not within the window.
+            std::thread::sleep(PUBLISHED);
+        }
         // The first one fills the server's caches, and is where all counting starts from.
         drop(stats.sample());
         Ok(stats)

@@ -1,0 +1,102 @@
+//! No secret is ever shown, however it is spelt.
+
+use super::*;
+use proptest::prelude::*;
+
+const PASSWORD: &str = "Kq9#hunter2";
+
+#[test]
+fn slob_42_no_secret_is_ever_shown() {
+    let good = format!(
+        "SYSDBA_PASSWD='{PASSWORD}'\n#SYSDBA_PASSWD={PASSWORD}\nMYSQL_ROOT_PWD = \"{PASSWORD}\" # {PASSWORD}\n\
+         TARGET=native://me:{PASSWORD}@host/db\nADMIN_SQLNET_SERVICE=''\n"
+    );
+    let bad = [
+        format!("SYSDBA_PASSWD=\u{201c}{PASSWORD}\"\n"),
+        format!("SYSDBA_PASSWD=\"{PASSWORD}\n"),
+        format!("SYSDBA_PASSWD=a {PASSWORD}\n"),
+        format!("SYSDBA_PASWD={PASSWORD}\n"),
+        format!("SYSDBA_PASSWD={PASSWORD}$x\n"),
+        format!("SYSDBA_PASSWD: {PASSWORD}\nUPDATE_PCT=1\nSCAN_PCT=1\n"),
+    ];
+    let resolved = resolve_text(&good);
+    assert_eq!(errors(&resolved), Vec::<String>::new());
+    let redacted = redact("slob.conf", good.as_bytes(), &|name| {
+        is_secret(&TABLES, name)
+    });
+    assert!(redacted.contains("SYSDBA_PASSWD=***\n"), "{redacted}");
+    let lines = format!("{:?}", setting_lines(&resolved.settings));
+    for shown in [redacted, lines, slob_conf(&resolved.settings)] {
+        assert!(!shown.contains(PASSWORD), "{shown}");
+    }
+    for text in bad {
+        let resolved = resolve_text(&text);
+        assert!(resolved.has_errors(), "{text}");
+        assert!(
+            !format!("{:?}", resolved.problems).contains(PASSWORD),
+            "{:?}",
+            resolved.problems
+        );
+    }
+    let toml =
+        format!("sysdba_passwd = '{PASSWORD}'\n# sysdba_passwd = '{PASSWORD}'\nlabel = \"a\"\n");
+    let redacted = redact("a.toml", toml.as_bytes(), &|name| is_secret(&TABLES, name));
+    assert!(
+        !redacted.contains(PASSWORD) && redacted.contains("label = \"a\""),
+        "{redacted}"
+    );
+    let argv = resolve(&TABLES, &layers("", &[], &[("SYSDBA_PASSWD", PASSWORD)]));
+    assert_eq!(errors(&argv).len(), 1);
+    assert!(!errors(&argv)[0].contains(PASSWORD));
+}
+
+#[test]
+fn slob_42_passwords_of_every_spelling_of_a_connection_are_masked() {
+    for (given, shown) in [
+        ("postgres://u:pw@h/d", "postgres://u:***@h/d"),
+        (
+            "postgres://u@h/d?password=pw&sslmode=require",
+            "postgres://u@h/d?password=***&sslmode=require",
+        ),
+        (
+            "postgres://u@h/d?sslpassword=pw",
+            "postgres://u@h/d?sslpassword=***",
+        ),
+        (
+            "postgres:host=h password=pw dbname=d",
+            "postgres:host=h password=*** dbname=d",
+        ),
+        (
+            "postgres:password = 'p w\\' x' dbname=d",
+            "postgres:password = *** dbname=d",
+        ),
+        (
+            "postgres:password=p\\ w dbname=d",
+            "postgres:password=*** dbname=d",
+        ),
+        (
+            "postgres:host=h password='open",
+            "postgres:host=h password=***",
+        ),
+        ("postgres://h/password", "postgres://h/password"),
+    ] {
+        assert_eq!(mask_url_password(given), shown);
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_secret_never_leaves_through_redaction(secret in "[A-Za-z0-9]{12}", tail in "[ #\"']{0,3}") {
+        for text in [
+            format!("SYSDBA_PASSWD={tail}{secret}\n"),
+            format!("export SYSDBA_PASSWD ={tail}{secret}{tail}\n"),
+            format!("SYSDBA_PASSWD : {tail}{secret}\n"),
+        ] {
+            let shown = redact("x.conf", text.as_bytes(), &|name| is_secret(&TABLES, name));
+            prop_assert!(!shown.contains(&secret));
+            let resolved = resolve(&TABLES, &[parse("x.conf", text.as_bytes())]);
+            let said = format!("{:?}", resolved.problems);
+            prop_assert!(!said.contains(&secret), "{}", said);
+        }
+    }
+}
