@@ -28,17 +28,26 @@ fn prepare(place: &Place, url: &str) {
 }
 
 fn arguments<'a>(verb: &'a str, url: &'a str, more: &[&[&'a str]]) -> Vec<&'a str> {
-    let mut all = with(&[verb, "--target", url], SMALL);
-    for part in more {
-        all.extend_from_slice(part);
-    }
-    all
+    let more = more.concat();
+    // An option is given once.
+    let small = if more.contains(&"-s") {
+        &SMALL[2..]
+    } else {
+        SMALL
+    };
+    with(&with(&[verb, "--target", url], small), &more)
 }
 
 /// Starts a long run and returns it while it measures.
 fn measuring(place: &Place, url: &str, more: &[&str]) -> Started {
     let started = place.start(&arguments("run", url, &[LONG, more]));
-    started.until("the window begins", || place.has_mark("begin"))
+    started.until("the window begins", || begun(place))
+}
+
+/// Whether the run in `run` measures; others before it are elsewhere.
+fn begun(place: &Place) -> bool {
+    let series = std::fs::read_to_string(place.path("run/series.jsonl"));
+    series.is_ok_and(|lines| lines.contains("\"mark\":\"begin\""))
 }
 
 /// The record of a run that could not go on: kept, marked, with one clear error.
@@ -137,6 +146,22 @@ fn a_terminated_backend_is_a_lost_session() {
     let (_, error) = given_up(&place, run.ended());
     assert!(error.contains("terminat"), "{error}");
     no_sessions(&server);
+    place.assay(&arguments("check", &server.url(), &[])).code(0);
+}
+
+#[test]
+fn a_killed_program_leaves_no_session() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let place = Place::new();
+    prepare(&place, &server.url());
+    for run_loop in ["LOOP=client", "LOOP=server"] {
+        let more = ["--set", run_loop, "--set", "UPDATE_PCT=50"];
+        measuring(&place, &server.url(), &[&more]).kill();
+        no_sessions(&server);
+        std::fs::rename(place.path("run"), place.path(run_loop)).expect("what is left of the run");
+    }
     place.assay(&arguments("check", &server.url(), &[])).code(0);
 }
 
@@ -257,21 +282,164 @@ fn statements_that_others_stop_are_counted_by_class() {
     let found = record(&place);
     assert!(failed(&found, "deadlock") > 0, "{}", found["driver"]);
     assert!(ran.code == 0 || ran.code == 4, "{}", ran.err);
-    // Whoever waits for a stranger's lock longer than he may.
-    server.query(&["alter database postgres set statement_timeout = '200ms'"]);
-    let held =
-        "begin; select count(*) from (select 1 from assay.cf1_1 for update) x; select pg_sleep(20)";
-    let mut stranger = server.psql(&[held]).spawn().expect("psql");
-    let ran = place.assay(&arguments("run", &server.url(), &[SHORT, &one_schema]));
-    stranger.kill().expect("it runs");
-    stranger.wait().expect("a child");
+    no_sessions(&server);
+}
+
+/// A stranger's session that holds what the statement took until it is ended.
+struct Stranger<'a> {
+    server: &'a Server,
+    psql: std::process::Child,
+}
+
+impl<'a> Stranger<'a> {
+    fn holding(server: &'a Server, sql: &str) -> Self {
+        let held = format!("set statement_timeout = 0; begin; {sql}; select pg_sleep(600)");
+        let mut psql = server.psql(&[&held]);
+        psql.stdout(std::process::Stdio::null());
+        let psql = psql.spawn().expect("psql");
+        let stranger = Self { server, psql };
+        let begun = Instant::now();
+        while server.query(&[&format!("select count(*) {STRANGERS}")]) == "0" {
+            assert!(begun.elapsed() < Duration::from_secs(20), "it never held");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        stranger
+    }
+}
+
+/// Those that wait for nothing but their end.
+const STRANGERS: &str = "from pg_stat_activity where wait_event = 'PgSleep'";
+
+impl Drop for Stranger<'_> {
+    fn drop(&mut self) {
+        // The server would not notice that its client is gone.
+        let end = format!("select count(pg_terminate_backend(pid)) {STRANGERS}");
+        self.server.query(&[&end]);
+        let _ = self.psql.wait();
+    }
+}
+
+#[test]
+fn waits_that_take_longer_than_they_may_are_counted_by_class() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let place = Place::new();
+    prepare(&place, &server.url());
+    let sessions = ["-s", "1", "-t", "2", "--set", "UPDATE_PCT=100"];
+    for (limit, class) in [
+        ("statement_timeout", "statement timeout"),
+        ("lock_timeout", "lock timeout"),
+    ] {
+        for run_loop in ["LOOP=client", "LOOP=server"] {
+            server.query(&[&format!("alter database postgres set {limit} = '200ms'")]);
+            let held = "select count(*) from (select 1 from assay.cf1_1 for update) x";
+            let stranger = Stranger::holding(&server, held);
+            let more = with(&sessions, &["--set", run_loop]);
+            let ran = place
+                .assay(&arguments("run", &server.url(), &[SHORT, &more]))
+                .code(4);
+            drop(stranger);
+            let found = record(&place);
+            assert!(
+                failed(&found, class) > 0,
+                "{limit} {run_loop}: {}",
+                found["driver"]
+            );
+            assert_eq!(ran.errors().len(), 1, "{}", ran.err);
+            assert!(ran.out.contains(&format!("error {class}: ")), "{}", ran.out);
+            no_sessions(&server);
+            server.query(&[&format!("alter database postgres reset {limit}")]);
+        }
+    }
+    // Whoever may wait as long as it takes waits, and is seen waiting for a lock.
+    let held = "select count(*) from (select 1 from assay.cf1_1 for update) x";
+    let stranger = Stranger::holding(&server, held);
+    let run = place.start(&arguments("run", &server.url(), &[SHORT, &sessions]));
+    let run = run.until("the window begins", || begun(&place));
+    std::thread::sleep(Duration::from_millis(500));
+    drop(stranger);
+    run.ended().code(0);
     let found = record(&place);
+    let waited = found["activity"].to_string();
     assert!(
-        failed(&found, "statement timeout") > 0,
-        "{}",
-        found["driver"]
+        waited.contains("Lock:") || found.to_string().contains("enq: TX"),
+        "{waited}"
     );
-    ran.code(4);
+    no_sessions(&server);
+}
+
+#[test]
+fn others_that_take_all_connections_stop_no_run_that_has_its_own() {
+    let Some(server) = Server::start(&["max_connections=22"]) else {
+        return;
+    };
+    let place = Place::new();
+    prepare(&place, &server.url());
+    let run = place.start(&arguments(
+        "run",
+        &server.url(),
+        &[&["--time", "4", "--warmup", "0", "-o", "run"]],
+    ));
+    let run = run.until("the window begins", || begun(&place));
+    // Two of these places are for the one who ends the others.
+    server.query(&["create role nobody_else login"]);
+    let mut others = Vec::new();
+    while others.len() < 30 {
+        let mut psql = server.psql_of("nobody_else", &["select pg_sleep(600)"]);
+        psql.stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null());
+        others.push(psql.spawn().expect("psql"));
+    }
+    let begun = Instant::now();
+    // The refused ones end by themselves, the others have all the places there are.
+    while others
+        .iter_mut()
+        .all(|psql| psql.try_wait().expect("a child").is_none())
+    {
+        assert!(begun.elapsed() < Duration::from_secs(20), "all got in");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let ran = run.ended().code(0);
+    assert!(ran.errors().is_empty(), "{}", ran.err);
+    let found = record(&place);
+    assert_eq!(found["run"]["verdict"], "complete");
+    // Whoever comes now is told how many places there are.
+    let ran = place
+        .assay(&arguments("run", &server.url(), &[SHORT]))
+        .code(3);
+    assert_eq!(ran.errors().len(), 1, "{}", ran.err);
+    assert!(ran.err.contains("max_connections is 22"), "{}", ran.err);
+    server.query(&[&format!(
+        "select count(pg_terminate_backend(pid)) {STRANGERS}"
+    )]);
+    for mut psql in others {
+        psql.wait().expect("a child");
+    }
+    no_sessions(&server);
+}
+
+#[test]
+fn a_role_that_may_not_have_so_many_sessions_is_told_and_keeps_none() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let place = Place::new();
+    prepare(&place, &server.url());
+    server.query(&[
+        "create role few login connection limit 5",
+        "grant pg_read_all_data to few",
+    ]);
+    let many = ["-t", "4", "--set", "UPDATE_PCT=0"];
+    let ran = place
+        .assay(&arguments("run", &server.url_of("few"), &[SHORT, &many]))
+        .code(3);
+    assert_eq!(ran.errors().len(), 1, "{}", ran.err);
+    let told = &ran.errors()[0];
+    assert!(
+        told.contains("too many connections for role") && told.contains("CONNECTION LIMIT"),
+        "{told}"
+    );
     no_sessions(&server);
 }
 

@@ -563,6 +563,19 @@ fn note_skew(data: &mut RunData, skew_ns_max: Ns) {
     }
 }
 
+/// Class of an operation that ended because its session's connection did.
+const CONNECTION_LOST: &str = "connection lost";
+
+/// What took one session often took all: the first reason stands for the rest.
+fn all_lost(sessions: &[String]) -> Option<String> {
+    let first = sessions.first()?;
+    Some(match sessions.len() - 1 {
+        0 => first.clone(),
+        1 => format!("{first}; another session lost its connection too"),
+        others => format!("{first}; {others} other sessions lost their connections too"),
+    })
+}
+
 /// Turns what happened into a verdict.
 struct Judge<'a> {
     plan: &'a Plan,
@@ -583,34 +596,8 @@ impl Judge<'_> {
             seen,
         } = measured;
         note_skew(&mut data, skew_ns_max);
-        let mut invalid = Vec::new();
-        let mut lost = None;
-        for (thread, failure) in drained.failures {
-            match failure {
-                Failure::Engine(error @ EngineError::SessionLost(_)) => {
-                    invalid.push(error.to_string());
-                }
-                Failure::Engine(error) => {
-                    invalid.push(format!("driver thread {thread} was lost: {error}"));
-                    lost.get_or_insert(error);
-                }
-                Failure::Panic(text) => {
-                    invalid.push(format!("driver thread {thread} panicked: {text}"));
-                }
-            }
-        }
-        if let Err(error) = closed {
-            invalid.push(format!("the target was not left in order: {error}"));
-            lost.get_or_insert(error);
-        }
-        let (errors, fatal) = self.control.errors();
-        if errors > self.errors_tolerated {
-            invalid.push(format!(
-                "{errors} operations failed, {} are tolerated",
-                self.errors_tolerated
-            ));
-            data.warnings.extend(self.control.error_texts());
-        }
+        let (mut invalid, lost) = self.failures(&mut data, drained.failures, closed, &last);
+        let (_, fatal) = self.control.errors();
         let early = self.incomplete(&marks, &drained.sessions, fatal);
         if early.is_none() {
             invalid.extend(self.missed_rate(&marks));
@@ -641,6 +628,57 @@ impl Judge<'_> {
             }),
             None => Ok(data),
         }
+    }
+
+    /// What makes the run invalid, and what the caller must be told besides.
+    fn failures(
+        &self,
+        data: &mut RunData,
+        failures: Vec<(usize, Failure)>,
+        closed: Result<(), EngineError>,
+        last: &Snapshot,
+    ) -> (Vec<String>, Option<EngineError>) {
+        let mut invalid = Vec::new();
+        let mut lost = None;
+        let mut lost_sessions = Vec::new();
+        for (thread, failure) in failures {
+            match failure {
+                Failure::Engine(error @ EngineError::SessionLost(_)) => {
+                    lost_sessions.push(error.to_string());
+                }
+                Failure::Engine(error) => {
+                    invalid.push(format!("driver thread {thread} was lost: {error}"));
+                    lost.get_or_insert(error);
+                }
+                Failure::Panic(text) => {
+                    invalid.push(format!("driver thread {thread} panicked: {text}"));
+                }
+            }
+        }
+        if let Err(error) = closed {
+            invalid.push(format!("the target was not left in order: {error}"));
+            lost.get_or_insert(error);
+        }
+        invalid.extend(all_lost(&lost_sessions));
+        let (errors, _) = self.control.errors();
+        // An operation that ended with its connection is told with the session.
+        let told = match lost_sessions.is_empty() {
+            true => 0,
+            false => last
+                .driver
+                .errors
+                .get(CONNECTION_LOST)
+                .copied()
+                .unwrap_or(0),
+        };
+        if errors.saturating_sub(told) > self.errors_tolerated {
+            invalid.push(format!(
+                "{errors} operations failed, {} are tolerated",
+                self.errors_tolerated
+            ));
+            data.warnings.extend(self.control.error_texts());
+        }
+        (invalid, lost)
     }
 
     /// Why the run ended before its plan did, if it did.

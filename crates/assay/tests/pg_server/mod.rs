@@ -175,10 +175,13 @@ impl Server {
 
     /// psql with these statements, not started yet.
     pub(crate) fn psql(&self, sql: &[&str]) -> Command {
+        self.psql_of("postgres", sql)
+    }
+
+    /// The same as another role.
+    pub(crate) fn psql_of(&self, role: &str, sql: &[&str]) -> Command {
         let mut psql = self.program_or_known("psql");
-        psql.args([
-            "-XAtq", "-U", "postgres", "-p", PORT, "-d", "postgres", "-h",
-        ]);
+        psql.args(["-XAtq", "-U", role, "-p", PORT, "-d", "postgres", "-h"]);
         psql.arg(self.dir.path());
         for one in sql {
             psql.args(["-c", one]);

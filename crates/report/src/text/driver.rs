@@ -12,6 +12,9 @@ pub(super) fn operations(page: &mut Page, record: &Record) {
     let driver = &record.driver;
     if driver.ops.is_empty() {
         page.line("n/a (no operations)");
+        if driver.errors_whole_run_count > 0 || driver.retries_count > 0 {
+            errors(page, record);
+        }
         return;
     }
     const COLUMNS: [Column; 11] = [

@@ -168,7 +168,8 @@ fn slob_32_any_degree_gives_each_key_once_in_an_order_of_its_own() {
             );
             let lines = site.prepare(3).unwrap();
             assert!(number(&lines, "rank_correlation").abs() < 0.05);
-            let keys = |n: u32| site.values(&format!("select custid from assay.cf1_{n} order by ctid"));
+            let keys =
+                |n: u32| site.values(&format!("select custid from assay.cf1_{n} order by ctid"));
             let orders: Vec<Vec<String>> = (1..=3).map(keys).collect();
             for order in &orders {
                 let each: BTreeSet<u64> = order.iter().map(|key| key.parse().unwrap()).collect();
