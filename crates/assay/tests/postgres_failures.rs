@@ -158,7 +158,7 @@ fn a_killed_program_leaves_no_session() {
     prepare(&place, &server.url());
     for run_loop in ["LOOP=client", "LOOP=server"] {
         let more = ["--set", run_loop, "--set", "UPDATE_PCT=50"];
-        measuring(&place, &server.url(), &[&more]).kill();
+        measuring(&place, &server.url(), &more).kill();
         no_sessions(&server);
         std::fs::rename(place.path("run"), place.path(run_loop)).expect("what is left of the run");
     }
@@ -295,7 +295,8 @@ impl<'a> Stranger<'a> {
     fn holding(server: &'a Server, sql: &str) -> Self {
         let held = format!("set statement_timeout = 0; begin; {sql}; select pg_sleep(600)");
         let mut psql = server.psql(&[&held]);
-        psql.stdout(std::process::Stdio::null());
+        let silent = std::process::Stdio::null;
+        psql.stdout(silent()).stderr(silent());
         let psql = psql.spawn().expect("psql");
         let stranger = Self { server, psql };
         let begun = Instant::now();
@@ -445,12 +446,12 @@ fn a_role_that_may_not_have_so_many_sessions_is_told_and_keeps_none() {
 
 #[test]
 fn a_hot_standby_serves_selects_and_refuses_the_rest_before_it_starts() {
-    let Some(primary) = Server::start(&[]) else {
+    let Some(mut primary) = Server::start(&[]) else {
         return;
     };
     let place = Place::new();
     prepare(&place, &primary.url());
-    let standby = Server::standby_of(&primary);
+    let standby = Server::standby_of(&mut primary);
     let ran = place
         .assay(&arguments("run", &standby.url(), &[SHORT]))
         .code(3);

@@ -42,17 +42,20 @@ impl Server {
         Some(server.started())
     }
 
-    /// A hot standby of another.
-    pub(crate) fn standby_of(primary: &Self) -> Self {
+    /// A hot standby of another, which is stopped for the copy: unpacked servers come without `pg_basebackup`.
+    pub(crate) fn standby_of(primary: &mut Self) -> Self {
         let standby = Self::empty(&["hot_standby=on"]).expect("the primary's programs are there");
-        let mut backup = standby.program("pg_basebackup");
-        backup
-            .args(["--checkpoint=fast", "--write-recovery-conf", "--no-sync"])
-            .args(["--username=postgres", "--port", PORT, "--host"])
-            .arg(primary.dir.path())
-            .arg("--pgdata")
-            .arg(standby.data());
-        run(&mut backup);
+        primary.stop(End::Fast);
+        let mut copy = Command::new("cp");
+        run(copy.arg("-a").arg(primary.data()).arg(standby.data()));
+        primary.start_again();
+        std::fs::write(standby.data().join("standby.signal"), "").expect("written");
+        let conf = standby.data().join("postgresql.auto.conf");
+        let follows = format!(
+            "primary_conninfo = 'host={} port={PORT} user=postgres'\n",
+            primary.dir.path().display()
+        );
+        std::fs::write(conf, follows).expect("written");
         standby.started()
     }
 

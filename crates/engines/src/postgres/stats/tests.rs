@@ -168,22 +168,25 @@ fn slob_50_the_servers_gets_agree_with_the_clients_and_misses_are_not_more() {
         // The first executions plan, the sixth for good.
         (0..8).for_each(|_| one(&mut connection, 1));
         settled(&stats, &mut connection, version);
-        let before = stats.sample();
         let ops = 100;
-        for op in 0..ops {
-            one(&mut connection, 1 + op * 17 % (ROWS - W));
-        }
-        settled(&stats, &mut connection, version);
-        let after = stats.sample();
+        let mut window = || {
+            let before = stats.sample();
+            for op in 0..ops {
+                one(&mut connection, 1 + op * 17 % (ROWS - W));
+            }
+            settled(&stats, &mut connection, version);
+            (before, stats.sample())
+        };
+        let (before, after) = quiet(&mut window, |before, after| {
+            let of = |stat| moved(after, before, stat);
+            assert_eq!(of(dictionary::TABLE_GETS), ops * W, "{version}");
+            let index = of(dictionary::INDEX_GETS);
+            assert!((2 * ops..=4 * ops).contains(&index), "{version}: {index}");
+            let gets = of(dictionary::SESSION_LOGICAL_READS);
+            assert!(gets >= ops * W + index, "{version}: {gets}");
+            gets == ops * W + index
+        });
         let of = |stat| moved(&after, &before, stat);
-        assert_eq!(of(dictionary::TABLE_GETS), ops * W, "{version}");
-        let index = of(dictionary::INDEX_GETS);
-        assert!((2 * ops..=4 * ops).contains(&index), "{version}: {index}");
-        assert_eq!(
-            of(dictionary::SESSION_LOGICAL_READS),
-            ops * W + index,
-            "{version}"
-        );
         assert!(of(dictionary::PHYSICAL_READS) <= of(dictionary::SESSION_LOGICAL_READS));
         assert_eq!(
             of(dictionary::SESSION_LOGICAL_READS),
@@ -193,6 +196,22 @@ fn slob_50_the_servers_gets_agree_with_the_clients_and_misses_are_not_more() {
         commits_agree(of(dictionary::SERVER_COMMITS), ops, version);
         connection.close();
     }
+}
+
+/// Whatever a test beside this one creates or drops may make any session of the server read its catalogs again: of
+/// several windows one must be as `exact` as a server at rest.
+fn quiet(
+    window: &mut dyn FnMut() -> (StatSet, StatSet),
+    exact: impl Fn(&StatSet, &StatSet) -> bool,
+) -> (StatSet, StatSet) {
+    const WINDOWS_MAX: usize = 20;
+    for _ in 0..WINDOWS_MAX {
+        let (before, after) = window();
+        if exact(&before, &after) {
+            return (before, after);
+        }
+    }
+    panic!("no window of {WINDOWS_MAX} was exact")
 }
 
 /// Before 15 nobody can say which of the collector's own transactions are on the books yet.
@@ -268,27 +287,30 @@ fn the_collector_leaves_no_trace_in_what_it_counts() {
         let activity = Activity::open(&options, &stats, Box::new(Vec::new)).unwrap();
         activity.look(&mut []);
         stats.sample();
-        let before = stats.sample();
-        for _ in 0..5 {
-            std::thread::sleep(Duration::from_millis(110));
-            assert!(activity.look(&mut []));
-            stats.sample();
-        }
-        let after = stats.sample();
-        for stat in [
-            dictionary::SERVER_COMMITS,
-            dictionary::SERVER_ROLLBACKS,
-            dictionary::SESSION_LOGICAL_READS,
-            dictionary::TUPLES_RETURNED,
-        ] {
-            assert_eq!(
-                moved(&after, &before, stat),
-                0,
-                "{}: {}",
-                server.version,
-                stat.name
-            );
-        }
+        let mut window = || {
+            let before = stats.sample();
+            for _ in 0..5 {
+                // On a busy machine looks are dear, and become rarer.
+                let begun = Instant::now();
+                while !activity.look(&mut []) {
+                    assert!(begun.elapsed() < Duration::from_secs(20));
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                stats.sample();
+            }
+            (before, stats.sample())
+        };
+        let (before, after) = quiet(&mut window, |before, after| {
+            for stat in [dictionary::SERVER_COMMITS, dictionary::SERVER_ROLLBACKS] {
+                let moved = moved(after, before, stat);
+                assert_eq!(moved, 0, "{}: {}", server.version, stat.name);
+            }
+            let read = [
+                dictionary::SESSION_LOGICAL_READS,
+                dictionary::TUPLES_RETURNED,
+            ];
+            read.iter().all(|stat| moved(after, before, *stat) == 0)
+        });
         assert!(moved(&after, &before, dictionary::COLLECTOR_TRANSACTIONS) >= 11);
     }
 }
