@@ -25,8 +25,10 @@ pub struct ServerInfo {
     pub rows: Vec<ServerRow>,
     /// What the server did for the workload beside it, each 0..100: heap-only updates, hits by kind of block, ...
     pub shares: Vec<PercentRow>,
-    /// By how much the two ends of a counter may be off because the server's processes publish late, 0..100.
+    /// By how much the two ends of a counter may be off, 0..100: sessions that publish late, and the snapshots' length.
     pub end_point_error_pct: Figure,
+    /// The server's sessions publish in their own time, up to a second late, instead of at every mark.
+    pub published_late: bool,
     /// CPU of the driver threads over the CPU this host could give, 0..100.
     pub driver_of_host_pct: Figure,
 }

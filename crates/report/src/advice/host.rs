@@ -31,11 +31,14 @@ pub(super) fn cpu_saturated(record: &Record) -> Judged {
     evidence.extend(per_cpu.map(|load| ("load_per_cpu", load)));
     let high = queue >= 2.0 * QUEUE || per_cpu.is_some_and(|load| load >= 2.0 * LOAD);
     let text = format!(
-        "The host's CPUs are saturated: {} % busy, {} % of DB time in the run queue, load {} per CPU. \
+        "The host's CPUs are saturated: {} % busy, {} % of DB time in the run queue{}. \
          Wait times include scheduling delay: do not read them as device latency.",
         fixed(busy, 1),
         fixed(queue, 1),
-        per_cpu.map_or_else(|| "n/a".to_owned(), |load| fixed(load, 1))
+        per_cpu.map_or_else(String::new, |load| format!(
+            ", load {} per CPU",
+            fixed(load, 1)
+        ))
     );
     Ok(Some(finding_of("R2", high, text, &evidence)))
 }

@@ -1,12 +1,8 @@
 //! Redo: R6, R7, R20.
 
-use super::{Judged, elapsed, finding, finding_of, foreground, named, setting, share, stat};
+use super::{Judged, elapsed, finding, finding_of, foreground, named, said, setting, share, stat};
 use assay_measure::record::Record;
 use assay_measure::units::{fixed, size};
-
-fn or_na(value: Option<f64>, decimals: usize) -> String {
-    value.map_or_else(|| "n/a".to_owned(), |value| fixed(value, decimals))
-}
 
 /// R6.
 pub(super) fn redo_bound(record: &Record) -> Judged {
@@ -34,12 +30,14 @@ pub(super) fn redo_bound(record: &Record) -> Judged {
         per_write("user_commits_count"),
     );
     let text = format!(
-        "Redo-bound: {} % of DB time waits for the log. Log write p99 {} us, {} bytes per write, {} commits per write, {} switches per hour.",
+        "Redo-bound: {} % of DB time waits for the log.{}",
         fixed(pct, 1),
-        or_na(p99, 0),
-        or_na(bytes, 0),
-        or_na(commits, 2),
-        or_na(per_hour, 0),
+        said(&[
+            p99.map(|us| format!("log write p99 {} us", fixed(us, 0))),
+            bytes.map(|bytes| format!("{} bytes per write", fixed(bytes, 0))),
+            commits.map(|commits| format!("{} commits per write", fixed(commits, 2))),
+            per_hour.map(|switches| format!("{} switches per hour", fixed(switches, 0))),
+        ])
     );
     let mut evidence = vec![("log_waits_pct", pct)];
     let more = [

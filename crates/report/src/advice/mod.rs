@@ -103,6 +103,16 @@ pub(crate) fn finding_of(id: &str, high: bool, text: String, evidence: &[(&str, 
     }
 }
 
+/// What is known of some figures as a sentence of its own, with a blank before it; nothing of nothing.
+fn said(known: &[Option<String>]) -> String {
+    let known: Vec<&str> = known.iter().flatten().map(String::as_str).collect();
+    let text = known.join(", ");
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        format!(" {}{}.", first.to_uppercase(), letters.as_str())
+    })
+}
+
 /// The number, or what is missing.
 fn need(figure: &Figure, name: &str) -> Result<f64, Missing> {
     match (figure.value(), figure.reason()) {

@@ -2,7 +2,7 @@
 
 use super::{Judged, Missing, finding, finding_of, foreground, named, need, stat};
 use assay_measure::histogram::{Histogram, slot_range_ns};
-use assay_measure::record::{EventRow, Record};
+use assay_measure::record::{EventRow, Figure, Record};
 use assay_measure::units::{fixed, size, thousands};
 
 /// R8: two local maxima with a valley of at most half the lower one between them.
@@ -105,8 +105,7 @@ pub(super) fn page_cache(record: &Record) -> Judged {
         ),
     };
     let text = format!(
-        "Reads come from the page cache: the engine read {}, {layer} only {}. The device's own latency is {} us per read; \
-         the wait events are memory's.{way_out}",
+        "Reads come from the page cache: the engine read {}, {layer} only {}. {}The wait events are memory's.{way_out}",
         size(engine as u64),
         size(below as u64),
         record
@@ -114,7 +113,9 @@ pub(super) fn page_cache(record: &Record) -> Judged {
             .disk
             .iter()
             .find_map(|disk| disk.read_avg_us.value())
-            .map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0))
+            .map_or_else(String::new, |us| {
+                format!("The device's own latency is {} us per read. ", fixed(us, 0))
+            })
     );
     let evidence = [
         ("device_over_engine_ratio", ratio),
@@ -154,20 +155,16 @@ pub(super) fn hidden_outliers(record: &Record) -> Judged {
         return Ok(None);
     }
     let tail = tail_time_pct(&event.hist_ns);
-    let us = |figure: &assay_measure::record::Figure| {
-        figure
-            .value()
-            .map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0))
-    };
+    let us = |figure: &Figure| figure.value().map(|us| fixed(us, 0));
     let text = format!(
-        "Outliers hide behind an average: the longest {} took {} us, {} times the average of {} us; deviation {} times the average; p99.9 {} us. \
+        "Outliers hide behind an average: the longest {} took {} us, {} times the average of {} us; deviation {} times the average{}. \
          The slowest thousandth of the waits is {} % of their time.",
         event.name,
-        us(&event.max_us),
+        us(&event.max_us).unwrap_or_default(),
         fixed(max, 0),
-        us(&event.avg_us),
+        us(&event.avg_us).unwrap_or_default(),
         fixed(deviation, 1),
-        us(&event.p999_us),
+        us(&event.p999_us).map_or_else(String::new, |us| format!("; p99.9 {us} us")),
         fixed(tail, 1)
     );
     let evidence = [

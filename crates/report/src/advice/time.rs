@@ -1,6 +1,6 @@
 //! Where DB time went: R1, R3, R17, R22.
 
-use super::{Judged, Missing, busy, elapsed, finding, foreground, need, share};
+use super::{Judged, Missing, busy, elapsed, finding, foreground, need, said, share};
 use assay_measure::record::{Record, RequestLayers};
 use assay_measure::units::fixed;
 
@@ -65,12 +65,14 @@ pub(super) fn storage_bound(record: &Record) -> Judged {
     });
     evidence.extend(little.map(|(found, _)| ("little_sessions", found)));
     let text = format!(
-        "Storage-latency-bound: {} % of DB time is User I/O while the host is {} % busy. {}: average {} us, p99 {} us.{little_text}",
+        "Storage-latency-bound: {} % of DB time is User I/O while the host is {} % busy, most of it {}.{}{little_text}",
         fixed(pct, 1),
         fixed(busy, 1),
         read.name,
-        avg.map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
-        p99.map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
+        said(&[
+            avg.map(|us| format!("average {} us", fixed(us, 0))),
+            p99.map(|us| format!("p99 {} us", fixed(us, 0))),
+        ])
     );
     finding("R3", pct, THRESHOLD, text, &evidence)
 }
@@ -137,11 +139,14 @@ pub(super) fn above_the_device(record: &Record) -> Judged {
     ];
     evidence.extend(ring.map(|us| ("syscall_avg_us", us)));
     let text = format!(
-        "Time is lost above the device: a {} takes {} us as its session waits for it, {} us in the ring, {} us in the device. \
+        "Time is lost above the device: a {} takes {} us as its session waits for it, {}{} us in the device. \
          The rest is queueing, scheduling or the hypervisor; see Latency by Layer.",
         row.request,
         fixed(engine, 0),
-        ring.map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
+        ring.map_or_else(String::new, |us| format!(
+            "{} us in the ring, ",
+            fixed(us, 0)
+        )),
         fixed(device, 0)
     );
     finding("R22", ratio, THRESHOLD, text, &evidence)

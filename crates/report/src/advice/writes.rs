@@ -112,11 +112,17 @@ pub(super) fn amplification(record: &Record) -> Judged {
         return Ok(None);
     }
     let engine = record.checks.engine_write_bytes.value();
+    let (more, checkpoints) = match record.server.is_some() {
+        true => ("page images in the log", ", rarer checkpoints"),
+        false => ("undo and redo", ""),
+    };
     let text = format!(
-        "Write amplification: the devices wrote {} bytes for each byte changed by the sessions (the engine itself {}). \
-         Whole blocks, undo and redo are written for small changes; fewer, larger changes per block or a larger cache lower it.",
+        "Write amplification: the devices wrote {} bytes for each byte changed by the sessions{}. \
+         Whole blocks and {more} are written for small changes; fewer, larger changes per block{checkpoints} or a larger cache lower it.",
         fixed(ratio, 1),
-        engine.map_or_else(|| "n/a".to_owned(), |bytes| fixed(bytes / changed, 1)),
+        engine.map_or_else(String::new, |bytes| {
+            format!(" (the engine itself {})", fixed(bytes / changed, 1))
+        }),
     );
     let mut evidence = vec![("device_bytes_per_changed_byte", ratio)];
     evidence.extend(engine.map(|bytes| ("engine_bytes_per_changed_byte", bytes / changed)));

@@ -367,11 +367,14 @@ fn explain_batches(row: &mut RequestLayers, requests: u64) {
     row.notes.insert(0, text);
 }
 
+/// Of reads past the cache.
+const NOT_APART: &str = "unknowable: this server does not tell reads of scans apart";
+
 /// What scans delivered in the window.
 pub(super) fn scan(deltas: &Deltas<'_>) -> ScanInfo {
     let w = &deltas.window;
-    let mut direct = w.stats.io.iter().filter(|io| io.function == "Direct Reads");
-    let (requests, bytes) = direct
+    let rows = || w.stats.io.iter().filter(|io| io.function == "Direct Reads");
+    let (requests, bytes) = rows()
         .try_fold((0, 0), |(n, bytes), io| {
             Some((
                 n + io.small_read_requests + io.large_read_requests,
@@ -382,7 +385,16 @@ pub(super) fn scan(deltas: &Deltas<'_>) -> ScanInfo {
     if bytes == 0 && w.count(stats::TABLE_SCANS).unwrap_or(0) == 0 {
         return no_scan(&w.get(stats::TABLE_SCANS));
     }
-    let moved = Figure::Count(bytes);
+    // A server that does not tell scans' reads apart read none past its buffers, for all that is known.
+    let untold = || match rows().next() {
+        None if deltas.is_server() => Some(NOT_APART.to_owned()),
+        None => None,
+        Some(row) => row.na.get("read_requests").cloned(),
+    };
+    let moved = match rows().next() {
+        None if deltas.is_server() => Figure::na(NOT_APART),
+        _ => Figure::Count(bytes),
+    };
     let per_s = moved.per(w.elapsed_s, NO_WINDOW);
     let get = |stat: Stat| w.get(stat);
     let streams = deltas.setting("SCAN_PARALLEL").and_then(|n| n.parse().ok());
@@ -391,7 +403,7 @@ pub(super) fn scan(deltas: &Deltas<'_>) -> ScanInfo {
         blocks_count: get(stats::SCAN_BLOCKS),
         direct_mb_per_s: per_s.scaled(1e-6),
         direct_mib_per_s: per_s.scaled(1.0 / 1_048_576.0),
-        direct_requests_count: requests.into(),
+        direct_requests_count: untold().map_or(Figure::Count(requests), Figure::Na),
         streams_count: streams.map_or_else(|| Figure::na(UNSUPPORTED), Figure::Count),
         cpu_per_gb_s: cpu_per_gb(deltas, bytes),
         direct_bytes: moved,

@@ -95,7 +95,9 @@ fn said(reads: &mut ReadSources, deltas: &Deltas<'_>) {
     let facts = &deltas.data.engine_facts;
     let found = facts.iter().find(|fact| fact.name == "server_host");
     reads.server_host = found.map_or_else(|| "n/a (absent)".to_owned(), |fact| fact.value.clone());
-    reads.evict_asked = deltas.setting("EVICT").unwrap_or_default().to_owned();
+    let asked = deltas.setting("EVICT").unwrap_or_default();
+    // An unset parameter shows itself so among the settings.
+    reads.evict_asked = asked.replace("(not set)", "");
     reads.evict_achieved = facts
         .iter()
         .filter(|fact| fact.name.starts_with("evict_") && !reads.evict_asked.is_empty())

@@ -33,10 +33,37 @@ pub(super) fn server(deltas: &Deltas<'_>, record: &Record) -> Option<ServerInfo>
         cache_hits_blocks_per_s: w.rate(stats::CACHE_HITS),
         rows: vec![row("BEFORE", w.from), row("AFTER", w.to)],
         shares: shares(deltas),
-        end_point_error_pct: Figure::decimal(100.0 * 2.0 * PUBLISHED_LATE_S)
-            .per(w.elapsed_s, NO_WINDOW),
+        end_point_error_pct: Figure::decimal(100.0 * ends_s(deltas)).per(w.elapsed_s, NO_WINDOW),
+        published_late: is_late(deltas),
         driver_of_host_pct: of_host(record, &record.driver.thread_cpu_s),
     })
+}
+
+/// Whether its sessions publish in their own time, instead of at every mark.
+fn is_late(deltas: &Deltas<'_>) -> bool {
+    let fact = |name: &str| {
+        let mut facts = deltas.data.engine_facts.iter();
+        facts.find(|fact| fact.name == name)
+    };
+    match fact("statistics_endpoint_error") {
+        Some(said) => said.value.starts_with("up to 1 s"),
+        None => {
+            let version = fact("server_version").and_then(|fact| fact.value.split('.').next());
+            version
+                .and_then(|major| major.parse::<u32>().ok())
+                .is_none_or(|major| major < 15)
+        }
+    }
+}
+
+/// By how much the two ends of a counter may be off together, s.
+fn ends_s(deltas: &Deltas<'_>) -> f64 {
+    let data = deltas.data;
+    let skew = (data.begin.skew_ns + data.end.skew_ns) as f64 / 1e9;
+    match is_late(deltas) {
+        true => skew + 2.0 * PUBLISHED_LATE_S,
+        false => skew,
+    }
 }
 
 /// CPU seconds as a share of what this host's CPUs had in the window.

@@ -27,6 +27,14 @@ const LINES: &[(&str, &str)] = &[
     ("IO:WalWrite", "log file sync"),
     ("LWLock:WALWrite", "log file sync"),
     ("LWLock:WALBufMapping", "log buffer space"),
+    ("IO:WALInitWrite", "log file switch completion"),
+    ("IO:WalInitWrite", "log file switch completion"),
+    ("IO:WALInitSync", "log file switch completion"),
+    ("IO:WalInitSync", "log file switch completion"),
+    ("IO:DataFileWrite", "backend writes"),
+    ("IO:DataFileExtend", "data file extend"),
+    ("IO:DataFileSync", "data file sync"),
+    ("IO:DataFileImmediateSync", "data file sync"),
     ("Lock:transactionid", "enq: TX - row lock contention"),
     ("Lock:tuple", "enq: TX - row lock contention"),
 ];
@@ -158,7 +166,11 @@ fn estimate(deltas: &Deltas<'_>, ash: &AshInfo, sampled: &Sampled) -> (Figure, F
     (Figure::decimal(sampled.active * window_us), error)
 }
 
-fn seen_as(sampled: &Sampled) -> String {
+fn seen_as(line: &str, sampled: &Sampled) -> String {
+    if line == "Client:ClientRead" {
+        return "inside an operation of ours: its answer or the next request is on the way, or the driver has no CPU"
+            .to_owned();
+    }
     match sampled.names.is_empty() {
         true => String::new(),
         false => format!("seen as {}", sampled.names.join(", ")),
@@ -171,7 +183,7 @@ fn sampled_row(deltas: &Deltas<'_>, ash: &AshInfo, line: &str, sampled: &Sampled
         total_us,
         total_error_us,
         source: SAMPLED.to_owned(),
-        note: seen_as(sampled),
+        note: seen_as(line, sampled),
         ..bare(line, &sampled.class, Actor::Foreground)
     }
 }
@@ -185,7 +197,7 @@ impl Joined for EventRow {
     fn joined(&mut self, deltas: &Deltas<'_>, ash: &AshInfo, sampled: &Sampled) {
         let (total_us, total_error_us) = estimate(deltas, ash, sampled);
         let seconds = total_us.scaled(1e-6).value().unwrap_or(0.0);
-        let seen = match seen_as(sampled).as_str() {
+        let seen = match seen_as(&self.name, sampled).as_str() {
             "" => String::new(),
             seen => format!(", {seen}"),
         };

@@ -19,13 +19,18 @@ pub(super) fn test_card(page: &mut Page, record: &Record) {
         .collect();
     top.truncate(2);
     for (nth, event) in top.iter().enumerate() {
+        let known = |figure: &Figure, before: &str, after: &str| match figure.reason() {
+            Some(_) => String::new(),
+            None => format!(", {before}{}{after}", number(figure, 0)),
+        };
         page.line(&format!(
-            "{:<24} {}, {} waits, average {} us, {} % DB time",
+            "{:<24} {}{}{}, {} % DB time{}",
             format!("Wait event {}", nth + 1),
             event.name,
-            number(&event.count, 0),
-            number(&event.avg_us, 0),
+            known(&event.count, "", " waits"),
+            known(&event.avg_us, "average ", " us"),
             number(&event.db_time_pct, 1),
+            if event.is_sampled() { " (sampled)" } else { "" },
         ));
     }
 }
@@ -76,6 +81,9 @@ fn device(record: &Record) -> String {
         let value = fact(engine, &[name]);
         (!value.starts_with("n/a")).then_some(value)
     };
+    if record.server.is_some() && known("device_disk").is_none() {
+        return fact(engine, &["device_disk"]);
+    }
     let parts: Vec<String> = ["device_disk", "device_model", "device_scheduler"]
         .into_iter()
         .filter_map(known)
@@ -153,12 +161,13 @@ fn storage(record: &Record) -> Vec<(String, String)> {
         let event = events.find(|event| event.name == name && event.actor == actor);
         event.map_or_else(
             || "n/a (no waits)".to_owned(),
-            |event| {
-                format!(
+            |event| match event.p99_us.reason() {
+                Some(_) => number_or_reason(&event.avg_us, 0),
+                None => format!(
                     "{} (p99 {})",
                     number(&event.avg_us, 0),
                     number(&event.p99_us, 0)
-                )
+                ),
             },
         )
     };

@@ -46,12 +46,15 @@ pub(super) fn title(page: &mut Page, record: &Record) {
             run.id.clone(),
             run.workload.clone(),
             run.engine.clone(),
-            format!("assay {}", run.version),
+            version(record),
             wall(&run.started),
             number(&Figure::Count(run.sessions), 0),
             run.seed.to_string(),
         ],
     );
+    if record.server.is_some() {
+        page.line(&format!("Measured and reported by assay {}.", run.version));
+    }
     page.line("");
     snapshots(page, record);
     page.line("");
@@ -62,6 +65,13 @@ pub(super) fn title(page: &mut Page, record: &Record) {
     if run.fixed_iterations {
         page.line("Fixed iterations (WORK_LOOP): the window is the time the sessions took.");
     }
+}
+
+/// The version of what was measured: a server's own number, else ours, whose engine it was.
+fn version(record: &Record) -> String {
+    let server = record.server.as_ref();
+    let told = server.and_then(|server| server.version.split_whitespace().next());
+    told.map_or_else(|| format!("assay {}", record.run.version), str::to_owned)
 }
 
 /// A wall time to the millisecond: it is a label, durations come from elsewhere.

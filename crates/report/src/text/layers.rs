@@ -2,7 +2,7 @@
 
 use super::header::percent;
 use super::page::{Column, Page, left, number, number_or_reason, right};
-use assay_measure::record::{LayerRow, Record, RequestLayers};
+use assay_measure::record::{Figure, LayerRow, Record, RequestLayers};
 
 const LAYERS: [Column; 9] = [
     left("Request (event) / Layer", 44),
@@ -91,7 +91,8 @@ fn cells(layer: &LayerRow, lost: String, share: String) -> [String; 9] {
 /// What scans delivered; one line with the reason where there were none.
 pub(super) fn scan(page: &mut Page, record: &Record) {
     let scan = &record.scan;
-    if let Some(reason) = scan.direct_bytes.reason() {
+    if let (Some(reason), None | Some(0.0)) = (scan.direct_bytes.reason(), scan.scans_count.value())
+    {
         page.missing("Scan Throughput", reason);
         return;
     }
@@ -101,6 +102,9 @@ pub(super) fn scan(page: &mut Page, record: &Record) {
     };
     line(page, "Scans ended", number(&scan.scans_count, 0));
     line(page, "Blocks of ended scans", number(&scan.blocks_count, 0));
+    if record.server.is_some() {
+        through_buffers(page, record);
+    }
     line(
         page,
         "Streams of a scan",
@@ -109,26 +113,46 @@ pub(super) fn scan(page: &mut Page, record: &Record) {
     line(
         page,
         "Direct path reads, requests",
-        number(&scan.direct_requests_count, 0),
+        number_or_reason(&scan.direct_requests_count, 0),
     );
     line(
         page,
         "Direct path reads, bytes",
-        number(&scan.direct_bytes, 0),
+        number_or_reason(&scan.direct_bytes, 0),
     );
     line(
         page,
         "Direct path reads, MB/s (10^6)",
-        number(&scan.direct_mb_per_s, 1),
+        number_or_reason(&scan.direct_mb_per_s, 1),
     );
     line(
         page,
         "Direct path reads, MiB/s (2^20)",
-        number(&scan.direct_mib_per_s, 1),
+        number_or_reason(&scan.direct_mib_per_s, 1),
     );
     line(
         page,
         "CPU of assay per GB (10^9) read so, s",
         number_or_reason(&scan.cpu_per_gb_s, 3),
     );
+}
+
+/// What a server's scans went through, whether in its buffers or not: small tables are not read past them.
+fn through_buffers(page: &mut Page, record: &Record) {
+    let facts = &record.plan.engine_facts;
+    let block = facts.iter().find(|fact| fact.name == "block_bytes");
+    let block: Option<f64> = block.and_then(|fact| fact.value.parse().ok());
+    let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
+    let blocks = &record.scan.blocks_count;
+    let mb_per_s = match block {
+        Some(block) => blocks
+            .scaled(block / 1e6)
+            .per(elapsed, "no measured window"),
+        None => Figure::na("block size unknown"),
+    };
+    page.line(&format!(
+        "{:<44} {}",
+        "Scanned in the server, MB/s (10^6)",
+        number_or_reason(&mb_per_s, 1)
+    ));
 }

@@ -2,7 +2,9 @@
 
 use super::header::percent;
 use super::page::{Column, Page, left, number, right};
+use crate::record::{CPU, RUN_QUEUE};
 use assay_measure::record::{Figure, Record};
+use assay_measure::units::fixed;
 use std::collections::BTreeMap;
 
 pub(super) fn load_profile(page: &mut Page, record: &Record) {
@@ -129,8 +131,52 @@ pub(super) fn time_model(page: &mut Page, record: &Record) {
         ];
         page.row(&MODEL, &cells);
     }
-    page.line(match record.server.is_some() {
-        true => "DB time is what the sessions saw of their operations: server CPU + waits + run queue + the way there and back. Waits are as many as were timed or sampled.",
-        false => "DB time = foreground waits + on thread + run queue. On thread is wall time: DB CPU above it is CPU outside operations.",
-    });
+    if record.server.is_some() {
+        accounts(page, record);
+        return;
+    }
+    page.line("DB time = foreground waits + on thread + run queue. On thread is wall time: DB CPU above it is CPU outside operations.");
+}
+
+/// A server's time has two accounts, and they are not to be added up.
+fn accounts(page: &mut Page, record: &Record) {
+    page.wrapped(
+        "",
+        "DB time is what the sessions saw of their operations. It has two accounts, not to be added up: the samples say \
+         what the server showed of each session at a tick (at work or in a wait), the kernel how long its process had \
+         a CPU (DB CPU) or queued for one (run queue). A process that was woken and still queues for a CPU shows its \
+         wait, so waits hold run queue and, around short waits, CPU.",
+    );
+    let ash = &record.ash;
+    let cpu: f64 = [CPU, RUN_QUEUE]
+        .iter()
+        .filter_map(|class| ash.by_class.get(*class)?.active_count.value())
+        .sum();
+    let db_time = record.time_model.db_time_us.scaled(1e-6);
+    let (Some(all), Some(db), Some(window), Some(allowed)) = (
+        ash.active_count.value(),
+        db_time.value().filter(|s| *s > 0.0),
+        record.interval.elapsed_s.value(),
+        ash.db_time_allowed_ratio.value(),
+    ) else {
+        return;
+    };
+    let sum = all * window;
+    let off = 100.0 * (sum - db).abs() / db;
+    let agrees = match off <= 100.0 * allowed {
+        true => "within",
+        false => "BEYOND",
+    };
+    page.wrapped(
+        "",
+        &format!(
+            "By the samples: at work {} s + in waits {} s = {} s, {} % from DB time, {agrees} the {} % that {} ticks allow.",
+            fixed(cpu * window, 3),
+            fixed((all - cpu) * window, 3),
+            fixed(sum, 3),
+            fixed(off, 1),
+            fixed(100.0 * allowed, 1),
+            number(&ash.ticks_count, 0),
+        ),
+    );
 }

@@ -25,7 +25,7 @@ pub(super) fn sources(page: &mut Page, record: &Record) {
     shares(page, reads);
     page.wrapped("", &format!("Server: {}", reads.server_host));
     if reads.evict_asked.is_empty() {
-        page.line("EVICT: nothing asked");
+        page.line("EVICT: not set; the page cache was left as it was.");
         return;
     }
     page.line(&format!("EVICT asked for: {}", reads.evict_asked));

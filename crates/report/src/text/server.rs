@@ -4,6 +4,7 @@ use super::header::percent;
 use super::page::{Column, Page, left, number, number_or_reason, right};
 use crate::result_line;
 use assay_measure::record::{Figure, Record, ServerInfo};
+use assay_measure::snapshot::Fact;
 use assay_measure::units::fixed;
 
 /// Facts of the server worth a line of their own, in this order, as far as it told them.
@@ -24,12 +25,15 @@ const FACTS: &[&str] = &[
     "effective_io_concurrency",
     "data_checksums",
     "jit",
-    "track_io_timing",
+    "io_timing_achieved",
     "track_wal_io_timing",
     "autovacuum",
     "plan",
     "statistics_reset",
 ];
+
+/// A longer value has a line of its own.
+const PAIR: usize = 36;
 
 /// RIOPS and CACHE_HITS/s over the true window, and the rows before and after it.
 pub(super) fn result(page: &mut Page, record: &Record) {
@@ -46,11 +50,31 @@ pub(super) fn result(page: &mut Page, record: &Record) {
          both rates are over the window between the two rows, in which every session worked.",
     );
     if let Some(pct) = server.end_point_error_pct.value() {
-        page.line(&format!(
-            "A server's processes publish up to a second late: each end of a counter may be off by that, {} % of the window at most.",
-            fixed(pct, 1)
-        ));
+        let pct = fixed(pct, 1);
+        page.wrapped(
+            "",
+            &match server.published_late {
+                true => format!(
+                    "The server's sessions publish their counters up to a second late: the ends of a counter may be off by \
+                     {pct} % of the window at most. Totals of the whole run are exact."
+                ),
+                false => format!(
+                    "Every session published its counters at both ends of the window: they are off by no more than the \
+                     snapshots took, {pct} % of it."
+                ),
+            },
+        );
     }
+    let mut facts = record.plan.engine_facts.iter();
+    if let Some(fact) = facts.find(|fact| fact.name == "statistics_of_writes") {
+        page.wrapped("", &format!("{}.", capital(&fact.value)));
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).collect()
 }
 
 /// Where server and driver ran, what the server says of itself, and shares only it can tell.
@@ -60,17 +84,24 @@ pub(super) fn server(page: &mut Page, record: &Record) {
     };
     page.heading("Database Server");
     let facts = &record.plan.engine_facts;
-    let pairs: Vec<(String, String)> = FACTS
+    // A setting of the server is a fact of its own name, or of that with a prefix.
+    let is = |fact: &Fact, name: &str| {
+        fact.name == name || fact.name.strip_prefix("setting_") == Some(name)
+    };
+    let (short, long): (Vec<_>, Vec<_>) = FACTS
         .iter()
-        .filter_map(|name| facts.iter().find(|fact| fact.name == **name))
-        .map(|fact| (fact.name.clone(), fact.value.clone()))
-        .collect();
-    match pairs.is_empty() {
-        true => page.line("n/a (the server told nothing of itself)"),
-        false => page.pairs(&pairs),
+        .filter_map(|name| Some((name, facts.iter().find(|fact| is(fact, name))?)))
+        .map(|(name, fact)| ((*name).to_owned(), fact.value.clone()))
+        .partition(|(_, value)| value.chars().count() <= PAIR);
+    if short.is_empty() && long.is_empty() {
+        page.line("n/a (the server told nothing of itself)");
+    }
+    page.pairs(&short);
+    for (name, value) in long {
+        page.wrapped(&format!("{name:<24} "), &value);
     }
     placement(page, record, server);
-    loop_place(page, record, server);
+    loop_place(page, server);
     hit_ratio(page, record);
     shares(page, server);
 }
@@ -88,7 +119,7 @@ fn placement(page: &mut Page, record: &Record, server: &ServerInfo) {
     ));
 }
 
-fn loop_place(page: &mut Page, record: &Record, server: &ServerInfo) {
+fn loop_place(page: &mut Page, server: &ServerInfo) {
     let text = match server.loop_place.as_str() {
         "server" => {
             "LOOP=server: the server performs the operations; each is timed there, with a resolution of 1 us. \
@@ -101,7 +132,6 @@ fn loop_place(page: &mut Page, record: &Record, server: &ServerInfo) {
         _ => return,
     };
     page.wrapped("", text);
-    let _ = record;
 }
 
 fn hit_ratio(page: &mut Page, record: &Record) {

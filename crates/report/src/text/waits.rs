@@ -185,6 +185,22 @@ fn origin(page: &mut Page, rows: &[&EventRow], actor: &str) {
     );
 }
 
+/// Why events that were counted have no time.
+fn untimed(page: &mut Page, rows: &[&EventRow]) {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for row in rows {
+        if let (Some(reason), Some(_)) = (row.total_us.reason(), row.count.value()) {
+            reasons.entry(reason).or_default().push(&row.name);
+        }
+    }
+    for (reason, names) in reasons {
+        page.wrapped(
+            &format!("Time n/a ({reason}): "),
+            &format!("{}.", names.join(", ")),
+        );
+    }
+}
+
 fn events(page: &mut Page, record: &Record, actor: &str) {
     let rows: Vec<&EventRow> = record.events.iter().filter(|e| e.actor == actor).collect();
     if rows.is_empty() {
@@ -192,6 +208,7 @@ fn events(page: &mut Page, record: &Record, actor: &str) {
         return;
     }
     origin(page, &rows, actor);
+    untimed(page, &rows);
     page.columns(&EVENTS);
     let tx = record.interval.tx_count.value().filter(|tx| *tx > 0.0);
     for event in rows {

@@ -127,6 +127,7 @@ impl Driver for PgDriver<'_> {
                 self.engine.reads.last_look(pid);
             }
             session.close();
+            self.engine.backends.closed(session.number);
         }
         Ok(())
     }

@@ -28,6 +28,8 @@ use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use options::Options;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 pub(super) use watch::Backends;
@@ -57,6 +59,8 @@ struct PgEngine {
     control: Mutex<Option<Connection>>,
     /// When the next session may connect (CONNECT_RATE).
     next_connect: Mutex<Instant>,
+    /// The statistics of sessions that left were waited for.
+    settled: AtomicBool,
 }
 
 /// Opens the data set for a run.
@@ -110,6 +114,7 @@ impl PgEngine {
             activity,
             control: Mutex::new(Some(control)),
             next_connect: Mutex::new(Instant::now()),
+            settled: AtomicBool::new(false),
         })
     }
 
@@ -130,12 +135,32 @@ impl PgEngine {
         Ok(())
     }
 
-    /// Waits until the server has ended our sessions' processes: what they counted is then in its statistics.
+    /// Waits until the server has ended our sessions' processes, and lets the control connection go.
     fn await_goodbye(&self) -> Result<(), EngineError> {
-        let pids = self.backends.pids();
         let Some(mut control) = locked(&self.control).take() else {
             return Ok(());
         };
+        self.await_gone(&mut control)?;
+        control.close();
+        Ok(())
+    }
+
+    /// Before the reading that follows the last session's end: what the sessions counted is in it (13 and 14 publish
+    /// by themselves, in their own time; later versions did so at the mark).
+    fn settle(&self) {
+        let late = self.server.published_late();
+        if late.is_zero() || !self.backends.all_closed() || self.settled.swap(true, Relaxed) {
+            return;
+        }
+        if let Some(control) = locked(&self.control).as_mut() {
+            // Who stays is told when the run closes.
+            let _ = self.await_gone(control);
+            std::thread::sleep(late);
+        }
+    }
+
+    fn await_gone(&self, control: &mut Connection) -> Result<(), EngineError> {
+        let pids = self.backends.pids();
         let begun = Instant::now();
         let list: Vec<String> = pids.iter().map(|(_, pid)| pid.to_string()).collect();
         while !list.is_empty() {
@@ -159,7 +184,6 @@ impl PgEngine {
             }
             std::thread::sleep(GOODBYE_POLL);
         }
-        control.close();
         Ok(())
     }
 }
@@ -191,6 +215,7 @@ impl Engine for PgEngine {
     }
 
     fn sample(&self) -> StatSet {
+        self.settle();
         let mut stats = self.server.sample();
         let pids: Vec<i32> = self.backends.pids().iter().map(|(_, pid)| *pid).collect();
         self.reads.sample(&pids, &mut stats);

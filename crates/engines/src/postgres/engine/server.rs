@@ -4,6 +4,7 @@ use super::options::{Loop, Options};
 use super::{errors, fact};
 use crate::postgres::wire::Connection;
 use assay_measure::snapshot::Fact;
+use assay_measure::units::size;
 use assay_run::engine::EngineError;
 use assay_run::plan::Plan;
 use std::time::{Duration, Instant};
@@ -216,15 +217,40 @@ fn settings(control: &mut Connection) -> Result<Vec<Fact>, EngineError> {
         let value = match (value.as_str(), unit.as_str()) {
             ("", _) => "unset".to_owned(),
             (_, "") => value,
-            // `1024 x 8kB` says what `1024 8kB` leaves to be guessed.
-            (_, unit) if unit.starts_with(|first: char| first.is_ascii_digit()) => {
-                format!("{value} x {unit}")
-            }
-            (_, unit) => format!("{value} {unit}"),
+            (value, unit) => in_words(value, unit),
         };
         facts.push(fact(&format!("setting_{name}"), value));
     }
     Ok(facts)
+}
+
+/// `16384` of `8kB` as `128 MiB`, `65536` of `kB` as `64 MiB`; what is no size keeps its unit.
+fn in_words(value: &str, unit: &str) -> String {
+    let digits = unit.trim_end_matches(|last: char| !last.is_ascii_digit());
+    let shift = match &unit[digits.len()..] {
+        "B" => 0,
+        "kB" => 10,
+        "MB" => 20,
+        "GB" => 30,
+        _ => return format!("{value} {unit}"),
+    };
+    let each: u64 = digits.parse().unwrap_or(1);
+    let bytes = value
+        .parse()
+        .ok()
+        .and_then(|n: u64| n.checked_mul(each << shift));
+    // Less than nothing means that the server decides.
+    bytes.map_or_else(|| format!("{value} {unit}"), size)
+}
+
+#[test]
+fn sizes_of_settings_are_said_as_people_say_them() {
+    assert_eq!(in_words("16384", "8kB"), "128 MiB");
+    assert_eq!(in_words("65536", "kB"), "64 MiB");
+    assert_eq!(in_words("1024", "MB"), "1 GiB");
+    assert_eq!(in_words("-1", "kB"), "-1 kB");
+    assert_eq!(in_words("300", "s"), "300 s");
+    assert_eq!(in_words("0", "8kB"), "0 B");
 }
 
 /// The cache beside what the sessions touch.

@@ -389,3 +389,22 @@ fn a_session_that_the_administrator_ends_makes_the_run_invalid() {
         );
     }
 }
+
+/// 13 and 14 publish what a session counted some time after it: the reading after the drain waits for that.
+#[test]
+fn the_last_reading_has_all_that_the_sessions_changed_on_every_server() {
+    for server in testing::servers() {
+        let place = tables(server, "session_settled", 2);
+        let plan = Plan {
+            update_pct: 100,
+            ..plan(2, 2, 40)
+        };
+        for _ in 0..3 {
+            let (data, _) = run(&place, &plan, &[]);
+            let changed = counted(&data, stats::ROWS_CHANGED);
+            let updated = counted(&data, stats::TABLE_UPDATES);
+            assert!(changed > 0, "{}", server.version);
+            assert_eq!(updated, changed, "PostgreSQL {}", server.version);
+        }
+    }
+}

@@ -54,6 +54,12 @@ impl Backends {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner)[session as usize - 1] = None;
     }
 
+    /// Every session that connected is closed, and there was one.
+    pub(super) fn all_closed(&self) -> bool {
+        let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        tokens.iter().all(Option::is_none) && !self.pids().is_empty()
+    }
+
     /// A session has ended its last operation.
     pub(super) fn leaves(&self) {
         self.leaving.store(true, Ordering::Release);

@@ -95,7 +95,7 @@ impl TrueReads {
         let asked = Asked::ask(connection, schema).map_err(unusable)?;
         let (processes, directory) = match &whereabouts {
             Whereabouts::Here(here) => {
-                let cluster = cluster_name(connection).map_err(unusable)?;
+                let cluster = setting(connection, "cluster_name").map_err(unusable)?;
                 let reader = ProcReader::new(proc, here.postmaster, &cluster);
                 let told = asked.data_directory.as_deref();
                 (
@@ -105,6 +105,7 @@ impl TrueReads {
             }
             Whereabouts::Unknown(reason) => (Err(reason.clone()), None),
         };
+        let direct = setting(connection, "debug_io_direct").map_err(unusable)?;
         let mut facts = facts(&whereabouts, directory.as_ref(), &modes);
         let pids = || {
             processes
@@ -137,6 +138,8 @@ impl TrueReads {
             },
         )?;
         facts.extend(held.facts.iter().cloned());
+        let reach = directory.as_ref().map(DataDirectory::reach);
+        facts.extend(place_facts(reach, missing, direct.contains("data")));
         Ok(Self {
             watched: directory
                 .map(|directory| watched(&directory, &asked))
@@ -257,9 +260,10 @@ const CPU: &[Stat] = &[
     stats::SERVER_OTHER_CPU,
 ];
 
-fn cluster_name(connection: &mut Connection) -> Result<String, PgError> {
+/// A setting of the server; empty where the version has none of that name.
+fn setting(connection: &mut Connection, name: &str) -> Result<String, PgError> {
     let rows = connection
-        .query("select current_setting('cluster_name', true)")?
+        .query(&format!("select current_setting('{name}', true)"))?
         .rows;
     let first = rows
         .into_iter()
@@ -295,6 +299,33 @@ fn facts(
     ];
     if modes.is_empty() {
         facts.push(fact("evict_achieved", "nothing asked (EVICT)".to_owned()));
+    }
+    facts
+}
+
+/// The device and file system under the data directory, and the way of I/O they are used in.
+fn place_facts(directory: Option<&Path>, missing: &str, direct: bool) -> Vec<Fact> {
+    let fact = |name: &str, value: String| Fact {
+        name: name.to_owned(),
+        value,
+    };
+    let mode = match direct {
+        true => "direct: the server opens data files past the page cache (debug_io_direct)",
+        false => "buffered: data files are read and written through the page cache",
+    };
+    let mut facts = vec![fact("io_mode_achieved", mode.to_owned())];
+    match directory {
+        Some(path) => facts.extend(
+            assay_block::device_facts(path)
+                .lines()
+                .into_iter()
+                .map(|(name, value)| fact(&format!("device_{name}"), value)),
+        ),
+        None => {
+            for name in ["device_disk", "device_fs_type"] {
+                facts.push(fact(name, format!("n/a ({missing})")));
+            }
+        }
     }
     facts
 }

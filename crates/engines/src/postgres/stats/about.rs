@@ -139,7 +139,7 @@ impl About {
     }
 
     /// For the report: every switch the readings depend on, and what privileges hide.
-    pub(super) fn facts(&self) -> Vec<Fact> {
+    pub(super) fn facts(&self, flush_refused: bool) -> Vec<Fact> {
         let mut facts = Vec::new();
         let mut fact = |name: &str, value: String| {
             facts.push(Fact {
@@ -175,16 +175,15 @@ impl About {
                     .to_owned()
             },
         );
-        fact(
-            "statistics_endpoint_error",
-            if self.version >= 15 {
-                "sessions publish their counters at every mark (pg_stat_force_next_flush)"
-                    .to_owned()
-            } else {
-                "up to 1 s of each session's work at either end of the window (2/E of a window of E seconds): \
-             PostgreSQL 13 and 14 publish at most once a second; totals of the whole run are exact".to_owned()
-            },
-        );
+        fact("statistics_endpoint_error", self.end_points(flush_refused));
+        if self.version < 16 {
+            fact(
+                "statistics_of_writes",
+                "blocks written by sessions (buffers_backend) are published by the checkpointer, in steps of up to half of \
+                 shared_buffers: fewer may be missing at either end of the window"
+                    .to_owned(),
+            );
+        }
         fact(
             "statistics_scope",
             "pg_stat_database: the tested database, the collector's own transactions left out; \
@@ -192,6 +191,23 @@ impl About {
                 .to_owned(),
         );
         facts
+    }
+}
+
+impl About {
+    /// How exact a counter of the sessions is at the ends of the window.
+    fn end_points(&self, flush_refused: bool) -> String {
+        let late = "up to 1 s of each session's work at either end of the window (2/E of a window of E seconds)";
+        match (self.version, flush_refused) {
+            (..15, _) => format!(
+                "{late}: PostgreSQL 13 and 14 publish at most once a second; totals of the whole run are exact"
+            ),
+            (_, true) => format!(
+                "{late}: this role may not execute pg_stat_force_next_flush(); totals of the whole run are exact"
+            ),
+            _ => "as long as the snapshots took: sessions publish their counters at every mark (pg_stat_force_next_flush)"
+                .to_owned(),
+        }
     }
 }
 

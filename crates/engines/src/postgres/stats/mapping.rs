@@ -234,27 +234,28 @@ impl Mapper<'_> {
             self.raw.count("bgwriter", "buffers_clean", SILENT),
             BGWRITER,
         );
-        if self.about.version < 17 {
-            let of = |column| (self.raw.count("bgwriter", column, SILENT), BGWRITER);
+        let of = |column| (self.raw.count("bgwriter", column, SILENT), BGWRITER);
+        if self.about.version < 16 {
             return [of("buffers_checkpoint"), clean, of("buffers_backend")];
         }
+        // Of 16 too: what sessions write reaches pg_stat_bgwriter there through the checkpointer, late and in steps.
         let others = self.io(|row| row.is_relation() && !row.is_writer());
         let blocks = |sums: &Sums| (sums.write_bytes + sums.extend_bytes) / self.about.block_bytes;
-        [
-            (
+        let checkpoint = match self.about.version {
+            16 => of("buffers_checkpoint"),
+            _ => (
                 self.raw.count("checkpointer", "buffers_written", SILENT),
                 CHECKPOINTER,
             ),
-            clean,
-            (part(&others, blocks), IO),
-        ]
+        };
+        [checkpoint, clean, (part(&others, blocks), IO)]
     }
 
     fn writes(&self, set: &mut StatSet) {
         let [checkpoint, clean, backends] = self.writers();
         let without_checkpoint = sum([clean.0.clone(), backends.0.clone()]);
         let all = sum([checkpoint.0.clone(), without_checkpoint.clone()]);
-        let source = if self.about.version < 17 {
+        let source = if self.about.version < 16 {
             BGWRITER
         } else {
             IO

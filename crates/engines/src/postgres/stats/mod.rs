@@ -21,11 +21,12 @@ pub(super) use activity::Activity;
 use super::conninfo::ConnectOptions;
 use super::wire::{Connection, PgError, Prepared};
 use about::About;
-use assay_measure::snapshot::{Fact, StatSet};
+use assay_measure::snapshot::{Fact, Reading, StatSet};
+use assay_measure::stats;
 use assay_run::engine::EngineError;
 use mapping::{Mapper, Own};
 use raw::{Epoch, Raw};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -33,6 +34,8 @@ use std::time::{Duration, Instant};
 const STATEMENT_TIMEOUT: &str = "5s";
 /// 13 and 14: a session publishes its counters at most twice a second (`PGSTAT_STAT_INTERVAL`), and a little more.
 const PUBLISHED: Duration = Duration::from_millis(550);
+/// 13 and 14 hand readers statistics of up to half a second ago, and their collector has to be given the word first.
+const PUBLISHED_LATE: Duration = Duration::from_millis(700);
 /// After a lost connection, no sooner than this does anybody try again.
 const RETRY: Duration = Duration::from_secs(1);
 
@@ -66,6 +69,8 @@ struct State {
     /// Why there is none, and since when.
     lost: Option<(String, Instant)>,
     first: Option<Epoch>,
+    /// The most transactions the sessions were found to have committed.
+    commits: u64,
     /// Duration of the last and the longest reading.
     last: Duration,
     longest: Duration,
@@ -77,6 +82,8 @@ pub(super) struct ServerStats {
     options: ConnectOptions,
     about: About,
     own: Arc<OwnWork>,
+    /// A session was not allowed to publish on request.
+    flush_refused: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -114,10 +121,12 @@ impl ServerStats {
             options,
             about,
             own,
+            flush_refused: AtomicBool::new(false),
             state: Mutex::new(State {
                 session: Some(session),
                 lost: None,
                 first: None,
+                commits: 0,
                 last: Duration::ZERO,
                 longest: Duration::ZERO,
             }),
@@ -160,6 +169,11 @@ impl ServerStats {
             },
         };
         let mut set = mapper.stats();
+        // What is taken off for our own was perhaps not published yet: a count never falls for that.
+        if let Some(Reading::Count(commits)) = set.counters.get_mut(stats::SERVER_COMMITS.name) {
+            *commits = state.commits.max(*commits);
+            state.commits = *commits;
+        }
         let reading_ns = u64::try_from(state.last.as_nanos()).unwrap_or(u64::MAX);
         set.gauges
             .insert("statistics_reading_ns".to_owned(), reading_ns);
@@ -225,9 +239,21 @@ impl ServerStats {
         if self.about.version < 15 {
             return Ok(());
         }
-        session.query(&sql::flush())?;
+        if let Err(error) = session.query(&sql::flush()) {
+            self.flush_refused
+                .fetch_or(!error.is_fatal(), Ordering::Relaxed);
+            return Err(error);
+        }
         self.own.note();
         Ok(())
+    }
+
+    /// How long after a session's end its last counts may still be missing; zero where sessions publish at marks.
+    pub(super) fn published_late(&self) -> Duration {
+        match self.about.version {
+            ..15 => PUBLISHED_LATE,
+            _ => Duration::ZERO,
+        }
     }
 
     /// What [`Activity`] counts its own statements with.
@@ -237,7 +263,8 @@ impl ServerStats {
 
     /// For the report: switches, privileges, scope, cost of a reading.
     pub(super) fn facts(&self) -> Vec<Fact> {
-        let mut facts = self.about.facts();
+        let refused = self.flush_refused.load(Ordering::Relaxed);
+        let mut facts = self.about.facts(refused);
         let state = self.lock();
         let resets = state
             .first

@@ -1,7 +1,7 @@
 //! I/O by function and file type.
 
 use super::io::{Row, Sums};
-use super::mapping::{BGWRITER, IO, Mapper};
+use super::mapping::{BGWRITER, DATABASE, IO, Mapper, WAL};
 use assay_measure::snapshot::{IoReading, Reading, StatSet};
 
 const DATA: &str = "Data File";
@@ -24,6 +24,14 @@ pub(super) fn add(mapper: Mapper<'_>, set: &mut StatSet) {
         log_before_18(mapper, set);
     }
     set.sources.insert("io".to_owned(), source.to_owned());
+    if mapper.about.version < 16 {
+        // Reads are the database's, writes the whole server's.
+        let both = format!("{DATABASE}, {BGWRITER}");
+        set.sources.insert("io Buffer Cache Reads".to_owned(), both);
+    }
+    if mapper.about.version < 18 {
+        set.sources.insert("io LGWR".to_owned(), WAL.to_owned());
+    }
 }
 
 /// Function and file type of a row of `pg_stat_io`.

@@ -316,6 +316,23 @@ fn the_collector_leaves_no_trace_in_what_it_counts() {
 }
 
 #[test]
+fn what_is_taken_off_for_our_own_never_makes_a_count_fall() {
+    for server in testing::servers() {
+        let options = data_set(server, "stats_own");
+        let stats = ServerStats::open(&options, "assay", Timing::Auto).unwrap();
+        let commits = |set: &StatSet| set.get(dictionary::SERVER_COMMITS).unwrap();
+        let before = commits(&stats.sample());
+        // Noted here before the server has published any of them.
+        for _ in 0..100_000 {
+            stats.own_work().note();
+        }
+        let after = commits(&stats.sample());
+        assert!(before > 0, "PostgreSQL {}", server.version);
+        assert!(after >= before, "PostgreSQL {}: {after}", server.version);
+    }
+}
+
+#[test]
 fn all_of_18s_io_is_in_the_rows_identity_i13() {
     let Some(server) = testing::server(18) else {
         return;
