@@ -1,6 +1,6 @@
 //! Where DB time went: R1, R3, R17, R22.
 
-use super::{Judged, Missing, busy, elapsed, finding, foreground, need, said, share};
+use super::{Judged, Missing, busy, elapsed, finding, foreground, need, share};
 use assay_measure::record::{Record, RequestLayers};
 use assay_measure::units::fixed;
 
@@ -64,15 +64,18 @@ pub(super) fn storage_bound(record: &Record) -> Judged {
         )
     });
     evidence.extend(little.map(|(found, _)| ("little_sessions", found)));
+    let average = avg.map(|us| format!("average {} us", fixed(us, 0)));
+    let slow = p99.map(|us| format!("p99 {} us", fixed(us, 0)));
+    let figures: Vec<String> = average.into_iter().chain(slow).collect();
     let text = format!(
-        "Storage-latency-bound: {} % of DB time is User I/O while the host is {} % busy, most of it {}.{}{little_text}",
+        "Storage-latency-bound: {} % of DB time is User I/O while the host is {} % busy. {}{}.{little_text}",
         fixed(pct, 1),
         fixed(busy, 1),
         read.name,
-        said(&[
-            avg.map(|us| format!("average {} us", fixed(us, 0))),
-            p99.map(|us| format!("p99 {} us", fixed(us, 0))),
-        ])
+        match figures.is_empty() {
+            true => " is most of it".to_owned(),
+            false => format!(": {}", figures.join(", ")),
+        },
     );
     finding("R3", pct, THRESHOLD, text, &evidence)
 }

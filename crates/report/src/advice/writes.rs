@@ -113,12 +113,12 @@ pub(super) fn amplification(record: &Record) -> Judged {
     }
     let engine = record.checks.engine_write_bytes.value();
     let (more, checkpoints) = match record.server.is_some() {
-        true => ("page images in the log", ", rarer checkpoints"),
-        false => ("undo and redo", ""),
+        true => (" and page images in the log", ", rarer checkpoints"),
+        false => (", undo and redo", ""),
     };
     let text = format!(
         "Write amplification: the devices wrote {} bytes for each byte changed by the sessions{}. \
-         Whole blocks and {more} are written for small changes; fewer, larger changes per block{checkpoints} or a larger cache lower it.",
+         Whole blocks{more} are written for small changes; fewer, larger changes per block{checkpoints} or a larger cache lower it.",
         fixed(ratio, 1),
         engine.map_or_else(String::new, |bytes| {
             format!(" (the engine itself {})", fixed(bytes / changed, 1))
