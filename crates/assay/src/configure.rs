@@ -28,7 +28,7 @@ pub(crate) struct Configured {
     pub(crate) target: &'static dyn Target,
     /// Its place: what follows the scheme.
     pub(crate) location: String,
-    /// `scheme:place`.
+    /// `scheme:place`, perhaps with a password: shown to nobody but by [`Configured::shown`].
     pub(crate) url: String,
     /// The file as given with secrets replaced, if there was one.
     pub(crate) given: Option<String>,
@@ -55,6 +55,11 @@ impl Drop for Temporary {
 }
 
 impl Configured {
+    /// The URL without its secrets.
+    pub(crate) fn shown(&self) -> String {
+        config::mask_url_password(&self.url)
+    }
+
     /// Starts what the place needs started (a `temp:` server); the place is the running server from then on.
     pub(crate) fn start(&mut self, stop: &Stop) -> Result<(), Failure> {
         if self.started.is_some() {

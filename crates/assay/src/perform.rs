@@ -34,7 +34,7 @@ pub(crate) fn data_set(configured: &Configured) -> Result<Option<DataSet>, Failu
             Code::Unusable,
             format!(
                 "{0} holds no data set; `assay prepare --target {0}` makes one",
-                configured.url
+                configured.shown()
             ),
         )),
     }
@@ -57,7 +57,7 @@ pub(crate) fn prepare(
     let schemas = configure::imagined(&configured.settings).schemas;
     ui::say(&format!(
         "{} holds no data set yet: it is prepared first",
-        configured.url
+        configured.shown()
     ));
     ui::say(&plan_text::lines(told));
     let bar = progress::Bytes::new();
@@ -75,7 +75,7 @@ pub(crate) fn prepare(
             Code::Bug,
             format!(
                 "{} is prepared, but no data set is found there",
-                configured.url
+                configured.shown()
             ),
         )
     })

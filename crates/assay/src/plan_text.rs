@@ -122,7 +122,7 @@ pub(crate) fn pretty(value: &Value) -> String {
 pub(crate) fn one_line(configured: &Configured, plan: &Plan, data: &DataSet) -> String {
     format!(
         "running: {}, {} on {} of {} each, {}, seed {}",
-        config::mask_url_password(&configured.url),
+        configured.shown(),
         sessions(plan),
         units::thousands(plan.scale) + " blocks",
         units::size(data.block_bytes),
@@ -161,7 +161,7 @@ pub(crate) fn whole(
         "Plan (dry run: nothing was touched)".to_owned(),
         String::new(),
     ];
-    out.push(row("target", &config::mask_url_password(&configured.url)));
+    out.push(row("target", &configured.shown()));
     out.push(row("data set", &data.state));
     for (label, value) in workload(plan) {
         out.push(row(label, &value));
@@ -324,7 +324,7 @@ pub(crate) fn json(
     let plan_value = serde_json::to_value(plan)
         .map_err(|error| Failure::new(crate::exit::Code::Bug, format!("plan: {error}")))?;
     Ok(pretty(&json!({
-        "target": config::mask_url_password(&configured.url),
+        "target": configured.shown(),
         "data_set": {
             "schemas_count": data.schemas,
             "scale_blocks": data.scale_blocks,

@@ -324,3 +324,37 @@ fn commands_that_would_keep_something_on_it_are_refused() {
     let shown = shown.ended().code(0);
     assert!(shown.out.contains("a=1; b=2"), "{}", shown.out);
 }
+
+#[test]
+fn a_password_in_the_url_is_shown_by_no_command() {
+    const SECRET: &str = "tr0ub4dor";
+    let servers = Servers::new();
+    let Some((held, said)) = servers.hold(&["--target", "temp:postgres:15"]) else {
+        return;
+    };
+    let url = text(&said, "server_url").replacen("postgres@", &format!("postgres:{SECRET}@"), 1);
+    assert!(url.contains(SECRET), "{url}");
+    let size = ["--set", "SCALE=1000", "-s", "1"];
+    for (command, code) in [
+        (&["run", "--time", "1"][..], 3),
+        (&["check"], 3),
+        (&["destroy"], 3),
+        (&["prepare", "--dry-run"], 0),
+        (&["prepare"], 0),
+        (&["prepare"], 2),
+        (&["check"], 0),
+        (&["run", "--time", "1"], 0),
+        (&["destroy"], 0),
+    ] {
+        let mut args = vec![command[0], "--target", &url];
+        args.extend(&command[1..]);
+        if command[0] == "prepare" || command[0] == "run" {
+            args.extend(size);
+        }
+        let ran = servers.start(&args).ended().code(code);
+        assert!(!ran.out.contains(SECRET), "{args:?}: {}", ran.out);
+        assert!(!ran.err.contains(SECRET), "{args:?}: {}", ran.err);
+    }
+    held.signal(Signal::TERM);
+    held.ended().code(0);
+}

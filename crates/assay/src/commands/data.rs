@@ -36,7 +36,7 @@ pub(super) fn prepare(args: &PrepareArgs) -> Result<Code, Failure> {
             if asked <= data.schemas {
                 return Err(Failure::usage(format!(
                     "{} holds {} schemas of {} blocks already; more with -s {}, others after `assay destroy`",
-                    configured.url,
+                    configured.shown(),
                     data.schemas,
                     data.scale_blocks,
                     data.schemas + 1
@@ -53,7 +53,7 @@ pub(super) fn prepare(args: &PrepareArgs) -> Result<Code, Failure> {
     if args.dry_run {
         return print(args.format, &[("plan", &plan)]);
     }
-    ui::say(&format!("preparing {}", configured.url));
+    ui::say(&format!("preparing {}", configured.shown()));
     ui::say(&plan_text::lines(&plan));
     let stop = Stop::new();
     signals::watch(&stop)?;
@@ -112,7 +112,7 @@ fn existing(args: &DataArgs) -> Result<Configured, Failure> {
             Code::Unusable,
             format!(
                 "{0}{hint} holds no data set; `assay prepare --target {0}` makes one",
-                configured.url
+                configured.shown()
             ),
         ));
     }

@@ -35,7 +35,7 @@ pub(super) fn hold(mut args: SettingArgs) -> Result<Code, Failure> {
     if !configured.is_temporary() {
         return Err(Failure::usage(format!(
             "{} is no temporary server; write --target temp:postgres[:VERSION]",
-            configured.url
+            configured.shown()
         )));
     }
     let stop = Stop::new();

@@ -59,9 +59,9 @@ pub struct Step {
     pub op: StepLatency,
     /// Latency of the read event with the most time, layer `engine`.
     pub read: StepLatency,
-    /// CPU of this process, all threads, per operation, us.
+    /// CPU of this process, all threads, and of a server, per operation, us.
     pub cpu_us_per_op: Figure,
-    /// CPU of this process, all threads, per read or write request, us.
+    /// CPU of this process, all threads, and of a server, per read or write request, us.
     pub cpu_us_per_io: Figure,
     /// System CPU of the host per read or write request, us.
     pub system_cpu_us_per_io: Figure,
@@ -112,6 +112,12 @@ impl Step {
         let (reads, writes) = (load("Read IO requests"), load("Write IO requests"));
         let ios = reads.plus(&writes).scaled(elapsed);
         let cpu_us = record.os.process.cpu_s.scaled(1e6);
+        // A server's work is done by its own processes, and costs beside ours.
+        let model = &record.time_model;
+        let work_us = match record.server.is_some() {
+            true => cpu_us.plus(&model.db_cpu_us).plus(&model.bg_cpu_us),
+            false => cpu_us.clone(),
+        };
         let ops = record.interval.ops_count.value().unwrap_or(0.0);
         let ios = match ios.value() {
             Some(count) if count < LEAST_IO * ops => Figure::na("hardly any I/O"),
@@ -142,8 +148,8 @@ impl Step {
             transactions_per_s: load("Transactions"),
             op: operations(record),
             read: reading(record),
-            cpu_us_per_op: over(&cpu_us, &record.interval.ops_count, "no operations"),
-            cpu_us_per_io: over(&cpu_us, &ios, "no I/O"),
+            cpu_us_per_op: over(&work_us, &record.interval.ops_count, "no operations"),
+            cpu_us_per_io: over(&work_us, &ios, "no I/O"),
             system_cpu_us_per_io: over(&system.scaled(1e6), &ios, "no I/O"),
             host_busy_pct: record.os.cpu_pct.get("busy").cloned().unwrap_or_default(),
             confined_busy_pct,

@@ -141,8 +141,8 @@ fn hit_ratio(page: &mut Page, record: &Record) {
         checks.hit_measured_pct.value(),
     ) {
         (Some(expected), Some(measured)) => {
-            // A difference of sums in binary: a thousandth of a point is nothing.
-            let off = ((measured - expected) * 1e3).round() / 1e3;
+            // A tenth is what is shown; less is nothing, and has no sign.
+            let off = ((measured - expected) * 10.0).round() / 10.0 + 0.0;
             let flag = if off.abs() > crate::record::HIT_POINTS {
                 " - see the warnings"
             } else {

@@ -15,6 +15,46 @@ fn the_reports_of_the_frozen_run_against_servers() {
     }
 }
 
+/// Records of real servers, five seconds each, as `assay run` left them.
+fn recorded(version: u32) -> assay_measure::record::Record {
+    let text = match version {
+        15 => include_str!("../fixture/postgres-15.json"),
+        _ => include_str!("../fixture/postgres-18.json"),
+    };
+    serde_json::from_str(text).expect("a record")
+}
+
+#[test]
+fn the_reports_of_real_servers() {
+    for version in [15, 18] {
+        let text = render(&recorded(version));
+        insta::assert_snapshot!(format!("real_postgres_{version}"), text);
+    }
+}
+
+#[test]
+fn a_real_servers_record_agrees_with_itself() {
+    for version in [15, 18] {
+        let record = recorded(version);
+        let violated = crate::integrity::violated(&record);
+        assert!(violated.is_empty(), "{version}: {violated:#?}");
+        let server = record.server.as_ref().expect("a server");
+        assert!(server.version.starts_with(&version.to_string()));
+        // The rows before and after the window are what the rate was computed from.
+        let [before, after] = server.rows.as_slice() else {
+            panic!("{:?}", server.rows);
+        };
+        let moved = after.hits_blocks.value().unwrap() - before.hits_blocks.value().unwrap();
+        let rate = server.cache_hits_blocks_per_s.value().unwrap();
+        let elapsed = record.interval.elapsed_s.value().unwrap();
+        assert!((moved / elapsed - rate).abs() < 1e-6 * rate, "{version}");
+        // One wait is one row, whatever its names.
+        let names: Vec<&str> = record.events.iter().map(|row| row.name.as_str()).collect();
+        assert!(!names.contains(&"IO:DataFileWrite"), "{names:?}");
+        assert!(!names.contains(&"IO:DataFileRead"), "{names:?}");
+    }
+}
+
 fn report() -> String {
     render(&build(&fixture::run()))
 }

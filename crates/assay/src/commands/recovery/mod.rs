@@ -62,7 +62,7 @@ pub(super) fn recovery(args: &RecoveryArgs) -> Result<Code, Failure> {
     if configured.target.name() != "native" {
         return Err(Failure::usage(format!(
             "{}: only a native data set can be killed and recovered by itself",
-            configured.url
+            configured.shown()
         )));
     }
     let distances = distances(args, &configured)?;
@@ -156,7 +156,7 @@ fn dry_run(
         label: label.to_owned(),
         value,
     };
-    let url = config::mask_url_password(&configured.url);
+    let url = configured.shown();
     let sizes: Vec<String> = distances.iter().map(|bytes| units::size(*bytes)).collect();
     let lines = [
         line(

@@ -9,7 +9,6 @@ use crate::exit::{Code, Failure};
 use crate::perform::{self, WORKLOAD};
 use crate::rundir::{self, RunDir, SWEEP, SWEEP_TEXT};
 use crate::{plan_text, signals, ui};
-use assay_measure::config;
 use assay_measure::record::Figure;
 use assay_measure::units;
 use assay_report::sweep::{self, Place, Step, Sweep, SweepInfo, auto};
@@ -120,7 +119,7 @@ fn info(axes: &Axes, configured: &Configured, id: String, seed: u64) -> SweepInf
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: jiff::Timestamp::now().to_string(),
         workload: WORKLOAD.to_owned(),
-        target: config::mask_url_password(&configured.url),
+        target: configured.shown(),
         seed,
         verdict: "incomplete".to_owned(),
         verdict_reasons: vec![PENDING.to_owned()],

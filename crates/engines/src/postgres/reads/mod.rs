@@ -310,8 +310,8 @@ fn place_facts(directory: Option<&Path>, missing: &str, direct: bool) -> Vec<Fac
         value,
     };
     let mode = match direct {
-        true => "direct: the server opens data files past the page cache (debug_io_direct)",
-        false => "buffered: data files are read and written through the page cache",
+        true => "direct (debug_io_direct)",
+        false => "buffered (through the page cache)",
     };
     let mut facts = vec![fact("io_mode_achieved", mode.to_owned())];
     match directory {
