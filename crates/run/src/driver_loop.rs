@@ -33,6 +33,8 @@ const WAIT_MAX_NS: Ns = 10_000_000;
 /// Operations that end at once keep the loop from reaping for no longer than this,
 /// because reaped sessions wait meanwhile.
 const DISPATCH_NS_MAX: Ns = 20_000;
+/// How long a mark or the stop waits for the operations of a driver that settles.
+const SETTLE_NS_MAX: Ns = 50_000_000;
 /// Submissions of one turn, so that a batch cannot starve completions.
 const DISPATCH_MAX: usize = 256;
 
@@ -179,6 +181,10 @@ impl<'a> Worker<'a> {
         if self.stale || self.exact_now {
             self.now = self.now.max(self.clock.now_ns());
         }
+        if let Some(end_ns) = self.settling(driver) {
+            // Nothing is submitted while the time is past the limit.
+            return self.reap(driver, false, end_ns);
+        }
         self.answer_mark(driver);
         if self.now >= self.control.stop_instant() && !self.stopping {
             self.stop_all(driver);
@@ -227,6 +233,14 @@ impl<'a> Worker<'a> {
             self.control.stop_instant()
         };
         mark_at.min(stop_at)
+    }
+
+    /// Until when operations under way are waited for before a mark is answered or the sessions stop, if they are.
+    fn settling(&self, driver: &dyn Driver) -> Option<Ns> {
+        let limit = self.limit();
+        let end_ns = limit.saturating_add(SETTLE_NS_MAX);
+        let due = self.in_flight > 0 && (limit..end_ns).contains(&self.now);
+        (due && !self.control.abandoned() && driver.settles()).then_some(end_ns)
     }
 
     fn answer_mark(&mut self, driver: &mut dyn Driver) {
@@ -311,7 +325,7 @@ impl<'a> Worker<'a> {
     }
 
     fn reap(&mut self, driver: &mut dyn Driver, full: bool, limit: Ns) -> Result<(), EngineError> {
-        let more_ready = !self.ready.is_empty() && !full;
+        let more_ready = !self.ready.is_empty() && !full && self.now < self.limit();
         let wait_ns = if more_ready { 0 } else { self.wait_ns(limit) };
         if self.in_flight == 0 {
             if full {

@@ -141,6 +141,12 @@ pub trait Driver {
     /// When the thread cannot go on (ring broken, peer gone).
     fn reap(&mut self, timeout: Duration, out: &mut Vec<Completion>) -> Result<(), EngineError>;
 
+    /// Whether a mark and the stop are to find operations ended as far as they end within 50 ms: a server publishes
+    /// what a session did only between two operations. The default is no.
+    fn settles(&self) -> bool {
+        false
+    }
+
     /// Operations this driver takes at once by [`Driver::perform`]; 0, the default: one by one, by [`Driver::submit`].
     fn slice_ops(&self) -> usize {
         0

@@ -32,6 +32,12 @@ pub(super) const PARAMS: &[ParamDef] = &[
         "effective_io_concurrency with READ_MODE=batched; 0 is WORK_UNIT, at most 32",
     ),
     param(
+        "DRIVER_THREADS",
+        ParamKind::Int { min: 0, max: 1024 },
+        "0",
+        "threads that drive the sessions of LOOP=client; 0: one each while there is a CPU for each, else one to two CPUs",
+    ),
+    param(
         "PG_SCHEMA",
         ParamKind::Text,
         "assay",

@@ -75,7 +75,26 @@ const FACTS: &str = "select \
     from pg_database d join pg_tablespace t on t.oid = d.dattablespace, pg_roles r \
     where d.datname = current_database() and r.rolname = current_user";
 
+/// Oldest major version that extends a table by several pages at once.
+const EXTENDS_AHEAD: u32 = 16;
+/// Bytes of the ring of buffers that a COPY goes round in.
+const COPY_RING_BYTES: u64 = 16 << 20;
+
 impl Server {
+    /// Rows of one page each that are to be copied by one COPY.
+    ///
+    /// A COPY that comes round in its ring of buffers writes out the pages it filled before, waits for their log to be
+    /// on disk first, and whoever wants the pages next (the index) reads them back. One that ends before that leaves
+    /// them to the shared buffers, the checkpointer and the log writer. From version 16 a COPY extends its table ahead,
+    /// and what it leaves empty of that would stay within the table: there it must be one.
+    pub(super) fn rows_a_copy(&self) -> u64 {
+        if self.major >= EXTENDS_AHEAD {
+            return u64::MAX;
+        }
+        let ring_bytes = COPY_RING_BYTES.min(self.shared_buffers_bytes / 8);
+        (ring_bytes / self.block_bytes).max(1)
+    }
+
     /// Asks.
     ///
     /// # Errors

@@ -14,9 +14,14 @@ pub(super) const VARIABLE: &str = "ASSAY_PGIO";
 /// The release archive, as it is named in its repository.
 const ARCHIVE: &str = "pgio-2019.09.21-v_1.0.tar.gz";
 
+/// The plans its statement can have: as the planner chooses, and by the index alone, as ours is performed.
+const PLANS: [&str; 2] = ["", "-c enable_bitmapscan=off"];
+
 /// A copy of pgio in a directory of ours.
 pub(super) struct Pgio {
     dir: PathBuf,
+    /// PGOPTIONS of its sessions.
+    plan: &'static str,
 }
 
 /// What a load took.
@@ -79,7 +84,10 @@ impl Pgio {
                 bail!("{VARIABLE}: this pgio has no {name}");
             }
         }
-        Ok(Some(Self { dir }))
+        Ok(Some(Self {
+            dir,
+            plan: PLANS[0],
+        }))
     }
 
     /// Writes pgio.conf.
@@ -127,11 +135,33 @@ impl Pgio {
         Ok(Loaded { base_s, group_s })
     }
 
+    /// Lets it have the plan that serves it best, by a short run of each.
+    pub(super) fn choose_plan(&mut self, cluster: &Cluster, case: &Case) -> Result<&'static str> {
+        self.configure(&Case {
+            run_s: case.run_s.div_ceil(3),
+            ..*case
+        })?;
+        let mut best = (0.0, self.plan);
+        for plan in PLANS {
+            self.plan = plan;
+            let selects = self.run(cluster)?.selects;
+            if selects > best.0 {
+                best = (selects, plan);
+            }
+        }
+        self.plan = best.1;
+        self.configure(case)?;
+        Ok(self.plan)
+    }
+
     /// `runit.sh`, between two quiet points.
     pub(super) fn run(&self, cluster: &Cluster) -> Result<Ran> {
         let before = cluster.reading()?;
         let mut command = cluster.client("bash");
-        command.arg("./runit.sh").current_dir(&self.dir);
+        command
+            .arg("./runit.sh")
+            .env("PGOPTIONS", self.plan)
+            .current_dir(&self.dir);
         let (text, _) = process::run(&mut command, None)?;
         let after = cluster.reading()?;
         let line = text.lines().find(|line| line.starts_with("DBNAME:"));

@@ -1,6 +1,11 @@
-//! The driver of one thread: its sessions, one operation at a time.
+//! The driver of one thread: its sessions, each one operation at a time.
+//!
+//! A thread that has one session waits for its answer in the socket. A thread that has several ([`Many`]) sends the
+//! requests of all, and takes the answers as they come: a switch of threads for each answer would cost the client more
+//! than all else it does.
 
 use super::PgEngine;
+use super::many::Many;
 use super::options::Loop;
 use super::session::{Counted, Session};
 use super::slices::Sliced;
@@ -20,6 +25,8 @@ pub(super) struct PgDriver<'a> {
     sessions: Vec<Session>,
     /// With LOOP=server, the procedure of each session.
     sliced: Vec<Sliced>,
+    /// Waits for several sessions at once.
+    many: Option<Many>,
     changed_bytes_a_row: u64,
 }
 
@@ -41,13 +48,45 @@ impl<'a> PgDriver<'a> {
             }
             sessions.push(session);
         }
+        let alone = sessions.len() == 1 || engine.options.run_loop == Loop::Server;
+        let many = match alone {
+            true => None,
+            false => Some(Many::open(&sessions)?),
+        };
         Ok(Self {
             engine,
             sessions,
             sliced,
+            many,
             changed_bytes_a_row: (changed_columns(engine.plan.redo_stress).count() * COLUMN_BYTES)
                 as u64,
         })
+    }
+
+    /// Why the thread cannot go on.
+    fn lost(&self) -> Result<(), EngineError> {
+        let lost = |session: &Session| {
+            let why = session.lost.as_ref()?;
+            Some(EngineError::SessionLost(format!(
+                "session {} lost its connection: {why}",
+                session.number
+            )))
+        };
+        self.sessions.iter().find_map(lost).map_or(Ok(()), Err)
+    }
+
+    /// Logs off. A statement that is still under way (the run was abandoned) is cancelled first, for nobody waits
+    /// for it and its server process would hear of our end only after it.
+    fn log_off(&mut self) {
+        for (tag, session) in self.sessions.iter_mut().enumerate() {
+            let busy = self.many.as_ref().is_some_and(|many| many.waits(tag));
+            if busy && let Some(connection) = &session.connection {
+                // A server that is gone has nothing left to cancel.
+                let _ = connection.cancel_token().cancel();
+            }
+            session.close();
+            self.engine.backends.closed(session.number);
+        }
     }
 }
 
@@ -55,24 +94,33 @@ impl Driver for PgDriver<'_> {
     #[inline]
     fn submit(&mut self, tag: Tag, op: &Op, _start_ns: u64) -> Submit {
         let engine = self.engine;
-        let result = self.sessions[tag as usize].perform(&engine.options, &engine.plan, op);
+        let session = &mut self.sessions[tag as usize];
+        let result = match &mut self.many {
+            Some(many) => match many.ask(tag, session, &engine.options, &engine.plan, op) {
+                Ok(None) => return Submit::Queued,
+                Ok(Some(rows)) => Ok(rows),
+                Err(error) => Err(error),
+            },
+            None => session.perform(&engine.options, &engine.plan, op),
+        };
         Submit::Done(Outcome {
             end_ns: engine.clock.now_ns(),
             result,
         })
     }
 
-    /// Nothing is ever queued: this only tells whether the thread can go on.
-    fn reap(&mut self, _timeout: Duration, _out: &mut Vec<Completion>) -> Result<(), EngineError> {
-        for session in &self.sessions {
-            if let Some(why) = &session.lost {
-                return Err(EngineError::SessionLost(format!(
-                    "session {} lost its connection: {why}",
-                    session.number
-                )));
-            }
+    /// With a session alone nothing is ever queued: this only tells whether the thread can go on.
+    fn reap(&mut self, timeout: Duration, out: &mut Vec<Completion>) -> Result<(), EngineError> {
+        self.lost()?;
+        match &mut self.many {
+            Some(many) => many.reap(&mut self.sessions, &self.engine.clock, timeout, out),
+            None => Ok(()),
         }
-        Ok(())
+    }
+
+    /// What sessions did is published on the server between two operations.
+    fn settles(&self) -> bool {
+        self.many.is_some()
     }
 
     fn slice_ops(&self) -> usize {
@@ -96,8 +144,10 @@ impl Driver for PgDriver<'_> {
 
     fn stats(&mut self, into: &mut StatSet) {
         // What a session did is on the server's books before the reading that follows this mark.
-        for session in &mut self.sessions {
-            session.publish(&self.engine.server);
+        for (tag, session) in self.sessions.iter_mut().enumerate() {
+            if !self.many.as_ref().is_some_and(|many| many.waits(tag)) {
+                session.publish(&self.engine.server);
+            }
         }
         let mut all = Counted::default();
         for session in &self.sessions {
@@ -120,15 +170,14 @@ impl Driver for PgDriver<'_> {
     }
 
     fn finish(&mut self) -> Result<(), EngineError> {
-        self.reap(Duration::ZERO, &mut Vec::new())?;
-        for session in &mut self.sessions {
+        self.lost()?;
+        for session in &self.sessions {
             // What its process used must be read while the process is there.
             if let Some(pid) = self.engine.backends.pid(session.number) {
                 self.engine.reads.last_look(pid);
             }
-            session.close();
-            self.engine.backends.closed(session.number);
         }
+        self.log_off();
         Ok(())
     }
 }
@@ -136,9 +185,6 @@ impl Driver for PgDriver<'_> {
 /// However the thread ends, its sessions log off.
 impl Drop for PgDriver<'_> {
     fn drop(&mut self) {
-        for session in &mut self.sessions {
-            session.close();
-            self.engine.backends.closed(session.number);
-        }
+        self.log_off();
     }
 }

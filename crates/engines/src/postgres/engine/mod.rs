@@ -1,4 +1,4 @@
-//! Sessions of a run: one blocking connection and one driver thread each, every operation a prepared statement.
+//! Sessions of a run: one connection each, every operation a prepared statement with its own start and end.
 //!
 //! [`server`] says whether the server can serve the plan, [`driver`] drives the sessions, [`session`] is one of them,
 //! [`watch`] ends statements that nobody waits for any more. Design: `docs/design/postgres-session.md`.
@@ -6,6 +6,7 @@
 mod calls;
 mod driver;
 mod errors;
+mod many;
 mod options;
 mod plans;
 mod server;
@@ -205,9 +206,8 @@ impl Engine for PgEngine {
         facts
     }
 
-    /// A blocking connection needs a thread of its own.
-    fn driver_threads(&self, sessions: usize, _cpus: usize) -> usize {
-        sessions
+    fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
+        self.options.driver_threads(sessions, cpus)
     }
 
     fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {

@@ -41,6 +41,8 @@ pub(super) struct Options {
     pub commit_mode: Option<String>,
     /// Between two connects.
     pub connect_gap: Duration,
+    /// DRIVER_THREADS; 0 leaves it to us.
+    threads: usize,
 }
 
 impl Options {
@@ -68,6 +70,7 @@ impl Options {
             run_loop,
             commit_mode,
             connect_gap: Duration::from_secs(1) / settings.int("CONNECT_RATE").max(1) as u32,
+            threads: settings.int("DRIVER_THREADS") as usize,
         };
         options.fits(plan)?;
         Ok(options)
@@ -91,6 +94,20 @@ impl Options {
             }
         }
         Ok(())
+    }
+
+    /// Threads for so many sessions.
+    ///
+    /// Where not each session can have a CPU, one thread serves many: taking the answers that are there one after the
+    /// other costs less than a switch of threads for each. Half of the CPUs are more than enough for that, and a server
+    /// on this host needs the others. A slice of operations needs a thread that waits for it.
+    pub(super) fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
+        match (self.run_loop, self.threads) {
+            (Loop::Server, _) => sessions,
+            (Loop::Client, 0) if sessions <= cpus => sessions,
+            (Loop::Client, 0) => (cpus / 2).max(1),
+            (Loop::Client, asked) => asked.min(sessions),
+        }
     }
 
     /// Statements that make a session plan and commit as asked.
@@ -119,5 +136,27 @@ impl Options {
             ReadMode::Single => "single".to_owned(),
             ReadMode::Batched { depth } => format!("batched, effective_io_concurrency {depth}"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::postgres::testing;
+
+    #[test]
+    fn sessions_share_threads_where_not_each_can_have_a_cpu() {
+        let threads = |given: &[(&str, &str)], sessions, cpus| {
+            let plan = Plan::plain(1, sessions as u32, 1000);
+            let options = Options::new(&testing::settings(given), &plan).expect("they fit");
+            options.driver_threads(sessions, cpus)
+        };
+        assert_eq!(threads(&[], 2, 2), 2);
+        assert_eq!(threads(&[], 3, 2), 1);
+        assert_eq!(threads(&[], 64, 16), 8);
+        assert_eq!(threads(&[], 64, 1), 1);
+        assert_eq!(threads(&[("DRIVER_THREADS", "4")], 64, 2), 4);
+        assert_eq!(threads(&[("DRIVER_THREADS", "4")], 2, 2), 2);
+        assert_eq!(threads(&[("LOOP", "server")], 64, 2), 64);
     }
 }

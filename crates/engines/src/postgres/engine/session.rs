@@ -123,14 +123,25 @@ impl Session {
         plan: &Plan,
         op: &Op,
     ) -> Result<u64, OpError> {
-        let outcome = match *op {
+        let asked = self.ask(options, plan, op)?;
+        self.answer(asked)
+    }
+
+    /// Sends the request of an operation.
+    pub(super) fn ask(
+        &mut self,
+        options: &Options,
+        plan: &Plan,
+        op: &Op,
+    ) -> Result<Asked, OpError> {
+        let sent = match *op {
             Op::Select {
                 schema,
                 first_key,
                 width,
             } => self
                 .calls_of(options, plan, schema)
-                .and_then(|at| self.select(at, first_key, u64::from(width))),
+                .and_then(|at| self.ask_select(at, first_key, u64::from(width))),
             Op::Update {
                 schema,
                 first_key,
@@ -139,13 +150,39 @@ impl Session {
                 commit,
             } => self.calls_of(options, plan, schema).and_then(|at| {
                 self.calls[at].stamp(stamp);
-                self.update(at, first_key, u64::from(width), commit)
+                self.ask_update(at, first_key, u64::from(width), commit)
             }),
             Op::Scan { schema } => self
                 .calls_of(options, plan, schema)
-                .and_then(|at| self.scan(at)),
+                .and_then(|at| self.ask_scan(at)),
         };
-        outcome.map_err(|failure| self.failed(failure))
+        sent.map_err(|failure| self.failed(failure))
+    }
+
+    /// Waits for the answer to what was asked last; the rows it touched.
+    pub(super) fn answer(&mut self, asked: Asked) -> Result<u64, OpError> {
+        let Some(connection) = self.connection.as_mut() else {
+            return Err(self.failed(Failure::Closed));
+        };
+        let answer = match connection.answers(&mut self.state) {
+            Ok(answer) => answer,
+            Err(error) => return Err(self.failed(Failure::Server(error))),
+        };
+        let counted = &mut self.counted;
+        match asked {
+            Asked::Select => counted.rows_visited += answer.counted,
+            Asked::Update { commit } => {
+                counted.rows_visited += answer.changed;
+                counted.rows_changed += answer.changed;
+                counted.commits += u64::from(commit);
+                return Ok(answer.changed);
+            }
+            Asked::Scan => {
+                counted.rows_visited += answer.counted;
+                counted.scans += 1;
+            }
+        }
+        Ok(answer.counted)
     }
 
     /// Index of a schema's statements; prepared when a schema is first used.
@@ -163,22 +200,21 @@ impl Session {
         Ok(self.calls.len() - 1)
     }
 
-    fn select(&mut self, at: usize, first_key: u64, width: u64) -> Result<u64, Failure> {
+    fn ask_select(&mut self, at: usize, first_key: u64, width: u64) -> Result<Asked, Failure> {
         let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
         let call = &mut self.calls[at].select;
         add_range(connection, call, first_key, width, self.scale);
-        let answer = connection.round_trip(&mut self.state)?;
-        self.counted.rows_visited += answer.counted;
-        Ok(answer.counted)
+        connection.send_calls()?;
+        Ok(Asked::Select)
     }
 
-    fn update(
+    fn ask_update(
         &mut self,
         at: usize,
         first_key: u64,
         width: u64,
         commit: bool,
-    ) -> Result<u64, Failure> {
+    ) -> Result<Asked, Failure> {
         let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
         let call = self.calls[at]
             .update
@@ -193,24 +229,19 @@ impl Session {
         if open && commit {
             connection.add(&self.commit);
         }
-        let answer = connection.round_trip(&mut self.state)?;
-        self.counted.rows_visited += answer.changed;
-        self.counted.rows_changed += answer.changed;
-        self.counted.commits += u64::from(commit);
-        Ok(answer.changed)
+        connection.send_calls()?;
+        Ok(Asked::Update { commit })
     }
 
-    fn scan(&mut self, at: usize) -> Result<u64, Failure> {
+    fn ask_scan(&mut self, at: usize) -> Result<Asked, Failure> {
         let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
         let call = self.calls[at]
             .scan
             .as_ref()
             .ok_or_else(|| Failure::Statement("the plan has no scans".to_owned()))?;
         connection.add(call);
-        let answer = connection.round_trip(&mut self.state)?;
-        self.counted.rows_visited += answer.counted;
-        self.counted.scans += 1;
-        Ok(answer.counted)
+        connection.send_calls()?;
+        Ok(Asked::Scan)
     }
 
     /// Commits what COMMIT_EVERY left open.
@@ -307,6 +338,17 @@ impl Session {
             connection.close();
         }
     }
+}
+
+/// What a session waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Select,
+    Update {
+        /// It ends its transaction.
+        commit: bool,
+    },
+    Scan,
 }
 
 /// Why an operation came to nothing.

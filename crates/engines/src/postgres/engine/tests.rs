@@ -4,7 +4,7 @@ use super::*;
 use crate::conformance;
 use crate::postgres::layout::{Names, Storage};
 use crate::postgres::testing::{self, Server};
-use assay_measure::snapshot::{OpKind, RunData, Verdict};
+use assay_measure::snapshot::{OpKind, RunData, Snapshot, Verdict};
 use assay_measure::stats::{self, Stat};
 use assay_run::engine::Op;
 use assay_run::plan::{Edge, RedoStress};
@@ -109,6 +109,7 @@ fn the_engine_passes_the_conformance_suite_on_every_server() {
         for given in [
             &[("READ_MODE", "single")][..],
             &[("READ_MODE", "batched"), ("COMMIT_MODE", "off")],
+            &[("DRIVER_THREADS", "1")],
             &[("LOOP", "server")],
         ] {
             let violations = conformance::suite(&mut |plan| conformance::Subject {
@@ -122,6 +123,38 @@ fn the_engine_passes_the_conformance_suite_on_every_server() {
             );
         }
     }
+}
+
+#[test]
+fn a_thread_serves_many_sessions_and_a_mark_finds_their_work_published() {
+    let Some(server) = testing::server(15) else {
+        return;
+    };
+    let place = tables(server, "session_many", 2);
+    let mixed = Plan {
+        update_pct: 50,
+        ..plan(2, 8, 20)
+    };
+    let (data, rows) = run(&place, &mixed, &[("DRIVER_THREADS", "1")]);
+    assert_eq!(data.drained.driver.threads, 1);
+    assert_eq!(rows.len(), 16 * 20);
+    assert!(rows.iter().all(|row| row.rows == Some(64)), "{rows:?}");
+    let committed = counted(&data, stats::USER_COMMITS);
+    assert_eq!(committed, ops(&data, OpKind::Update));
+    assert!(committed > 0);
+    // The end is a mark while all 16 are at work: what they did must be on the server's books by then.
+    let timed = Plan {
+        run_time_ns: 300_000_000,
+        work_loop: 0,
+        ..mixed
+    };
+    let (data, _) = run(&place, &timed, &[("DRIVER_THREADS", "1")]);
+    let of = |stat: Stat| {
+        let at = |snapshot: &Snapshot| snapshot.stats.get(stat).unwrap_or(0);
+        at(&data.end) - at(&data.gate)
+    };
+    assert!(of(stats::ROWS_CHANGED) > 0);
+    assert_eq!(of(stats::TABLE_UPDATES), of(stats::ROWS_CHANGED));
 }
 
 #[test]

@@ -520,32 +520,36 @@ impl<'a> Job<'a> {
             "copy {} from stdin with (format binary, freeze)",
             table.name
         );
-        let mut copy = connection.copy_in(&sql).map_err(fail)?;
-        copy.send(HEAD).map_err(fail)?;
-        let mut slot = 0;
+        let together = self.plan.server.rows_a_copy();
+        let (mut slot, mut taken) = (0, 0);
         while slot < table.rows {
-            if self.ended.load(Ordering::Acquire) {
-                copy.abort("assay was asked to stop").map_err(fail)?;
-                return Err(EngineError::Interrupted);
+            let end = slot.saturating_add(together).min(table.rows);
+            let mut copy = connection.copy_in(&sql).map_err(fail)?;
+            copy.send(HEAD).map_err(fail)?;
+            while slot < end {
+                if self.ended.load(Ordering::Acquire) {
+                    copy.abort("assay was asked to stop").map_err(fail)?;
+                    return Err(EngineError::Interrupted);
+                }
+                let rows = (end - slot).min(ROWS as u64);
+                // Cut to a range of usize, which knows its length.
+                let keys = (0..rows as usize).map(|i| key(slot + i as u64));
+                let sent = copy.send_framed(batch.rows(table.first_row + slot, keys));
+                if let Err(error) = sent {
+                    // A server that refuses the rows says why before it hangs up.
+                    return Err(fail(
+                        copy.abort("assay lost the connection")
+                            .err()
+                            .unwrap_or(error),
+                    ));
+                }
+                slot += rows;
+                self.done_bytes
+                    .fetch_add(rows * marker.block_bytes, Ordering::Relaxed);
             }
-            let rows = (table.rows - slot).min(ROWS as u64);
-            // Cut to a range of usize, which knows its length.
-            let keys = (0..rows as usize).map(|i| key(slot + i as u64));
-            let sent = copy.send_framed(batch.rows(table.first_row + slot, keys));
-            if let Err(error) = sent {
-                // A server that refuses the rows says why before it hangs up.
-                return Err(fail(
-                    copy.abort("assay lost the connection")
-                        .err()
-                        .unwrap_or(error),
-                ));
-            }
-            slot += rows;
-            self.done_bytes
-                .fetch_add(rows * marker.block_bytes, Ordering::Relaxed);
+            copy.send(&TAIL).map_err(fail)?;
+            taken += copy.finish().map_err(fail)?;
         }
-        copy.send(&TAIL).map_err(fail)?;
-        let taken = copy.finish().map_err(fail)?;
         if taken == table.rows {
             return Ok(());
         }

@@ -85,8 +85,24 @@ impl Connection {
     /// # Errors
     /// The server's first, or a lost connection.
     pub fn round_trip(&mut self, state: &mut u8) -> Result<Answer, PgError> {
+        self.send_calls()?;
+        self.answers(state)
+    }
+
+    /// The first half of [`Connection::round_trip`].
+    ///
+    /// # Errors
+    /// A lost connection.
+    pub fn send_calls(&mut self) -> Result<(), PgError> {
         frontend::sync(&mut self.output);
-        self.send("execute")?;
+        self.send("execute")
+    }
+
+    /// The second half: waits for all answers. The server sends them together when it comes to the Sync.
+    ///
+    /// # Errors
+    /// As [`Connection::round_trip`].
+    pub fn answers(&mut self, state: &mut u8) -> Result<Answer, PgError> {
         let mut answer = Answer::default();
         let mut refused = None;
         loop {

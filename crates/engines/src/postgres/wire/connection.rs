@@ -8,6 +8,7 @@ use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Write};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -105,6 +106,12 @@ impl Connection {
     #[must_use]
     pub fn listener_pid(&self) -> Option<i32> {
         self.stream.listener_pid()
+    }
+
+    /// The socket, to wait until the server says something.
+    #[must_use]
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.stream.socket()
     }
 
     /// Our own port, if this is TCP.

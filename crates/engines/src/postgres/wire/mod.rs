@@ -1,4 +1,4 @@
-//! PostgreSQL's frontend/backend protocol 3.0, blocking, for one thread a session.
+//! PostgreSQL's frontend/backend protocol 3.0, blocking: a request and its answer are two calls for who serves several sessions.
 //!
 //! A session of the workload costs two system calls an operation here, one write and one read: a client
 //! library with an event loop inside costs more, and what the client costs is part of every figure.

@@ -3,6 +3,7 @@
 use super::tls::Secured;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -40,6 +41,15 @@ impl Stream {
         };
         let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
         Some(peer.pid.as_raw_nonzero().get())
+    }
+
+    /// The socket itself.
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Unix(stream) => stream.as_fd(),
+            Self::Tcp(stream) => stream.as_fd(),
+            Self::Tls(stream) => stream.sock.as_fd(),
+        }
     }
 
     /// Our own port, if this is TCP.

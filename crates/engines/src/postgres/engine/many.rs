@@ -1,0 +1,148 @@
+//! Several sessions of one thread: requests go out as they come up, answers are taken as the sockets have them.
+//!
+//! The server sends the answer to a request in one piece, when it comes to the Sync. So a socket that has something to
+//! read has (nearly) all of it, and the rest is waited for in the socket: no state of half an answer is kept.
+
+use super::options::Options;
+use super::session::{Asked, Session};
+use assay_measure::clock::Clock;
+use assay_run::engine::{Completion, EngineError, Op, OpError, Outcome, Tag};
+use assay_run::plan::Plan;
+use rustix::buffer::spare_capacity;
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+/// Answers taken in one turn: few enough that the sessions whose answers came first need not wait long to go on.
+const TOGETHER: usize = 16;
+
+/// See the module.
+pub(super) struct Many {
+    epoll: OwnedFd,
+    /// What each session waits for.
+    asked: Vec<Option<Asked>>,
+    /// Sessions whose server spoke without being asked: a notice, or its goodbye. They are not listened to until their
+    /// next operation, which hears it.
+    spoke: Vec<bool>,
+    events: Vec<epoll::Event>,
+}
+
+impl Many {
+    /// Listens to all of them.
+    pub(super) fn open(sessions: &[Session]) -> Result<Self, EngineError> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed)?;
+        let many = Self {
+            epoll,
+            asked: vec![None; sessions.len()],
+            spoke: vec![false; sessions.len()],
+            events: Vec::with_capacity(TOGETHER),
+        };
+        for (tag, session) in sessions.iter().enumerate() {
+            many.listen(tag, session).map_err(failed)?;
+        }
+        Ok(many)
+    }
+
+    /// Whether a session waits for an answer.
+    pub(super) fn waits(&self, tag: usize) -> bool {
+        self.asked[tag].is_some()
+    }
+
+    fn listen(&self, tag: usize, session: &Session) -> Result<(), Errno> {
+        let Some(connection) = &session.connection else {
+            return Ok(());
+        };
+        let data = epoll::EventData::new_u64(tag as u64);
+        epoll::add(
+            &self.epoll,
+            connection.socket(),
+            data,
+            epoll::EventFlags::IN,
+        )
+    }
+
+    /// Sends an operation's request. The rows, if it has ended already.
+    pub(super) fn ask(
+        &mut self,
+        tag: Tag,
+        session: &mut Session,
+        options: &Options,
+        plan: &Plan,
+        op: &Op,
+    ) -> Result<Option<u64>, OpError> {
+        let tag = tag as usize;
+        let asked = session.ask(options, plan, op)?;
+        if !self.spoke[tag] {
+            self.asked[tag] = Some(asked);
+            return Ok(None);
+        }
+        let rows = session.answer(asked)?;
+        // If it is not heard again, its next operation waits in the socket as this one did.
+        self.spoke[tag] = self.listen(tag, session).is_err();
+        Ok(Some(rows))
+    }
+
+    /// Takes the answers that are there, after waiting for the first one.
+    pub(super) fn reap(
+        &mut self,
+        sessions: &mut [Session],
+        clock: &Clock,
+        timeout: Duration,
+        out: &mut Vec<Completion>,
+    ) -> Result<(), EngineError> {
+        self.wait(timeout).map_err(failed)?;
+        for event in &self.events {
+            let tag = event.data.u64() as usize;
+            let session = &mut sessions[tag];
+            if let Some(asked) = self.asked[tag].take() {
+                let result = session.answer(asked);
+                out.push(Completion {
+                    tag: tag as Tag,
+                    outcome: Outcome {
+                        end_ns: clock.now_ns(),
+                        result,
+                    },
+                });
+            } else if let Some(connection) = &session.connection {
+                epoll::delete(&self.epoll, connection.socket()).map_err(failed)?;
+                self.spoke[tag] = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills `events`. Whole milliseconds are waited for in one call, anything else exactly in two.
+    fn wait(&mut self, timeout: Duration) -> Result<(), Errno> {
+        self.events.clear();
+        let time = Timespec {
+            tv_sec: timeout.as_secs() as i64,
+            tv_nsec: i64::from(timeout.subsec_nanos()),
+        };
+        let mut left = time;
+        if timeout.subsec_nanos() % 1_000_000 != 0 {
+            let listens = &mut [PollFd::new(&self.epoll, PollFlags::IN)];
+            match poll(listens, Some(&time)) {
+                Ok(0) | Err(Errno::INTR) => return Ok(()),
+                Ok(_) => {}
+                Err(error) => return Err(error),
+            }
+            left = Timespec {
+                tv_sec: 0,
+                tv_nsec: 0,
+            };
+        }
+        match epoll::wait(&self.epoll, spare_capacity(&mut self.events), Some(&left)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The kernel refused to wait for the sessions' sockets.
+fn failed(error: Errno) -> EngineError {
+    EngineError::Io {
+        what: "waiting for the sessions' answers".to_owned(),
+        source: error.into(),
+    }
+}
