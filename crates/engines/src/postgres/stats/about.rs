@@ -114,8 +114,11 @@ impl About {
         };
         let for_all =
             |name: &str| on(name) && switches.get(name).is_some_and(|switch| switch.for_all);
-        let (session_io_timing, session_sql, achieved) =
+        let (session_io_timing, mut session_sql, achieved) =
             io_timing(connection, ask, timing, on("track_io_timing"))?;
+        if version >= 15 {
+            session_sql.push(sql::prepare_flush());
+        }
         let relations = Relations::from_rows(&ask(connection, &Relations::query(pg_schema))?);
         let block_bytes = switches
             .get("block_size")

@@ -231,7 +231,8 @@ impl ServerStats {
     }
 
     /// Has a session publish what it counted, so that the next [`ServerStats::sample`] sees it (15 and later; 13 and
-    /// 14 publish at most once a second). Not to be called within a transaction. It takes a round trip.
+    /// 14 publish at most once a second). Not to be called within a transaction, and only in a session that executed
+    /// [`ServerStats::session_sql`]. It takes a round trip.
     ///
     /// # Errors
     /// The server's, or a lost connection.
@@ -239,7 +240,7 @@ impl ServerStats {
         if self.about.version < 15 {
             return Ok(());
         }
-        if let Err(error) = session.query(&sql::flush()) {
+        if let Err(error) = session.query(sql::EXECUTE_FLUSH) {
             self.flush_refused
                 .fetch_or(!error.is_fatal(), Ordering::Relaxed);
             return Err(error);

@@ -106,10 +106,14 @@ pub(super) fn reading(shape: &Shape<'_>) -> String {
 const FLUSH: &str =
     "pg_stat_force_next_flush()::text || (select count(*) from pg_catalog.pg_foreign_table)";
 
-/// [`FLUSH`] by itself, for a session of the run.
-pub(super) fn flush() -> String {
-    format!("select {FLUSH}")
+/// Prepares [`FLUSH`] by itself in a session of the run: planning it looks into the table's empty index, which is a
+/// block got, and must not be among those of the run.
+pub(super) fn prepare_flush() -> String {
+    format!("prepare assay_flush as select {FLUSH}")
 }
+
+/// What [`prepare_flush`] prepared.
+pub(super) const EXECUTE_FLUSH: &str = "execute assay_flush";
 
 /// Every column of a view that joins nothing.
 fn view(name: &str) -> String {
