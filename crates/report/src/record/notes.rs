@@ -286,10 +286,16 @@ fn driver(record: &Record, out: &mut Vec<String>) {
     let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
     let thread_s = record.driver.threads_count as f64 * elapsed;
     let delay = record.driver.thread_run_delay_s.value().unwrap_or(0.0);
+    // Of a server each session has a thread of its own.
+    let is_server = record.server.is_some();
     if delay > 0.05 * thread_s && thread_s > 0.0 {
+        let or = match is_server {
+            true => "with fewer sessions, or drive the server from another host",
+            false => "with fewer DRIVER_THREADS",
+        };
         out.push(format!(
             "The driver threads were ready but without a CPU for {} % of the window: other work on this host slowed \
-             the run, and wait times include that delay. Repeat it on an idle host or with fewer DRIVER_THREADS.",
+             the run, and wait times include that delay. Repeat it on an idle host or {or}.",
             fixed(100.0 * delay / thread_s, 1)
         ));
     }
@@ -299,9 +305,14 @@ fn driver(record: &Record, out: &mut Vec<String>) {
         .value()
         .filter(|pct| *pct >= 95.0)
     {
+        let way_out = match is_server {
+            true => "Raise WORK_UNIT, use LOOP=server, or add sessions if CPUs are free.",
+            false => {
+                "More sessions will not raise throughput; more DRIVER_THREADS may, if CPUs are free."
+            }
+        };
         out.push(format!(
-            "The driver threads used {} % of {} CPUs: this run measures CPU, not storage. \
-             More sessions will not raise throughput; more DRIVER_THREADS may, if CPUs are free.",
+            "The driver threads used {} % of {} CPUs: this run measures CPU, not storage. {way_out}",
             fixed(share, 1),
             record.driver.threads_count
         ));
@@ -409,8 +420,9 @@ fn host(record: &Record, out: &mut Vec<String>) {
         .sum();
     if swapped > 0.0 {
         out.push(format!(
-            "The host swapped {} pages during the window: memory was short and latencies include paging. Use a smaller CACHE_MB.",
-            fixed(swapped, 0)
+            "The host swapped {} pages during the window: memory was short and latencies include paging. Use a smaller {}.",
+            fixed(swapped, 0),
+            if record.server.is_some() { "shared_buffers" } else { "CACHE_MB" }
         ));
     }
 }

@@ -439,3 +439,19 @@ fn kinds_of_operations_have_a_row_each() {
     assert_eq!(kind_name(OpKind::Scan), "scan");
     assert_eq!(record.driver.ops[0].rows_count, 115_200);
 }
+
+/// A parameter that the target does not have helps nobody.
+#[test]
+fn warnings_name_the_way_out_of_the_target_that_ran() {
+    let warned = |mut data: RunData| {
+        let elapsed_ns = data.end.at_ns - data.begin.at_ns;
+        data.end.driver.thread_run_delay_ns =
+            data.begin.driver.thread_run_delay_ns + elapsed_ns / 2 * data.end.driver.threads;
+        build(&data).warnings.join(" ")
+    };
+    let native = warned(fixture::run());
+    assert!(native.contains("fewer DRIVER_THREADS"), "{native}");
+    let server = warned(fixture::postgres(15));
+    assert!(server.contains("with fewer sessions"), "{server}");
+    assert!(!server.contains("DRIVER_THREADS"), "{server}");
+}

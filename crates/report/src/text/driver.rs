@@ -218,6 +218,10 @@ pub(super) fn cost(page: &mut Page, record: &Record) {
         Some(bytes) => size(bytes as u64),
         None => number_or_reason(figure, 0),
     };
+    let whose = match record.server.is_some() {
+        true => "server processes",
+        false => "process",
+    };
     for (name, engine, process, device) in [
         (
             "Bytes read",
@@ -233,7 +237,7 @@ pub(super) fn cost(page: &mut Page, record: &Record) {
         ),
     ] {
         page.line(&format!(
-            "{name:<48} engine {}, process {}, devices {}",
+            "{name:<48} engine {}, {whose} {}, devices {}",
             bytes(engine),
             bytes(process),
             bytes(device)

@@ -183,7 +183,7 @@ impl About {
             fact(
                 "statistics_of_writes",
                 "blocks written by sessions (buffers_backend) are published by the checkpointer, in steps of up to half of \
-                 shared_buffers: fewer may be missing at either end of the window"
+                 shared_buffers: up to as many may be missing at either end of the window"
                     .to_owned(),
             );
         }
