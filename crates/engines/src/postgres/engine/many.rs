@@ -120,7 +120,7 @@ impl Many {
             tv_nsec: i64::from(timeout.subsec_nanos()),
         };
         let mut left = time;
-        if timeout.subsec_nanos() % 1_000_000 != 0 {
+        if !timeout.subsec_nanos().is_multiple_of(1_000_000) {
             let listens = &mut [PollFd::new(&self.epoll, PollFlags::IN)];
             match poll(listens, Some(&time)) {
                 Ok(0) | Err(Errno::INTR) => return Ok(()),
