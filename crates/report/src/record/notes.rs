@@ -286,7 +286,7 @@ fn driver(record: &Record, out: &mut Vec<String>) {
     let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
     let thread_s = record.driver.threads_count as f64 * elapsed;
     let delay = record.driver.thread_run_delay_s.value().unwrap_or(0.0);
-    // Of a server each session has a thread of its own.
+    // The threads that drive a server's sessions do little: it is the server that takes the CPUs.
     let is_server = record.server.is_some();
     if delay > 0.05 * thread_s && thread_s > 0.0 {
         let or = match is_server {
@@ -306,7 +306,7 @@ fn driver(record: &Record, out: &mut Vec<String>) {
         .filter(|pct| *pct >= 95.0)
     {
         let way_out = match is_server {
-            true => "Raise WORK_UNIT, use LOOP=server, or add sessions if CPUs are free.",
+            true => "Raise WORK_UNIT, use LOOP=server, or more DRIVER_THREADS if CPUs are free.",
             false => {
                 "More sessions will not raise throughput; more DRIVER_THREADS may, if CPUs are free."
             }
