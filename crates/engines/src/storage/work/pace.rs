@@ -156,6 +156,10 @@ impl Minimum {
         for way in Way::ALL {
             let (bytes, ios) = moved(way);
             let before = std::mem::replace(&mut self.before[way.index()], (bytes, ios));
+            // A minimum said once is of all directions, and one that the job does not go is not missed.
+            if ios == 0 {
+                continue;
+            }
             let got = [
                 (
                     self.bytes_per_s[way.index()],
@@ -284,5 +288,20 @@ mod tests {
         let missed = minimum.missed(2 * NS_PER_S, |_| (0, 199)).unwrap();
         assert_eq!(missed, "read at 99 IOPS, below rate_iops_min=100");
         assert!(Minimum::new(&PaceOptions::default()).is_none());
+    }
+
+    #[test]
+    fn a_direction_that_is_not_gone_misses_no_minimum() {
+        let mut minimum = Minimum::new(&PaceOptions {
+            rate_iops_min: [Some(100); DIRECTIONS],
+            ..PaceOptions::default()
+        })
+        .unwrap();
+        minimum.begin(0);
+        let only_reads = |way: Way| match way {
+            Way::Read => (100 * 4096, 100),
+            _ => (0, 0),
+        };
+        assert_eq!(minimum.missed(NS_PER_S, only_reads), None);
     }
 }

@@ -402,6 +402,11 @@ fn a_missed_minimum_rate_is_an_error() {
     let text = readings.clones[0].error_text.as_deref().unwrap();
     assert!(text.contains("rate_iops_min=1000"), "{text}");
     assert_ne!(readings.clones[0].error, 0);
+    let ran_ns = readings.clones[0].ways[R].runtime_ns;
+    assert!(
+        ran_ns < 20 * NS_PER_S,
+        "it ends with its failure: {ran_ns} ns"
+    );
 }
 
 #[test]

@@ -451,8 +451,11 @@ impl<'a> Worker<'a> {
         matches!(self.options.engine, IoEngine::Null | IoEngine::Nop)
     }
 
-    /// With a rate the last I/O may end long before the time does: the time counts all the same.
+    /// With a rate the last I/O may end long before the time does: the time counts all the same, unless the job failed.
     fn wait_for_deadline(&mut self) {
+        if self.failure.is_some() {
+            return;
+        }
         while self.held.is_some() && self.deadline_ns != Ns::MAX && self.now < self.deadline_ns {
             if self.stop.requested() || self.orders.end.load(Ordering::Relaxed) {
                 return;
