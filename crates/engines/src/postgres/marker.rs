@@ -8,6 +8,7 @@ use super::layout::{Names, index_name, literal, rows_name, scan_name};
 use super::wire::{Connection, PgError, Rows};
 use assay_run::engine::{DataSet, EngineError};
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 /// Version of the marker and of everything it stands for.
 pub(super) const FORMAT: u32 = 1;
@@ -417,8 +418,12 @@ pub(super) fn drop_tables(names: &Names) -> String {
     )
 }
 
+/// How long a claim waits for its holder: a server process learns of its client's end only after it, and an assay that
+/// follows another at once is not to be refused for that.
+const CLAIM_WAIT: Duration = Duration::from_secs(2);
+
 /// Keeps others of assay from a data set for as long as the connection lives: `exclusive` for those who change its
-/// tables, shared for those who run on it. `false`: somebody holds it already.
+/// tables, shared for those who run on it. `false`: somebody holds it, and goes on to.
 pub(super) fn hold(
     connection: &mut Connection,
     names: &Names,
@@ -428,12 +433,20 @@ pub(super) fn hold(
     let first = i32::from_be_bytes(*b"ASSA");
     let second = crc32c::crc32c(names.schema().as_bytes()).cast_signed();
     let shared = if exclusive { "" } else { "_shared" };
-    let held = connection
-        .query(&format!(
-            "select pg_try_advisory_lock{shared}({first}, {second})"
-        ))
-        .map_err(told("claiming the data set"))?;
-    Ok(matches!(held.rows.first().map(Vec::as_slice), Some([Some(got)]) if got == "t"))
+    let claim = format!("select pg_try_advisory_lock{shared}({first}, {second})");
+    let begun = Instant::now();
+    loop {
+        let held = connection
+            .query(&claim)
+            .map_err(told("claiming the data set"))?;
+        if matches!(held.rows.first().map(Vec::as_slice), Some([Some(got)]) if got == "t") {
+            return Ok(true);
+        }
+        if begun.elapsed() >= CLAIM_WAIT {
+            return Ok(false);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// The refusal of a data set that somebody uses.

@@ -1,5 +1,7 @@
 //! The life of a data set on real servers, the oldest way of the server and the newest: 15 and 18.
 
+use crate::postgres::layout::Names;
+use crate::postgres::marker;
 use crate::postgres::testing::{self, Server, Unseen};
 use crate::postgres::wire::{Connection, Rows};
 use crate::postgres::{Postgres, place::Place};
@@ -344,6 +346,24 @@ fn a_data_set_in_use_is_not_removed_and_its_user_is_named() {
     );
     user.close();
     site.destroy().unwrap();
+}
+
+#[test]
+fn who_is_about_to_leave_a_data_set_is_waited_for() {
+    let Some(server) = testing::server(15) else {
+        return;
+    };
+    let site = Site::new(server, "leaving", &[("SCALE", "1000")]);
+    site.prepare(1).unwrap();
+    let mut leaving = site.connect();
+    let names = Names::new(&site.settings()).unwrap();
+    assert!(marker::hold(&mut leaving, &names, true).unwrap());
+    let left = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        leaving.close();
+    });
+    site.destroy().unwrap();
+    left.join().unwrap();
 }
 
 /// Asks to stop as soon as some bytes are loaded.
