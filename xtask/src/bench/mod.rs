@@ -73,7 +73,7 @@ impl Options {
 
     /// Seconds one measurement lasts.
     pub(crate) fn window_s(&self) -> u64 {
-        self.size(8, 2)
+        self.size(8, 1)
     }
 }
 
