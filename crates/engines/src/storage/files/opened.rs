@@ -15,6 +15,7 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::Read;
+use std::ops::Deref;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -43,7 +44,7 @@ pub struct Opened {
 #[derive(Debug, Default)]
 struct Held {
     /// Keeps the lock; open for writing where something is written.
-    file: Option<File>,
+    file: Option<Kept>,
     /// Keeps others from mounting the device.
     _claim: Option<DeviceClaim>,
     /// Device and inode, or a block device's number.
@@ -52,6 +53,26 @@ struct Held {
     created: bool,
     /// Length before this run, where it was lengthened.
     shorter: Option<u64>,
+}
+
+/// A file of ours with its lock. The lock is given back by name: a process that is just being forked from this one has
+/// the file open too, until it becomes another program, and closing ours alone would leave it locked so long.
+#[derive(Debug)]
+struct Kept(File);
+
+impl Deref for Kept {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // Closing it, which follows, does the same a little later.
+        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+    }
 }
 
 /// Makes what is missing and takes hold of every file.
@@ -404,7 +425,7 @@ fn create(file: &PlannedFile) -> Result<Held, EngineError> {
     let held = Held {
         identity: Some(identity(&metadata)),
         created: true,
-        file: Some(kept),
+        file: Some(Kept(kept)),
         ..Held::default()
     };
     let marked = match &held.file {
@@ -445,7 +466,7 @@ fn hold_file(file: &PlannedFile) -> Result<Held, EngineError> {
     }
     Ok(Held {
         identity: file.identity,
-        file: Some(kept),
+        file: Some(Kept(kept)),
         ..Held::default()
     })
 }
@@ -456,7 +477,7 @@ fn share_file(file: &PlannedFile) -> Result<Held, EngineError> {
     lock(&file.path, &kept, FlockOperation::NonBlockingLockShared)?;
     Ok(Held {
         identity: file.identity,
-        file: Some(kept),
+        file: Some(Kept(kept)),
         ..Held::default()
     })
 }
