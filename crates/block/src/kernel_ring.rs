@@ -321,6 +321,12 @@ impl Drop for KernelRing {
 /// Sets up the bare ring with as many flags as the kernel takes.
 fn build(shape: Shape, features: &mut Features) -> Result<IoUring, String> {
     let mut dropped = 0;
+    // A kernel thread takes the entries there are, submits them all, and only then says that their places are free:
+    // by that time each of these requests may have ended and its successor may have been written.
+    let entries = match shape.sq_thread {
+        Some(_) => shape.entries.next_power_of_two() * 2,
+        None => shape.entries,
+    };
     let flags: Vec<_> = FLAGS
         .iter()
         .filter(|(name, _)| shape.sq_thread.is_none() || !NOT_WITH_SQ_THREAD.contains(name))
@@ -355,7 +361,7 @@ fn build(shape: Shape, features: &mut Features) -> Result<IoUring, String> {
         if wanted("submit_all") {
             builder.setup_submit_all();
         }
-        match builder.build(shape.entries) {
+        match builder.build(entries) {
             Ok(ring) => {
                 for (name, _) in flags[dropped..].iter().rev() {
                     features.obtain(name);
