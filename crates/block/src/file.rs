@@ -17,6 +17,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Largest step of the internal bounce buffer in bytes.
 const BOUNCE_BYTES: usize = 1 << 20;
@@ -42,6 +43,19 @@ pub struct DirectFile {
     base: u64,
     /// Bytes it may use from there; `None` without a limit.
     room: Option<u64>,
+    /// Whether this value holds the file's lock.
+    locked: AtomicBool,
+}
+
+/// Gives the lock back by name: a process that is just being forked from this one has the file open too, until it
+/// becomes another program, and closing ours alone would leave it locked so long.
+impl Drop for DirectFile {
+    fn drop(&mut self) {
+        if *self.locked.get_mut() {
+            // Closing it, which follows, does the same a little later.
+            let _ = rustix::fs::flock(self.descriptor(), FlockOperation::Unlock);
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -93,6 +107,7 @@ impl DirectFile {
             direct: false,
             base: 0,
             room: None,
+            locked: AtomicBool::new(false),
         })
     }
 
@@ -135,6 +150,7 @@ impl DirectFile {
                 direct: mode.direct,
                 base: 0,
                 room: None,
+                locked: AtomicBool::new(false),
             });
         }
         let access = access_of(path, mode.read, mode.write)?;
@@ -147,6 +163,7 @@ impl DirectFile {
                         direct: true,
                         base: 0,
                         room: None,
+                        locked: AtomicBool::new(false),
                     });
                 }
                 Err(Errno::INVAL) => {}
@@ -161,6 +178,7 @@ impl DirectFile {
             direct: false,
             base: 0,
             room: None,
+            locked: AtomicBool::new(false),
         })
     }
 
@@ -334,7 +352,10 @@ impl DirectFile {
             if file.lock() { Ok(()) } else { Err(BlockError::InUse { path }) }
         });
         match rustix::fs::flock(self.descriptor(), FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                self.locked.store(true, Ordering::Relaxed);
+                Ok(())
+            }
             Err(Errno::WOULDBLOCK) => Err(BlockError::InUse {
                 path: self.path.clone(),
             }),

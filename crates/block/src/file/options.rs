@@ -5,6 +5,7 @@ use crate::BlockError;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 /// Whether a file bypasses the page cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -115,6 +116,7 @@ fn opened(
             direct,
             base: 0,
             room: None,
+            locked: AtomicBool::new(false),
         }),
         Err(Errno::BUSY) if exclusive => Err(BlockError::InUse {
             path: path.to_path_buf(),

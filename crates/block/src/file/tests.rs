@@ -68,8 +68,11 @@ fn a_second_lock_is_refused_until_the_first_is_dropped() {
         second.lock_exclusive(),
         Err(BlockError::InUse { .. })
     ));
+    // As a process that is being forked at that moment has it open too.
+    let forked = first.descriptor().try_clone_to_owned().unwrap();
     drop(first);
     second.lock_exclusive().unwrap();
+    drop(forked);
 }
 
 #[test]
