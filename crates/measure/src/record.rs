@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 mod activity;
 mod event;
 mod figure;
+mod import;
 mod io;
 mod judged;
 mod path;
@@ -26,6 +27,7 @@ mod sync;
 pub use activity::{AshInfo, AshRow, TimelineRow};
 pub use event::{EventRow, SAMPLED, WaitClassRow};
 pub use figure::{Figure, Truth};
+pub use import::{ImportInfo, ImportNote, ImportedFile, ImportedValue};
 pub use io::{IoProfileRow, IoRow};
 pub use judged::{Advice, Identity};
 pub use path::PathRow;
@@ -116,6 +118,9 @@ pub struct Record {
     /// The storage probe; only in a record of `assay io`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub storage: Option<StorageInfo>,
+    /// Where figures came from that assay did not measure; only in a record of `assay import`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub import: Option<ImportInfo>,
 }
 
 /// What ran and how it ended.
@@ -613,6 +618,23 @@ pub struct Series {
     pub in_window: Vec<bool>,
     /// By name with unit last, e.g. `ops_per_s`, `db_file_sequential_read_p99_us`.
     pub metrics: BTreeMap<String, Vec<Figure>>,
+    /// Waits by step and power-of-two bucket, for the events with a distribution; a long run's steps are joined.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub heat: Vec<HeatRow>,
+}
+
+/// How the waits of one event, or the operations of one kind, were distributed from step to step.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HeatRow {
+    /// Event or kind of operation, e.g. `db file sequential read`.
+    pub name: String,
+    /// `engine` for waits, `client` for operations, `syscall` for requests.
+    pub layer: String,
+    /// End of each step, s after the gate.
+    pub t_s: Vec<f64>,
+    /// Counts of each step, sparse: (i, n) is n durations of 2^(i-1) <= us < 2^i, as in [`EventRow::hist_us`].
+    pub buckets: Vec<Vec<(u8, u64)>>,
 }
 
 /// What has to be said beside the numbers (DESIGN section 8).

@@ -10,6 +10,7 @@ pub mod advice;
 pub mod csv;
 pub mod integrity;
 pub mod json;
+pub mod metrics;
 pub mod record;
 pub mod recovery;
 pub mod result_line;

@@ -23,6 +23,7 @@ pub(crate) use driver::kind_name;
 pub(crate) use events::{class_name, latency, percentile_us};
 pub(crate) use host::{disk_deltas, os};
 pub(crate) use notes::HIT_POINTS;
+pub(crate) use series::slug;
 pub(crate) use totals::sampled_of;
 
 use assay_measure::record::{Figure, HostInfo, Interval, PlanInfo, Record, RunInfo, SCHEMA};

@@ -325,6 +325,7 @@ fn record(rates: &[f64], warmup: usize) -> Record {
             rates.iter().map(|rate| (*rate).into()).collect(),
         )]
         .into(),
+        ..Series::default()
     };
     record.interval.end_s = (rates.len() as f64).into();
     Record { series, ..record }

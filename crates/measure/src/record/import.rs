@@ -1,0 +1,75 @@
+//! Where the figures of a record came from when assay did not measure them.
+
+use super::Figure;
+use serde::{Deserialize, Serialize};
+
+/// What another tool's output said; only in a record of `assay import`.
+///
+/// Every figure of such a record that was read, and not derived, has its line here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ImportInfo {
+    /// `awr`, `statspack`, `fio`, `iperf3`, `ping`, `oratcptest`, `stress-ng`, `swingbench`, `slob`, `pgio`,
+    /// `pgbench`, `sysbench`, `vdbench` or `assay`.
+    pub tool: String,
+    /// Its version as the output says it; empty if it does not.
+    pub tool_version: String,
+    /// What was recognised, in words: `AWR text, 19c layout`, `fio JSON`.
+    pub format: String,
+    /// Files read, in the order given.
+    pub files: Vec<ImportedFile>,
+    /// Every value that was read, in the order of the files and their lines.
+    pub values: Vec<ImportedValue>,
+    /// What was tolerated or left out, and where.
+    pub notes: Vec<ImportNote>,
+}
+
+/// One file that was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ImportedFile {
+    /// Path as given; `-` for standard input.
+    pub path: String,
+    /// Its length.
+    pub size_bytes: u64,
+    /// Its lines.
+    pub lines_count: u64,
+}
+
+/// One value as it was printed, and what it was taken for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ImportedValue {
+    /// Our name with unit last, e.g. `tcp_throughput_bits_per_s_mean`; unique among the values that share `scope`.
+    pub key: String,
+    /// What it is of, where a file has several of the kind: a job, a stream, a transaction, an event; empty else.
+    pub scope: String,
+    /// The name the tool prints.
+    pub name: String,
+    /// The value in the unit that `key` ends in; n/a where what was printed is not known to be true (a torn column).
+    pub value: Figure,
+    /// Half a unit of the last place printed, in the unit of `value`: what rounding alone may be off by. 0 for exact.
+    pub rounding: f64,
+    /// `client`, `engine`, `syscall`, `device` or `network`.
+    pub layer: String,
+    /// JSON pointer of the figure in this record that holds it (`/load_profile/0/per_s`); empty if it is only here.
+    pub at: String,
+    /// The value as printed, its unit included.
+    pub printed: String,
+    /// Index into [`ImportInfo::files`].
+    pub file: u64,
+    /// Line in that file, from 1.
+    pub line: u64,
+}
+
+/// Damage that was tolerated, or a part that was left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ImportNote {
+    /// Index into [`ImportInfo::files`].
+    pub file: u64,
+    /// Line in that file, from 1; 0 for the whole file.
+    pub line: u64,
+    /// What, in a sentence.
+    pub text: String,
+}
