@@ -8,6 +8,7 @@
 
 pub mod advice;
 pub mod csv;
+pub mod import;
 pub mod integrity;
 pub mod json;
 pub mod metrics;

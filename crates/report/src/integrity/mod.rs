@@ -6,11 +6,14 @@
 
 mod counters;
 mod host;
+mod imported;
 mod server;
 mod times;
 
 #[cfg(test)]
 mod tests;
+
+pub use imported::imported;
 
 use crate::record::{Deltas, Span};
 use assay_measure::record::{Figure, Identity, Record, Truth};

@@ -1,0 +1,137 @@
+//! Instance activity statistics: name, total, per second, per transaction.
+
+use super::Reader;
+use crate::import::draft::{Reading, step};
+use crate::import::number::{self, Printed};
+use crate::import::text::Line;
+use crate::record::slug;
+use assay_measure::record::StatRow;
+use assay_measure::stats::{DICTIONARY, Stat, Unit};
+
+/// A row: the name and the numbers behind it.
+struct Row<'a> {
+    name: &'a str,
+    total: Printed,
+    rates: Vec<Printed>,
+}
+
+/// Splits `physical reads   1,705,458   5,625.4   23.6`: two to four numbers at the end, a name before them.
+fn split(line: &str) -> Option<Row<'_>> {
+    let mut rest = line.trim();
+    let mut numbers = Vec::new();
+    while numbers.len() < 4 {
+        let Some((before, last)) = rest.rsplit_once(' ') else {
+            break;
+        };
+        let Some(printed) = number::measure(last) else {
+            break;
+        };
+        numbers.push(printed);
+        rest = before.trim_end();
+    }
+    if numbers.len() < 2 || !rest.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return None;
+    }
+    let total = numbers.pop()?;
+    let total = number::count(&total.text).unwrap_or(total);
+    numbers.reverse();
+    Some(Row {
+        name: rest,
+        total,
+        rates: numbers,
+    })
+}
+
+/// The statistic a printed name stands for: itself, or the only one that begins so where the name was cut.
+fn statistic(printed: &str) -> Option<&'static Stat> {
+    let exact = DICTIONARY.iter().find(|stat| stat.name == printed);
+    exact.or_else(|| {
+        let mut longer = DICTIONARY
+            .iter()
+            .filter(|stat| stat.name.starts_with(printed));
+        let only = longer.next()?;
+        (printed.len() >= 25 && longer.next().is_none()).then_some(only)
+    })
+}
+
+/// Whether a line without its heading is one of these statistics.
+pub(super) fn is_row(line: &str) -> bool {
+    split(line).is_some_and(|row| row.rates.len() >= 2 && statistic(row.name).is_some())
+}
+
+/// Reads the lines of the section.
+pub(super) fn read(reader: &mut Reader<'_>, _heading: &Line, lines: &[Line]) {
+    for line in lines {
+        if let Some(row) = split(&line.text) {
+            keep(reader, line, row);
+        }
+    }
+}
+
+fn keep(reader: &mut Reader<'_>, line: &Line, row: Row<'_>) {
+    let stat = statistic(row.name);
+    let name = stat.map_or(row.name, |stat| stat.name);
+    let (unit, factor) = match stat.map(|stat| stat.unit) {
+        Some(Unit::Blocks) => ("blocks", 1.0),
+        Some(Unit::Bytes) => ("bytes", 1.0),
+        // Oracle counts the times of this list in hundredths of a second.
+        Some(Unit::Ns) => ("ns", 1e7),
+        _ => ("count", 1.0),
+    };
+    let key = stat.map_or_else(|| format!("{}_count", slug(name)), |s| s.key.to_owned());
+    let draft = &mut *reader.draft;
+    draft
+        .record
+        .stats
+        .entry(key.clone())
+        .or_insert_with(|| StatRow {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            source: "sysstat".to_owned(),
+            ..StatRow::default()
+        });
+    let base = format!("/stats/{}", step(&key));
+    let reading = |column: &str, printed: Printed| {
+        let key = format!("{key}{column}");
+        Reading::new(line.at, key, printed.scaled(factor)).name(name)
+    };
+    put_in!(
+        draft,
+        reading("_total", row.total),
+        base,
+        stat_row(draft, &key),
+        total
+    );
+    let mut rates = row.rates.into_iter();
+    if let Some(printed) = rates.next() {
+        put_in!(
+            draft,
+            reading("_per_s", printed),
+            base,
+            stat_row(draft, &key),
+            per_s
+        );
+    }
+    if let Some(printed) = rates.next() {
+        put_in!(
+            draft,
+            reading("_per_tx", printed),
+            base,
+            stat_row(draft, &key),
+            per_tx
+        );
+    }
+    if let Some(printed) = rates.next() {
+        put_in!(
+            draft,
+            reading("_per_op", printed),
+            base,
+            stat_row(draft, &key),
+            per_op
+        );
+    }
+}
+
+fn stat_row<'a>(draft: &'a mut crate::import::draft::Draft, key: &str) -> &'a mut StatRow {
+    draft.record.stats.entry(key.to_owned()).or_default()
+}

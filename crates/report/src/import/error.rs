@@ -1,0 +1,91 @@
+//! Why a text could not be imported.
+
+use super::Tool;
+use thiserror::Error;
+
+/// Where a value stands: file and line, as people find it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Path as given; `-` for standard input.
+    pub path: String,
+    /// Line, from 1.
+    pub line: u64,
+    /// What is printed there.
+    pub printed: String,
+}
+
+/// Why a text could not be imported; each says the way out.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ImportError {
+    /// No file was named.
+    #[error("nothing to import: name a file, or - for standard input")]
+    NoSource,
+    /// A file without a line of text.
+    #[error("{path}: is empty")]
+    Empty {
+        /// Path as given.
+        path: String,
+    },
+    /// No parser knows it.
+    #[error(
+        "{path}: not recognised as any of: {looked_for}{nearest}; import the tool's own text or JSON output, headings included"
+    )]
+    Unrecognised {
+        /// Path as given.
+        path: String,
+        /// Every tool that was tried, in words.
+        looked_for: String,
+        /// The parser that came nearest and its first missing mark, as the end of a sentence; empty if none came near.
+        nearest: String,
+    },
+    /// Files of several tools, which cannot make one record.
+    #[error(
+        "{first} is {} and {second} is {}: one record holds the output of one tool; use --each for a record of each file",
+        first_tool.name(),
+        second_tool.name()
+    )]
+    Mixed {
+        /// Path of the first file.
+        first: String,
+        /// What it is.
+        first_tool: Tool,
+        /// Path of the first file that is something else.
+        second: String,
+        /// What that is.
+        second_tool: Tool,
+    },
+    /// One figure, printed twice with different values.
+    #[error(
+        "{}:{} says {name} is {}, {}:{} says {}: these are not of one run; import each by itself (--each, or a file for each)",
+        first.path, first.line, first.printed, second.path, second.line, second.printed
+    )]
+    Contradiction {
+        /// The figure, with what it is of.
+        name: String,
+        /// Where it stands first.
+        first: Box<Place>,
+        /// Where it stands with another value.
+        second: Box<Place>,
+    },
+    /// A part that must be whole is not.
+    #[error("{path}:{line}: {what}")]
+    Damaged {
+        /// Path as given.
+        path: String,
+        /// Line, from 1.
+        line: u64,
+        /// What is wrong and the way out.
+        what: String,
+    },
+    /// Recognised, but without a single figure.
+    #[error("{path}: recognised as {}, but no figure could be read from it{hint}", tool.name())]
+    NothingRead {
+        /// Path as given.
+        path: String,
+        /// What it was recognised as.
+        tool: Tool,
+        /// What to look at, as the end of a sentence.
+        hint: String,
+    },
+}

@@ -1,0 +1,321 @@
+//! A text as parsers see it: numbered lines, with what pasting does to a text undone and noted.
+
+use assay_measure::record::ImportNote;
+
+/// Lines that recognition looks at; a whole report says what it is within them.
+const HEAD_LINES: usize = 2000;
+
+/// Where something stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct At {
+    /// Index of the file.
+    pub(crate) file: u64,
+    /// Line in that file, from 1; 0 for the whole file.
+    pub(crate) line: u64,
+}
+
+/// One line, mended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    /// Where it stands.
+    pub(crate) at: At,
+    /// Its text: ASCII quotes and blanks, no tabs, no trailing blanks.
+    pub(crate) text: String,
+    /// Stands for something that whoever passed the text on took out: `...`, `redacted`.
+    pub(crate) is_cut: bool,
+}
+
+/// One file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Text {
+    /// Index of the file.
+    pub(crate) file: u64,
+    /// Path as given.
+    pub(crate) path: String,
+    /// As it came, for what is not made of lines.
+    pub(crate) raw: String,
+    /// Its lines, mended.
+    pub(crate) lines: Vec<Line>,
+    /// What was mended.
+    pub(crate) notes: Vec<ImportNote>,
+}
+
+/// A kind of damage: how often, and the first line with it.
+#[derive(Default)]
+struct Damage {
+    quotes: Tally,
+    blanks: Tally,
+    dashes: Tally,
+    tabs: Tally,
+    escapes: Tally,
+    pages: Tally,
+    cuts: Tally,
+    quoted: Tally,
+}
+
+#[derive(Default)]
+struct Tally {
+    lines: u64,
+    first: u64,
+}
+
+impl Tally {
+    fn hit(&mut self, line: u64) {
+        if self.lines == 0 {
+            self.first = line;
+        }
+        self.lines += 1;
+    }
+
+    fn said(&self, what: &str) -> Option<(u64, String)> {
+        let more = match self.lines {
+            0 => return None,
+            1 => String::new(),
+            n => format!(" (here and on {} more lines)", n - 1),
+        };
+        Some((self.first, format!("{what}{more}")))
+    }
+}
+
+impl Text {
+    /// Splits and mends a text.
+    pub(crate) fn read(file: u64, path: &str, raw: &str) -> Self {
+        let mut damage = Damage::default();
+        let body = raw.strip_prefix('\u{feff}').unwrap_or(raw);
+        let is_quoted = is_quoted_mail(body);
+        let mut lines = Vec::new();
+        for (i, text) in body.lines().enumerate() {
+            let at = At {
+                file,
+                line: i as u64 + 1,
+            };
+            let text = mend(text, is_quoted, at.line, &mut damage);
+            let is_cut = is_cut(&text);
+            if is_cut {
+                damage.cuts.hit(at.line);
+            }
+            lines.push(Line { at, text, is_cut });
+        }
+        let mut text = Self {
+            file,
+            path: path.to_owned(),
+            raw: raw.to_owned(),
+            lines,
+            notes: Vec::new(),
+        };
+        if body.len() < raw.len() {
+            text.note(1, "a byte order mark was passed over".to_owned());
+        }
+        text.say(&damage);
+        text
+    }
+
+    fn say(&mut self, damage: &Damage) {
+        let said = [
+            damage
+                .quoted
+                .said("mail quotes (\"> \") before the lines were taken off"),
+            damage
+                .quotes
+                .said("typographic quotes were read as plain ones"),
+            damage.blanks.said("special blanks were read as plain ones"),
+            damage.dashes.said("long dashes were read as plain ones"),
+            damage
+                .tabs
+                .said("tabs were read as blanks up to the next multiple of 8"),
+            damage.escapes.said("terminal colours were taken off"),
+            damage.pages.said("page breaks were passed over"),
+            damage
+                .cuts
+                .said("something was cut out or redacted here before the text came to us"),
+        ];
+        for (line, what) in said.into_iter().flatten() {
+            self.note(line, what);
+        }
+    }
+
+    fn note(&mut self, line: u64, text: String) {
+        let file = self.file;
+        self.notes.push(ImportNote { file, line, text });
+    }
+
+    /// The lines that recognition looks at.
+    pub(crate) fn head(&self) -> &[Line] {
+        &self.lines[..self.lines.len().min(HEAD_LINES)]
+    }
+
+    /// Whether one of the first lines contains this.
+    pub(crate) fn head_has(&self, part: &str) -> bool {
+        self.head().iter().any(|line| line.text.contains(part))
+    }
+
+    /// Whether one of the first lines begins with this, blanks aside.
+    pub(crate) fn head_begins(&self, part: &str) -> bool {
+        self.head()
+            .iter()
+            .any(|line| line.text.trim_start().starts_with(part))
+    }
+
+    /// The first character that is no blank.
+    pub(crate) fn first_char(&self) -> Option<char> {
+        let mut lines = self.lines.iter();
+        lines.find_map(|line| line.text.trim_start().chars().next())
+    }
+
+    /// Whether there is nothing in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lines.iter().all(|line| line.text.is_empty())
+    }
+}
+
+/// Whether nearly every line that has text begins as a reply quotes.
+fn is_quoted_mail(body: &str) -> bool {
+    let filled = || {
+        body.lines()
+            .filter(|line| !line.trim().is_empty())
+            .take(200)
+    };
+    let quoted = filled().filter(|line| line.starts_with('>')).count();
+    quoted >= 2 && quoted * 10 >= filled().count() * 8
+}
+
+fn mend(line: &str, is_quoted: bool, number: u64, damage: &mut Damage) -> String {
+    let mut rest = line;
+    if is_quoted && rest.starts_with('>') {
+        while let Some(inner) = rest.strip_prefix('>') {
+            rest = inner.strip_prefix(' ').unwrap_or(inner);
+        }
+        damage.quoted.hit(number);
+    }
+    let is_plain = |byte: u8| (b' '..0x7f).contains(&byte);
+    if rest.bytes().all(is_plain) {
+        return rest.trim_end().to_owned();
+    }
+    let mut text = String::with_capacity(rest.len());
+    let mut chars = rest.chars().peekable();
+    let (mut quotes, mut blanks, mut dashes, mut tabs, mut escapes) =
+        (false, false, false, false, false);
+    while let Some(c) = chars.next() {
+        match c {
+            '\t' => {
+                tabs = true;
+                let width = 8 - text.chars().count() % 8;
+                text.extend(std::iter::repeat_n(' ', width));
+            }
+            '\u{c}' => damage.pages.hit(number),
+            '\u{1b}' => {
+                escapes = true;
+                if chars.next_if_eq(&'[').is_some() {
+                    while chars.next_if(|c| !c.is_ascii_alphabetic()).is_some() {}
+                    chars.next();
+                }
+            }
+            '\u{2018}' | '\u{2019}' | '\u{201a}' | '\u{2032}' => {
+                (quotes, ()) = (true, text.push('\''))
+            }
+            '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{2033}' => {
+                (quotes, ()) = (true, text.push('"'))
+            }
+            '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => {
+                (blanks, ()) = (true, text.push(' '));
+            }
+            '\u{2010}'..='\u{2015}' | '\u{2212}' => (dashes, ()) = (true, text.push('-')),
+            '\u{2026}' => text.push_str("..."),
+            '\u{200b}'..='\u{200f}' | '\u{feff}' | '\r' => {}
+            '\u{fffd}' => text.push('?'),
+            other => text.push(other),
+        }
+    }
+    for (found, tally) in [
+        (quotes, &mut damage.quotes),
+        (blanks, &mut damage.blanks),
+        (dashes, &mut damage.dashes),
+        (tabs, &mut damage.tabs),
+        (escapes, &mut damage.escapes),
+    ] {
+        if found {
+            tally.hit(number);
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// Whether a line only says that others are missing.
+fn is_cut(line: &str) -> bool {
+    const WORDS: [&str; 8] = [
+        "redacted",
+        "snip",
+        "snipped",
+        "cut",
+        "removed",
+        "omitted",
+        "deleted",
+        "truncated",
+    ];
+    let bare = line.trim();
+    if bare.is_empty() {
+        return false;
+    }
+    let inner = bare.trim_matches(|c: char| " .[]<>()-*".contains(c));
+    let is_dots = inner.is_empty() && bare.contains("..");
+    let is_marked = inner.len() < bare.len() || inner.eq_ignore_ascii_case("redacted");
+    is_dots || (is_marked && WORDS.iter().any(|word| inner.eq_ignore_ascii_case(word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(raw: &str) -> Vec<String> {
+        let text = Text::read(0, "t", raw);
+        text.lines.into_iter().map(|line| line.text).collect()
+    }
+
+    #[test]
+    fn pasting_is_undone_and_noted_once_for_each_kind() {
+        let raw = "\u{feff}a\u{a0}b\r\n\u{201c}c\u{201d} \u{2013} d\r\n\te\n...\n\u{c}f\n\u{1b}[31mg\u{1b}[0m\nx\u{a0}y\n";
+        let text = Text::read(3, "pasted.txt", raw);
+        let found: Vec<&str> = text.lines.iter().map(|line| line.text.as_str()).collect();
+        assert_eq!(
+            found,
+            ["a b", "\"c\" - d", "        e", "...", "f", "g", "x y"]
+        );
+        assert!(text.lines[3].is_cut);
+        assert_eq!(text.notes.len(), 8, "{:#?}", text.notes);
+        assert!(text.notes.iter().all(|note| note.file == 3));
+        let blanks = text
+            .notes
+            .iter()
+            .find(|note| note.text.contains("blanks were read"));
+        let blanks = blanks.expect("noted").clone();
+        assert_eq!(blanks.line, 1);
+        assert!(blanks.text.contains("1 more"), "{}", blanks.text);
+    }
+
+    #[test]
+    fn mail_quotes_are_taken_off_where_the_whole_text_has_them() {
+        assert_eq!(lines("> a\n>  b\n> > c\n"), ["a", " b", "c"]);
+        assert_eq!(
+            lines("a\n> b\nc\nd\ne\nf\n"),
+            ["a", "> b", "c", "d", "e", "f"]
+        );
+    }
+
+    #[test]
+    fn a_line_that_stands_for_missing_ones_is_known() {
+        for line in [
+            "...",
+            " . . . ..",
+            "[snip]",
+            "<redacted>",
+            "--- removed ---",
+            "(...)",
+        ] {
+            assert!(is_cut(line), "{line}");
+        }
+        for line in ["-----", "cut", "1.5", "Elapsed: ...", ""] {
+            assert!(!is_cut(line), "{line}");
+        }
+    }
+}
