@@ -183,7 +183,8 @@ begin "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked --quiet
 
 begin "unit and integration tests"
-ASSAY_PG_BIN=${POSTGRES_BINS:-} cargo test --workspace --locked --lib --bins --tests
+# Most of them wait more than they compute: for timers, servers and the disk.
+ASSAY_PG_BIN=${POSTGRES_BINS:-} RUST_TEST_THREADS=$((2 * $(nproc))) cargo test --workspace --locked --lib --bins --tests
 
 begin "fault harness: seeds, planted bugs, a slice of the exhaustive cuts"
 cargo clippy --package assay-block --package assay-engines --features assay-block/faults,assay-engines/faults --all-targets --locked --quiet -- -D warnings

@@ -79,7 +79,10 @@ impl<'a> DataSet<'a> {
             command.args(["--set", setting]);
         }
         // The first second holds start-up; the window ends a second before the run does.
-        let when = When::seconds(warmup_s + 1, time_s.saturating_sub(2).max(1));
+        let when = When::seconds(
+            warmup_s + u64::from(time_s > 2),
+            time_s.saturating_sub(2).max(1),
+        );
         let outcome = process::run(&mut command, Some(when));
         let removed = std::fs::remove_dir_all(&place);
         let (output, window) = outcome?;

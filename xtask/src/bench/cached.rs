@@ -53,8 +53,8 @@ fn measure(options: &Options, label: &str, data_mb: u64, goal: &str) -> Result<(
         let (mut per_core, mut per_s, mut physical) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..options.pairs {
             // Long enough to have met every block of the data.
-            let warmup_s = options.size(2 + data_mb / 100, 2);
-            let (record, _) = set.run(1, &wanted, warmup_s, options.window_s() / 2 + 2)?;
+            let warmup_s = options.size(2 + data_mb / 100, 1);
+            let (record, _) = set.run(1, &wanted, warmup_s, options.size(6, 1))?;
             warn(&record);
             let reads = record.total("session_logical_reads_blocks");
             per_core.push(reads / (record.total("db_cpu_ns") / 1e9));

@@ -10,7 +10,6 @@ use std::io::Write;
 use std::path::Path;
 
 const SCHEMAS: u32 = 8;
-const WARMUP_S: u64 = 2;
 /// Written over by fio, as large as one log file.
 pub(crate) const FILE_MIB: usize = 256;
 /// (schemas, threads per schema)
@@ -70,8 +69,8 @@ fn load(options: &Options, set: &DataSet<'_>, (schemas, threads): (u32, u32)) ->
         ("WORK_UNIT", "1"),
         ("UPDATE_PCT", "100"),
     ]);
-    let time_s = options.window_s() + 2;
-    let (record, window) = set.run_on(schemas, threads, &wanted, WARMUP_S, time_s)?;
+    let time_s = options.run_s();
+    let (record, window) = set.run_on(schemas, threads, &wanted, options.warmup_s(), time_s)?;
     warn(&record);
     Ok(figures(&record, &window))
 }
@@ -158,7 +157,7 @@ fn sync_with_fio(options: &Options, file: &Path, bytes: f64) -> Result<f64> {
         "--time_based",
         &format!("--bs={bytes:.0}"),
         &format!("--size={FILE_MIB}M"),
-        &format!("--ramp_time={WARMUP_S}"),
+        &format!("--ramp_time={}", options.warmup_s()),
         &format!("--runtime={}", options.window_s()),
     ]
     .map(str::to_owned);

@@ -21,6 +21,7 @@ mod thousand;
 mod updates;
 
 use anyhow::{Context, Result, bail};
+use process::When;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -74,6 +75,21 @@ impl Options {
     /// Seconds one measurement lasts.
     pub(crate) fn window_s(&self) -> u64 {
         self.size(8, 1)
+    }
+
+    /// Seconds of load before it.
+    pub(crate) fn warmup_s(&self) -> u64 {
+        self.size(2, 1)
+    }
+
+    /// Seconds a run measures: a window seen from outside lies in their middle.
+    pub(crate) fn run_s(&self) -> u64 {
+        self.window_s() + self.size(2, 1)
+    }
+
+    /// The window in which a process is looked at from outside.
+    pub(crate) fn middle(&self) -> When {
+        When::seconds(self.warmup_s() + self.size(1, 0), self.window_s())
     }
 }
 

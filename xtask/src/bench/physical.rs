@@ -2,14 +2,13 @@
 
 use super::assay::{DataSet, Record, settings};
 use super::fio::{self, FioResult};
-use super::process::{When, Window};
+use super::process::Window;
 use super::table::{Pairs, print_pairs};
 use super::{Options, warn};
 use anyhow::Result;
 use std::path::Path;
 
 const BLOCK_BYTES: f64 = 8192.0;
-const WARMUP_S: u64 = 2;
 
 /// 32 sessions, READ_MODE=single, UPDATE_PCT=0, 16 MiB cache over 2 GiB; fio at depth 32 over as much.
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -39,11 +38,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     for pair in 0..options.pairs {
         // Who goes first changes from pair to pair, so that neither always finds the device warm.
         let (ours, theirs) = if pair % 2 == 0 {
-            let ours = set.run(8, &reads, WARMUP_S, options.window_s() + 2)?;
+            let ours = set.run(8, &reads, options.warmup_s(), options.run_s())?;
             (ours, read_with_fio(options, &file, fio_size)?)
         } else {
             let theirs = read_with_fio(options, &file, fio_size)?;
-            let ours = set.run(8, &reads, WARMUP_S, options.window_s() + 2)?;
+            let ours = set.run(8, &reads, options.warmup_s(), options.run_s())?;
             (ours, theirs)
         };
         record_pair(&mut rows, &ours, &theirs);
@@ -106,17 +105,16 @@ fn lay_out(file: &Path, size: &str) -> Result<()> {
 }
 
 fn read_with_fio(options: &Options, file: &Path, size: &str) -> Result<FioResult> {
-    let window_s = options.window_s();
     let arguments = [
         "--rw=randread",
         "--bs=8k",
         "--iodepth=32",
         "--time_based",
         &format!("--size={size}"),
-        &format!("--ramp_time={WARMUP_S}"),
-        &format!("--runtime={}", window_s + 2),
+        &format!("--ramp_time={}", options.warmup_s()),
+        &format!("--runtime={}", options.run_s()),
     ]
     .map(str::to_owned);
-    let when = When::seconds(WARMUP_S + 1, window_s);
+    let when = options.middle();
     fio::run(file, "read", &arguments, Some(when))
 }

@@ -3,13 +3,12 @@
 
 use super::assay::{DataSet, Record, settings};
 use super::fio::{self, FioResult};
-use super::process::{When, Window};
+use super::process::Window;
 use super::table::{Pairs, figure, median, print_pairs};
 use super::{Options, warn};
 use anyhow::Result;
 use std::path::Path;
 
-const WARMUP_S: u64 = 2;
 const GB: f64 = 1e9;
 
 /// One session scans with 2 streams of 4 reads of 1 MiB; fio reads the same data file with bs=1M at depth 8.
@@ -52,7 +51,7 @@ fn bandwidth(options: &Options, set: &DataSet<'_>, file: &Path) -> Result<()> {
         ("SCAN_DEPTH", "4"),
     ]);
     for pair in 0..options.pairs {
-        let ours = || set.run(1, &scans, WARMUP_S, options.window_s() + 2);
+        let ours = || set.run(1, &scans, options.warmup_s(), options.run_s());
         let theirs = || with_fio(options, file, &["--rw=read", "--bs=1M", "--iodepth=8"]);
         let (ours, theirs) = alternate(pair, ours, theirs)?;
         record_pair(&mut rows, &ours, &theirs);
@@ -114,7 +113,7 @@ fn single_reads(options: &Options, set: &DataSet<'_>, file: &Path) -> Result<()>
     ]);
     let event = "db file sequential read";
     for pair in 0..options.pairs {
-        let ours = || set.run(1, &reads, WARMUP_S, options.window_s() + 2);
+        let ours = || set.run(1, &reads, options.warmup_s(), options.run_s());
         let theirs = || with_fio(options, file, &["--rw=randread", "--bs=8k", "--iodepth=1"]);
         let ((record, _), theirs) = alternate(pair, ours, theirs)?;
         warn(&record);
@@ -143,14 +142,13 @@ fn single_reads(options: &Options, set: &DataSet<'_>, file: &Path) -> Result<()>
 }
 
 fn with_fio(options: &Options, file: &Path, how: &[&str]) -> Result<FioResult> {
-    let window_s = options.window_s();
     let mut arguments: Vec<String> = how.iter().map(|word| (*word).to_owned()).collect();
     arguments.extend([
         "--readonly".to_owned(),
         "--time_based".to_owned(),
-        format!("--ramp_time={WARMUP_S}"),
-        format!("--runtime={}", window_s + 2),
+        format!("--ramp_time={}", options.warmup_s()),
+        format!("--runtime={}", options.run_s()),
     ]);
-    let when = When::seconds(WARMUP_S + 1, window_s);
+    let when = options.middle();
     fio::run(file, "read", &arguments, Some(when))
 }

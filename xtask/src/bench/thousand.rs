@@ -2,14 +2,13 @@
 
 use super::assay::{DataSet, Record, settings};
 use super::fio::{self, FioResult};
-use super::process::{When, Window};
+use super::process::Window;
 use super::table::{Pairs, figure, median, print_pairs};
 use super::{Options, warn};
 use anyhow::Result;
 use std::path::Path;
 
 const BLOCK_BYTES: f64 = 8192.0;
-const WARMUP_S: u64 = 2;
 const CACHE_BYTES: f64 = 16.0 * 1_048_576.0;
 
 /// 8 schemas x 125 sessions, READ_MODE=single, 16 MiB cache; fio with one job per CPU, 1000 reads in flight in all.
@@ -39,13 +38,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     ];
     let (mut rss, mut threads, mut queued) = (Vec::new(), Vec::new(), Vec::new());
     for pair in 0..options.pairs {
-        let time_s = options.window_s() + 2;
+        let time_s = options.run_s();
         let (ours, theirs) = if pair % 2 == 0 {
-            let ours = set.run(125, &reads, WARMUP_S, time_s)?;
+            let ours = set.run(125, &reads, options.warmup_s(), time_s)?;
             (ours, read_with_fio(options, &file)?)
         } else {
             let theirs = read_with_fio(options, &file)?;
-            (set.run(125, &reads, WARMUP_S, time_s)?, theirs)
+            (set.run(125, &reads, options.warmup_s(), time_s)?, theirs)
         };
         record_pair(&mut rows, &ours, &theirs);
         let (record, window) = ours;
@@ -87,7 +86,6 @@ fn record_pair(rows: &mut [Pairs; 5], ours: &(Record, Window), theirs: &FioResul
 
 fn read_with_fio(options: &Options, file: &Path) -> Result<FioResult> {
     let jobs = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let window_s = options.window_s();
     let arguments = [
         "--rw=randread",
         "--bs=8k",
@@ -95,10 +93,10 @@ fn read_with_fio(options: &Options, file: &Path) -> Result<FioResult> {
         "--group_reporting",
         &format!("--numjobs={jobs}"),
         &format!("--iodepth={}", 1000 / jobs),
-        &format!("--ramp_time={WARMUP_S}"),
-        &format!("--runtime={}", window_s + 2),
+        &format!("--ramp_time={}", options.warmup_s()),
+        &format!("--runtime={}", options.run_s()),
     ]
     .map(str::to_owned);
-    let when = When::seconds(WARMUP_S + 1, window_s);
+    let when = options.middle();
     fio::run(file, "read", &arguments, Some(when))
 }

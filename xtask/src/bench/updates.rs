@@ -51,7 +51,7 @@ fn measure(
     let (mut commits, mut writes, mut shared, mut sync) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..options.pairs {
-        let (record, _) = set.run(sessions / 8, &wanted, 2, options.window_s() + 2)?;
+        let (record, _) = set.run(sessions / 8, &wanted, options.warmup_s(), options.run_s())?;
         warn(&record);
         commits.push(record.per_s("user_commits_count"));
         writes.push(record.per_s("redo_writes_count"));
