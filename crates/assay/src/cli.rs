@@ -7,6 +7,10 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
+mod compare;
+
+pub(crate) use compare::{CompareArgs, CompareFace};
+
 /// Assays the platform a database will live on.
 #[derive(Debug, Parser)]
 #[command(
@@ -14,7 +18,7 @@ use std::path::PathBuf;
     version,
     about = "Assays the platform a database will live on: what it can do, where it stops, and why there",
     after_help = "Exit codes: 0 good, 1 bug, 2 usage or configuration, 3 target or host unusable, \
-                  4 run invalid, 6 output not written, 130 interrupted.\n\
+                  4 run invalid, 5 regression found, 6 output not written, 130 interrupted.\n\
                   Settings: command line > environment ASSAY_<NAME> > file > default; \
                   `assay config show` lists them all.",
     disable_help_subcommand = true,
@@ -72,6 +76,18 @@ pub(crate) enum Command {
     Io(IoArgs),
     /// Print the report of a finished run
     Report(ReportArgs),
+    /// Compare runs, or groups of repeats, with the first: ratios, intervals and verdicts
+    ///
+    /// First whether they measured the same thing at all, then every figure per second, per transaction
+    /// and per operation. Three repeats and more on both sides (`run --repeat`) are compared by Welch's
+    /// test with the noise between runs in it; single runs by their seconds, within-run only.
+    #[command(
+        after_help = "A gate on a change fires where the change is shown: beyond its limit, and the verdict of that figure \
+                            a difference. Beyond its limit and not shown: said on stderr, exit code 0, or 5 with \
+                            --fail-if-unsure. A gate that cannot be judged (no figure, not the same test): exit code 4.\n\
+                            Keys are those of --format json; any figure can be one."
+    )]
+    Compare(CompareArgs),
     /// The runs kept in a directory
     Runs(RunsArgs),
     /// Effective configuration

@@ -17,6 +17,8 @@ pub(crate) enum Code {
     Unusable = 3,
     /// The run's figures are not to be trusted.
     Invalid = 4,
+    /// A gate of `compare --fail-if` fired.
+    Regression = 5,
     /// The record or the product could not be written.
     Output = 6,
     /// Stopped by a signal.

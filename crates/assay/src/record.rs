@@ -6,6 +6,7 @@ use crate::rundir::{self, RECORD, REPORT, RunDir, SERIES};
 use assay_measure::record::Record;
 use assay_measure::series::Series;
 use assay_measure::snapshot::{Mark, RunData, Snapshot, Verdict};
+use assay_report::compare::Repeats;
 use assay_report::sweep::Sweep;
 use std::path::Path;
 
@@ -62,6 +63,13 @@ pub(crate) fn read_sweep(path: &Path) -> Result<Sweep, Failure> {
     let bad = |what: String| Failure::usage(format!("{}: {what}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
     assay_report::sweep::read(&text).map_err(bad)
+}
+
+/// Reads the summary of repeats.
+pub(crate) fn read_repeats(path: &Path) -> Result<Repeats, Failure> {
+    let bad = |what: String| Failure::usage(format!("{}: {what}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
+    Repeats::read(&text).map_err(bad)
 }
 
 /// Rebuilds what a killed run had measured up to its last whole second.

@@ -17,6 +17,8 @@ pub(crate) const SERIES: &str = "series.jsonl";
 pub(crate) const SWEEP: &str = "sweep.json";
 /// The same as text.
 pub(crate) const SWEEP_TEXT: &str = "sweep.txt";
+/// The summary of repeats, above their runs.
+pub(crate) const REPEAT: &str = "repeat.json";
 /// What `io` measured in fio's own JSON.
 pub(crate) const FIO_JSON: &str = "fio.json";
 /// The configuration as given and as effective.
@@ -152,6 +154,11 @@ pub(crate) fn cannot(path: &Path, error: &io::Error) -> Failure {
         ""
     };
     Failure::output(format!("{}: {error}{hint}", path.display()))
+}
+
+/// Writes a file that is in no run directory, whole.
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+    write_whole(path, text.as_bytes()).map_err(|error| cannot(path, &error))
 }
 
 fn write_whole(target: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+pub mod compare;
 pub mod csv;
 pub mod import;
 pub mod integrity;

@@ -1,5 +1,6 @@
 //! One file per command group; each returns how it ended.
 
+mod compare;
 mod config;
 mod data;
 mod io;
@@ -30,6 +31,7 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::Sync(args) => sync::sync(&args),
         Command::Io(args) => io::io(&args),
         Command::Report(args) => report::report(&args),
+        Command::Compare(args) => compare::compare(&args),
         Command::Runs(args) => runs::runs(&args.command),
         Command::Config(args) => config::config(&args.command),
         Command::TempServer(args) => temp_server::hold(args),

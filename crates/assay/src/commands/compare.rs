@@ -1,0 +1,175 @@
+//! `compare`: runs and groups of repeats against the first of them, and the gates on what came out.
+
+use super::runs::find;
+use crate::cli::{CompareArgs, CompareFace};
+use crate::exit::{Code, Failure};
+use crate::rundir::{self, RECORD, REPEAT, SERIES, SWEEP};
+use crate::{record, ui};
+use assay_measure::record::Record;
+use assay_report::compare::{self, Comparison, Gate, GateOutcome, Group, Options};
+use std::path::{Path, PathBuf};
+
+pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
+    let gates = gates(&args.fail_if)?;
+    let sides: Vec<Side> = args
+        .runs
+        .iter()
+        .map(|run| Side::read(run, &args.dir))
+        .collect::<Result<_, _>>()?;
+    let groups: Vec<Group<'_>> = sides.iter().map(Side::group).collect();
+    let options = Options {
+        declared: gates.iter().map(|gate| gate.key.clone()).collect(),
+        ..Options::default()
+    };
+    let comparison = compare::of(&groups, &options);
+    for gate in &gates {
+        gate.check(&comparison)
+            .map_err(|error| Failure::usage(format!("--fail-if {error}")))?;
+    }
+    let text = match args.format {
+        CompareFace::Text => compare::render(&comparison),
+        CompareFace::Json => json(&comparison)?,
+    };
+    deliver(args.output.as_deref(), &text)?;
+    Ok(judge(&gates, &comparison, args.fail_if_unsure))
+}
+
+fn gates(texts: &[String]) -> Result<Vec<Gate>, Failure> {
+    let read = texts.iter().map(|text| {
+        Gate::parse(text).map_err(|error| Failure::usage(format!("--fail-if {error}")))
+    });
+    read.collect()
+}
+
+/// One side as named, read.
+struct Side {
+    name: String,
+    records: Vec<Record>,
+}
+
+impl Side {
+    fn read(name: &str, dir: &Path) -> Result<Self, Failure> {
+        // A path may have a comma in it; a list has paths between its commas.
+        let parts: Vec<&str> = match name.contains(',') && !Path::new(name).exists() {
+            true => name.split(',').filter(|part| !part.is_empty()).collect(),
+            false => vec![name],
+        };
+        let mut records = Vec::new();
+        for part in parts {
+            for path in records_of(part, dir)? {
+                records.push(record::read(&path)?);
+            }
+        }
+        match records.is_empty() {
+            true => Err(Failure::usage(format!("{name}: names no run"))),
+            false => Ok(Self {
+                name: name.to_owned(),
+                records,
+            }),
+        }
+    }
+
+    fn group(&self) -> Group<'_> {
+        Group {
+            name: self.name.clone(),
+            records: self.records.iter().collect(),
+        }
+    }
+}
+
+/// The record files that one name stands for.
+fn records_of(name: &str, dir: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let found = find(name, dir)?;
+    if found.is_file() && !found.ends_with(REPEAT) {
+        return match found.ends_with(SWEEP) {
+            true => Err(sweep(&found)),
+            false => Ok(vec![found]),
+        };
+    }
+    let at = match found.is_file() {
+        true => found.parent().unwrap_or(Path::new(".")).to_path_buf(),
+        false => found,
+    };
+    if at.join(REPEAT).is_file() {
+        let repeats = record::read_repeats(&at.join(REPEAT))?;
+        let runs = repeats.runs.iter();
+        return Ok(runs
+            .map(|run| at.join(&run.directory).join(RECORD))
+            .collect());
+    }
+    if at.join(SWEEP).is_file() {
+        return Err(sweep(&at));
+    }
+    let path = at.join(RECORD);
+    if path.is_file() {
+        return Ok(vec![path]);
+    }
+    if at.join(SERIES).is_file() {
+        return Err(Failure::usage(format!(
+            "{0} has no record: the run was killed or is still going; `assay runs recover {0}` rebuilds it",
+            at.display()
+        )));
+    }
+    Err(Failure::usage(format!(
+        "{}: holds no {RECORD}, no {REPEAT} and no sweep: name a run",
+        at.display()
+    )))
+}
+
+fn sweep(path: &Path) -> Failure {
+    Failure::usage(format!(
+        "{}: is a sweep, whose steps are different loads; name the step on each side, such as {}",
+        path.display(),
+        path.join("step-001-sessions-1").display()
+    ))
+}
+
+fn json(comparison: &Comparison) -> Result<String, Failure> {
+    let mut text = serde_json::to_string_pretty(comparison)
+        .map_err(|error| Failure::new(Code::Bug, format!("comparison: {error}")))?;
+    text.push('\n');
+    Ok(text)
+}
+
+fn deliver(output: Option<&Path>, text: &str) -> Result<(), Failure> {
+    match output {
+        None => ui::product(text),
+        Some(path) => {
+            rundir::write_file(path, text)?;
+            ui::say(&format!("comparison: {}", path.display()));
+            Ok(())
+        }
+    }
+}
+
+/// Tells of every gate how it came out; the worst decides.
+fn judge(gates: &[Gate], comparison: &Comparison, unsure_fails: bool) -> Code {
+    let (mut fired, mut unjudged) = (false, false);
+    for judged in gates.iter().flat_map(|gate| gate.judge(comparison)) {
+        let lead = match judged.outcome {
+            GateOutcome::Fires => {
+                fired = true;
+                "error: regression"
+            }
+            GateOutcome::Unsure => {
+                fired |= unsure_fails;
+                if unsure_fails {
+                    "error: not shown"
+                } else {
+                    "notice: not shown"
+                }
+            }
+            GateOutcome::NotJudged => {
+                unjudged = true;
+                "error: gate"
+            }
+            GateOutcome::Holds => "gate holds",
+        };
+        ui::say(&format!("{lead}: {}", judged.line));
+    }
+    match (fired, unjudged) {
+        (true, _) => Code::Regression,
+        (false, true) => Code::Invalid,
+        (false, false) => Code::Good,
+    }
+}

@@ -1,0 +1,441 @@
+//! Whether two groups measured the same thing: each condition with both values, and whether a difference may be
+//! tolerated or forbids to call one side faster.
+
+use super::model::{Check, Finding};
+use super::sides::Group;
+use assay_measure::record::{Figure, Record};
+use assay_measure::units::significant;
+
+/// Work per operation may differ by so much: what the published pair of runs kept (51,700.6 and 51,713.3 bytes of redo a
+/// transaction, 64.5 and 64.2 reads) with room.
+const WORK_RATIO: f64 = 0.05;
+/// Windows within this of each other count as equally long.
+const LENGTH_RATIO: f64 = 0.02;
+const UNKNOWN: &str = "not known";
+
+/// Settings of a run that make it another test: their names, what they are called.
+const FORBIDDING: [(&str, &str); 26] = [
+    ("BLOCK_SZ", "block size"),
+    ("WORK_UNIT", "WORK_UNIT"),
+    ("UPDATE_PCT", "update share (UPDATE_PCT)"),
+    ("UPDATE_WORK_UNIT", "UPDATE_WORK_UNIT"),
+    ("SCAN_PCT", "scan share (SCAN_PCT)"),
+    ("SCAN_PARALLEL", "SCAN_PARALLEL"),
+    ("REDO_STRESS", "REDO_STRESS"),
+    ("DB_BLOCK_CHECKSUM", "checksum (DB_BLOCK_CHECKSUM)"),
+    ("READ_MODE", "prefetch (READ_MODE)"),
+    ("CACHE_PREFETCH", "prefetch (CACHE_PREFETCH)"),
+    ("THINK_TM_FREQUENCY", "think time (THINK_TM_FREQUENCY)"),
+    ("THINK_TM_MIN", "think time (THINK_TM_MIN)"),
+    ("THINK_TM_MAX", "think time (THINK_TM_MAX)"),
+    ("RATE", "rate asked for (RATE)"),
+    ("IO_MODE", "I/O mode (IO_MODE)"),
+    ("COMMIT_MODE", "durability (COMMIT_MODE)"),
+    ("COMMIT_EVERY", "COMMIT_EVERY"),
+    ("DO_HOTSPOT", "hot spot (DO_HOTSPOT)"),
+    ("HOT_SCHEMA_FREQUENCY", "HOT_SCHEMA_FREQUENCY"),
+    ("INDEX", "INDEX"),
+    ("LOOP", "LOOP"),
+    ("EVICT", "EVICT"),
+    ("COMPAT", "COMPAT"),
+    ("MIX", "MIX"),
+    ("COMPRESS_PCT", "COMPRESS_PCT"),
+    ("WORK_LOOP", "WORK_LOOP"),
+];
+
+/// Settings that matter only while another is not at its idle value.
+const ONLY_WITH: [(&str, &str, &str); 4] = [
+    ("THINK_TM_MIN", "THINK_TM_FREQUENCY", "0"),
+    ("THINK_TM_MAX", "THINK_TM_FREQUENCY", "0"),
+    ("UPDATE_WORK_UNIT", "UPDATE_PCT", "0"),
+    ("REDO_STRESS", "UPDATE_PCT", "0"),
+];
+
+/// Settings that belong to the platform under test or to how it is driven: a difference is told and tolerated.
+const TOLERATED: [&str; 12] = [
+    "CACHE_READ",
+    "DB_WRITERS",
+    "DB_WRITER_BATCH",
+    "DRIVER_THREADS",
+    "FREE_WAIT",
+    "HUGE_PAGES",
+    "IO_DEPTH",
+    "LOG_BUFFER_MB",
+    "REDO_LOGS",
+    "REDO_LOG_MB",
+    "REDO_DIR",
+    "PG_SET",
+];
+
+/// Every check of two groups, conditions first, the work per operation last.
+pub(super) fn checks(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<Check> {
+    let (a, b) = (baseline.records[0], candidate.records[0]);
+    let mut all = vec![
+        text("workload", workload(a), workload(b), Finding::Forbids),
+        text("engine", &a.run.engine, &b.run.engine, Finding::Tolerable),
+        text(
+            "engine version",
+            &version(a),
+            &version(b),
+            Finding::Tolerable,
+        ),
+        text(
+            "assay version",
+            &a.run.version,
+            &b.run.version,
+            Finding::Tolerable,
+        ),
+    ];
+    all.extend(settings(a, b));
+    all.extend(probe_options(a, b));
+    all.push(text(
+        "I/O mode achieved",
+        &io_mode(a),
+        &io_mode(b),
+        Finding::Forbids,
+    ));
+    all.push(sessions(a, b));
+    all.push(cache_to_data(a, b));
+    all.extend(window(a, b));
+    all.extend(work(baseline, candidate));
+    all.extend(repeats("A", baseline));
+    all.extend(repeats("B", candidate));
+    all
+}
+
+/// The checks in one list where a difference is not "same" twice over: for the face.
+pub(super) fn forbids(checks: &[Check]) -> bool {
+    checks.iter().any(|check| check.finding == Finding::Forbids)
+}
+
+fn text(what: &str, baseline: &str, candidate: &str, otherwise: Finding) -> Check {
+    let finding = match (baseline, candidate) {
+        ("", _) | (_, "") => Finding::Unknown,
+        (a, b) if a == b => Finding::Same,
+        _ => otherwise,
+    };
+    let told = |value: &str| if value.is_empty() { UNKNOWN } else { value }.to_owned();
+    Check {
+        what: what.to_owned(),
+        baseline: told(baseline),
+        candidate: told(candidate),
+        finding,
+    }
+}
+
+fn workload(record: &Record) -> &str {
+    match &record.import {
+        Some(info) if record.run.workload.is_empty() => &info.tool,
+        _ => &record.run.workload,
+    }
+}
+
+fn fact(record: &Record, name: &str) -> String {
+    let mut facts = record.plan.engine_facts.iter();
+    let found = facts.find(|fact| fact.name == name);
+    found.map(|fact| fact.value.clone()).unwrap_or_default()
+}
+
+fn version(record: &Record) -> String {
+    let names = ["server_version", "engine_version", "version"];
+    let mut found = names.iter().map(|name| fact(record, name));
+    found.find(|value| !value.is_empty()).unwrap_or_default()
+}
+
+fn io_mode(record: &Record) -> String {
+    fact(record, "io_mode_achieved")
+}
+
+/// The effective value of a setting; `None` if the record does not know it.
+fn setting<'a>(record: &'a Record, name: &str) -> Option<&'a str> {
+    let mut lines = record.plan.settings.iter();
+    let line = lines.find(|line| line.name == name)?;
+    Some(line.value.as_str())
+}
+
+fn settings(a: &Record, b: &Record) -> Vec<Check> {
+    let idle = |record: &Record, name: &str| {
+        let mut with = ONLY_WITH.iter().filter(|(only, ..)| *only == name);
+        with.any(|(_, other, idle)| setting(record, other) == Some(idle))
+    };
+    let told = |name: &str, what: &str, otherwise: Finding| {
+        let (left, right) = (setting(a, name), setting(b, name));
+        if (left.is_none() && right.is_none()) || (idle(a, name) && idle(b, name)) {
+            return None;
+        }
+        Some(text(
+            what,
+            left.unwrap_or(""),
+            right.unwrap_or(""),
+            otherwise,
+        ))
+    };
+    let mut all: Vec<Check> = FORBIDDING
+        .iter()
+        .filter_map(|(name, what)| told(name, what, Finding::Forbids))
+        .collect();
+    // Of what may differ, only what does is worth a line.
+    let tolerated = TOLERATED
+        .iter()
+        .filter_map(|name| told(name, name, Finding::Tolerable));
+    all.extend(tolerated.filter(|check| check.finding == Finding::Tolerable));
+    all
+}
+
+/// Options of a storage probe that say where, not what.
+const PLACES: [&str; 9] = [
+    "name",
+    "directory",
+    "filename",
+    "filename_format",
+    "output",
+    "description",
+    "runtime",
+    "ramp_time",
+    "eta",
+];
+
+/// What a storage probe did, job by job.
+fn probe_options(a: &Record, b: &Record) -> Vec<Check> {
+    let (Some(left), Some(right)) = (&a.storage, &b.storage) else {
+        return Vec::new();
+    };
+    let mut all = vec![text(
+        "jobs",
+        &left.jobs.len().to_string(),
+        &right.jobs.len().to_string(),
+        Finding::Forbids,
+    )];
+    for (i, (from, to)) in left.jobs.iter().zip(&right.jobs).enumerate() {
+        let of_job = |what: &str| match left.jobs.len() {
+            1 => what.to_owned(),
+            _ => format!("{what} of job {}", i + 1),
+        };
+        let (yes, no) = (Finding::Forbids, Finding::Tolerable);
+        for (what, x, y, otherwise) in [
+            ("rw", from.rw.clone(), to.rw.clone(), yes),
+            (
+                "block size",
+                from.block_sizes.clone(),
+                to.block_sizes.clone(),
+                yes,
+            ),
+            (
+                "iodepth",
+                from.iodepth_count.to_string(),
+                to.iodepth_count.to_string(),
+                yes,
+            ),
+            (
+                "numjobs",
+                from.numjobs_count.to_string(),
+                to.numjobs_count.to_string(),
+                yes,
+            ),
+            (
+                "region bytes",
+                from.region_bytes.to_string(),
+                to.region_bytes.to_string(),
+                no,
+            ),
+            ("ioengine", from.ioengine.clone(), to.ioengine.clone(), no),
+        ] {
+            all.push(text(&of_job(what), &x, &y, otherwise));
+        }
+        let named = [
+            "rw",
+            "readwrite",
+            "bs",
+            "iodepth",
+            "numjobs",
+            "size",
+            "ioengine",
+        ];
+        let mut names: Vec<&str> = from
+            .options
+            .iter()
+            .chain(&to.options)
+            .map(|o| o.name.as_str())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names
+            .into_iter()
+            .filter(|n| !PLACES.contains(n) && !named.contains(n))
+        {
+            let of = |options: &[assay_measure::snapshot::SettingLine]| {
+                let found = options.iter().find(|option| option.name == name);
+                found.map_or("(not given)".to_owned(), |option| {
+                    match option.value.as_str() {
+                        "" => "yes".to_owned(),
+                        value => value.to_owned(),
+                    }
+                })
+            };
+            let check = text(&of_job(name), &of(&from.options), &of(&to.options), yes);
+            all.extend((check.finding != Finding::Same).then_some(check));
+        }
+    }
+    all
+}
+
+fn sessions(a: &Record, b: &Record) -> Check {
+    let told = |record: &Record| match record.run.sessions {
+        0 => String::new(),
+        sessions => sessions.to_string(),
+    };
+    text("sessions", &told(a), &told(b), Finding::Forbids)
+}
+
+/// Two numbers that should be within `same` of each other; beyond `tolerable` they forbid.
+fn near(what: &str, a: Option<f64>, b: Option<f64>, same: f64, beyond: Finding) -> Check {
+    let told = |value: Option<f64>| {
+        value.map_or_else(|| UNKNOWN.to_owned(), |value| significant(value, 6))
+    };
+    let finding = match (a, b) {
+        (Some(a), Some(b)) if (a - b).abs() <= same * a.abs().max(b.abs()) => Finding::Same,
+        (Some(_), Some(_)) => beyond,
+        _ => Finding::Unknown,
+    };
+    Check {
+        what: what.to_owned(),
+        baseline: told(a),
+        candidate: told(b),
+        finding,
+    }
+}
+
+fn cache_to_data(a: &Record, b: &Record) -> Check {
+    let ratio = |record: &Record| {
+        let checks = &record.checks;
+        let (cache, active) = (checks.cache_blocks.value()?, checks.active_blocks.value()?);
+        (active > 0.0).then(|| cache / active)
+    };
+    near(
+        "cache : active data",
+        ratio(a),
+        ratio(b),
+        WORK_RATIO,
+        Finding::Forbids,
+    )
+}
+
+/// How long and where in the run the window lay. Rates are compared, never totals, so lengths may differ.
+fn window(a: &Record, b: &Record) -> Vec<Check> {
+    let length = |record: &Record| record.interval.elapsed_s.value();
+    let mut all = vec![near(
+        "measured window, s (rates are compared, not totals)",
+        length(a),
+        length(b),
+        LENGTH_RATIO,
+        Finding::Tolerable,
+    )];
+    let warm_up = |record: &Record| record.interval.begin_s.value();
+    let (from, to) = (warm_up(a), warm_up(b));
+    if from.is_some() || to.is_some() {
+        let what = "warm-up before the window, s";
+        all.push(near(what, from, to, 0.1, Finding::Tolerable));
+    }
+    let whole = |record: &Record| {
+        let active = record.interval.worker_active_fraction.value()?;
+        Some(if active < 0.99 {
+            "below 0.99"
+        } else {
+            "0.99 or more"
+        })
+    };
+    if let (Some(x), Some(y)) = (whole(a), whole(b)) {
+        all.push(text(
+            "share of the window all sessions worked",
+            x,
+            y,
+            Finding::Tolerable,
+        ));
+    }
+    all
+}
+
+/// Rows of the load profile that say how much one operation did.
+const WORK: [&str; 4] = [
+    "Logical read (blocks)",
+    "Block changes",
+    "Redo size (bytes)",
+    "Physical read (blocks)",
+];
+
+fn work(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<Check> {
+    let mut all = Vec::new();
+    for name in WORK {
+        let per = |group: &Group<'_>, op: bool| joined(group, |record| per_work(record, name, op));
+        let by_op = (per(baseline, true), per(candidate, true));
+        let (what, (a, b)) = match by_op {
+            (Some(a), Some(b)) => ("operation", (Some(a), Some(b))),
+            _ => ("transaction", (per(baseline, false), per(candidate, false))),
+        };
+        if let (Some(x), Some(y)) = (a, b) {
+            // A cached test reads next to nothing: the ratio of two trifles says nothing.
+            let gets = |group| {
+                joined(group, |record| {
+                    per_work(record, WORK[0], what == "operation")
+                })
+            };
+            let trifle = 0.01 * gets(baseline).unwrap_or(0.0);
+            let is_trifle = name != WORK[0] && x.max(y) < trifle.max(1e-9);
+            let beyond = if is_trifle {
+                Finding::Tolerable
+            } else {
+                Finding::Forbids
+            };
+            let label = format!("work: {name} per {what}");
+            all.push(near(&label, a, b, WORK_RATIO, beyond));
+        }
+    }
+    if all.is_empty() {
+        all.push(near(
+            "work per operation or transaction",
+            None,
+            None,
+            WORK_RATIO,
+            Finding::Unknown,
+        ));
+    }
+    all
+}
+
+fn per_work(record: &Record, name: &str, op: bool) -> Option<f64> {
+    let row = record.load_profile.iter().find(|row| row.name == name)?;
+    let figure: &Figure = if op { &row.per_op } else { &row.per_tx };
+    figure.value()
+}
+
+/// The mean over a group's runs.
+fn joined(group: &Group<'_>, of: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
+    let values: Option<Vec<f64>> = group.records.iter().map(|record| of(record)).collect();
+    values.map(|values| super::statistics::mean(&values))
+}
+
+/// Repeats must be runs of one and the same test.
+fn repeats(letter: &str, group: &Group<'_>) -> Vec<Check> {
+    let first = group.records[0];
+    let mut all: Vec<Check> = Vec::new();
+    for record in &group.records[1..] {
+        let mut unlike = settings(first, record);
+        unlike.push(sessions(first, record));
+        unlike.push(text(
+            "workload",
+            workload(first),
+            workload(record),
+            Finding::Forbids,
+        ));
+        for check in unlike
+            .into_iter()
+            .filter(|check| check.finding == Finding::Forbids)
+        {
+            let what = format!("{} among the runs of {letter}", check.what);
+            if !all.iter().any(|known| known.what == what) {
+                all.push(Check { what, ..check });
+            }
+        }
+    }
+    all
+}

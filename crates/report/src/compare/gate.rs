@@ -1,0 +1,272 @@
+//! Gates: `--fail-if 'reads_per_s < -5%'`, read and judged.
+//!
+//! A gate on a change fires only where the change is shown; what is beyond the limit but not shown is told and does not
+//! fire by itself. What could not be judged is neither: whoever asked must not take it for good.
+
+use super::model::{Comparison, Finding};
+use super::verdict::{percent, ratio_text};
+use assay_measure::config::nearest;
+use thiserror::Error;
+
+/// A condition under which a comparison counts as failed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gate {
+    /// As given.
+    pub text: String,
+    /// The figure.
+    pub key: String,
+    /// Fires below the limit; else above.
+    pub is_below: bool,
+    /// The limit.
+    pub limit: Limit,
+}
+
+/// What a gate's figure is held against.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// Change against the baseline, %.
+    Change(f64),
+    /// The group's own value in the figure's unit, or in the unit named: us, ms, s.
+    Value(f64, Option<&'static str>),
+}
+
+/// Why a text is no gate.
+#[derive(Debug, Error, PartialEq)]
+#[non_exhaustive]
+pub enum GateError {
+    /// Not of the form.
+    #[error(
+        "{text:?}: {what}; a gate is KEY < LIMIT or KEY > LIMIT, the limit a change (-5%) or a value (5ms, 300us, 12000)"
+    )]
+    Form {
+        /// As given.
+        text: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// No run has such a figure.
+    #[error("{key}: no run has this figure; {near}")]
+    Unknown {
+        /// The key.
+        key: String,
+        /// Names that are near, in words.
+        near: String,
+    },
+}
+
+/// How a gate came out for one group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GateOutcome {
+    /// Beyond the limit, and shown.
+    Fires,
+    /// Beyond the limit, but not shown to differ.
+    Unsure,
+    /// Within the limit.
+    Holds,
+    /// There is nothing to judge by.
+    NotJudged,
+}
+
+/// A gate's outcome with its numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// How it came out.
+    pub outcome: GateOutcome,
+    /// The gate, both values, ratio and interval, in a line.
+    pub line: String,
+}
+
+impl Gate {
+    /// Reads `KEY < LIMIT`.
+    ///
+    /// # Errors
+    /// [`GateError::Form`] if it is not of that form.
+    pub fn parse(text: &str) -> Result<Self, GateError> {
+        let bad = |what: &str| GateError::Form {
+            text: text.to_owned(),
+            what: what.to_owned(),
+        };
+        let at = text.find(['<', '>']).ok_or_else(|| bad("no < or >"))?;
+        let (key, rest) = text.split_at(at);
+        let (is_below, limit) = (rest.starts_with('<'), rest[1..].trim());
+        let key = key.trim();
+        if key.is_empty() || key.contains(char::is_whitespace) {
+            return Err(bad("the key before it is one word"));
+        }
+        Ok(Self {
+            text: text.to_owned(),
+            key: key.to_owned(),
+            is_below,
+            limit: read_limit(limit).ok_or_else(|| bad("the limit is no number"))?,
+        })
+    }
+
+    /// Checks the key against the figures there are.
+    ///
+    /// # Errors
+    /// [`GateError::Unknown`] with the nearest keys.
+    pub fn check(&self, comparison: &Comparison) -> Result<(), GateError> {
+        if comparison.row(&self.key).is_some() {
+            return Ok(());
+        }
+        let keys = || comparison.rows.iter().map(|row| row.key.as_str());
+        let mut near: Vec<&str> = nearest(&self.key, keys()).into_iter().collect();
+        let word = self.key.split('_').next().unwrap_or_default();
+        near.extend(
+            keys()
+                .filter(|key| word.len() > 1 && key.contains(word))
+                .take(5),
+        );
+        near.dedup();
+        if near.is_empty() {
+            let primary = comparison.rows.iter().filter(|row| row.is_primary);
+            near = primary.map(|row| row.key.as_str()).collect();
+        }
+        Err(GateError::Unknown {
+            key: self.key.clone(),
+            near: format!("near or usual: {}", near.join(", ")),
+        })
+    }
+
+    /// Judges every group after the first.
+    #[must_use]
+    pub fn judge(&self, comparison: &Comparison) -> Vec<Judged> {
+        let pairs = 0..comparison.pairs.len();
+        pairs.map(|at| self.judge_pair(comparison, at)).collect()
+    }
+
+    fn judge_pair(&self, comparison: &Comparison, at: usize) -> Judged {
+        let pair = &comparison.pairs[at];
+        let Some(row) = comparison.row(&self.key) else {
+            return Judged {
+                outcome: GateOutcome::NotJudged,
+                line: format!("{}: no such figure", self.text),
+            };
+        };
+        let against = &row.against[at];
+        let told = |value: Option<f64>| {
+            let text = value.map_or("n/a".to_owned(), |v| {
+                assay_measure::units::significant(v, 6)
+            });
+            format!("{text} {}", row.unit).trim_end().to_owned()
+        };
+        let (from, to) = (row.cells[0].value.value(), row.cells[at + 1].value.value());
+        let interval = match (against.low_ratio.value(), against.high_ratio.value()) {
+            (Some(low), Some(high)) => {
+                format!("95 % interval {} to {}", ratio_text(low), ratio_text(high))
+            }
+            _ => "no interval".to_owned(),
+        };
+        let ratio = against.ratio.value().map_or("n/a".to_owned(), ratio_text);
+        let (outcome, why) = self.outcome(pair.forbids_faster, row, at);
+        Judged {
+            outcome,
+            line: format!(
+                "{}: {}: {} {} against {} {}, ratio {ratio}, {interval}: {why}",
+                self.text,
+                row.key,
+                pair.candidate,
+                told(to),
+                pair.baseline,
+                told(from),
+            ),
+        }
+    }
+
+    fn outcome(&self, forbids: bool, row: &super::Row, at: usize) -> (GateOutcome, String) {
+        let not_judged = |why: String| (GateOutcome::NotJudged, format!("not judged: {why}"));
+        let against = &row.against[at];
+        match self.limit {
+            Limit::Value(limit, unit) => {
+                let factor = match in_unit(unit, &row.unit) {
+                    Some(factor) => factor,
+                    None => return not_judged(format!("the figure is in {}", row.unit)),
+                };
+                match row.cells[at + 1].value.value() {
+                    Some(value) if self.is_beyond(value, limit * factor) => {
+                        (GateOutcome::Fires, "beyond the limit".to_owned())
+                    }
+                    Some(_) => (GateOutcome::Holds, "within the limit".to_owned()),
+                    None => not_judged("n/a".to_owned()),
+                }
+            }
+            Limit::Change(_) if forbids => {
+                not_judged(format!("{} (see the checks)", Finding::Forbids.word()))
+            }
+            Limit::Change(limit) => match against.ratio.value() {
+                None => not_judged(against.sentence.clone()),
+                Some(ratio) => {
+                    let change = 100.0 * (ratio - 1.0);
+                    let told = format!("a change of {} %", percent(change));
+                    if !self.is_beyond(change, limit) {
+                        return (GateOutcome::Holds, format!("{told}, within the limit"));
+                    }
+                    match self.is_shown(against, limit) {
+                        true => (GateOutcome::Fires, format!("{told}, shown")),
+                        false => {
+                            let why = &against.sentence;
+                            (GateOutcome::Unsure, format!("{told}, not shown: {why}"))
+                        }
+                    }
+                }
+            },
+        }
+    }
+
+    fn is_beyond(&self, value: f64, limit: f64) -> bool {
+        if self.is_below {
+            value < limit
+        } else {
+            value > limit
+        }
+    }
+
+    /// A limit on the far side of no change needs a change that is shown; one on the near side ("must gain 10 %") an
+    /// interval that does not reach it.
+    fn is_shown(&self, against: &super::Against, limit: f64) -> bool {
+        let is_far = if self.is_below {
+            limit <= 0.0
+        } else {
+            limit >= 0.0
+        };
+        if is_far {
+            return against.verdict.is_shown();
+        }
+        let end = if self.is_below {
+            &against.high_ratio
+        } else {
+            &against.low_ratio
+        };
+        end.value()
+            .is_some_and(|ratio| self.is_beyond(100.0 * (ratio - 1.0), limit))
+    }
+}
+
+fn read_limit(text: &str) -> Option<Limit> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|v| v.is_finite());
+    if let Some(share) = text.strip_suffix('%') {
+        return number(share).map(Limit::Change);
+    }
+    for unit in ["us", "ms", "s"] {
+        let value = text.strip_suffix(unit).and_then(number);
+        if let Some(value) = value {
+            return Some(Limit::Value(value, Some(unit)));
+        }
+    }
+    number(text).map(|value| Limit::Value(value, None))
+}
+
+/// What a limit in `unit` is multiplied by to be in the figure's unit.
+fn in_unit(unit: Option<&str>, of_figure: &str) -> Option<f64> {
+    let us = |unit: &str| match unit {
+        "ns" => Some(1e-3),
+        "us" => Some(1.0),
+        "ms" => Some(1e3),
+        "s" => Some(1e6),
+        _ => None,
+    };
+    match unit {
+        None => Some(1.0),
+        Some(unit) => Some(us(unit)? / us(of_figure)?),
+    }
+}

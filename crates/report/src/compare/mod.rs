@@ -1,0 +1,244 @@
+//! Two or more groups of runs against the first: whether they may be compared at all, every figure with its ratio,
+//! its 95 % interval and a verdict, and the conclusion in words.
+//!
+//! Groups of three repeats and more are compared by Welch's test on logarithms, single runs by the batch means of their
+//! seconds, values without seconds by their ratio alone; `docs/design/compare.md` says why. Reads records only.
+
+mod comparable;
+mod gate;
+mod histograms;
+mod model;
+mod repeats;
+mod sides;
+pub mod statistics;
+mod text;
+mod verdict;
+
+pub use gate::{Gate, GateError, GateOutcome, Judged};
+pub use model::{
+    Against, Cell, Check, Comparison, Doubt, Finding, GroupInfo, Pair, Row, RunCard, SCHEMA,
+    SharedHistogram, Verdict, WaitShares,
+};
+pub use repeats::{NoiseRow, REPEAT_SCHEMA, RepeatRun, Repeats};
+pub use sides::Group;
+pub use text::render;
+
+use crate::metrics::{Better, Group as Section, Metric};
+use assay_measure::record::{Advice, Figure, Record};
+use sides::Figures;
+use statistics::{ALPHA, holm};
+use verdict::Judgement;
+
+/// What else a comparison is to look at.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Keys that are declared figures besides the primary ones: those that gates name.
+    pub declared: Vec<String>,
+    /// Findings over all runs, by whoever judges them.
+    pub advice: Vec<Advice>,
+    /// What prices add to each run's figures, group by group and run by run; empty without prices.
+    pub costs: Vec<Vec<Vec<Metric>>>,
+}
+
+/// Compares every group with the first.
+///
+/// # Panics
+/// If there are fewer than two groups or one of them is empty: the caller has read the command line.
+#[must_use]
+pub fn of(groups: &[Group<'_>], options: &Options) -> Comparison {
+    assert!(
+        groups.len() > 1 && groups.iter().all(|group| !group.records.is_empty()),
+        "a comparison has two groups with a run each"
+    );
+    let figures: Vec<Figures<'_>> = groups
+        .iter()
+        .enumerate()
+        .map(|(at, group)| Figures::of(group, options.costs.get(at).map_or(&[], Vec::as_slice)))
+        .collect();
+    let mut rows = rows(&figures, options);
+    let mut pairs = Vec::new();
+    for (at, group) in groups.iter().enumerate().skip(1) {
+        let checks = comparable::checks(&groups[0], group);
+        let mut pair = Pair {
+            baseline: letter(0),
+            candidate: letter(at),
+            forbids_faster: comparable::forbids(&checks),
+            checks,
+            ..Pair::default()
+        };
+        judge(&figures[0], &figures[at], &mut rows, &mut pair);
+        pairs.push(pair);
+    }
+    let mut comparison = Comparison {
+        schema: SCHEMA.to_owned(),
+        groups: groups.iter().enumerate().map(info).collect(),
+        integrity: doubts(groups),
+        pairs,
+        rows,
+        histograms: histograms::shared(groups),
+        advice: options.advice.clone(),
+        conclusion: Vec::new(),
+    };
+    comparison.conclusion = verdict::conclusion(&comparison);
+    comparison
+}
+
+/// `A`, `B`, ... `Z`, `A2`, ...
+fn letter(at: usize) -> String {
+    let name = char::from(b'A' + (at % 26) as u8);
+    match at / 26 {
+        0 => name.to_string(),
+        round => format!("{name}{}", round + 1),
+    }
+}
+
+fn info((at, group): (usize, &Group<'_>)) -> GroupInfo {
+    let card = |record: &&Record| RunCard {
+        id: record.run.id.clone(),
+        label: record.run.label.clone().unwrap_or_default(),
+        workload: match &record.import {
+            Some(import) => import.format.clone(),
+            None => record.run.workload.clone(),
+        },
+        engine: record.run.engine.clone(),
+        started: record.run.started.clone(),
+        sessions: record.run.sessions,
+        elapsed_s: record.interval.elapsed_s.clone(),
+        verdict: record.run.verdict.clone(),
+    };
+    GroupInfo {
+        letter: letter(at),
+        name: group.name.clone(),
+        runs: group.records.iter().map(card).collect(),
+    }
+}
+
+/// Violated identities and runs that are not whole.
+fn doubts(groups: &[Group<'_>]) -> Vec<Doubt> {
+    let mut all = Vec::new();
+    for (at, group) in groups.iter().enumerate() {
+        for record in &group.records {
+            let mut doubt = |text: String| {
+                all.push(Doubt {
+                    group: letter(at),
+                    run: record.run.id.clone(),
+                    text,
+                });
+            };
+            if !["complete", ""].contains(&record.run.verdict.as_str()) {
+                let why = record.run.verdict_reasons.join("; ");
+                doubt(format!("the run is {}: {why}", record.run.verdict));
+            }
+            for identity in crate::integrity::violated(record) {
+                doubt(format!("{}: {}", identity.id, identity.sentence));
+            }
+        }
+    }
+    all
+}
+
+/// One row for every key of any group, without the outcomes.
+fn rows(figures: &[Figures<'_>], options: &Options) -> Vec<Row> {
+    let mut keys: Vec<&str> = Vec::new();
+    let mut known = std::collections::BTreeSet::new();
+    for key in figures.iter().flat_map(Figures::keys) {
+        if known.insert(key.as_str()) {
+            keys.push(key);
+        }
+    }
+    let mut found: Vec<(&Metric, &str)> = keys
+        .into_iter()
+        .filter_map(|key| Some((figures.iter().find_map(|side| side.about(key))?, key)))
+        .collect();
+    found.sort_by_key(|(metric, _)| metric.group);
+    let row = |(metric, key): (&Metric, &str)| Row {
+        key: key.to_owned(),
+        name: match metric.scope.as_str() {
+            "" => metric.name.clone(),
+            scope => format!("{scope}: {}", metric.name),
+        },
+        section: section(metric.group).to_owned(),
+        unit: metric.unit.clone(),
+        better: match metric.better {
+            Better::Higher => "higher",
+            Better::Lower => "lower",
+            Better::Neither => "neither",
+        }
+        .to_owned(),
+        is_primary: metric.is_primary || options.declared.iter().any(|name| name == key),
+        is_counter: metric.counter.is_some(),
+        layer: metric.layer.clone(),
+        cells: figures.iter().map(|side| cell(side, key)).collect(),
+        against: Vec::new(),
+    };
+    found.into_iter().map(row).collect()
+}
+
+fn section(group: Section) -> &'static str {
+    match group {
+        Section::Primary => "primary",
+        Section::LoadProfile => "load profile",
+        Section::Operation => "operations",
+        Section::Event => "events",
+        Section::IoProfile => "io profile",
+        Section::Storage => "storage",
+        Section::Imported => "imported",
+        Section::Efficiency => "efficiency",
+        Section::Host => "host",
+        Section::Statistic => "statistics",
+    }
+}
+
+fn cell(side: &Figures<'_>, key: &str) -> Cell {
+    let of = |column: fn(&crate::metrics::Counted) -> &Figure| {
+        side.joined(key, |metric| match &metric.counter {
+            Some(counter) => column(counter).clone(),
+            None => Figure::na("no counter"),
+        })
+    };
+    Cell {
+        value: side.joined(key, |metric| metric.value.clone()),
+        total: of(|counter| &counter.total),
+        per_s: of(|counter| &counter.per_s),
+        per_tx: of(|counter| &counter.per_tx),
+        per_op: of(|counter| &counter.per_op),
+        spread_pct: side.spread_pct(key),
+    }
+}
+
+/// Judges every row of a pair: the declared ones together, the others each by itself.
+fn judge(from: &Figures<'_>, to: &Figures<'_>, rows: &mut [Row], pair: &mut Pair) {
+    let compared: Vec<_> = rows
+        .iter()
+        .map(|row| sides::compare(&row.key, from, to))
+        .collect();
+    let family: Vec<usize> = (0..rows.len())
+        .filter(|i| rows[*i].is_primary && compared[*i].is_ok())
+        .collect();
+    let p_values: Vec<f64> = family
+        .iter()
+        .filter_map(|i| compared[*i].as_ref().ok())
+        .map(|compared| compared.difference.p_value())
+        .collect();
+    let corrected = holm(&p_values);
+    pair.family_count = family.len() as u64;
+    for (i, (row, outcome)) in rows.iter_mut().zip(compared).enumerate() {
+        let holm_p = family
+            .iter()
+            .position(|at| *at == i)
+            .map(|at| corrected[at]);
+        let judgement = Judgement {
+            row,
+            forbids_faster: pair.forbids_faster,
+            p_holm: holm_p,
+            alpha: match holm_p {
+                // The first step of Holm's correction: what a figure must pass if no other does.
+                Some(_) => ALPHA / family.len() as f64,
+                None => ALPHA,
+            },
+        };
+        let against = judgement.of(outcome);
+        row.against.push(against);
+    }
+    (pair.method, pair.method_text) = verdict::method(rows, pair.family_count);
+}

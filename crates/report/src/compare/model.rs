@@ -1,0 +1,293 @@
+//! What a comparison says: the structure that text, JSON and HTML are faces of (schema `assay-compare/1`).
+
+use assay_measure::record::{Advice, Figure};
+use serde::{Deserialize, Serialize};
+
+/// The value of [`Comparison::schema`] this version writes.
+pub const SCHEMA: &str = "assay-compare/1";
+
+/// Two or more groups of runs, each against the first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Comparison {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// The groups in the order given; the first is the baseline.
+    pub groups: Vec<GroupInfo>,
+    /// What the integrity rules found in each run, before anything is concluded from it.
+    pub integrity: Vec<Doubt>,
+    /// Each group after the first against the first.
+    pub pairs: Vec<Pair>,
+    /// Every figure that a group has, declared (primary) ones first, then in report order.
+    pub rows: Vec<Row>,
+    /// Waits of events that at least two groups have with a distribution.
+    pub histograms: Vec<SharedHistogram>,
+    /// Findings of the rules that look at several runs.
+    pub advice: Vec<Advice>,
+    /// The outcome in sentences, one or more for each pair.
+    pub conclusion: Vec<String>,
+}
+
+/// One group: a run, or several repeats of one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GroupInfo {
+    /// `A`, `B`, ...: how the group is called in tables.
+    pub letter: String,
+    /// As named on the command line.
+    pub name: String,
+    /// Its runs.
+    pub runs: Vec<RunCard>,
+}
+
+/// One run of a group, to be recognised by.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunCard {
+    /// Short id.
+    pub id: String,
+    /// The user's label, or empty.
+    pub label: String,
+    /// `slob`, `io`, ... or the tool that measured it, of an import.
+    pub workload: String,
+    /// `native`, `postgres`, ...
+    pub engine: String,
+    /// RFC 3339 time of the start, or empty.
+    pub started: String,
+    /// Sessions; 0 if unknown.
+    pub sessions: u64,
+    /// Length of the measured window, s.
+    pub elapsed_s: Figure,
+    /// `complete`, `incomplete` or `invalid`.
+    pub verdict: String,
+}
+
+/// One thing about a run that does not agree with itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Doubt {
+    /// Letter of the group.
+    pub group: String,
+    /// Id of the run.
+    pub run: String,
+    /// The finding in a sentence.
+    pub text: String,
+}
+
+/// A group against the baseline.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pair {
+    /// Letter of the baseline.
+    pub baseline: String,
+    /// Letter of the group that is compared with it.
+    pub candidate: String,
+    /// What has to be alike, each with both values.
+    pub checks: Vec<Check>,
+    /// One of the checks forbids the words "faster" and "slower".
+    pub forbids_faster: bool,
+    /// `repeats` (run-to-run variance is known), `within-run` (only that inside the runs is) or `values` (none is).
+    pub method: String,
+    /// How the differences were judged, in a sentence.
+    pub method_text: String,
+    /// Declared figures that were tested together: what Holm's correction divides by.
+    pub family_count: u64,
+}
+
+/// Something that two groups should have in common.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Check {
+    /// What, in the operator's words.
+    pub what: String,
+    /// Of the baseline.
+    pub baseline: String,
+    /// Of the other group.
+    pub candidate: String,
+    /// Whether that can be tolerated.
+    pub finding: Finding,
+}
+
+/// Whether two groups are alike in one respect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Finding {
+    /// Alike.
+    Same,
+    /// Different, in a way that leaves the figures comparable.
+    Tolerable,
+    /// Different, in a way that forbids to call one side faster.
+    Forbids,
+    /// One side or both do not say.
+    #[default]
+    Unknown,
+}
+
+/// One figure of every group.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Row {
+    /// Stable key, as gates name it.
+    pub key: String,
+    /// Name for people.
+    pub name: String,
+    /// `primary`, `load profile`, `operations`, `events`, `io profile`, `storage`, `imported`, `efficiency`, `host`,
+    /// `statistics` or `cost`.
+    pub section: String,
+    /// Unit of [`Cell::value`].
+    pub unit: String,
+    /// `higher`, `lower` or `neither`.
+    pub better: String,
+    /// One of the declared figures, which verdicts rest on.
+    pub is_primary: bool,
+    /// It has columns per second, per transaction and per operation.
+    pub is_counter: bool,
+    /// `client`, `engine`, `syscall`, `device`, `network`.
+    pub layer: String,
+    /// One for each group, in their order.
+    pub cells: Vec<Cell>,
+    /// One for each pair, in their order.
+    pub against: Vec<Against>,
+}
+
+/// A figure of one group: of its run, or the geometric mean of its repeats.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Cell {
+    /// The figure: per second for a counter.
+    pub value: Figure,
+    /// Over the window; n/a for a figure that is no counter.
+    pub total: Figure,
+    /// Per second.
+    pub per_s: Figure,
+    /// Per transaction.
+    pub per_tx: Figure,
+    /// Per operation.
+    pub per_op: Figure,
+    /// Standard deviation between repeats over their mean, 0..100; n/a for one run.
+    pub spread_pct: Figure,
+}
+
+/// A figure of one group against the baseline's.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Against {
+    /// `repeats`, `within-run`, `values` or empty where nothing could be compared.
+    pub method: String,
+    /// What was compared: `3 and 3 repeats`, `10 and 10 batches of 30 s`.
+    pub basis: String,
+    /// Candidate over baseline.
+    pub ratio: Figure,
+    /// Lower end of its 95 % interval.
+    pub low_ratio: Figure,
+    /// Upper end of its 95 % interval.
+    pub high_ratio: Figure,
+    /// Chance of such a difference between equals, two-sided, 0..1.
+    pub p: Figure,
+    /// The same corrected for all declared figures (Holm); n/a for figures that are not declared.
+    pub p_holm: Figure,
+    /// Degrees of freedom of Student's t.
+    pub degrees: Figure,
+    /// Smallest difference that would have been seen 8 times in 10, %.
+    pub detectable_80_pct: Figure,
+    /// Smallest difference that would have been seen 19 times in 20, %.
+    pub detectable_95_pct: Figure,
+    /// In a word.
+    pub verdict: Verdict,
+    /// In a sentence.
+    pub sentence: String,
+    /// What the sentence rests on, where that is little: `within-run only, run-to-run variance unknown`; usually empty.
+    pub remark: String,
+}
+
+/// The outcome for one figure, in a word.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// A difference is shown, to the good.
+    Better,
+    /// A difference is shown, to the bad.
+    Worse,
+    /// A difference upwards is shown; it is neither good nor bad, or may not be called so.
+    Higher,
+    /// A difference downwards is shown; it is neither good nor bad, or may not be called so.
+    Lower,
+    /// None is shown.
+    NoDifference,
+    /// The runs are too short to say.
+    TooShort,
+    /// One value each: nothing is known of its noise.
+    OneValue,
+    /// A side has no figure.
+    #[default]
+    Na,
+}
+
+/// Waits of one event in several groups, side by side.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SharedHistogram {
+    /// Event.
+    pub event: String,
+    /// One for each group; empty where the group has none of it.
+    pub groups: Vec<WaitShares>,
+}
+
+/// How the waits of an event, and their time, are spread over power-of-two buckets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WaitShares {
+    /// Waits in all.
+    pub waits_count: u64,
+    /// Share of the waits with 2^(i-1) <= us < 2^i, 0..100, entry i.
+    pub waits_pct: Vec<f64>,
+    /// Share of their time, 0..100, a wait taken for the middle of its bucket.
+    pub time_pct: Vec<f64>,
+}
+
+impl Verdict {
+    /// At most ten letters, as tables print it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Higher => "higher",
+            Self::Lower => "lower",
+            Self::NoDifference => "none shown",
+            Self::TooShort => "too short",
+            Self::OneValue => "one value",
+            Self::Na => "n/a",
+        }
+    }
+
+    /// Whether a difference is shown.
+    #[must_use]
+    pub fn is_shown(self) -> bool {
+        matches!(
+            self,
+            Self::Better | Self::Worse | Self::Higher | Self::Lower
+        )
+    }
+}
+
+impl Finding {
+    /// As tables print it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Tolerable => "differs, tolerable",
+            Self::Forbids => "differs, forbids \"faster\"",
+            Self::Unknown => "not known",
+        }
+    }
+}
+
+impl Comparison {
+    /// The row of a key.
+    #[must_use]
+    pub fn row(&self, key: &str) -> Option<&Row> {
+        self.rows.iter().find(|row| row.key == key)
+    }
+}

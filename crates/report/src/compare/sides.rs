@@ -1,0 +1,326 @@
+//! The two sides of one figure: the values of each group's runs, and the batch means of their seconds.
+//!
+//! Knows records; knows nothing of verdicts.
+
+use super::statistics::{Difference, Sample, mean, variance};
+use crate::metrics::{self, Metric};
+use assay_measure::record::{Figure, Record};
+use std::collections::BTreeMap;
+
+/// Fewest batches that say anything of their scatter.
+pub(super) const BATCHES: usize = 10;
+/// Most batches: beyond that longer ones are better than more (Schmeiser, Operations Research 30, 1982).
+const MOST_BATCHES: usize = 30;
+/// Length a batch should have, s: long enough that neighbours hardly know of each other.
+pub(super) const BATCH_S: f64 = 30.0;
+/// Fewest repeats on both sides that show what differs from run to run.
+pub(super) const REPEATS: usize = 3;
+
+/// The runs of one side.
+#[derive(Clone, Debug)]
+pub struct Group<'a> {
+    /// As named on the command line.
+    pub name: String,
+    /// One run, or several repeats of one; never empty.
+    pub records: Vec<&'a Record>,
+}
+
+/// The figures of a group by key, run by run.
+pub(super) struct Figures<'a> {
+    pub(super) records: &'a [&'a Record],
+    runs: Vec<BTreeMap<String, Metric>>,
+    order: Vec<String>,
+}
+
+/// Names of events that mean the same on other storage, first ours.
+const ALIASES: [(&str, &str); 2] = [
+    ("db_file_sequential_read", "cell_single_block_physical_read"),
+    ("db_file_scattered_read", "cell_multiblock_physical_read"),
+];
+
+/// A metric's key with the event's usual name in it.
+fn usual_key(metric: &Metric) -> String {
+    let key = metric.full_key();
+    let found = ALIASES
+        .iter()
+        .find_map(|(ours, other)| key.strip_prefix(other).map(|rest| format!("{ours}{rest}")));
+    found.unwrap_or(key)
+}
+
+impl<'a> Figures<'a> {
+    /// `costs`: what prices add to the figures of each run.
+    pub(super) fn of(group: &'a Group<'a>, costs: &[Vec<Metric>]) -> Self {
+        let mut order = Vec::new();
+        let mut runs = Vec::new();
+        for (at, record) in group.records.iter().enumerate() {
+            let mut run = BTreeMap::new();
+            let more = costs.get(at).into_iter().flatten().cloned();
+            for metric in metrics::of(record).into_iter().chain(more) {
+                let key = usual_key(&metric);
+                if !order.contains(&key) {
+                    order.push(key.clone());
+                }
+                run.insert(key, metric);
+            }
+            runs.push(run);
+        }
+        Self {
+            records: &group.records,
+            runs,
+            order,
+        }
+    }
+
+    /// Every key, in the order of the reports.
+    pub(super) fn keys(&self) -> &[String] {
+        &self.order
+    }
+
+    /// What the figure is, from the first run that has it.
+    pub(super) fn about(&self, key: &str) -> Option<&Metric> {
+        self.runs.iter().find_map(|run| run.get(key))
+    }
+
+    /// One column of every run, taken together: the only value, or the geometric mean of several.
+    pub(super) fn joined(&self, key: &str, column: impl Fn(&Metric) -> Figure) -> Figure {
+        let mut values = Vec::new();
+        for run in &self.runs {
+            let figure = run.get(key).map_or_else(Figure::default, &column);
+            match figure.value() {
+                Some(value) if self.runs.len() > 1 => values.push(value),
+                _ => return figure,
+            }
+        }
+        together(&values)
+    }
+
+    /// The figure in every run, or why one has none.
+    pub(super) fn values(&self, key: &str) -> Result<Vec<f64>, String> {
+        let values = self.runs.iter().map(|run| {
+            let figure = run
+                .get(key)
+                .map_or_else(Figure::default, |m| m.value.clone());
+            match (figure.value(), figure.reason()) {
+                (Some(value), _) => Ok(value),
+                (None, reason) => Err(reason.unwrap_or("absent").to_owned()),
+            }
+        });
+        values.collect()
+    }
+
+    /// Standard deviation between the runs over their mean, %.
+    pub(super) fn spread_pct(&self, key: &str) -> Figure {
+        match self.values(key) {
+            Ok(values) if values.len() > 1 => Figure::decimal(100.0 * variance(&values).sqrt())
+                .per(mean(&values), "nothing moved"),
+            Ok(_) => Figure::na("one run"),
+            Err(reason) => Figure::na(&reason),
+        }
+    }
+
+    /// Batch means of the figure's seconds over all runs of the group.
+    pub(super) fn batches(&self, key: &str) -> Result<Batches, Lack> {
+        let mut all = Batches {
+            logs: Vec::new(),
+            batch_s: f64::INFINITY,
+        };
+        for (run, record) in self.runs.iter().zip(self.records) {
+            let metric = run.get(key).ok_or(Lack::NoSeries)?;
+            let series = metric.series.as_deref().ok_or(Lack::NoSeries)?;
+            let (steps, step_s) = steps(record, series)?;
+            all.take(&steps, step_s)?;
+        }
+        Ok(all)
+    }
+}
+
+/// The geometric mean, of which the ratio of two is the ratio that logarithms give; the plain mean where a value is 0.
+fn together(values: &[f64]) -> Figure {
+    if values.iter().all(|value| *value > 0.0) {
+        let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+        return Figure::decimal(mean(&logs).exp());
+    }
+    Figure::decimal(mean(values))
+}
+
+/// Why a figure has no batch means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lack {
+    /// It is not kept by step.
+    NoSeries,
+    /// So many whole steps, too few for ten batches.
+    TooFew(usize),
+    /// A batch in which it was 0 or unknown: there is no logarithm.
+    Nothing,
+}
+
+/// Logarithms of batch means.
+#[derive(Clone, Debug)]
+pub(super) struct Batches {
+    /// In order of time, run after run.
+    pub(super) logs: Vec<f64>,
+    /// Length of the shortest run's batches, s.
+    pub(super) batch_s: f64,
+}
+
+impl Batches {
+    /// Cuts the steps of one run into batches of equal length; the few steps left over at the end are left out.
+    fn take(&mut self, steps: &[Figure], step_s: f64) -> Result<(), Lack> {
+        let wanted = (BATCH_S / step_s).ceil().max(1.0) as usize;
+        let count = (steps.len() / wanted).clamp(BATCHES, MOST_BATCHES);
+        let length = steps.len() / count;
+        if length == 0 {
+            return Err(Lack::TooFew(steps.len()));
+        }
+        for batch in steps.chunks_exact(length).take(MOST_BATCHES) {
+            let known: Vec<f64> = batch.iter().filter_map(Figure::value).collect();
+            if 2 * known.len() < batch.len() || known.is_empty() || mean(&known) <= 0.0 {
+                return Err(Lack::Nothing);
+            }
+            self.logs.push(mean(&known).ln());
+        }
+        self.batch_s = self.batch_s.min(length as f64 * step_s);
+        Ok(())
+    }
+
+    /// What ten batches of thirty seconds would have been enough for.
+    pub(super) fn is_weak(&self) -> bool {
+        self.batch_s < BATCH_S
+    }
+
+    pub(super) fn sample(&self) -> Sample {
+        Sample::in_order(&self.logs)
+    }
+}
+
+/// Whole steps of the measured window, and their length in s.
+fn steps(record: &Record, name: &str) -> Result<(Vec<Figure>, f64), Lack> {
+    let series = &record.series;
+    let column = series.metrics.get(name).ok_or(Lack::NoSeries)?;
+    let step_s = series.step_s.value().ok_or(Lack::NoSeries)?;
+    let mut previous = 0.0;
+    let mut whole = Vec::new();
+    for ((end_s, figure), inside) in series.t_s.iter().zip(column).zip(&series.in_window) {
+        // The step before the begin or the end may be a fraction: too short to judge.
+        if *inside && end_s - previous > 0.5 * step_s {
+            whole.push(figure.clone());
+        }
+        previous = *end_s;
+    }
+    Ok((whole, step_s))
+}
+
+/// The difference of two groups in logarithms, and how it was found.
+#[derive(Clone, Debug)]
+pub(super) struct Compared {
+    pub(super) difference: Difference,
+    pub(super) method: &'static str,
+    pub(super) basis: String,
+    /// Said after the verdict.
+    pub(super) remark: String,
+}
+
+/// Why no difference with an interval can be given.
+#[derive(Clone, Debug)]
+pub(super) enum Unjudged {
+    /// A side has no figure, or one that has no ratio.
+    Na(String),
+    /// A ratio of values of which no scatter is known.
+    OneValue(f64, String),
+    /// The same, because the runs are too short.
+    TooShort(f64, String),
+}
+
+/// Compares one figure of two groups.
+pub(super) fn compare(
+    key: &str,
+    from: &Figures<'_>,
+    to: &Figures<'_>,
+) -> Result<Compared, Unjudged> {
+    let (a, b) = match (from.values(key), to.values(key)) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(reason), _) | (_, Err(reason)) => return Err(Unjudged::Na(reason)),
+    };
+    if a.iter().chain(&b).any(|value| *value <= 0.0) {
+        let both = a.iter().chain(&b).all(|value| *value == 0.0);
+        let why = if both {
+            "both are 0"
+        } else {
+            "a value of 0 has no ratio"
+        };
+        return Err(Unjudged::Na(why.to_owned()));
+    }
+    let logs = |values: &[f64]| values.iter().map(|v| v.ln()).collect::<Vec<f64>>();
+    let (a, b) = (logs(&a), logs(&b));
+    if a.len() >= REPEATS && b.len() >= REPEATS {
+        return Ok(Compared {
+            difference: Difference::welch(&Sample::independent(&a), &Sample::independent(&b)),
+            method: "repeats",
+            basis: format!("{} and {} repeats", a.len(), b.len()),
+            remark: String::new(),
+        });
+    }
+    let estimate = mean(&b) - mean(&a);
+    let (first, second) = match (from.batches(key), to.batches(key)) {
+        (Ok(first), Ok(second)) => (first, second),
+        (Err(lack), _) | (_, Err(lack)) => return Err(unjudged(estimate, lack, a.len(), b.len())),
+    };
+    Ok(within(key, from, estimate, &first, &second))
+}
+
+fn unjudged(estimate: f64, lack: Lack, a: usize, b: usize) -> Unjudged {
+    let single = match (a, b) {
+        (1, 1) => "one value each, nothing is known of its noise".to_owned(),
+        (a, b) => format!(
+            "{a} and {b} values: {REPEATS} repeats on both sides are needed to know their noise"
+        ),
+    };
+    match lack {
+        Lack::TooFew(steps) => Unjudged::TooShort(
+            estimate,
+            format!("{steps} whole steps of the series, {BATCHES} are needed"),
+        ),
+        Lack::NoSeries => Unjudged::OneValue(estimate, single),
+        Lack::Nothing => Unjudged::OneValue(
+            estimate,
+            format!("{single} (by step it is 0 or n/a at times)"),
+        ),
+    }
+}
+
+/// Within-run batch means: the scatter inside the runs, which says nothing of that between runs.
+fn within(
+    key: &str,
+    from: &Figures<'_>,
+    estimate: f64,
+    first: &Batches,
+    second: &Batches,
+) -> Compared {
+    let (a, b) = (first.sample(), second.sample());
+    let mut difference = Difference::welch(&a, &b);
+    // A rate's batches mean the same as the rate; a percentile's seconds do not have the run's percentile as mean.
+    let unit = from.about(key).map(|metric| metric.unit.as_str());
+    if unit.is_some_and(|unit| unit.ends_with("/s")) {
+        difference.estimate = estimate;
+    }
+    let basis = format!(
+        "{} and {} batches of {:.0} s, worth {:.0} and {:.0}",
+        a.count,
+        b.count,
+        first.batch_s.min(second.batch_s),
+        a.effective_count,
+        b.effective_count
+    );
+    let mut remark = "within-run only, run-to-run variance unknown".to_owned();
+    if first.is_weak() || second.is_weak() {
+        remark.push_str(&format!(
+            "; weak: {BATCHES} batches of {BATCH_S:.0} s and more are wanted"
+        ));
+    }
+    Compared {
+        difference,
+        method: "within-run",
+        basis,
+        remark,
+    }
+}
