@@ -367,6 +367,22 @@ pub(crate) struct ReportArgs {
     /// Which face of the record
     #[arg(long, value_enum, default_value_t = Face::Text)]
     pub(crate) format: Face,
+    /// Write it there instead of to stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Plotting script of --format html: in the page, or once beside many pages
+    #[arg(long, value_enum, default_value_t = AssetsChoice::Embed)]
+    pub(crate) assets: AssetsChoice,
+}
+
+/// Where a page has its plotting script.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AssetsChoice {
+    /// In the page: one file that needs nothing else
+    #[default]
+    Embed,
+    /// In assay-plotly.js beside it, or above the run directory
+    Shared,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -473,6 +489,8 @@ pub(crate) enum Face {
     Text,
     /// record.json
     Json,
+    /// One page with charts that opens offline
+    Html,
     /// The per-second series
     Csv,
     /// One pipe-separated line under its header and units

@@ -12,6 +12,7 @@ mod commands;
 mod configure;
 mod emergency;
 mod exit;
+mod html;
 mod observer;
 mod perform;
 mod plan_text;

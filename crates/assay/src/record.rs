@@ -45,10 +45,11 @@ pub(crate) fn json(record: &Record) -> Result<String, Failure> {
         .map_err(|error| Failure::new(Code::Bug, format!("record.json: {error}")))
 }
 
-/// Writes `record.json` and `report.txt`.
+/// Writes `record.json`, `report.txt` and `report.html`.
 pub(crate) fn write(dir: &RunDir, faces: &Faces) -> Result<(), Failure> {
     dir.write(RECORD, &faces.json)?;
-    dir.write(REPORT, &faces.text)
+    dir.write(REPORT, &faces.text)?;
+    crate::html::write_report(dir, &faces.record)
 }
 
 /// Reads a record.

@@ -11,6 +11,8 @@ pub(crate) const RUNS_DIR: &str = "assay-runs";
 pub(crate) const RECORD: &str = "record.json";
 /// The text report.
 pub(crate) const REPORT: &str = "report.txt";
+/// The page with charts.
+pub(crate) const REPORT_HTML: &str = "report.html";
 /// The series, appended to while the run goes on.
 pub(crate) const SERIES: &str = "series.jsonl";
 /// The summary of a sweep, above its steps.
@@ -19,6 +21,8 @@ pub(crate) const SWEEP: &str = "sweep.json";
 pub(crate) const SWEEP_TEXT: &str = "sweep.txt";
 /// The summary of repeats, above their runs.
 pub(crate) const REPEAT: &str = "repeat.json";
+/// The same as a page with charts.
+pub(crate) const SWEEP_HTML: &str = "sweep.html";
 /// What `io` measured in fio's own JSON.
 pub(crate) const FIO_JSON: &str = "fio.json";
 /// The configuration as given and as effective.

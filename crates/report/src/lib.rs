@@ -9,6 +9,7 @@
 pub mod advice;
 pub mod compare;
 pub mod csv;
+pub mod html;
 pub mod import;
 pub mod integrity;
 pub mod json;

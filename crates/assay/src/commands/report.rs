@@ -3,8 +3,8 @@
 use super::runs::find;
 use crate::cli::{Face, ReportArgs};
 use crate::exit::{Code, Failure};
-use crate::rundir::{RECORD, SERIES, SWEEP};
-use crate::{record, ui};
+use crate::rundir::{self, RECORD, SERIES, SWEEP};
+use crate::{html, record, ui};
 use std::path::Path;
 
 pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
@@ -22,6 +22,10 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
     }
     let record = record::read(&path)?;
     let text = match args.format {
+        Face::Html => {
+            let assets = html::assets(args, path.parent())?;
+            assay_report::html::page(&record, &assets)
+        }
         Face::Text => assay_report::text::render(&record),
         Face::Json => record::json(&record)?,
         Face::Csv => assay_report::csv::series(&record),
@@ -39,7 +43,15 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
             ))
         })?,
     };
-    ui::product(&text)?;
+    deliver(args, &text)
+}
+
+/// To stdout, or into the file that was named.
+fn deliver(args: &ReportArgs, text: &str) -> Result<Code, Failure> {
+    match &args.output {
+        Some(path) => rundir::write_file(path, text)?,
+        None => ui::product(text)?,
+    }
     Ok(Code::Good)
 }
 
@@ -53,6 +65,7 @@ fn swept(args: &ReportArgs, found: &Path) -> Result<Code, Failure> {
     let swept = record::read_sweep(&path)?;
     let dir = path.parent().unwrap_or(Path::new("."));
     let text = match args.format {
+        Face::Html => assay_report::html::sweep(&swept, &html::assets(args, Some(dir))?),
         Face::Text => assay_report::sweep::render(&swept),
         Face::Json => assay_report::sweep::write(&swept)
             .map_err(|error| Failure::new(Code::Bug, format!("{SWEEP}: {error}")))?,
@@ -76,8 +89,7 @@ fn swept(args: &ReportArgs, found: &Path) -> Result<Code, Failure> {
             )));
         }
     };
-    ui::product(&text)?;
-    Ok(Code::Good)
+    deliver(args, &text)
 }
 
 fn missing(record: &Path) -> Failure {

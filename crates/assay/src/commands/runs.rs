@@ -2,7 +2,10 @@
 
 use crate::cli::{Format, RunsCommand};
 use crate::exit::{Code, Failure};
-use crate::rundir::{self, CONFIG, FIO_JSON, RECORD, REPORT, RunDir, SERIES, SWEEP, SWEEP_TEXT};
+use crate::rundir::{
+    self, CONFIG, FIO_JSON, RECORD, REPORT, REPORT_HTML, RunDir, SERIES, SWEEP, SWEEP_HTML,
+    SWEEP_TEXT,
+};
 use crate::{plan_text, record, ui};
 use assay_measure::record::Record;
 use assay_measure::units;
@@ -13,13 +16,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// What may be in the directory of a run or a sweep.
-const FILES: [&str; 8] = [
+const FILES: [&str; 11] = [
     RECORD,
     REPORT,
+    REPORT_HTML,
     FIO_JSON,
     SERIES,
     SWEEP,
     SWEEP_TEXT,
+    SWEEP_HTML,
+    assay_report::html::SHARED,
     "config/given",
     "config/effective",
 ];

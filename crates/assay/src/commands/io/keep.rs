@@ -93,6 +93,7 @@ pub(super) fn write(
 ) -> Result<(), Failure> {
     dir.write(RECORD, &record::json(record)?)?;
     dir.write(REPORT, &assay_report::text::render(record))?;
+    crate::html::write_report(dir, record)?;
     dir.write(FIO_JSON, &fio::json(readings, true, None))
 }
 

@@ -191,6 +191,7 @@ impl Running<'_> {
         let dir = RunDir::existing(&self.place);
         std::fs::create_dir_all(&self.place)
             .map_err(|error| rundir::cannot(&self.place, &error))?;
+        crate::html::share_in(&dir)?;
         for held in self.axes.held() {
             let begun = self.steps.len();
             let mut loads = self.known_loads().into_iter();
@@ -337,7 +338,8 @@ fn json_text(swept: &Sweep) -> Result<String, Failure> {
 
 fn write(dir: &RunDir, swept: &Sweep) -> Result<(), Failure> {
     dir.write(SWEEP, &json_text(swept)?)?;
-    dir.write(SWEEP_TEXT, &sweep::render(swept))
+    dir.write(SWEEP_TEXT, &sweep::render(swept))?;
+    crate::html::write_sweep(dir, swept)
 }
 
 /// What would be run, and about how long it would take.

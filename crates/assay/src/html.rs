@@ -1,0 +1,90 @@
+//! Pages with charts as files, and the plotting script that many of them share.
+
+use crate::cli::{AssetsChoice, ReportArgs};
+use crate::exit::Failure;
+use crate::rundir::{self, REPORT_HTML, RunDir, SWEEP_HTML};
+use assay_measure::record::Record;
+use assay_report::html::{self, Assets, SHARED};
+use assay_report::sweep::Sweep;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// `report.html` of a run. Where the script lies above the run directory already, because somebody asked for it there or
+/// the run is a step of a sweep, the page uses it.
+pub(crate) fn write_report(dir: &RunDir, record: &Record) -> Result<(), Failure> {
+    let above = dir.path().parent().map(|above| above.join(SHARED));
+    let assets = match above.is_some_and(|path| is_ours(&path)) {
+        true => Assets::Shared(format!("../{SHARED}")),
+        false => Assets::Embedded,
+    };
+    dir.write(REPORT_HTML, &html::page(record, &assets))
+}
+
+/// Puts the script where the pages of all steps of a sweep find it.
+pub(crate) fn share_in(dir: &RunDir) -> Result<(), Failure> {
+    share(&dir.path().join(SHARED))
+}
+
+/// `sweep.html`; the script lies beside it, where the steps' pages find it too.
+pub(crate) fn write_sweep(dir: &RunDir, swept: &Sweep) -> Result<(), Failure> {
+    share_in(dir)?;
+    dir.write(
+        SWEEP_HTML,
+        &html::sweep(swept, &Assets::Shared(SHARED.to_owned())),
+    )
+}
+
+/// The script for what `report` was asked; written where it has to be.
+pub(crate) fn assets(args: &ReportArgs, run: Option<&Path>) -> Result<Assets, Failure> {
+    if args.assets == AssetsChoice::Embed {
+        return Ok(Assets::Embedded);
+    }
+    let Some(output) = &args.output else {
+        return Err(Failure::usage(format!(
+            "--assets shared: {SHARED} lies beside a page, and stdout is no place; name a file with -o FILE, or use --assets embed"
+        )));
+    };
+    let (script, source) = place(output, run);
+    share(&script)?;
+    Ok(Assets::Shared(source))
+}
+
+/// Where the script of a page is, and how the page names it: above the run directory for a page in it, so that all
+/// runs beside it can use it, else beside the page.
+fn place(output: &Path, run: Option<&Path>) -> (PathBuf, String) {
+    let here = |path: &Path| match path.as_os_str().is_empty() {
+        true => PathBuf::from("."),
+        false => path.to_path_buf(),
+    };
+    let beside = here(output.parent().unwrap_or(Path::new("")));
+    let same = |run: &Path| {
+        let (left, right) = (fs::canonicalize(&beside), fs::canonicalize(here(run)));
+        matches!((left, right), (Ok(left), Ok(right)) if left == right)
+    };
+    let is_run = |dir: &Path| dir.join(rundir::RECORD).is_file();
+    match run.is_some_and(|run| same(run) && is_run(run)) {
+        true => (beside.join("..").join(SHARED), format!("../{SHARED}")),
+        false => (beside.join(SHARED), SHARED.to_owned()),
+    }
+}
+
+/// Writes the script unless it is there; another one of that name is never replaced.
+fn share(path: &Path) -> Result<(), Failure> {
+    if is_ours(path) {
+        return Ok(());
+    }
+    if path.exists() {
+        return Err(Failure::usage(format!(
+            "{}: is not the script of this version of assay, and pages beside it may need it as it is; remove it, or use --assets embed",
+            path.display()
+        )));
+    }
+    rundir::write_file(path, html::script())
+}
+
+fn is_ours(path: &Path) -> bool {
+    // The length first: a wrong one saves reading megabytes.
+    let length = fs::metadata(path).map(|about| about.len());
+    length.is_ok_and(|length| length == html::script().len() as u64)
+        && fs::read(path).is_ok_and(|bytes| bytes == html::script().as_bytes())
+}

@@ -1,0 +1,207 @@
+//! A chart as data: what is drawn, with its units, before anything knows how it is drawn.
+
+/// One chart and all its figures, at full resolution.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Chart {
+    /// Unique within its page; the element's id.
+    pub(crate) id: String,
+    /// Heading.
+    pub(crate) title: String,
+    /// Where the figures come from and how to read them, in sentences.
+    pub(crate) note: String,
+    /// Across.
+    pub(crate) x: Axis,
+    /// Up.
+    pub(crate) y: Axis,
+    /// What the traces without rows of their own share.
+    pub(crate) rows: Rows,
+    /// What is drawn.
+    pub(crate) traces: Vec<Trace>,
+    /// A heat map instead of traces.
+    pub(crate) heat: Option<Heat>,
+    /// Vertical lines: instants and loads of note.
+    pub(crate) marks: Vec<Mark>,
+    /// Horizontal lines: goals and limits.
+    pub(crate) limits: Vec<Mark>,
+}
+
+/// What runs along one side.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Axis {
+    /// What it shows.
+    pub(crate) title: String,
+    /// In which unit; empty for names.
+    pub(crate) unit: String,
+    /// Logarithmic.
+    pub(crate) log: bool,
+}
+
+impl Axis {
+    /// A linear axis.
+    pub(crate) fn of(title: &str, unit: &str) -> Self {
+        Self {
+            title: title.to_owned(),
+            unit: unit.to_owned(),
+            log: false,
+        }
+    }
+
+    /// A logarithmic axis.
+    pub(crate) fn log(title: &str, unit: &str) -> Self {
+        Self {
+            log: true,
+            ..Self::of(title, unit)
+        }
+    }
+
+    /// Title with unit.
+    pub(crate) fn label(&self) -> String {
+        match self.unit.is_empty() {
+            true => self.title.clone(),
+            false => format!("{} ({})", self.title, self.unit),
+        }
+    }
+}
+
+/// Where the values of a trace stand.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Rows {
+    /// At these numbers, rising.
+    Numbers(Vec<f64>),
+    /// At these names, in this order.
+    Names(Vec<String>),
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self::Numbers(Vec::new())
+    }
+}
+
+impl Rows {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Numbers(numbers) => numbers.len(),
+            Self::Names(names) => names.len(),
+        }
+    }
+}
+
+/// How a trace is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A solid line.
+    Line,
+    /// A dashed line.
+    Dashed,
+    /// A dotted line.
+    Dotted,
+    /// An area on top of the areas before it.
+    Stacked,
+    /// Bars beside those of other traces.
+    Bar,
+    /// Points, not joined.
+    Points,
+    /// Points joined by lines.
+    Joined,
+    /// Hollow points: computed, not measured.
+    Hollow,
+}
+
+/// One line, area, set of bars or of points.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Trace {
+    /// In the legend and in the table.
+    pub(crate) name: String,
+    /// How it is drawn.
+    pub(crate) kind: Kind,
+    /// `#rrggbb`, or `ink` for the colour of the page's text.
+    pub(crate) color: &'static str,
+    /// One value a row; none where it is n/a.
+    pub(crate) y: Vec<Option<f64>>,
+    /// Rows of its own instead of the chart's.
+    pub(crate) x: Option<Rows>,
+    /// How far the true value may lie below and above each value.
+    pub(crate) error: Option<(Vec<f64>, Vec<f64>)>,
+}
+
+impl Trace {
+    /// A trace over the chart's rows.
+    pub(crate) fn new(name: &str, kind: Kind, color: &'static str, y: Vec<Option<f64>>) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind,
+            color,
+            y,
+            x: None,
+            error: None,
+        }
+    }
+
+    /// A trace over rows of its own.
+    pub(crate) fn at(self, x: Vec<f64>) -> Self {
+        Self {
+            x: Some(Rows::Numbers(x)),
+            ..self
+        }
+    }
+
+    /// Whether it has a single value.
+    pub(crate) fn has_data(&self) -> bool {
+        self.y.iter().any(Option::is_some)
+    }
+}
+
+/// Counts by step and row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Heat {
+    /// Where each column ends, s after the gate.
+    pub(crate) t_s: Vec<f64>,
+    /// Names of the rows from below.
+    pub(crate) rows: Vec<String>,
+    /// By row, then by column.
+    pub(crate) counts: Vec<Vec<u64>>,
+}
+
+/// A line across the chart with a few words.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Mark {
+    /// Where, in the axis' unit.
+    pub(crate) at: f64,
+    /// What it is.
+    pub(crate) text: String,
+}
+
+/// A chart, or why there is none.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Drawn {
+    /// It is there.
+    Chart(Box<Chart>),
+    /// It would be empty.
+    Missing {
+        /// Its heading.
+        title: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Drawn {
+    /// No chart of this title, for this reason.
+    pub(crate) fn missing(title: &str, reason: &str) -> Self {
+        Self::Missing {
+            title: title.to_owned(),
+            reason: reason.to_owned(),
+        }
+    }
+
+    /// The chart without its empty traces; missing for this reason if none is left.
+    pub(crate) fn or(mut chart: Chart, reason: &str) -> Self {
+        chart.traces.retain(Trace::has_data);
+        match chart.traces.is_empty() && chart.heat.is_none() {
+            true => Self::missing(&chart.title, reason),
+            false => Self::Chart(Box::new(chart)),
+        }
+    }
+}

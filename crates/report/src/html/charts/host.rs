@@ -1,0 +1,83 @@
+//! The host: its CPUs with steal, its queues, and where the kernel says that tasks stall.
+
+use super::time::{self, NO_SERIES};
+use crate::html::chart::{Axis, Drawn, Kind, Trace};
+use crate::html::palette::{BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION};
+use assay_measure::record::Record;
+
+pub(super) fn all(record: &Record) -> Vec<Drawn> {
+    vec![cpu(record), queue(record), pressure(record)]
+}
+
+fn cpu(record: &Record) -> Drawn {
+    let note = "Shares of all CPU time of the host (source /proc/stat). Steal is time another guest got; iowait is idle time with a request under way.";
+    let y = Axis::of("share of all CPUs", "%");
+    let mut chart = time::chart(record, "c-host-cpu", "Host CPU", y, note);
+    let columns = [
+        ("host_user_pct", "user", Kind::Stacked, GREEN),
+        ("host_system_pct", "system", Kind::Stacked, VERMILION),
+        ("host_iowait_pct", "iowait", Kind::Stacked, SKY),
+        ("host_steal_pct", "steal", Kind::Stacked, PURPLE),
+        ("host_idle_pct", "idle", Kind::Stacked, GREY),
+    ];
+    chart.traces = time::traces(record, &columns);
+    let has = |key: &str| record.series.metrics.contains_key(key);
+    if !has("host_user_pct") && has("host_idle_pct") {
+        // Older records keep what is idle; the rest of the 100 was used.
+        let all = [
+            ("host_iowait_pct", 0),
+            ("host_steal_pct", 0),
+            ("host_idle_pct", 0),
+        ];
+        let parts: Vec<_> = all
+            .iter()
+            .filter_map(|(key, _)| time::column(record, key))
+            .collect();
+        let busy = (0..record.series.t_s.len()).map(|row| {
+            let known: Option<f64> = parts.iter().map(|part| *part.get(row)?).sum();
+            known.map(|sum| (100.0 - sum).max(0.0))
+        });
+        let busy = Trace::new("user and system", Kind::Stacked, GREEN, busy.collect());
+        chart.traces.insert(0, busy);
+    }
+    Drawn::or(chart, NO_SERIES)
+}
+
+fn queue(record: &Record) -> Drawn {
+    let title = "Run queue and load";
+    let note = "Runnable tasks at the end of each step and the load average of one minute, of the whole host; sessions of this run that were ready and had no thread.";
+    let y = Axis::of("tasks", "count");
+    let mut chart = time::chart(record, "c-run-queue", title, y, note);
+    let columns = [
+        ("runnable_tasks_count", "runnable tasks", Kind::Line, BLUE),
+        ("load_1m", "load, 1 minute", Kind::Line, ORANGE),
+        (
+            "active_run_queue_count",
+            "sessions in the run queue",
+            Kind::Line,
+            GREEN,
+        ),
+        ("usable_cpus_count", "CPUs", Kind::Dashed, VERMILION),
+    ];
+    chart.traces = time::traces(record, &columns);
+    Drawn::or(chart, NO_SERIES)
+}
+
+fn pressure(record: &Record) -> Drawn {
+    let title = "Pressure (PSI)";
+    let note = "Share of time in which some task, or all of them (full), stalled for want of a resource (source /proc/pressure).";
+    let y = Axis::of("share of time", "%");
+    let mut chart = time::chart(record, "c-pressure", title, y, note);
+    let columns = [
+        ("psi_cpu_some_pct", "CPU, some", Kind::Line, GREEN),
+        ("psi_io_some_pct", "I/O, some", Kind::Line, BLUE),
+        ("psi_io_full_pct", "I/O, full", Kind::Dashed, BLUE),
+        ("psi_memory_some_pct", "memory, some", Kind::Line, PURPLE),
+        ("psi_memory_full_pct", "memory, full", Kind::Dashed, PURPLE),
+    ];
+    chart.traces = time::traces(record, &columns);
+    Drawn::or(
+        chart,
+        "no pressure by step: the kernel keeps none, or the record is older",
+    )
+}

@@ -1,0 +1,76 @@
+//! Requests and bytes per second: what the engine asked for beside what the devices did.
+
+use super::time::{self, NO_SERIES};
+use crate::html::chart::{Axis, Drawn, Kind};
+use crate::html::palette::{BLUE, ORANGE, PURPLE, SKY, VERMILION};
+use assay_measure::record::Record;
+
+const NOTE: &str = "Solid is what the engine asked for (layer engine), dashed what the devices under its files completed (layer device, whoever asked). Devices far below the engine: a cache between them answers. Devices above the engine: others use them, or requests are split.";
+
+/// Requests per second by kind.
+pub(super) fn requests(record: &Record) -> Drawn {
+    let columns = [
+        (
+            "read_io_requests_count_per_s",
+            "reads, engine",
+            Kind::Line,
+            BLUE,
+        ),
+        (
+            "write_io_requests_count_per_s",
+            "writes, engine",
+            Kind::Line,
+            VERMILION,
+        ),
+        (
+            "log_file_sync_waits_count_per_s",
+            "log file syncs",
+            Kind::Line,
+            PURPLE,
+        ),
+        (
+            "redo_writes_count_per_s",
+            "redo writes, engine",
+            Kind::Dotted,
+            PURPLE,
+        ),
+        (
+            "device_read_requests_count_per_s",
+            "reads, device",
+            Kind::Dashed,
+            SKY,
+        ),
+        (
+            "device_write_requests_count_per_s",
+            "writes, device",
+            Kind::Dashed,
+            ORANGE,
+        ),
+    ];
+    let y = Axis::of("requests", "1/s");
+    let title = "I/O requests per second, engine and device";
+    let mut chart = time::chart(record, "c-iops", title, y, NOTE);
+    chart.traces = time::traces(record, &columns);
+    Drawn::or(chart, NO_SERIES)
+}
+
+/// Bytes per second by kind.
+pub(super) fn bytes(record: &Record) -> Drawn {
+    let columns = [
+        ("read_mib_per_s", "reads, engine", Kind::Line, BLUE),
+        ("write_mib_per_s", "writes, engine", Kind::Line, VERMILION),
+        ("redo_mib_per_s", "redo generated", Kind::Line, PURPLE),
+        ("device_read_mib_per_s", "reads, device", Kind::Dashed, SKY),
+        (
+            "device_write_mib_per_s",
+            "writes, device",
+            Kind::Dashed,
+            ORANGE,
+        ),
+    ];
+    let y = Axis::of("throughput", "MB/s, 2^20 bytes");
+    let title = "MB per second, engine and device";
+    let mut chart = time::chart(record, "c-mbps", title, y, NOTE);
+    chart.traces = time::traces(record, &columns);
+    Drawn::or(chart, NO_SERIES)
+}

@@ -1,0 +1,225 @@
+//! Latency: percentiles over time, heat maps, and histograms in waits and in time.
+
+use super::time::{self, NO_SERIES};
+use crate::html::chart::{Axis, Chart, Drawn, Heat, Kind, Rows, Trace};
+use crate::html::palette::{BLUE, GREEN, GREY, ORANGE, SKY, VERMILION};
+use crate::record::slug;
+use assay_measure::record::{EventRow, HeatRow, Record};
+use assay_measure::units;
+
+/// Events with charts of their own, by time; the others are in the tables.
+const EVENTS: usize = 6;
+/// Background events among them.
+const BACKGROUND: usize = 2;
+
+/// The events with the most time whose waits were timed one by one.
+pub(crate) fn leading(record: &Record) -> Vec<&EventRow> {
+    let of = |actor: &'static str| {
+        let events = record.events.iter();
+        events.filter(move |e| e.actor == actor && e.class != "Idle" && has_waits(e))
+    };
+    let foreground = of("foreground").take(EVENTS - BACKGROUND);
+    foreground
+        .chain(of("background").take(BACKGROUND))
+        .collect()
+}
+
+fn has_waits(event: &EventRow) -> bool {
+    event.hist_us.iter().any(|count| *count > 0) || event.is_timed_singly()
+}
+
+/// Percentiles by step of operations, of the leading events and of the ring's requests.
+pub(super) fn over_time(record: &Record) -> Vec<Drawn> {
+    let mut all = vec![percentiles(record, "operations", "op", "client")];
+    for event in leading(record) {
+        let background = event.actor == "background";
+        let prefix = if background { "background_" } else { "" };
+        let stem = format!("{prefix}{}", slug(&event.name));
+        all.push(percentiles(record, &event.name, &stem, "engine"));
+    }
+    let ring: Vec<&str> = (record.series.metrics.keys())
+        .filter_map(|key| key.strip_prefix("ring_")?.strip_suffix("_p99_us"))
+        .collect();
+    for name in ring {
+        let title = format!("{} requests", name.replace('_', " "));
+        all.push(percentiles(
+            record,
+            &title,
+            &format!("ring_{name}"),
+            "syscall",
+        ));
+    }
+    let y = Axis::log("mean latency", "us");
+    let note = "Mean time of the requests the devices completed in each step, whoever asked (layer device; source diskstats). Devices count no distribution.";
+    let title = "Latency over time: device requests (layer device)";
+    let mut device = time::chart(record, "c-latency-device", title, y, note);
+    let columns = [
+        ("device_read_avg_us", "reads, mean", Kind::Line, BLUE),
+        ("device_write_avg_us", "writes, mean", Kind::Line, VERMILION),
+    ];
+    device.traces = time::traces(record, &columns);
+    if device.traces.iter().any(Trace::has_data) {
+        all.push(Drawn::or(device, NO_SERIES));
+    }
+    all
+}
+
+fn percentiles(record: &Record, name: &str, stem: &str, layer: &str) -> Drawn {
+    let title = format!("Latency over time: {name} (layer {layer})");
+    let note =
+        "Percentiles of each step; one with fewer than ten samples beyond it is n/a and not drawn.";
+    let y = Axis::log("latency", "us");
+    let id = format!("c-latency-{}", stem.replace('_', "-"));
+    let mut chart = time::chart(record, &id, &title, y, note);
+    const COLUMNS: [(&str, &str, Kind, &str); 5] = [
+        ("max", "max", Kind::Dotted, VERMILION),
+        ("p99", "p99", Kind::Line, ORANGE),
+        ("p90", "p90", Kind::Dashed, GREEN),
+        ("p50", "p50", Kind::Line, SKY),
+        ("avg", "mean", Kind::Dotted, GREY),
+    ];
+    for (column, name, kind, color) in COLUMNS {
+        if let Some(y) = time::column(record, &format!("{stem}_{column}_us")) {
+            chart.traces.push(Trace::new(name, kind, color, y));
+        }
+    }
+    let reason = match record.series.t_s.is_empty() {
+        true => NO_SERIES,
+        false => "no step has enough samples for a percentile",
+    };
+    Drawn::or(chart, reason)
+}
+
+/// Heat maps of the events that have percentiles over time, and of operations.
+pub(super) fn heat(record: &Record) -> Vec<Drawn> {
+    if record.series.heat.is_empty() {
+        let reason = "the record has no distributions by step";
+        return vec![Drawn::missing("Latency heat maps", reason)];
+    }
+    let wanted: Vec<&str> = leading(record).iter().map(|e| e.name.as_str()).collect();
+    let shown = record.series.heat.iter().filter(|row| {
+        row.layer != "engine" || wanted.is_empty() || wanted.contains(&row.name.as_str())
+    });
+    shown.map(heat_map).collect()
+}
+
+fn heat_map(row: &HeatRow) -> Drawn {
+    let title = format!("Latency heat map: {} (layer {})", row.name, row.layer);
+    let used = row.buckets.iter().flatten().filter(|(_, count)| *count > 0);
+    let (mut low, mut high) = (u8::MAX, 0);
+    for (bucket, _) in used {
+        low = low.min(*bucket);
+        high = high.max(*bucket);
+    }
+    if low > high {
+        return Drawn::missing(&title, "no waits");
+    }
+    let mut counts = vec![vec![0; row.t_s.len()]; usize::from(high - low) + 1];
+    for (column, buckets) in row.buckets.iter().enumerate().take(row.t_s.len()) {
+        for (bucket, count) in buckets.iter().filter(|(_, count)| *count > 0) {
+            counts[usize::from(bucket - low)][column] += count;
+        }
+    }
+    Drawn::Chart(Box::new(Chart {
+        id: format!("c-heat-{}-{}", row.layer, slug(&row.name).replace('_', "-")),
+        note: "How many waits of each step took how long; the colour is the logarithm of the count. Two bands are two tiers of storage, a sloping band is a queue that grows.".to_owned(),
+        x: Axis::of("time after the gate", "s"),
+        y: Axis::of("below", ""),
+        heat: Some(Heat {
+            t_s: row.t_s.clone(),
+            rows: (low..=high).map(|bucket| bucket_name(usize::from(bucket))).collect(),
+            counts,
+        }),
+        title,
+        ..Chart::default()
+    }))
+}
+
+/// The upper bound of a power-of-two bucket, for people.
+pub(crate) fn bucket_name(bucket: usize) -> String {
+    match bucket {
+        0..=32 => units::duration((1_u64 << bucket) * 1000),
+        _ => format!("over {}", units::duration((1_u64 << 32) * 1000)),
+    }
+}
+
+/// The middle of a bucket, us: what a wait in it is taken to have lasted where only the bucket is known.
+pub(crate) fn bucket_middle_us(bucket: usize) -> f64 {
+    match bucket {
+        0 => 0.5,
+        _ => 0.75 * 2_f64.powi(bucket.min(33) as i32),
+    }
+}
+
+/// Buckets of an event: as imported, else the sum of the fine histogram.
+pub(crate) fn buckets(event: &EventRow) -> Vec<u64> {
+    match event.hist_us.is_empty() {
+        true => event.hist_ns.pow2_us().to_vec(),
+        false => event.hist_us.clone(),
+    }
+}
+
+/// Shares of all waits and of all their time by bucket, 0..100.
+pub(crate) fn shares(buckets: &[u64]) -> (Vec<f64>, Vec<f64>) {
+    let time: Vec<f64> = (buckets.iter().enumerate())
+        .map(|(bucket, count)| *count as f64 * bucket_middle_us(bucket))
+        .collect();
+    let waits: f64 = buckets.iter().map(|count| *count as f64).sum();
+    let whole: f64 = time.iter().sum();
+    let share = |part: f64, all: f64| if all > 0.0 { 100.0 * part / all } else { 0.0 };
+    let of_waits = buckets.iter().map(|count| share(*count as f64, waits));
+    (
+        of_waits.collect(),
+        time.iter().map(|us| share(*us, whole)).collect(),
+    )
+}
+
+/// First and last used bucket, if any.
+pub(crate) fn used(buckets: &[u64]) -> Option<(usize, usize)> {
+    let first = buckets.iter().position(|count| *count > 0)?;
+    let last = buckets.iter().rposition(|count| *count > 0)?;
+    Some((first, last))
+}
+
+/// Histograms of the leading events: where the waits are, and where the time is.
+pub(super) fn histograms(record: &Record) -> Vec<Drawn> {
+    let leading = leading(record);
+    if leading.is_empty() {
+        let reason = "no event whose waits were timed one by one";
+        return vec![Drawn::missing("Wait event histograms", reason)];
+    }
+    leading.into_iter().map(histogram).collect()
+}
+
+fn histogram(event: &EventRow) -> Drawn {
+    let title = format!("Histogram: {} ({})", event.name, event.actor);
+    let id = format!(
+        "c-hist-{}-{}",
+        event.actor,
+        slug(&event.name).replace('_', "-")
+    );
+    of_buckets(&id, &title, &buckets(event))
+}
+
+/// A histogram in shares of waits and of time.
+pub(crate) fn of_buckets(id: &str, title: &str, buckets: &[u64]) -> Drawn {
+    let Some((first, last)) = used(buckets) else {
+        return Drawn::missing(title, "no waits");
+    };
+    let (waits, time) = shares(buckets);
+    let part = |all: &[f64]| all[first..=last].iter().map(|v| Some(*v)).collect();
+    let mut chart = Chart {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        note: "Each bucket holds waits below its name and at least half of it. The share of time takes every wait for the middle of its bucket (three quarters of its name).".to_owned(),
+        x: Axis::of("below", ""),
+        y: Axis::of("share", "%"),
+        rows: Rows::Names((first..=last).map(bucket_name).collect()),
+        ..Chart::default()
+    };
+    chart.traces = vec![
+        Trace::new("% of waits", Kind::Bar, BLUE, part(&waits)),
+        Trace::new("% of time", Kind::Bar, ORANGE, part(&time)),
+    ];
+    Drawn::or(chart, "no waits")
+}

@@ -1,0 +1,34 @@
+//! The HTML face: one page a record, with charts, that opens anywhere and needs nothing from any network.
+//!
+//! A chart is data first ([`chart`]); [`draw`] makes of it what the plotting script takes and [`table`] the table
+//! behind it, so that both show the same figures. Every other module here says which charts and tables a kind of record
+//! has. Reads records only and does no I/O: who asks for a page keeps it, and the shared script, where they belong.
+
+mod chart;
+mod charts;
+mod draw;
+mod page;
+mod palette;
+mod sample;
+mod script;
+mod sections;
+mod sweep;
+mod table;
+
+pub use script::{Assets, SHARED, script};
+pub use sweep::sweep;
+
+use assay_measure::record::Record;
+
+/// The page of a record of any kind.
+#[must_use]
+pub fn page(record: &Record, assets: &Assets) -> String {
+    let charts = charts::of(record);
+    let mut shown = page::Page::of(record, charts);
+    shown.tables = page::named(sections::of(record));
+    shown.text = crate::text::render(record);
+    shown.render(assets)
+}
+
+#[cfg(test)]
+mod tests;

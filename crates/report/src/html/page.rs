@@ -1,0 +1,329 @@
+//! The page around charts and tables: what comes first, and how it is put together.
+
+use super::chart::{Chart, Drawn, Kind, Trace};
+use super::script::{Assets, SHARED, script};
+use super::table::{Table, behind};
+use super::{draw, sections};
+use crate::integrity::violated;
+use crate::metrics::{self, Group};
+use askama::Template;
+use assay_measure::record::{Advice, Figure, Record, Truth};
+use assay_measure::units::{fixed, significant};
+
+/// A table of the report with more rows than this is folded.
+const ROWS_OPEN: usize = 40;
+/// Findings of the advice rules that come first.
+const ADVICE: usize = 10;
+
+/// Everything a page shows, in the order it shows it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Page {
+    pub(crate) title: String,
+    pub(crate) version: String,
+    pub(crate) facts: Vec<(String, String)>,
+    pub(crate) verdict: String,
+    /// `good`, `warn` or `bad`.
+    pub(crate) verdict_class: &'static str,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) tiles: Vec<Tile>,
+    pub(crate) charts: Vec<View>,
+    pub(crate) tables: Vec<Named>,
+    /// The text report; empty if there is none.
+    pub(crate) text: String,
+    /// Where the script is, if not in the page.
+    pub(crate) shared: Option<String>,
+    /// What that file is called.
+    pub(crate) script_name: String,
+}
+
+/// What was found, before any figure.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Finding {
+    pub(crate) title: String,
+    pub(crate) lead: String,
+    pub(crate) items: Vec<Item>,
+}
+
+/// One finding.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Item {
+    /// `bad`, `warn` or nothing.
+    pub(crate) class: &'static str,
+    /// Its number and weight.
+    pub(crate) tag: String,
+    pub(crate) text: String,
+}
+
+/// A figure of the headline.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tile {
+    pub(crate) name: String,
+    pub(crate) value: String,
+    pub(crate) unit: String,
+}
+
+/// A table with the address of its section.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Named {
+    pub(crate) id: String,
+    pub(crate) table: Table,
+    pub(crate) is_long: bool,
+}
+
+/// A chart ready for the page, or why there is none.
+#[derive(Clone, Debug)]
+pub(crate) enum View {
+    Chart(Box<ChartView>),
+    Missing { title: String, reason: String },
+}
+
+/// A chart ready for the page.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ChartView {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) aria: String,
+    pub(crate) note: String,
+    pub(crate) marks: Vec<String>,
+    pub(crate) json: String,
+    pub(crate) tables: Vec<Table>,
+}
+
+#[derive(Template)]
+#[template(path = "page.html")]
+struct Shell<'a> {
+    page: &'a Page,
+    style: &'a str,
+    behaviour: &'a str,
+    script: &'a str,
+}
+
+impl Page {
+    /// The page of a record with its verdict and headline, without its tables.
+    pub(crate) fn of(record: &Record, charts: Vec<View>) -> Self {
+        let run = &record.run;
+        let label = run.label.as_ref();
+        let label = label.map_or_else(String::new, |label| format!(" \"{label}\""));
+        let (verdict, verdict_class) = verdict(record);
+        Self {
+            title: format!("{}{label}: {} on {}", run.id, run.workload, run.engine),
+            version: run.version.clone(),
+            facts: sections::facts(record),
+            verdict,
+            verdict_class,
+            findings: findings(record),
+            tiles: tiles(record),
+            charts,
+            ..Self::default()
+        }
+    }
+
+    /// The whole page as text.
+    pub(crate) fn render(mut self, assets: &Assets) -> String {
+        self.script_name = SHARED.to_owned();
+        self.shared = match assets {
+            Assets::Embedded => None,
+            Assets::Shared(path) => Some(path.clone()),
+        };
+        let shell = Shell {
+            script: if self.shared.is_none() { script() } else { "" },
+            page: &self,
+            style: include_str!("../../templates/style.css"),
+            behaviour: include_str!("../../templates/behaviour.js"),
+        };
+        let mut text = String::with_capacity(shell.script.len() + (1 << 20));
+        shell
+            .render_into(&mut text)
+            .expect("writing to a string cannot fail and the template has no fallible filter");
+        text
+    }
+}
+
+/// Charts with their tables; each is dropped once it is rendered, so that a long series is held once.
+pub(crate) fn view(drawn: Drawn) -> View {
+    match drawn {
+        Drawn::Missing { title, reason } => View::Missing { title, reason },
+        Drawn::Chart(chart) => View::Chart(Box::new(ChartView {
+            aria: aria(&chart),
+            marks: chart.marks.iter().map(|mark| mark.text.clone()).collect(),
+            json: draw::json(&chart),
+            tables: behind(&chart),
+            id: chart.id,
+            title: chart.title,
+            note: chart.note,
+        })),
+    }
+}
+
+/// Tables with addresses made of their titles.
+pub(crate) fn named(tables: Vec<Table>) -> Vec<Named> {
+    let with_id = |table: Table| Named {
+        id: format!("t-{}", crate::record::slug(&table.title).replace('_', "-")),
+        is_long: table.rows.len() > ROWS_OPEN,
+        table,
+    };
+    tables.into_iter().map(with_id).collect()
+}
+
+/// What a chart shows, for who does not see it.
+fn aria(chart: &Chart) -> String {
+    if let Some(heat) = &chart.heat {
+        return format!(
+            "Heat map: {}; {} columns by {} buckets.",
+            chart.title,
+            heat.t_s.len(),
+            heat.rows.len()
+        );
+    }
+    let kind = match chart.traces.first().map(|trace| trace.kind) {
+        Some(Kind::Stacked) => "Stacked areas",
+        Some(Kind::Bar) => "Bars",
+        Some(Kind::Points | Kind::Hollow) => "Points",
+        _ => "Lines",
+    };
+    let series: Vec<String> = chart.traces.iter().map(range).collect();
+    format!(
+        "{kind}: {}. {} over {}. {}.",
+        chart.title,
+        chart.y.label(),
+        chart.x.label(),
+        series.join("; ")
+    )
+}
+
+fn range(trace: &Trace) -> String {
+    let known = || trace.y.iter().filter_map(|value| *value);
+    let low = known().min_by(f64::total_cmp).unwrap_or_default();
+    let high = known().max_by(f64::total_cmp).unwrap_or_default();
+    format!(
+        "{} from {} to {}",
+        trace.name,
+        significant(low, 3),
+        significant(high, 3)
+    )
+}
+
+fn verdict(record: &Record) -> (String, &'static str) {
+    let run = &record.run;
+    let mut text = format!("The run is {}", run.verdict);
+    if !run.verdict_reasons.is_empty() {
+        text.push_str(": ");
+        text.push_str(&run.verdict_reasons.join("; "));
+    }
+    let class = match run.verdict.as_str() {
+        "complete" if violated(record).is_empty() => "good",
+        "invalid" => "bad",
+        _ => "warn",
+    };
+    (text + ".", class)
+}
+
+fn findings(record: &Record) -> Vec<Finding> {
+    let mut all = vec![integrity(record)];
+    if !record.advice.is_empty() || !record.advice_unjudged.is_empty() {
+        let unjudged = &record.advice_unjudged;
+        all.push(Finding {
+            title: "Advice".to_owned(),
+            lead: match unjudged.is_empty() {
+                true => String::new(),
+                false => format!("Not judged, for want of a figure: {}.", unjudged.join(", ")),
+            },
+            items: record.advice.iter().take(ADVICE).map(advice).collect(),
+        });
+    }
+    if !record.warnings.is_empty() {
+        let items = record.warnings.iter().map(|text| Item {
+            text: text.clone(),
+            ..Item::default()
+        });
+        all.push(Finding {
+            title: "Warnings".to_owned(),
+            items: items.collect(),
+            ..Finding::default()
+        });
+    }
+    all
+}
+
+/// A finding of a rule.
+pub(crate) fn advice(advice: &Advice) -> Item {
+    Item {
+        class: if advice.severity == "high" {
+            "warn"
+        } else {
+            ""
+        },
+        tag: format!("{} {}", advice.id, advice.severity),
+        text: advice.text.clone(),
+    }
+}
+
+/// What holds and what does not, of one record.
+pub(crate) fn integrity(record: &Record) -> Finding {
+    let count = |is: fn(&Truth) -> bool| record.integrity.iter().filter(|i| is(&i.ok)).count();
+    let violations = violated(record);
+    let items = violations.iter().map(|identity| Item {
+        class: if identity.exact { "bad" } else { "warn" },
+        tag: format!(
+            "{} {}",
+            identity.id,
+            if identity.exact {
+                "VIOLATED, A BUG OF ASSAY"
+            } else {
+                "violated"
+            }
+        ),
+        text: format!(
+            "{} ({}): {}",
+            identity.rule, identity.scope, identity.sentence
+        ),
+    });
+    let lead = match record.integrity.is_empty() {
+        true => "n/a (no identity was evaluated)".to_owned(),
+        false => format!(
+            "{} identities hold, {} violated, {} n/a; all are listed below.",
+            count(|ok| *ok == Truth::Holds),
+            violations.len(),
+            count(|ok| matches!(ok, Truth::Na(_))),
+        ),
+    };
+    Finding {
+        title: "Integrity".to_owned(),
+        lead,
+        items: items.collect(),
+    }
+}
+
+fn tiles(record: &Record) -> Vec<Tile> {
+    let mut tiles = Vec::new();
+    for metric in metrics::of(record) {
+        if metric.group != Group::Primary {
+            break;
+        }
+        let scope = match metric.scope.is_empty() {
+            true => String::new(),
+            false => format!("{}: ", metric.scope),
+        };
+        tiles.push(Tile {
+            name: format!("{scope}{}", metric.name),
+            value: match &metric.value {
+                Figure::Na(reason) => format!("n/a ({reason})"),
+                figure => headline(figure.value().unwrap_or_default()),
+            },
+            unit: if metric.value.value().is_some() {
+                metric.unit
+            } else {
+                String::new()
+            },
+        });
+    }
+    tiles
+}
+
+/// Four digits, all whole digits kept.
+pub(crate) fn headline(value: f64) -> String {
+    match value.abs() >= 1000.0 || value == 0.0 {
+        true => fixed(value, 0),
+        false => significant(value, 4),
+    }
+}

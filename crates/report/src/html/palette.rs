@@ -1,0 +1,68 @@
+//! Colours that stay the same from chart to chart and report to report.
+//!
+//! They are those of Okabe and Ito and of Paul Tol, which people who are blind to a colour can tell apart on white and
+//! on black; what they say is said by name, order or dash as well.
+
+/// The colour of the page's text.
+pub(crate) const INK: &str = "ink";
+/// What stands back.
+pub(crate) const GREY: &str = "#8c8c8c";
+/// Reads.
+pub(crate) const BLUE: &str = "#0072b2";
+/// Writes.
+pub(crate) const VERMILION: &str = "#d55e00";
+/// Redo.
+pub(crate) const PURPLE: &str = "#cc79a7";
+/// The second of two.
+pub(crate) const ORANGE: &str = "#e69f00";
+/// On CPU.
+pub(crate) const GREEN: &str = "#009e73";
+/// Mild.
+pub(crate) const SKY: &str = "#56b4e9";
+
+/// Wait classes from below as they are stacked, by name as the record has it and by the word in keys of a series.
+pub(crate) const CLASSES: [(&str, &str, &str); 11] = [
+    ("CPU", "cpu", GREEN),
+    ("Run queue", "run_queue", "#44aa99"),
+    ("User I/O", "user_io", BLUE),
+    ("System I/O", "system_io", SKY),
+    ("Commit", "commit", ORANGE),
+    ("Configuration", "configuration", "#882255"),
+    ("Concurrency", "concurrency", VERMILION),
+    ("Application", "application", PURPLE),
+    ("Network", "network", "#ddcc77"),
+    ("Scheduler", "scheduler", "#117733"),
+    ("Other", "other", GREY),
+];
+
+/// Colours of things without a colour of their own, in this order.
+const OTHERS: [&str; 9] = [
+    BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE, "#882255", "#999933", GREY,
+];
+
+/// The colour of a wait class, by its name in the record.
+pub(crate) fn class(name: &str) -> &'static str {
+    let name = if name == "DB CPU" { "CPU" } else { name };
+    let found = CLASSES.iter().find(|(class, _, _)| *class == name);
+    found.map_or(GREY, |(_, _, color)| color)
+}
+
+/// The nth colour.
+pub(crate) fn nth(n: usize) -> &'static str {
+    OTHERS[n % OTHERS.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_class_has_a_colour_of_its_own() {
+        let colors: BTreeSet<&str> = CLASSES.iter().map(|(_, _, color)| *color).collect();
+        assert_eq!(colors.len(), CLASSES.len());
+        assert_eq!(class("DB CPU"), class("CPU"));
+        assert_eq!(class("User I/O"), BLUE);
+        assert_eq!(class("something new"), GREY);
+    }
+}

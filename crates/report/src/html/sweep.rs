@@ -1,0 +1,319 @@
+//! The page of a sweep: its curves, where they bend, and what the steps measured.
+
+use super::chart::{Axis, Chart, Drawn, Kind, Mark, Rows, Trace};
+use super::page::{Finding, Page, advice, named, view};
+use super::palette::{BLUE, GREEN, GREY, INK, ORANGE, SKY, VERMILION};
+use super::script::Assets;
+use super::table::{Cell, Table};
+use crate::sweep::{Curve, Step, Sweep};
+use assay_measure::record::Figure;
+
+/// The page of a sweep.
+#[must_use]
+pub fn sweep(swept: &Sweep, assets: &Assets) -> String {
+    let info = &swept.sweep;
+    let axes: Vec<String> = (info.axes.iter())
+        .map(|axis| format!("{} = {}", axis.name, axis.values.join(", ")))
+        .collect();
+    let mut verdict = format!("The sweep is {}", info.verdict);
+    if !info.verdict_reasons.is_empty() {
+        verdict.push_str(&format!(": {}", info.verdict_reasons.join("; ")));
+    }
+    let goal = match &info.goal_p99_us {
+        Figure::Na(_) => "none".to_owned(),
+        figure => format!(
+            "{} us",
+            super::page::headline(figure.value().unwrap_or_default())
+        ),
+    };
+    let charts = swept.curves.iter().enumerate();
+    let charts = charts
+        .flat_map(|(nth, curve)| charts_of(swept, curve, nth))
+        .map(view);
+    let page = Page {
+        title: format!("Sweep {}: {} on {}", info.id, info.workload, info.target),
+        version: info.version.clone(),
+        facts: vec![
+            ("Started".to_owned(), info.started.clone()),
+            ("Varied".to_owned(), axes.join("; ")),
+            ("Steps".to_owned(), swept.steps.len().to_string()),
+            ("Goal for p99".to_owned(), goal),
+            ("Seed".to_owned(), info.seed.to_string()),
+        ],
+        verdict: verdict + ".",
+        verdict_class: if info.verdict == "complete" {
+            "good"
+        } else {
+            "warn"
+        },
+        findings: findings(swept),
+        charts: charts.collect(),
+        tables: named(vec![
+            steps(&swept.steps),
+            latencies(&swept.steps),
+            rules(swept),
+        ]),
+        text: crate::sweep::render(swept),
+        ..Page::default()
+    };
+    page.render(assets)
+}
+
+fn findings(swept: &Sweep) -> Vec<Finding> {
+    let mut all = Vec::new();
+    for curve in &swept.curves {
+        let sentences = [
+            &curve.knee.sentence,
+            &curve.goal.sentence,
+            &curve.usl.sentence,
+        ];
+        let items = sentences.iter().filter(|text| !text.is_empty());
+        all.push(Finding {
+            title: format!("Curve over {}{}", curve.load, held(curve)),
+            lead: String::new(),
+            items: items
+                .map(|text| super::page::Item {
+                    text: (*text).clone(),
+                    ..Default::default()
+                })
+                .collect(),
+        });
+    }
+    if !swept.advice.is_empty() {
+        all.push(Finding {
+            title: "Advice".to_owned(),
+            lead: String::new(),
+            items: swept.advice.iter().map(advice).collect(),
+        });
+    }
+    all
+}
+
+fn held(curve: &Curve) -> String {
+    let held: Vec<String> = curve
+        .held
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    match held.is_empty() {
+        true => String::new(),
+        false => format!(" with {}", held.join(", ")),
+    }
+}
+
+/// The load of a step, as its curve counts it.
+fn load(step: &Step, by: &str) -> f64 {
+    match by {
+        "sessions" => step.place.sessions as f64,
+        "cpus" => step.place.cpus.value().unwrap_or_default(),
+        name => {
+            let value = step.place.over.get(name);
+            value
+                .and_then(|value| value.parse().ok())
+                .unwrap_or_default()
+        }
+    }
+}
+
+fn charts_of(swept: &Sweep, curve: &Curve, nth: usize) -> Vec<Drawn> {
+    let steps: Vec<&Step> = (curve.steps.iter())
+        .filter_map(|number| swept.steps.iter().find(|step| step.place.step == *number))
+        .collect();
+    let loads: Vec<f64> = steps.iter().map(|step| load(step, &curve.load)).collect();
+    let base = |name: &str, title: &str, y: Axis, note: &str| Chart {
+        id: format!("c-{name}-{}", nth + 1),
+        title: format!("{title} against {}{}", curve.load, held(curve)),
+        note: note.to_owned(),
+        x: Axis::of(&curve.load, ""),
+        y,
+        rows: Rows::Numbers(loads.clone()),
+        marks: marks(curve),
+        ..Chart::default()
+    };
+    let mut throughput = base(
+        "throughput",
+        "Throughput",
+        Axis::of("operations", "1/s"),
+        "Points are measured, with twice the standard error of their seconds. The dashed line is the Universal Scalability Law fitted to them; hollow points are computed from it: projections, untested. The dotted line is what Little's law gives for the mean latency of each step: where it leaves the points, the figures do not agree.",
+    );
+    throughput.traces = throughput_traces(&steps, &loads, curve);
+    let mut latency = base(
+        "latency",
+        "Operation latency",
+        Axis::log("latency", "us"),
+        "All kinds of operations together as the client sees them, from the intended start (layer client).",
+    );
+    let column =
+        |of: &dyn Fn(&Step) -> &Figure| steps.iter().map(|step| of(step).value()).collect();
+    latency.traces = vec![
+        Trace::new("max", Kind::Dotted, VERMILION, column(&|s| &s.op.max_us)),
+        Trace::new("p99", Kind::Joined, ORANGE, column(&|s| &s.op.p99_us)),
+        Trace::new("p50", Kind::Joined, SKY, column(&|s| &s.op.p50_us)),
+        Trace::new("mean", Kind::Dotted, GREY, column(&|s| &s.op.avg_us)),
+    ];
+    if let Some(goal) = swept.sweep.goal_p99_us.value() {
+        latency.limits = vec![Mark {
+            at: goal,
+            text: format!("goal: p99 {goal} us"),
+        }];
+    }
+    let mut cpu = base(
+        "cpu",
+        "CPU per operation",
+        Axis::of("CPU", "us per operation"),
+        "CPU of this process, all threads, and of a server.",
+    );
+    cpu.traces = vec![Trace::new(
+        "CPU per operation",
+        Kind::Joined,
+        GREEN,
+        column(&|s| &s.cpu_us_per_op),
+    )];
+    let charts = [throughput, latency, cpu].into_iter();
+    charts
+        .map(|chart| Drawn::or(chart, "no step of the curve counts"))
+        .collect()
+}
+
+fn throughput_traces(steps: &[&Step], loads: &[f64], curve: &Curve) -> Vec<Trace> {
+    let rates: Vec<Option<f64>> = steps.iter().map(|step| step.ops_per_s.value()).collect();
+    let off: Vec<f64> = (steps.iter())
+        .map(|step| {
+            let error = step.ops_error_ratio.value().unwrap_or_default();
+            2.0 * error * step.ops_per_s.value().unwrap_or_default()
+        })
+        .collect();
+    let mut measured = Trace::new("measured", Kind::Joined, BLUE, rates);
+    measured.error = Some((off.clone(), off));
+    let mut traces = vec![measured];
+    if curve.usl.fitted {
+        let fitted = curve
+            .usl
+            .fitted_ops_per_s
+            .iter()
+            .map(Figure::value)
+            .collect();
+        traces.push(Trace::new("fitted law", Kind::Dashed, ORANGE, fitted));
+    }
+    if curve.load == "sessions" {
+        let little = steps.iter().zip(loads).map(|(step, load)| {
+            let mean_us = step.op.avg_us.value().filter(|us| *us > 0.0)?;
+            Some(load * 1e6 / mean_us)
+        });
+        traces.push(Trace::new(
+            "sessions / mean latency",
+            Kind::Dotted,
+            INK,
+            little.collect(),
+        ));
+    }
+    let projected: Vec<_> = curve.usl.projections.iter().collect();
+    if !projected.is_empty() {
+        let y = projected
+            .iter()
+            .map(|point| point.ops_per_s.value.value())
+            .collect();
+        let x = projected.iter().map(|point| point.load as f64).collect();
+        traces.push(Trace::new("projection, untested", Kind::Hollow, GREY, y).at(x));
+    }
+    traces
+}
+
+fn marks(curve: &Curve) -> Vec<Mark> {
+    let mut marks = Vec::new();
+    for (figure, name) in [
+        (&curve.knee.load, "knee"),
+        (&curve.goal.load, "highest load that keeps the goal"),
+    ] {
+        if let Some(at) = figure.value() {
+            let text = format!("{name}: {} {}", super::page::headline(at), curve.load);
+            marks.push(Mark { at, text });
+        }
+    }
+    marks
+}
+
+fn steps(steps: &[Step]) -> Table {
+    let rows = steps.iter().map(|step| {
+        vec![
+            Cell::count(step.place.step),
+            Cell::count(step.place.sessions),
+            Cell::words(&step.verdict),
+            Cell::figure(&step.ops_per_s, 1),
+            Cell::figure(&step.gain_pct, 1),
+            Cell::figure(&step.logical_reads_blocks_per_s, 0),
+            Cell::figure(&step.read_requests_per_s, 0),
+            Cell::figure(&step.write_requests_per_s, 0),
+            Cell::figure(&step.cpu_us_per_op, 1),
+            Cell::figure(&step.host_busy_pct, 1),
+            Cell::figure(&step.little_ratio, 3),
+            Cell::words(&step.steady.state),
+            Cell::words(&step.top_event),
+            Cell::words(&step.place.directory),
+        ]
+    });
+    let columns = [
+        "step",
+        "sessions",
+        "verdict",
+        "operations/s",
+        "gain (%)",
+        "logical reads/s",
+        "reads/s",
+        "writes/s",
+        "CPU per operation (us)",
+        "host busy (%)",
+        "Little's law",
+        "steady",
+        "top event",
+        "directory",
+    ];
+    Table::new("Steps", "Every step in the order they ran", &columns)
+        .with(rows.collect(), "no step ran")
+}
+
+fn latencies(steps: &[Step]) -> Table {
+    let mut rows = Vec::new();
+    for step in steps {
+        for latency in [&step.op, &step.read] {
+            if latency.name.is_empty() {
+                continue;
+            }
+            rows.push(vec![
+                Cell::count(step.place.step),
+                Cell::count(step.place.sessions),
+                Cell::words(&latency.name),
+                Cell::figure(&latency.avg_us, 1),
+                Cell::figure(&latency.p50_us, 1),
+                Cell::figure(&latency.p99_us, 1),
+                Cell::figure(&latency.p999_us, 1),
+                Cell::figure(&latency.max_us, 0),
+            ]);
+        }
+    }
+    let columns = [
+        "step",
+        "sessions",
+        "of",
+        "mean (us)",
+        "p50 (us)",
+        "p99 (us)",
+        "p99.9 (us)",
+        "max (us)",
+    ];
+    Table::new(
+        "Latency by Step",
+        "Operations (layer client) and the read event with the most time (layer engine)",
+        &columns,
+    )
+    .with(rows, "no step ran")
+}
+
+fn rules(swept: &Sweep) -> Table {
+    let rows = swept
+        .rules
+        .iter()
+        .map(|(name, rule)| vec![Cell::words(name), Cell::words(rule)]);
+    Table::new("Rules", "How the sweep was judged", &["rule", "in words"])
+        .with(rows.collect(), "absent")
+}

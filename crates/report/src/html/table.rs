@@ -1,0 +1,251 @@
+//! Tables: of a report, and the one behind each chart.
+
+use super::chart::{Chart, Heat, Rows, Trace};
+use super::sample::buckets;
+use assay_measure::record::Figure;
+use assay_measure::units::{fixed, significant, thousands};
+
+/// Rows of a chart's table; beyond [`ROWS_WHOLE`] neighbouring rows are joined to about so many.
+const ROWS_JOINED: usize = 240;
+/// Rows of a chart's table that are not joined.
+const ROWS_WHOLE: usize = 600;
+/// Rows of the table of a heat map.
+const ROWS_HEAT: usize = 120;
+
+/// A table as the page shows it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Table {
+    /// Its heading, unique within the page; empty where a heading stands above.
+    pub(crate) title: String,
+    /// What it shows and in which units.
+    pub(crate) caption: String,
+    /// Titles of the columns, units included.
+    pub(crate) columns: Vec<String>,
+    /// Cells by row; the first of a row is its heading.
+    pub(crate) rows: Vec<Vec<Cell>>,
+    /// Why there are no rows, if so.
+    pub(crate) reason: String,
+}
+
+/// What stands in a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Cell {
+    /// As shown.
+    pub(crate) text: String,
+    /// Why there is no figure; empty if there is one.
+    pub(crate) reason: String,
+    /// Right-aligned.
+    pub(crate) is_number: bool,
+}
+
+impl Cell {
+    /// Words.
+    pub(crate) fn words(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            reason: String::new(),
+            is_number: false,
+        }
+    }
+
+    /// A figure with so many decimals; a value that is not zero does not look like zero.
+    pub(crate) fn figure(figure: &Figure, decimals: usize) -> Self {
+        let (text, reason) = match figure {
+            Figure::Count(count) => (thousands(*count), ""),
+            Figure::Decimal(value) => (fixed(*value, decimals), ""),
+            Figure::Na(reason) => ("n/a".to_owned(), reason.as_str()),
+        };
+        Self {
+            text,
+            reason: reason.to_owned(),
+            is_number: true,
+        }
+    }
+
+    /// A figure with the digits it has.
+    pub(crate) fn exact(figure: &Figure) -> Self {
+        match figure {
+            Figure::Decimal(value) => Self::value(Some(*value)),
+            figure => Self::figure(figure, 0),
+        }
+    }
+
+    /// A whole number.
+    pub(crate) fn count(count: u64) -> Self {
+        Self::figure(&Figure::Count(count), 0)
+    }
+
+    fn value(value: Option<f64>) -> Self {
+        let (text, reason) = match value {
+            Some(value) => (short(value), ""),
+            None => ("n/a".to_owned(), "no value in this row"),
+        };
+        Self {
+            text,
+            reason: reason.to_owned(),
+            is_number: true,
+        }
+    }
+}
+
+/// Six digits tell values of a chart apart.
+fn short(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let text = significant(value, 6);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+impl Table {
+    /// A table without rows yet.
+    pub(crate) fn new(title: &str, caption: &str, columns: &[&str]) -> Self {
+        Self {
+            title: title.to_owned(),
+            caption: caption.to_owned(),
+            columns: columns.iter().map(|title| (*title).to_owned()).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The table with these rows, or with the reason why there are none.
+    pub(crate) fn with(self, rows: Vec<Vec<Cell>>, reason: &str) -> Self {
+        Self {
+            reason: if rows.is_empty() { reason } else { "" }.to_owned(),
+            rows,
+            ..self
+        }
+    }
+}
+
+/// The tables behind a chart: one of its shared rows, and one of the traces that have rows of their own.
+pub(crate) fn behind(chart: &Chart) -> Vec<Table> {
+    if let Some(heat) = &chart.heat {
+        return vec![of_heat(chart, heat)];
+    }
+    let (own, shared): (Vec<&Trace>, Vec<&Trace>) =
+        chart.traces.iter().partition(|trace| trace.x.is_some());
+    let mut tables = Vec::new();
+    if !shared.is_empty() {
+        tables.push(match (&chart.rows, chart.rows.len() > ROWS_WHOLE) {
+            (Rows::Numbers(x), true) => joined(chart, x, &shared),
+            _ => whole(chart, &shared),
+        });
+    }
+    if !own.is_empty() {
+        tables.push(of_own(chart, &own));
+    }
+    tables
+}
+
+fn row_names(rows: &Rows) -> Vec<String> {
+    match rows {
+        Rows::Numbers(numbers) => numbers.iter().map(|x| short(*x)).collect(),
+        Rows::Names(names) => names.clone(),
+    }
+}
+
+fn whole(chart: &Chart, traces: &[&Trace]) -> Table {
+    let mut columns = vec![chart.x.label()];
+    for trace in traces {
+        columns.push(trace.name.clone());
+        if trace.error.is_some() {
+            columns.push(format!("{}, low", trace.name));
+            columns.push(format!("{}, high", trace.name));
+        }
+    }
+    let rows = row_names(&chart.rows).into_iter().enumerate();
+    let rows = rows.map(|(row, name)| {
+        let mut cells = vec![Cell::words(name)];
+        for trace in traces {
+            let y = trace.y.get(row).copied().flatten();
+            cells.push(Cell::value(y));
+            if let Some((low, high)) = &trace.error {
+                let off = |by: &[f64], sign: f64| Some(y? + sign * by.get(row)?);
+                cells.push(Cell::value(off(low, -1.0)));
+                cells.push(Cell::value(off(high, 1.0)));
+            }
+        }
+        cells
+    });
+    Table {
+        caption: format!("{}; values: {}", chart.title, chart.y.label()),
+        columns,
+        rows: rows.collect(),
+        ..Table::default()
+    }
+}
+
+/// Of a long series: neighbouring rows together with their lowest and highest value, so that no spike is lost.
+fn joined(chart: &Chart, x: &[f64], traces: &[&Trace]) -> Table {
+    let mut columns = vec![format!("until, {}", chart.x.label())];
+    for trace in traces {
+        columns.push(format!("{}, lowest", trace.name));
+        columns.push(format!("{}, highest", trace.name));
+    }
+    let rows = buckets(x.len(), ROWS_JOINED).map(|(from, to)| {
+        let mut cells = vec![Cell::words(short(x[to - 1]))];
+        for trace in traces {
+            let values = trace.y.get(from..to).unwrap_or_default();
+            let known = || values.iter().filter_map(|value| *value);
+            cells.push(Cell::value(known().min_by(f64::total_cmp)));
+            cells.push(Cell::value(known().max_by(f64::total_cmp)));
+        }
+        cells
+    });
+    Table {
+        caption: format!(
+            "{}; values: {}. Each row is of about {} steps.",
+            chart.title,
+            chart.y.label(),
+            x.len().div_ceil(ROWS_JOINED)
+        ),
+        columns,
+        rows: rows.collect(),
+        ..Table::default()
+    }
+}
+
+fn of_own(chart: &Chart, traces: &[&Trace]) -> Table {
+    let mut rows = Vec::new();
+    for trace in traces {
+        let names = row_names(trace.x.as_ref().unwrap_or(&chart.rows));
+        let all: Vec<(String, Option<f64>)> =
+            names.into_iter().zip(trace.y.iter().copied()).collect();
+        // Of very many points every so manieth stands for the others.
+        let step = all.len().div_ceil(ROWS_WHOLE).max(1);
+        for (name, y) in all.into_iter().step_by(step) {
+            rows.push(vec![
+                Cell::words(trace.name.clone()),
+                Cell::words(name),
+                Cell::value(y),
+            ]);
+        }
+    }
+    Table {
+        caption: format!("{}, by series", chart.title),
+        columns: vec!["series".to_owned(), chart.x.label(), chart.y.label()],
+        rows,
+        ..Table::default()
+    }
+}
+
+fn of_heat(chart: &Chart, heat: &Heat) -> Table {
+    let mut columns = vec![chart.x.label()];
+    columns.extend(heat.rows.iter().cloned());
+    let rows = buckets(heat.t_s.len(), ROWS_HEAT).filter(|(from, to)| from < to);
+    let rows = rows.map(|(from, to)| {
+        let mut cells = vec![Cell::words(short(heat.t_s[to - 1]))];
+        cells.extend((heat.counts.iter()).map(|row| Cell::count(row[from..to].iter().sum())));
+        cells
+    });
+    Table {
+        caption: format!("{}; counts by bucket until each instant", chart.title),
+        columns,
+        rows: rows.collect(),
+        ..Table::default()
+    }
+}
