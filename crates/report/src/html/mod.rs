@@ -6,6 +6,7 @@
 
 mod chart;
 mod charts;
+mod comparison;
 mod draw;
 mod page;
 mod palette;
@@ -14,9 +15,12 @@ mod script;
 mod sections;
 mod sweep;
 mod table;
+mod trend;
 
+pub use comparison::comparison;
 pub use script::{Assets, SHARED, script};
 pub use sweep::sweep;
+pub use trend::{TrendPoint, trend};
 
 use assay_measure::record::Record;
 

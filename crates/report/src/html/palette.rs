@@ -40,13 +40,6 @@ const OTHERS: [&str; 9] = [
     BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE, "#882255", "#999933", GREY,
 ];
 
-/// The colour of a wait class, by its name in the record.
-pub(crate) fn class(name: &str) -> &'static str {
-    let name = if name == "DB CPU" { "CPU" } else { name };
-    let found = CLASSES.iter().find(|(class, _, _)| *class == name);
-    found.map_or(GREY, |(_, _, color)| color)
-}
-
 /// The nth colour.
 pub(crate) fn nth(n: usize) -> &'static str {
     OTHERS[n % OTHERS.len()]
@@ -61,8 +54,5 @@ mod tests {
     fn every_class_has_a_colour_of_its_own() {
         let colors: BTreeSet<&str> = CLASSES.iter().map(|(_, _, color)| *color).collect();
         assert_eq!(colors.len(), CLASSES.len());
-        assert_eq!(class("DB CPU"), class("CPU"));
-        assert_eq!(class("User I/O"), BLUE);
-        assert_eq!(class("something new"), GREY);
     }
 }

@@ -2,7 +2,7 @@
 
 mod host;
 mod io;
-mod latency;
+pub(crate) mod latency;
 mod sessions;
 mod time;
 mod work;

@@ -1,0 +1,115 @@
+//! The page of one figure over several runs.
+
+use super::chart::{Axis, Chart, Drawn, Kind, Rows, Trace};
+use super::page::{Page, Tile, headline, named, view};
+use super::palette::{BLUE, GREY, VERMILION};
+use super::script::Assets;
+use super::table::{Cell, Table};
+use assay_measure::record::Figure;
+
+/// One run of a trend.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TrendPoint {
+    /// Short id of the run.
+    pub run: String,
+    /// RFC 3339 wall time of its start.
+    pub started: String,
+    /// Its label; empty if it has none.
+    pub label: String,
+    /// The figure, in the trend's unit.
+    pub value: Figure,
+    /// `complete`, `incomplete` or `invalid`.
+    pub verdict: String,
+    /// Tags, in words.
+    pub tags: Vec<String>,
+}
+
+/// The page of a figure over runs, in the order given, which is by time.
+#[must_use]
+pub fn trend(title: &str, unit: &str, points: &[TrendPoint], assets: &Assets) -> String {
+    let known: Vec<f64> = points
+        .iter()
+        .filter_map(|point| point.value.value())
+        .collect();
+    let complete = |point: &TrendPoint| point.verdict == "complete";
+    let column = |keep: &dyn Fn(&TrendPoint) -> bool| {
+        let value = |point: &TrendPoint| point.value.value().filter(|_| keep(point));
+        points.iter().map(value).collect()
+    };
+    let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
+    let mut chart = Chart {
+        id: "c-trend".to_owned(),
+        title: title.to_owned(),
+        note: "One point a run, by its start; runs that are not complete stand apart. The dashed line is the mean of all.".to_owned(),
+        x: Axis::of("run", ""),
+        y: Axis::of(title, unit),
+        rows: Rows::Names(points.iter().map(name).collect()),
+        ..Chart::default()
+    };
+    chart.traces = vec![
+        Trace::new("complete runs", Kind::Joined, BLUE, column(&complete)),
+        Trace::new(
+            "other runs",
+            Kind::Hollow,
+            VERMILION,
+            column(&|p| !complete(p)),
+        ),
+    ];
+    if known.len() > 1 {
+        chart.traces.push(Trace::new(
+            "mean",
+            Kind::Dashed,
+            GREY,
+            vec![Some(mean); points.len()],
+        ));
+    }
+    let tile = |name: &str, value: f64| Tile {
+        name: name.to_owned(),
+        value: headline(value),
+        unit: unit.to_owned(),
+    };
+    let lowest = known.iter().copied().min_by(f64::total_cmp);
+    let highest = known.iter().copied().max_by(f64::total_cmp);
+    let ends = [
+        ("lowest", lowest),
+        ("mean", (!known.is_empty()).then_some(mean)),
+        ("highest", highest),
+    ];
+    let rows = points.iter().map(|point| {
+        vec![
+            Cell::words(&point.run),
+            Cell::words(&point.started),
+            Cell::words(&point.label),
+            Cell::exact(&point.value),
+            Cell::words(&point.verdict),
+            Cell::words(point.tags.join(", ")),
+        ]
+    });
+    let value = format!("value ({unit})");
+    let columns = ["run", "started", "label", value.as_str(), "verdict", "tags"];
+    let table = Table::new("Runs", title, &columns).with(rows.collect(), "no run has it");
+    let page = Page {
+        title: format!("Trend: {title}"),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        verdict: format!(
+            "{} of {} run(s) have the figure.",
+            known.len(),
+            points.len()
+        ),
+        verdict_class: "good",
+        tiles: ends
+            .iter()
+            .filter_map(|(name, value)| Some(tile(name, (*value)?)))
+            .collect(),
+        charts: vec![view(Drawn::or(chart, "no run has it"))],
+        tables: named(vec![table]),
+        ..Page::default()
+    };
+    page.render(assets)
+}
+
+/// A run on the axis: names must differ.
+fn name(point: &TrendPoint) -> String {
+    let at: String = point.started.chars().take(16).collect();
+    format!("{} {}", at.replace('T', " "), point.run)
+}
