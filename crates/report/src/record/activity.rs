@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 pub(crate) const CPU: &str = "CPU";
 /// Sessions that could go on, but whose thread works for another.
 pub(crate) const RUN_QUEUE: &str = "Run queue";
+/// How the names of a step's metrics by class begin.
+pub(super) const CLASS_METRICS: &str = "active_";
 /// Batches by which the scatter of shares is judged.
 const BATCHES: usize = 10;
 const NOBODY_LOOKED: &str = "unsupported: sessions were not sampled";
@@ -236,14 +238,10 @@ pub(super) fn step_metrics(
         if looked.steps.is_empty() {
             return metrics;
         }
-        let mut classes = looked.sums(class_of);
-        // A class without a session in this second is 0 there, if the run knows it at all.
-        for key in &history.keys {
-            classes.entry(class_of(key)).or_default();
-        }
-        for (class, sum) in classes {
+        for (class, sum) in looked.sums(class_of) {
             // "I/O" is one word of the dictionary's keys.
-            let name = format!("active_{}_count", slug(class).replace("i_o", "io"));
+            let slug = slug(class).replace("i_o", "io");
+            let name = format!("{CLASS_METRICS}{slug}_count");
             metrics.push((name, looked.active(sum.active_ns)));
         }
         let most = looked.steps.iter().map(|step| step.active_max).max();

@@ -23,10 +23,13 @@ pub(crate) use driver::kind_name;
 pub(crate) use events::{class_name, latency, percentile_us};
 pub(crate) use host::{disk_deltas, os};
 pub(crate) use notes::HIT_POINTS;
+pub use series::SeriesBuilder;
 pub(crate) use series::slug;
 pub(crate) use totals::sampled_of;
 
-use assay_measure::record::{Figure, HostInfo, Interval, PlanInfo, Record, RunInfo, SCHEMA};
+use assay_measure::record::{
+    Figure, HostInfo, Interval, PlanInfo, Record, RunInfo, SCHEMA, Series,
+};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::stats;
 use deltas::seconds;
@@ -38,34 +41,47 @@ use deltas::seconds;
 #[must_use]
 pub fn build(data: &RunData) -> Record {
     let deltas = Deltas::new(data);
-    let ash = activity::ash(&deltas);
-    let events = events::events(&deltas, &ash);
+    let series = series::series(&deltas);
+    derive(&deltas, series)
+}
+
+/// [`build`], with the series that was made of the snapshots as they came: of a long run it has every second, and
+/// `data` only every second, fourth ... of them.
+#[must_use]
+pub fn build_with(data: &RunData, series: SeriesBuilder) -> Record {
+    derive(&Deltas::new(data), series.finish(data))
+}
+
+fn derive(deltas: &Deltas<'_>, series: Series) -> Record {
+    let data = deltas.data;
+    let ash = activity::ash(deltas);
+    let events = events::events(deltas, &ash);
     let mut record = Record {
-        interval: interval(&deltas),
-        load_profile: load::profile(&deltas),
-        efficiency: load::efficiency(&deltas),
-        stats: load::statistics(&deltas),
-        gauges: load::gauges(&deltas),
-        time_model: load::time_model(&deltas, &ash, &events),
-        wait_classes: events::wait_classes(&deltas, &events),
+        interval: interval(deltas),
+        load_profile: load::profile(deltas),
+        efficiency: load::efficiency(deltas),
+        stats: load::statistics(deltas),
+        gauges: load::gauges(deltas),
+        time_model: load::time_model(deltas, &ash, &events),
+        wait_classes: events::wait_classes(deltas, &events),
         events,
-        layers: layers::layers(&deltas),
-        scan: layers::scan(&deltas),
-        io_functions: io::functions(&deltas),
-        paths: io::paths(&deltas),
-        io_profile: io::profile(&deltas),
-        os: os(&deltas),
-        driver: driver::driver(&deltas),
-        series: series::series(&deltas),
+        layers: layers::layers(deltas),
+        scan: layers::scan(deltas),
+        io_functions: io::functions(deltas),
+        paths: io::paths(deltas),
+        io_profile: io::profile(deltas),
+        os: os(deltas),
+        driver: driver::driver(deltas),
+        series,
         ash,
         timeline: activity::timeline(&data.timeline),
         ..labelled(data)
     };
-    record.checks = notes::checks(&deltas, &record);
-    record.reads = reads::sources(&deltas, &record.checks);
-    record.server = server::server(&deltas, &record);
-    record.integrity = crate::integrity::evaluate(&deltas, &record);
-    record.warnings = notes::warnings(&deltas, &record);
+    record.checks = notes::checks(deltas, &record);
+    record.reads = reads::sources(deltas, &record.checks);
+    record.server = server::server(deltas, &record);
+    record.integrity = crate::integrity::evaluate(deltas, &record);
+    record.warnings = notes::warnings(deltas, &record);
     record.advice = crate::advice::advise(&record);
     record.advice_unjudged = crate::advice::unjudged(&record);
     record

@@ -1,0 +1,52 @@
+//! Per-second figures and how steady they were.
+//!
+//! A [`SeriesBuilder`] takes one pair of snapshots after the other and keeps a row of figures of each, so that a day
+//! of seconds needs no day of snapshots. It is fed while the run goes on, by whoever reads a killed run's lines, and
+//! here from the snapshots that a run keeps in memory.
+
+mod builder;
+mod columns;
+mod heat;
+mod steady;
+mod step;
+
+#[cfg(test)]
+mod tests;
+
+pub use builder::SeriesBuilder;
+pub(crate) use steady::{steadiness, variation};
+
+use super::deltas::Deltas;
+use assay_measure::record::Series;
+
+/// The series of the snapshots that the run kept.
+pub(super) fn series(deltas: &Deltas<'_>) -> Series {
+    let data = deltas.data;
+    let mut builder = SeriesBuilder::default();
+    if let Some(activity) = &data.activity {
+        builder.activity(activity.clone());
+    }
+    let mut last = &data.gate;
+    for snapshot in &data.series {
+        if snapshot.at_ns > last.at_ns {
+            builder.push(last, snapshot);
+            last = snapshot;
+        }
+    }
+    builder.finish(data)
+}
+
+/// An event's name as a key: lower case, words joined by `_`.
+pub(crate) fn slug(name: &str) -> String {
+    let words = name
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty());
+    let mut key = String::new();
+    for word in words {
+        if !key.is_empty() {
+            key.push('_');
+        }
+        key.push_str(&word.to_ascii_lowercase());
+    }
+    key
+}
