@@ -165,6 +165,9 @@ pub(crate) struct RunOnlyArgs {
     /// continuous[:MS], cgroup:SIZE, direct (EVICT)
     #[arg(long, value_name = "MODE")]
     pub(crate) evict: Vec<String>,
+    /// A name for the run in lists, reports and comparisons (LABEL)
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) label: Option<String>,
     /// Run directory, new or empty [default: ./assay-runs/TIME-slob-ID, UTC]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
@@ -213,6 +216,9 @@ pub(crate) struct SweepArgs {
     /// continuous[:MS], cgroup:SIZE, direct (EVICT)
     #[arg(long, value_name = "MODE")]
     pub(crate) evict: Vec<String>,
+    /// A name for the run in lists, reports and comparisons, the same for every step (LABEL)
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) label: Option<String>,
     /// The sweep's directory, new or empty [default: ./assay-runs/TIME-sweep-ID, UTC]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
@@ -334,6 +340,9 @@ pub(crate) struct SyncArgs {
         allow_hyphen_values = true
     )]
     pub(crate) time: String,
+    /// A name for the run in lists, reports and comparisons
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) label: Option<String>,
     /// Run directory, new or empty [default: ./assay-runs/TIME-sync-ID, UTC]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,

@@ -2,7 +2,7 @@
 
 use crate::exit::Code;
 use crate::rundir::RunDir;
-use crate::{record, ui};
+use crate::{record, recover, ui};
 use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -45,8 +45,8 @@ pub(crate) fn install_hook() {
 pub(crate) fn after_panic() -> Code {
     ui::say("error: this is a bug of assay; please report the line above");
     if let Some(dir) = running().take() {
-        let saved = record::recover(&dir)
-            .and_then(|data| record::faces(&data))
+        let saved = recover::recover(&dir)
+            .and_then(|run| record::faces(&run.data, run.series))
             .and_then(|faces| record::write(&RunDir::existing(&dir), &faces));
         match saved {
             Ok(()) => ui::say(&format!(

@@ -18,6 +18,7 @@ mod perform;
 mod plan_text;
 mod progress;
 mod record;
+mod recover;
 mod rundir;
 mod signals;
 mod ui;

@@ -8,6 +8,7 @@ use assay_measure::history::ActivityHistory;
 use assay_measure::series::{SeriesWriter, SideLine};
 use assay_measure::snapshot::{self, RunData, Snapshot};
 use assay_measure::timeline::TimelineEvent;
+use assay_report::record::SeriesBuilder;
 use assay_run::engine::Engine;
 use assay_run::stop::Stop;
 use assay_run::{Mark, Observer};
@@ -35,6 +36,8 @@ pub(crate) struct RunObserver<'a> {
     path: PathBuf,
     file: File,
     lines: SeriesWriter,
+    /// The same for the record.
+    series: SeriesBuilder,
     live: Live,
     /// Written before the first snapshot: an engine knows its achieved I/O mode
     /// only once its drivers are open.
@@ -59,6 +62,7 @@ impl<'a> RunObserver<'a> {
             path: dir.path().join(SERIES),
             file: dir.create_series()?,
             lines: SeriesWriter::new(SOURCE),
+            series: SeriesBuilder::default(),
             live,
             header: Some(Header {
                 schema: SERIES_SCHEMA.to_owned(),
@@ -81,21 +85,17 @@ impl<'a> RunObserver<'a> {
         self.pre.take()
     }
 
-    /// Ends the live line; tells whether the series is whole.
-    pub(crate) fn finish(mut self) -> Result<(), Failure> {
+    /// Ends the live line; the series for the record, and whether the file is whole.
+    pub(crate) fn finish(mut self) -> (SeriesBuilder, Result<(), Failure>) {
         self.live.clear();
-        match self.failed {
+        let written = match self.failed {
             None => Ok(()),
             Some(error) => Err(rundir::cannot(&self.path, &error)),
-        }
+        };
+        (self.series, written)
     }
 
-    fn append(&mut self, mark: Mark, now: &Snapshot) -> io::Result<()> {
-        // One write per line: a kill leaves whole lines and at most one part of one.
-        let line = self.lines.line(written(mark), now);
-        self.append_line(&line)
-    }
-
+    /// One write per line: a kill leaves whole lines and at most one part of one.
     fn append_line(&mut self, line: &str) -> io::Result<()> {
         if let Some(mut header) = self.header.take() {
             header.run.engine_facts.extend(self.engine.facts());
@@ -113,8 +113,14 @@ impl Observer for RunObserver<'_> {
     }
 
     fn snapshot(&mut self, mark: Mark, now: &Snapshot) {
+        // What comes after the end belongs to no second of the run.
+        if let Some(before) = self.lines.last().filter(|_| mark != Mark::Drained) {
+            self.series.push(before, now);
+        }
+        // The line is made even when none can be written any more: the next step begins here.
+        let line = self.lines.line(written(mark), now);
         if self.failed.is_none() {
-            self.failed = self.append(mark, now).err();
+            self.failed = self.append_line(&line).err();
         }
         self.live.snapshot(now);
     }
@@ -135,6 +141,7 @@ impl Observer for RunObserver<'_> {
     }
 
     fn activity(&mut self, part: &ActivityHistory) {
+        self.series.activity(part.clone());
         if self.failed.is_none() {
             let line = SideLine::activity(SOURCE, part.clone()).line();
             self.failed = self.append_line(&line).err();

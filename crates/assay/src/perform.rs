@@ -10,6 +10,7 @@ use crate::{emergency, plan_text, progress, ui};
 use assay_measure::clock::Clock;
 use assay_measure::config;
 use assay_measure::snapshot::{RunData, Verdict};
+use assay_report::record::SeriesBuilder;
 use assay_run::engine::{DataSet, Engine, Line, Presence};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
@@ -136,7 +137,7 @@ pub(crate) fn perform(
     let clock = Clock::real();
     let ended = execute(plan, &*engine, &clock, stop, &mut observer, options);
     let pre = observer.take_pre();
-    let series = observer.finish();
+    let (series, series_written) = observer.finish();
     drop(engine);
     let (mut data, lost) = match ended {
         Ok(data) => (data, None),
@@ -149,18 +150,18 @@ pub(crate) fn perform(
     };
     data.timeline.extend(pre);
     beside.post(&mut data, stop);
-    let left = leave(&dir, &data, stop, deliver);
+    let left = leave(&dir, &data, series, stop, deliver);
     beside.end(&data, stop);
     emergency::run_ended();
     match lost {
         None => {
             let code = left?;
-            series?;
+            series_written?;
             Ok(code)
         }
         Some(source) => {
             // What ended the run is the error; what it spoiled besides is told beside it.
-            for failure in [left.err(), series.err()].into_iter().flatten() {
+            for failure in [left.err(), series_written.err()].into_iter().flatten() {
                 ui::aside(&failure);
             }
             Err(source.into())
@@ -177,11 +178,16 @@ fn not_begun(error: RunError) -> Failure {
     Failure::new(code, error.to_string())
 }
 
-fn labels(configured: &Configured, id: String) -> Labels {
+/// The user's name for the run, if there is one.
+pub(crate) fn label(configured: &Configured) -> Option<String> {
     let label = configured.settings.text("LABEL");
+    (!label.is_empty()).then(|| label.to_owned())
+}
+
+fn labels(configured: &Configured, id: String) -> Labels {
     Labels {
         run_id: id,
-        label: (!label.is_empty()).then(|| label.to_owned()),
+        label: label(configured),
         engine: configured.target.name().to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         settings: config::setting_lines(&configured.settings),
@@ -238,10 +244,11 @@ fn open_trace(path: &str) -> Result<Option<Box<dyn trace::Sink>>, Failure> {
 fn leave(
     dir: &RunDir,
     data: &RunData,
+    series: SeriesBuilder,
     stop: &Stop,
     deliver: &mut Deliver<'_>,
 ) -> Result<Code, Failure> {
-    let faces = record::faces(data)?;
+    let faces = record::faces(data, series)?;
     let written = record::write(dir, &faces);
     deliver(&faces)?;
     written?;

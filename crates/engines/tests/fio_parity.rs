@@ -254,6 +254,7 @@ const WORDS: &[(&str, Verdict)] = &[
     ("--eta-newline=0", Neither),
     ("--status-interval=0", Neither),
     ("--max-jobs=10 --alloc-size=100 --warnings-fatal", Both),
+    ("--label", OnlyAssay("an option of ours")),
     ("--no-record", OnlyAssay("an option of ours")),
     ("--destroy=/dev/null", OnlyAssay("an option of ours")),
     ("nosuch.fio", Neither),

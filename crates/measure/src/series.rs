@@ -393,6 +393,12 @@ impl SeriesWriter {
         }
     }
 
+    /// The snapshot of the last line.
+    #[must_use]
+    pub fn last(&self) -> Option<&Snapshot> {
+        self.prev.as_ref()
+    }
+
     /// The next line, its end (`\n`) included. It must be appended whole, or the
     /// lines after it cannot be read.
     pub fn line(&mut self, mark: Mark, now: &Snapshot) -> String {
@@ -413,6 +419,51 @@ pub struct SeriesReading {
     pub mark: Mark,
     /// The snapshot, cumulative.
     pub snapshot: Snapshot,
+}
+
+/// Reads lines one after the other and keeps of the snapshots only the last of each source.
+#[derive(Debug, Default)]
+pub struct SeriesReader {
+    latest: BTreeMap<String, Snapshot>,
+}
+
+/// What a line of a series holds.
+#[derive(Debug)]
+pub enum Line {
+    /// A snapshot, whole again; boxed, since it is much larger than the others.
+    Snapshot(Box<SeriesReading>),
+    /// What the sessions did since the line of this kind before.
+    Activity(ActivityHistory),
+    /// Something happened on the time line, or a later word on it.
+    Event(TimelineEvent),
+    /// A kind that a later version writes; the snapshots stand without it.
+    Unknown,
+}
+
+impl SeriesReader {
+    /// The next line, without its end.
+    ///
+    /// # Errors
+    /// When it is not whole, or contradicts the lines before.
+    pub fn line(&mut self, text: &[u8]) -> Result<Line, SeriesError> {
+        let kind: Kind = serde_json::from_slice(text)?;
+        if kind.kind.is_some() {
+            let line: SideLine = serde_json::from_slice(text)?;
+            return Ok(match (line.activity, line.event) {
+                (Some(activity), _) => Line::Activity(activity),
+                (None, Some(event)) => Line::Event(event),
+                (None, None) => Line::Unknown,
+            });
+        }
+        let line: SeriesLine = serde_json::from_slice(text)?;
+        let snapshot = line.decode(self.latest.get(&line.source))?;
+        self.latest.insert(line.source.clone(), snapshot.clone());
+        Ok(Line::Snapshot(Box::new(SeriesReading {
+            source: line.source,
+            mark: line.mark,
+            snapshot,
+        })))
+    }
 }
 
 /// A series read back, as far as it is whole.
@@ -446,7 +497,7 @@ impl Series {
     #[must_use]
     pub fn read(text: &[u8], first_line: usize) -> Self {
         let mut series = Self::default();
-        let mut latest: BTreeMap<String, Snapshot> = BTreeMap::new();
+        let mut reader = SeriesReader::default();
         let mut rest = text;
         let mut line = first_line;
         while !rest.is_empty() {
@@ -457,8 +508,8 @@ impl Series {
             };
             rest = after;
             if !this.trim_ascii().is_empty() {
-                match series.take(this, &mut latest) {
-                    Ok(()) => {}
+                match reader.line(this) {
+                    Ok(line) => series.take(line),
                     Err(error) => {
                         let last = rest.trim_ascii().is_empty();
                         series.stopped = Some(Stopped { line, last, error });
@@ -471,32 +522,13 @@ impl Series {
         series
     }
 
-    fn take(
-        &mut self,
-        text: &[u8],
-        latest: &mut BTreeMap<String, Snapshot>,
-    ) -> Result<(), SeriesError> {
-        let kind: Kind = serde_json::from_slice(text)?;
-        if kind.kind.is_some() {
-            // Of a later version's kinds nothing is known here; the snapshots stand without them.
-            let line: SideLine = serde_json::from_slice(text)?;
-            if let Some(activity) = line.activity {
-                self.activity.get_or_insert_default().append(activity);
-            }
-            if let Some(event) = line.event {
-                timeline::note(&mut self.timeline, event);
-            }
-            return Ok(());
+    fn take(&mut self, line: Line) {
+        match line {
+            Line::Snapshot(reading) => self.readings.push(*reading),
+            Line::Activity(part) => self.activity.get_or_insert_default().append(part),
+            Line::Event(event) => timeline::note(&mut self.timeline, event),
+            Line::Unknown => {}
         }
-        let line: SeriesLine = serde_json::from_slice(text)?;
-        let snapshot = line.decode(latest.get(&line.source))?;
-        latest.insert(line.source.clone(), snapshot.clone());
-        self.readings.push(SeriesReading {
-            source: line.source,
-            mark: line.mark,
-            snapshot,
-        });
-        Ok(())
     }
 }
 

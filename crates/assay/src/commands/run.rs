@@ -71,6 +71,7 @@ fn options(args: &RunOnlyArgs) -> Vec<Said> {
         said("--warmup", "WARMUP", args.warmup.as_ref()),
         said("--parallel", "SCAN_PARALLEL", args.parallel.as_ref()),
         said("--seed", "SEED", args.seed.as_ref()),
+        said("--label", "LABEL", args.label.as_ref()),
         said_list("--evict", "EVICT", &args.evict),
     ]
     .into_iter()

@@ -6,7 +6,7 @@ use crate::rundir::{
     self, CONFIG, FIO_JSON, RECORD, REPORT, REPORT_HTML, RunDir, SERIES, SWEEP, SWEEP_HTML,
     SWEEP_TEXT,
 };
-use crate::{plan_text, record, ui};
+use crate::{plan_text, record, recover, ui};
 use assay_measure::record::Record;
 use assay_measure::units;
 use assay_report::sweep::Sweep;
@@ -35,7 +35,7 @@ pub(super) fn runs(command: &RunsCommand) -> Result<Code, Failure> {
         RunsCommand::List { dir, format } => list(dir, *format),
         RunsCommand::Show { run, dir } => show(&find(run, dir)?),
         RunsCommand::Rm { runs, dir } => remove(runs, dir),
-        RunsCommand::Recover { run, dir } => recover(&find(run, dir)?),
+        RunsCommand::Recover { run, dir } => rebuild(&find(run, dir)?),
     }
 }
 
@@ -363,7 +363,7 @@ fn killed_io(path: &Path) -> bool {
 fn ours(path: &Path) -> Result<PathBuf, Failure> {
     let recorded = record::read(&path.join(RECORD)).is_ok();
     let swept = record::read_sweep(&path.join(SWEEP)).is_ok();
-    let interrupted = path.join(SERIES).is_file() && record::recover(path).is_ok();
+    let interrupted = path.join(SERIES).is_file() && recover::is_ours(path);
     if path.is_dir() && (recorded || interrupted || swept || killed_io(path)) {
         return Ok(path.to_path_buf());
     }
@@ -380,7 +380,7 @@ fn remove_file(path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn recover(path: &Path) -> Result<Code, Failure> {
+fn rebuild(path: &Path) -> Result<Code, Failure> {
     let dir = directory_of(path);
     if record::read(&dir.join(RECORD)).is_ok() {
         return Err(Failure::usage(format!(
@@ -388,8 +388,8 @@ fn recover(path: &Path) -> Result<Code, Failure> {
             dir.display()
         )));
     }
-    let data = record::recover(&dir)?;
-    let faces = record::faces(&data)?;
+    let recovered = recover::recover(&dir)?;
+    let faces = record::faces(&recovered.data, recovered.series)?;
     record::write(&RunDir::existing(&dir), &faces)?;
     ui::product(&faces.text)?;
     ui::say(&format!("recovered: {}", dir.display()));

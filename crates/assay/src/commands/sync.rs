@@ -87,6 +87,7 @@ fn labels(args: &SyncArgs, id: String, started: String) -> RunData {
     let path = args.path.display().to_string();
     RunData {
         run_id: id,
+        label: args.label.clone(),
         workload: NAME.to_owned(),
         engine: "probe".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -97,6 +97,8 @@ pub struct OutputOptions {
     pub destroy: Vec<PathBuf>,
     /// `-o DIR`: the run directory.
     pub run_directory: Option<PathBuf>,
+    /// `--label TEXT`: a name for the run in lists, reports and comparisons.
+    pub label: Option<String>,
     /// `--no-record`: leave no run directory.
     pub no_record: bool,
     /// `--alloc-size`, `--max-jobs`, `--aux-path`, ...: accepted for fio's sake, with what they do here.

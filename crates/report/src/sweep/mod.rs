@@ -53,6 +53,9 @@ pub struct Sweep {
 pub struct SweepInfo {
     /// Short random id, also in the directory's name.
     pub id: String,
+    /// The user's label, if any; every step has it too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// assay's version.
     pub version: String,
     /// RFC 3339 wall time of the start.

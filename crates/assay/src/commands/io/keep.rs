@@ -18,6 +18,7 @@ pub(super) struct Given {
     /// Job files and includes in the order of reading.
     files: Vec<String>,
     settings: Vec<SettingLine>,
+    label: Option<String>,
 }
 
 impl Given {
@@ -34,6 +35,7 @@ impl Given {
         Self {
             command: format!("assay {NAME} {}\n", quoted.join(" ")),
             files,
+            label: invocation.output.label.clone(),
             settings: global
                 .chain(own)
                 .map(|(job, origin, given)| setting(job, origin, given))
@@ -75,6 +77,7 @@ fn quoted(word: &str) -> String {
 pub(super) fn labels(given: &Given, id: String, started: String) -> RunData {
     RunData {
         run_id: id,
+        label: given.label.clone(),
         workload: NAME.to_owned(),
         engine: "probe".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

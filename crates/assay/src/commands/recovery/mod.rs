@@ -385,6 +385,7 @@ impl Bench<'_> {
         let id = dir.path().file_name().unwrap_or_default().to_string_lossy();
         let run = RunData {
             run_id: id.rsplit('-').next().unwrap_or_default().to_owned(),
+            label: perform::label(&self.configured),
             workload: NAME.to_owned(),
             engine: self.configured.target.name().to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),

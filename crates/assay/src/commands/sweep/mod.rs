@@ -98,6 +98,7 @@ fn options(args: &SweepArgs, held: &Held, sessions: u64) -> Vec<Said> {
         said("--time", "RUN_TIME", args.time.as_ref()),
         said("--warmup", "WARMUP", args.warmup.as_ref()),
         said("--seed", "SEED", args.seed.as_ref()),
+        said("--label", "LABEL", args.label.as_ref()),
         said_list("--evict", "EVICT", &args.evict),
     ]
     .into_iter()
@@ -118,6 +119,7 @@ fn info(axes: &Axes, configured: &Configured, id: String, seed: u64) -> SweepInf
         id,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: jiff::Timestamp::now().to_string(),
+        label: perform::label(configured),
         workload: WORKLOAD.to_owned(),
         target: configured.shown(),
         seed,

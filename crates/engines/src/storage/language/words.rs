@@ -140,6 +140,11 @@ pub static PROGRAM: &[ProgramOption] = &[
         Argument::Required,
         "This file or device may be overwritten; may be repeated",
     ),
+    program(
+        "label",
+        Argument::Required,
+        "A name for the run in lists, reports and comparisons",
+    ),
     program("no-record", Argument::No, "Leave no run directory"),
     refused(
         "debug",
@@ -352,6 +357,7 @@ fn take(
         "parse-only" => output.parse_only = true,
         "showcmd" => output.show_command = true,
         "readonly" => output.readonly = true,
+        "label" => output.label = Some(text.to_owned()),
         "no-record" => output.no_record = true,
         "destroy" => output.destroy.push(PathBuf::from(text)),
         "section" => words.sections.push(text.to_owned()),
