@@ -411,6 +411,7 @@ fn step(number: u64, sessions: u64, rate: f64) -> Step {
 
 fn info(axes: &[(&str, &[&str])]) -> SweepInfo {
     SweepInfo {
+        label: None,
         id: "0000abcd".to_owned(),
         version: "0.1.0".to_owned(),
         started: "2026-01-01T00:00:00Z".to_owned(),
