@@ -4,6 +4,10 @@
     reason = "the comments are the help texts, where brackets mean what may be left out"
 )]
 
+mod cost;
+
+pub(crate) use cost::CostArgs;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -88,6 +92,11 @@ pub(crate) enum Command {
                             Keys are those of --format json; any figure can be one."
     )]
     Compare(CompareArgs),
+    /// What runs cost on their platforms, by your own dated prices
+    ///
+    /// Monthly total with every input, cost per 1,000 delivered IOPS, per MB/s and per million
+    /// operations, what each price does to it, and where two platforms cost the same.
+    Cost(CostArgs),
     /// The runs kept in a directory
     Runs(RunsArgs),
     /// Effective configuration

@@ -17,6 +17,7 @@ fn help_texts_are_as_reviewed() {
         &["io", "-h"],
         &["recovery", "-h"],
         &["report", "-h"],
+        &["cost", "-h"],
         &["runs", "-h"],
         &["config", "show", "-h"],
     ] {

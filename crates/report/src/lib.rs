@@ -8,6 +8,7 @@
 
 pub mod advice;
 pub mod compare;
+pub mod cost;
 pub mod csv;
 pub mod html;
 pub mod import;

@@ -2,6 +2,7 @@
 
 mod compare;
 mod config;
+mod cost;
 mod data;
 mod io;
 mod recovery;
@@ -32,6 +33,7 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::Io(args) => io::io(&args),
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Cost(args) => cost::cost(&args),
         Command::Runs(args) => runs::runs(&args.command),
         Command::Config(args) => config::config(&args.command),
         Command::TempServer(args) => temp_server::hold(args),

@@ -4,6 +4,7 @@
 //! figure that is n/a: then it is named once as not judged, with the figure that is missing.
 //! Inputs, thresholds and sources of every rule: docs/design/advice.md.
 
+mod costs;
 mod host;
 mod log;
 mod reads;
@@ -13,6 +14,8 @@ mod writes;
 
 #[cfg(test)]
 mod tests;
+
+pub use costs::costs;
 
 use assay_measure::record::{Advice, EventRow, Figure, Record};
 

@@ -1,0 +1,28 @@
+//! `cost` at the command line.
+
+use super::Format;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CostArgs {
+    /// Run directories, record.json files, ids, or `last`; with none, what each platform costs
+    #[arg(value_name = "RUN")]
+    pub(crate) runs: Vec<String>,
+    /// Your prices: a dated TOML file, as --example prints one
+    #[arg(long, value_name = "FILE", required_unless_present = "example")]
+    pub(crate) prices: Option<PathBuf>,
+    /// The platform of all runs, or repeated: of each run in their order [default: the one whose
+    /// name or match has the run's label or host name]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) platform: Vec<String>,
+    /// Where ids are looked up
+    #[arg(long, value_name = "DIR", default_value = "assay-runs")]
+    pub(crate) dir: PathBuf,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+    /// Print a commented price file to start from
+    #[arg(long, conflicts_with_all = ["runs", "prices", "platform"])]
+    pub(crate) example: bool,
+}

@@ -1,0 +1,352 @@
+//! Costs for people: every input with its date, totals, what a unit costs, what moves it, where two platforms meet.
+
+use super::{Cost, CostItem, Sensitivity, identity, money, pairs, unit_money};
+use crate::text::page::{Column, Page, left, right};
+use assay_measure::record::{Figure, Truth};
+use assay_measure::units::fixed;
+
+/// The whole text of `assay cost`.
+#[must_use]
+pub fn render(costs: &[&Cost]) -> String {
+    let mut page = Page::default();
+    page.line("Cost by your own prices");
+    page.line("=======================");
+    findings(&mut page, costs);
+    for cost in costs {
+        one(&mut page, cost);
+    }
+    meeting(&mut page, costs);
+    page.finish()
+}
+
+/// The same as a section of another report.
+#[must_use]
+pub fn section(costs: &[&Cost]) -> String {
+    let mut page = Page::default();
+    page.heading("Cost");
+    findings(&mut page, costs);
+    for cost in costs {
+        one(&mut page, cost);
+    }
+    meeting(&mut page, costs);
+    page.finish()
+}
+
+/// What has to be known before any figure: identities that do not hold, advice.
+fn findings(page: &mut Page, costs: &[&Cost]) {
+    for cost in costs {
+        let identity = identity(cost);
+        if identity.ok == Truth::Violated {
+            let text = format!(
+                "{}: the total of {} stated in the price file does not follow from its inputs: {}. One of them is wrong.",
+                cost.platform,
+                figure(&cost.currency, &cost.stated_monthly),
+                identity.sentence
+            );
+            page.wrapped("I43 violated: ", &text);
+        }
+    }
+    for advice in crate::advice::costs(costs) {
+        page.wrapped(
+            &format!("{:<4} {:<5} ", advice.id, advice.severity),
+            &advice.text,
+        );
+    }
+}
+
+fn one(page: &mut Page, cost: &Cost) {
+    let run = match (cost.run.as_str(), &cost.label) {
+        ("", _) => "no run".to_owned(),
+        (id, Some(label)) => format!("run {id} \"{label}\""),
+        (id, None) => format!("run {id}"),
+    };
+    page.heading(&format!("{}: {run}", cost.platform));
+    let tied = match cost.matched_by.as_str() {
+        "" => String::new(),
+        how => format!(" Tied to the platform by: {how}."),
+    };
+    let text = format!(
+        "Prices of {} in {}, from {} ({}). A month has {} h; purchases and licences are spread over {} months where an item says nothing else.{tied}",
+        cost.prices_date,
+        cost.currency,
+        cost.prices_source,
+        cost.prices_file,
+        fixed(cost.hours_per_month, 0),
+        fixed(cost.months, 0)
+    );
+    page.wrapped("", &text);
+    for warning in &cost.warnings {
+        page.wrapped("warning: ", warning);
+    }
+    page.line("");
+    items(page, cost);
+    totals(page, cost);
+    units(page, cost);
+    moves(page, cost);
+}
+
+const ITEMS: [Column; 6] = [
+    left("Item", 30),
+    left("Inputs", 46),
+    right("A month", 13),
+    right("Once", 14),
+    right("Share", 7),
+    left("Prices of", 12),
+];
+
+fn items(page: &mut Page, cost: &Cost) {
+    page.columns(&ITEMS);
+    for item in &cost.items {
+        let share = match cost.total_monthly > 0.0 {
+            true => format!("{} %", fixed(100.0 * item.monthly / cost.total_monthly, 1)),
+            false => "n/a".to_owned(),
+        };
+        let cells = [
+            item.name.clone(),
+            inputs(item),
+            fixed(item.monthly, 2),
+            once(item.one_off),
+            share,
+            item.date.to_string(),
+        ];
+        page.row(&ITEMS, &cells);
+        if item.source != cost.prices_source {
+            page.wrapped("    its price from: ", &item.source);
+        }
+    }
+}
+
+fn once(value: f64) -> String {
+    match value {
+        0.0 => String::new(),
+        value => fixed(value, 2),
+    }
+}
+
+/// `0.136 x 6 x 720 h`; of a licence what is due once, and how it falls on months.
+pub(super) fn inputs(item: &CostItem) -> String {
+    let input = |name: &str| {
+        let mut inputs = item.inputs.iter();
+        inputs
+            .find(|input| input.name == name)
+            .map(|input| input.value)
+    };
+    let value = |name: &str| input(name).map_or_else(|| "n/a".to_owned(), plain);
+    match item.kind.as_str() {
+        "core_licence" => {
+            let cut = input("discount_pct").filter(|pct| *pct > 0.0);
+            let cut = cut.map_or_else(String::new, |pct| format!(" - {} %", plain(pct)));
+            let support = input("support_pct_per_year").filter(|pct| *pct > 0.0);
+            let support =
+                support.map_or_else(String::new, |pct| format!(" + {} %/year", plain(pct)));
+            format!(
+                "{} cores x {} x {}{cut} / {} months{support}",
+                value("cores"),
+                value("core_factor"),
+                value("list_price"),
+                value("months")
+            )
+        }
+        "one_off" => format!(
+            "{} x {} / {} months",
+            value("price"),
+            value("quantity"),
+            value("months")
+        ),
+        _ => {
+            let factors = item.inputs.iter().map(|input| match input.unit.as_str() {
+                "money" | "" => plain(input.value),
+                unit => format!("{} {unit}", plain(input.value)),
+            });
+            factors.collect::<Vec<String>>().join(" x ")
+        }
+    }
+}
+
+/// A number as a person would write it: no more decimals than it has, six at most.
+pub(super) fn plain(value: f64) -> String {
+    let decimals = (0..6).find(|decimals| {
+        let scale = 10_f64.powi(*decimals);
+        ((value * scale).round() / scale - value).abs() < 1e-9 * value.abs()
+    });
+    fixed(value, decimals.unwrap_or(6) as usize)
+}
+
+fn totals(page: &mut Page, cost: &Cost) {
+    let total = |name: &str, monthly: f64, one_off: f64| {
+        let cells = [
+            name.to_owned(),
+            String::new(),
+            fixed(monthly, 2),
+            once(one_off),
+            String::new(),
+            String::new(),
+        ];
+        let mut line = Page::default();
+        line.row(&ITEMS, &cells);
+        line.finish()
+    };
+    page.line(total("platform", cost.monthly, cost.purchases_one_off).trim_end());
+    if cost.licences_one_off > 0.0 || cost.licences_monthly > 0.0 {
+        page.line(total("licences", cost.licences_monthly, cost.licences_one_off).trim_end());
+        page.line(total("with licences", cost.total_monthly, cost.one_off()).trim_end());
+    }
+    if let Some(stated) = cost.stated_monthly.value() {
+        page.line(&format!(
+            "Stated in the price file: {} a month without licences.",
+            money(&cost.currency, stated)
+        ));
+    }
+}
+
+/// Money, or why there is none.
+fn figure(currency: &str, figure: &Figure) -> String {
+    match (figure.value(), figure.reason()) {
+        (Some(value), _) => money(currency, value),
+        (None, reason) => format!("n/a ({})", reason.unwrap_or("absent")),
+    }
+}
+
+const UNITS: [Column; 3] = [
+    left("What a unit of delivered work costs", 44),
+    right("Platform", 16),
+    right("With licences", 16),
+];
+
+fn units(page: &mut Page, cost: &Cost) {
+    if cost.run.is_empty() && cost.units.is_empty() {
+        return;
+    }
+    let delivered = &cost.delivered;
+    page.line("");
+    let used = [
+        (
+            "IOPS",
+            "IOPS",
+            &delivered.ios_per_s,
+            &cost.provisioned_iops,
+            &cost.iops_used_pct,
+        ),
+        (
+            "Throughput",
+            "MB/s",
+            &delivered.mb_per_s,
+            &cost.provisioned_mbps,
+            &cost.mbps_used_pct,
+        ),
+    ];
+    for (name, unit, got, paid, share) in used {
+        if let (Some(got), Some(paid), Some(share)) = (got.value(), paid.value(), share.value()) {
+            page.line(&format!(
+                "{name}: {} {unit} delivered of {} provisioned = {} %.",
+                fixed(got, 0),
+                fixed(paid, 0),
+                fixed(share, 0)
+            ));
+        }
+    }
+    page.columns(&UNITS);
+    let mut unknown = Vec::new();
+    for unit in &cost.units {
+        match (unit.platform.value(), unit.total.value()) {
+            (Some(platform), Some(total)) => page.row(
+                &UNITS,
+                &[
+                    format!("{} {}", cost.currency, unit.name),
+                    unit_money(platform),
+                    unit_money(total),
+                ],
+            ),
+            _ => unknown.push(format!(
+                "{} ({})",
+                unit.name,
+                unit.total.reason().unwrap_or("absent")
+            )),
+        }
+    }
+    if !unknown.is_empty() {
+        page.wrapped("n/a: ", &unknown.join("; "));
+    }
+    page.wrapped("", &rates(cost));
+}
+
+/// What was delivered, and what it is taken for.
+fn rates(cost: &Cost) -> String {
+    let delivered = &cost.delivered;
+    let rates = [
+        ("read IOPS", &delivered.reads_per_s),
+        ("write IOPS", &delivered.writes_per_s),
+        ("MB/s", &delivered.mb_per_s),
+        ("operations/s", &delivered.ops_per_s),
+        ("transactions/s", &delivered.transactions_per_s),
+        ("executes/s", &delivered.executes_per_s),
+    ];
+    let known: Vec<String> = rates
+        .iter()
+        .filter_map(|(name, rate)| Some(format!("{} {name}", fixed(rate.value()?, 1))))
+        .collect();
+    let window = delivered.window_s.value().map_or_else(
+        || "a window of unknown length".to_owned(),
+        |s| format!("a window of {} s", fixed(s, 0)),
+    );
+    format!(
+        "{}. Rates of {window}, taken as if they held all month: a projection, untested.",
+        match known.is_empty() {
+            true => "Nothing that is paid for is known of this run".to_owned(),
+            false => format!("Delivered: {}", known.join(", ")),
+        }
+    )
+}
+
+const MOVES: [Column; 4] = [
+    left("What a price 20 % lower or higher does", 44),
+    right("Share", 16),
+    right("20 % lower", 16),
+    right("20 % higher", 16),
+];
+
+fn moves(page: &mut Page, cost: &Cost) {
+    let Some(first) = cost.sensitivity.first() else {
+        return;
+    };
+    page.line("");
+    page.columns(&MOVES);
+    for row in &cost.sensitivity {
+        let Sensitivity {
+            item,
+            share_pct,
+            low,
+            high,
+            ..
+        } = row;
+        page.row(
+            &MOVES,
+            &[
+                item.clone(),
+                format!("{} %", fixed(*share_pct, 1)),
+                unit_money(*low),
+                unit_money(*high),
+            ],
+        );
+    }
+    let of = cost.units.iter().find(|unit| unit.key == first.of);
+    let of = of.map_or_else(
+        || "monthly total".to_owned(),
+        |unit| format!("cost {}", unit.name),
+    );
+    page.line(&format!("to the {of}, with licences ({})", cost.currency));
+}
+
+fn meeting(page: &mut Page, costs: &[&Cost]) {
+    let found = pairs(costs);
+    for between in found {
+        page.heading(&format!("{} and {}", between.from, between.to));
+        for sentence in &between.sentences {
+            page.wrapped("- ", sentence);
+        }
+    }
+    let currencies: Vec<&str> = costs.iter().map(|cost| cost.currency.as_str()).collect();
+    if currencies.windows(2).any(|pair| pair[0] != pair[1]) {
+        page.line("Costs in different currencies are not compared; give both in one price file.");
+    }
+}
