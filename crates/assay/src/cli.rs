@@ -7,6 +7,9 @@
 mod cost;
 
 pub(crate) use cost::CostArgs;
+mod import;
+
+pub(crate) use import::ImportArgs;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -78,6 +81,12 @@ pub(crate) enum Command {
     /// Measure the bare storage: fio's options, job files and reports
     #[command(disable_help_flag = true)]
     Io(IoArgs),
+    /// Read other tools' output into a record
+    ///
+    /// Recognises by content. Several files make one record if they are parts of one and the same
+    /// run; every value keeps the file and line it came from. Report, compare and cost take the
+    /// record as any other.
+    Import(ImportArgs),
     /// Print the report of a finished run
     Report(ReportArgs),
     /// Compare runs, or groups of repeats, with the first: ratios, intervals and verdicts

@@ -16,6 +16,7 @@ fn help_texts_are_as_reviewed() {
         &["sync", "-h"],
         &["io", "-h"],
         &["recovery", "-h"],
+        &["import", "-h"],
         &["report", "-h"],
         &["cost", "-h"],
         &["runs", "-h"],

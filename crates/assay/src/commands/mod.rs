@@ -4,6 +4,7 @@ mod compare;
 mod config;
 mod cost;
 mod data;
+mod import;
 mod io;
 mod recovery;
 mod report;
@@ -31,6 +32,7 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::RecoveryLoad(args) => recovery::load(&args),
         Command::Sync(args) => sync::sync(&args),
         Command::Io(args) => io::io(&args),
+        Command::Import(args) => import::import(&args),
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Cost(args) => cost::cost(&args),

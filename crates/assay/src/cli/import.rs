@@ -1,0 +1,25 @@
+//! Arguments of `import`.
+
+use super::Format;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Files to read; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// A record of each file, instead of one of all
+    #[arg(long)]
+    pub(crate) each: bool,
+    /// Name for the record, shown beside its id
+    #[arg(short = 'L', long, value_name = "LABEL")]
+    pub(crate) label: Option<String>,
+    /// Run directory, new or empty; with --each the one above them [default:
+    /// ./assay-runs/TIME-import-TOOL-ID, UTC]
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// What to print: the report, or record.json
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub(crate) format: Format,
+}
