@@ -13,6 +13,7 @@ const NOTES_MAX: usize = 200;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Reading {
     value: ImportedValue,
+    is_again: bool,
 }
 
 impl Reading {
@@ -32,7 +33,21 @@ impl Reading {
                 file: at.file,
                 line: at.line,
             },
+            is_again: false,
         }
+    }
+
+    /// A figure that its tool prints in several places of one output: the more precise one is kept, and where two
+    /// differ by more than their rounding that is a note, not a contradiction.
+    #[must_use]
+    pub(crate) fn again(mut self) -> Self {
+        self.is_again = true;
+        self
+    }
+
+    /// The number and what it may be off by, if there is one.
+    pub(crate) fn known(&self) -> Option<(f64, f64)> {
+        Some((self.value.value.value()?, self.value.rounding))
     }
 
     /// The name the tool prints.
@@ -138,6 +153,7 @@ impl Draft {
     /// Writes a value down with where it goes; what comes back is what goes there. `None` where the value stood before:
     /// an equal one adds nothing, a different one is a contradiction, which fails the import at its end.
     pub(crate) fn keep(&mut self, reading: Reading, at: String) -> Option<Figure> {
+        let is_again = reading.is_again;
         let mut value = reading.value;
         value.at = at;
         let name = format!("{}\u{1f}{}", value.scope, value.key);
@@ -155,8 +171,26 @@ impl Draft {
                 *earlier = value;
                 Some(figure)
             }
+            Some(earlier) if agree(earlier, &value) => {
+                let is_finer = value.value.value().is_some() && value.rounding < earlier.rounding;
+                if !(is_finer && earlier.at == value.at) {
+                    return None;
+                }
+                let figure = value.value.clone();
+                *earlier = value;
+                Some(figure)
+            }
+            Some(earlier) if is_again && earlier.file == value.file => {
+                let text = format!(
+                    "{} is {} in line {} and {} here; the first is kept",
+                    value.name, earlier.printed, earlier.line, value.printed
+                );
+                let (file, line) = (value.file, value.line);
+                self.note(At { file, line }, text);
+                None
+            }
             Some(earlier) => {
-                if !agree(earlier, &value) && self.conflict.is_none() {
+                if self.conflict.is_none() {
                     self.conflict = Some(contradiction(&self.info.files, earlier, &value));
                 }
                 None
@@ -167,6 +201,20 @@ impl Draft {
     /// Whether a value was read already.
     pub(crate) fn has(&self, scope: &str, key: &str) -> bool {
         self.seen.contains_key(&format!("{scope}\u{1f}{key}"))
+    }
+
+    /// A value that was read already.
+    pub(crate) fn number(&self, scope: &str, key: &str) -> Option<f64> {
+        let index = self.seen.get(&format!("{scope}\u{1f}{key}"))?;
+        self.info.values.get(*index)?.value.value()
+    }
+
+    /// Where a value stands that was read already.
+    pub(crate) fn at(&self, scope: &str, key: &str) -> Option<At> {
+        let index = self.seen.get(&format!("{scope}\u{1f}{key}"))?;
+        let value = self.info.values.get(*index)?;
+        let (file, line) = (value.file, value.line);
+        Some(At { file, line })
     }
 
     /// What a value may be off by for its rounding; `None` if it was not read.

@@ -190,6 +190,12 @@ const PARSERS: &[Parser] = &[
         looks_like: awr::looks_like_statspack,
         read: awr::read,
     },
+    Parser {
+        tool: Tool::Assay,
+        takes: "an assay text report",
+        looks_like: awr::looks_like_assay,
+        read: awr::read_assay,
+    },
 ];
 
 /// Confidence from which a text counts as recognised.

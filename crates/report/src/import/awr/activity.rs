@@ -59,22 +59,106 @@ pub(super) fn is_row(line: &str) -> bool {
     split(line).is_some_and(|row| row.rates.len() >= 2 && statistic(row.name).is_some())
 }
 
-/// Reads the lines of the section.
-pub(super) fn read(reader: &mut Reader<'_>, _heading: &Line, lines: &[Line]) {
+/// `Instance Activity Stats - Absolute Values`: begin and end.
+pub(super) fn absolute(reader: &mut Reader<'_>, _heading: &Line, lines: &[Line]) {
     for line in lines {
-        if let Some(row) = split(&line.text) {
+        // Begin and end: the first and the last number of the row.
+        let Some(row) = split(&line.text) else {
+            continue;
+        };
+        let end = row.rates.last().and_then(|last| number::count(&last.text));
+        let (begin, Some(end)) = (row.total, end) else {
+            continue;
+        };
+        let (name, draft) = (row.name.to_owned(), &mut *reader.draft);
+        let base = format!("/gauges/{}", step(&name));
+        let reading = |when: &str, printed: Printed| {
+            let key = format!("{}_{when}_count", slug(&name));
+            Reading::new(line.at, key, printed)
+                .name(&name)
+                .scope("absolute")
+        };
+        put_in!(
+            draft,
+            reading("begin", begin),
+            base,
+            gauge(draft, &name),
+            begin
+        );
+        put_in!(draft, reading("end", end), base, gauge(draft, &name), end);
+    }
+}
+
+fn gauge<'a>(
+    draft: &'a mut crate::import::draft::Draft,
+    name: &str,
+) -> &'a mut assay_measure::record::GaugeRow {
+    draft.record.gauges.entry(name.to_owned()).or_default()
+}
+
+/// `Instance Activity Stats - Thread Activity`: log switches.
+pub(super) fn threads(reader: &mut Reader<'_>, _heading: &Line, lines: &[Line]) {
+    for line in lines {
+        let Some(rest) = line
+            .text
+            .trim_start()
+            .strip_prefix("log switches (derived)")
+        else {
+            continue;
+        };
+        let word = rest.split_whitespace().next().unwrap_or_default();
+        if let Some(total) = number::count(word) {
+            let row = Row {
+                name: "redo log switches",
+                total,
+                rates: Vec::new(),
+            };
             keep(reader, line, row);
         }
     }
 }
 
+/// Reads the lines of the section.
+pub(super) fn read(reader: &mut Reader<'_>, _heading: &Line, lines: &[Line]) {
+    for line in lines {
+        let text = line.text.as_str();
+        // The source of our own rows stands behind their numbers.
+        let is_own = reader.is_assay;
+        let end = text
+            .rfind(|c: char| c.is_ascii_digit() || c == '#')
+            .map_or(0, |i| i + 1);
+        let numbers = match is_own {
+            true => own_numbers(text).unwrap_or(&text[..end]),
+            false => text,
+        };
+        if let Some(row) = split(numbers) {
+            keep(reader, line, row);
+        }
+    }
+}
+
+/// A row of our own report without its last column, which begins two blanks after the numbers.
+fn own_numbers(text: &str) -> Option<&str> {
+    let at = text.rfind("  ")?;
+    let (numbers, source) = text.split_at(at);
+    source
+        .trim_start()
+        .starts_with(|c: char| c.is_ascii_alphabetic())
+        .then(|| numbers.trim_end())
+}
+
 fn keep(reader: &mut Reader<'_>, line: &Line, row: Row<'_>) {
-    let stat = statistic(row.name);
+    // Our own report prints times in us and says so; Oracle's newer names do so too.
+    let in_us = [" (us)", " (usec)"]
+        .iter()
+        .find_map(|unit| row.name.strip_suffix(unit));
+    let stat = statistic(in_us.unwrap_or(row.name));
     let name = stat.map_or(row.name, |stat| stat.name);
     let (unit, factor) = match stat.map(|stat| stat.unit) {
         Some(Unit::Blocks) => ("blocks", 1.0),
         Some(Unit::Bytes) => ("bytes", 1.0),
         // Oracle counts the times of this list in hundredths of a second.
+        Some(Unit::Ns) if in_us.is_some() => ("ns", 1e3),
         Some(Unit::Ns) => ("ns", 1e7),
         _ => ("count", 1.0),
     };

@@ -84,7 +84,9 @@ pub(super) fn read(reader: &mut Reader<'_>, heading: &Line, lines: &[Line]) {
         };
         let offset = name.len() + 1;
         let name = name.trim();
-        if name.is_empty() || rest.trim().is_empty() {
+        // Shares that Statspack prints below the rates, two on a line.
+        let is_share = name.contains('%') || rest.contains(':');
+        if name.is_empty() || rest.trim().is_empty() || is_share {
             continue;
         }
         let cells = cells(ruler.as_ref(), line, offset, rest);
@@ -144,11 +146,7 @@ fn rate(
         Per::Op => "per_op",
         Per::Other => return,
     };
-    let stem = slug(name);
-    let key = match stem.ends_with(unit) || unit == "count" {
-        true => format!("{stem}_{column}"),
-        false => format!("{stem}_{unit}_{column}"),
-    };
+    let key = format!("{}_{column}", stem(name, unit));
     let reading = Reading::new(line.at, key, printed).name(name);
     let draft = &mut *reader.draft;
     match per {
@@ -158,6 +156,15 @@ fn rate(
         Per::Call => put!(draft, reading, load_profile[i].per_call),
         Per::Op => put!(draft, reading, load_profile[i].per_op),
         Per::Other => {}
+    }
+}
+
+/// What the keys of a row begin with: its label, and its unit where that does not say it.
+pub(super) fn stem(name: &str, unit: &str) -> String {
+    let stem = slug(name);
+    match stem.ends_with(unit) || unit == "count" {
+        true => stem,
+        false => format!("{stem}_{unit}"),
     }
 }
 

@@ -82,6 +82,9 @@ impl Ruler {
             .collect();
         for line in titles {
             for word in tokens(line) {
+                if word.text.bytes().all(|b| b == b'~') {
+                    continue;
+                }
                 if let Some(column) = nearest(&mut columns, &word) {
                     if !column.title.is_empty() {
                         column.title.push(' ');
@@ -94,6 +97,7 @@ impl Ruler {
     }
 
     /// Index of the first column whose title has all of these parts and none of those.
+    /// Titles are in lower case.
     pub(super) fn find(&self, with: &[&str], without: &[&str]) -> Option<usize> {
         self.columns.iter().position(|column| {
             let has = |part: &&str| column.title.contains(*part);
@@ -127,7 +131,8 @@ impl Ruler {
             }
             cell.push_str(word.text);
         }
-        if is_fit && cells.iter().skip(numbers_from).any(|cell| !cell.is_empty()) {
+        let is_text = numbers_from >= self.columns.len();
+        if is_fit && (is_text || cells.iter().skip(numbers_from).any(|cell| !cell.is_empty())) {
             return Some(Row {
                 at: line.at,
                 cells,
@@ -135,6 +140,11 @@ impl Ruler {
             });
         }
         self.guess(line, &words, numbers_from)
+    }
+
+    /// Cuts a line into cells that hold no numbers.
+    pub(super) fn texts(&self, line: &Line) -> Option<Row> {
+        self.row(line, usize::MAX)
     }
 
     /// The column a word stands under: the one whose right edge it shares, else the one it overlaps most.
@@ -190,6 +200,116 @@ impl Ruler {
             is_guess: true,
         })
     }
+}
+
+/// A table of a section.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Table {
+    /// Its columns.
+    pub(super) ruler: Ruler,
+    /// Its rows.
+    pub(super) rows: Vec<Row>,
+    /// Lines among the rows that are none.
+    pub(super) unread: Vec<Line>,
+}
+
+/// Tables of a section. `numbers_from` is the first column that holds numbers, `titles_max` the most title lines.
+pub(super) fn tables(
+    heading: &Line,
+    lines: &[Line],
+    numbers_from: usize,
+    titles_max: usize,
+) -> Vec<Table> {
+    let mut all: Vec<Table> = Vec::new();
+    let mut open: Option<Table> = None;
+    let mut pending: Option<&Line> = None;
+    let mut was_blank = false;
+    for (i, line) in lines.iter().enumerate() {
+        if is_ruler(&line.text) {
+            all.extend(open.take());
+            open = Some(Table {
+                ruler: Ruler::new(&line.text, &titles(heading, &lines[..i], titles_max)),
+                ..Table::default()
+            });
+            (pending, was_blank) = (None, false);
+            continue;
+        }
+        let Some(table) = &mut open else {
+            continue;
+        };
+        if is_end(&line.text) {
+            all.extend(open.take());
+            continue;
+        }
+        if line.text.is_empty() || line.is_cut {
+            was_blank |= line.text.is_empty();
+            continue;
+        }
+        if let Some(row) = table.row(line, pending.take(), numbers_from) {
+            if !(was_blank && row.is_guess) {
+                table.rows.push(row);
+            }
+        } else if was_blank {
+            // Prose behind a pasted table.
+            all.extend(open.take());
+        } else {
+            pending = Some(line);
+        }
+    }
+    all.extend(open);
+    all
+}
+
+impl Table {
+    /// A row; one whose numbers were wrapped onto a line of their own is taken with the name before them.
+    fn row(&mut self, line: &Line, name: Option<&Line>, numbers_from: usize) -> Option<Row> {
+        let Some(name) = name else {
+            return self.ruler.row(line, numbers_from);
+        };
+        if line.text.split_whitespace().all(is_numeric) {
+            let text = format!("{} {}", name.text, line.text.trim_start());
+            let at = name.at;
+            let joined = Line {
+                at,
+                text,
+                is_cut: false,
+            };
+            if let Some(row) = self.ruler.row(&joined, numbers_from) {
+                return Some(row);
+            }
+        }
+        self.unread.push(name.clone());
+        self.ruler.row(line, numbers_from)
+    }
+}
+
+/// The title lines above a ruler: back to a blank line, a remark or the heading, whose own end may be one.
+fn titles<'a>(heading: &'a Line, above: &'a [Line], most: usize) -> Vec<&'a str> {
+    let mut found: Vec<&str> = Vec::new();
+    let is_underline = |text: &str| text.starts_with('~') && text.bytes().all(|b| b == b'~');
+    let mut is_open = true;
+    for line in above.iter().rev() {
+        let text = line.text.as_str();
+        let is_remark = text.trim_start().starts_with("->");
+        if found.len() == most || text.is_empty() || is_remark || is_ruler(text) {
+            is_open = false;
+            break;
+        }
+        if !is_underline(text) {
+            found.push(text);
+        }
+    }
+    if is_open && found.len() < most && !heading.text.contains("DB/Inst") {
+        found.push(&heading.text);
+    }
+    found.reverse();
+    found
+}
+
+/// The line of dashes that ends a section.
+pub(super) fn is_end(line: &str) -> bool {
+    let bare = line.trim();
+    bare.len() >= 20 && bare.bytes().all(|b| b == b'-')
 }
 
 /// The column a title word belongs to: the one it overlaps most, else the nearest.
