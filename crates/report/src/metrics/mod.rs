@@ -7,6 +7,8 @@
 
 mod rows;
 
+pub(crate) use rows::of_key;
+
 #[cfg(test)]
 mod tests;
 

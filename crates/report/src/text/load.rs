@@ -48,6 +48,7 @@ pub(super) fn load_profile(page: &mut Page, record: &Record) {
     let each: Vec<String> = sources.iter().map(each).collect();
     page.wrapped("Sources of the profile: ", &format!("{}.", each.join("; ")));
     let missing = record.load_profile.iter();
+    let missing = missing.filter(|row| row.per_s.value().is_none());
     let missing = missing.filter_map(|row| Some((row.total.reason()?, row.name.as_str())));
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (reason, name) in missing {

@@ -8,6 +8,7 @@ mod card;
 mod driver;
 mod header;
 mod history;
+mod imported;
 mod io;
 mod layers;
 mod load;
@@ -30,6 +31,9 @@ use page::Page;
 /// Renders a record as text, each line at most as wide as its longest name or sentence.
 #[must_use]
 pub fn render(record: &Record) -> String {
+    if let Some(info) = &record.import {
+        return imported::render(record, info);
+    }
     if let Some(info) = &record.recovery {
         return recovery::render(record, info);
     }

@@ -12,7 +12,7 @@ fn pct(record: &Record, name: &str) -> Figure {
 
 pub(super) fn host_cpu(page: &mut Page, record: &Record) {
     page.heading("Host CPU");
-    if record.os.cpu_s.is_empty() {
+    if record.os.cpu_s.is_empty() && record.os.cpu_pct.is_empty() {
         page.line("n/a (absent: /proc/stat)");
         return;
     }
@@ -104,6 +104,9 @@ pub(super) fn memory(page: &mut Page, record: &Record) {
     for (name, row) in rows {
         let name = format!("host {}", name.replace('_', " "));
         page.row(&COLUMNS, &[name, mib(&row.begin), mib(&row.end)]);
+    }
+    if record.import.is_some() {
+        return;
     }
     let name = "assay resident".to_owned();
     page.row(&COLUMNS, &[name, mib(&process.begin), mib(&process.end)]);

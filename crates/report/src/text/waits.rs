@@ -259,6 +259,12 @@ pub(super) fn histogram(page: &mut Page, record: &Record) {
         return;
     }
     percentiles(page, &timed);
+    page.line("");
+    buckets(page, &timed);
+}
+
+/// Waits by power-of-two bucket, from the first that holds any to the last.
+pub(super) fn buckets(page: &mut Page, events: &[&EventRow]) {
     const COLUMNS: [Column; 6] = [
         left("Event", 44),
         right("Below (us)", 14),
@@ -267,9 +273,8 @@ pub(super) fn histogram(page: &mut Page, record: &Record) {
         right("Cum %", 8),
         left(" Upper Bound", 20),
     ];
-    page.line("");
     page.columns(&COLUMNS);
-    for event in timed {
+    for event in events {
         let total: u64 = event.hist_us.iter().sum();
         let used = |n: &u64| *n > 0;
         let first = event.hist_us.iter().position(used).unwrap_or(0);
@@ -295,7 +300,7 @@ pub(super) fn histogram(page: &mut Page, record: &Record) {
 }
 
 /// An event's name; background events say so, since the table mixes both.
-fn row_name(event: &EventRow) -> String {
+pub(super) fn row_name(event: &EventRow) -> String {
     match event.actor.as_str() {
         "background" => format!("{} (bg)", event.name),
         _ => event.name.clone(),

@@ -1,0 +1,370 @@
+//! The text report of an imported record: where it comes from, what does not add up, then what there is.
+
+use super::page::{Column, Page, left, number, right};
+use super::{activity, header, io, load, platform, seconds, waits};
+use assay_measure::record::{EventRow, Figure, ImportInfo, ImportedValue, Record};
+use assay_measure::units::fixed;
+
+pub(super) fn render(record: &Record, info: &ImportInfo) -> String {
+    let mut page = Page::default();
+    title(&mut page, record, info);
+    header::integrity(&mut page, record);
+    notes(&mut page, info);
+    header::advice(&mut page, record);
+    facts(&mut page, record);
+    let missing = sections(&mut page, record);
+    values(&mut page, info);
+    if !record.integrity.is_empty() {
+        header::identities(&mut page, record);
+    }
+    if !record.plan.settings.is_empty() {
+        header::parameters(&mut page, record);
+    }
+    page.line("");
+    page.wrapped(
+        "Not in what was imported: ",
+        &format!("{}.", missing.join(", ")),
+    );
+    page.line("");
+    page.line("End of Report");
+    page.finish()
+}
+
+fn title(page: &mut Page, record: &Record, info: &ImportInfo) {
+    let run = &record.run;
+    let label = header::label(record);
+    page.line(&format!(
+        "IMPORTED REPORT for run {}{label}: imported from {}",
+        run.id, info.tool
+    ));
+    page.line("");
+    page.line(&format!("Recognised as {}{}.", info.format, version(info)));
+    page.line("");
+    const FILES: [Column; 4] = [
+        left("File", 60),
+        right("Bytes", 14),
+        right("Lines", 10),
+        right("Values", 10),
+    ];
+    page.columns(&FILES);
+    for (i, file) in info.files.iter().enumerate() {
+        let values = info.values.iter().filter(|value| value.file == i as u64);
+        page.row(
+            &FILES,
+            &[
+                file.path.clone(),
+                number(&Figure::Count(file.size_bytes), 0),
+                number(&Figure::Count(file.lines_count), 0),
+                values.count().to_string(),
+            ],
+        );
+    }
+    page.line("");
+    interval(page, record);
+    page.line(
+        "n/a (reason) is a figure that was not printed or cannot be known. MB is 2^20 bytes.",
+    );
+    page.line("Figures are as printed there, rounded there; totals and shares that were not printed follow from them.");
+}
+
+fn version(info: &ImportInfo) -> String {
+    match info.tool_version.as_str() {
+        "" => String::new(),
+        version => format!(", version {version}"),
+    }
+}
+
+fn interval(page: &mut Page, record: &Record) {
+    let interval = &record.interval;
+    for (name, at, sessions) in [
+        (
+            "Begin Snap:",
+            &interval.begin,
+            &interval.sessions_begin_count,
+        ),
+        ("  End Snap:", &interval.end, &interval.sessions_end_count),
+    ] {
+        if !at.is_empty() {
+            page.line(&format!("{name} {at}, {} sessions", number(sessions, 0)));
+        }
+    }
+    let minutes = |seconds: &Figure| {
+        let minutes = number(&seconds.scaled(1.0 / 60.0), 2);
+        format!("{minutes:>16} (mins) {:>16} (s)", number(seconds, 3))
+    };
+    let db_time = record.time_model.db_time_us.scaled(1e-6);
+    for (name, figure) in [("Elapsed:", &interval.elapsed_s), ("DB Time:", &db_time)] {
+        if figure.value().is_some() {
+            page.line(&format!("   {name} {}", minutes(figure)));
+        }
+    }
+}
+
+fn notes(page: &mut Page, info: &ImportInfo) {
+    if info.notes.is_empty() {
+        return;
+    }
+    page.heading("Notes on the Source");
+    for note in &info.notes {
+        let path = path(info, note.file);
+        let place = match note.line {
+            0 => path.to_owned(),
+            line => format!("{path}:{line}"),
+        };
+        page.wrapped(&format!("{place}  "), &note.text);
+    }
+}
+
+fn path(info: &ImportInfo, file: u64) -> &str {
+    let index = usize::try_from(file).ok();
+    index
+        .and_then(|i| info.files.get(i))
+        .map_or("?", |file| file.path.as_str())
+}
+
+fn facts(page: &mut Page, record: &Record) {
+    let facts = record.plan.engine_facts.iter().chain(&record.host.facts);
+    let pairs: Vec<(String, String)> = facts
+        .map(|fact| (fact.name.clone(), fact.value.clone()))
+        .collect();
+    if !pairs.is_empty() {
+        page.heading("Source System");
+        page.pairs(&pairs);
+    }
+}
+
+/// A section: its name, whether there is anything for it, and how it is written.
+type Section = (&'static str, fn(&Record) -> bool, fn(&mut Page, &Record));
+
+const SECTIONS: &[Section] = &[
+    (
+        "Load Profile",
+        |r| !r.load_profile.is_empty(),
+        load::load_profile,
+    ),
+    (
+        "Instance Efficiency",
+        |r| !r.efficiency.is_empty(),
+        load::efficiency,
+    ),
+    (
+        "Top Foreground Events",
+        |r| r.events.iter().any(is_top),
+        waits::top_events,
+    ),
+    ("Host CPU", |r| !r.os.cpu_pct.is_empty(), platform::host_cpu),
+    (
+        "Memory Statistics",
+        |r| !r.os.memory_bytes.is_empty(),
+        platform::memory,
+    ),
+    ("IO Profile", |r| !r.io_profile.is_empty(), io::profile),
+    (
+        "Time Model",
+        |r| r.time_model.db_time_us.value().is_some(),
+        time_model,
+    ),
+    (
+        "Wait Classes",
+        |r| !r.wait_classes.is_empty(),
+        waits::classes,
+    ),
+    (
+        "Foreground Wait Events",
+        |r| has_events(r, "foreground"),
+        waits::foreground,
+    ),
+    (
+        "Background Wait Events",
+        |r| has_events(r, "background"),
+        waits::background,
+    ),
+    (
+        "Wait Event Histogram",
+        |r| r.events.iter().any(|e| !e.hist_us.is_empty()),
+        histograms,
+    ),
+    (
+        "Instance Activity Stats",
+        |r| !r.stats.is_empty(),
+        activity::statistics,
+    ),
+    (
+        "Absolute Values",
+        |r| !r.gauges.is_empty(),
+        activity::absolute,
+    ),
+    (
+        "IOStat by Function",
+        |r| !r.io_functions.is_empty(),
+        io::by_function,
+    ),
+    (
+        "Operations",
+        |r| !r.driver.ops.is_empty(),
+        super::driver::operations,
+    ),
+    ("Storage", |r| r.storage.is_some(), storage),
+    (
+        "Per Second",
+        |r| !r.series.t_s.is_empty(),
+        seconds::per_second,
+    ),
+];
+
+fn is_top(event: &EventRow) -> bool {
+    event.actor == "foreground" && event.total_us.value().is_some()
+}
+
+fn has_events(record: &Record, actor: &str) -> bool {
+    let of_actor = |event: &EventRow| event.actor == actor && event.count.value().is_some();
+    record.events.iter().any(of_actor)
+}
+
+/// Writes the sections that have something; the others' names come back.
+fn sections(page: &mut Page, record: &Record) -> Vec<&'static str> {
+    let mut missing = Vec::new();
+    for (name, has_data, write) in SECTIONS {
+        match has_data(record) {
+            true => write(page, record),
+            false => missing.push(*name),
+        }
+    }
+    missing
+}
+
+fn storage(page: &mut Page, record: &Record) {
+    if let Some(info) = &record.storage {
+        page.heading("Storage");
+        // The title and the end of its own page stand at ours.
+        let text = super::storage::render(record, info);
+        for line in text.lines().skip(1).filter(|line| *line != "End of Report") {
+            page.line(line);
+        }
+    }
+}
+
+fn time_model(page: &mut Page, record: &Record) {
+    const MODEL: [Column; 3] = [
+        left("Statistic", 44),
+        right("Time (s)", 18),
+        right("% DB Time", 12),
+    ];
+    let model = &record.time_model;
+    page.heading("Time Model Statistics");
+    page.columns(&MODEL);
+    let db_time = model.db_time_us.value().unwrap_or(0.0);
+    for (name, figure, is_foreground) in [
+        ("DB time", &model.db_time_us, true),
+        ("DB CPU", &model.db_cpu_us, true),
+        ("foreground waits", &model.fg_wait_us, true),
+        ("background elapsed time", &model.bg_elapsed_us, false),
+        ("background cpu time", &model.bg_cpu_us, false),
+    ] {
+        if figure.value().is_none() {
+            continue;
+        }
+        let share = figure.scaled(100.0).per(db_time, "no DB time");
+        let share = if is_foreground {
+            number(&share, 1)
+        } else {
+            String::new()
+        };
+        page.row(
+            &MODEL,
+            &[name.to_owned(), number(&figure.scaled(1e-6), 3), share],
+        );
+    }
+}
+
+/// Buckets as they were printed, with percentiles interpolated within them.
+fn histograms(page: &mut Page, record: &Record) {
+    page.heading("Wait Event Histogram");
+    page.line("Percentiles are interpolated within a bucket of twice its lower bound; n/a where buckets are estimates.");
+    const PERCENTILES: [Column; 6] = [
+        left("Event (us)", 44),
+        right("Waits", 14),
+        right("p50", 12),
+        right("p90", 12),
+        right("p99", 12),
+        right("p99.9", 12),
+    ];
+    let events = || {
+        record
+            .events
+            .iter()
+            .filter(|event| !event.hist_us.is_empty())
+    };
+    page.columns(&PERCENTILES);
+    for event in events() {
+        let sum: u64 = event.hist_us.iter().sum();
+        page.row(
+            &PERCENTILES,
+            &[
+                waits::row_name(event),
+                number(&Figure::Count(sum), 0),
+                number(&event.p50_us, 0),
+                number(&event.p90_us, 0),
+                number(&event.p99_us, 0),
+                number(&event.p999_us, 0),
+            ],
+        );
+    }
+    page.line("");
+    waits::buckets(page, &events().collect::<Vec<_>>());
+    for event in events().filter(|event| !event.note.is_empty()) {
+        page.wrapped("  ", &format!("{} - {}.", event.name, event.note));
+    }
+}
+
+/// Values that stand nowhere else in the record.
+fn values(page: &mut Page, info: &ImportInfo) {
+    let alone: Vec<&ImportedValue> = info
+        .values
+        .iter()
+        .filter(|value| value.at.is_empty())
+        .collect();
+    if alone.is_empty() {
+        return;
+    }
+    const VALUES: [Column; 6] = [
+        left("Key", 44),
+        left(" Of", 28),
+        right("Value", 22),
+        left(" Unit", 9),
+        right("Printed", 16),
+        left(" File:Line", 24),
+    ];
+    page.heading("Imported Values");
+    page.line("Values that have no section of their own, as printed and in our unit.");
+    page.columns(&VALUES);
+    for value in alone {
+        let (unit, _) = crate::metrics::of_key(&value.key);
+        page.row(
+            &VALUES,
+            &[
+                value.key.clone(),
+                format!(" {}", value.scope),
+                plain(&value.value),
+                format!(" {unit}"),
+                value.printed.clone(),
+                format!(" {}:{}", path(info, value.file), value.line),
+            ],
+        );
+    }
+}
+
+/// A value with as many decimals as it needs, up to three.
+fn plain(figure: &Figure) -> String {
+    match figure {
+        Figure::Decimal(value) => {
+            let is_at = |decimals: i32| {
+                let shifted = value * 10_f64.powi(decimals);
+                (shifted - shifted.round()).abs() < 1e-6 * shifted.abs().max(1.0)
+            };
+            let decimals = (0..3).find(|decimals| is_at(*decimals)).unwrap_or(3);
+            fixed(*value, usize::try_from(decimals).unwrap_or(3))
+        }
+        figure => super::page::number_or_reason(figure, 0),
+    }
+}
