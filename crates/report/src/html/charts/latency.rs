@@ -2,9 +2,9 @@
 
 use super::time::{self, NO_SERIES};
 use crate::html::chart::{Axis, Chart, Drawn, Heat, Kind, Rows, Trace};
-use crate::html::palette::{BLUE, GREEN, GREY, ORANGE, SKY, VERMILION};
+use crate::html::palette::{BLUE, GREEN, GREY, ORANGE, SKY, VERMILION, nth};
 use crate::record::slug;
-use assay_measure::record::{EventRow, HeatRow, Record};
+use assay_measure::record::{EventRow, Figure, HeatRow, Record};
 use assay_measure::units;
 
 /// Events with charts of their own, by time; the others are in the tables.
@@ -199,6 +199,30 @@ fn histogram(event: &EventRow) -> Drawn {
         slug(&event.name).replace('_', "-")
     );
     of_buckets(&id, &title, &buckets(event))
+}
+
+/// A name and its percentiles by name.
+pub(super) type Percentiles = (String, Vec<(&'static str, Figure)>);
+
+/// Percentiles of several things side by side.
+pub(super) fn percentile_chart(id: &str, title: &str, note: &str, all: &[Percentiles]) -> Drawn {
+    let names = all.first().map_or(&[][..], |(_, figures)| figures);
+    let mut chart = Chart {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        note: note.to_owned(),
+        x: Axis::of("percentile", ""),
+        y: Axis::log("latency", "us"),
+        rows: Rows::Names(names.iter().map(|(name, _)| (*name).to_owned()).collect()),
+        ..Chart::default()
+    };
+    for (at, (name, figures)) in all.iter().enumerate() {
+        let y = figures.iter().map(|(_, figure)| figure.value()).collect();
+        chart
+            .traces
+            .push(Trace::new(name, Kind::Joined, nth(at), y));
+    }
+    Drawn::or(chart, "no percentile is known")
 }
 
 /// A histogram in shares of waits and of time.
