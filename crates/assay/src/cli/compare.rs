@@ -35,4 +35,6 @@ pub(crate) enum CompareFace {
     Text,
     /// For programs: schema assay-compare/1
     Json,
+    /// One page with charts that opens offline
+    Html,
 }

@@ -7,6 +7,7 @@ use crate::rundir::{self, RECORD, REPEAT, SERIES, SWEEP};
 use crate::{record, ui};
 use assay_measure::record::Record;
 use assay_report::compare::{self, Comparison, Gate, GateOutcome, Group, Options};
+use assay_report::html::{self, Assets};
 use std::path::{Path, PathBuf};
 
 pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
@@ -29,6 +30,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
     let text = match args.format {
         CompareFace::Text => compare::render(&comparison),
         CompareFace::Json => json(&comparison)?,
+        CompareFace::Html => html::comparison(&comparison, &Assets::Embedded),
     };
     deliver(args.output.as_deref(), &text)?;
     Ok(judge(&gates, &comparison, args.fail_if_unsure))

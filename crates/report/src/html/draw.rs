@@ -35,8 +35,8 @@ pub(crate) fn json(chart: &Chart) -> String {
         traces.to_json(),
         layout(chart).to_json()
     );
-    // Nothing in a script element ends it but "</"; "<!--" must not stand there either.
-    json.replace('<', "\\u003c")
+    // Nothing in a script element ends it but "</"; "<!--" must not stand there either, and without "&" the page is XML.
+    json.replace('<', "\\u003c").replace('&', "\\u0026")
 }
 
 /// The traces with as few points as a screen can show.
@@ -69,7 +69,7 @@ fn sampled(chart: &Chart) -> Vec<Box<dyn PlotTrace>> {
                 };
                 plotted(trace, x, y)
             }
-            Rows::Names(all) => plotted(trace, all.clone(), y),
+            Rows::Names(all) => plotted(trace, all.iter().map(|name| escaped(name)).collect(), y),
         });
     }
     drawn
@@ -195,7 +195,7 @@ fn layout(chart: &Chart) -> Layout {
 
 fn axis(axis: &Axis, names: bool) -> PlotAxis {
     let plotted = PlotAxis::new()
-        .title(Title::with_text(axis.label()))
+        .title(Title::with_text(escaped(&axis.label())))
         .auto_margin(true)
         .separate_thousands(true);
     match (names, axis.log) {

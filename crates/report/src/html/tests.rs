@@ -1,1 +1,418 @@
+//! Pages of frozen records: their structure, their charts' figures, and what a page must never do.
 
+use super::*;
+use crate::compare::{self, Group, Options};
+use crate::{fixture, record};
+use assay_measure::record::{Figure, HeatRow, Series};
+use proptest::prelude::*;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+fn shared() -> Assets {
+    Assets::Shared(SHARED.to_owned())
+}
+
+fn frozen() -> Record {
+    record::build(&fixture::run())
+}
+
+fn probed() -> Record {
+    let run = assay_measure::snapshot::RunData {
+        run_id: "0badcafe".to_owned(),
+        workload: "io".to_owned(),
+        engine: "probe".to_owned(),
+        ..Default::default()
+    };
+    crate::storage::build(&run, &crate::storage::fixture::readings())
+}
+
+/// The page without what is no markup: the script and the style.
+fn markup(page: &str) -> String {
+    let mut text = String::new();
+    let mut rest = page;
+    while let Some(at) = rest
+        .find("<script>")
+        .into_iter()
+        .chain(rest.find("<style>"))
+        .min()
+    {
+        let (open, close) = match rest[at..].starts_with("<script>") {
+            true => ("<script>", "</script>"),
+            false => ("<style>", "</style>"),
+        };
+        let end = rest[at..].find(close).expect("every script ends") + at;
+        text.push_str(&rest[..at + open.len()]);
+        rest = &rest[end..];
+    }
+    text.push_str(rest);
+    text.replacen("<!DOCTYPE html>", "", 1)
+}
+
+/// Parses a page, which is well-formed XML but for its script.
+fn with_page<T>(page: &str, look: impl FnOnce(&roxmltree::Document<'_>) -> T) -> T {
+    let markup = markup(page);
+    let document = roxmltree::Document::parse(markup.trim_start());
+    look(&document.unwrap_or_else(|error| panic!("not well-formed: {error}")))
+}
+
+/// The JSON of every chart by its id.
+fn drawings(page: &str) -> Vec<(String, Value)> {
+    with_page(page, |document| {
+        let figures = document
+            .descendants()
+            .filter(|node| node.has_tag_name("figure"));
+        let drawing = |figure: roxmltree::Node<'_, '_>| {
+            let script = figure
+                .descendants()
+                .find(|node| node.has_tag_name("script"));
+            let text = script
+                .and_then(|node| node.text())
+                .expect("every chart has its figures");
+            let id = figure
+                .attribute("id")
+                .expect("every chart has an id")
+                .to_owned();
+            (id, serde_json::from_str(text).expect("JSON"))
+        };
+        figures.map(drawing).collect()
+    })
+}
+
+fn drawing(page: &str, id: &str) -> Value {
+    let found = drawings(page).into_iter().find(|(name, _)| name == id);
+    found.unwrap_or_else(|| panic!("no chart {id}")).1
+}
+
+/// What a reader finds on a page, line by line.
+fn outline(page: &str) -> String {
+    let mut text = with_page(page, |document| {
+        let mut text = String::new();
+        for node in document.descendants() {
+            let words = || {
+                let parts = node.descendants().filter(|part| part.is_text());
+                let parts: Vec<&str> = parts.filter_map(|part| part.text()).collect();
+                parts
+                    .join("")
+                    .split_whitespace()
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            };
+            match node.tag_name().name() {
+                name @ ("h1" | "h2" | "h3" | "caption") => writeln!(text, "{name}: {}", words()),
+                "p" if node.attribute("class") == Some("missing")
+                    && node.attribute("hidden").is_none() =>
+                {
+                    writeln!(text, "missing: {}", words())
+                }
+                "tbody" => writeln!(
+                    text,
+                    "  rows: {}",
+                    node.children().filter(|n| n.is_element()).count()
+                ),
+                _ => Ok(()),
+            }
+            .expect("a string");
+        }
+        text
+    });
+    for (id, drawing) in drawings(page) {
+        writeln!(text, "chart {id}").expect("a string");
+        let y = &drawing["layout"]["yaxis"];
+        writeln!(text, "  y: {} {}", y["title"]["text"], y["type"]).expect("a string");
+        for trace in drawing["data"].as_array().expect("traces") {
+            let values: Vec<&Value> = trace["y"].as_array().into_iter().flatten().collect();
+            let last = values.last().map_or(String::new(), ToString::to_string);
+            writeln!(
+                text,
+                "  {} {}: {} points, last {last}",
+                trace["type"],
+                trace["name"],
+                values.len()
+            )
+            .expect("a string");
+        }
+    }
+    text
+}
+
+#[test]
+fn the_page_of_the_frozen_run_is_as_reviewed() {
+    insta::assert_snapshot!(outline(&page(&frozen(), &shared())));
+}
+
+#[test]
+fn the_page_of_a_frozen_server_run_is_as_reviewed() {
+    let record = record::build(&fixture::postgres(18));
+    insta::assert_snapshot!(outline(&page(&record, &shared())));
+}
+
+#[test]
+fn the_page_of_a_frozen_storage_probe_is_as_reviewed() {
+    let record = probed();
+    insta::assert_snapshot!(outline(&page(&record, &shared())));
+}
+
+#[test]
+fn every_page_is_well_formed_with_unique_ids_and_a_table_behind_every_chart() {
+    for record in [
+        frozen(),
+        record::build(&fixture::postgres(15)),
+        probed(),
+        Record::default(),
+    ] {
+        let page = page(&record, &shared());
+        with_page(&page, |document| {
+            let mut ids = BTreeSet::new();
+            for node in document.descendants().filter(|node| node.is_element()) {
+                if let Some(id) = node.attribute("id") {
+                    assert!(ids.insert(id.to_owned()), "{id} stands twice");
+                }
+                if node.has_tag_name("figure") {
+                    let tables = node.descendants().filter(|part| part.has_tag_name("table"));
+                    assert!(
+                        tables.count() >= 1,
+                        "{:?} has no table",
+                        node.attribute("id")
+                    );
+                    let cells = node.descendants().filter(|part| part.has_tag_name("td"));
+                    assert!(
+                        cells.count() >= 1,
+                        "{:?} has an empty table",
+                        node.attribute("id")
+                    );
+                }
+            }
+            let links = document
+                .descendants()
+                .filter_map(|node| node.attribute("href"));
+            for link in links {
+                assert!(
+                    ids.contains(link.trim_start_matches('#')),
+                    "{link} leads nowhere"
+                );
+            }
+        });
+    }
+}
+
+#[test]
+fn charts_carry_the_record_s_numbers() {
+    let record = frozen();
+    let page = page(&record, &shared());
+    let chart = drawing(&page, "c-iops");
+    let reads = &chart["data"][0];
+    assert_eq!(reads["name"], "reads, engine");
+    let numbers = |value: &Value| -> Vec<Option<f64>> {
+        value
+            .as_array()
+            .expect("an array")
+            .iter()
+            .map(Value::as_f64)
+            .collect()
+    };
+    let column = &record.series.metrics["read_io_requests_count_per_s"];
+    let wanted: Vec<Option<f64>> = column.iter().map(Figure::value).collect();
+    assert_eq!(numbers(&reads["y"]), wanted);
+    let t_s: Vec<Option<f64>> = record.series.t_s.iter().copied().map(Some).collect();
+    assert_eq!(numbers(&reads["x"]), t_s);
+    // 5,400 reads of 400 us and 600 of 1,400 us a second: 9 in 10 below 512 us.
+    let histogram = drawing(&page, "c-hist-foreground-db-file-sequential-read");
+    assert_eq!(numbers(&histogram["data"][0]["y"])[0], Some(90.0));
+    let time = 100.0 * 5400.0 * 384.0 / (5400.0 * 384.0 + 600.0 * 1536.0);
+    let drawn = numbers(&histogram["data"][1]["y"])[0].expect("a share");
+    assert!((drawn - time).abs() < 1e-9, "{drawn} {time}");
+}
+
+#[test]
+fn heat_maps_carry_the_counts_of_every_step() {
+    let mut record = frozen();
+    record.series.heat = vec![HeatRow {
+        name: "operations".to_owned(),
+        layer: "client".to_owned(),
+        t_s: vec![1.0, 2.0],
+        buckets: vec![vec![(7, 100), (9, 1)], vec![(8, 10)]],
+    }];
+    let chart = drawing(&page(&record, &shared()), "c-heat-client-operations");
+    let heat = &chart["data"][0];
+    assert_eq!(heat["y"], serde_json::json!(["128 us", "256 us", "512 us"]));
+    assert_eq!(
+        heat["z"],
+        serde_json::json!([[2.0, null], [null, 1.0], [0.0, null]])
+    );
+    assert_eq!(heat["text"][0], serde_json::json!(["100", "0"]));
+}
+
+#[test]
+fn what_a_user_named_is_text_and_never_markup() {
+    const EVIL: &str = "</script><script>alert(1)</script><!-- & \"'<b>";
+    let mut record = frozen();
+    record.run.label = Some(EVIL.to_owned());
+    record.run.workload = EVIL.to_owned();
+    record.warnings.push(EVIL.to_owned());
+    record.events[0].name = EVIL.to_owned();
+    record.timeline[0].text = EVIL.to_owned();
+    record
+        .os
+        .disk
+        .iter_mut()
+        .for_each(|disk| disk.name = EVIL.to_owned());
+    let evil = page(&record, &shared());
+    assert!(!evil.contains("<script>alert"), "a script of the label's");
+    assert!(!evil.contains("<!-- &"), "a comment of the label's");
+    assert!(evil.contains("&#60;script&#62;alert"));
+    let groups = [&record, &record].map(|record| Group {
+        name: EVIL.to_owned(),
+        records: vec![record],
+    });
+    let compared = comparison(&compare::of(&groups, &Options::default()), &shared());
+    assert!(!compared.contains("<script>alert"));
+    // The charts' own words are escaped once more: the plotting script knows a few tags.
+    for (id, drawing) in drawings(&compared) {
+        for trace in drawing["data"].as_array().expect("traces") {
+            let name = trace["name"].as_str().unwrap_or_default();
+            assert!(!name.contains('<'), "{id}: {name}");
+        }
+    }
+}
+
+#[test]
+fn the_script_is_there_once_or_named() {
+    let record = frozen();
+    let whole = page(&record, &Assets::Embedded);
+    assert_eq!(whole.matches("plotly.js v").count(), 1);
+    assert!(whole.len() > script().len());
+    let named = page(&record, &Assets::Shared("../assay-plotly.js".to_owned()));
+    assert!(!named.contains("plotly.js v"));
+    assert!(named.contains("<script src=\"../assay-plotly.js\"></script>"));
+    for address in ["http://", "https://", "//cdn"] {
+        assert!(!named.contains(address), "the page names {address}");
+    }
+}
+
+/// A day of seconds with fifty metrics, every one with a spike of its own.
+fn day() -> Record {
+    let mut record = frozen();
+    let mut series = Series {
+        step_s: Figure::Decimal(1.0),
+        t_s: (1..=86_400).map(f64::from).collect(),
+        in_window: vec![true; 86_400],
+        ..Series::default()
+    };
+    let keys: Vec<String> = record.series.metrics.keys().cloned().collect();
+    for (nth, key) in keys.iter().enumerate() {
+        let mut column: Vec<Figure> = (0..86_400_u32)
+            .map(|s| Figure::Decimal(100.0 + f64::from(s % 7)))
+            .collect();
+        column[1000 + 997 * nth] = Figure::Decimal(9999.0);
+        series.metrics.insert(key.clone(), column);
+    }
+    record.series = series;
+    record
+}
+
+#[test]
+fn a_spike_second_of_a_day_is_on_the_chart_and_in_its_table() {
+    let record = day();
+    let keys: Vec<&String> = record.series.metrics.keys().collect();
+    let at = keys
+        .iter()
+        .position(|key| *key == "ops_count_per_s")
+        .expect("it is there");
+    let page = page(&record, &shared());
+    let chart = drawing(&page, "c-operations");
+    let operations = &chart["data"][0];
+    let y = operations["y"].as_array().expect("points");
+    assert!(y.len() <= 1500, "{} points", y.len());
+    let row = y
+        .iter()
+        .position(|value| value.as_f64() == Some(9999.0))
+        .expect("the spike");
+    // Long series are in hours.
+    let hour = operations["x"][row].as_f64().expect("an instant");
+    assert!((hour * 3600.0 - (1001.0 + 997.0 * at as f64)).abs() < 1e-6);
+    for (id, drawing) in drawings(&page) {
+        for trace in drawing["data"].as_array().expect("traces") {
+            let points = trace["y"].as_array().map_or(0, Vec::len);
+            assert!(points <= 1500, "{id} has {points} points");
+        }
+    }
+    with_page(&page, |document| {
+        let figure = document
+            .descendants()
+            .find(|node| node.attribute("id") == Some("c-operations"));
+        let cells = figure
+            .expect("the chart")
+            .descendants()
+            .filter(|node| node.has_tag_name("td"));
+        assert!(
+            cells
+                .filter_map(|cell| cell.text())
+                .any(|text| text == "9,999")
+        );
+    });
+    assert!(page.len() < 30_000_000, "{} bytes", page.len());
+}
+
+#[test]
+fn a_comparison_shows_its_conclusion_its_ratios_and_both_histograms() {
+    let (left, right) = (frozen(), frozen());
+    let groups = [("old", &left), ("new", &right)].map(|(name, record)| Group {
+        name: name.to_owned(),
+        records: vec![record],
+    });
+    let compared = compare::of(&groups, &Options::default());
+    let page = comparison(&compared, &shared());
+    for sentence in &compared.conclusion {
+        let escaped = sentence.replace('"', "&#34;");
+        assert!(page.contains(escaped.as_str()), "{sentence}");
+    }
+    let ids: Vec<String> = drawings(&page).into_iter().map(|(id, _)| id).collect();
+    assert!(ids.contains(&"c-ratios-1".to_owned()), "{ids:?}");
+    let histogram = drawing(&page, "c-hist-time-db-file-sequential-read");
+    let names: Vec<&Value> = histogram["data"]
+        .as_array()
+        .expect("two")
+        .iter()
+        .map(|t| &t["name"])
+        .collect();
+    assert_eq!(names, ["A old", "B new"]);
+    let ratios = drawing(&page, "c-ratios-1");
+    let traces = ratios["data"].as_array().expect("traces");
+    let values = traces
+        .iter()
+        .flat_map(|trace| trace["y"].as_array().into_iter().flatten());
+    assert!(values.filter_map(Value::as_f64).all(|ratio| ratio == 1.0));
+}
+
+#[test]
+fn a_trend_has_a_point_a_run_and_says_why_one_has_none() {
+    let point = |run: &str, value: Figure| TrendPoint {
+        run: run.to_owned(),
+        started: "2026-01-02T03:04:05Z".to_owned(),
+        value,
+        verdict: "complete".to_owned(),
+        ..TrendPoint::default()
+    };
+    let points = [
+        point("a", 1.0.into()),
+        point("b", Figure::na("unsupported")),
+        point("c", 3.0.into()),
+    ];
+    let page = trend("Operations", "1/s", &points, &shared());
+    let chart = drawing(&page, "c-trend");
+    assert_eq!(chart["data"][0]["y"], serde_json::json!([1.0, null, 3.0]));
+    assert!(page.contains("2 of 3 run(s)"));
+    assert!(page.contains("title=\"n/a (unsupported)\""));
+    let none = trend("Operations", "1/s", &[], &shared());
+    assert!(none.contains("n/a (no run has it)"));
+}
+
+proptest! {
+    #[test]
+    fn any_name_gives_a_well_formed_page(name in "\\PC{0,40}") {
+        let points = [TrendPoint { run: name.clone(), label: name.clone(), value: 1.0.into(), ..TrendPoint::default() }];
+        let page = trend(&name, &name, &points, &shared());
+        prop_assert_eq!(drawings(&page).len(), 1);
+    }
+}
