@@ -127,6 +127,9 @@ want openssl openssl
 want mvn maven
 want unzip unzip
 want xz xz-utils
+want chromium chromium
+want chromedriver chromium-driver
+/usr/bin/python3 -c 'import selenium' 2>/dev/null || missing+=(python3-selenium)
 # Any version will do for the tests that need no certain one; Debian's own is installed without starting a server.
 compgen -G "/usr/lib/postgresql/*/bin/postgres" >/dev/null || missing+=(postgresql)
 [ "$long" = no ] || want c++ g++

@@ -31,12 +31,51 @@ pub fn trend(title: &str, unit: &str, points: &[TrendPoint], assets: &Assets) ->
         .iter()
         .filter_map(|point| point.value.value())
         .collect();
+    let page = Page {
+        title: format!("Trend: {title}"),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        verdict: format!(
+            "{} of {} run(s) have the figure.",
+            known.len(),
+            points.len()
+        ),
+        verdict_class: "good",
+        tiles: tiles(&known, unit),
+        charts: vec![view(Drawn::or(line(title, unit, points), "no run has it"))],
+        tables: named(vec![table(title, unit, points)]),
+        ..Page::default()
+    };
+    page.render(assets)
+}
+
+fn mean(known: &[f64]) -> f64 {
+    known.iter().sum::<f64>() / known.len().max(1) as f64
+}
+
+fn tiles(known: &[f64], unit: &str) -> Vec<Tile> {
+    let lowest = known.iter().copied().min_by(f64::total_cmp);
+    let highest = known.iter().copied().max_by(f64::total_cmp);
+    let middle = (!known.is_empty()).then(|| mean(known));
+    let all = [("lowest", lowest), ("mean", middle), ("highest", highest)];
+    let tile = |(name, value): (&str, Option<f64>)| {
+        Some(Tile {
+            name: name.to_owned(),
+            value: headline(value?),
+            unit: unit.to_owned(),
+        })
+    };
+    all.into_iter().filter_map(tile).collect()
+}
+
+fn line(title: &str, unit: &str, points: &[TrendPoint]) -> Chart {
+    let known: Vec<f64> = (points.iter())
+        .filter_map(|point| point.value.value())
+        .collect();
     let complete = |point: &TrendPoint| point.verdict == "complete";
     let column = |keep: &dyn Fn(&TrendPoint) -> bool| {
         let value = |point: &TrendPoint| point.value.value().filter(|_| keep(point));
         points.iter().map(value).collect()
     };
-    let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
     let mut chart = Chart {
         id: "c-trend".to_owned(),
         title: title.to_owned(),
@@ -60,21 +99,13 @@ pub fn trend(title: &str, unit: &str, points: &[TrendPoint], assets: &Assets) ->
             "mean",
             Kind::Dashed,
             GREY,
-            vec![Some(mean); points.len()],
+            vec![Some(mean(&known)); points.len()],
         ));
     }
-    let tile = |name: &str, value: f64| Tile {
-        name: name.to_owned(),
-        value: headline(value),
-        unit: unit.to_owned(),
-    };
-    let lowest = known.iter().copied().min_by(f64::total_cmp);
-    let highest = known.iter().copied().max_by(f64::total_cmp);
-    let ends = [
-        ("lowest", lowest),
-        ("mean", (!known.is_empty()).then_some(mean)),
-        ("highest", highest),
-    ];
+    chart
+}
+
+fn table(title: &str, unit: &str, points: &[TrendPoint]) -> Table {
     let rows = points.iter().map(|point| {
         vec![
             Cell::words(&point.run),
@@ -87,25 +118,7 @@ pub fn trend(title: &str, unit: &str, points: &[TrendPoint], assets: &Assets) ->
     });
     let value = format!("value ({unit})");
     let columns = ["run", "started", "label", value.as_str(), "verdict", "tags"];
-    let table = Table::new("Runs", title, &columns).with(rows.collect(), "no run has it");
-    let page = Page {
-        title: format!("Trend: {title}"),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        verdict: format!(
-            "{} of {} run(s) have the figure.",
-            known.len(),
-            points.len()
-        ),
-        verdict_class: "good",
-        tiles: ends
-            .iter()
-            .filter_map(|(name, value)| Some(tile(name, (*value)?)))
-            .collect(),
-        charts: vec![view(Drawn::or(chart, "no run has it"))],
-        tables: named(vec![table]),
-        ..Page::default()
-    };
-    page.render(assets)
+    Table::new("Runs", title, &columns).with(rows.collect(), "no run has it")
 }
 
 /// A run on the axis: names must differ.

@@ -46,103 +46,122 @@ fn rows_of(record: &Record, group: u32) -> Vec<usize> {
     (0..record.series.t_s.len()).filter(of_group).collect()
 }
 
+/// A group's seconds: the rows of the series that are its own.
+struct Seconds<'a> {
+    record: &'a Record,
+    group: &'a StorageGroup,
+    rows: Vec<usize>,
+    /// Which group, where there are several.
+    of: String,
+}
+
+/// Percentiles of a second and how each is drawn.
+const PARTS: [(&str, Kind); 3] = [
+    ("p50", Kind::Line),
+    ("p99", Kind::Dashed),
+    ("max", Kind::Dotted),
+];
+
+impl Seconds<'_> {
+    fn chart(&self, id: &str, title: &str, y: Axis, note: &str) -> Chart {
+        let t_s = &self.record.series.t_s;
+        Chart {
+            id: format!("c-{id}-{}", self.group.group),
+            title: format!("{title}{}", self.of),
+            note: note.to_owned(),
+            x: Axis::of("time after the first measured instant", "s"),
+            y,
+            rows: Rows::Numbers(self.rows.iter().map(|row| t_s[*row]).collect()),
+            marks: changes(self.group),
+            ..Chart::default()
+        }
+    }
+
+    /// Adds a column of the series, if there is one.
+    fn put(&self, chart: &mut Chart, key: &str, name: &str, kind: Kind, color: &'static str) {
+        if let Some(column) = self.record.series.metrics.get(key) {
+            let value = |row: &usize| column.get(*row).and_then(Figure::value);
+            let y = self.rows.iter().map(value).collect();
+            chart.traces.push(Trace::new(name, kind, color, y));
+        }
+    }
+
+    fn iops(&self, disks: &[String]) -> Chart {
+        let note = "Whole, synchronised seconds (layer syscall); dashed is what the devices completed (layer device, whoever asked).";
+        let mut chart = self.chart("iops", "IOPS", Axis::of("I/Os", "1/s"), note);
+        for (way, color) in WAYS {
+            let key = format!("{way}_ios_count_per_s");
+            self.put(&mut chart, &key, &format!("{way}s"), Kind::Line, color);
+        }
+        for disk in disks {
+            for (way, color) in [("reads", SKY), ("writes", ORANGE)] {
+                let key = format!("device_{disk}_{way}_count_per_s");
+                let name = format!("{way}, device {disk}");
+                self.put(&mut chart, &key, &name, Kind::Dashed, color);
+            }
+        }
+        chart
+    }
+
+    fn bytes(&self) -> Chart {
+        let y = Axis::of("throughput", "10^6 bytes/s");
+        let note = "Whole, synchronised seconds (layer syscall).";
+        let mut chart = self.chart("bytes", "MB per second", y, note);
+        for (way, color) in WAYS {
+            let key = format!("{way}_mb_per_s");
+            self.put(&mut chart, &key, &format!("{way}s"), Kind::Line, color);
+        }
+        chart
+    }
+
+    fn latency(&self) -> Chart {
+        let note =
+            "Of the I/Os that ended in each second (layer syscall), from preparation to reaping.";
+        let y = Axis::log("latency", "us");
+        let mut chart = self.chart("latency", "Latency over time", y, note);
+        for (way, color) in WAYS {
+            for (part, kind) in PARTS {
+                let key = format!("{way}_lat_{part}_us");
+                self.put(&mut chart, &key, &format!("{way} {part}"), kind, color);
+            }
+        }
+        for (part, kind) in PARTS {
+            let key = format!("response_{part}_us");
+            self.put(&mut chart, &key, &format!("response {part}"), kind, GREY);
+        }
+        chart
+    }
+
+    fn busy(&self, disks: &[String]) -> Chart {
+        let y = Axis::of("share of time", "%");
+        let note = "Time with a request at the device (layer device, source diskstats).";
+        let mut chart = self.chart("busy", "Device busy", y, note);
+        for (at, disk) in disks.iter().enumerate() {
+            let key = format!("device_{disk}_busy_pct");
+            self.put(&mut chart, &key, disk, Kind::Line, nth(at));
+        }
+        chart
+    }
+}
+
 fn over_time(record: &Record, group: &StorageGroup, several: bool) -> Vec<Drawn> {
-    let rows = rows_of(record, group.group);
-    let of = match several {
-        true => format!(": group {} ({})", group.group, group.jobs.join(", ")),
-        false => String::new(),
+    let seconds = Seconds {
+        record,
+        group,
+        rows: rows_of(record, group.group),
+        of: match several {
+            true => format!(": group {} ({})", group.group, group.jobs.join(", ")),
+            false => String::new(),
+        },
     };
-    let column = |key: &str| -> Option<Vec<Option<f64>>> {
-        let column = record.series.metrics.get(key)?;
-        Some(
-            rows.iter()
-                .map(|row| column.get(*row).and_then(Figure::value))
-                .collect(),
-        )
-    };
-    let base = |id: &str, title: &str, y: Axis, note: &str| Chart {
-        id: format!("c-{id}-{}", group.group),
-        title: format!("{title}{of}"),
-        note: note.to_owned(),
-        x: Axis::of("time after the first measured instant", "s"),
-        y,
-        rows: Rows::Numbers(rows.iter().map(|row| record.series.t_s[*row]).collect()),
-        marks: changes(group),
-        ..Chart::default()
-    };
-    let note = "Whole, synchronised seconds (layer syscall); dashed is what the devices completed (layer device, whoever asked).";
-    let mut iops = base("iops", "IOPS", Axis::of("I/Os", "1/s"), note);
-    let mut bytes = base(
-        "bytes",
-        "MB per second",
-        Axis::of("throughput", "10^6 bytes/s"),
-        "Whole, synchronised seconds (layer syscall).",
-    );
-    let mut latency = base(
-        "latency",
-        "Latency over time",
-        Axis::log("latency", "us"),
-        "Of the I/Os that ended in each second (layer syscall), from preparation to reaping.",
-    );
-    let mut busy = base(
-        "busy",
-        "Device busy",
-        Axis::of("share of time", "%"),
-        "Time with a request at the device (layer device, source diskstats).",
-    );
-    for (way, color) in WAYS {
-        let put = |chart: &mut Chart, key: String, name: String, kind: Kind| {
-            chart
-                .traces
-                .extend(column(&key).map(|y| Trace::new(&name, kind, color, y)));
-        };
-        put(
-            &mut iops,
-            format!("{way}_ios_count_per_s"),
-            format!("{way}s"),
-            Kind::Line,
-        );
-        put(
-            &mut bytes,
-            format!("{way}_mb_per_s"),
-            format!("{way}s"),
-            Kind::Line,
-        );
-        for (part, kind) in [
-            ("p50", Kind::Line),
-            ("p99", Kind::Dashed),
-            ("max", Kind::Dotted),
-        ] {
-            put(
-                &mut latency,
-                format!("{way}_lat_{part}_us"),
-                format!("{way} {part}"),
-                kind,
-            );
-        }
-    }
-    for (part, kind) in [
-        ("p50", Kind::Line),
-        ("p99", Kind::Dashed),
-        ("max", Kind::Dotted),
-    ] {
-        let y = column(&format!("response_{part}_us"));
-        latency
-            .traces
-            .extend(y.map(|y| Trace::new(&format!("response {part}"), kind, GREY, y)));
-    }
-    for (at, disk) in disks(record).iter().enumerate() {
-        let y = column(&format!("device_{disk}_busy_pct"));
-        busy.traces
-            .extend(y.map(|y| Trace::new(disk, Kind::Line, nth(at), y)));
-        for (way, color) in [("reads", SKY), ("writes", ORANGE)] {
-            let y = column(&format!("device_{disk}_{way}_count_per_s"));
-            let name = format!("{way}, device {disk}");
-            iops.traces
-                .extend(y.map(|y| Trace::new(&name, Kind::Dashed, color, y)));
-        }
-    }
-    let charts = [iops, bytes, latency, busy].into_iter();
+    let disks = disks(record);
+    let charts = [
+        seconds.iops(&disks),
+        seconds.bytes(),
+        seconds.latency(),
+        seconds.busy(&disks),
+    ];
+    let charts = charts.into_iter();
     charts
         .map(|chart| Drawn::or(chart, "no whole second was measured"))
         .collect()

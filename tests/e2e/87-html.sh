@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Pages with charts, in a real browser: they draw the record's numbers, need no network, and work by keyboard and on paper.
+source "$PROJECT/tests/e2e/lib.sh"
+
+# Debian's own interpreter has Debian's packages.
+python=/usr/bin/python3
+[ -x "$python" ] || skip "no /usr/bin/python3"
+command -v chromium >/dev/null || skip "no chromium (packages chromium, chromium-driver, python3-selenium)"
+command -v chromedriver >/dev/null || skip "no chromedriver (package chromium-driver)"
+"$python" -c 'import selenium' 2>/dev/null || skip "no selenium (package python3-selenium)"
+
+echo "- a run, a sweep, a probe and a comparison leave pages"
+label='<script>document.title="owned"</script> & "label"'
+expect 0 "$ASSAY" run "${SMALL[@]}" --set CACHE_MB=4 --set UPDATE_PCT=20 -s 2 --time 6 --warmup 1 --label "$label" \
+    --at 2s='echo marked' -o run
+expect 0 "$ASSAY" sweep "${SMALL[@]}" --set CACHE_MB=4 -s 2 --sessions 1,2 --time 3 --warmup 0 -o sweep
+expect 0 "$ASSAY" io --name=probe --filename=io.dat --size=64M --rw=randrw --bs=8k --iodepth=4 --time_based --runtime=3 -o io
+rm -f io.dat
+expect 0 "$ASSAY" compare sweep/step-* --format html -o compare.html
+for page in run/report.html sweep/sweep.html sweep/step-*/report.html io/report.html compare.html; do
+    [ -s "$page" ] || fail "no $page"
+done
+
+echo "- the steps of a sweep share one script"
+[ -s sweep/assay-plotly.js ] || fail "no shared script"
+has sweep/sweep.html 'src="assay-plotly.js"'
+for page in sweep/step-*/report.html; do
+    has "$page" 'src="../assay-plotly.js"'
+    [ "$(stat -c %s "$page")" -lt 3000000 ] || fail "$page holds the script all the same"
+done
+[ "$(stat -c %s run/report.html)" -gt 4000000 ] || fail "the run's page does not hold its script"
+
+echo "- report makes pages where it is told, and replaces no script of others"
+expect 0 "$ASSAY" report run --format html --assets shared -o shared.html
+cmp assay-plotly.js sweep/assay-plotly.js
+has shared.html 'src="assay-plotly.js"'
+mkdir other
+echo "theirs" >other/assay-plotly.js
+expect 2 "$ASSAY" report run --format html --assets shared -o other/page.html
+[ "$(cat other/assay-plotly.js)" = theirs ] || fail "a script of others was replaced"
+[ ! -e other/page.html ] || fail "a page without its script was left"
+expect 2 "$ASSAY" report run --format html --assets shared
+has err.txt "-o FILE"
+expect 0 "$ASSAY" report run --format html
+cmp out.txt run/report.html
+
+echo "- in the browser"
+timeout --kill-after=10 300 "$python" "$PROJECT/tests/e2e/87-html.py" "$ASSAY"
+
+echo "- rm takes the pages and the script with the run"
+expect 0 "$ASSAY" runs rm run
+[ ! -e run ] || fail "the run is still there"
+expect 0 "$ASSAY" runs rm sweep
+[ ! -e sweep ] || { find sweep; fail "the sweep is still there"; }
