@@ -12,7 +12,7 @@ command -v chromedriver >/dev/null || skip "no chromedriver (package chromium-dr
 echo "- a run, a sweep, a probe and a comparison leave pages"
 label='<script>document.title="owned"</script> & "label"'
 expect 0 "$ASSAY" run "${SMALL[@]}" --set CACHE_MB=4 --set UPDATE_PCT=20 -s 2 --time 6 --warmup 1 --label "$label" \
-    --at 2s='echo marked' -o run
+    --at 2s 'echo marked' -o run
 expect 0 "$ASSAY" sweep "${SMALL[@]}" --set CACHE_MB=4 -s 2 --sessions 1,2 --time 3 --warmup 0 -o sweep
 expect 0 "$ASSAY" io --name=probe --filename=io.dat --size=64M --rw=randrw --bs=8k --iodepth=4 --time_based --runtime=3 -o io
 rm -f io.dat
