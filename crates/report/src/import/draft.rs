@@ -223,6 +223,12 @@ impl Draft {
         Some(self.info.values.get(*index)?.rounding)
     }
 
+    /// A number that was read already.
+    pub(crate) fn number_of(&self, scope: &str, key: &str) -> Option<f64> {
+        let index = self.seen.get(&format!("{scope}\u{1f}{key}"))?;
+        self.info.values.get(*index)?.value.value()
+    }
+
     /// Values read so far.
     pub(crate) fn len(&self) -> usize {
         self.info.values.len()

@@ -41,9 +41,25 @@ macro_rules! put_in {
 mod awr;
 mod draft;
 mod error;
+mod fio;
+mod iperf3;
+mod json;
 mod number;
+mod oratcptest;
+mod pgbench;
+mod pgio;
+mod ping;
+mod rows;
+mod seen;
+mod slob;
+mod stress_ng;
+mod swingbench;
+mod sysbench;
 mod text;
+mod vdbench;
 
+#[cfg(test)]
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
@@ -195,6 +211,72 @@ const PARSERS: &[Parser] = &[
         takes: "an assay text report",
         looks_like: awr::looks_like_assay,
         read: awr::read_assay,
+    },
+    Parser {
+        tool: Tool::Fio,
+        takes: "fio text or JSON",
+        looks_like: fio::looks_like,
+        read: fio::read,
+    },
+    Parser {
+        tool: Tool::Iperf3,
+        takes: "iperf3 text or JSON",
+        looks_like: iperf3::looks_like,
+        read: iperf3::read,
+    },
+    Parser {
+        tool: Tool::Ping,
+        takes: "ping",
+        looks_like: ping::looks_like,
+        read: ping::read,
+    },
+    Parser {
+        tool: Tool::Oratcptest,
+        takes: "oratcptest",
+        looks_like: oratcptest::looks_like,
+        read: oratcptest::read,
+    },
+    Parser {
+        tool: Tool::StressNg,
+        takes: "stress-ng metrics (text or YAML)",
+        looks_like: stress_ng::looks_like,
+        read: stress_ng::read,
+    },
+    Parser {
+        tool: Tool::Swingbench,
+        takes: "Swingbench (data generator, parse_results table, results XML)",
+        looks_like: swingbench::looks_like,
+        read: swingbench::read,
+    },
+    Parser {
+        tool: Tool::Slob,
+        takes: "SLOB (banner, load log, load summary, awr_info table)",
+        looks_like: slob::looks_like,
+        read: slob::read,
+    },
+    Parser {
+        tool: Tool::Pgio,
+        takes: "pgio",
+        looks_like: pgio::looks_like,
+        read: pgio::read,
+    },
+    Parser {
+        tool: Tool::Pgbench,
+        takes: "pgbench",
+        looks_like: pgbench::looks_like,
+        read: pgbench::read,
+    },
+    Parser {
+        tool: Tool::Sysbench,
+        takes: "sysbench",
+        looks_like: sysbench::looks_like,
+        read: sysbench::read,
+    },
+    Parser {
+        tool: Tool::Vdbench,
+        takes: "vdbench (table or flat file)",
+        looks_like: vdbench::looks_like,
+        read: vdbench::read,
     },
 ];
 

@@ -83,14 +83,14 @@ impl Text {
         let mut damage = Damage::default();
         let body = raw.strip_prefix('\u{feff}').unwrap_or(raw);
         let is_quoted = is_quoted_mail(body);
-        let mut lines = Vec::new();
+        let mut lines: Vec<Line> = Vec::new();
         for (i, text) in body.lines().enumerate() {
             let at = At {
                 file,
                 line: i as u64 + 1,
             };
             let text = mend(text, is_quoted, at.line, &mut damage);
-            let is_cut = is_cut(&text);
+            let is_cut = is_cut(&text) && !is_clones_mark(&lines);
             if is_cut {
                 damage.cuts.hit(at.line);
             }
@@ -239,6 +239,11 @@ fn mend(line: &str, is_quoted: bool, number: u64, damage: &mut Damage) -> String
     }
     text.truncate(text.trim_end().len());
     text
+}
+
+/// Whether the line before announces a job of fio's: dots below it say that the job has several clones.
+fn is_clones_mark(before: &[Line]) -> bool {
+    before.last().is_some_and(|line| line.text.contains(": (g="))
 }
 
 /// Whether a line only says that others are missing.

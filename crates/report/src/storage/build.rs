@@ -517,7 +517,7 @@ fn checks(info: &StorageInfo, record: &Record) -> Checks {
 }
 
 /// The rows that summary and comparison look for; with several groups no rate of the whole run means anything.
-fn load(record: &mut Record, info: &StorageInfo) {
+pub(crate) fn load(record: &mut Record, info: &StorageInfo) {
     let of = |way: &str, rate: fn(&StorageWay) -> &Figure| match &info.groups[..] {
         [only] => {
             let mut ways = only.ways.iter();

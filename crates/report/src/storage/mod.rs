@@ -26,4 +26,5 @@ pub use build::build;
 pub use native::native;
 pub use section::section;
 
+pub(crate) use build::load as load_of;
 pub(crate) use section::{notes, ring, seed, timing};

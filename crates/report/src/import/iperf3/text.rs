@@ -1,0 +1,273 @@
+//! iperf3's text: client's or server's.
+
+use super::super::draft::{Draft, Reading};
+use super::super::number::{self, Printed};
+use super::super::rows::{put_step, setting, step};
+use super::super::seen::{amount, between};
+use super::super::text::{At, Text};
+use super::super::Confidence;
+use super::{series_name, value};
+
+/// Amounts are in powers of 1024.
+const BYTES: &[(&str, f64)] = &[
+    ("Bytes", 1.0),
+    ("KBytes", 1024.0),
+    ("MBytes", 1_048_576.0),
+    ("GBytes", 1_073_741_824.0),
+    ("TBytes", 1_099_511_627_776.0),
+];
+/// Rates in bits are in powers of 1000, rates in bytes in powers of 1024.
+const BITS_PER_S: &[(&str, f64)] = &[
+    ("bits/sec", 1.0),
+    ("Kbits/sec", 1e3),
+    ("Mbits/sec", 1e6),
+    ("Gbits/sec", 1e9),
+    ("Tbits/sec", 1e12),
+    ("Bytes/sec", 8.0),
+    ("KBytes/sec", 8.0 * 1024.0),
+    ("MBytes/sec", 8.0 * 1_048_576.0),
+    ("GBytes/sec", 8.0 * 1_073_741_824.0),
+];
+
+pub(super) fn looks_like(text: &Text) -> Confidence {
+    let head = || text.head().iter().map(|line| line.text.as_str());
+    let title = head().any(|line| {
+        line.contains("Interval") && line.contains("Transfer") && line.contains("ID]")
+    });
+    let row = head().any(|line| row(line).is_some());
+    Confidence::of(
+        90,
+        &[
+            ("a line [ ID] Interval Transfer Bitrate", title),
+            ("a row [  5] 0.00-1.00 sec ... /sec", row),
+        ],
+    )
+}
+
+/// One row: whose, of when, and what stands behind the rate.
+struct Row<'a> {
+    id: &'a str,
+    role: &'a str,
+    from_s: f64,
+    to_s: f64,
+    to: Printed,
+    bytes: Printed,
+    bits_per_s: Printed,
+    rest: Vec<&'a str>,
+}
+
+fn row(line: &str) -> Option<Row<'_>> {
+    let line = line.trim();
+    let id = between(line, "[", "]")?.trim();
+    let mut rest = line.split_once(']')?.1;
+    let mut role = "";
+    if let Some(inner) = rest.trim_start().strip_prefix('[') {
+        (role, rest) = inner.split_once(']')?;
+    }
+    let (times, rest) = rest.split_once(" sec ")?;
+    let (from, to) = times.trim().split_once('-')?;
+    let to = number::measure(to.trim())?;
+    let tokens: Vec<&str> = rest.split_whitespace().collect();
+    let [bytes, bytes_unit, rate, rate_unit, rest @ ..] = tokens.as_slice() else {
+        return None;
+    };
+    Some(Row {
+        id,
+        role: role.trim(),
+        from_s: from.trim().parse().ok()?,
+        to_s: to.number()?,
+        to,
+        bytes: amount(&format!("{bytes} {bytes_unit}"), BYTES)?,
+        bits_per_s: amount(&format!("{rate} {rate_unit}"), BITS_PER_S)?,
+        rest: rest.to_vec(),
+    })
+}
+
+/// What the lines so far say of those to come.
+#[derive(Default)]
+struct Reader {
+    is_udp: bool,
+    titles: u32,
+    has_retr: bool,
+    has_sum: bool,
+    tests: u32,
+}
+
+pub(super) fn read(text: &Text, draft: &mut Draft) {
+    let mut reader = Reader {
+        // Streams of a parallel test have sums, and then the sums are the whole.
+        has_sum: text.lines.iter().any(|line| line.text.starts_with("[SUM]")),
+        ..Reader::default()
+    };
+    draft.recognised("", "iperf3 text");
+    for line in &text.lines {
+        if reader.is_other_test(line.at, &line.text, draft) {
+            break;
+        }
+        reader.line(line.at, &line.text, draft);
+    }
+}
+
+impl Reader {
+    /// A server's log may hold many tests: one record is of one.
+    fn is_other_test(&mut self, at: At, text: &str, draft: &mut Draft) -> bool {
+        if text.starts_with("Accepted connection") || text.starts_with("Connecting to host") {
+            self.tests += 1;
+            if self.tests > 1 {
+                draft.note(at, "a second test begins here; one record holds one test, cut the file to import it");
+                return true;
+            }
+        }
+        if text.starts_with("Server output:") {
+            draft.note(at, "the server's own report from here on was left out");
+            return true;
+        }
+        false
+    }
+
+    fn line(&mut self, at: At, text: &str, draft: &mut Draft) {
+        if let Some(row) = row(text) {
+            self.row(at, &row, draft);
+            return;
+        }
+        if text.contains("Interval") && text.contains("Transfer") {
+            self.titles += 1;
+            self.has_retr = text.contains("Retr");
+            self.is_udp |= text.contains("Datagrams");
+            return;
+        }
+        if let Some(version) = text.strip_prefix("iperf 3").map(|_| &text[6..]) {
+            let version = version.split(' ').next().unwrap_or_default();
+            draft.recognised(version, "iperf3 text");
+        } else if let Some(time) = text.trim().strip_prefix("Time: ") {
+            time.trim().clone_into(&mut draft.record.run.started);
+        } else if text.starts_with("Connecting to host") || text.starts_with("Reverse mode") {
+            setting(draft, "test", text.trim());
+        } else if text.starts_with("Starting Test:") {
+            self.is_udp |= text.contains("protocol: UDP");
+            setting(draft, "test", text.trim_start_matches("Starting Test:").trim());
+        } else if text.starts_with("CPU Utilization:") {
+            cpu(at, text, draft);
+        } else if let Some(name) = text.strip_prefix("snd_tcp_congestion ") {
+            setting(draft, "congestion", name.trim());
+        } else if text.contains("iperf3: error") || text.contains("the client has terminated") {
+            draft.note(at, format!("the test failed: {}", text.trim()));
+        }
+    }
+
+    fn row(&mut self, at: At, row: &Row<'_>, draft: &mut Draft) {
+        let last = row.rest.last().copied().unwrap_or_default();
+        let is_summary = last == "sender" || last == "receiver" || self.titles > 1;
+        let is_whole = !self.has_sum || row.id == "SUM";
+        if last == "(omitted)" {
+            return;
+        }
+        if is_summary {
+            self.summary(at, row, last, is_whole, draft);
+        } else if is_whole {
+            self.interval(at, row, draft);
+        }
+    }
+
+    fn protocol(&self) -> &'static str {
+        if self.is_udp { "udp" } else { "tcp" }
+    }
+
+    fn summary(&self, at: At, row: &Row<'_>, side: &str, is_whole: bool, draft: &mut Draft) {
+        let side = match side {
+            "sender" | "receiver" => side,
+            _ => "receiver",
+        };
+        let of = if is_whole { String::new() } else { format!("stream {} ", row.id) };
+        let role = if row.role.is_empty() { String::new() } else { format!("{} ", row.role) };
+        let scope = format!("{of}{role}{side}");
+        let protocol = self.protocol();
+        let mut put = |key: &str, name: &str, printed: Option<Printed>| {
+            value(draft, at, format!("{protocol}_{key}"), name, &scope, printed);
+        };
+        put("throughput_bits_per_s_mean", "Bitrate", Some(row.bits_per_s.clone()));
+        put("moved_bytes", "Transfer", Some(row.bytes.clone()));
+        put("interval_s", "Interval", Some(row.to.clone()));
+        if self.is_udp {
+            datagrams(&row.rest, &mut put);
+        } else if self.has_retr && side == "sender" {
+            put("retransmits_count", "Retr", row.rest.first().and_then(|token| number::count(token)));
+        }
+        if is_whole && side == "receiver" && !draft.has("", "elapsed_s") {
+            let reading = Reading::new(at, "elapsed_s", row.to.clone()).name("Interval");
+            put!(draft, reading.layer("network"), interval.elapsed_s);
+        }
+    }
+
+    fn interval(&self, at: At, row: &Row<'_>, draft: &mut Draft) {
+        // A rest of an interval with hardly anything in it is no step.
+        if row.to_s - row.from_s < 0.1 {
+            return;
+        }
+        let Some(step) = step(draft, row.to_s) else {
+            return;
+        };
+        let protocol = self.protocol();
+        let scope = match row.role {
+            "" => format!("{:.2} s", row.to_s),
+            role => format!("{role}, {:.2} s", row.to_s),
+        };
+        let mut put = |key: &str, name: &str, printed: Option<Printed>| {
+            if let Some(printed) = printed {
+                let key = format!("{protocol}_{key}");
+                let series = series_name(&key, row.role);
+                let reading = Reading::new(at, key, printed).name(name).scope(&scope);
+                put_step(draft, reading.layer("network"), &series, step);
+            }
+        };
+        put("throughput_bits_per_s", "Bitrate", Some(row.bits_per_s.clone()));
+        if self.is_udp {
+            if row.rest.len() > 1 {
+                datagrams(&row.rest, &mut put);
+            }
+            return;
+        }
+        if !self.has_retr || row.rest.is_empty() {
+            return;
+        }
+        put("retransmits_count", "Retr", number::count(row.rest[0]));
+        if let [_, amount_of, unit, ..] = row.rest.as_slice() {
+            put("cwnd_bytes", "Cwnd", amount(&format!("{amount_of} {unit}"), BYTES));
+        }
+    }
+}
+
+/// `0.046 ms  0/573 (0%)`
+fn datagrams(rest: &[&str], put: &mut impl FnMut(&str, &str, Option<Printed>)) {
+    let mut tokens = rest.iter();
+    if let Some(at) = rest.iter().position(|token| *token == "ms")
+        && let Some(jitter) = at.checked_sub(1).and_then(|at| rest.get(at))
+    {
+        let printed = number::measure(jitter).map(|ms| ms.scaled(1e3));
+        put("jitter_us_mean", "Jitter", printed);
+    }
+    let counts = tokens.find_map(|token| token.split_once('/'));
+    if let Some((lost, total)) = counts {
+        put("lost_count", "Lost", number::count(lost));
+        put("datagrams_count", "Total Datagrams", number::count(total));
+    }
+    let share = rest.iter().find(|token| token.ends_with("%)"));
+    if let Some(share) = share {
+        let bare = share.trim_start_matches('(').trim_end_matches(')');
+        put("lost_pct", "Lost", number::measure(bare));
+    }
+}
+
+/// `CPU Utilization: local/sender 45.9% (0.7%u/45.3%s), remote/receiver 44.5% (1.2%u/43.3%s)`
+fn cpu(at: At, text: &str, draft: &mut Draft) {
+    for part in text.split(':').nth(1).unwrap_or_default().split(", ") {
+        let mut tokens = part.split_whitespace();
+        let (Some(side), Some(total)) = (tokens.next(), tokens.next()) else {
+            continue;
+        };
+        let host = side.split('/').next().unwrap_or_default();
+        let printed = number::measure(total);
+        let key = "network_cpu_pct".to_owned();
+        value(draft, at, key, "CPU Utilization", host, printed);
+    }
+}

@@ -1,0 +1,167 @@
+//! Rows of the record that several parsers fill: load profile, operations, steps of the series.
+
+use super::draft::{Draft, Reading};
+use super::number::{self, Printed};
+use assay_measure::record::{Figure, Latency, LoadRow, OpRow};
+use assay_measure::snapshot::SettingLine;
+
+const NOT_PRINTED: &str = "not printed";
+
+/// Place of the row of the load profile with this name; added where it is not there yet.
+pub(crate) fn load_row(draft: &mut Draft, name: &str, unit: &str) -> usize {
+    let rows = &mut draft.record.load_profile;
+    let found = rows.iter().position(|row| row.name == name);
+    found.unwrap_or_else(|| {
+        let na = || Figure::na(NOT_PRINTED);
+        rows.push(LoadRow {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            total: na(),
+            per_s: na(),
+            per_tx: na(),
+            per_exec: na(),
+            per_call: na(),
+            per_op: na(),
+            source: "imported".to_owned(),
+        });
+        rows.len() - 1
+    })
+}
+
+/// Place of the operation of this kind; added where it is not there yet.
+pub(crate) fn op_row(draft: &mut Draft, kind: &str) -> usize {
+    let ops = &mut draft.record.driver.ops;
+    let found = ops.iter().position(|op| op.kind == kind);
+    found.unwrap_or_else(|| {
+        ops.push(OpRow {
+            kind: kind.to_owned(),
+            per_s: Figure::na(NOT_PRINTED),
+            service: no_latency(),
+            response: no_latency(),
+            ..OpRow::default()
+        });
+        ops.len() - 1
+    })
+}
+
+/// A latency of which nothing was printed.
+fn no_latency() -> Latency {
+    let na = || Figure::na(NOT_PRINTED);
+    Latency {
+        avg_us: na(),
+        min_us: na(),
+        p50_us: na(),
+        p90_us: na(),
+        p99_us: na(),
+        p999_us: na(),
+        max_us: na(),
+        ..Latency::default()
+    }
+}
+
+/// Where an operation is a transaction: the row `Operations` is the row `Transactions`.
+pub(crate) fn operations_are_transactions(draft: &mut Draft) {
+    let rows = &draft.record.load_profile;
+    let Some(row) = rows.iter().find(|row| row.name == "Transactions").cloned() else {
+        return;
+    };
+    let at = load_row(draft, "Operations", "count");
+    let name = "Operations".to_owned();
+    draft.record.load_profile[at] = LoadRow { name, ..row };
+}
+
+/// A setting of the tool, as it said it.
+pub(crate) fn setting(draft: &mut Draft, name: &str, value: &str) {
+    draft.record.plan.settings.push(SettingLine {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        origin: "imported".to_owned(),
+    });
+}
+
+/// Place of the step that ends at this time; a later one is added, an earlier one is none of a series.
+pub(crate) fn step(draft: &mut Draft, end_s: f64) -> Option<usize> {
+    let series = &mut draft.record.series;
+    match series.t_s.last() {
+        Some(last) if *last == end_s => return Some(series.t_s.len() - 1),
+        Some(last) if end_s < *last || !end_s.is_finite() => return None,
+        _ => {}
+    }
+    series.t_s.push(end_s);
+    series.in_window.push(true);
+    for figures in series.metrics.values_mut() {
+        figures.push(Figure::na(NOT_PRINTED));
+    }
+    if let [first, second] = series.t_s[..] {
+        series.step_s = Figure::decimal(second - first);
+    }
+    Some(series.t_s.len() - 1)
+}
+
+/// A figure of a step; its scope is the step, so that all have one key.
+pub(crate) fn put_step(draft: &mut Draft, reading: Reading, name: &str, step: usize) {
+    let steps = draft.record.series.t_s.len();
+    let metrics = &mut draft.record.series.metrics;
+    if !metrics.contains_key(name) {
+        let none = vec![Figure::na(NOT_PRINTED); steps];
+        metrics.insert(name.to_owned(), none);
+    }
+    let base = format!("/series/metrics/{name}");
+    if let (Some(figure), Some(figures)) = (
+        draft.keep(reading, format!("{base}/{step}")),
+        draft.record.series.metrics.get_mut(name),
+    ) {
+        figures[step] = figure;
+    }
+}
+
+/// `1:02:03.456`, `02:03` in s.
+pub(crate) fn clock_s(token: &str) -> Option<Printed> {
+    let parts: Vec<&str> = token.trim().split(':').collect();
+    let (last, whole) = parts.split_last()?;
+    if whole.is_empty() || whole.len() > 2 {
+        return None;
+    }
+    let mut seconds = 0.0;
+    for part in whole {
+        seconds = (seconds + f64::from(part.parse::<u32>().ok()?)) * 60.0;
+    }
+    let last = number::measure(last)?;
+    Some(Printed {
+        value: Figure::decimal(seconds + last.number()?),
+        rounding: last.rounding,
+        text: token.trim().to_owned(),
+    })
+}
+
+
+#[cfg(test)]
+mod tests {
+    use super::super::text::At;
+    use super::*;
+
+    #[test]
+    fn clocks_are_seconds() {
+        let seconds = |token| clock_s(token).map(|printed| (printed.number(), printed.rounding));
+        assert_eq!(seconds("0:02:58.752"), Some((Some(178.752), 0.0005)));
+        assert_eq!(seconds("0:10:00"), Some((Some(600.0), 0.5)));
+        assert_eq!(seconds("12"), None);
+        assert_eq!(seconds("a:b"), None);
+    }
+
+    #[test]
+    fn steps_pad_what_was_not_there() {
+        let mut draft = Draft::default();
+        let printed = || number::measure("2.5").expect("a number");
+        let at = At { file: 0, line: 1 };
+        let first = step(&mut draft, 1.0).expect("a step");
+        put_step(&mut draft, Reading::new(at, "a", printed()).scope("1"), "a", first);
+        let second = step(&mut draft, 2.0).expect("a step");
+        put_step(&mut draft, Reading::new(at, "b", printed()).scope("2"), "b", second);
+        assert_eq!(step(&mut draft, 1.5), None);
+        let series = &draft.record.series;
+        assert_eq!(series.metrics["a"].len(), 2);
+        assert_eq!(series.metrics["b"][0].value(), None);
+        assert_eq!(series.metrics["b"][1].value(), Some(2.5));
+    }
+}
