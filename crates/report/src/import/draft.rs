@@ -229,6 +229,12 @@ impl Draft {
         self.info.values.get(*index)?.value.value()
     }
 
+    /// The tabs of a file are the tool's own, not what pasting did.
+    pub(crate) fn own_tabs(&mut self, file: u64) {
+        let notes = &mut self.info.notes;
+        notes.retain(|note| note.file != file || !note.text.starts_with("tabs were read"));
+    }
+
     /// Values read so far.
     pub(crate) fn len(&self) -> usize {
         self.info.values.len()

@@ -213,8 +213,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Items<'a> {
 mod tests {
     use super::*;
 
-    const OUTPUT: &str =
-        "fio: a warning\n{\n  \"a\" : {\n    \"b\" : 12,\n    \"c\": [\n1.5,\n \"x\"]\n  }\n}\n{\"a\":2}\ntail\n";
+    const OUTPUT: &str = "fio: a warning\n{\n  \"a\" : {\n    \"b\" : 12,\n    \"c\": [\n1.5,\n \"x\"]\n  }\n}\n{\"a\":2}\ntail\n";
 
     #[test]
     fn every_value_knows_its_line() {

@@ -51,7 +51,10 @@ fn read_line(at: At, text: &str, draft: &mut Draft) {
         if draft.record.run.started.is_empty() {
             date.trim().clone_into(&mut draft.record.run.started);
         }
-    } else if text.starts_with("Testing ") || text.starts_with("Shared buffers") || text.starts_with("Database connect") {
+    } else if text.starts_with("Testing ")
+        || text.starts_with("Shared buffers")
+        || text.starts_with("Database connect")
+    {
         let (name, value) = text.split_once(':').unwrap_or(("test", text));
         setting(draft, name.trim(), value.trim().trim_end_matches('.'));
     }
@@ -63,9 +66,19 @@ fn engine(at: At, key: &str, name: &str, printed: Printed) -> Reading {
 
 /// `DBNAME:  pgio. 48 schemas, 1 threads(each). Run time: 120 seconds. RIOPS >436964< CACHE_HITS/s >112652<`
 fn result(at: At, text: &str, draft: &mut Draft) {
-    let word_before = |mark: &str| text.split(mark).next()?.split_whitespace().last().map(str::to_owned);
-    let schemas = word_before(" schemas").or_else(|| word_before(" schema")).and_then(|token| number::count(&token));
-    let threads = word_before(" threads(").or_else(|| word_before(" thread(")).and_then(|token| number::count(&token));
+    let word_before = |mark: &str| {
+        text.split(mark)
+            .next()?
+            .split_whitespace()
+            .last()
+            .map(str::to_owned)
+    };
+    let schemas = word_before(" schemas")
+        .or_else(|| word_before(" schema"))
+        .and_then(|token| number::count(&token));
+    let threads = word_before(" threads(")
+        .or_else(|| word_before(" thread("))
+        .and_then(|token| number::count(&token));
     if let (Some(schemas), Some(threads)) = (&schemas, &threads) {
         let sessions = schemas.number().unwrap_or(0.0) * threads.number().unwrap_or(0.0);
         draft.record.run.sessions = sessions as u64;
@@ -78,19 +91,32 @@ fn result(at: At, text: &str, draft: &mut Draft) {
             draft.alone(engine(at, key, name, printed));
         }
     }
-    let seconds = between(text, "Run time:", "second").and_then(|token| number::measure(token.trim()));
+    let seconds =
+        between(text, "Run time:", "second").and_then(|token| number::measure(token.trim()));
     if let Some(printed) = seconds {
-        put!(draft, engine(at, "elapsed_s", "Run time", printed), interval.elapsed_s);
+        put!(
+            draft,
+            engine(at, "elapsed_s", "Run time", printed),
+            interval.elapsed_s
+        );
     }
     // Misses of the database's cache: the page cache of the system may have had them.
     if let Some(printed) = between(text, "RIOPS >", "<").and_then(number::measure) {
         let row = load_row(draft, "Physical read (blocks)", "blocks");
         let reading = engine(at, "physical_read_blocks_per_s", "RIOPS", printed);
         put!(draft, reading, load_profile[row].per_s);
-        draft.note(at, "RIOPS counts misses of the database's cache; some of them the system's page cache had");
+        draft.note(
+            at,
+            "RIOPS counts misses of the database's cache; some of them the system's page cache had",
+        );
     }
     if let Some(printed) = between(text, "CACHE_HITS/s >", "<").and_then(number::measure) {
-        draft.alone(engine(at, "cache_hits_blocks_per_s", "CACHE_HITS/s", printed));
+        draft.alone(engine(
+            at,
+            "cache_hits_blocks_per_s",
+            "CACHE_HITS/s",
+            printed,
+        ));
     }
 }
 
@@ -107,7 +133,10 @@ fn counters(at: At, rest: &str, when: &str, draft: &mut Draft) {
 /// What was read and hit follows from the counters; logical reads are both.
 fn totals(draft: &mut Draft) {
     let moved = |draft: &Draft, key: &str| {
-        let (before, after) = (draft.number_of("before", key)?, draft.number_of("after", key)?);
+        let (before, after) = (
+            draft.number_of("before", key)?,
+            draft.number_of("after", key)?,
+        );
         (after >= before).then_some(after - before)
     };
     let read = moved(draft, "pgio_blocks_read_count");

@@ -134,7 +134,6 @@ pub(crate) fn clock_s(token: &str) -> Option<Printed> {
     })
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::super::text::At;
@@ -155,9 +154,19 @@ mod tests {
         let printed = || number::measure("2.5").expect("a number");
         let at = At { file: 0, line: 1 };
         let first = step(&mut draft, 1.0).expect("a step");
-        put_step(&mut draft, Reading::new(at, "a", printed()).scope("1"), "a", first);
+        put_step(
+            &mut draft,
+            Reading::new(at, "a", printed()).scope("1"),
+            "a",
+            first,
+        );
         let second = step(&mut draft, 2.0).expect("a step");
-        put_step(&mut draft, Reading::new(at, "b", printed()).scope("2"), "b", second);
+        put_step(
+            &mut draft,
+            Reading::new(at, "b", printed()).scope("2"),
+            "b",
+            second,
+        );
         assert_eq!(step(&mut draft, 1.5), None);
         let series = &draft.record.series;
         assert_eq!(series.metrics["a"].len(), 2);

@@ -14,20 +14,39 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
     let whole = Confidence::of(
         91,
         &[
-            ("a line sysbench and its version", text.head_begins("sysbench ")),
-            ("a line General statistics: or Test execution summary:", has("General statistics:") || has("Test execution summary:")),
+            (
+                "a line sysbench and its version",
+                text.head_begins("sysbench "),
+            ),
+            (
+                "a line General statistics: or Test execution summary:",
+                has("General statistics:") || has("Test execution summary:"),
+            ),
         ],
     );
     let tail = Confidence::of(
         84,
         &[
-            ("a line General statistics: or Test execution summary:", has("General statistics:") || has("Test execution summary:")),
-            ("a line total number of events:", has("total number of events:")),
+            (
+                "a line General statistics: or Test execution summary:",
+                has("General statistics:") || has("Test execution summary:"),
+            ),
+            (
+                "a line total number of events:",
+                has("total number of events:"),
+            ),
         ],
     );
     let intervals = Confidence::of(
         70,
-        &[("lines [ 1s ] thds: ... tps: ...", text.head().iter().any(|line| line.text.starts_with('[') && line.text.contains("thds:") && line.text.contains("tps:")))],
+        &[(
+            "lines [ 1s ] thds: ... tps: ...",
+            text.head().iter().any(|line| {
+                line.text.starts_with('[')
+                    && line.text.contains("thds:")
+                    && line.text.contains("tps:")
+            }),
+        )],
     );
     whole.or(tail).or(intervals)
 }
@@ -77,7 +96,11 @@ fn alone(draft: &mut Draft, at: At, key: &str, name: &str, printed: Option<Print
 
 /// The number in front of a mark.
 fn before(text: &str, mark: &str) -> Option<Printed> {
-    let token = text.split(mark).next()?.split([' ', '(']).rfind(|token| !token.is_empty())?;
+    let token = text
+        .split(mark)
+        .next()?
+        .split([' ', '('])
+        .rfind(|token| !token.is_empty())?;
     text.contains(mark).then_some(())?;
     number::measure(token)
 }
@@ -98,18 +121,40 @@ impl Reader {
         }
         match text {
             "queries performed:" => self.part = Part::Queries,
-            "Latency (ms):" | "per-request statistics:" | "response time:" => self.part = Part::Latency,
+            "Latency (ms):" | "per-request statistics:" | "response time:" => {
+                self.part = Part::Latency
+            }
             "Threads fairness:" => self.part = Part::Fairness,
             _ if text.starts_with("Latency histogram") => self.part = Part::Histogram,
-            _ if text.contains(" Read,") && text.contains(" Write,") => old_file_io(at, text, draft),
+            _ if text.contains(" Read,") && text.contains(" Write,") => {
+                old_file_io(at, text, draft)
+            }
             _ if text.contains("Requests/sec executed") => {
-                alone(draft, at, "requests_per_s", "Requests/sec executed", before(text, " Requests/sec"));
+                alone(
+                    draft,
+                    at,
+                    "requests_per_s",
+                    "Requests/sec executed",
+                    before(text, " Requests/sec"),
+                );
             }
             _ if text.contains(" transferred (") => {
-                alone(draft, at, "memory_mib_per_s", "transferred", between(text, "(", " ").and_then(number::measure));
+                alone(
+                    draft,
+                    at,
+                    "memory_mib_per_s",
+                    "transferred",
+                    between(text, "(", " ").and_then(number::measure),
+                );
             }
             _ if text.starts_with("Read ") && text.contains("Total transferred") => {
-                alone(draft, at, "file_mib_per_s", "Total transferred", between(text, "(", "Mb/sec").and_then(number::measure));
+                alone(
+                    draft,
+                    at,
+                    "file_mib_per_s",
+                    "Total transferred",
+                    between(text, "(", "Mb/sec").and_then(number::measure),
+                );
             }
             _ => {
                 if let Some((name, value)) = text.split_once(':') {
@@ -121,47 +166,39 @@ impl Reader {
 
     fn colon(&self, at: At, name: &str, value: &str, draft: &mut Draft) {
         let first = value.split([' ', '(']).next().unwrap_or_default();
+        let is_statistic =
+            ["min", "avg", "max", "sum"].contains(&name) || name.ends_with("percentile");
+        if self.part == Part::Latency && is_statistic {
+            self.latency(at, name, first, draft);
+            return;
+        }
+        if self.part == Part::Queries && ["read", "write", "other", "total"].contains(&name) {
+            let key = format!("queries_{name}_count");
+            alone(draft, at, &key, name, number::count(first));
+            return;
+        }
+        let bracket = || between(value, "(", " ").and_then(number::measure);
         match name {
-            "min" | "avg" | "max" | "sum" if self.part == Part::Latency => self.latency(at, name, first, draft),
-            _ if name.ends_with("percentile") && self.part == Part::Latency => self.latency(at, name, first, draft),
-            "read" | "write" | "other" | "total" if self.part == Part::Queries => {
-                alone(draft, at, &format!("queries_{name}_count"), name, number::count(first));
-            }
             "transactions" => transactions(at, value, draft),
-            "queries" | "read/write requests" | "other operations" | "deadlocks" | "ignored errors" | "reconnects" => {
-                let key = slug(name);
-                alone(draft, at, &format!("{key}_count"), name, number::count(first));
-                alone(draft, at, &format!("{key}_per_s"), name, between(value, "(", " per sec").and_then(number::measure));
-            }
-            "total time" => {
-                let printed = first.ends_with('s').then(|| number::duration_us(first, 1e6)).flatten();
-                if let Some(printed) = printed {
-                    put!(draft, client(at, "elapsed_s", name, printed.scaled(1e-6)), interval.elapsed_s);
-                }
-            }
+            "total time" => elapsed(at, name, first, draft),
             "total number of events" => {
                 let row = op_row(draft, self.kind);
                 if let Some(printed) = number::count(first) {
-                    put!(draft, client(at, "events_count", name, printed), driver.ops[row].count);
+                    let reading = client(at, "events_count", name, printed);
+                    put!(draft, reading, driver.ops[row].count);
                 }
             }
             "Number of threads" => {
                 if let Some(printed) = number::count(first) {
-                    put!(draft, client(at, "sessions_count", name, printed), run.sessions);
+                    let reading = client(at, "sessions_count", name, printed);
+                    put!(draft, reading, run.sessions);
                 }
             }
             "events per second" => operations(at, name, number::measure(first), draft),
-            "Total operations" | "Operations performed" => {
-                operations(at, name, between(value, "(", " ").and_then(number::measure), draft);
-            }
+            "Total operations" | "Operations performed" => operations(at, name, bracket(), draft),
             "reads/s" => requests(at, name, "Read IO requests", number::measure(first), draft),
             "writes/s" => requests(at, name, "Write IO requests", number::measure(first), draft),
-            "fsyncs/s" => alone(draft, at, "fsyncs_per_s", name, number::measure(first)),
-            "read, MiB/s" => alone(draft, at, "file_read_mib_per_s", name, number::measure(first)),
-            "written, MiB/s" => alone(draft, at, "file_write_mib_per_s", name, number::measure(first)),
-            "Prime numbers limit" | "block size" | "total size" | "operation" | "scope" => setting(draft, name, value),
-            "FATAL" | "ALERT" => draft.note(at, format!("sysbench says: {value}")),
-            _ => {}
+            _ => detail(at, name, value, first, draft),
         }
     }
 
@@ -193,11 +230,22 @@ impl Reader {
     /// `       0.797 |****                                     2`
     fn bucket(&mut self, text: &str, draft: &mut Draft) -> bool {
         let Some((value, rest)) = text.split_once('|') else {
-            self.part = if text.is_empty() { Part::Head } else { self.part };
+            self.part = if text.is_empty() {
+                Part::Head
+            } else {
+                self.part
+            };
             return text.starts_with("value");
         };
-        let count = rest.split_whitespace().last().and_then(|token| token.parse::<u64>().ok());
-        let ms = value.trim().parse::<f64>().ok().filter(|ms| ms.is_finite() && *ms >= 0.0);
+        let count = rest
+            .split_whitespace()
+            .last()
+            .and_then(|token| token.parse::<u64>().ok());
+        let ms = value
+            .trim()
+            .parse::<f64>()
+            .ok()
+            .filter(|ms| ms.is_finite() && *ms >= 0.0);
         if let (Some(ms), Some(count)) = (ms, count) {
             let row = op_row(draft, self.kind);
             let histogram = &mut draft.record.driver.ops[row].service.hist_ns;
@@ -221,22 +269,104 @@ impl Reader {
         let of = |name: &str| {
             let rest = text.split(&format!("{name}:")).nth(1)?;
             let token = rest.split_whitespace().next()?;
-            number::measure(token.trim_end_matches([',']).trim_end_matches("ms").trim_end_matches("/s"))
+            number::measure(
+                token
+                    .trim_end_matches([','])
+                    .trim_end_matches("ms")
+                    .trim_end_matches("/s"),
+            )
         };
-        put("transactions_per_s", "tps", "commits_count_per_s", of(" tps"));
+        put(
+            "transactions_per_s",
+            "tps",
+            "commits_count_per_s",
+            of(" tps"),
+        );
         put("events_per_s", "eps", "ops_count_per_s", of(" eps"));
         put("queries_per_s", "qps", "queries_count_per_s", of(" qps"));
-        put("errors_per_s", "err/s", "errors_count_per_s", of("err/s").or_else(|| of("errors")));
+        put(
+            "errors_per_s",
+            "err/s",
+            "errors_count_per_s",
+            of("err/s").or_else(|| of("errors")),
+        );
         let percent = between(text, "(ms,", "%)").or_else(|| between(text, "ms (", "%)"));
-        let lat = text.split("%):").nth(1).and_then(|rest| number::measure(rest.split_whitespace().next()?));
+        let lat = text
+            .split("%):")
+            .nth(1)
+            .and_then(|rest| number::measure(rest.split_whitespace().next()?));
         let lat = lat.or_else(|| of("response time")).map(|ms| ms.scaled(1e3));
         let key = format!("{}_us_p{}", self.kind, percent.unwrap_or("95").trim());
-        put(&key, "lat", &format!("op_p{}_us", percent.unwrap_or("95").trim()), lat);
+        put(
+            &key,
+            "lat",
+            &format!("op_p{}_us", percent.unwrap_or("95").trim()),
+            lat,
+        );
         if text.contains("MiB/s") || text.contains("MB/s") {
-            put("file_read_mib_per_s", "reads", "file_read_mib_per_s", of("reads"));
-            put("file_write_mib_per_s", "writes", "file_write_mib_per_s", of("writes"));
+            put(
+                "file_read_mib_per_s",
+                "reads",
+                "file_read_mib_per_s",
+                of("reads"),
+            );
+            put(
+                "file_write_mib_per_s",
+                "writes",
+                "file_write_mib_per_s",
+                of("writes"),
+            );
             put("fsyncs_per_s", "fsyncs", "fsyncs_count_per_s", of("fsyncs"));
         }
+    }
+}
+
+/// Lines with a count and a rate each.
+const COUNTED: [&str; 6] = [
+    "queries",
+    "read/write requests",
+    "other operations",
+    "deadlocks",
+    "ignored errors",
+    "reconnects",
+];
+/// Lines with a rate: label, our key.
+const RATES: [(&str, &str); 3] = [
+    ("fsyncs/s", "fsyncs_per_s"),
+    ("read, MiB/s", "file_read_mib_per_s"),
+    ("written, MiB/s", "file_write_mib_per_s"),
+];
+/// Lines that say what was asked for.
+const ASKED: [&str; 5] = [
+    "Prime numbers limit",
+    "block size",
+    "total size",
+    "operation",
+    "scope",
+];
+
+fn detail(at: At, name: &str, value: &str, first: &str, draft: &mut Draft) {
+    if COUNTED.contains(&name) {
+        let key = slug(name);
+        let count = number::count(first);
+        alone(draft, at, &format!("{key}_count"), name, count);
+        let per_s = between(value, "(", " per sec").and_then(number::measure);
+        alone(draft, at, &format!("{key}_per_s"), name, per_s);
+    } else if let Some((_, key)) = RATES.iter().find(|(label, _)| *label == name) {
+        alone(draft, at, key, name, number::measure(first));
+    } else if ASKED.contains(&name) {
+        setting(draft, name, value);
+    } else if name == "FATAL" || name == "ALERT" {
+        draft.note(at, format!("sysbench says: {value}"));
+    }
+}
+
+fn elapsed(at: At, name: &str, token: &str, draft: &mut Draft) {
+    let is_time = token.ends_with('s');
+    let printed = is_time.then(|| number::duration_us(token, 1e6)).flatten();
+    if let Some(printed) = printed {
+        let reading = client(at, "elapsed_s", name, printed.scaled(1e-6));
+        put!(draft, reading, interval.elapsed_s);
     }
 }
 
@@ -245,10 +375,18 @@ fn transactions(at: At, value: &str, draft: &mut Draft) {
     let row = load_row(draft, "Transactions", "count");
     let count = value.split([' ', '(']).next().and_then(number::count);
     if let Some(printed) = count {
-        put!(draft, client(at, "transactions_count", "transactions", printed), load_profile[row].total);
+        put!(
+            draft,
+            client(at, "transactions_count", "transactions", printed),
+            load_profile[row].total
+        );
     }
     if let Some(printed) = between(value, "(", " per sec").and_then(number::measure) {
-        put!(draft, client(at, "transactions_per_s", "transactions", printed), load_profile[row].per_s);
+        put!(
+            draft,
+            client(at, "transactions_per_s", "transactions", printed),
+            load_profile[row].per_s
+        );
         let per_s = draft.record.load_profile[row].per_s.clone();
         let op = op_row(draft, "transaction");
         draft.record.driver.ops[op].per_s = per_s;
@@ -260,7 +398,11 @@ fn operations(at: At, name: &str, printed: Option<Printed>, draft: &mut Draft) {
         return;
     };
     let row = load_row(draft, "Operations", "count");
-    put!(draft, client(at, "ops_per_s", name, printed), load_profile[row].per_s);
+    put!(
+        draft,
+        client(at, "ops_per_s", name, printed),
+        load_profile[row].per_s
+    );
     let per_s = draft.record.load_profile[row].per_s.clone();
     let op = op_row(draft, "event");
     draft.record.driver.ops[op].per_s = per_s;
@@ -270,17 +412,28 @@ fn requests(at: At, name: &str, row: &str, printed: Option<Printed>, draft: &mut
     if let Some(printed) = printed {
         let place = load_row(draft, row, "count");
         let key = format!("{}_per_s", slug(row));
-        put!(draft, client(at, &key, name, printed), load_profile[place].per_s);
+        put!(
+            draft,
+            client(at, &key, name, printed),
+            load_profile[place].per_s
+        );
     }
 }
 
 /// `Operations performed:  6000 Read, 4000 Write, 12800 Other = 22800 Total`
 fn old_file_io(at: At, text: &str, draft: &mut Draft) {
-    for (mark, row) in [(" Read,", "Read IO requests"), (" Write,", "Write IO requests")] {
+    for (mark, row) in [
+        (" Read,", "Read IO requests"),
+        (" Write,", "Write IO requests"),
+    ] {
         if let Some(printed) = before(text, mark) {
             let place = load_row(draft, row, "count");
             let key = format!("{}_count", slug(row));
-            put!(draft, client(at, &key, mark.trim_matches([' ', ',']), printed), load_profile[place].total);
+            put!(
+                draft,
+                client(at, &key, mark.trim_matches([' ', ',']), printed),
+                load_profile[place].total
+            );
         }
     }
 }
@@ -319,14 +472,29 @@ mod tests {
         assert_eq!(op.service.hist_ns.count(), 780);
         assert_eq!(op.service.p99_us.value(), Some(38_940.0));
         assert_eq!(record.series.metrics["commits_count_per_s"].len(), 3);
-        assert_eq!(record.series.metrics["op_p99_us"][1].value(), Some(71_830.0));
+        assert_eq!(
+            record.series.metrics["op_p99_us"][1].value(),
+            Some(71_830.0)
+        );
     }
 
     #[test]
     fn both_layouts_give_the_same_keys() {
-        let (old, new) = (imported("sysbench-0.4-oltp.txt"), imported("sysbench-1.0-oltp.txt"));
-        for key in ["transactions_per_s", "transaction_us_avg", "elapsed_s", "sessions_count", "events_count"] {
-            assert!(number(&old, "", key) > 0.0 && number(&new, "", key) > 0.0, "{key}");
+        let (old, new) = (
+            imported("sysbench-0.4-oltp.txt"),
+            imported("sysbench-1.0-oltp.txt"),
+        );
+        for key in [
+            "transactions_per_s",
+            "transaction_us_avg",
+            "elapsed_s",
+            "sessions_count",
+            "events_count",
+        ] {
+            assert!(
+                number(&old, "", key) > 0.0 && number(&new, "", key) > 0.0,
+                "{key}"
+            );
         }
         assert_eq!(number(&old, "", "transaction_us_p95"), 12_500.0);
         let files = imported("sysbench-1.0-fileio.txt");

@@ -86,7 +86,9 @@ pub(crate) fn told(record: &Record) -> String {
 pub(crate) fn mutated(text: &str, seed: u64) -> String {
     let mut state = seed | 1;
     let mut next = |below: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % below.max(1)
     };
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -105,7 +107,13 @@ pub(crate) fn mutated(text: &str, seed: u64) -> String {
             4 => lines.truncate(at + 1),
             5 => lines[at] = line.replace(|c: char| c.is_ascii_digit(), "9"),
             6 => lines[at] = line.replace(['=', ':', ','], " "),
-            _ => lines[at] = format!("{}\u{fffd}\u{201c}{}", &line[..line.floor_char_boundary(cut)], "#####"),
+            _ => {
+                lines[at] = format!(
+                    "{}\u{fffd}\u{201c}{}",
+                    &line[..line.floor_char_boundary(cut)],
+                    "#####"
+                )
+            }
         }
     }
     lines.join("\n")

@@ -243,7 +243,9 @@ fn mend(line: &str, is_quoted: bool, number: u64, damage: &mut Damage) -> String
 
 /// Whether the line before announces a job of fio's: dots below it say that the job has several clones.
 fn is_clones_mark(before: &[Line]) -> bool {
-    before.last().is_some_and(|line| line.text.contains(": (g="))
+    before
+        .last()
+        .is_some_and(|line| line.text.contains(": (g="))
 }
 
 /// Whether a line only says that others are missing.

@@ -15,7 +15,10 @@ const NOT_PRINTED: &str = "not printed";
 
 pub(super) fn looks_like(text: &Text) -> Confidence {
     let has = |part: &str| text.head_has(part);
-    let title = text.head().iter().any(|line| table_title(&line.text).is_some());
+    let title = text
+        .head()
+        .iter()
+        .any(|line| table_title(&line.text).is_some());
     let table = Confidence::of(
         91,
         &[
@@ -25,11 +28,15 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
     );
     let flat = Confidence::of(
         91,
-        &[
-            ("a line of column names with Run, Interval and reqrate", text.head().iter().any(|line| is_flat_title(&line.text))),
-        ],
+        &[(
+            "a line of column names with Run, Interval and reqrate",
+            text.head().iter().any(|line| is_flat_title(&line.text)),
+        )],
     );
-    let part = Confidence::of(75, &[("a line interval i/o MB/sec bytes read resp ...", title)]);
+    let part = Confidence::of(
+        75,
+        &[("a line interval i/o MB/sec bytes read resp ...", title)],
+    );
     table.or(flat).or(part)
 }
 
@@ -123,7 +130,9 @@ struct Row {
 impl Row {
     fn of(&self, column: Column) -> Option<Printed> {
         let mut cells = self.cells.iter();
-        cells.find(|(found, _)| *found == column).map(|(_, printed)| printed.clone())
+        cells
+            .find(|(found, _)| *found == column)
+            .map(|(_, printed)| printed.clone())
     }
 }
 
@@ -131,7 +140,10 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
     draft.recognised("", "vdbench table");
     for text in texts {
         let rows = rows(text, draft);
-        let runs = rows.iter().filter(|row| row.interval.starts_with("avg_")).count();
+        let runs = rows
+            .iter()
+            .filter(|row| row.interval.starts_with("avg_"))
+            .count();
         for row in &rows {
             match row.interval.starts_with("avg_") {
                 true => job(row, draft),
@@ -140,8 +152,14 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
             }
         }
         if runs > 1 {
-            let at = At { file: text.file, line: 0 };
-            draft.note(at, format!("{runs} run definitions: their averages are kept, their intervals are not"));
+            let at = At {
+                file: text.file,
+                line: 0,
+            };
+            draft.note(
+                at,
+                format!("{runs} run definitions: their averages are kept, their intervals are not"),
+            );
         }
     }
     if let Some(info) = draft.record.storage.clone() {
@@ -159,7 +177,10 @@ fn rows(text: &Text, draft: &mut Draft) -> Vec<Row> {
             draft.recognised(version, "vdbench table");
         }
         if let Some(name) = line.text.split("Starting RD=").nth(1) {
-            name.split([';', ' ']).next().unwrap_or_default().clone_into(&mut run);
+            name.split([';', ' '])
+                .next()
+                .unwrap_or_default()
+                .clone_into(&mut run);
         } else if let Some(first) = table_title(&line.text) {
             let second = lines.peek().map_or("", |line| line.text.as_str());
             columns = table_columns(&first, second);
@@ -186,7 +207,9 @@ fn version(line: &str) -> Option<&str> {
 
 fn table_columns(first: &[&str], second: &str) -> Vec<Column> {
     // A time may stand before the second title.
-    let words = second.split_whitespace().skip_while(|word| word.contains(':'));
+    let words = second
+        .split_whitespace()
+        .skip_while(|word| word.contains(':'));
     let mut columns = Vec::new();
     for (first, second) in first.iter().zip(words) {
         columns.push(column(first, second, &columns));
@@ -198,8 +221,13 @@ fn cell(column: Column, token: &str) -> Option<Printed> {
     let printed = number::measure(token)?;
     Some(match column {
         // ms in every layout.
-        Column::Lat | Column::ReadLat | Column::WriteLat | Column::Max | Column::ReadMax
-        | Column::WriteMax | Column::Stddev => printed.scaled(1e3),
+        Column::Lat
+        | Column::ReadLat
+        | Column::WriteLat
+        | Column::Max
+        | Column::ReadMax
+        | Column::WriteMax
+        | Column::Stddev => printed.scaled(1e3),
         _ => printed,
     })
 }
@@ -219,7 +247,9 @@ fn table_row(line: &Line, columns: &[Column], run: &str) -> Option<Row> {
         at: line.at,
         run: run.to_owned(),
         interval: interval.to_owned(),
-        cells: cells.filter_map(|(column, token)| Some((*column, cell(*column, token)?))).collect(),
+        cells: cells
+            .filter_map(|(column, token)| Some((*column, cell(*column, token)?)))
+            .collect(),
     })
 }
 
@@ -238,17 +268,25 @@ fn flat_row(line: &Line, columns: &[Column]) -> Option<Row> {
         at: line.at,
         run: run.to_owned(),
         interval: interval.to_owned(),
-        cells: cells.filter_map(|(column, token)| Some((*column, cell(*column, token)?))).collect(),
+        cells: cells
+            .filter_map(|(column, token)| Some((*column, cell(*column, token)?)))
+            .collect(),
     })
 }
 
 fn reading(row: &Row, key: &str, name: &str, scope: &str, printed: Printed) -> Reading {
-    Reading::new(row.at, key, printed).name(name).scope(scope).layer("syscall")
+    Reading::new(row.at, key, printed)
+        .name(name)
+        .scope(scope)
+        .layer("syscall")
 }
 
 /// The directions that the share of reads leaves, with the part of the rate that is theirs.
 fn directions(row: &Row) -> Vec<(&'static str, f64)> {
-    let pct = row.of(Column::ReadPct).and_then(|pct| pct.number()).unwrap_or(100.0);
+    let pct = row
+        .of(Column::ReadPct)
+        .and_then(|pct| pct.number())
+        .unwrap_or(100.0);
     let pct = pct.clamp(0.0, 100.0);
     let all = [("read", pct / 100.0), ("write", (100.0 - pct) / 100.0)];
     all.into_iter().filter(|(_, share)| *share > 0.0).collect()
@@ -258,7 +296,10 @@ fn directions(row: &Row) -> Vec<(&'static str, f64)> {
 fn job(row: &Row, draft: &mut Draft) {
     let info = draft.record.storage.get_or_insert_default();
     if info.jobs.iter().any(|job| job.name == row.run) {
-        draft.note(row.at, format!("a second average of {} was passed over", row.run));
+        draft.note(
+            row.at,
+            format!("a second average of {} was passed over", row.run),
+        );
         return;
     }
     "syscall".clone_into(&mut info.layer);
@@ -282,8 +323,20 @@ fn job(row: &Row, draft: &mut Draft) {
         }
     }
     if let Some(printed) = row.of(Column::Depth) {
-        let reading = reading(row, "in_flight_mean_count", "queue depth", &row.run, printed);
-        put_in!(draft, reading, "/storage", draft.record.storage.get_or_insert_default(), jobs[j].in_flight_mean_count);
+        let reading = reading(
+            row,
+            "in_flight_mean_count",
+            "queue depth",
+            &row.run,
+            printed,
+        );
+        put_in!(
+            draft,
+            reading,
+            "/storage",
+            draft.record.storage.get_or_insert_default(),
+            jobs[j].in_flight_mean_count
+        );
     }
     for (w, (way, share)) in directions.iter().enumerate() {
         self::way(row, draft, j, w, way, *share);
@@ -302,7 +355,9 @@ fn frame(row: &Row, j: usize, directions: &[(&str, f64)]) -> StorageJob {
         group: j as u32,
         rw,
         ioengine: "vdbench".to_owned(),
-        block_sizes: bytes.map_or_else(String::new, |bytes| assay_measure::units::size(bytes as u64)),
+        block_sizes: bytes.map_or_else(String::new, |bytes| {
+            assay_measure::units::size(bytes as u64)
+        }),
         timing: "per I/O".to_owned(),
         ways: (directions.iter())
             .map(|(way, _)| StorageWay {
@@ -317,7 +372,11 @@ fn frame(row: &Row, j: usize, directions: &[(&str, f64)]) -> StorageJob {
 fn way(row: &Row, draft: &mut Draft, j: usize, w: usize, way: &str, share: f64) {
     let info = draft.record.storage.get_or_insert_default();
     let target = &mut info.jobs[j].ways[w];
-    let part = |column| row.of(column).and_then(|printed| printed.number()).map(|all| all * share);
+    let part = |column| {
+        row.of(column)
+            .and_then(|printed| printed.number())
+            .map(|all| all * share)
+    };
     // Of the whole by its share: derived, except where there is but one direction.
     if let Some(ios) = part(Column::Ios) {
         target.ios_per_s = ios.into();
@@ -333,7 +392,13 @@ fn way(row: &Row, draft: &mut Draft, j: usize, w: usize, way: &str, share: f64) 
     match row.of(column) {
         Some(printed) => {
             let reading = reading(row, key, &format!("{way} resp"), &row.run, printed);
-            put_in!(draft, reading, "/storage", draft.record.storage.get_or_insert_default(), jobs[j].ways[w].lat.avg_us);
+            put_in!(
+                draft,
+                reading,
+                "/storage",
+                draft.record.storage.get_or_insert_default(),
+                jobs[j].ways[w].lat.avg_us
+            );
         }
         // Older tables have one response time for both.
         None if share == 1.0 => {
@@ -349,7 +414,13 @@ fn way(row: &Row, draft: &mut Draft, j: usize, w: usize, way: &str, share: f64) 
     };
     if let Some(printed) = row.of(column) {
         let reading = reading(row, key, &format!("{way} max"), &row.run, printed);
-        put_in!(draft, reading, "/storage", draft.record.storage.get_or_insert_default(), jobs[j].ways[w].lat.max_us);
+        put_in!(
+            draft,
+            reading,
+            "/storage",
+            draft.record.storage.get_or_insert_default(),
+            jobs[j].ways[w].lat.max_us
+        );
     }
 }
 
@@ -384,14 +455,39 @@ fn interval(row: &Row, draft: &mut Draft) {
         _ => String::new(),
     };
     for (key, name, series, column) in [
-        ("ios_per_s", "i/o rate", format!("{only}ios_count_per_s"), Column::Ios),
-        ("mib_per_s", "MB/sec", format!("{only}mib_per_s"), Column::Mib),
-        ("lat_us_avg", "resp time", "lat_avg_us".to_owned(), Column::Lat),
-        ("lat_us_max", "resp max", "lat_max_us".to_owned(), Column::Max),
+        (
+            "ios_per_s",
+            "i/o rate",
+            format!("{only}ios_count_per_s"),
+            Column::Ios,
+        ),
+        (
+            "mib_per_s",
+            "MB/sec",
+            format!("{only}mib_per_s"),
+            Column::Mib,
+        ),
+        (
+            "lat_us_avg",
+            "resp time",
+            "lat_avg_us".to_owned(),
+            Column::Lat,
+        ),
+        (
+            "lat_us_max",
+            "resp max",
+            "lat_max_us".to_owned(),
+            Column::Max,
+        ),
     ] {
         if let Some(printed) = row.of(column) {
             let scope = format!("interval {}", row.interval);
-            put_step(draft, reading(row, key, name, &scope, printed), &series, step);
+            put_step(
+                draft,
+                reading(row, key, name, &scope, printed),
+                &series,
+                step,
+            );
         }
     }
 }
@@ -400,7 +496,11 @@ fn interval(row: &Row, draft: &mut Draft) {
 mod tests {
     use super::super::testing::{imported, number, survives, told};
 
-    const SAMPLES: [&str; 3] = ["vdbench-summary.txt", "vdbench-two-runs.txt", "vdbench-flatfile.txt"];
+    const SAMPLES: [&str; 3] = [
+        "vdbench-summary.txt",
+        "vdbench-two-runs.txt",
+        "vdbench-flatfile.txt",
+    ];
 
     #[test]
     fn every_sample_is_read_as_frozen() {
@@ -425,7 +525,11 @@ mod tests {
     fn a_mix_is_split_by_its_share_of_reads() {
         let record = imported("vdbench-two-runs.txt");
         let job = &record.storage.as_ref().expect("a storage part").jobs[1];
-        let rates: Vec<_> = job.ways.iter().filter_map(|way| way.ios_per_s.value()).collect();
+        let rates: Vec<_> = job
+            .ways
+            .iter()
+            .filter_map(|way| way.ios_per_s.value())
+            .collect();
         assert_eq!(rates, [700.0, 300.0]);
         assert_eq!(number(&record, "mixed", "write_lat_us_avg"), 3_000.0);
     }

@@ -25,6 +25,7 @@ pub fn imported(record: &Record) -> Vec<Identity> {
     cpu(&printed, &mut all);
     rates(&printed, &mut all);
     update(&printed, &mut all);
+    all.extend(super::imported_tools::identities(record));
     all.sort_by_key(|identity| (super::number_of(&identity.id), identity.id.clone()));
     all
 }

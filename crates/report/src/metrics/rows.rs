@@ -167,6 +167,16 @@ fn primary_storage(record: &Record) -> Vec<Metric> {
                 });
             }
         }
+        for (suffix, figure) in submitted_only(way) {
+            if ["p50", "p99"].contains(&suffix) {
+                let name = format!("{} clat {suffix}", way.way);
+                let key = format!("{}_clat_us_{suffix}", way.way);
+                all.push(Metric {
+                    layer: layer.to_owned(),
+                    ..lower(Group::Primary, &key, &name, figure)
+                });
+            }
+        }
     }
     all
 }
@@ -316,6 +326,15 @@ fn latencies(latency: &StorageLatency) -> [(&'static str, &Figure); 9] {
     ]
 }
 
+/// Statistics that exist from the submission on alone: fio's own percentiles leave the way to it out.
+fn submitted_only(way: &StorageWay) -> Vec<(&'static str, &Figure)> {
+    let pairs = latencies(&way.lat).into_iter().zip(latencies(&way.clat));
+    pairs
+        .filter(|((_, lat), (_, clat))| lat.value().is_none() && clat.value().is_some())
+        .map(|(_, clat)| clat)
+        .collect()
+}
+
 pub(super) fn storage(record: &Record) -> Vec<Metric> {
     let Some(info) = &record.storage else {
         return Vec::new();
@@ -362,6 +381,11 @@ fn storage_way(job: &str, way: &StorageWay) -> Vec<Metric> {
     for (suffix, figure) in latencies(&way.lat) {
         let key = format!("{way_name}_lat_us_{suffix}");
         let name = format!("{way_name} latency {suffix}");
+        all.push(of_job(lower(group, &key, &name, figure)));
+    }
+    for (suffix, figure) in submitted_only(way) {
+        let key = format!("{way_name}_clat_us_{suffix}");
+        let name = format!("{way_name} clat {suffix}");
         all.push(of_job(lower(group, &key, &name, figure)));
     }
     all

@@ -5,12 +5,15 @@ use super::page::{Column, Page, left, number, number_or_reason, right};
 use crate::storage::{notes, ring, seed, timing};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{
-    Figure, Record, StorageGroup, StorageInfo, StorageJob, StorageLatency, StorageWay,
+    Figure, ImportInfo, Record, StorageGroup, StorageInfo, StorageJob, StorageLatency, StorageWay,
 };
 use assay_measure::units::{fixed, size, thousands};
 
 /// The whole report.
 pub(super) fn render(record: &Record, info: &StorageInfo) -> String {
+    if let Some(import) = &record.import {
+        return render_imported(record, info, import);
+    }
     let mut page = Page::default();
     let run = &record.run;
     page.line(&format!(
@@ -57,6 +60,81 @@ pub(super) fn render(record: &Record, info: &StorageInfo) -> String {
     page.line("");
     page.line("End of Report");
     page.finish()
+}
+
+/// The report of what another tool printed: what cannot be comes before anything else.
+fn render_imported(record: &Record, info: &StorageInfo, import: &ImportInfo) -> String {
+    let mut page = Page::default();
+    page.line(&format!(
+        "ASSAY STORAGE REPORT for run {}{}: imported from {} {}",
+        record.run.id,
+        header::label(record),
+        import.tool,
+        import.tool_version
+    ));
+    header::integrity(&mut page, record);
+    header::warnings(&mut page, record);
+    header::advice(&mut page, record);
+    imported(&mut page, info);
+    header::identities(&mut page, record);
+    page.line("");
+    page.line("End of Report");
+    page.finish()
+}
+
+/// The sections that what another tool printed can fill.
+pub(super) fn imported(page: &mut Page, info: &StorageInfo) {
+    rates(page, info);
+    latencies(page, info);
+    let has_seconds = |group: &StorageGroup| group.iops_total_per_s.samples_count > 0;
+    if info.groups.iter().any(has_seconds) {
+        groups(page, info);
+    }
+    if info.groups.len() > 1 {
+        group_rates(page, info);
+    }
+    for job in &info.jobs {
+        for way in job.ways.iter().filter(|way| !way.lat.hist_ns.is_empty()) {
+            page.heading(&format!("Histogram of lat: {}, {}", job.name, way.way));
+            histogram(page, &way.lat.hist_ns, way);
+        }
+    }
+    options(page, info);
+}
+
+/// A count that is never 0 where it is known.
+fn counted(count: u64) -> String {
+    match count {
+        0 => "n/a".to_owned(),
+        count => thousands(count),
+    }
+}
+
+/// Groups as their tool summed them up.
+fn group_rates(page: &mut Page, info: &StorageInfo) {
+    page.heading("Groups");
+    const TABLE: [Column; 5] = [
+        left("Group", 6),
+        left("Way", 6),
+        right("IOPS", 12),
+        right("MiB/s", 11),
+        left("  Jobs", 30),
+    ];
+    page.columns(&TABLE);
+    for group in &info.groups {
+        for way in &group.ways {
+            page.row(
+                &TABLE,
+                &[
+                    group.group.to_string(),
+                    way.way.clone(),
+                    number(&way.ios_per_s, 0),
+                    number(&way.mib_per_s, 1),
+                    format!("  {}", group.jobs.join(",")),
+                ],
+            );
+        }
+    }
 }
 
 /// Preconditioning.
@@ -125,9 +203,9 @@ fn rates(page: &mut Page, info: &StorageInfo) {
                     way.way.clone(),
                     job.block_sizes.clone(),
                     job.ioengine.clone(),
-                    job.iodepth_count.to_string(),
-                    job.numjobs_count.to_string(),
-                    thousands(way.ios_count),
+                    counted(job.iodepth_count),
+                    counted(job.numjobs_count),
+                    counted(way.ios_count),
                     number(&way.ios_per_s, 0),
                     number(&way.mb_per_s, 1),
                     number(&way.mib_per_s, 1),

@@ -226,12 +226,22 @@ fn fill_way(draft: &mut Draft, way: &Way, scope: &str, j: usize, w: usize) {
     fill_latency(draft, &way.lat, scope, &key("lat_us"), &at("lat"), |info| {
         &mut info.jobs[j].ways[w].lat
     });
-    fill_latency(draft, &way.clat, scope, &key("clat_us"), &at("clat"), |info| {
-        &mut info.jobs[j].ways[w].clat
-    });
-    fill_latency(draft, &way.slat, scope, &key("slat_us"), &at("slat"), |info| {
-        &mut info.jobs[j].ways[w].slat
-    });
+    fill_latency(
+        draft,
+        &way.clat,
+        scope,
+        &key("clat_us"),
+        &at("clat"),
+        |info| &mut info.jobs[j].ways[w].clat,
+    );
+    fill_latency(
+        draft,
+        &way.slat,
+        scope,
+        &key("slat_us"),
+        &at("slat"),
+        |info| &mut info.jobs[j].ways[w].slat,
+    );
     for (what, label, seen) in &way.samples {
         draft.alone(syscall(seen.reading(key(what)), label, scope));
     }
@@ -249,7 +259,7 @@ fn fill_latency(
     if lat.is_empty() {
         return;
     }
-    let what = stem.trim_end_matches("_us").rsplit('_').next().unwrap_or(stem);
+    let what = kind_of(stem);
     let reading = |seen: &Seen, statistic: &str| {
         let name = format!("{what} {statistic}");
         syscall(seen.reading(format!("{stem}_{statistic}")), &name, scope)
@@ -258,7 +268,13 @@ fn fill_latency(
         ($seen:expr, $statistic:expr, $field:ident) => {
             if let Some(seen) = $seen {
                 let reading = reading(seen, $statistic);
-                put_in!(draft, reading, base, place(draft.record.storage.get_or_insert_default()), $field);
+                put_in!(
+                    draft,
+                    reading,
+                    base,
+                    place(draft.record.storage.get_or_insert_default()),
+                    $field
+                );
             }
         };
     }
@@ -269,7 +285,13 @@ fn fill_latency(
     if let Some(seen) = &lat.count {
         let key = format!("{}_count", stem.trim_end_matches("_us"));
         let reading = syscall(seen.reading(key), &format!("{what} N"), scope);
-        put_in!(draft, reading, base, place(draft.record.storage.get_or_insert_default()), count);
+        put_in!(
+            draft,
+            reading,
+            base,
+            place(draft.record.storage.get_or_insert_default()),
+            count
+        );
     }
     for (percent, seen) in &lat.percentiles {
         let name = percentile(*percent);
@@ -292,6 +314,12 @@ fn fill_latency(
     if let Some(histogram) = histogram(lat) {
         place(draft.record.storage.get_or_insert_default()).hist_ns = histogram;
     }
+}
+
+/// `clat` of `read_clat_us`.
+fn kind_of(stem: &str) -> &str {
+    let bare = stem.trim_end_matches("_us");
+    bare.rsplit('_').next().unwrap_or(bare)
 }
 
 /// `p50`, `p995` for 99.5, `p0_1` for 0.1.

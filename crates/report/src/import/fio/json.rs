@@ -89,7 +89,10 @@ fn run(document: Node<'_>) -> Run {
             _ => {}
         }
     }
-    run.jobs = entries.into_iter().map(|entry| job(entry, &global)).collect();
+    run.jobs = entries
+        .into_iter()
+        .map(|entry| job(entry, &global))
+        .collect();
     // "All clients" of a client/server run is the sum of the others.
     if run.jobs.len() > 1 {
         run.jobs.retain(|job| job.name != "All clients");
@@ -157,7 +160,8 @@ fn settings(job: &mut Job, global: &[(String, String)], own: Vec<(String, String
         .map(|(name, value)| (name.clone(), value.clone(), "global"))
         .collect();
     let own = own.into_iter();
-    job.options.extend(own.map(|(name, value)| (name, value, "job")));
+    job.options
+        .extend(own.map(|(name, value)| (name, value, "job")));
     let option = |names: &[&str]| {
         let mut options = job.options.iter();
         let found = options.find(|(name, ..)| names.contains(&name.as_str()));
@@ -227,7 +231,11 @@ fn way(name: &'static str, node: Node<'_>) -> Option<Way> {
         return None;
     }
     // io_bytes was in KiB until io_kbytes came beside it.
-    let unit = if members.contains_key("io_kbytes") { 1.0 } else { 1024.0 };
+    let unit = if members.contains_key("io_kbytes") {
+        1.0
+    } else {
+        1024.0
+    };
     let bytes_per_s = match of("bw_bytes") {
         Some(exact) => Some(exact),
         None => of("bw").map(|kib| kib.looser(0.5).scaled(1024.0)),
@@ -240,7 +248,8 @@ fn way(name: &'static str, node: Node<'_>) -> Option<Way> {
         way: name,
         short: of("short_ios"),
         bytes: bytes.map(|bytes| bytes.scaled(unit)),
-        runtime_s: of("runtime").map(|ms| ms.scaled(1e-3)),
+        // Cut to whole milliseconds.
+        runtime_s: of("runtime").map(|ms| ms.looser(1.0).scaled(1e-3)),
         ios_per_s: of("iops"),
         // Cut to a whole number.
         bytes_per_s: bytes_per_s.map(|seen| seen.looser(1.0)),
@@ -332,7 +341,8 @@ fn disk(node: Node<'_>) -> Disk {
             "util" => ("disk_busy_pct", "util"),
             _ => continue,
         };
-        disk.figures.extend(seen(value).map(|seen| (key, label, seen)));
+        disk.figures
+            .extend(seen(value).map(|seen| (key, label, seen)));
     }
     disk
 }

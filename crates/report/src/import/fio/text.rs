@@ -18,7 +18,10 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
         95,
         &[
             ("a line NAME: (groupid=..., jobs=...): err=", job),
-            ("a line read: IOPS=..., BW=... or read : io=..., bw=...", rate),
+            (
+                "a line read: IOPS=..., BW=... or read : io=..., bw=...",
+                rate,
+            ),
         ],
     );
     // A pasted fragment: no job line, but rates and latencies that nobody else prints so.
@@ -146,7 +149,9 @@ impl Reader<'_> {
             return true;
         }
         let is_version = |word: &str| {
-            let rest = word.strip_prefix("fio-").or_else(|| word.strip_prefix("assay-"));
+            let rest = word
+                .strip_prefix("fio-")
+                .or_else(|| word.strip_prefix("assay-"));
             rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
         };
         if is_version(text) && !text.contains(' ') {
@@ -176,7 +181,10 @@ impl Reader<'_> {
             found.engine.clone_into(&mut job.engine);
             job.depth = found.depth;
         }
-        let date = rest.split("pid=").nth(1).and_then(|rest| rest.split_once(": "));
+        let date = rest
+            .split("pid=")
+            .nth(1)
+            .and_then(|rest| rest.split_once(": "));
         if let (None, Some((_, date))) = (&self.run.started, date) {
             self.run.started = Some(date.trim().to_owned());
         }
@@ -188,8 +196,10 @@ impl Reader<'_> {
     /// The job the lines are of; a fragment without a job line is of one without a name.
     fn current(&mut self, at: At) -> &mut Job {
         if self.run.jobs.is_empty() {
-            self.draft
-                .note(at, "figures without a line NAME: (groupid=...): taken for those of one job");
+            self.draft.note(
+                at,
+                "figures without a line NAME: (groupid=...): taken for those of one job",
+            );
             self.run.jobs.push(Job {
                 name: "job".to_owned(),
                 at,
@@ -207,7 +217,10 @@ impl Reader<'_> {
         // A second one of the same way within one job is another report of a run under way.
         let job = self.current(at);
         if job.ways.iter().any(|way| way.way == name) {
-            self.draft.note(at, format!("a second line of {name} for the same job was passed over"));
+            self.draft.note(
+                at,
+                format!("a second line of {name} for the same job was passed over"),
+            );
             return;
         }
         let found = way(&mut job.ways, name);
@@ -236,7 +249,8 @@ impl Reader<'_> {
 
     fn spread(&mut self, at: At, word: &str, label: &str, rest: &str) {
         let Some(us) = unit(label) else {
-            self.draft.note(at, format!("{label}: a unit that is not known"));
+            self.draft
+                .note(at, format!("{label}: a unit that is not known"));
             return;
         };
         let Some(lat) = self.lat(at, word) else {
@@ -267,7 +281,10 @@ impl Reader<'_> {
                 continue;
             };
             let value = value.trim_end_matches(']').trim();
-            let printed = number::suffixed(value.trim_start_matches('>').trim_start_matches('='), Suffix::Decimal);
+            let printed = number::suffixed(
+                value.trim_start_matches('>').trim_start_matches('='),
+                Suffix::Decimal,
+            );
             let seen = Seen::some(at, printed);
             if let (Ok(percent), Some(seen)) = (percent.trim().parse::<f64>(), seen) {
                 // Rounded up, not to the nearest.
@@ -387,7 +404,9 @@ impl Reader<'_> {
             let list = list.split([' ']).next().unwrap_or_default();
             // `total=r=10/w=0/d=0` of 2.x, `total=10,0,0,0` of 3.x.
             let old = list.contains("r=");
-            let cells = list.trim_end_matches(',').split(if old { '/' } else { ',' });
+            let cells = list
+                .trim_end_matches(',')
+                .split(if old { '/' } else { ',' });
             cells
                 .map(|cell| number::count(cell.rsplit('=').next().unwrap_or_default()))
                 .collect()
@@ -434,12 +453,25 @@ impl Reader<'_> {
     fn disk(&mut self, at: At, name: &str, rest: &str) {
         let mut figures = Vec::new();
         let pairs: [(&str, [&'static str; 2], [&'static str; 2]); 3] = [
-            ("ios", ["disk_reads_count", "disk_writes_count"], ["ios read", "ios write"]),
-            ("merge", ["disk_read_merges_count", "disk_write_merges_count"], ["merge read", "merge write"]),
-            ("ticks", ["disk_read_ticks_ms", "disk_write_ticks_ms"], ["ticks read", "ticks write"]),
+            (
+                "ios",
+                ["disk_reads_count", "disk_writes_count"],
+                ["ios read", "ios write"],
+            ),
+            (
+                "merge",
+                ["disk_read_merges_count", "disk_write_merges_count"],
+                ["merge read", "merge write"],
+            ),
+            (
+                "ticks",
+                ["disk_read_ticks_ms", "disk_write_ticks_ms"],
+                ["ticks read", "ticks write"],
+            ),
         ];
         for (label, keys, names) in pairs {
-            let Some((read, write)) = after(rest, label).and_then(|pair| pair.split_once('/')) else {
+            let Some((read, write)) = after(rest, label).and_then(|pair| pair.split_once('/'))
+            else {
                 continue;
             };
             for (token, (key, name)) in [read, write].into_iter().zip(keys.into_iter().zip(names)) {
@@ -493,7 +525,14 @@ fn rates_2(way: &mut Way, at: At, rest: &str) {
 }
 
 fn group_way(name: &'static str, at: At, rest: &str) -> GroupWay {
-    let first = |token: &str| token.split(" (").next().unwrap_or_default().trim().to_owned();
+    let first = |token: &str| {
+        token
+            .split(" (")
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
+    };
     let (rate, table) = match after(rest, "bw") {
         Some(bw) => (Some(bw), BYTES),
         None => (after(rest, "aggrb"), OLD_BYTES),
@@ -510,10 +549,10 @@ fn group_way(name: &'static str, at: At, rest: &str) -> GroupWay {
     }
 }
 
-/// `120001msec` in s, exact to the millisecond.
+/// `120001msec` in s, cut to whole milliseconds.
 fn runtime_s(at: At, token: &str) -> Option<Seen> {
     let us = number::duration_us(token.trim(), 1.0);
-    Seen::some(at, us).map(|seen| seen.scaled(1e-6))
+    Seen::some(at, us).map(|seen| seen.looser(500.0).scaled(1e-6))
 }
 
 /// The unit of a line such as `clat (usec)` in us.
@@ -542,7 +581,9 @@ fn known_lat(word: &str) -> &'static str {
 
 /// The digits a text begins with.
 fn digits(text: &str) -> u32 {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     text[..end].parse().unwrap_or(0)
 }
 

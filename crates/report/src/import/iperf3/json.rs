@@ -17,7 +17,10 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
         &[
             ("a line that begins with {", text.head_begins("{")),
             ("\"start\" and \"intervals\"", whole || stream),
-            ("\"test_start\", \"version\" or \"sum_sent\"", has("iperf 3") || has("\"sum_sent\"") || has("\"test_start\"")),
+            (
+                "\"test_start\", \"version\" or \"sum_sent\"",
+                has("iperf 3") || has("\"sum_sent\"") || has("\"test_start\""),
+            ),
         ],
     )
 }
@@ -34,13 +37,17 @@ struct Parts<'a> {
 
 pub(super) fn read(text: &Text, draft: &mut Draft) -> Result<(), ImportError> {
     draft.recognised("", "iperf3 JSON");
+    draft.own_tabs(text.file);
     let source = Source::new(text);
     let documents = source.documents();
     if let (Some(broken), true) = (&documents.broken, documents.whole.is_empty()) {
         return Err(ImportError::Damaged {
             path: text.path.clone(),
             line: broken.line,
-            what: format!("the JSON is not whole: {}; import the file as iperf3 wrote it", broken.what),
+            what: format!(
+                "the JSON is not whole: {}; import the file as iperf3 wrote it",
+                broken.what
+            ),
         });
     }
     let parts = parts(&documents.whole, draft);
@@ -76,7 +83,10 @@ fn parts<'a>(documents: &[Node<'a>], draft: &mut Draft) -> Parts<'a> {
             continue;
         }
         if parts.title.is_some() {
-            draft.note(document.at(), "a second test begins here; one record holds one test, cut the file to import it");
+            draft.note(
+                document.at(),
+                "a second test begins here; one record holds one test, cut the file to import it",
+            );
             break;
         }
         parts.title = Some(document.at());
@@ -103,14 +113,28 @@ fn start(start: Node<'_>, draft: &mut Draft) -> bool {
         draft.record.run.started = time.text();
     }
     let mut is_udp = false;
-    for (name, node) in start.get("test_start").map(Node::members).unwrap_or_default() {
+    for (name, node) in start
+        .get("test_start")
+        .map(Node::members)
+        .unwrap_or_default()
+    {
         let text = node.text();
         is_udp |= name == "protocol" && text.eq_ignore_ascii_case("udp");
         setting(draft, &name, &text);
     }
-    if let Some(node) = start.get("tcp_mss_default").or_else(|| start.get("tcp_mss")) {
+    if let Some(node) = start
+        .get("tcp_mss_default")
+        .or_else(|| start.get("tcp_mss"))
+    {
         let printed = node.number();
-        value(draft, node.at(), "tcp_mss_bytes".to_owned(), "tcp_mss", "", printed);
+        value(
+            draft,
+            node.at(),
+            "tcp_mss_bytes".to_owned(),
+            "tcp_mss",
+            "",
+            printed,
+        );
     }
     is_udp
 }
@@ -150,14 +174,14 @@ fn interval(node: Node<'_>, protocol: &str, draft: &mut Draft) {
             "" => format!("{end:.2} s"),
             role => format!("{role}, {end:.2} s"),
         };
-        for (field, key, factor) in STEPS {
-            let Some(field) = sum.get(field) else {
+        for (name, key, factor) in STEPS {
+            let Some(field) = sum.get(name) else {
                 continue;
             };
             if let Some(printed) = field.number() {
                 let key = format!("{protocol}_{key}");
                 let series = series_name(&key, role);
-                let reading = Reading::new(field.at(), key, printed.scaled(factor));
+                let reading = Reading::new(field.at(), key, printed.scaled(factor)).name(name);
                 put_step(draft, reading.scope(&scope).layer("network"), &series, step);
             }
         }
@@ -174,7 +198,10 @@ fn streams(
     step: usize,
     draft: &mut Draft,
 ) {
-    let streams = members.get("streams").map(|node| node.items()).unwrap_or_default();
+    let streams = members
+        .get("streams")
+        .map(|node| node.items())
+        .unwrap_or_default();
     let [only] = streams.as_slice() else {
         return;
     };
@@ -184,7 +211,9 @@ fn streams(
         {
             let key = format!("{protocol}_{key}");
             let series = series_name(&key, role);
-            let reading = Reading::new(node.at(), key, printed).scope(scope);
+            let reading = Reading::new(node.at(), key, printed)
+                .name(field)
+                .scope(scope);
             put_step(draft, reading.layer("network"), &series, step);
         }
     }
@@ -225,10 +254,17 @@ fn end(end: Node<'_>, protocol: &str, draft: &mut Draft) {
     if let (Some(sum), false) = (members.get("sum"), members.contains_key("sum_received")) {
         summary(*sum, protocol, "receiver", draft);
     }
-    let streams = members.get("streams").map(|node| node.items()).unwrap_or_default();
+    let streams = members
+        .get("streams")
+        .map(|node| node.items())
+        .unwrap_or_default();
     for stream in &streams {
         for (side, node) in stream.members() {
-            let side = if side == "udp" { "receiver".to_owned() } else { side };
+            let side = if side == "udp" {
+                "receiver".to_owned()
+            } else {
+                side
+            };
             let socket = node.get("socket").map(Node::text).unwrap_or_default();
             match streams.len() {
                 1 => summary(node, protocol, &side, draft),
@@ -237,13 +273,24 @@ fn end(end: Node<'_>, protocol: &str, draft: &mut Draft) {
         }
     }
     for (side, field) in [("local", "host_total"), ("remote", "remote_total")] {
-        let node = members.get("cpu_utilization_percent").and_then(|cpu| cpu.get(field));
+        let node = members
+            .get("cpu_utilization_percent")
+            .and_then(|cpu| cpu.get(field));
         if let Some(node) = node {
             let printed = node.number();
-            value(draft, node.at(), "network_cpu_pct".to_owned(), field, side, printed);
+            value(
+                draft,
+                node.at(),
+                "network_cpu_pct".to_owned(),
+                field,
+                side,
+                printed,
+            );
         }
     }
-    let seconds = ["sum_received", "sum_sent", "sum"].into_iter().find_map(|name| members.get(name)?.get("seconds"));
+    let seconds = ["sum_received", "sum_sent", "sum"]
+        .into_iter()
+        .find_map(|name| members.get(name)?.get("seconds"));
     if let Some(node) = seconds
         && let Some(printed) = node.number()
     {

@@ -28,13 +28,22 @@ fn every_sample_is_recognised_and_read_as_frozen() {
 #[test]
 fn the_published_run_gives_its_figures() {
     let record = imported("iperf3-tcp.txt");
-    assert_eq!(number(&record, "sender", "tcp_throughput_bits_per_s_mean"), 1.44e9);
+    assert_eq!(
+        number(&record, "sender", "tcp_throughput_bits_per_s_mean"),
+        1.44e9
+    );
     assert_eq!(number(&record, "sender", "tcp_retransmits_count"), 747.0);
     assert_eq!(record.interval.elapsed_s.value(), Some(10.0));
     let series = &record.series;
     assert_eq!(series.t_s.len(), 10);
-    assert_eq!(series.metrics["tcp_retransmits_count"][9].value(), Some(54.0));
-    assert_eq!(series.metrics["tcp_cwnd_bytes"][9].value(), Some(93.5 * 1024.0));
+    assert_eq!(
+        series.metrics["tcp_retransmits_count"][9].value(),
+        Some(54.0)
+    );
+    assert_eq!(
+        series.metrics["tcp_cwnd_bytes"][9].value(),
+        Some(93.5 * 1024.0)
+    );
 }
 
 #[test]
@@ -53,9 +62,16 @@ fn both_directions_keep_their_roles() {
     for name in ["iperf3-3.12-bidir.txt", "iperf3-3.12-bidir.json"] {
         let record = imported(name);
         for scope in ["TX-C sender", "RX-C receiver"] {
-            assert!(number(&record, scope, "tcp_throughput_bits_per_s_mean") > 1e9, "{name}");
+            assert!(
+                number(&record, scope, "tcp_throughput_bits_per_s_mean") > 1e9,
+                "{name}"
+            );
         }
-        assert_eq!(record.series.metrics["tcp_throughput_bits_per_s_rx_c"].len(), 2, "{name}");
+        assert_eq!(
+            record.series.metrics["tcp_throughput_bits_per_s_rx_c"].len(),
+            2,
+            "{name}"
+        );
     }
 }
 
@@ -74,18 +90,29 @@ fn omitted_seconds_and_other_tests_are_left_out() {
     assert_eq!(record.series.t_s, [1.0, 2.0]);
     assert_eq!(info(&record).tool_version, "3.12");
     let server = imported("iperf3-3.12-server.txt");
-    assert!(info(&server).notes.iter().any(|note| note.text.contains("second test")));
+    assert!(
+        info(&server)
+            .notes
+            .iter()
+            .any(|note| note.text.contains("second test"))
+    );
 }
 
 #[test]
 fn a_stream_of_events_is_read_as_the_document() {
     let document: serde_json::Value =
         serde_json::from_str(&sample("iperf3-3.12-tcp.json")).expect("JSON");
-    let mut lines = vec![format!("{{\"event\":\"start\",\"data\":{}}}", document["start"])];
+    let mut lines = vec![format!(
+        "{{\"event\":\"start\",\"data\":{}}}",
+        document["start"]
+    )];
     for interval in document["intervals"].as_array().expect("an array") {
         lines.push(format!("{{\"event\":\"interval\",\"data\":{interval}}}"));
     }
-    lines.push(format!("{{\"event\":\"end\",\"data\":{}}}", document["end"]));
+    lines.push(format!(
+        "{{\"event\":\"end\",\"data\":{}}}",
+        document["end"]
+    ));
     let record = super::super::testing::record_of("stream", &lines.join("\n"));
     let whole = imported("iperf3-3.12-tcp.json");
     assert_eq!(record.series, whole.series);

@@ -1,11 +1,11 @@
 //! iperf3's text: client's or server's.
 
+use super::super::Confidence;
 use super::super::draft::{Draft, Reading};
 use super::super::number::{self, Printed};
 use super::super::rows::{put_step, setting, step};
 use super::super::seen::{amount, between};
 use super::super::text::{At, Text};
-use super::super::Confidence;
 use super::{series_name, value};
 
 /// Amounts are in powers of 1024.
@@ -31,9 +31,8 @@ const BITS_PER_S: &[(&str, f64)] = &[
 
 pub(super) fn looks_like(text: &Text) -> Confidence {
     let head = || text.head().iter().map(|line| line.text.as_str());
-    let title = head().any(|line| {
-        line.contains("Interval") && line.contains("Transfer") && line.contains("ID]")
-    });
+    let title = head()
+        .any(|line| line.contains("Interval") && line.contains("Transfer") && line.contains("ID]"));
     let row = head().any(|line| row(line).is_some());
     Confidence::of(
         90,
@@ -96,7 +95,7 @@ struct Reader {
 pub(super) fn read(text: &Text, draft: &mut Draft) {
     let mut reader = Reader {
         // Streams of a parallel test have sums, and then the sums are the whole.
-        has_sum: text.lines.iter().any(|line| line.text.starts_with("[SUM]")),
+        has_sum: has_sum(text),
         ..Reader::default()
     };
     draft.recognised("", "iperf3 text");
@@ -108,10 +107,27 @@ pub(super) fn read(text: &Text, draft: &mut Draft) {
     }
 }
 
+/// Whether a line begins a test.
+fn begins_test(line: &str) -> bool {
+    line.starts_with("Accepted connection") || line.starts_with("Connecting to host")
+}
+
+/// Whether the first test of the text has rows with sums.
+fn has_sum(text: &Text) -> bool {
+    let mut tests = 0;
+    let of_first = text.lines.iter().take_while(|line| {
+        tests += u32::from(begins_test(&line.text));
+        tests < 2
+    });
+    of_first
+        .into_iter()
+        .any(|line| line.text.starts_with("[SUM]"))
+}
+
 impl Reader {
     /// A server's log may hold many tests: one record is of one.
     fn is_other_test(&mut self, at: At, text: &str, draft: &mut Draft) -> bool {
-        if text.starts_with("Accepted connection") || text.starts_with("Connecting to host") {
+        if begins_test(text) {
             self.tests += 1;
             if self.tests > 1 {
                 draft.note(at, "a second test begins here; one record holds one test, cut the file to import it");
@@ -145,7 +161,11 @@ impl Reader {
             setting(draft, "test", text.trim());
         } else if text.starts_with("Starting Test:") {
             self.is_udp |= text.contains("protocol: UDP");
-            setting(draft, "test", text.trim_start_matches("Starting Test:").trim());
+            setting(
+                draft,
+                "test",
+                text.trim_start_matches("Starting Test:").trim(),
+            );
         } else if text.starts_with("CPU Utilization:") {
             cpu(at, text, draft);
         } else if let Some(name) = text.strip_prefix("snd_tcp_congestion ") {
@@ -178,20 +198,43 @@ impl Reader {
             "sender" | "receiver" => side,
             _ => "receiver",
         };
-        let of = if is_whole { String::new() } else { format!("stream {} ", row.id) };
-        let role = if row.role.is_empty() { String::new() } else { format!("{} ", row.role) };
+        let of = if is_whole {
+            String::new()
+        } else {
+            format!("stream {} ", row.id)
+        };
+        let role = if row.role.is_empty() {
+            String::new()
+        } else {
+            format!("{} ", row.role)
+        };
         let scope = format!("{of}{role}{side}");
         let protocol = self.protocol();
         let mut put = |key: &str, name: &str, printed: Option<Printed>| {
-            value(draft, at, format!("{protocol}_{key}"), name, &scope, printed);
+            value(
+                draft,
+                at,
+                format!("{protocol}_{key}"),
+                name,
+                &scope,
+                printed,
+            );
         };
-        put("throughput_bits_per_s_mean", "Bitrate", Some(row.bits_per_s.clone()));
+        put(
+            "throughput_bits_per_s_mean",
+            "Bitrate",
+            Some(row.bits_per_s.clone()),
+        );
         put("moved_bytes", "Transfer", Some(row.bytes.clone()));
         put("interval_s", "Interval", Some(row.to.clone()));
         if self.is_udp {
             datagrams(&row.rest, &mut put);
         } else if self.has_retr && side == "sender" {
-            put("retransmits_count", "Retr", row.rest.first().and_then(|token| number::count(token)));
+            put(
+                "retransmits_count",
+                "Retr",
+                row.rest.first().and_then(|token| number::count(token)),
+            );
         }
         if is_whole && side == "receiver" && !draft.has("", "elapsed_s") {
             let reading = Reading::new(at, "elapsed_s", row.to.clone()).name("Interval");
@@ -220,7 +263,11 @@ impl Reader {
                 put_step(draft, reading.layer("network"), &series, step);
             }
         };
-        put("throughput_bits_per_s", "Bitrate", Some(row.bits_per_s.clone()));
+        put(
+            "throughput_bits_per_s",
+            "Bitrate",
+            Some(row.bits_per_s.clone()),
+        );
         if self.is_udp {
             if row.rest.len() > 1 {
                 datagrams(&row.rest, &mut put);
@@ -232,7 +279,11 @@ impl Reader {
         }
         put("retransmits_count", "Retr", number::count(row.rest[0]));
         if let [_, amount_of, unit, ..] = row.rest.as_slice() {
-            put("cwnd_bytes", "Cwnd", amount(&format!("{amount_of} {unit}"), BYTES));
+            put(
+                "cwnd_bytes",
+                "Cwnd",
+                amount(&format!("{amount_of} {unit}"), BYTES),
+            );
         }
     }
 }

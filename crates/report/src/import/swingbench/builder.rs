@@ -1,17 +1,23 @@
 //! The summary a data generation ends with.
 
+use super::super::Confidence;
 use super::super::draft::{Draft, Reading};
 use super::super::number;
 use super::super::rows::clock_s;
 use super::super::text::Text;
-use super::super::Confidence;
 
 pub(super) fn looks_like(text: &Text) -> Confidence {
     Confidence::of(
         90,
         &[
-            ("Datagenerator Run Stats", text.head_has("Datagenerator Run Stats")),
-            ("a line Rows Inserted per sec", text.head_has("Rows Inserted per sec")),
+            (
+                "Datagenerator Run Stats",
+                text.head_has("Datagenerator Run Stats"),
+            ),
+            (
+                "a line Rows Inserted per sec",
+                text.head_has("Rows Inserted per sec"),
+            ),
         ],
     )
 }

@@ -49,18 +49,34 @@ fn whole(draft: &mut Draft, at: At, name: &str, what: Whole, printed: Option<Pri
     };
     match what {
         Whole::Users => {
-            put!(draft, client(at, "sessions_count", name, printed), run.sessions);
+            put!(
+                draft,
+                client(at, "sessions_count", name, printed),
+                run.sessions
+            );
         }
         Whole::Elapsed => {
-            put!(draft, client(at, "elapsed_s", name, printed), interval.elapsed_s);
+            put!(
+                draft,
+                client(at, "elapsed_s", name, printed),
+                interval.elapsed_s
+            );
         }
         Whole::PerSecond => {
             let row = load_row(draft, "Transactions", "count");
-            put!(draft, client(at, "transactions_per_s", name, printed), load_profile[row].per_s);
+            put!(
+                draft,
+                client(at, "transactions_per_s", name, printed),
+                load_profile[row].per_s
+            );
         }
         Whole::Total => {
             let row = load_row(draft, "Transactions", "count");
-            put!(draft, client(at, "transactions_count", name, printed), load_profile[row].total);
+            put!(
+                draft,
+                client(at, "transactions_count", name, printed),
+                load_profile[row].total
+            );
         }
         Whole::Alone(key) => draft.alone(client(at, key, name, printed)),
     }
@@ -77,7 +93,14 @@ enum Whole {
 }
 
 /// A statistic of one transaction's response time, printed in `us` us each.
-fn response(draft: &mut Draft, at: At, kind: &str, statistic: &str, us: f64, printed: Option<Printed>) {
+fn response(
+    draft: &mut Draft,
+    at: At,
+    kind: &str,
+    statistic: &str,
+    us: f64,
+    printed: Option<Printed>,
+) {
     let Some(printed) = printed.map(|printed| printed.scaled(us)) else {
         return;
     };

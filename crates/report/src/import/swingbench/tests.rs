@@ -28,7 +28,10 @@ fn the_generator_tells_rows_and_times() {
 #[test]
 fn the_published_table_gives_its_figures() {
     let record = imported("swingbench-results-table.txt");
-    assert_eq!((record.run.sessions, record.interval.elapsed_s.value()), (128, Some(600.0)));
+    assert_eq!(
+        (record.run.sessions, record.interval.elapsed_s.value()),
+        (128, Some(600.0))
+    );
     let metrics = crate::metrics::of(&record);
     for key in ["transactions_per_s", "ops_per_s"] {
         let metric = crate::metrics::find(&metrics, key).expect(key);
@@ -44,7 +47,10 @@ fn the_published_table_gives_its_figures() {
 fn the_results_file_has_more() {
     let record = imported("swingbench-results.xml");
     let orders = &record.driver.ops[1];
-    assert_eq!((orders.kind.as_str(), orders.count), ("order_products", 100_000));
+    assert_eq!(
+        (orders.kind.as_str(), orders.count),
+        ("order_products", 100_000)
+    );
     assert_eq!(orders.service.max_us.value(), Some(980_000.0));
     assert_eq!(number(&record, "", "browse_products_us_p20"), 6_000.0);
     let rates = &record.series.metrics["commits_count_per_s"];
@@ -60,7 +66,10 @@ fn a_torn_results_file_says_where() {
         text: whole[..whole.len() / 2].to_owned(),
     };
     let error = import(&[source]).expect_err("torn").to_string();
-    assert!(error.starts_with("results.xml:") && error.contains("not whole"), "{error}");
+    assert!(
+        error.starts_with("results.xml:") && error.contains("not whole"),
+        "{error}"
+    );
 }
 
 proptest::proptest! {

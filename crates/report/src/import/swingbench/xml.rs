@@ -15,8 +15,14 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
         96,
         &[
             ("an element <Results", has("<Results")),
-            ("an element <Overview> or <TransactionResults>", has("<Overview") || has("<TransactionResults")),
-            ("BenchmarkName or swingbench", has("BenchmarkName") || has("swingbench")),
+            (
+                "an element <Overview> or <TransactionResults>",
+                has("<Overview") || has("<TransactionResults"),
+            ),
+            (
+                "BenchmarkName or swingbench",
+                has("BenchmarkName") || has("swingbench"),
+            ),
         ],
     )
 }
@@ -31,7 +37,9 @@ impl Source<'_> {
     fn at(&self, node: Node<'_, '_>) -> At {
         // The text of an element may stand on a later line than its tag.
         let inner = node.first_child().unwrap_or(node);
-        let blanks = node.text().map_or(0, |text| text.len() - text.trim_start().len());
+        let blanks = node
+            .text()
+            .map_or(0, |text| text.len() - text.trim_start().len());
         let position = self.document.text_pos_at(inner.range().start + blanks);
         At {
             file: self.file,
@@ -85,9 +93,15 @@ fn overview(draft: &mut Draft, at: At, node: Node<'_, '_>) {
     let (what, printed) = match name {
         "TotalRunTime" => (Whole::Elapsed, clock_s(text)),
         "TotalCompletedTransactions" => (Whole::Total, number::count(text)),
-        "TotalFailedTransactions" => (Whole::Alone("transactions_failed_count"), number::count(text)),
+        "TotalFailedTransactions" => (
+            Whole::Alone("transactions_failed_count"),
+            number::count(text),
+        ),
         "AverageTransactionsPerSecond" => (Whole::PerSecond, number::measure(text)),
-        "MaximumTransactionRate" => (Whole::Alone("transactions_per_min_max"), number::count(text)),
+        "MaximumTransactionRate" => (
+            Whole::Alone("transactions_per_min_max"),
+            number::count(text),
+        ),
         "TimeOfRun" => {
             text.clone_into(&mut draft.record.run.started);
             return;
@@ -178,7 +192,12 @@ fn transaction(draft: &mut Draft, source: &Source<'_>, skipped: u64, result: Nod
                 rate(draft, row);
             }
             "FailedTransactionCount" => failed(draft, at, &slug, name, printed),
-            "RollbackCount" => draft.alone(client(at, &format!("{slug}_rollbacks_count"), name, printed)),
+            "RollbackCount" => draft.alone(client(
+                at,
+                &format!("{slug}_rollbacks_count"),
+                name,
+                printed,
+            )),
             _ => {}
         }
     }
@@ -223,7 +242,12 @@ fn readings(draft: &mut Draft, at: At, node: Node<'_, '_>) {
         if let Some(step) = step(draft, since) {
             let at = At { line: *line, ..at };
             let reading = client(at, "transactions_per_s", "TPSReadings", printed);
-            put_step(draft, reading.scope(&format!("{since} s")), "commits_count_per_s", step);
+            put_step(
+                draft,
+                reading.scope(&format!("{since} s")),
+                "commits_count_per_s",
+                step,
+            );
         }
     }
 }
