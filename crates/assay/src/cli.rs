@@ -15,8 +15,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 mod compare;
+mod runs;
 
 pub(crate) use compare::{CompareArgs, CompareFace};
+pub(crate) use runs::{ListFormat, RunsArgs, RunsCommand, TrendFormat, WhichArgs};
 
 /// Assays the platform a database will live on.
 #[derive(Debug, Parser)]
@@ -413,50 +415,6 @@ pub(crate) enum AssetsChoice {
 }
 
 #[derive(Clone, Debug, Args)]
-pub(crate) struct RunsArgs {
-    #[command(subcommand)]
-    pub(crate) command: RunsCommand,
-}
-
-#[derive(Clone, Debug, Subcommand)]
-pub(crate) enum RunsCommand {
-    /// One line per run, oldest first
-    List {
-        /// Directory of run directories
-        #[arg(long, value_name = "DIR", default_value = "assay-runs")]
-        dir: PathBuf,
-        /// How to print the list
-        #[arg(long, value_enum, default_value_t = Format::Text)]
-        format: Format,
-    },
-    /// A run's card: what ran, where, how it ended, its files
-    Show {
-        /// Run directory, id, or `last`
-        run: String,
-        /// Where ids are looked up
-        #[arg(long, value_name = "DIR", default_value = "assay-runs")]
-        dir: PathBuf,
-    },
-    /// Remove runs: only directories that hold a run of ours
-    Rm {
-        /// Run directories or ids
-        #[arg(required = true)]
-        runs: Vec<String>,
-        /// Where ids are looked up
-        #[arg(long, value_name = "DIR", default_value = "assay-runs")]
-        dir: PathBuf,
-    },
-    /// Rebuild the record of a killed run from its series
-    Recover {
-        /// Run directory, id, or `last`
-        run: String,
-        /// Where ids are looked up
-        #[arg(long, value_name = "DIR", default_value = "assay-runs")]
-        dir: PathBuf,
-    },
-}
-
-#[derive(Clone, Debug, Args)]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
     pub(crate) command: ConfigCommand,
@@ -520,6 +478,12 @@ pub(crate) enum Face {
     Html,
     /// The per-second series
     Csv,
+    /// Every figure of the summary, a line each, with unit and reason
+    CsvSummary,
+    /// The summary for a monitoring system: OpenMetrics text, in seconds and bytes
+    Openmetrics,
+    /// The series as OpenMetrics text with times, for backfilling a time series database
+    OpenmetricsSeries,
     /// One pipe-separated line under its header and units
     Summary,
     /// pgio's result line and rows, of a run against a server

@@ -7,6 +7,7 @@
 
 mod affinity;
 mod beside;
+mod catalogue;
 mod cli;
 mod commands;
 mod configure;

@@ -25,6 +25,8 @@ pub(crate) const REPEAT: &str = "repeat.json";
 pub(crate) const SWEEP_HTML: &str = "sweep.html";
 /// What `io` measured in fio's own JSON.
 pub(crate) const FIO_JSON: &str = "fio.json";
+/// Words by which the user finds a run again, a line each.
+pub(crate) const TAGS: &str = "tags";
 /// The configuration as given and as effective.
 pub(crate) const CONFIG: &str = "config";
 
@@ -139,6 +141,12 @@ pub(crate) fn job_files(dir: &Path) -> Vec<String> {
         .map(job_file)
         .take_while(|name| dir.join(name).is_file())
         .collect()
+}
+
+/// What a killed `io` leaves: it keeps no series, only what it was asked.
+pub(crate) fn killed_io(path: &Path) -> bool {
+    let given = fs::read_to_string(path.join("config/given"));
+    !path.join(RECORD).exists() && given.is_ok_and(|given| given.starts_with("assay io "))
 }
 
 fn is_output(name: &str) -> bool {

@@ -400,3 +400,70 @@ fn progress_is_a_line_every_ten_seconds_at_most_and_never_on_stdout() {
         done.err
     );
 }
+
+#[test]
+fn runs_are_labelled_tagged_filtered_and_followed() {
+    let place = Place::new();
+    for (seed, label) in [("1", "nightly"), ("2", "nightly"), ("3", "other")] {
+        let output = format!("assay-runs/2026010{seed}T000000Z-slob-0000000{seed}");
+        let more = ["--label", label, "--seed", seed, "-o", &output];
+        place.assay(&common::with(RUN, &more)).code(0);
+    }
+    let list = ["runs", "list", "--label", "nightly", "--format", "json"];
+    let found = json(&place.assay(&list).code(0).out);
+    assert_eq!(found.as_array().map(Vec::len), Some(2));
+    assert_eq!(found[0]["label"], "nightly");
+    assert_eq!(found[0]["kind"], "run");
+    place
+        .assay(&[
+            "runs",
+            "tag",
+            "assay-runs/20260103T000000Z-slob-00000003",
+            "+kept",
+            "disk=old",
+        ])
+        .code(0);
+    let tagged = place.assay(&[
+        "runs",
+        "list",
+        "--tag",
+        "disk",
+        "--metric",
+        "ops_per_s",
+        "--format",
+        "csv",
+    ]);
+    let tagged = tagged.code(0).out;
+    assert_eq!(tagged.lines().count(), 2, "{tagged}");
+    assert!(tagged.contains("disk=old;kept"), "{tagged}");
+    let trend = json(
+        &place
+            .assay(&["runs", "trend", "ops_per_s", "--format", "json"])
+            .code(0)
+            .out,
+    );
+    assert_eq!(trend["better"], "higher");
+    assert_eq!(trend["runs"].as_array().map(Vec::len), Some(3));
+    assert!(trend["runs"][2]["value"].as_f64() > Some(0.0));
+    let text = place
+        .assay(&["runs", "trend", "ops_per_s", "--label", "nightly"])
+        .code(0)
+        .out;
+    assert!(text.contains("2 values, median"), "{text}");
+    let wrong = place.assay(&["runs", "trend", "opps_per_s"]).code(2);
+    assert!(wrong.err.contains("near it: ops_per_s"), "{}", wrong.err);
+    let wrong = place.assay(&["runs", "tag", "last", "plain"]).code(2);
+    assert!(wrong.err.contains("+NAME"), "{}", wrong.err);
+    for format in ["csv-summary", "openmetrics", "openmetrics-series"] {
+        let face = place.assay(&["report", "last", "--dir", "assay-runs", "--format", format]);
+        assert!(!face.code(0).out.is_empty(), "{format}");
+    }
+    place
+        .assay(&["runs", "rm", "assay-runs/20260103T000000Z-slob-00000003"])
+        .code(0);
+    assert!(
+        !place
+            .path("assay-runs/20260103T000000Z-slob-00000003")
+            .exists()
+    );
+}

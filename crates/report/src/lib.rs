@@ -10,6 +10,7 @@ pub mod advice;
 pub mod compare;
 pub mod cost;
 pub mod csv;
+pub mod export;
 pub mod html;
 pub mod import;
 pub mod integrity;

@@ -14,6 +14,7 @@ mod postgres;
 mod prepare;
 mod process;
 mod recovery;
+mod report;
 mod scan;
 mod sync;
 mod table;
@@ -43,6 +44,8 @@ usage: cargo xtask bench [NAME...] [--pairs N] [--dir DIR] [--program FILE] [--s
   postgres   selects of postgres: against pgio 1.0 (ASSAY_PGIO=its directory, archive or git repository), cached and
              from the page cache, its load, and pgbench with the same statement; on a private server of the newest
              version installed (ASSAY_PG_BIN=DIR: of that one)
+  report     reports of a record of 24 hours of seconds with 50 figures each, and the import of 10 MB of text: time
+             and memory
   floor      what the harness itself costs per operation
   no NAME    all of them
   --only PART  this part of io alone: null, nop, read, depth1, tmpfs, write, mixed, libaio, scan, layout;
@@ -95,7 +98,7 @@ impl Options {
 
 type Bench = fn(&Options) -> Result<()>;
 
-const BENCHES: [(&str, Bench); 12] = [
+const BENCHES: [(&str, Bench); 13] = [
     ("floor", floor::run),
     ("physical", physical::run),
     ("cached", cached::run),
@@ -103,6 +106,7 @@ const BENCHES: [(&str, Bench); 12] = [
     ("commits", commits::run),
     ("thousand", thousand::run),
     ("recovery", recovery::run),
+    ("report", report::run),
     ("scan", scan::run),
     ("sync", sync::run),
     ("io", io::run),

@@ -5,6 +5,7 @@ use crate::cli::{Face, ReportArgs};
 use crate::exit::{Code, Failure};
 use crate::rundir::{self, RECORD, SERIES, SWEEP};
 use crate::{html, record, ui};
+use assay_report::export;
 use std::path::Path;
 
 pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
@@ -29,6 +30,10 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
         Face::Text => assay_report::text::render(&record),
         Face::Json => record::json(&record)?,
         Face::Csv => assay_report::csv::series(&record),
+        Face::CsvSummary => export::csv_summary(&record),
+        Face::Openmetrics => export::summary(&record),
+        Face::OpenmetricsSeries => export::series(&record)
+            .map_err(|what| Failure::usage(format!("{}: {what}", path.display())))?,
         Face::Summary => format!(
             "{}\n{}\n{}\n",
             assay_report::summary::header(),
@@ -82,7 +87,7 @@ fn swept(args: &ReportArgs, found: &Path) -> Result<Code, Failure> {
             }
             text
         }
-        Face::Csv | Face::Pgio => {
+        Face::Csv | Face::CsvSummary | Face::Openmetrics | Face::OpenmetricsSeries | Face::Pgio => {
             return Err(Failure::usage(format!(
                 "{} is a sweep, and this format is of one run: name one of its steps",
                 dir.display()

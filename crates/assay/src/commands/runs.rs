@@ -1,22 +1,26 @@
-//! `runs`: the runs kept in a directory, found by looking into it.
+//! `runs`: the runs kept in a directory, and what is known of them.
 
-use crate::cli::{Format, RunsCommand};
+mod list;
+mod tag;
+mod trend;
+
+use crate::catalogue::{self, Catalogue};
+use crate::cli::RunsCommand;
 use crate::exit::{Code, Failure};
 use crate::rundir::{
-    self, CONFIG, FIO_JSON, RECORD, REPORT, REPORT_HTML, RunDir, SERIES, SWEEP, SWEEP_HTML,
-    SWEEP_TEXT,
+    self, CONFIG, FIO_JSON, RECORD, REPEAT, REPORT, REPORT_HTML, RunDir, SERIES, SWEEP, SWEEP_HTML,
+    SWEEP_TEXT, TAGS, killed_io,
 };
-use crate::{plan_text, record, recover, ui};
-use assay_measure::record::Record;
+use crate::{record, recover, ui};
 use assay_measure::units;
-use assay_report::sweep::Sweep;
-use serde_json::{Value, json};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// What may be in the directory of a run or a sweep.
-const FILES: [&str; 11] = [
+const FILES: [&str; 13] = [
+    TAGS,
+    REPEAT,
     RECORD,
     REPORT,
     REPORT_HTML,
@@ -32,11 +36,33 @@ const FILES: [&str; 11] = [
 
 pub(super) fn runs(command: &RunsCommand) -> Result<Code, Failure> {
     match command {
-        RunsCommand::List { dir, format } => list(dir, *format),
+        RunsCommand::List {
+            which,
+            metric,
+            format,
+        } => list::list(which, metric, *format),
         RunsCommand::Show { run, dir } => show(&find(run, dir)?),
         RunsCommand::Rm { runs, dir } => remove(runs, dir),
+        RunsCommand::Tag { run, changes, dir } => tag::tag(run, changes, dir),
+        RunsCommand::Trend {
+            metric,
+            which,
+            format,
+        } => trend::trend(metric, which, *format),
+        RunsCommand::Rebuild { dir } => anew(dir),
         RunsCommand::Recover { run, dir } => rebuild(&find(run, dir)?),
     }
+}
+
+/// Reads every record again.
+fn anew(dir: &Path) -> Result<Code, Failure> {
+    let catalogue = Catalogue::rebuild(dir)?;
+    ui::say(&format!(
+        "{}: {} runs",
+        dir.join(catalogue::FILE).display(),
+        catalogue.entries.len()
+    ));
+    Ok(Code::Good)
 }
 
 /// The directory or record file that `run` names: a path, an id, or `last`.
@@ -74,205 +100,21 @@ fn names(path: &Path, run: &str) -> bool {
     !run.is_empty() && (name == run || name.ends_with(&format!("-{run}")))
 }
 
-/// Directories of runs and sweeps in `dir`, by name, which is by time; the directory may be absent.
+/// Directories of ours in `dir`, by name, which is by time; the directory may be absent.
 fn kept(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let entries = match fs::read_dir(dir) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => {
-            return Err(Failure::usage(format!("{}: {error}", dir.display())));
-        }
-    };
-    let mut kept: Vec<PathBuf> = entries
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .filter(|path| {
-            let holds = |name: &&str| path.join(name).is_file();
-            [RECORD, SERIES, SWEEP].iter().any(holds) || killed_io(path)
-        })
-        .collect();
-    kept.sort();
-    Ok(kept)
-}
-
-/// One run as `runs list` shows it.
-struct Card {
-    id: String,
-    started: String,
-    workload: String,
-    engine: String,
-    ops_per_s: Option<f64>,
-    verdict: String,
-    path: PathBuf,
-}
-
-impl Card {
-    fn of(path: PathBuf) -> Self {
-        if path.join(SWEEP).is_file() {
-            return match record::read_sweep(&path.join(SWEEP)) {
-                Ok(swept) => Self::swept(path, &swept),
-                Err(_) => Self::unrecorded(path, "unreadable"),
-            };
-        }
-        match record::read(&path.join(RECORD)) {
-            Ok(record) => Self::recorded(path, &record),
-            Err(_) => {
-                let verdict = if path.join(RECORD).is_file() {
-                    "unreadable"
-                } else {
-                    "not recovered"
-                };
-                Self::unrecorded(path, verdict)
-            }
-        }
-    }
-
-    fn recorded(path: PathBuf, record: &Record) -> Self {
-        Self {
-            id: record.run.id.clone(),
-            started: record.run.started.chars().take(19).collect(),
-            workload: record.run.workload.clone(),
-            engine: record.run.engine.clone(),
-            ops_per_s: ops_per_s(record),
-            verdict: record.run.verdict.clone(),
-            path,
-        }
-    }
-
-    /// A sweep's throughput is that of its best step.
-    fn swept(path: PathBuf, swept: &Sweep) -> Self {
-        let rates = swept.steps.iter().filter_map(|step| step.ops_per_s.value());
-        let (engine, _) = swept.sweep.target.split_once(':').unwrap_or_default();
-        Self {
-            id: swept.sweep.id.clone(),
-            started: swept.sweep.started.chars().take(19).collect(),
-            workload: format!("{} sweep", swept.sweep.workload),
-            engine: engine.to_owned(),
-            ops_per_s: rates.max_by(f64::total_cmp),
-            verdict: swept.sweep.verdict.clone(),
-            path,
-        }
-    }
-
-    fn unrecorded(path: PathBuf, verdict: &str) -> Self {
-        let name = path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        Self {
-            id: name.rsplit('-').next().unwrap_or_default().to_owned(),
-            started: "-".to_owned(),
-            workload: "-".to_owned(),
-            engine: "-".to_owned(),
-            ops_per_s: None,
-            verdict: verdict.to_owned(),
-            path,
-        }
-    }
-
-    fn row(&self) -> [String; 7] {
-        [
-            self.id.clone(),
-            self.started.clone(),
-            self.workload.clone(),
-            self.engine.clone(),
-            self.ops_per_s
-                .map_or("n/a".to_owned(), |rate| units::fixed(rate, 1)),
-            self.verdict.clone(),
-            self.path.display().to_string(),
-        ]
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "id": self.id,
-            "started": self.started,
-            "workload": self.workload,
-            "engine": self.engine,
-            "ops_per_s": self.ops_per_s,
-            "verdict": self.verdict,
-            "path": self.path.display().to_string(),
-        })
-    }
-}
-
-fn ops_per_s(record: &Record) -> Option<f64> {
-    let ops = record.interval.ops_count.value()?;
-    let elapsed = record.interval.elapsed_s.value()?;
-    (elapsed > 0.0).then(|| ops / elapsed)
-}
-
-fn list(dir: &Path, format: Format) -> Result<Code, Failure> {
-    let cards: Vec<Card> = kept(dir)?.into_iter().map(Card::of).collect();
-    let text = match format {
-        Format::Json => plan_text::pretty(&Value::Array(cards.iter().map(Card::json).collect())),
-        Format::Text => table(&cards),
-    };
-    if cards.is_empty() {
-        ui::say(&format!("{}: there are no runs", dir.display()));
-    }
-    ui::product(&text)?;
-    Ok(Code::Good)
-}
-
-fn table(cards: &[Card]) -> String {
-    let head = [
-        "ID",
-        "STARTED (UTC)",
-        "WORKLOAD",
-        "TARGET",
-        "OPS/S",
-        "VERDICT",
-        "DIRECTORY",
-    ];
-    let mut rows = vec![head.map(str::to_owned)];
-    rows.extend(cards.iter().map(Card::row));
-    let width = |column: usize| {
-        rows.iter()
-            .map(|row| row[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..head.len()).map(width).collect();
-    let mut out = String::new();
-    for row in &rows {
-        let cells: Vec<String> = row
-            .iter()
-            .zip(&widths)
-            .enumerate()
-            .map(|(column, (cell, width))| {
-                // Numbers line up at their right.
-                if column == 4 {
-                    format!("{cell:>width$}")
-                } else {
-                    format!("{cell:<width$}")
-                }
-            })
-            .collect();
-        out.push_str(cells.join("  ").trim_end());
-        out.push('\n');
-    }
-    out
+    let places = catalogue::places(dir)?;
+    Ok(places.into_iter().map(|found| found.path).collect())
 }
 
 fn show(path: &Path) -> Result<Code, Failure> {
     let dir = directory_of(path);
-    let card = Card::of(dir.clone());
+    let card = catalogue::card(&dir).ok_or_else(|| not_ours(&dir, "shown"))?;
     let mut out = String::new();
-    let labels = [
-        "id",
-        "started (UTC)",
-        "workload",
-        "target",
-        "ops/s",
-        "verdict",
-        "directory",
-    ];
-    for (label, value) in labels.iter().zip(card.row()) {
+    for (label, value) in list::card(&card) {
         out.push_str(&format!("{label:<14} {value}\n"));
     }
+    out.push_str(&format!("{:<14} {}\n", "directory", dir.display()));
     if let Ok(record) = record::read(&dir.join(RECORD)) {
-        out.push_str(&format!("{:<14} {}\n", "sessions", record.run.sessions));
         out.push_str(&format!("{:<14} {}\n", "seed", record.run.seed));
         for reason in &record.run.verdict_reasons {
             out.push_str(&format!("{:<14} {reason}\n", "reason"));
@@ -314,7 +156,7 @@ fn remove(runs: &[String], dir: &Path) -> Result<Code, Failure> {
         .map(|run| find(run, dir).and_then(|path| ours(&path)))
         .collect::<Result<_, _>>()?;
     for path in found {
-        if path.join(SWEEP).is_file() {
+        if path.join(SWEEP).is_file() || path.join(REPEAT).is_file() {
             for step in kept(&path)? {
                 if ours(&step).is_ok() {
                     remove_one(&step)?;
@@ -354,23 +196,27 @@ fn remove_one(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a killed `io` leaves: it keeps no series, only what it was asked.
-fn killed_io(path: &Path) -> bool {
-    let given = fs::read_to_string(path.join("config/given"));
-    !path.join(RECORD).exists() && given.is_ok_and(|given| given.starts_with("assay io "))
-}
-
 fn ours(path: &Path) -> Result<PathBuf, Failure> {
-    let recorded = record::read(&path.join(RECORD)).is_ok();
-    let swept = record::read_sweep(&path.join(SWEEP)).is_ok();
-    let interrupted = path.join(SERIES).is_file() && recover::is_ours(path);
-    if path.is_dir() && (recorded || interrupted || swept || killed_io(path)) {
+    if is_ours(path) {
         return Ok(path.to_path_buf());
     }
-    Err(Failure::usage(format!(
-        "{} holds no run of assay; it is not removed",
+    Err(not_ours(path, "removed"))
+}
+
+/// Whether a directory holds a run, a sweep or repeats of ours that can be read, or what a killed one left.
+fn is_ours(path: &Path) -> bool {
+    let recorded = || record::read(&path.join(RECORD)).is_ok();
+    let swept = || record::read_sweep(&path.join(SWEEP)).is_ok();
+    let repeated = || record::read_repeats(&path.join(REPEAT)).is_ok();
+    let interrupted = || path.join(SERIES).is_file() && recover::is_ours(path);
+    path.is_dir() && (recorded() || interrupted() || swept() || repeated() || killed_io(path))
+}
+
+fn not_ours(path: &Path, done: &str) -> Failure {
+    Failure::usage(format!(
+        "{} holds no run of assay; it is not {done}",
         path.display()
-    )))
+    ))
 }
 
 fn remove_file(path: &Path) -> Result<(), Failure> {

@@ -1,0 +1,269 @@
+//! One run directory as the catalogue knows it.
+
+use super::tags;
+use crate::exit::Failure;
+use crate::record;
+use crate::rundir::{RECORD, REPEAT, SERIES, SWEEP, TAGS, killed_io};
+use assay_measure::record::{Figure, Record};
+use assay_report::compare::Repeats;
+use assay_report::metrics::{self, Better, Metric};
+use assay_report::sweep::Sweep;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// What tells whether a directory changed since it was read: its record's and its tags' time and size.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stamp {
+    /// The file that says what it is.
+    pub(super) file: String,
+    pub(super) mtime_ns: i64,
+    pub(super) size: i64,
+    pub(super) tags_mtime_ns: i64,
+    pub(super) tags_size: i64,
+}
+
+/// A directory of ours.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    pub(super) name: String,
+    pub(super) stamp: Stamp,
+    pub(crate) path: PathBuf,
+}
+
+/// What is shown and looked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Entry {
+    /// Its number in the catalogue.
+    pub(crate) number: i64,
+    /// Name of the directory.
+    pub(crate) name: String,
+    /// `run`, `sweep`, `repeat`, `io`, `sync`, `recovery`, `import`; `killed` where there is no record.
+    pub(crate) kind: String,
+    pub(crate) id: String,
+    /// UTC, to the second; empty if not known.
+    pub(crate) started: String,
+    pub(crate) workload: String,
+    pub(crate) engine: String,
+    pub(crate) label: String,
+    pub(crate) host: String,
+    pub(crate) verdict: String,
+    /// Of assay.
+    pub(crate) version: String,
+    pub(crate) sessions: Option<i64>,
+    pub(crate) elapsed_s: Option<f64>,
+    pub(crate) ops_per_s: Option<f64>,
+    pub(crate) tags: Vec<String>,
+}
+
+/// The runs in a directory, by name; the directory may be absent.
+pub(crate) fn places(dir: &Path) -> Result<Vec<Found>, Failure> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Failure::usage(format!("{}: {error}", dir.display()))),
+    };
+    let mut found: Vec<Found> = entries.flatten().filter_map(|entry| look(&entry)).collect();
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(found)
+}
+
+fn look(entry: &fs::DirEntry) -> Option<Found> {
+    // A link to a run's directory is one too; a file costs no further look.
+    if entry.file_type().is_ok_and(|kind| kind.is_file()) {
+        return None;
+    }
+    look_at(entry.path())
+}
+
+/// What a directory of ours says it is.
+fn look_at(path: PathBuf) -> Option<Found> {
+    // A name that is no text cannot be given on the command line either.
+    let name = path.file_name().unwrap_or_default().to_str()?.to_owned();
+    let about = |file: &str| {
+        fs::metadata(path.join(file))
+            .ok()
+            .filter(fs::Metadata::is_file)
+    };
+    let of = |file: &str| about(file).map(|about| (file.to_owned(), about));
+    let (file, about_it) = [SWEEP, REPEAT, RECORD, SERIES]
+        .iter()
+        .find_map(|file| of(file))
+        .or_else(|| of("config/given").filter(|_| killed_io(&path)))?;
+    let (mtime_ns, size) = time_and_size(&about_it);
+    let (tags_mtime_ns, tags_size) = about(TAGS).map_or((0, 0), |tags| time_and_size(&tags));
+    let stamp = Stamp {
+        file,
+        mtime_ns,
+        size,
+        tags_mtime_ns,
+        tags_size,
+    };
+    Some(Found { name, stamp, path })
+}
+
+fn time_and_size(about: &fs::Metadata) -> (i64, i64) {
+    let size = i64::try_from(about.size()).unwrap_or(i64::MAX);
+    (about.mtime() * 1_000_000_000 + about.mtime_nsec(), size)
+}
+
+/// Reads what a directory holds, and its metrics.
+pub(super) fn read(found: &Found) -> (Entry, Vec<Metric>) {
+    let path = found.path.join(&found.stamp.file);
+    let (mut entry, metrics) = match found.stamp.file.as_str() {
+        SWEEP => match record::read_sweep(&path) {
+            Ok(swept) => of_sweep(&swept),
+            Err(_) => unrecorded(found, "unreadable"),
+        },
+        REPEAT => match record::read_repeats(&path) {
+            Ok(repeats) => of_repeats(found, &repeats),
+            Err(_) => unrecorded(found, "unreadable"),
+        },
+        RECORD => match record::read(&path) {
+            Ok(record) => of_record(&record),
+            Err(_) => unrecorded(found, "unreadable"),
+        },
+        _ => unrecorded(found, "not recovered"),
+    };
+    entry.name.clone_from(&found.name);
+    entry.tags = tags::read(&found.path);
+    (entry, metrics)
+}
+
+/// One directory, read now; `None` if it is none of ours.
+pub(crate) fn card(dir: &Path) -> Option<Entry> {
+    Some(read(&look_at(dir.to_path_buf())?).0)
+}
+
+fn of_record(record: &Record) -> (Entry, Vec<Metric>) {
+    let run = &record.run;
+    let kind = match record {
+        _ if record.import.is_some() => "import",
+        _ if record.recovery.is_some() => "recovery",
+        _ if record.sync.is_some() => "sync",
+        _ if record.storage.is_some() => "io",
+        _ => "run",
+    };
+    let host = record
+        .host
+        .facts
+        .iter()
+        .find(|fact| fact.name == "hostname");
+    let metrics = metrics::of(record);
+    let ops = metrics::find(&metrics, "ops_per_s");
+    let entry = Entry {
+        kind: kind.to_owned(),
+        id: run.id.clone(),
+        started: to_the_second(&run.started),
+        workload: run.workload.clone(),
+        engine: run.engine.clone(),
+        label: run.label.clone().unwrap_or_default(),
+        host: host.map_or_else(String::new, |fact| fact.value.clone()),
+        verdict: run.verdict.clone(),
+        version: run.version.clone(),
+        sessions: i64::try_from(run.sessions).ok().filter(|n| *n > 0),
+        elapsed_s: record.interval.elapsed_s.value(),
+        ops_per_s: ops.and_then(|metric| metric.value.value()),
+        ..Entry::default()
+    };
+    (entry, metrics)
+}
+
+fn to_the_second(started: &str) -> String {
+    started.chars().take(19).collect()
+}
+
+/// A sweep's throughput is that of its best step.
+fn of_sweep(swept: &Sweep) -> (Entry, Vec<Metric>) {
+    let info = &swept.sweep;
+    let rates = swept.steps.iter().filter_map(|step| step.ops_per_s.value());
+    let ops_per_s = rates.max_by(f64::total_cmp);
+    let (engine, _) = info.target.split_once(':').unwrap_or_default();
+    let entry = Entry {
+        kind: "sweep".to_owned(),
+        id: info.id.clone(),
+        started: to_the_second(&info.started),
+        workload: info.workload.clone(),
+        engine: engine.to_owned(),
+        label: info.label.clone().unwrap_or_default(),
+        verdict: info.verdict.clone(),
+        version: info.version.clone(),
+        ops_per_s,
+        ..Entry::default()
+    };
+    let metrics = ops_per_s.map(best_rate).into_iter().collect();
+    (entry, metrics)
+}
+
+fn best_rate(rate: f64) -> Metric {
+    Metric {
+        key: "ops_per_s".to_owned(),
+        scope: String::new(),
+        name: "Operations".to_owned(),
+        group: metrics::Group::Primary,
+        unit: "1/s".to_owned(),
+        better: Better::Higher,
+        is_primary: true,
+        value: Figure::decimal(rate),
+        counter: None,
+        series: None,
+        layer: "client".to_owned(),
+    }
+}
+
+/// Repeats of one run: each figure is the median of what they found.
+fn of_repeats(found: &Found, repeats: &Repeats) -> (Entry, Vec<Metric>) {
+    let members = repeats.runs.iter().filter_map(|run| {
+        let record = record::read(&found.path.join(&run.directory).join(RECORD));
+        Some(of_record(&record.ok()?))
+    });
+    let members: Vec<(Entry, Vec<Metric>)> = members.collect();
+    let middle = |key: &str| {
+        let figures = members
+            .iter()
+            .filter_map(|(_, metrics)| metrics::find(metrics, key));
+        median(figures.filter_map(|metric| metric.value.value()).collect())
+    };
+    let (first, figures) = members.first().cloned().unwrap_or_default();
+    let metrics = figures.into_iter().map(|metric| Metric {
+        value: middle(&metric.full_key()).map_or_else(|| metric.value.clone(), Figure::decimal),
+        ..metric
+    });
+    let entry = Entry {
+        kind: "repeat".to_owned(),
+        id: repeats.id.clone(),
+        started: to_the_second(&repeats.started),
+        workload: repeats.workload.clone(),
+        label: repeats.label.clone(),
+        verdict: repeats.verdict.clone(),
+        version: repeats.version.clone(),
+        ops_per_s: middle("ops_per_s"),
+        ..first
+    };
+    (entry, metrics.collect())
+}
+
+/// The middle value; of an even number the mean of both.
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let upper = *values.get(values.len() / 2)?;
+    match values.len() % 2 {
+        1 => Some(upper),
+        _ => Some(f64::midpoint(values[values.len() / 2 - 1], upper)),
+    }
+}
+
+fn id_of(name: &str) -> String {
+    name.rsplit('-').next().unwrap_or_default().to_owned()
+}
+
+fn unrecorded(found: &Found, verdict: &str) -> (Entry, Vec<Metric>) {
+    let entry = Entry {
+        kind: "killed".to_owned(),
+        id: id_of(&found.name),
+        verdict: verdict.to_owned(),
+        ..Entry::default()
+    };
+    (entry, Vec::new())
+}

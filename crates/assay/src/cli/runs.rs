@@ -1,0 +1,146 @@
+//! The command line of `runs`.
+
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    pub(crate) command: RunsCommand,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum RunsCommand {
+    /// One line per run, oldest first
+    List {
+        #[command(flatten)]
+        which: WhichArgs,
+        /// A figure to show beside each run, repeatable: reads_per_s, op_us_p99; the keys of
+        /// `assay report RUN --format csv-summary`
+        #[arg(long, value_name = "KEY")]
+        metric: Vec<String>,
+        /// How to print the list
+        #[arg(long, value_enum, default_value_t = ListFormat::Text)]
+        format: ListFormat,
+    },
+    /// A run's card: what ran, where, how it ended, its files
+    Show {
+        /// Run directory, id, or `last`
+        run: String,
+        /// Where ids are looked up
+        #[arg(long, value_name = "DIR", default_value = "assay-runs")]
+        dir: PathBuf,
+    },
+    /// Remove runs: only directories that hold a run of ours
+    Rm {
+        /// Run directories or ids
+        #[arg(required = true)]
+        runs: Vec<String>,
+        /// Where ids are looked up
+        #[arg(long, value_name = "DIR", default_value = "assay-runs")]
+        dir: PathBuf,
+    },
+    /// Show, add and remove the tags of a run
+    ///
+    /// Tags are kept in the run's directory (`tags`), so they go where it goes. `--tag` of list and
+    /// trend finds them: by name, by key, or by key=value.
+    Tag {
+        /// Run directory, id, or `last`
+        run: String,
+        /// +NAME adds, -NAME removes (a tag, or a key's value), KEY=VALUE sets; none shows them
+        #[arg(value_name = "CHANGE", allow_hyphen_values = true)]
+        changes: Vec<String>,
+        /// Where ids are looked up
+        #[arg(long, value_name = "DIR", default_value = "assay-runs")]
+        dir: PathBuf,
+    },
+    /// A figure over the runs, oldest first, with the range it usually stays in
+    Trend {
+        /// Key of the figure: ops_per_s, read_us_p99, ...
+        #[arg(value_name = "METRIC")]
+        metric: String,
+        #[command(flatten)]
+        which: WhichArgs,
+        /// How to print it
+        #[arg(long, value_enum, default_value_t = TrendFormat::Text)]
+        format: TrendFormat,
+    },
+    /// Read every record again; needed only where the catalogue is not believed
+    Rebuild {
+        /// Directory of run directories
+        #[arg(long, value_name = "DIR", default_value = "assay-runs")]
+        dir: PathBuf,
+    },
+    /// Rebuild the record of a killed run from its series
+    Recover {
+        /// Run directory, id, or `last`
+        run: String,
+        /// Where ids are looked up
+        #[arg(long, value_name = "DIR", default_value = "assay-runs")]
+        dir: PathBuf,
+    },
+}
+
+/// Which runs are meant; everything given must hold.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct WhichArgs {
+    /// Directory of run directories
+    #[arg(long, value_name = "DIR", default_value = "assay-runs")]
+    pub(crate) dir: PathBuf,
+    /// Runs of this label, repeatable: any of them
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) label: Vec<String>,
+    /// Runs with this tag, repeatable: all of them; NAME, KEY or KEY=VALUE
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Vec<String>,
+    /// run, sweep, repeat, io, sync, recovery, import or killed, repeatable
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Vec<String>,
+    /// slob, io, sync, ...
+    #[arg(long, value_name = "NAME")]
+    pub(crate) workload: Option<String>,
+    /// The target: native, postgres, null, ...
+    #[arg(long, visible_alias = "target", value_name = "NAME")]
+    pub(crate) engine: Option<String>,
+    /// Name of the host it ran on
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Option<String>,
+    /// complete, incomplete, invalid, ...
+    #[arg(long, value_name = "WORD")]
+    pub(crate) verdict: Option<String>,
+    /// Started then or later: 2026-03-01, 2026-03-01T14:30 (UTC), or ago: 7d, 12h
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    /// Started then or earlier, the day or minute included
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) until: Option<String>,
+    /// The newest N of them
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+/// Formats of `runs list`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListFormat {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
+    /// For spreadsheets
+    Csv,
+}
+
+/// Formats of `runs trend`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TrendFormat {
+    /// A table with a chart
+    #[default]
+    Text,
+    /// For programs
+    Json,
+    /// For spreadsheets
+    Csv,
+    /// A page with a chart
+    Html,
+}

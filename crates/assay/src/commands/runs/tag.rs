@@ -1,0 +1,31 @@
+//! `runs tag`: words by which a run is found again.
+
+use super::{directory_of, find, is_ours};
+use crate::catalogue::{Change, change_tags, tags_of};
+use crate::exit::{Code, Failure};
+use crate::ui;
+use std::path::Path;
+
+pub(super) fn tag(run: &str, words: &[String], dir: &Path) -> Result<Code, Failure> {
+    let changes: Vec<Change> = words
+        .iter()
+        .map(|word| Change::parse(word))
+        .collect::<Result<_, _>>()?;
+    let path = directory_of(&find(run, dir)?);
+    if !is_ours(&path) {
+        return Err(Failure::usage(format!(
+            "{} holds no run of assay; it is not tagged",
+            path.display()
+        )));
+    }
+    let tags = match changes.is_empty() {
+        true => tags_of(&path),
+        false => change_tags(&path, &changes)?,
+    };
+    let lines: String = tags.iter().map(|tag| format!("{tag}\n")).collect();
+    ui::product(&lines)?;
+    if tags.is_empty() {
+        ui::say(&format!("{}: no tags", path.display()));
+    }
+    Ok(Code::Good)
+}

@@ -1,0 +1,207 @@
+use super::units::base;
+use super::*;
+use assay_measure::record::Record;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+fn records() -> Vec<Record> {
+    let probe = crate::storage::fixture::readings();
+    vec![
+        crate::record::build(&crate::fixture::run()),
+        crate::record::build(&crate::fixture::postgres(15)),
+        crate::storage::build(&crate::fixture::run(), &probe),
+        Record::default(),
+    ]
+}
+
+/// Name, labels and rest of a sample.
+fn parts(line: &str) -> (&str, &str, Vec<&str>) {
+    let (name, rest) = line.split_once('{').unwrap();
+    let (labels, rest) = rest.rsplit_once("} ").unwrap();
+    (name, labels, rest.split(' ').collect())
+}
+
+/// The rules of the format that its readers refuse a text for.
+fn check(text: &str) {
+    let (body, end) = text.split_at(text.len() - "# EOF\n".len());
+    assert_eq!(end, "# EOF\n");
+    let (mut family, mut kind) = ("", "");
+    let mut families = BTreeSet::new();
+    let mut samples = BTreeSet::new();
+    for line in body.lines() {
+        if let Some(rest) = line.strip_prefix("# ") {
+            let words: Vec<&str> = rest.splitn(3, ' ').collect();
+            match words[0] {
+                "TYPE" => {
+                    (family, kind) = (words[1], words[2]);
+                    assert!(families.insert(family), "{family} stands twice");
+                }
+                "UNIT" => assert!(family.ends_with(&format!("_{}", words[2])), "{line}"),
+                word => assert_eq!(word, "HELP", "{line}"),
+            }
+            assert_eq!(words[1], family);
+            continue;
+        }
+        let (name, labels, rest) = parts(line);
+        let suffixes: &[&str] = match kind {
+            "counter" => &["_total"],
+            "info" => &["_info"],
+            "histogram" => &["_bucket", "_count", "_sum"],
+            _ => &[""],
+        };
+        let suffix = name.strip_prefix(family).unwrap_or("?");
+        assert!(suffixes.contains(&suffix), "{kind} {family}: {line}");
+        assert!(rest[0].parse::<f64>().unwrap().is_finite(), "{line}");
+        let at = rest.get(1).copied().unwrap_or_default();
+        assert!(
+            samples.insert((name.to_owned(), labels.to_owned(), at.to_owned())),
+            "{line}"
+        );
+    }
+}
+
+#[test]
+fn every_record_keeps_the_rules_of_the_format() {
+    for record in records() {
+        check(&summary(&record));
+        if let Ok(text) = series(&record) {
+            check(&text);
+        }
+    }
+}
+
+#[test]
+fn counts_times_and_distributions_are_those_of_the_record_in_base_units() {
+    let record = crate::record::build(&crate::fixture::run());
+    let text = summary(&record);
+    let value = |start: &str, holding: &str| -> f64 {
+        let line = text
+            .lines()
+            .find(|line| line.starts_with(start) && line.contains(holding));
+        let line = line.unwrap_or_else(|| panic!("{start} {holding}\n{text}"));
+        parts(line).2[0].parse().unwrap()
+    };
+    assert_eq!(value("assay_ops_per_second{", ""), 100.0);
+    assert_eq!(value("assay_read_seconds{", "stat=\"avg\""), 500e-6);
+    let event = record
+        .events
+        .iter()
+        .find(|event| event.name == "db file sequential read")
+        .unwrap();
+    let of_event = "event=\"db file sequential read\"";
+    let count = event.count.value().unwrap();
+    assert_eq!(value("assay_event_wait_seconds_count{", of_event), count);
+    let sum_s = event.total_us.value().unwrap() / 1e6;
+    assert!((value("assay_event_wait_seconds_sum{", of_event) - sum_s).abs() < 1e-9);
+    // Buckets rise to the count, and the bound of 1 ms has all that were shorter.
+    let bounded = |bound: &str| {
+        value(
+            "assay_event_wait_seconds_bucket{",
+            &format!(
+                "{of_event},class=\"User I/O\",actor=\"foreground\",source=\"sysstat\",le=\"{bound}\""
+            ),
+        )
+    };
+    let below: u64 = event.hist_us[..=10].iter().sum();
+    assert_eq!(bounded("0.001024"), below as f64);
+    assert_eq!(bounded("+Inf"), count);
+    let reads = record.stats["physical_read_io_requests_count"]
+        .total
+        .value()
+        .unwrap();
+    assert_eq!(value("assay_physical_read_io_requests_total{", ""), reads);
+}
+
+#[test]
+fn what_is_not_known_is_named_with_its_reason_and_never_a_number() {
+    let mut record = crate::record::build(&crate::fixture::run());
+    let row = record.stats.get_mut("redo_size_bytes").unwrap();
+    row.total = Figure::na("not \"counted\"\\");
+    let text = summary(&record);
+    assert!(!text.contains("assay_redo_size_bytes_total"), "{text}");
+    let said =
+        "metric=\"assay_redo_size_bytes\",source=\"sysstat\",reason=\"not \\\"counted\\\"\\\\\"} 1";
+    assert!(text.contains(said), "{text}");
+    record.stats.get_mut("redo_size_bytes").unwrap().per_s = Figure::na("not, counted");
+    let line = "redo_size_bytes_per_s,,redo size,,bytes/s,,engine,0,\"not, counted\"\n";
+    let table = csv_summary(&record);
+    assert!(table.contains(line), "{table}");
+}
+
+#[test]
+fn a_series_has_each_known_second_at_its_instant() {
+    let mut record = crate::record::build(&crate::fixture::run());
+    record.interval.begin = "2026-01-01T00:00:12Z".to_owned();
+    record.interval.begin_s = 2.0.into();
+    let text = series(&record).unwrap();
+    let ops: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("assay_series_ops_per_second{"))
+        .collect();
+    assert_eq!(ops.len(), record.series.t_s.len());
+    let (_, _, rest) = parts(ops[0]);
+    assert_eq!(rest, ["100", "1767225611.000"]);
+    assert!(text.contains(
+        "# TYPE assay_series_op_seconds gauge\n# UNIT assay_series_op_seconds seconds\n"
+    ));
+}
+
+#[test]
+fn the_summary_table_has_every_metric_with_its_unit() {
+    for record in records() {
+        let metrics = metrics::of(&record);
+        let table = csv_summary(&record);
+        assert_eq!(table.lines().count(), metrics.len() + 1);
+    }
+    let table = csv_summary(&records()[0]);
+    assert!(
+        table.contains("\nops_per_s,,Operations,100,1/s,higher,client,1,\n"),
+        "{table}"
+    );
+}
+
+#[test]
+fn keys_become_names_in_base_units() {
+    let cases = [
+        ("read_us_p99", "read_seconds", "p99", 1e-6, "seconds"),
+        ("op_p99_us", "op_seconds", "p99", 1e-6, "seconds"),
+        ("reads_per_s", "reads_per_second", "", 1.0, ""),
+        (
+            "redo_mib_per_s",
+            "redo_bytes_per_second",
+            "",
+            1_048_576.0,
+            "",
+        ),
+        ("host_idle_pct", "host_idle_ratio", "", 0.01, "ratio"),
+        ("cpu_us_per_op", "cpu_seconds_per_op", "", 1e-6, ""),
+        ("db_cpu_s_per_s", "db_cpu_seconds_per_second", "", 1.0, ""),
+        ("checkpoints_count", "checkpoints", "", 1.0, ""),
+        ("active_max_count", "active", "max", 1.0, ""),
+        ("max", "max", "", 1.0, ""),
+    ];
+    for (key, name, stat, factor, unit) in cases {
+        let found = base(key);
+        assert_eq!(
+            (
+                found.name.as_str(),
+                found.stat.as_str(),
+                found.factor,
+                found.unit
+            ),
+            (name, stat, factor, unit),
+            "{key}"
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_in_a_label_is_one_label(label in "\\PC{0,20}|[\\\\\"\n{},= ]{0,12}", name in "\\PC{0,20}") {
+        let mut record = crate::record::build(&crate::fixture::run());
+        record.run.label = Some(label);
+        record.events[0].name = name;
+        check(&summary(&record));
+        check(&series(&record).unwrap_or("# EOF\n".to_owned()));
+    }
+}
