@@ -610,13 +610,14 @@ pub struct SessionRow {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Series {
-    /// Nominal step, s: 1, or more where a long run's series was thinned.
+    /// Nominal step, s: 1, or more where only every second, fourth ... snapshot of a long run was there.
     pub step_s: Figure,
     /// End of each step, s after the gate.
     pub t_s: Vec<f64>,
     /// Whether the step lies inside the measured window.
     pub in_window: Vec<bool>,
-    /// By name with unit last, e.g. `ops_per_s`, `db_file_sequential_read_p99_us`.
+    /// By name with unit last, e.g. `ops_count_per_s`, `db_file_sequential_read_p99_us`; decimals of a run's own
+    /// seconds have seven significant digits.
     pub metrics: BTreeMap<String, Vec<Figure>>,
     /// Waits by step and power-of-two bucket, for the events with a distribution; a long run's steps are joined.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -1,6 +1,7 @@
 //! The per-second series as CSV: one row per second, one column per metric.
 
 use assay_measure::record::{Figure, Record};
+use std::fmt::Write as _;
 
 /// The series with a header line; names carry their units, n/a is an empty field.
 #[must_use]
@@ -13,12 +14,17 @@ pub fn series(record: &Record) -> String {
     }
     text.push('\n');
     for (row, (t_s, inside)) in series.t_s.iter().zip(&series.in_window).enumerate() {
-        text.push_str(&format!("{t_s},{}", u8::from(*inside)));
+        // Writing into a text cannot fail; a day of seconds is millions of fields.
+        let _ = write!(text, "{t_s},{}", u8::from(*inside));
         for column in series.metrics.values() {
             text.push(',');
             match column.get(row) {
-                Some(Figure::Count(count)) => text.push_str(&count.to_string()),
-                Some(Figure::Decimal(value)) => text.push_str(&value.to_string()),
+                Some(Figure::Count(count)) => {
+                    let _ = write!(text, "{count}");
+                }
+                Some(Figure::Decimal(value)) => {
+                    let _ = write!(text, "{value}");
+                }
                 Some(Figure::Na(_)) | None => {}
             }
         }

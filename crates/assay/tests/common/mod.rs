@@ -101,6 +101,7 @@ impl Place {
         let runs: Vec<PathBuf> = std::fs::read_dir(self.path("assay-runs"))
             .expect("there are runs")
             .map(|entry| entry.expect("an entry").path())
+            .filter(|path| path.is_dir())
             .collect();
         assert_eq!(runs.len(), 1, "{runs:?}");
         runs[0].clone()
