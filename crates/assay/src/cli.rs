@@ -396,6 +396,12 @@ pub(crate) struct ReportArgs {
     /// Which face of the record
     #[arg(long, value_enum, default_value_t = Face::Text)]
     pub(crate) format: Face,
+    /// Prices for --format brief, as of `assay cost`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cost: Option<PathBuf>,
+    /// The platform of --cost [default: by label or host name]
+    #[arg(long, value_name = "NAME", requires = "cost")]
+    pub(crate) platform: Option<String>,
     /// Write it there instead of to stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -476,6 +482,8 @@ pub(crate) enum Face {
     Json,
     /// One page with charts that opens offline
     Html,
+    /// The one page a manager reads; of a sweep the page of its goal or knee
+    Brief,
     /// The per-second series
     Csv,
     /// Every figure of the summary, a line each, with unit and reason

@@ -98,3 +98,48 @@ fn a_mistake_in_the_prices_is_told_with_its_line() {
         done.err
     );
 }
+
+#[test]
+fn the_brief_is_one_page_with_its_price() {
+    let place = Place::new();
+    place.assay(RUN).code(0);
+    fs::write(place.path("prices.toml"), PRICES).expect("written");
+    let brief = |more: &[&str]| {
+        let args = [&["report", "one", "--format", "brief"], more].concat();
+        place.assay(&args)
+    };
+    let plain = brief(&[]).code(0);
+    for part in [
+        "BRIEF  slob on null",
+        "What was tested",
+        "Rate  ",
+        "p99 at that rate",
+        "Steadiness",
+        "What limits it",
+        "Can it be trusted",
+        "n/a (no prices were given",
+    ] {
+        assert!(plain.out.contains(part), "{part}: {}", plain.out);
+    }
+    let priced = brief(&["--cost", "prices.toml", "--platform", "box"]).code(0);
+    assert!(
+        priced.out.contains("EUR 3,600.00 over 36 months for box"),
+        "{}",
+        priced.out
+    );
+    assert!(
+        priced.out.contains("per million operations"),
+        "{}",
+        priced.out
+    );
+    for page in [&plain.out, &priced.out] {
+        assert!(
+            page.lines().count() <= 60 && page.lines().all(|line| line.chars().count() <= 100),
+            "{page}"
+        );
+    }
+    let done = place
+        .assay(&["report", "one", "--cost", "prices.toml"])
+        .code(2);
+    assert!(done.err.contains("--format brief"), "{}", done.err);
+}

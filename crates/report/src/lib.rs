@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+pub mod brief;
 pub mod compare;
 pub mod cost;
 pub mod csv;

@@ -80,7 +80,7 @@ impl Side {
 }
 
 /// The record files that one name stands for.
-fn records_of(name: &str, dir: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub(super) fn records_of(name: &str, dir: &Path) -> Result<Vec<PathBuf>, Failure> {
     let found = find(name, dir)?;
     if found.is_file() && !found.ends_with(REPEAT) {
         return match found.ends_with(SWEEP) {

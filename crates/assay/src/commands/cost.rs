@@ -1,9 +1,8 @@
 //! `cost`: what runs and their platforms cost by the user's own prices.
 
-use super::runs::find;
+use super::compare::records_of;
 use crate::cli::{CostArgs, Format};
 use crate::exit::{Code, Failure};
-use crate::rundir::{RECORD, SWEEP};
 use crate::{record, ui};
 use assay_measure::record::Record;
 use assay_report::cost::{self, Cost, Prices};
@@ -75,27 +74,36 @@ fn of_runs(prices: &Prices, args: &CostArgs) -> Result<Vec<Cost>, Failure> {
     }
     let platform = |at: usize| named.get(at).or(named.first()).map(String::as_str);
     let priced = runs.iter().enumerate().map(|(at, run)| {
-        let found = find(run, &args.dir)?;
-        if found.join(SWEEP).is_file() || found.ends_with(SWEEP) {
-            return Err(Failure::usage(format!(
-                "{} is a sweep, and a cost is of one run: name one of its steps",
-                found.display()
-            )));
-        }
-        let path = if found.is_dir() {
-            found.join(RECORD)
-        } else {
-            found
-        };
-        if !path.exists() {
-            return Err(Failure::usage(format!(
-                "{}: there is no such record",
-                path.display()
-            )));
-        }
-        let record = record::read(&path)?;
-        cost::of(prices, platform(at), &record)
-            .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+        let paths = records_of(run, &args.dir)?;
+        let costs = paths.iter().map(|path| {
+            let record = record::read(path)?;
+            cost::of(prices, platform(at), &record)
+                .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+        });
+        let costs: Vec<Cost> = costs.collect::<Result<_, _>>()?;
+        middle(costs).ok_or_else(|| Failure::usage(format!("{run}: names no run")))
     });
     priced.collect()
+}
+
+/// Of repeats the cost of the one in the middle, by what a unit costs; it says so.
+pub(super) fn middle(mut costs: Vec<Cost>) -> Option<Cost> {
+    let unit = |cost: &Cost| {
+        let known = cost.units.iter().find_map(|unit| unit.total.value());
+        known.unwrap_or(cost.total_monthly)
+    };
+    costs.sort_by(|a, b| unit(a).total_cmp(&unit(b)));
+    let repeats = costs.len();
+    let ends = costs.first().map(&unit).zip(costs.last().map(&unit));
+    let mut cost = (repeats > 0).then(|| costs.swap_remove((repeats - 1) / 2))?;
+    if let (Some((least, most)), true) = (ends, repeats > 1) {
+        let name = cost.units.iter().find(|unit| unit.total.value().is_some());
+        let name = name.map_or("a month", |unit| unit.name.as_str()).to_owned();
+        cost.warnings.push(format!(
+            "Of {repeats} repeats this is the one in the middle; the cost {name} (with licences) was {} to {} over them.",
+            assay_measure::units::significant(least, 4),
+            assay_measure::units::significant(most, 4)
+        ));
+    }
+    Some(cost)
 }

@@ -1,5 +1,6 @@
 //! One file per command group; each returns how it ended.
 
+mod brief;
 mod compare;
 mod config;
 mod cost;

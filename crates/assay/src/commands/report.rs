@@ -9,6 +9,14 @@ use assay_report::export;
 use std::path::Path;
 
 pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
+    if args.format == Face::Brief {
+        return deliver(args, &super::brief::brief(args)?);
+    }
+    if args.cost.is_some() || args.platform.is_some() {
+        return Err(Failure::usage(
+            "--cost and --platform are of --format brief; `assay cost RUN --prices FILE` prints all of a cost",
+        ));
+    }
     let found = find(&args.run, &args.dir)?;
     if found.join(SWEEP).is_file() || found.ends_with(SWEEP) {
         return swept(args, &found);
@@ -23,6 +31,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
     }
     let record = record::read(&path)?;
     let text = match args.format {
+        Face::Brief => super::brief::brief(args)?,
         Face::Html => {
             let assets = html::assets(args, path.parent())?;
             assay_report::html::page(&record, &assets)
@@ -70,6 +79,7 @@ fn swept(args: &ReportArgs, found: &Path) -> Result<Code, Failure> {
     let swept = record::read_sweep(&path)?;
     let dir = path.parent().unwrap_or(Path::new("."));
     let text = match args.format {
+        Face::Brief => super::brief::brief(args)?,
         Face::Html => assay_report::html::sweep(&swept, &html::assets(args, Some(dir))?),
         Face::Text => assay_report::sweep::render(&swept),
         Face::Json => assay_report::sweep::write(&swept)

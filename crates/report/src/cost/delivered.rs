@@ -34,18 +34,21 @@ pub struct Delivered {
     pub notes: Vec<String>,
 }
 
-/// What a record delivered.
-pub(super) fn delivered(record: &Record) -> Delivered {
-    let mut found = match &record.storage {
-        Some(info) if !info.groups.is_empty() => probe(&info.groups),
-        _ => workload(record),
-    };
-    found.ios_per_s = match (found.reads_per_s.value(), found.writes_per_s.value()) {
-        (Some(_), None) => found.reads_per_s.clone(),
-        (None, Some(_)) => found.writes_per_s.clone(),
-        _ => found.reads_per_s.plus(&found.writes_per_s),
-    };
-    found
+impl Delivered {
+    /// What a record delivered.
+    #[must_use]
+    pub fn of(record: &Record) -> Self {
+        let mut found = match &record.storage {
+            Some(info) if !info.groups.is_empty() => probe(&info.groups),
+            _ => workload(record),
+        };
+        found.ios_per_s = match (found.reads_per_s.value(), found.writes_per_s.value()) {
+            (Some(_), None) => found.reads_per_s.clone(),
+            (None, Some(_)) => found.writes_per_s.clone(),
+            _ => found.reads_per_s.plus(&found.writes_per_s),
+        };
+        found
+    }
 }
 
 fn workload(record: &Record) -> Delivered {

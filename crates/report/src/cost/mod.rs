@@ -18,6 +18,7 @@ pub use parse::{PriceError, parse};
 pub use prices::{
     Day, Default as FieldDefault, Field, Item, KINDS, Kind, Nature, Platform, Prices,
 };
+pub(crate) use text::inputs;
 pub use text::{render, section};
 
 use crate::integrity::{Rule, Scope};
@@ -241,7 +242,7 @@ pub fn of(prices: &Prices, platform: Option<&str>, record: &Record) -> Result<Co
     cost.run.clone_from(&record.run.id);
     cost.label.clone_from(&record.run.label);
     cost.started.clone_from(&record.run.started);
-    cost.delivered = delivered::delivered(record);
+    cost.delivered = Delivered::of(record);
     deliver(&mut cost);
     match Day::read(&record.run.started) {
         Some(day) => cost.warnings.extend(stale(&cost, day)),

@@ -344,7 +344,7 @@ fn a_spent_burst_is_not_delivered() {
         median: median.into(),
         ..StorageLevel::default()
     };
-    let reads = |record: &Record| delivered::delivered(record).ios_per_s.value().unwrap();
+    let reads = |record: &Record| Delivered::of(record).ios_per_s.value().unwrap();
     let before = reads(&record);
     assert!((before - mean).abs() < 1e-6 * mean, "{before} {mean}");
     let group = &mut record.storage.as_mut().unwrap().groups[0];
@@ -352,7 +352,7 @@ fn a_spent_burst_is_not_delivered() {
     group.levels = vec![level(2.0 * mean), level(mean / 4.0)];
     group.changes = vec![StorageChange::default()];
     assert!((reads(&record) - mean / 4.0).abs() < 1e-6 * mean);
-    assert!(delivered::delivered(&record).notes[0].contains("burst"));
+    assert!(Delivered::of(&record).notes[0].contains("burst"));
 }
 
 #[test]

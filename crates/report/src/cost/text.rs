@@ -124,7 +124,7 @@ fn once(value: f64) -> String {
 }
 
 /// `0.136 x 6 x 720 h`; of a licence what is due once, and how it falls on months.
-pub(super) fn inputs(item: &CostItem) -> String {
+pub(crate) fn inputs(item: &CostItem) -> String {
     let input = |name: &str| {
         let mut inputs = item.inputs.iter();
         inputs

@@ -9,7 +9,7 @@ mod advice;
 pub mod auto;
 mod curve;
 mod knee;
-mod steady;
+pub(crate) mod steady;
 mod step;
 #[cfg(test)]
 mod tests;

@@ -16,7 +16,7 @@ pub(super) const RANGE: f64 = 0.20;
 pub(super) const SLOPE: f64 = 0.10;
 
 /// The rule in words.
-pub(super) const RULE: &str = "over the last half of the measured window (at least 5 s), cut into five rounds, \
+pub(crate) const RULE: &str = "over the last half of the measured window (at least 5 s), cut into five rounds, \
      operations per second range over at most 20 % of their mean and their fitted line moves by at most 10 %; \
      a step that gets there only inside its measured window is late";
 
@@ -113,7 +113,7 @@ fn holds((range, slope): (f64, f64)) -> bool {
 }
 
 /// Judges a record by the rule.
-pub(super) fn steady(record: &Record) -> Steady {
+pub(crate) fn steady(record: &Record) -> Steady {
     let all = seconds(record);
     let measured = all.iter().filter(|second| second.in_window).count();
     if measured < ROUNDS {

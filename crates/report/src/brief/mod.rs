@@ -1,0 +1,439 @@
+//! The one page a manager reads: what was tested, the rate, the 99th percentile at that rate, whether it was steady, what limits
+//! it, whether to trust it, and what it costs.
+//!
+//! At most [`LINES`] lines of [`WIDTH`] columns, of any kind of record. Reads records and a cost; no figure of its own but
+//! medians over repeats and the sums of [`price`].
+
+mod figures;
+mod price;
+
+#[cfg(test)]
+mod tests;
+
+use crate::cost::Cost;
+use crate::sweep::steady;
+use assay_measure::record::{Advice, Record, Truth};
+use assay_measure::units::{fixed, shorten, thousands};
+use figures::Row;
+
+/// Most lines of a page.
+pub const LINES: usize = 60;
+/// Most columns of a line.
+pub const WIDTH: usize = 100;
+
+/// Findings shown in full.
+const FINDINGS: usize = 2;
+/// Most columns of a finding or a reason.
+const LONG: usize = 420;
+
+/// Renders the page of a run, or of repeats of one run: then a figure is the median with its range.
+///
+/// Empty for no record.
+#[must_use]
+pub fn render(records: &[&Record], cost: Option<&Cost>) -> String {
+    let Some(first) = records.first() else {
+        return String::new();
+    };
+    let mut page = Page::default();
+    title(&mut page, records, first);
+    page.part("What was tested", &tested(records, first));
+    for row in figures::rows(records) {
+        figure(&mut page, &row);
+    }
+    page.part("Steadiness", &steadiness(records));
+    page.line("");
+    limits(&mut page, records, cost);
+    page.part("Can it be trusted", &trust(records));
+    match cost {
+        Some(cost) => price::section(&mut page, cost),
+        None => page.part(
+            "Price",
+            "n/a (no prices were given: --cost prices.toml; `assay cost --example` prints such a file)",
+        ),
+    }
+    page.finish()
+}
+
+/// Lines within the page's width.
+#[derive(Default)]
+struct Page {
+    lines: Vec<String>,
+}
+
+/// The title of the findings.
+const LIMITS: &str = "What limits it";
+/// Width of the left column.
+const LEFT: usize = 18;
+
+impl Page {
+    fn line(&mut self, text: &str) {
+        self.lines
+            .push(plain_words(&shorten(text.trim_end(), WIDTH)));
+    }
+
+    /// A title at the left, its sentences wrapped at the right.
+    fn part(&mut self, title: &str, text: &str) {
+        self.line("");
+        self.item(title, text);
+    }
+
+    fn item(&mut self, title: &str, text: &str) {
+        let mut line = format!("{title:<LEFT$}");
+        let mut is_empty = true;
+        for word in text.split_whitespace() {
+            let word = shorten(word, WIDTH - LEFT);
+            if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+                self.line(&line);
+                line = " ".repeat(LEFT);
+                is_empty = true;
+            }
+            if !is_empty {
+                line.push(' ');
+            }
+            line.push_str(&word);
+            is_empty = false;
+        }
+        if !line.trim().is_empty() {
+            self.line(&line);
+        }
+    }
+
+    /// The whole page; what is beyond its last line is said to be missing.
+    fn finish(mut self) -> String {
+        if self.lines.len() > LINES {
+            self.lines.truncate(LINES - 1);
+            self.line("(cut here; `assay report RUN` and `assay cost RUN` have the rest)");
+        }
+        let mut text = self.lines.join("\n");
+        text.push('\n');
+        text
+    }
+}
+
+/// A page never carries the name of a council's metric: a run of ours, or of a tool alike, is not one of theirs.
+fn plain_words(line: &str) -> String {
+    const NAMES: [(&str, &str); 6] = [
+        ("tpmc", "new orders/min"),
+        ("qphh", "queries/h"),
+        ("qphds", "queries/h"),
+        ("spc-1", "storage"),
+        ("tpc-", "public-"),
+        ("tpse", "transactions/s"),
+    ];
+    let mut line = line.to_owned();
+    for (name, ours) in NAMES {
+        while let Some(at) = line.to_ascii_lowercase().find(name) {
+            line.replace_range(at..at + name.len(), ours);
+        }
+    }
+    line
+}
+
+fn title(page: &mut Page, records: &[&Record], first: &Record) {
+    let run = &first.run;
+    let label = run
+        .label
+        .as_ref()
+        .map_or_else(String::new, |label| format!(" \"{label}\""));
+    let which = match records.len() {
+        1 => format!("run {}{label}", run.id),
+        repeats => format!("{repeats} repeats{label}, first run {}", run.id),
+    };
+    let day = run
+        .started
+        .get(..10)
+        .filter(|day| !day.is_empty())
+        .unwrap_or("date n/a");
+    let line = format!("BRIEF  {} on {}, {which}, {day}", run.workload, run.engine);
+    page.line(&line);
+    page.line(&"=".repeat(shorten(&line, WIDTH).chars().count()));
+}
+
+/// One paragraph.
+fn tested(records: &[&Record], record: &Record) -> String {
+    let mut text = what_ran(record);
+    if let [_, _, ..] = records {
+        text.push_str(&format!(
+            " It was run {} times; figures are the median of the repeats with their range.",
+            records.len()
+        ));
+    }
+    if let Some(import) = &record.import {
+        text.push_str(&format!(
+            " Figures were read from the output of {} ({}), not measured here.",
+            import.tool, import.format
+        ));
+    }
+    let fact = |name: &str| {
+        let mut facts = record.host.facts.iter().chain(&record.plan.engine_facts);
+        let found = facts.find(|fact| fact.name == name && !fact.value.starts_with("n/a"));
+        found.map(|fact| fact.value.as_str())
+    };
+    let memory = fact("memory_bytes").and_then(|bytes| bytes.parse::<u64>().ok());
+    let host = [
+        fact("hostname").map(str::to_owned),
+        fact("product").map(str::to_owned),
+        fact("cpus_usable").map(|cpus| format!("{cpus} CPUs")),
+        fact("cpu_model").map(str::to_owned),
+        memory.map(|bytes| format!("{} GiB of memory", fixed(bytes as f64 / 1_073_741_824.0, 1))),
+        fact("virtualisation").map(|kind| format!("virtualisation {kind}")),
+        fact("device_model")
+            .or(fact("device_disk"))
+            .map(|disk| format!("disk {disk}")),
+    ];
+    let host: Vec<String> = host.into_iter().flatten().collect();
+    if !host.is_empty() {
+        text.push_str(&format!(" Host: {}.", host.join(", ")));
+    }
+    text
+}
+
+fn what_ran(record: &Record) -> String {
+    if let Some(info) = &record.storage {
+        let jobs: Vec<String> = info
+            .jobs
+            .iter()
+            .take(3)
+            .map(|job| {
+                let depth = job.iodepth_count * job.numjobs_count.max(1);
+                format!(
+                    "{} ({} of {}, {depth} in flight)",
+                    job.name, job.rw, job.block_sizes
+                )
+            })
+            .collect();
+        let more = match info.jobs.len() {
+            0..=3 => String::new(),
+            jobs => format!(" and {} more", jobs - 3),
+        };
+        return format!(
+            "The bare storage, without a database: {}{more}.",
+            jobs.join(", ")
+        );
+    }
+    if let Some(info) = &record.sync {
+        return format!("Durable writes, the price of a commit, on {}.", info.path);
+    }
+    if let Some(info) = &record.recovery {
+        return format!(
+            "Crash and recovery: {} kills of a data set under load by {} sessions.",
+            info.steps.len(),
+            info.sessions_count
+        );
+    }
+    let setting = |name: &str| {
+        let line = record.plan.settings.iter().find(|line| line.name == name)?;
+        (!line.value.is_empty()).then_some(line.value.as_str())
+    };
+    let window = record
+        .interval
+        .elapsed_s
+        .value()
+        .map(|s| format!("for {} s", fixed(s, 0)));
+    let share = setting("UPDATE_PCT").map(|pct| format!("{pct} % updates"));
+    let unit = setting("WORK_UNIT").map(|blocks| format!("{blocks} blocks an operation"));
+    let scale = setting("SCALE").map(|scale| format!("SCALE {scale}"));
+    let cache = setting("CACHE_MB").map(|mb| format!("cache {mb} MiB"));
+    let what: Vec<String> = [share, unit, scale, cache].into_iter().flatten().collect();
+    let sessions = match record.run.sessions {
+        0 => "Sessions".to_owned(),
+        1 => "1 session".to_owned(),
+        many => format!("{} sessions", thousands(many)),
+    };
+    let what = if what.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", what.join(", "))
+    };
+    let window = window.map_or_else(String::new, |window| format!(" {window}"));
+    format!(
+        "{sessions} on {} did the {} workload{what}{window}.",
+        record.run.engine, record.run.workload
+    )
+}
+
+fn figure(page: &mut Page, row: &Row) {
+    page.item(row.title, &row.text);
+}
+
+/// The verdict on steadiness, and how it was reached.
+fn steadiness(records: &[&Record]) -> String {
+    let mut texts: Vec<String> = records.iter().map(|record| steady_one(record)).collect();
+    let Some(first) = texts.first().cloned() else {
+        return String::new();
+    };
+    texts.dedup();
+    match texts.len() {
+        1 => first,
+        _ => {
+            let good = records
+                .iter()
+                .filter(|record| steady_one(record).starts_with("steady"))
+                .count();
+            format!(
+                "{good} of {} repeats were steady. First: {first}",
+                records.len()
+            )
+        }
+    }
+}
+
+fn steady_one(record: &Record) -> String {
+    if let Some(info) = &record.storage {
+        let Some(group) = info.groups.iter().max_by_key(|group| group.changes.len()) else {
+            return "n/a (no jobs)".to_owned();
+        };
+        let variation =
+            group
+                .iops_total_per_s
+                .variation_ratio
+                .value()
+                .map_or_else(String::new, |ratio| {
+                    format!(
+                        "; seconds vary by {} % of their mean",
+                        fixed(100.0 * ratio, 1)
+                    )
+                });
+        if let Some(why) = &group.not_analysed {
+            return format!("n/a ({why}){variation}");
+        }
+        if group.analysed.is_empty() {
+            return format!("n/a (no figures by the second){variation}");
+        }
+        return match (group.changes.len(), group.drift_ratio.value()) {
+            (0, None) => {
+                format!("steady: no change of level and no drift over the seconds{variation}.")
+            }
+            (0, Some(drift)) => format!(
+                "not steady: it drifts by {} % from begin to end{variation}.",
+                fixed(100.0 * drift, 0)
+            ),
+            (changes, _) => format!(
+                "not steady: {changes} change(s) of level{variation}; price and rate are those of the last level."
+            ),
+        };
+    }
+    let found = steady::steady(record);
+    let (Some(range), Some(slope)) = (found.range_ratio.value(), found.slope_ratio.value()) else {
+        return format!("n/a ({})", found.range_ratio.reason().unwrap_or("absent"));
+    };
+    let word = match found.state.as_str() {
+        "yes" => "steady",
+        "late" => "steady only late in the window",
+        _ => "not steady",
+    };
+    format!(
+        "{word}: over the last {} s, cut into five rounds, operations per second range over {} % of their mean (20 % allowed) and their trend moves {} % (10 % allowed).",
+        found
+            .window_s
+            .value()
+            .map_or_else(|| "n/a".to_owned(), |s| fixed(s, 0)),
+        fixed(100.0 * range, 1),
+        fixed(100.0 * slope.abs(), 1)
+    )
+}
+
+/// The weightiest findings; of repeats those of the first run that has any, and in how many they are.
+fn limits(page: &mut Page, records: &[&Record], cost: Option<&Cost>) {
+    let mut found: Vec<Advice> = cost.map_or_else(Vec::new, |cost| crate::advice::costs(&[cost]));
+    for record in records {
+        for advice in &record.advice {
+            if !found.iter().any(|other| other.id == advice.id) {
+                found.push(advice.clone());
+            }
+        }
+    }
+    found.sort_by_key(|advice| advice.severity != "high");
+    if found.is_empty() {
+        page.item(
+            LIMITS,
+            "No rule found a limit; a sweep (assay sweep) shows where throughput stops to rise.",
+        );
+    }
+    for (at, advice) in found.iter().take(FINDINGS).enumerate() {
+        let having = records
+            .iter()
+            .filter(|record| record.advice.iter().any(|other| other.id == advice.id))
+            .count();
+        let often = match records.len() {
+            1 => String::new(),
+            repeats => format!(" (in {having} of {repeats} repeats)"),
+        };
+        let text = format!("{}: {}{often}", advice.id, shorten(&advice.text, LONG));
+        page.item(if at == 0 { LIMITS } else { "" }, &text);
+    }
+    let more: Vec<&str> = found
+        .iter()
+        .skip(FINDINGS)
+        .map(|advice| advice.id.as_str())
+        .collect();
+    if !more.is_empty() {
+        page.item(
+            "",
+            &format!("Also: {}; the report has them.", more.join(", ")),
+        );
+    }
+}
+
+/// Verdict, identities, length, warnings.
+fn trust(records: &[&Record]) -> String {
+    let mut parts = Vec::new();
+    let mut verdicts: Vec<&str> = records
+        .iter()
+        .map(|record| record.run.verdict.as_str())
+        .collect();
+    verdicts.sort_unstable();
+    verdicts.dedup();
+    let reasons: Vec<&str> = (records.iter())
+        .flat_map(|record| record.run.verdict_reasons.iter().map(String::as_str))
+        .collect();
+    let why = match reasons.first() {
+        Some(reason) => format!(" ({})", shorten(reason, 160)),
+        None => String::new(),
+    };
+    parts.push(format!("Verdict: {}{why}.", verdicts.join(", ")));
+    let count = |is: fn(&Truth) -> bool| {
+        let all = records.iter().flat_map(|record| &record.integrity);
+        all.filter(|identity| is(&identity.ok)).count()
+    };
+    let (held, violated) = (
+        count(|ok| *ok == Truth::Holds),
+        count(|ok| *ok == Truth::Violated),
+    );
+    let first = records
+        .iter()
+        .flat_map(|record| crate::integrity::violated(record))
+        .next();
+    parts.push(match (held + violated, first) {
+        (0, _) => "Its numbers could not be checked against each other.".to_owned(),
+        (_, None) => format!("{held} checks of its numbers against each other hold, none is violated."),
+        (_, Some(identity)) => format!(
+            "{violated} of {} checks of its numbers against each other are violated, first {} ({}): do not quote figures they name.",
+            held + violated,
+            identity.id,
+            shorten(&identity.rule, 80)
+        ),
+    });
+    let seconds: f64 = records
+        .iter()
+        .filter_map(|record| record.interval.elapsed_s.value())
+        .fold(f64::INFINITY, f64::min);
+    if seconds.is_finite() && seconds < 300.0 {
+        parts.push(format!(
+            "The window of {} s is short: it shows what the platform can do, not what it does all day.",
+            fixed(seconds, 0)
+        ));
+    }
+    if records.len() == 1 {
+        parts.push("One run: how much it differs from the next is not known.".to_owned());
+    }
+    let warnings: usize = records.iter().map(|record| record.warnings.len()).sum();
+    let first = records.iter().flat_map(|record| &record.warnings).next();
+    if let Some(first) = first {
+        parts.push(format!(
+            "{warnings} warning(s), first: {}",
+            shorten(first, 220)
+        ));
+    }
+    parts.join(" ")
+}
