@@ -21,7 +21,9 @@ pub(crate) const SWEEP: &str = "sweep.json";
 pub(crate) const SWEEP_TEXT: &str = "sweep.txt";
 /// The summary of repeats, above their runs.
 pub(crate) const REPEAT: &str = "repeat.json";
-/// The same as a page with charts.
+/// The same as text.
+pub(crate) const REPEAT_TEXT: &str = "repeat.txt";
+/// The summary of a sweep as a page with charts.
 pub(crate) const SWEEP_HTML: &str = "sweep.html";
 /// What `io` measured in fio's own JSON.
 pub(crate) const FIO_JSON: &str = "fio.json";

@@ -8,6 +8,7 @@ mod data;
 mod import;
 mod io;
 mod recovery;
+mod repeat;
 mod report;
 mod run;
 mod runs;

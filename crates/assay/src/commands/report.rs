@@ -3,7 +3,7 @@
 use super::runs::find;
 use crate::cli::{Face, ReportArgs};
 use crate::exit::{Code, Failure};
-use crate::rundir::{self, RECORD, SERIES, SWEEP};
+use crate::rundir::{self, RECORD, REPEAT, SERIES, SWEEP};
 use crate::{html, record, ui};
 use assay_report::export;
 use std::path::Path;
@@ -20,6 +20,9 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
     let found = find(&args.run, &args.dir)?;
     if found.join(SWEEP).is_file() || found.ends_with(SWEEP) {
         return swept(args, &found);
+    }
+    if found.join(REPEAT).is_file() || found.ends_with(REPEAT) {
+        return super::repeat::report(args.format, &found);
     }
     let path = if found.is_dir() {
         found.join(RECORD)

@@ -23,6 +23,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
     configured.commands = beside::planned(&args.more.at)?;
     beside::script(&configured)?;
     configure::draw_seed(&mut configured.settings);
+    if args.more.repeat > 1 {
+        super::repeat::refuse(&configured)?;
+    }
     let id = rundir::new_id();
     let place = rundir::place(args.more.output.as_deref(), WORKLOAD, &id);
     if args.more.output.is_some() {
@@ -55,6 +58,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
         (data, plan)
     };
     ui::say(&plan_text::one_line(&configured, &plan, &data));
+    if args.more.repeat > 1 {
+        return super::repeat::run(args, &configured, &plan, &stop, id, place);
+    }
     let mut deliver = |faces: &Faces| {
         ui::product(match args.more.format {
             Format::Text => &faces.text,

@@ -18,9 +18,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// What may be in the directory of a run or a sweep.
-const FILES: [&str; 13] = [
+const FILES: [&str; 14] = [
     TAGS,
     REPEAT,
+    rundir::REPEAT_TEXT,
     RECORD,
     REPORT,
     REPORT_HTML,

@@ -1,0 +1,197 @@
+//! `run --repeat`: the same run several times over, and how much its figures differ with nothing changed.
+
+use crate::cli::{Face, Format, RunArgs};
+use crate::configure::Configured;
+use crate::exit::{Code, Failure};
+use crate::perform::{self, WORKLOAD};
+use crate::rundir::{self, RECORD, REPEAT, REPEAT_TEXT, RunDir};
+use crate::{record, ui};
+use assay_measure::record::Record;
+use assay_report::compare::{REPEAT_SCHEMA, RepeatRun, Repeats};
+use assay_run::plan::Plan;
+use assay_run::stop::Stop;
+use std::path::{Path, PathBuf};
+
+/// What cannot be repeated, told before anything is made.
+pub(super) fn refuse(configured: &Configured) -> Result<(), Failure> {
+    match configured.settings.text("TRACE") {
+        "" => Ok(()),
+        _ => Err(Failure::usage(
+            "TRACE is of one run: every repeat would write the same file; leave it out",
+        )),
+    }
+}
+
+/// The repeats under way.
+struct Running {
+    repeats: Repeats,
+    records: Vec<Record>,
+    /// What the shell is told: the first failure, if any.
+    worst: Code,
+}
+
+/// Runs the plan again and again, each time with the target opened anew and with the same seed.
+pub(super) fn run(
+    args: &RunArgs,
+    configured: &Configured,
+    plan: &Plan,
+    stop: &Stop,
+    id: String,
+    place: PathBuf,
+) -> Result<Code, Failure> {
+    std::fs::create_dir_all(&place).map_err(|error| rundir::cannot(&place, &error))?;
+    let dir = RunDir::existing(&place);
+    let wanted = args.more.repeat;
+    let mut running = Running {
+        repeats: Repeats {
+            schema: REPEAT_SCHEMA.to_owned(),
+            id,
+            label: configured.settings.text("LABEL").to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started: jiff::Timestamp::now().to_string(),
+            workload: WORKLOAD.to_owned(),
+            target: configured.shown(),
+            wanted_count: wanted,
+            ..Repeats::default()
+        },
+        records: Vec::new(),
+        worst: Code::Good,
+    };
+    for number in 1..=wanted {
+        if stop.requested() {
+            break;
+        }
+        ui::say(&format!("repeat {number} of {wanted}"));
+        running.one(configured, plan, stop, &place, number)?;
+        running.settle(wanted, stop);
+        write(&dir, &running.repeats)?;
+    }
+    ui::product(&match args.more.format {
+        Format::Text => running.repeats.render(),
+        Format::Json => json(&running.repeats)?,
+    })?;
+    ui::say(&format!("repeats: {}", place.display()));
+    Ok(match stop.requested() {
+        true => Code::Interrupted,
+        false => running.worst,
+    })
+}
+
+impl Running {
+    /// One run. Only an output that cannot be written ends the repeats.
+    fn one(
+        &mut self,
+        configured: &Configured,
+        plan: &Plan,
+        stop: &Stop,
+        place: &Path,
+        number: u64,
+    ) -> Result<(), Failure> {
+        let directory = format!("repeat-{number}");
+        let mut found = None;
+        let ended = perform::perform(
+            configured,
+            plan,
+            stop,
+            rundir::new_id(),
+            place.join(&directory),
+            &mut |faces| {
+                found = Some(faces.record.clone());
+                Ok(())
+            },
+        );
+        let code = match ended {
+            Ok(code) => code,
+            Err(failure) if failure.code == Code::Output => return Err(failure),
+            Err(failure) => ui::failure(&failure),
+        };
+        if self.worst == Code::Good {
+            self.worst = code;
+        }
+        if let Some(record) = found {
+            let rate = record.interval.ops_count.clone();
+            let elapsed_s = record.interval.elapsed_s.value().unwrap_or(0.0);
+            self.repeats.runs.push(RepeatRun {
+                directory,
+                id: record.run.id.clone(),
+                started: record.run.started.clone(),
+                verdict: record.run.verdict.clone(),
+                ops_per_s: rate.per(elapsed_s, "no time passed"),
+            });
+            self.records.push(record);
+        }
+        Ok(())
+    }
+
+    /// Verdict and noise of the runs there are. A run that was cut short or is invalid is no repeat of the others.
+    fn settle(&mut self, wanted: u64, stop: &Stop) {
+        let runs = &self.repeats.runs;
+        let whole = runs.iter().filter(|run| run.verdict == "complete").count() as u64;
+        let mut reasons = Vec::new();
+        if stop.requested() {
+            reasons.push(format!("stopped on request after {} run(s)", runs.len()));
+        }
+        if whole < wanted {
+            reasons.push(format!("{whole} of {wanted} runs are complete"));
+        }
+        self.repeats.verdict = if reasons.is_empty() {
+            "complete"
+        } else {
+            "incomplete"
+        }
+        .to_owned();
+        self.repeats.verdict_reasons = reasons;
+        let complete: Vec<&Record> = (self.records.iter())
+            .filter(|record| record.run.verdict == "complete")
+            .collect();
+        self.repeats = std::mem::take(&mut self.repeats).with_noise(&complete);
+    }
+}
+
+fn json(repeats: &Repeats) -> Result<String, Failure> {
+    let mut text = serde_json::to_string_pretty(repeats)
+        .map_err(|error| Failure::new(Code::Bug, format!("{REPEAT}: {error}")))?;
+    text.push('\n');
+    Ok(text)
+}
+
+fn write(dir: &RunDir, repeats: &Repeats) -> Result<(), Failure> {
+    dir.write(REPEAT, &json(repeats)?)?;
+    dir.write(REPEAT_TEXT, &repeats.render())
+}
+
+/// Faces of repeats: the noise, or one line for each run.
+pub(super) fn report(face: Face, found: &Path) -> Result<Code, Failure> {
+    let path = match found.is_dir() {
+        true => found.join(REPEAT),
+        false => found.to_path_buf(),
+    };
+    let repeats = record::read_repeats(&path)?;
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let text = match face {
+        Face::Text => repeats.render(),
+        Face::Json => json(&repeats)?,
+        Face::Summary => {
+            let head = [
+                assay_report::summary::header(),
+                assay_report::summary::units(),
+            ];
+            let mut text = format!("{}\n{}\n", head[0], head[1]);
+            for run in &repeats.runs {
+                let record = record::read(&dir.join(&run.directory).join(RECORD))?;
+                text.push_str(&assay_report::summary::line(&record));
+                text.push('\n');
+            }
+            text
+        }
+        _ => {
+            return Err(Failure::usage(format!(
+                "{} holds repeats, and this format is of one run: name one of them, such as {}",
+                dir.display(),
+                dir.join("repeat-1").display()
+            )));
+        }
+    };
+    ui::product(&text)?;
+    Ok(Code::Good)
+}
