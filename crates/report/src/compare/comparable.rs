@@ -74,18 +74,22 @@ pub(super) fn checks(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<Check> 
         text("workload", workload(a), workload(b), Finding::Forbids),
         text("engine", &a.run.engine, &b.run.engine, Finding::Tolerable),
         text(
-            "engine version",
-            &version(a),
-            &version(b),
-            Finding::Tolerable,
-        ),
-        text(
             "assay version",
             &a.run.version,
             &b.run.version,
             Finding::Tolerable,
         ),
     ];
+    let versions = (version(a), version(b));
+    // Our own engines have assay's version.
+    if versions != Default::default() {
+        all.push(text(
+            "engine version",
+            &versions.0,
+            &versions.1,
+            Finding::Tolerable,
+        ));
+    }
     all.extend(settings(a, b));
     all.extend(probe_options(a, b));
     all.push(text(
@@ -287,11 +291,18 @@ fn sessions(a: &Record, b: &Record) -> Check {
     text("sessions", &told(a), &told(b), Finding::Forbids)
 }
 
+/// Six digits without the zeros that end them.
+fn plain(value: f64) -> String {
+    let text = significant(value, 6);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
 /// Two numbers that should be within `same` of each other; beyond `tolerable` they forbid.
 fn near(what: &str, a: Option<f64>, b: Option<f64>, same: f64, beyond: Finding) -> Check {
-    let told = |value: Option<f64>| {
-        value.map_or_else(|| UNKNOWN.to_owned(), |value| significant(value, 6))
-    };
+    let told = |value: Option<f64>| value.map_or_else(|| UNKNOWN.to_owned(), plain);
     let finding = match (a, b) {
         (Some(a), Some(b)) if (a - b).abs() <= same * a.abs().max(b.abs()) => Finding::Same,
         (Some(_), Some(_)) => beyond,

@@ -14,6 +14,11 @@ pub mod statistics;
 mod text;
 mod verdict;
 
+#[cfg(test)]
+mod power;
+#[cfg(test)]
+mod tests;
+
 pub use gate::{Gate, GateError, GateOutcome, Judged};
 pub use model::{
     Against, Cell, Check, Comparison, Doubt, Finding, GroupInfo, Pair, Row, RunCard, SCHEMA,

@@ -126,8 +126,7 @@ impl<'a> Figures<'a> {
         };
         for (run, record) in self.runs.iter().zip(self.records) {
             let metric = run.get(key).ok_or(Lack::NoSeries)?;
-            let series = metric.series.as_deref().ok_or(Lack::NoSeries)?;
-            let (steps, step_s) = steps(record, series)?;
+            let (steps, step_s) = by_step(record, metric)?;
             all.take(&steps, step_s)?;
         }
         Ok(all)
@@ -190,6 +189,41 @@ impl Batches {
 
     pub(super) fn sample(&self) -> Sample {
         Sample::in_order(&self.logs)
+    }
+}
+
+/// Series of figures whose own is of another unit, which a ratio does not mind: key, series, what to divide it by.
+const SERIES: [(&str, &str, &str); 8] = [
+    ("redo_bytes_per_s", "redo_mib_per_s", ""),
+    ("redo_size_bytes_per_s", "redo_mib_per_s", ""),
+    ("read_io_mb_per_s", "read_mib_per_s", ""),
+    ("write_io_mb_per_s", "write_mib_per_s", ""),
+    ("operations_per_s", "ops_count_per_s", ""),
+    (
+        "logical_read_blocks_per_s",
+        "logical_reads_blocks_per_s",
+        "",
+    ),
+    ("db_time_s_per_s", "average_active_sessions_count", ""),
+    ("cpu_us_per_op", "db_cpu_s_per_s", "ops_count_per_s"),
+];
+
+/// The figure step by step, and the length of a step in s.
+fn by_step(record: &Record, metric: &Metric) -> Result<(Vec<Figure>, f64), Lack> {
+    if let Some(series) = &metric.series {
+        return steps(record, series);
+    }
+    let found = SERIES.iter().find(|(key, ..)| *key == metric.key);
+    match found.ok_or(Lack::NoSeries)? {
+        (_, series, "") => steps(record, series),
+        (_, above, below) => {
+            let ((above, step_s), (below, _)) = (steps(record, above)?, steps(record, below)?);
+            let quotient = |(a, b): (&Figure, &Figure)| match b.value() {
+                Some(b) => a.per(b, "nothing was done"),
+                None => b.clone(),
+            };
+            Ok((above.iter().zip(&below).map(quotient).collect(), step_s))
+        }
     }
 }
 

@@ -155,18 +155,15 @@ fn checks(page: &mut Page, comparison: &Comparison) {
             ];
             page.row(&columns, &row);
         }
-        let unknown = pair
-            .checks
-            .iter()
-            .filter(|c| c.finding == Finding::Unknown)
-            .count();
+        let unknown = pair.checks.iter().filter(|c| c.finding == Finding::Unknown);
+        let unknown: Vec<&str> = unknown.map(|check| check.what.as_str()).collect();
         page.line("");
         page.wrapped(
             "",
-            &match (pair.forbids_faster, unknown) {
+            &match (pair.forbids_faster, unknown.as_slice()) {
                 (true, _) => "Not the same test: rates and latencies are shown side by side, and neither side is called faster.".to_owned(),
-                (false, 0) => "Comparable.".to_owned(),
-                (false, n) => format!("Comparable as far as is known: {n} condition(s) are not."),
+                (false, []) => "Comparable.".to_owned(),
+                (false, what) => format!("Comparable as far as is known; not known: {}.", what.join("; ")),
             },
         );
     }

@@ -1,0 +1,515 @@
+use super::*;
+use assay_measure::record::{LoadRow, Series};
+use assay_measure::snapshot::SettingLine;
+
+/// The frozen run with every rate and latency as they would be at `speed` times its pace.
+fn paced(speed: f64) -> Record {
+    let mut record = crate::record::build(&crate::fixture::run());
+    set_pace(&mut record, speed);
+    record
+}
+
+/// Makes a record's figures those of a run at `speed` times its pace, with the same work per operation.
+pub(super) fn set_pace(record: &mut Record, speed: f64) {
+    for row in &mut record.load_profile {
+        row.per_s = row.per_s.scaled(speed);
+        row.total = row.total.scaled(speed);
+        if row.name == "DB CPU(s)" {
+            row.per_op = row.per_op.scaled(1.0 / speed);
+        }
+    }
+    for event in &mut record.events {
+        for figure in [&mut event.avg_us, &mut event.p50_us, &mut event.p99_us] {
+            *figure = figure.scaled(1.0 / speed);
+        }
+    }
+    for (name, column) in &mut record.series.metrics {
+        let factor = if name.ends_with("_us") {
+            1.0 / speed
+        } else {
+            speed
+        };
+        column
+            .iter_mut()
+            .for_each(|figure| *figure = figure.scaled(factor));
+    }
+}
+
+/// Gives the record a series of so many seconds, whose rates follow `shape` (mean about 1) and latencies its inverse.
+pub(super) fn set_seconds(record: &mut Record, shape: &[f64]) {
+    let of = |name: &str| {
+        record
+            .series
+            .metrics
+            .get(name)
+            .and_then(|column| column.get(5).cloned())
+    };
+    let names: Vec<String> = record.series.metrics.keys().cloned().collect();
+    let metrics = names.iter().map(|name| {
+        let level = of(name).and_then(|figure| figure.value()).unwrap_or(0.0);
+        let at = |factor: &f64| match name.ends_with("_us") {
+            true => Figure::decimal(level / factor),
+            false => Figure::decimal(level * factor),
+        };
+        (name.clone(), shape.iter().map(at).collect())
+    });
+    record.series = Series {
+        step_s: Figure::Decimal(1.0),
+        t_s: (1..=shape.len()).map(|second| second as f64).collect(),
+        in_window: vec![true; shape.len()],
+        metrics: metrics.collect(),
+        heat: Vec::new(),
+    };
+    let pace = statistics::mean(shape);
+    for row in &mut record.load_profile {
+        row.per_s = row.per_s.scaled(pace);
+    }
+}
+
+fn compared(sides: &[&[&Record]]) -> Comparison {
+    let groups: Vec<Group<'_>> = sides
+        .iter()
+        .enumerate()
+        .map(|(i, records)| Group {
+            name: format!("run-{i}"),
+            records: records.to_vec(),
+        })
+        .collect();
+    of(&groups, &Options::default())
+}
+
+fn against<'a>(comparison: &'a Comparison, key: &str) -> &'a Against {
+    &comparison
+        .row(key)
+        .unwrap_or_else(|| panic!("no {key}"))
+        .against[0]
+}
+
+/// A shape that goes up and down a little without drift.
+fn waves(seconds: usize, height: f64) -> Vec<f64> {
+    let at = |second: usize| 1.0 + height * ((second * 7919 % 101) as f64 / 50.0 - 1.0);
+    (0..seconds).map(at).collect()
+}
+
+#[test]
+fn a_run_against_itself_shows_no_difference() {
+    let flat = paced(1.0);
+    let mut lively = paced(1.0);
+    set_seconds(&mut lively, &waves(400, 0.2));
+    for record in [&flat, &lively] {
+        let comparison = compared(&[&[record], &[record]]);
+        assert!(!comparison.pairs[0].forbids_faster);
+        let mut judged = 0;
+        for row in comparison.rows.iter().filter(|row| row.is_primary) {
+            let outcome = &row.against[0];
+            assert!(!outcome.verdict.is_shown(), "{}: {outcome:?}", row.key);
+            if outcome.method == "within-run" {
+                assert_eq!(outcome.ratio.value(), Some(1.0), "{}", row.key);
+                judged += 1;
+            }
+        }
+        assert!(judged >= 5, "{judged}");
+        let said = comparison.conclusion.join(" ");
+        assert!(said.contains("no difference shown: ops_per_s ("), "{said}");
+    }
+    let said = render(&compared(&[&[&lively], &[&lively]]));
+    assert!(said.contains("% or more would have been)"), "{said}");
+}
+
+#[test]
+fn swapping_the_sides_gives_the_reciprocal_and_the_mirrored_verdict() {
+    let (mut slow, mut fast) = (paced(1.0), paced(1.1));
+    set_seconds(&mut slow, &waves(600, 0.05));
+    set_seconds(&mut fast, &waves(600, 0.07));
+    let (there, back) = (
+        compared(&[&[&slow], &[&fast]]),
+        compared(&[&[&fast], &[&slow]]),
+    );
+    for row in there.rows.iter().filter(|row| row.is_primary) {
+        let (ahead, behind) = (&row.against[0], against(&back, &row.key));
+        let inverse = |figure: &Figure| figure.value().map(|ratio| 1.0 / ratio);
+        for (one, other) in [
+            (ahead.ratio.value(), inverse(&behind.ratio)),
+            (ahead.low_ratio.value(), inverse(&behind.high_ratio)),
+            (ahead.high_ratio.value(), inverse(&behind.low_ratio)),
+            (ahead.p.value(), behind.p.value()),
+            (
+                ahead.detectable_95_pct.value(),
+                behind.detectable_95_pct.value(),
+            ),
+        ] {
+            match (one, other) {
+                (Some(one), Some(other)) => assert!((one - other).abs() < 1e-9, "{}", row.key),
+                _ => assert_eq!(one, other, "{}", row.key),
+            }
+        }
+    }
+    assert_eq!(against(&there, "ops_per_s").verdict, Verdict::Better);
+    assert_eq!(against(&back, "ops_per_s").verdict, Verdict::Worse);
+    assert_eq!(against(&there, "read_us_p99").verdict, Verdict::Better);
+    assert!(
+        against(&there, "ops_per_s")
+            .sentence
+            .starts_with("faster by ")
+    );
+    assert!(
+        against(&back, "ops_per_s")
+            .sentence
+            .starts_with("slower by ")
+    );
+    assert!(
+        against(&there, "read_us_p99")
+            .sentence
+            .starts_with("shorter by ")
+    );
+}
+
+#[test]
+fn three_repeats_on_both_sides_are_compared_run_by_run() {
+    let runs = |paces: &[f64]| -> Vec<Record> { paces.iter().map(|pace| paced(*pace)).collect() };
+    let (a, b) = (runs(&[1.0, 1.01, 0.99, 1.0]), runs(&[1.2, 1.22, 1.19]));
+    let comparison = compared(&[&a.iter().collect::<Vec<_>>(), &b.iter().collect::<Vec<_>>()]);
+    let ops = against(&comparison, "ops_per_s");
+    assert_eq!(
+        (ops.method.as_str(), ops.verdict),
+        ("repeats", Verdict::Better)
+    );
+    assert_eq!(ops.basis, "4 and 3 repeats");
+    let means =
+        |paces: &[f64]| paces.iter().map(|pace| pace.ln()).sum::<f64>() / paces.len() as f64;
+    let wanted = (means(&[1.2, 1.22, 1.19]) - means(&[1.0, 1.01, 0.99, 1.0])).exp();
+    assert!((ops.ratio.value().unwrap() - wanted).abs() < 1e-12);
+    assert_eq!(comparison.pairs[0].method, "repeats");
+    assert!(ops.p_holm.value() >= ops.p.value());
+    // Two repeats say nothing of what differs from run to run.
+    let pair: Vec<&Record> = b.iter().take(2).collect();
+    let few = compared(&[&a.iter().collect::<Vec<_>>(), &pair]);
+    assert_eq!(against(&few, "ops_per_s").method, "within-run");
+    assert!(
+        few.conclusion
+            .join(" ")
+            .contains("within-run only, run-to-run variance unknown")
+    );
+}
+
+#[test]
+fn advice_r24_two_different_tests_are_never_called_faster() {
+    let (mut a, mut b) = (paced(1.0), paced(2.0));
+    let setting = |name: &str, value: &str| SettingLine {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        origin: "cli".to_owned(),
+    };
+    a.plan.settings.push(setting("READ_MODE", "single"));
+    b.plan.settings.push(setting("READ_MODE", "batched"));
+    let comparison = compared(&[&[&a], &[&b]]);
+    assert!(comparison.pairs[0].forbids_faster);
+    assert_eq!(against(&comparison, "ops_per_s").verdict, Verdict::Higher);
+    let said = render(&comparison);
+    assert!(
+        said.contains("not comparable: prefetch (READ_MODE) single and batched"),
+        "{said}"
+    );
+    for word in ["faster by", "slower by", "shorter by", "longer by"] {
+        assert!(!said.contains(word), "{word}: {said}");
+    }
+    let gate = Gate::parse("ops_per_s < -5%").unwrap();
+    assert_eq!(gate.judge(&comparison)[0].outcome, GateOutcome::NotJudged);
+}
+
+#[test]
+fn more_work_per_operation_is_another_test() {
+    let (a, mut b) = (paced(1.0), paced(1.0));
+    let row = b
+        .load_profile
+        .iter_mut()
+        .find(|row| row.name == "Redo size (bytes)")
+        .unwrap();
+    row.per_op = row.per_op.scaled(1.06);
+    let comparison = compared(&[&[&a], &[&b]]);
+    let check = |what: &str| {
+        comparison.pairs[0]
+            .checks
+            .iter()
+            .find(|check| check.what == what)
+            .unwrap()
+    };
+    assert_eq!(
+        check("work: Redo size (bytes) per operation").finding,
+        Finding::Forbids
+    );
+    assert_eq!(
+        check("work: Block changes per operation").finding,
+        Finding::Same
+    );
+    assert!(comparison.pairs[0].forbids_faster);
+}
+
+#[test]
+fn runs_of_different_length_are_compared_by_their_rates() {
+    let (a, mut b) = (paced(1.0), paced(1.0));
+    b.interval.elapsed_s = Figure::decimal(40.0);
+    for row in &mut b.load_profile {
+        row.total = row.total.scaled(2.0);
+    }
+    let comparison = compared(&[&[&a], &[&b]]);
+    let row = comparison.row("ops_per_s").unwrap();
+    assert_eq!(
+        row.cells[1].total.value(),
+        row.cells[0].total.scaled(2.0).value()
+    );
+    assert_eq!(row.against[0].ratio.value(), Some(1.0));
+    assert!(!comparison.pairs[0].forbids_faster);
+    let checks = &comparison.pairs[0].checks;
+    assert!(
+        checks
+            .iter()
+            .any(|c| c.what.starts_with("measured window") && c.finding == Finding::Tolerable)
+    );
+}
+
+#[test]
+fn what_has_no_scatter_gets_a_ratio_and_no_more() {
+    let (mut a, mut b) = (paced(1.0), paced(1.3));
+    set_seconds(&mut a, &waves(7, 0.1));
+    set_seconds(&mut b, &waves(7, 0.1));
+    let short = compared(&[&[&a], &[&b]]);
+    let ops = against(&short, "ops_per_s");
+    assert_eq!(ops.verdict, Verdict::TooShort);
+    assert_eq!(
+        ops.sentence,
+        "x 1.300; too short to say: 7 whole steps of the series, 10 are needed"
+    );
+    assert_eq!(ops.p.value(), None);
+    a.series = Series::default();
+    let single = compared(&[&[&a], &[&b]]);
+    let ops = against(&single, "ops_per_s");
+    assert_eq!(ops.verdict, Verdict::OneValue);
+    assert_eq!(
+        ops.sentence,
+        "x 1.300; one value each, nothing is known of its noise"
+    );
+}
+
+/// The published pair: one session on bare metal and in a virtual machine of an engineered system.
+fn published(per_tx: &[(&str, f64)], tx_per_s: f64, read_us: f64) -> Record {
+    let mut record = Record::default();
+    for (name, per_tx) in per_tx {
+        record.load_profile.push(LoadRow {
+            name: (*name).to_owned(),
+            unit: "count".to_owned(),
+            per_s: Figure::decimal(per_tx * tx_per_s),
+            per_tx: Figure::decimal(*per_tx),
+            ..LoadRow::default()
+        });
+    }
+    record.load_profile.push(LoadRow {
+        name: "Transactions".to_owned(),
+        unit: "count".to_owned(),
+        per_s: Figure::decimal(tx_per_s),
+        ..LoadRow::default()
+    });
+    record.events.push(assay_measure::record::EventRow {
+        name: "cell single block physical read".to_owned(),
+        actor: "foreground".to_owned(),
+        count: Figure::Count(249_854),
+        avg_us: Figure::decimal(read_us),
+        ..Default::default()
+    });
+    record
+}
+
+#[test]
+fn the_published_pair_did_the_same_work_and_differs_by_latency() {
+    let metal = [
+        ("Redo size (bytes)", 51_700.6),
+        ("Block changes", 131.9),
+        ("Physical read (blocks)", 64.5),
+    ];
+    let machine = [
+        ("Redo size (bytes)", 51_713.3),
+        ("Block changes", 131.4),
+        ("Physical read (blocks)", 64.2),
+    ];
+    let (bm, mut vm) = (
+        published(&metal, 32.0, 463.0),
+        published(&machine, 54.1, 257.0),
+    );
+    vm.events[0].name = "db file sequential read".to_owned();
+    let comparison = compared(&[&[&bm], &[&vm]]);
+    let work: Vec<&Check> = comparison.pairs[0]
+        .checks
+        .iter()
+        .filter(|c| c.what.starts_with("work:"))
+        .collect();
+    assert_eq!(work.len(), 3);
+    for check in work {
+        assert_eq!(check.finding, Finding::Same, "{check:?}");
+        assert!(check.what.ends_with("per transaction"));
+    }
+    let tx = against(&comparison, "transactions_per_s");
+    assert_eq!(tx.verdict, Verdict::OneValue);
+    assert!((tx.ratio.value().unwrap() - 1.69).abs() < 0.005);
+    // Both names of the event are one figure.
+    let waits = against(&comparison, "db_file_sequential_read_us_avg");
+    assert!((waits.ratio.value().unwrap() - 257.0 / 463.0).abs() < 1e-12);
+    assert!(!comparison.pairs[0].forbids_faster);
+}
+
+#[test]
+fn a_gate_says_what_is_wrong_with_it() {
+    for text in [
+        "reads_per_s",
+        "reads_per_s < much",
+        "< 5%",
+        "two words < 5%",
+        "x > nan",
+        "x > %",
+    ] {
+        let error = Gate::parse(text).unwrap_err();
+        assert!(error.to_string().contains("KEY < LIMIT"), "{error}");
+    }
+    let record = paced(1.0);
+    let comparison = compared(&[&[&record], &[&record]]);
+    let error = Gate::parse("read_per_s < -5%")
+        .unwrap()
+        .check(&comparison)
+        .unwrap_err();
+    assert!(error.to_string().contains("reads_per_s"), "{error}");
+}
+
+#[test]
+fn a_gate_fires_where_the_change_is_shown_and_beyond_its_limit() {
+    let with = |pace: f64, noise: f64| {
+        let mut record = paced(pace);
+        set_seconds(&mut record, &waves(600, noise));
+        record
+    };
+    let (base, slower, wild) = (with(1.0, 0.02), with(0.93, 0.02), with(0.93, 0.99));
+    let judge = |text: &str, record: &Record| {
+        let comparison = compared(&[&[&base], &[record]]);
+        Gate::parse(text).unwrap().judge(&comparison)[0].outcome
+    };
+    assert_eq!(judge("ops_per_s < -5%", &slower), GateOutcome::Fires);
+    assert_eq!(judge("ops_per_s<-10 %", &slower), GateOutcome::Holds);
+    assert_eq!(judge("read_us_p99 > 5%", &slower), GateOutcome::Fires);
+    // "Must gain 5 %": what is shown to gain less fails.
+    assert_eq!(judge("ops_per_s < 5%", &base), GateOutcome::Fires);
+    assert_eq!(judge("ops_per_s < 5%", &slower), GateOutcome::Fires);
+    let mut rough = wild.clone();
+    rough
+        .series
+        .metrics
+        .values_mut()
+        .for_each(|column| column.sort_by(|a, b| a.value().partial_cmp(&b.value()).unwrap()));
+    assert_eq!(judge("ops_per_s < -5%", &rough), GateOutcome::Unsure);
+    assert_eq!(judge("read_us_p99 > 1us", &base), GateOutcome::Fires);
+    assert_eq!(judge("read_us_p99 > 1s", &base), GateOutcome::Holds);
+    assert_eq!(judge("ops_per_s < 50", &base), GateOutcome::Holds);
+    assert_eq!(judge("ops_per_s < 5ms", &base), GateOutcome::NotJudged);
+    let comparison = compared(&[&[&base], &[&slower]]);
+    let line = &Gate::parse("ops_per_s < -5%").unwrap().judge(&comparison)[0].line;
+    assert!(
+        line.contains("ratio 0.930") && line.contains("95 % interval"),
+        "{line}"
+    );
+}
+
+#[test]
+fn doubts_stand_before_the_conclusion() {
+    let (a, mut b) = (paced(1.0), paced(1.0));
+    b.run.verdict = "invalid".to_owned();
+    b.run.verdict_reasons = vec!["3 operations failed".to_owned()];
+    let text = render(&compared(&[&[&a], &[&b]]));
+    let at = |words: &str| {
+        text.find(words)
+            .unwrap_or_else(|| panic!("{words}: {text}"))
+    };
+    assert!(at("the run is invalid: 3 operations failed") < at("\nAdvice\n"));
+    assert!(at("\nAdvice\n") < at("\nConclusion\n"));
+}
+
+#[test]
+fn three_groups_are_each_compared_with_the_first() {
+    let (a, b, c) = (paced(1.0), paced(1.5), paced(0.5));
+    let comparison = compared(&[&[&a], &[&b], &[&c]]);
+    let row = comparison.row("ops_per_s").unwrap();
+    assert_eq!((row.cells.len(), row.against.len()), (3, 2));
+    assert_eq!(row.against[1].verdict, Verdict::Worse);
+    assert_eq!(comparison.pairs[1].candidate, "C");
+    assert!(render(&comparison).contains("-- C / A --"));
+}
+
+#[test]
+fn the_noise_of_repeats_says_what_they_could_show() {
+    let runs: Vec<Record> = [1.0, 1.02, 0.98, 1.01, 0.99]
+        .into_iter()
+        .map(paced)
+        .collect();
+    let repeats = Repeats {
+        wanted_count: 5,
+        ..Repeats::default()
+    }
+    .with_noise(&runs.iter().collect::<Vec<_>>());
+    let ops = repeats
+        .noise
+        .iter()
+        .find(|row| row.key == "ops_per_s")
+        .unwrap();
+    assert!((ops.range_pct.value().unwrap() - 4.0).abs() < 0.01);
+    assert!((ops.variation_pct.value().unwrap() - 1.5811).abs() < 1e-3);
+    let (shows, five, two) = (
+        ops.detectable_95_pct.value().unwrap(),
+        ops.repeats_for_5_pct_count.value().unwrap(),
+        ops.repeats_for_2_pct_count.value().unwrap(),
+    );
+    assert!(shows > 1.5 && five < two, "{ops:?}");
+    // With so many runs it would be shown, with one less it would not.
+    let again = |n: f64| shows * (5.0 / n).sqrt();
+    assert!(again(two) < 3.0 && again(five) < 6.5, "{ops:?}");
+    assert!(repeats.render().contains("A/A Noise Floor"));
+    let one = Repeats::default().with_noise(&[&runs[0]]);
+    assert!(one.noise.is_empty());
+    let written = serde_json::to_string(&Repeats {
+        schema: REPEAT_SCHEMA.to_owned(),
+        ..repeats.clone()
+    })
+    .unwrap();
+    assert_eq!(Repeats::read(&written).unwrap().noise, repeats.noise);
+    assert!(
+        Repeats::read("{\"schema\": \"assay-repeat/9\"}")
+            .unwrap_err()
+            .contains("later version")
+    );
+}
+
+#[test]
+fn a_storage_probe_is_compared_by_its_jobs_and_seconds() {
+    let probe = crate::storage::fixture::readings();
+    let record = crate::storage::build(&crate::fixture::run(), &probe);
+    let comparison = compared(&[&[&record], &[&record]]);
+    let checks = &comparison.pairs[0].checks;
+    assert!(
+        checks
+            .iter()
+            .any(|check| check.what.starts_with("rw") && check.finding == Finding::Same)
+    );
+    assert!(comparison.rows.iter().any(|row| row.section == "storage"));
+    assert!(!comparison.conclusion.is_empty());
+}
+
+#[test]
+fn a_comparison_reads_as_reviewed() {
+    let (mut a, mut b) = (paced(1.0), paced(0.9));
+    set_seconds(&mut a, &waves(600, 0.05));
+    set_seconds(&mut b, &waves(600, 0.06));
+    b.interval.elapsed_s = Figure::decimal(30.0);
+    let comparison = compared(&[&[&a], &[&b]]);
+    insta::assert_snapshot!("comparison", render(&comparison));
+    let mut short = comparison;
+    short.rows.retain(|row| row.is_primary);
+    let json = serde_json::to_string_pretty(&short).unwrap();
+    let back: Comparison = serde_json::from_str(&json).unwrap();
+    assert_eq!(back, short);
+    insta::assert_snapshot!("comparison_json", json);
+}
