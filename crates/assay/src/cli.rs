@@ -201,9 +201,6 @@ pub(crate) struct RunOnlyArgs {
     /// One that still runs 10 s after the load is killed.
     #[arg(long = "at", num_args = 2, value_names = ["TIME", "COMMAND"])]
     pub(crate) at: Vec<String>,
-    /// Name of the run in lists and reports (LABEL)
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) label: Option<String>,
     /// So many runs of the same, one after the other: what differs with nothing changed, and so what a
     /// comparison could show. `compare` takes the directory as one group
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]

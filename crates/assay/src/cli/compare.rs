@@ -19,6 +19,12 @@ pub(crate) struct CompareArgs {
     /// Let a change beyond its limit fail even where it is not shown
     #[arg(long)]
     pub(crate) fail_if_unsure: bool,
+    /// Your prices, a dated TOML file as `assay cost --example` prints one: cost stands among the figures
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cost: Option<PathBuf>,
+    /// The platform of all groups, or repeated: of each group in their order [default: by label or host]
+    #[arg(long, value_name = "NAME", requires = "cost")]
+    pub(crate) platform: Vec<String>,
     /// Which face of the comparison
     #[arg(long, value_enum, default_value_t = CompareFace::Text)]
     pub(crate) format: CompareFace,

@@ -7,6 +7,7 @@ use crate::rundir::{self, RECORD, REPEAT, SERIES, SWEEP};
 use crate::{record, ui};
 use assay_measure::record::Record;
 use assay_report::compare::{self, Comparison, Gate, GateOutcome, Group, Options};
+use assay_report::cost::{self, Cost};
 use assay_report::html::{self, Assets};
 use std::path::{Path, PathBuf};
 
@@ -18,9 +19,12 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
         .map(|run| Side::read(run, &args.dir))
         .collect::<Result<_, _>>()?;
     let groups: Vec<Group<'_>> = sides.iter().map(Side::group).collect();
+    let costs = costs(args, &sides)?;
+    let first: Vec<&Cost> = costs.iter().filter_map(|runs| runs.first()).collect();
     let options = Options {
         declared: gates.iter().map(|gate| gate.key.clone()).collect(),
-        ..Options::default()
+        advice: assay_report::advice::costs(&first),
+        costs: costs.clone(),
     };
     let comparison = compare::of(&groups, &options);
     for gate in &gates {
@@ -41,6 +45,31 @@ fn gates(texts: &[String]) -> Result<Vec<Gate>, Failure> {
         Gate::parse(text).map_err(|error| Failure::usage(format!("--fail-if {error}")))
     });
     read.collect()
+}
+
+/// What every run costs, if prices are given.
+fn costs(args: &CompareArgs, sides: &[Side]) -> Result<Vec<Vec<Cost>>, Failure> {
+    let Some(path) = &args.cost else {
+        return Ok(Vec::new());
+    };
+    let named = &args.platform;
+    if named.len() > 1 && named.len() != sides.len() {
+        return Err(Failure::usage(format!(
+            "--platform is given {} times for {} groups; give it once for all, or once for each",
+            named.len(),
+            sides.len()
+        )));
+    }
+    let prices = super::cost::read_prices(path)?;
+    let of_side = |(at, side): (usize, &Side)| {
+        let platform = named.get(at).or(named.first()).map(String::as_str);
+        let priced = side.records.iter().map(|record| {
+            cost::of(&prices, platform, record)
+                .map_err(|error| Failure::usage(format!("{}: {error}", side.name)))
+        });
+        priced.collect()
+    };
+    sides.iter().enumerate().map(of_side).collect()
 }
 
 /// One side as named, read.

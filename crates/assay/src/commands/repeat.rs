@@ -41,6 +41,7 @@ pub(super) fn run(
 ) -> Result<Code, Failure> {
     std::fs::create_dir_all(&place).map_err(|error| rundir::cannot(&place, &error))?;
     let dir = RunDir::existing(&place);
+    crate::html::share_in(&dir)?;
     let wanted = args.more.repeat;
     let mut running = Running {
         repeats: Repeats {

@@ -28,6 +28,7 @@ pub use repeats::{NoiseRow, REPEAT_SCHEMA, RepeatRun, Repeats};
 pub use sides::Group;
 pub use text::render;
 
+use crate::cost::{self, Cost};
 use crate::metrics::{Better, Group as Section, Metric};
 use assay_measure::record::{Advice, Figure, Record};
 use sides::Figures;
@@ -41,8 +42,8 @@ pub struct Options {
     pub declared: Vec<String>,
     /// Findings over all runs, by whoever judges them.
     pub advice: Vec<Advice>,
-    /// What prices add to each run's figures, group by group and run by run; empty without prices.
-    pub costs: Vec<Vec<Vec<Metric>>>,
+    /// What each run costs, group by group; empty without prices.
+    pub costs: Vec<Vec<Cost>>,
 }
 
 /// Compares every group with the first.
@@ -58,7 +59,10 @@ pub fn of(groups: &[Group<'_>], options: &Options) -> Comparison {
     let figures: Vec<Figures<'_>> = groups
         .iter()
         .enumerate()
-        .map(|(at, group)| Figures::of(group, options.costs.get(at).map_or(&[], Vec::as_slice)))
+        .map(|(at, group)| {
+            let costs = options.costs.get(at).into_iter().flatten();
+            Figures::of(group, &costs.map(cost::metrics).collect::<Vec<_>>())
+        })
         .collect();
     let mut rows = rows(&figures, options);
     let mut pairs = Vec::new();
@@ -82,6 +86,11 @@ pub fn of(groups: &[Group<'_>], options: &Options) -> Comparison {
         rows,
         histograms: histograms::shared(groups),
         advice: options.advice.clone(),
+        costs: options
+            .costs
+            .iter()
+            .filter_map(|runs| runs.first().cloned())
+            .collect(),
         conclusion: Vec::new(),
     };
     comparison.conclusion = verdict::conclusion(&comparison);

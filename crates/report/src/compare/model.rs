@@ -1,5 +1,6 @@
 //! What a comparison says: the structure that text, JSON and HTML are faces of (schema `assay-compare/1`).
 
+use crate::cost::Cost;
 use assay_measure::record::{Advice, Figure};
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,9 @@ pub struct Comparison {
     pub histograms: Vec<SharedHistogram>,
     /// Findings of the rules that look at several runs.
     pub advice: Vec<Advice>,
+    /// What each group costs and by which prices (of its first run); empty without prices.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<Cost>,
     /// The outcome in sentences, one or more for each pair.
     pub conclusion: Vec<String>,
 }

@@ -4,7 +4,7 @@ use super::sides::REPEATS;
 use super::statistics::{ALPHA, Difference, Sample, mean, t_quantile, variance};
 use super::verdict::{pct, percent};
 use crate::metrics;
-use crate::text::page::{Page, left, right};
+use crate::text::page::{Page, left, number, right};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::significant;
 use serde::{Deserialize, Serialize};
@@ -200,8 +200,8 @@ impl Repeats {
                     share(&row.range_pct),
                     share(&row.variation_pct),
                     share(&row.detectable_95_pct),
-                    told(&row.repeats_for_5_pct_count),
-                    told(&row.repeats_for_2_pct_count),
+                    number(&row.repeats_for_5_pct_count, 0),
+                    number(&row.repeats_for_2_pct_count, 0),
                 ],
             );
         }

@@ -76,6 +76,12 @@ pub fn render(comparison: &Comparison) -> String {
         &section("efficiency"),
     );
     values(&mut page, comparison, "Host CPU", &section("host"));
+    if !comparison.costs.is_empty() {
+        let costs: Vec<&crate::cost::Cost> = comparison.costs.iter().collect();
+        for line in crate::cost::section(&costs).lines() {
+            page.line(line);
+        }
+    }
     page.line("");
     page.wrapped(
         "",

@@ -6,6 +6,7 @@
 //! way is better; knows nothing of how figures are shown.
 
 mod rows;
+mod sync;
 
 pub(crate) use rows::of_key;
 
@@ -97,6 +98,7 @@ pub enum Better {
 #[must_use]
 pub fn of(record: &Record) -> Vec<Metric> {
     let mut all = rows::primary(record);
+    all.extend(sync::sync(record));
     all.extend(rows::load_profile(record));
     all.extend(rows::operations(record));
     all.extend(rows::events(record));

@@ -5,7 +5,14 @@ use crate::record::slug;
 use assay_measure::record::{EventRow, Figure, LoadRow, Record, StorageLatency, StorageWay};
 
 /// A metric with nothing but a name and a figure.
-fn plain(group: Group, key: &str, name: &str, unit: &str, better: Better, value: Figure) -> Metric {
+pub(super) fn plain(
+    group: Group,
+    key: &str,
+    name: &str,
+    unit: &str,
+    better: Better,
+    value: Figure,
+) -> Metric {
     Metric {
         key: key.to_owned(),
         scope: String::new(),
@@ -112,7 +119,7 @@ pub(super) fn primary(record: &Record) -> Vec<Metric> {
         ] {
             let name = format!("{} {suffix}", event.name);
             let key = format!("read_us_{suffix}");
-            let series = (suffix == "p99").then(|| format!("{}_p99_us", slug(&event.name)));
+            let series = (suffix != "avg").then(|| format!("{}_{suffix}_us", slug(&event.name)));
             all.push(Metric {
                 series,
                 ..lower(Group::Primary, &key, &name, figure)
@@ -182,7 +189,7 @@ fn primary_storage(record: &Record) -> Vec<Metric> {
 }
 
 /// A time of which less is better, us.
-fn lower(group: Group, key: &str, name: &str, figure: &Figure) -> Metric {
+pub(super) fn lower(group: Group, key: &str, name: &str, figure: &Figure) -> Metric {
     plain(group, key, name, "us", Better::Lower, figure.clone())
 }
 
