@@ -200,7 +200,8 @@ fn axis(axis: &Axis, names: bool) -> PlotAxis {
         .separate_thousands(true);
     match (names, axis.log) {
         (true, _) => plotted.type_(AxisType::Category),
-        (false, true) => plotted.type_(AxisType::Log),
+        // Few ticks with whole numbers; left alone the axis names its small ticks by their first digit.
+        (false, true) => plotted.type_(AxisType::Log).n_ticks(4).tick_format(","),
         (false, false) => plotted.range_mode(plotly::layout::RangeMode::ToZero),
     }
 }

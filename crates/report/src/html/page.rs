@@ -85,6 +85,8 @@ pub(crate) struct ChartView {
     pub(crate) aria: String,
     pub(crate) note: String,
     pub(crate) marks: Vec<String>,
+    /// Id of an earlier chart with the same marks, whose list stands for this one's.
+    pub(crate) marks_at: String,
     pub(crate) json: String,
     pub(crate) tables: Vec<Table>,
 }
@@ -120,6 +122,7 @@ impl Page {
 
     /// The whole page as text.
     pub(crate) fn render(mut self, assets: &Assets) -> String {
+        tell_marks_once(&mut self.charts);
         self.script_name = SHARED.to_owned();
         self.shared = match assets {
             Assets::Embedded => None,
@@ -148,10 +151,23 @@ pub(crate) fn view(drawn: Drawn) -> View {
             marks: chart.marks.iter().map(|mark| mark.text.clone()).collect(),
             json: draw::json(&chart),
             tables: behind(&chart),
+            marks_at: String::new(),
             id: chart.id,
             title: chart.title,
             note: chart.note,
         })),
+    }
+}
+
+/// Lists marks once: later charts with the same ones point to the first.
+fn tell_marks_once(views: &mut [View]) {
+    let mut told: Vec<(Vec<String>, String)> = Vec::new();
+    for view in views {
+        let View::Chart(chart) = view else { continue };
+        match told.iter().find(|(marks, _)| *marks == chart.marks) {
+            Some((_, id)) if !chart.marks.is_empty() => chart.marks_at.clone_from(id),
+            _ => told.push((chart.marks.clone(), chart.id.clone())),
+        }
     }
 }
 

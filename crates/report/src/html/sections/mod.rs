@@ -7,11 +7,21 @@ use super::table::{Cell, Table};
 use assay_measure::record::{Record, Truth};
 use assay_measure::units::fixed;
 
+/// A wall time to the second, for people.
+pub(crate) fn wall(rfc3339: &str) -> String {
+    let (day, rest) = rfc3339.split_once('T').unwrap_or((rfc3339, ""));
+    let time: String = rest.chars().take(8).collect();
+    match rest.ends_with('Z') {
+        true => format!("{day} {time} UTC"),
+        false => rfc3339.to_owned(),
+    }
+}
+
 /// What was run on what, for the head of the page.
 pub(crate) fn facts(record: &Record) -> Vec<(String, String)> {
     let run = &record.run;
     let mut facts = vec![
-        ("Started".to_owned(), run.started.clone()),
+        ("Started".to_owned(), wall(&run.started)),
         ("Workload".to_owned(), run.workload.clone()),
         ("Target".to_owned(), run.engine.clone()),
     ];
@@ -92,7 +102,7 @@ fn timeline(record: &Record) -> Table {
     let rows = record.timeline.iter().map(|row| {
         vec![
             Cell::figure(&row.at_s, 3),
-            Cell::words(&row.wall),
+            Cell::words(wall(&row.wall)),
             Cell::words(&row.kind),
             Cell::words(&row.text),
             Cell::words(&row.from),
