@@ -2,9 +2,16 @@
 # A comparison, and a run's percentiles, recomputed by SciPy and NumPy: other code, other formulas, the same numbers.
 source "$PROJECT/tests/e2e/lib.sh"
 
-if ! python3 -c 'import numpy, scipy.stats' 2>/dev/null; then
+# The distribution's own interpreter, which its packages are for, comes first.
+find_python() {
+    for python in /usr/bin/python3 python3; do
+        "$python" -c 'import numpy, scipy.stats' 2>/dev/null && return 0
+    done
+    return 1
+}
+if ! find_python; then
     # Only where this may install packages; elsewhere it is said loudly.
-    { [ "$(id -u)" = 0 ] && apt-get install -y -q python3-scipy >apt.txt 2>&1; } ||
+    { [ "$(id -u)" = 0 ] && apt-get install -y -q python3-scipy >apt.txt 2>&1 && find_python; } ||
         skip "SciPy is not there (Debian: apt-get install python3-scipy): Welch and percentiles are not recomputed"
 fi
 
@@ -59,13 +66,44 @@ for na, nb, sa, sb, shift in [(3, 3, 0.01, 0.01, 0), (4, 7, 0.02, 0.1, 0.05), (1
         close("Holm", found["p_holm"], least)
         assert (found["verdict"] != "no-difference") == (least <= 0.05), found
 
-# Percentiles of a real run, from its trace of single operations.
+# Percentiles of a real run, from its trace of single operations: value of rank ceil(q n), within a histogram slot.
 record = json.load(open("traced/record.json"))
 with open("trace.csv") as file:
-    trace = list(csv.DictReader(line for line in file if not line.startswith("#")))
-begin, end = (record["interval"][key] * 1e9 for key in ("begin_s", "end_s"))
-print(f"{compared} Welch tests agree with SciPy; trace of {len(trace)} operations with columns {list(trace[0])}")
+    trace = list(csv.DictReader(file))
+checked = 0
+for op in record["driver"]["ops"]:
+    times = np.array([int(row["service_ns"]) / 1e3 for row in trace if row["kind"] == op["kind"]])
+    assert len(times) == op["count"], (op["kind"], len(times), op["count"])
+    close("mean", op["service"]["avg_us"], times.mean())
+    for key, q in [("p50_us", 0.5), ("p90_us", 0.9), ("p99_us", 0.99), ("p999_us", 0.999)]:
+        if isinstance(op["service"][key], dict):
+            assert len(times) * (1 - q) < 10, op["service"][key]
+        else:
+            close(f"{op['kind']} {key}", op["service"][key], np.percentile(times, 100 * q, method="inverted_cdf"), 1 / 64)
+            checked += 1
+assert checked >= 3
+print(f"{compared} Welch tests agree with SciPy, {checked} percentiles of {len(trace)} operations with NumPy")
 PY
-expect 0 "$ASSAY" run --target null: -s 1 --time 1 --warmup 0 --set WORK_LOOP=3000 --set TRACE=trace.csv -o traced
-expect 0 python3 check.py "$ASSAY"
+expect 0 "$ASSAY" run -s 1 "${SMALL[@]}" --warmup 0 --set CACHE_MB=4 --set WORK_UNIT=8 --set WORK_LOOP=12000 --set TRACE=trace.csv -o traced
+expect 0 "$python" check.py "$ASSAY"
 cat out.txt
+
+# Repeats: a directory that is one group, with the noise that is between its runs.
+expect 0 "$ASSAY" run -s 1 "${SMALL[@]}" --time 2 --warmup 0.5 --repeat 3 -o three
+has out.txt "A/A Noise Floor"
+expect 0 "$ASSAY" compare three three --fail-if 'ops_per_s < -5%'
+has out.txt "no difference shown: ops_per_s"
+has err.txt "gate holds"
+expect 2 "$ASSAY" compare three three --fail-if 'op_per_s < -5%'
+has err.txt "ops_per_s"
+
+# An interrupted one keeps what there is.
+"$ASSAY" run -s 1 "${SMALL[@]}" --time 3 --warmup 0 --repeat 50 -o cut >out.txt 2>err.txt &
+pid=$!
+wait_for 60 lines cut/repeat-2/series.jsonl 2
+kill -INT "$pid"
+code=0
+wait "$pid" || code=$?
+[ "$code" = 130 ] || fail "exit $code of interrupted repeats"
+has out.txt "stopped on request"
+[ "$(json cut/repeat.json verdict)" = incomplete ] || fail "verdict of interrupted repeats"

@@ -12,6 +12,7 @@ fn help_texts_are_as_reviewed() {
         &["--help"][..],
         &["run", "-h"],
         &["sweep", "-h"],
+        &["compare", "-h"],
         &["prepare", "-h"],
         &["sync", "-h"],
         &["io", "-h"],

@@ -513,3 +513,44 @@ fn a_comparison_reads_as_reviewed() {
     assert_eq!(back, short);
     insta::assert_snapshot!("comparison_json", json);
 }
+
+#[test]
+fn an_imported_published_profile_compares_with_a_run_of_the_same_work() {
+    let text = include_str!("../../../../testdata/awr/load-profile-bm.txt");
+    let source = crate::import::Source {
+        path: "load-profile-bm.txt".to_owned(),
+        text: text.to_owned(),
+    };
+    let bm = crate::import::import(&[source]).expect("the published profile reads");
+    let machine = [
+        ("Redo size (bytes)", 51_713.3),
+        ("Block changes", 131.4),
+        ("Physical read (blocks)", 64.2),
+    ];
+    let vm = published(&machine, 54.1, 257.0);
+    let comparison = compared(&[&[&bm], &[&vm]]);
+    let checks = &comparison.pairs[0].checks;
+    let work: Vec<&Check> = checks
+        .iter()
+        .filter(|c| c.what.starts_with("work:"))
+        .collect();
+    assert!(
+        work.len() == 3 && work.iter().all(|c| c.finding == Finding::Same),
+        "{work:?}"
+    );
+    let redo = against(&comparison, "redo_bytes_per_s");
+    assert_eq!(redo.verdict, Verdict::OneValue);
+    assert!(
+        (redo.ratio.value().unwrap() - 1.69).abs() < 0.01,
+        "{redo:?}"
+    );
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_text_is_a_gate_that_panics(text in ".*") {
+        if let Ok(gate) = Gate::parse(&text) {
+            proptest::prop_assert!(!gate.key.is_empty());
+        }
+    }
+}
