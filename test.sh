@@ -123,6 +123,9 @@ want openssl openssl
 want mkfs.ext4 e2fsprogs
 want losetup mount
 want fio fio
+# Reads the OpenMetrics text that 97-history.sh writes.
+python3 -c 'import prometheus_client' 2>/dev/null || /usr/bin/python3 -c 'import prometheus_client' 2>/dev/null \
+    || missing+=(python3-prometheus-client)
 want openssl openssl
 want mvn maven
 want unzip unzip

@@ -59,8 +59,12 @@ for face in csv csv-summary openmetrics openmetrics-series; do
     cp out.txt "$face.txt"
 done
 [ "$(tail -n 1 openmetrics.txt)" = "# EOF" ] || fail "no end of the exposition"
-if python3 -c 'import prometheus_client' 2>/dev/null; then
-    python3 - <<'PY' || fail "a parser of the format refuses it"
+reader=""
+for one in python3 /usr/bin/python3; do
+    "$one" -c 'import prometheus_client' 2>/dev/null && reader=$one && break
+done
+if [ -n "$reader" ]; then
+    "$reader" - <<'PY' || fail "a parser of the format refuses it"
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
 import csv, json
 record = json.load(open("run/record.json"))

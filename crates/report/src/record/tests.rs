@@ -304,6 +304,23 @@ fn a_change_of_level_is_found_where_it_is_and_noise_has_none() {
 }
 
 #[test]
+fn the_levels_of_a_day_of_seconds_are_found() {
+    // Quadratic in the seconds this would take minutes.
+    let rate = |i: usize| {
+        if (30_000..60_000).contains(&i) {
+            500.0
+        } else {
+            1000.0
+        }
+    };
+    let day: Vec<f64> = (0..86_400)
+        .map(|i| rate(i) + (i * 7919 % 13) as f64)
+        .collect();
+    let found = series::steadiness(&series_of(&day));
+    assert_eq!(found.change_points_s, [30_000.0, 60_000.0]);
+}
+
+#[test]
 fn too_few_seconds_are_not_judged() {
     let found = series::steadiness(&series_of(&[1.0, 2.0, 3.0]));
     assert_eq!(found.variation_ratio, Figure::na("fewer than four steps"));
