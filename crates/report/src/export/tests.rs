@@ -122,8 +122,8 @@ fn what_is_not_known_is_named_with_its_reason_and_never_a_number() {
     let said =
         "metric=\"assay_redo_size_bytes\",source=\"sysstat\",reason=\"not \\\"counted\\\"\\\\\"} 1";
     assert!(text.contains(said), "{text}");
-    record.stats.get_mut("redo_size_bytes").unwrap().per_s = Figure::na("not, counted");
-    let line = "redo_size_bytes_per_s,,redo size,,bytes/s,,engine,0,\"not, counted\"\n";
+    record.stats.get_mut("redo_wastage_bytes").unwrap().per_s = Figure::na("not, counted");
+    let line = "redo_wastage_bytes_per_s,,redo wastage,,bytes/s,,engine,0,\"not, counted\"\n";
     let table = csv_summary(&record);
     assert!(table.contains(line), "{table}");
 }
