@@ -1,6 +1,6 @@
 //! `run --repeat`: the same run several times over, and how much its figures differ with nothing changed.
 
-use crate::cli::{Face, Format, RunArgs};
+use crate::cli::{Face, Format, ReportArgs, RunArgs};
 use crate::configure::Configured;
 use crate::exit::{Code, Failure};
 use crate::perform::{self, WORKLOAD};
@@ -162,15 +162,19 @@ fn write(dir: &RunDir, repeats: &Repeats) -> Result<(), Failure> {
 }
 
 /// Faces of repeats: the noise, or one line for each run.
-pub(super) fn report(face: Face, found: &Path) -> Result<Code, Failure> {
+pub(super) fn report(args: &ReportArgs, found: &Path) -> Result<Code, Failure> {
     let path = match found.is_dir() {
         true => found.join(REPEAT),
         false => found.to_path_buf(),
     };
     let repeats = record::read_repeats(&path)?;
     let dir = path.parent().unwrap_or(Path::new("."));
-    let text = match face {
+    let text = match args.format {
         Face::Text => repeats.render(),
+        Face::Html => {
+            let assets = crate::html::assets(args, Some(dir))?;
+            assay_report::html::repeats(&repeats, &assets)
+        }
         Face::Json => json(&repeats)?,
         Face::Summary => {
             let head = [
@@ -193,6 +197,5 @@ pub(super) fn report(face: Face, found: &Path) -> Result<Code, Failure> {
             )));
         }
     };
-    ui::product(&text)?;
-    Ok(Code::Good)
+    super::report::deliver(args, &text)
 }

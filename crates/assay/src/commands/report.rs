@@ -22,7 +22,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
         return swept(args, &found);
     }
     if found.join(REPEAT).is_file() || found.ends_with(REPEAT) {
-        return super::repeat::report(args.format, &found);
+        return super::repeat::report(args, &found);
     }
     let path = if found.is_dir() {
         found.join(RECORD)
@@ -64,7 +64,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
 }
 
 /// To stdout, or into the file that was named.
-fn deliver(args: &ReportArgs, text: &str) -> Result<Code, Failure> {
+pub(super) fn deliver(args: &ReportArgs, text: &str) -> Result<Code, Failure> {
     match &args.output {
         Some(path) => rundir::write_file(path, text)?,
         None => ui::product(text)?,

@@ -10,6 +10,7 @@ mod comparison;
 mod draw;
 mod page;
 mod palette;
+mod repeats;
 mod sample;
 mod script;
 mod sections;
@@ -18,6 +19,7 @@ mod table;
 mod trend;
 
 pub use comparison::comparison;
+pub use repeats::repeats;
 pub use script::{Assets, SHARED, script};
 pub use sweep::sweep;
 pub use trend::{TrendPoint, trend};

@@ -416,3 +416,28 @@ proptest! {
         prop_assert_eq!(drawings(&page).len(), 1);
     }
 }
+
+#[test]
+fn repeats_show_each_run_and_the_noise_of_the_declared_figures() {
+    let (left, right) = (frozen(), frozen());
+    let repeats = compare::Repeats {
+        verdict: "complete".to_owned(),
+        wanted_count: 2,
+        runs: ["repeat-1", "repeat-2"]
+            .map(|directory| compare::RepeatRun {
+                directory: directory.to_owned(),
+                ops_per_s: 100.0.into(),
+                ..compare::RepeatRun::default()
+            })
+            .to_vec(),
+        ..compare::Repeats::default()
+    };
+    let page = repeats_page(&repeats.with_noise(&[&left, &right]));
+    let chart = drawing(&page, "c-repeats");
+    assert_eq!(chart["data"][0]["y"], serde_json::json!([100.0, 100.0]));
+    assert!(page.contains(">Noise<"));
+}
+
+fn repeats_page(repeats: &compare::Repeats) -> String {
+    super::repeats(repeats, &shared())
+}

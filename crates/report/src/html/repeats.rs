@@ -1,0 +1,145 @@
+//! The page of repeats: how much one and the same test differs with nothing changed.
+
+use super::chart::{Axis, Chart, Drawn, Kind, Rows, Trace};
+use super::page::{Page, named, view};
+use super::palette::{BLUE, ORANGE};
+use super::script::Assets;
+use super::sections::wall;
+use super::table::{Cell, Table};
+use crate::compare::Repeats;
+use assay_measure::record::Figure;
+
+/// The page of a directory of repeats.
+#[must_use]
+pub fn repeats(repeats: &Repeats, assets: &Assets) -> String {
+    let label = match repeats.label.is_empty() {
+        true => String::new(),
+        false => format!(" \"{}\"", repeats.label),
+    };
+    let reasons = match repeats.verdict_reasons.is_empty() {
+        true => String::new(),
+        false => format!(": {}", repeats.verdict_reasons.join("; ")),
+    };
+    let charts = [rates(repeats), noise(repeats)];
+    let page = Page {
+        title: format!(
+            "Repeats {}{label}: {} on {}",
+            repeats.id, repeats.workload, repeats.target
+        ),
+        version: repeats.version.clone(),
+        facts: vec![
+            ("Started".to_owned(), wall(&repeats.started)),
+            (
+                "Runs".to_owned(),
+                format!("{} of {}", repeats.runs.len(), repeats.wanted_count),
+            ),
+        ],
+        verdict: format!("The repeats are {}{reasons}.", repeats.verdict),
+        verdict_class: if repeats.verdict == "complete" {
+            "good"
+        } else {
+            "warn"
+        },
+        charts: charts.into_iter().map(view).collect(),
+        tables: named(vec![noise_table(repeats), runs(repeats)]),
+        text: repeats.render(),
+        ..Page::default()
+    };
+    page.render(assets)
+}
+
+fn rates(repeats: &Repeats) -> Drawn {
+    let y = repeats
+        .runs
+        .iter()
+        .map(|run| run.ops_per_s.value())
+        .collect();
+    let chart = Chart {
+        id: "c-repeats".to_owned(),
+        title: "Operations per second of each run".to_owned(),
+        note: "The same test with nothing changed, in the order the runs were made.".to_owned(),
+        x: Axis::of("run", ""),
+        y: Axis::of("operations", "1/s"),
+        rows: Rows::Names(
+            repeats
+                .runs
+                .iter()
+                .map(|run| run.directory.clone())
+                .collect(),
+        ),
+        traces: vec![Trace::new("operations", Kind::Bar, BLUE, y)],
+        ..Chart::default()
+    };
+    Drawn::or(chart, "no run has the figure")
+}
+
+fn noise(repeats: &Repeats) -> Drawn {
+    let column = |of: fn(&crate::compare::NoiseRow) -> &Figure| {
+        repeats.noise.iter().map(|row| of(row).value()).collect()
+    };
+    let chart = Chart {
+        id: "c-noise".to_owned(),
+        title: "Noise of the declared figures".to_owned(),
+        note: "How much a figure differs between runs, and the smallest difference that two groups of as many runs would show 19 times in 20.".to_owned(),
+        x: Axis::of("figure", ""),
+        y: Axis::of("of the mean", "%"),
+        rows: Rows::Names(repeats.noise.iter().map(|row| row.name.clone()).collect()),
+        traces: vec![
+            Trace::new("standard deviation between runs", Kind::Bar, BLUE, column(|row| &row.variation_pct)),
+            Trace::new("smallest difference shown", Kind::Bar, ORANGE, column(|row| &row.detectable_95_pct)),
+        ],
+        ..Chart::default()
+    };
+    Drawn::or(chart, "too few runs")
+}
+
+fn noise_table(repeats: &Repeats) -> Table {
+    let rows = repeats.noise.iter().map(|row| {
+        vec![
+            Cell::words(&row.name),
+            Cell::words(&row.unit),
+            Cell::count(row.count),
+            Cell::exact(&row.mean),
+            Cell::exact(&row.min),
+            Cell::exact(&row.max),
+            Cell::figure(&row.range_pct, 2),
+            Cell::figure(&row.variation_pct, 2),
+            Cell::figure(&row.detectable_95_pct, 2),
+            Cell::figure(&row.repeats_for_5_pct_count, 0),
+            Cell::figure(&row.repeats_for_2_pct_count, 0),
+        ]
+    });
+    let columns = [
+        "figure",
+        "unit",
+        "runs",
+        "mean",
+        "lowest",
+        "highest",
+        "range (%)",
+        "standard deviation (%)",
+        "smallest difference shown (%)",
+        "repeats to show 5 %",
+        "repeats to show 2 %",
+    ];
+    Table::new(
+        "Noise",
+        "How the declared figures varied between the runs",
+        &columns,
+    )
+    .with(rows.collect(), "too few runs")
+}
+
+fn runs(repeats: &Repeats) -> Table {
+    let rows = repeats.runs.iter().map(|run| {
+        vec![
+            Cell::words(&run.directory),
+            Cell::words(&run.id),
+            Cell::words(wall(&run.started)),
+            Cell::words(&run.verdict),
+            Cell::figure(&run.ops_per_s, 1),
+        ]
+    });
+    let columns = ["directory", "run", "started", "verdict", "operations/s"];
+    Table::new("Runs", "The runs in their order", &columns).with(rows.collect(), "none")
+}
