@@ -68,6 +68,10 @@ pub(crate) fn operations_are_transactions(draft: &mut Draft) {
     let at = load_row(draft, "Operations", "count");
     let name = "Operations".to_owned();
     draft.record.load_profile[at] = LoadRow { name, ..row };
+    let series = &mut draft.record.series.metrics;
+    if let Some(steps) = series.get("commits_count_per_s").cloned() {
+        series.entry("ops_count_per_s".to_owned()).or_insert(steps);
+    }
 }
 
 /// A setting of the tool, as it said it.

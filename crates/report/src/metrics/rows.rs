@@ -421,12 +421,17 @@ pub(super) fn imported(record: &Record) -> Vec<Metric> {
         .collect()
 }
 
+/// `read_us` of `read_us_p995`.
+fn without_percentile(key: &str) -> &str {
+    let is_digits = |text: &&str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let split = key.rsplit_once("_p");
+    let found = split.filter(|(_, percent)| is_digits(percent));
+    found.map_or(key, |(stem, _)| stem)
+}
+
 /// Unit and better way of a key, by its ending with the statistic left out.
 pub(crate) fn of_key(key: &str) -> (&'static str, Better) {
-    const STATISTICS: [&str; 12] = [
-        "_avg", "_mean", "_min", "_max", "_stddev", "_p50", "_p90", "_p95", "_p99", "_p999",
-        "_p9999", "_mdev",
-    ];
+    const STATISTICS: [&str; 7] = ["_avg", "_mean", "_min", "_max", "_stddev", "_mdev", "_sum"];
     const UNITS: [(&str, &str, Better); 16] = [
         ("_bits_per_s", "bits/s", Better::Higher),
         ("_bytes_per_s", "bytes/s", Better::Higher),
@@ -448,7 +453,7 @@ pub(crate) fn of_key(key: &str) -> (&'static str, Better) {
     let stem = STATISTICS
         .iter()
         .find_map(|statistic| key.strip_suffix(statistic))
-        .unwrap_or(key);
+        .unwrap_or_else(|| without_percentile(key));
     let found = UNITS.iter().find(|(ending, ..)| stem.ends_with(ending));
     found.map_or(("", Better::Neither), |(_, unit, better)| (unit, *better))
 }

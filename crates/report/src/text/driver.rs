@@ -7,6 +7,47 @@ use assay_measure::units::{size, thousands};
 /// Sessions listed one by one; beyond that the slowest and fastest stand for them.
 const LISTED: usize = 32;
 
+/// Operations that another tool counted; what it did not print is n/a.
+pub(super) fn imported(page: &mut Page, record: &Record) {
+    page.heading("Driver Statistics");
+    const COLUMNS: [Column; 9] = [
+        left("Operation (us)", 28),
+        right("Count", 14),
+        right("Per Second", 14),
+        right("Avg", 12),
+        right("p50", 12),
+        right("p90", 12),
+        right("p99", 12),
+        right("p99.9", 12),
+        right("Max", 13),
+    ];
+    page.columns(&COLUMNS);
+    let mut row = |name: &str, count: u64, per_s: String, latency: &Latency| {
+        let count = match count {
+            0 => "n/a".to_owned(),
+            count => thousands(count),
+        };
+        let mut cells = vec![name.to_owned(), count, per_s];
+        let figures = [
+            &latency.avg_us,
+            &latency.p50_us,
+            &latency.p90_us,
+            &latency.p99_us,
+            &latency.p999_us,
+            &latency.max_us,
+        ];
+        cells.extend(figures.map(|figure| number(figure, 1)));
+        page.row(&COLUMNS, &cells);
+    };
+    for op in &record.driver.ops {
+        row(&op.kind, op.count, number(&op.per_s, 1), &op.service);
+    }
+    let lag = &record.driver.schedule_lag;
+    if lag.avg_us.value().is_some() {
+        row("start lag", 0, String::new(), lag);
+    }
+}
+
 pub(super) fn operations(page: &mut Page, record: &Record) {
     page.heading("Driver Statistics");
     let driver = &record.driver;

@@ -202,7 +202,7 @@ const SECTIONS: &[Section] = &[
     (
         "Operations",
         |r| !r.driver.ops.is_empty(),
-        super::driver::operations,
+        super::driver::imported,
     ),
     ("Storage", |r| r.storage.is_some(), storage),
     (
@@ -235,12 +235,7 @@ fn sections(page: &mut Page, record: &Record) -> Vec<&'static str> {
 
 fn storage(page: &mut Page, record: &Record) {
     if let Some(info) = &record.storage {
-        page.heading("Storage");
-        // The title and the end of its own page stand at ours.
-        let text = super::storage::render(record, info);
-        for line in text.lines().skip(1).filter(|line| *line != "End of Report") {
-            page.line(line);
-        }
+        super::storage::imported(page, info);
     }
 }
 

@@ -5,15 +5,12 @@ use super::page::{Column, Page, left, number, number_or_reason, right};
 use crate::storage::{notes, ring, seed, timing};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{
-    Figure, ImportInfo, Record, StorageGroup, StorageInfo, StorageJob, StorageLatency, StorageWay,
+    Figure, Record, StorageGroup, StorageInfo, StorageJob, StorageLatency, StorageWay,
 };
 use assay_measure::units::{fixed, size, thousands};
 
 /// The whole report.
 pub(super) fn render(record: &Record, info: &StorageInfo) -> String {
-    if let Some(import) = &record.import {
-        return render_imported(record, info, import);
-    }
     let mut page = Page::default();
     let run = &record.run;
     page.line(&format!(
@@ -62,26 +59,6 @@ pub(super) fn render(record: &Record, info: &StorageInfo) -> String {
     page.finish()
 }
 
-/// The report of what another tool printed: what cannot be comes before anything else.
-fn render_imported(record: &Record, info: &StorageInfo, import: &ImportInfo) -> String {
-    let mut page = Page::default();
-    page.line(&format!(
-        "ASSAY STORAGE REPORT for run {}{}: imported from {} {}",
-        record.run.id,
-        header::label(record),
-        import.tool,
-        import.tool_version
-    ));
-    header::integrity(&mut page, record);
-    header::warnings(&mut page, record);
-    header::advice(&mut page, record);
-    imported(&mut page, info);
-    header::identities(&mut page, record);
-    page.line("");
-    page.line("End of Report");
-    page.finish()
-}
-
 /// The sections that what another tool printed can fill.
 pub(super) fn imported(page: &mut Page, info: &StorageInfo) {
     rates(page, info);
@@ -99,7 +76,9 @@ pub(super) fn imported(page: &mut Page, info: &StorageInfo) {
             histogram(page, &way.lat.hist_ns, way);
         }
     }
-    options(page, info);
+    if info.jobs.iter().any(|job| !job.options.is_empty()) {
+        options(page, info);
+    }
 }
 
 /// A count that is never 0 where it is known.

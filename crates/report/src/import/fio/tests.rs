@@ -36,6 +36,7 @@ fn the_published_run_gives_its_figures() {
         (job.rw.as_str(), job.ioengine.as_str()),
         ("randread", "libaio")
     );
+    assert_eq!(job.block_sizes, "4 KiB");
     let way = &job.ways[0];
     assert_eq!(way.ios_count, 1_736_660);
     assert_eq!(way.lat.avg_us.value(), Some(70_791.09));
@@ -103,6 +104,9 @@ fn bins_of_json_plus_become_the_histogram() {
 #[test]
 fn old_layouts_have_their_own_units() {
     let record = imported("fio-2.1.txt");
+    let jobs = &record.storage.as_ref().expect("a storage part").jobs;
+    let blocks: Vec<&str> = jobs.iter().map(|job| job.block_sizes.as_str()).collect();
+    assert_eq!(blocks, ["8 KiB", "4 KiB"]);
     let read = &ways(&record, 0)[0];
     assert_eq!(read.ios_per_s.value(), Some(10_000.0));
     assert_eq!(

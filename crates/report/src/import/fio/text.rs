@@ -587,12 +587,41 @@ fn digits(text: &str) -> u32 {
     text[..end].parse().unwrap_or(0)
 }
 
-/// `bs=(R) 4096B-4096B, (W) ...` or `bs=4K-4K/4K-4K/4K-4K`, as printed up to the next option.
+/// `bs=(R) 4096B-4096B, (W) ...` or `bs=4K-4K/4K-4K/4K-4K`: the sizes of the ways the job goes, as our own records
+/// say them; as printed where they cannot be read.
 fn blocks(rest: &str) -> String {
     let Some(at) = rest.find("bs=") else {
         return String::new();
     };
     let list = &rest[at + 3..];
-    let end = list.find(", ioengine").unwrap_or(list.len());
-    list[..end].to_owned()
+    let list = &list[..list.find(", ioengine").unwrap_or(list.len())];
+    let parts = list.split(if list.contains(", ") { ',' } else { '/' });
+    let sizes: Option<Vec<String>> = parts.map(block).collect();
+    let Some([read, write, ..]) = sizes.as_deref() else {
+        return list.to_owned();
+    };
+    let rw = after(rest, "rw").unwrap_or_default();
+    let is_mixed = rw.contains("rw") || rw.contains("readwrite");
+    match (is_mixed, rw.contains("write")) {
+        (true, _) if read != write => format!("(R) {read} (W) {write}"),
+        (false, true) => write.clone(),
+        _ => read.clone(),
+    }
+}
+
+/// `(R) 4096B-8192B` or `4K-8K`
+fn block(part: &str) -> Option<String> {
+    let bare = part.rsplit(' ').next()?;
+    let bytes = |token: &str| {
+        let token = token.trim_end_matches('B');
+        let printed =
+            number::suffixed(&token.replace("Ki", "K").replace("Mi", "M"), Suffix::Binary);
+        Some(assay_measure::units::size(printed?.number()? as u64))
+    };
+    let (least, most) = bare.split_once('-').unwrap_or((bare, bare));
+    let (least, most) = (bytes(least)?, bytes(most)?);
+    match least == most {
+        true => Some(least),
+        false => Some(format!("{least}-{most}")),
+    }
 }
