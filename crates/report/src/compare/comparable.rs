@@ -3,7 +3,7 @@
 
 use super::model::{Check, Finding};
 use super::sides::Group;
-use assay_measure::record::{Figure, Record};
+use assay_measure::record::{Figure, Record, StorageJob};
 use assay_measure::units::significant;
 
 /// Work per operation may differ by so much: what the published pair of runs kept (51,700.6 and 51,713.3 bytes of redo a
@@ -211,76 +211,72 @@ fn probe_options(a: &Record, b: &Record) -> Vec<Check> {
         Finding::Forbids,
     )];
     for (i, (from, to)) in left.jobs.iter().zip(&right.jobs).enumerate() {
-        let of_job = |what: &str| match left.jobs.len() {
-            1 => what.to_owned(),
-            _ => format!("{what} of job {}", i + 1),
+        let of_job = |check: Check| match left.jobs.len() {
+            1 => check,
+            _ => Check {
+                what: format!("{} of job {}", check.what, i + 1),
+                ..check
+            },
         };
-        let (yes, no) = (Finding::Forbids, Finding::Tolerable);
-        for (what, x, y, otherwise) in [
-            ("rw", from.rw.clone(), to.rw.clone(), yes),
-            (
-                "block size",
-                from.block_sizes.clone(),
-                to.block_sizes.clone(),
-                yes,
-            ),
-            (
-                "iodepth",
-                from.iodepth_count.to_string(),
-                to.iodepth_count.to_string(),
-                yes,
-            ),
-            (
-                "numjobs",
-                from.numjobs_count.to_string(),
-                to.numjobs_count.to_string(),
-                yes,
-            ),
-            (
-                "region bytes",
-                from.region_bytes.to_string(),
-                to.region_bytes.to_string(),
-                no,
-            ),
-            ("ioengine", from.ioengine.clone(), to.ioengine.clone(), no),
-        ] {
-            all.push(text(&of_job(what), &x, &y, otherwise));
-        }
-        let named = [
-            "rw",
-            "readwrite",
-            "bs",
-            "iodepth",
-            "numjobs",
-            "size",
-            "ioengine",
-        ];
-        let mut names: Vec<&str> = from
-            .options
-            .iter()
-            .chain(&to.options)
-            .map(|o| o.name.as_str())
-            .collect();
-        names.sort_unstable();
-        names.dedup();
-        for name in names
-            .into_iter()
-            .filter(|n| !PLACES.contains(n) && !named.contains(n))
-        {
-            let of = |options: &[assay_measure::snapshot::SettingLine]| {
-                let found = options.iter().find(|option| option.name == name);
-                found.map_or("(not given)".to_owned(), |option| {
-                    match option.value.as_str() {
-                        "" => "yes".to_owned(),
-                        value => value.to_owned(),
-                    }
-                })
-            };
-            let check = text(&of_job(name), &of(&from.options), &of(&to.options), yes);
-            all.extend((check.finding != Finding::Same).then_some(check));
-        }
+        let both = job_shape(from, to).into_iter().chain(job_options(from, to));
+        all.extend(both.map(of_job));
     }
     all
+}
+
+/// What makes two storage jobs the same test.
+fn job_shape(from: &StorageJob, to: &StorageJob) -> Vec<Check> {
+    // A job of another tool's output may not say how deep or wide it was.
+    let known = |count: u64| match count {
+        0 => String::new(),
+        count => count.to_string(),
+    };
+    let count = |what: &str, of: fn(&StorageJob) -> u64, otherwise: Finding| {
+        text(what, &known(of(from)), &known(of(to)), otherwise)
+    };
+    let (yes, no) = (Finding::Forbids, Finding::Tolerable);
+    vec![
+        text("rw", &from.rw, &to.rw, yes),
+        text("block size", &from.block_sizes, &to.block_sizes, yes),
+        count("iodepth", |job| job.iodepth_count, yes),
+        count("numjobs", |job| job.numjobs_count, yes),
+        count("region bytes", |job| job.region_bytes, no),
+        text("ioengine", &from.ioengine, &to.ioengine, no),
+    ]
+}
+
+/// Options in [`job_shape`] already.
+const SHAPE: [&str; 7] = [
+    "rw",
+    "readwrite",
+    "bs",
+    "iodepth",
+    "numjobs",
+    "size",
+    "ioengine",
+];
+
+/// The other options in which two storage jobs differ.
+fn job_options(from: &StorageJob, to: &StorageJob) -> Vec<Check> {
+    let both = from.options.iter().chain(&to.options);
+    let mut names: Vec<&str> = both.map(|option| option.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| !PLACES.contains(name) && !SHAPE.contains(name));
+    let value = |job: &StorageJob, name: &str| {
+        let found = job.options.iter().find(|option| option.name == name);
+        match found.map(|option| option.value.as_str()) {
+            None => "(not given)".to_owned(),
+            Some("") => "yes".to_owned(),
+            Some(value) => value.to_owned(),
+        }
+    };
+    let checks = names
+        .into_iter()
+        .map(|name| text(name, &value(from, name), &value(to, name), Finding::Forbids));
+    checks
+        .filter(|check| check.finding != Finding::Same)
+        .collect()
 }
 
 fn sessions(a: &Record, b: &Record) -> Check {
