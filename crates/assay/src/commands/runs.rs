@@ -127,6 +127,14 @@ fn show(path: &Path) -> Result<Code, Failure> {
             out.push_str(&format!("{:<14} {}\n", "knee", curve.knee.sentence));
         }
     }
+    if let Ok(repeats) = record::read_repeats(&dir.join(REPEAT)) {
+        for run in &repeats.runs {
+            let rate = run.ops_per_s.value();
+            let rate = rate.map_or("n/a".to_owned(), |rate| units::fixed(rate, 1));
+            let (name, verdict) = (&run.directory, &run.verdict);
+            out.push_str(&format!("{:<14} {name}: {rate} ops/s, {verdict}\n", "run"));
+        }
+    }
     for name in files(&dir) {
         if let Ok(about) = fs::metadata(dir.join(&name)) {
             out.push_str(&format!(
