@@ -293,7 +293,7 @@ fn text_report(bytes: usize) -> String {
         let _ = writeln!(
             out,
             "{:<32} {:>18} {:>14}.0 {:>13.1}",
-            format!("made up statistic x{}x", letters(row)),
+            format!("made up statistic b{}b", letters(row)),
             row * 600,
             row,
             row as f64 / 100.0
