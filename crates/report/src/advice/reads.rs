@@ -7,7 +7,11 @@ use assay_measure::units::{fixed, size, thousands};
 
 /// R8: two local maxima with a valley of at most half the lower one between them.
 pub(super) fn bimodal_reads(record: &Record) -> Judged {
-    let Some(reads) = named(record, "db file sequential read", "foreground") else {
+    let single = ["db file sequential read", "cell single block physical read"];
+    let mut found = single
+        .iter()
+        .filter_map(|name| named(record, name, "foreground"));
+    let Some(reads) = found.next() else {
         return Ok(None);
     };
     let waits: u64 = reads.hist_us.iter().sum();

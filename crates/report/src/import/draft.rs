@@ -235,6 +235,27 @@ impl Draft {
         notes.retain(|note| note.file != file || !note.text.starts_with("tabs were read"));
     }
 
+    /// Follows rows of a list of the record to their new places: row `order[i]` is now row `i`.
+    pub(crate) fn reordered(&mut self, list: &str, order: &[usize]) {
+        let mut places = vec![0; order.len()];
+        for (new, old) in order.iter().enumerate() {
+            places[*old] = new;
+        }
+        let prefix = format!("/{list}/");
+        for value in &mut self.info.values {
+            let Some(rest) = value.at.strip_prefix(&prefix) else {
+                continue;
+            };
+            let Some((old, column)) = rest.split_once('/') else {
+                continue;
+            };
+            let new = old.parse::<usize>().ok().and_then(|old| places.get(old));
+            if let Some(new) = new {
+                value.at = format!("{prefix}{new}/{column}");
+            }
+        }
+    }
+
     /// Values read so far.
     pub(crate) fn len(&self) -> usize {
         self.info.values.len()

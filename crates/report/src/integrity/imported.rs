@@ -496,14 +496,41 @@ fn events(p: &Printed<'_>, all: &mut Vec<Identity>) {
             id,
             "waits x average = share of DB time x DB time",
             Must::Equal,
-            total.or(product).zip(of_share),
+            product.or(total).zip(of_share),
             0.0,
         );
         if event.note.contains("estimates") || event.hist_us.is_empty() {
             continue;
         }
         histogram(all, event, count, total.or(product));
+        if count.is_none() && SINGLE_READS.contains(&name.as_str()) {
+            let waits = reads_waited(p);
+            let sum: u64 = event.hist_us.iter().sum();
+            let of_buckets = Side {
+                value: sum as f64,
+                off: 0.0,
+            };
+            let allowed = waits.map_or(0.0, |waits| 0.02 * waits.value);
+            let sides = waits.map(|waits| (of_buckets, waits));
+            let text = "sum of the histogram <= waits of Buffer Cache Reads";
+            judge_of(all, name, "I15b", text, Must::NotAbove, sides, allowed);
+        }
     }
+}
+
+/// Events of a single block read.
+const SINGLE_READS: [&str; 2] = ["db file sequential read", "cell single block physical read"];
+
+/// Waits of the function that holds those events.
+fn reads_waited(p: &Printed<'_>) -> Option<Side> {
+    let rows = &p.record.io_functions;
+    let i = rows
+        .iter()
+        .position(|row| row.function == "Buffer Cache Reads")?;
+    p.side(
+        &rows[i].waits_count,
+        &format!("/io_functions/{i}/waits_count"),
+    )
 }
 
 fn histogram(all: &mut Vec<Identity>, event: &EventRow, count: Option<Side>, total: Option<Side>) {

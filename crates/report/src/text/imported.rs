@@ -34,7 +34,7 @@ fn title(page: &mut Page, record: &Record, info: &ImportInfo) {
     let run = &record.run;
     let label = header::label(record);
     page.line(&format!(
-        "IMPORTED REPORT for run {}{label}: imported from {}",
+        "IMPORTED REPORT for run {}{label}: Imported from {}",
         run.id, info.tool
     ));
     page.line("");
@@ -196,7 +196,11 @@ const SECTIONS: &[Section] = &[
     ),
     (
         "IOStat by Function",
-        |r| !r.io_functions.is_empty(),
+        |r| {
+            r.io_functions
+                .iter()
+                .any(|row| row.read_requests_count.value().is_some())
+        },
         io::by_function,
     ),
     (

@@ -59,6 +59,11 @@ pub(super) fn is_row(line: &str) -> bool {
     split(line).is_some_and(|row| row.rates.len() >= 2 && statistic(row.name).is_some())
 }
 
+/// Whether a line has the shape of a statistic: a name, a total and two rates.
+pub(super) fn is_like_row(line: &str) -> bool {
+    split(line).is_some_and(|row| row.rates.len() >= 2)
+}
+
 /// `Instance Activity Stats - Absolute Values`: begin and end.
 pub(super) fn absolute(reader: &mut Reader<'_>, _heading: &Line, lines: &[Line]) {
     for line in lines {
@@ -174,6 +179,11 @@ fn keep(reader: &mut Reader<'_>, line: &Line, row: Row<'_>) {
             source: "sysstat".to_owned(),
             ..StatRow::default()
         });
+    // A time in us may have been measured finer than that.
+    let total = match in_us {
+        Some(_) => number::measure(&row.total.text).unwrap_or(row.total),
+        None => row.total,
+    };
     let base = format!("/stats/{}", step(&key));
     let reading = |column: &str, printed: Printed| {
         let key = format!("{key}{column}");
@@ -181,7 +191,7 @@ fn keep(reader: &mut Reader<'_>, line: &Line, row: Row<'_>) {
     };
     put_in!(
         draft,
-        reading("_total", row.total),
+        reading("_total", total),
         base,
         stat_row(draft, &key),
         total

@@ -5,7 +5,7 @@
 use super::Reader;
 use crate::import::draft::Draft;
 use crate::record::slug;
-use assay_measure::record::{Figure, Record};
+use assay_measure::record::{EventRow, Figure, Record};
 
 /// Fills in what follows, once everything was read.
 pub(super) fn all(reader: &mut Reader<'_>) {
@@ -19,6 +19,7 @@ pub(super) fn all(reader: &mut Reader<'_>) {
     }
     times(&mut draft.record, elapsed_s);
     averages(&mut draft.record);
+    by_time(draft);
     cpu(&mut draft.record);
     since_startup(draft);
 }
@@ -128,7 +129,7 @@ fn transaction_rate(draft: &Draft) -> Option<Known> {
 
 fn totals(record: &mut Record, elapsed_s: f64) {
     for row in &mut record.load_profile {
-        if row.total.value().is_none() {
+        if row.total == Figure::default() {
             row.total = row.per_s.scaled(elapsed_s);
         }
     }
@@ -147,12 +148,12 @@ fn totals(record: &mut Record, elapsed_s: f64) {
         (&mut record.interval.calls_count, calls),
         (&mut record.interval.ops_count, ops),
     ] {
-        if let Some(figure) = figure.filter(|_| place.value().is_none()) {
+        if let Some(figure) = figure.filter(|_| place.reason() == Some("absent")) {
             *place = figure;
         }
     }
     for row in record.stats.values_mut() {
-        if row.per_s.value().is_none() {
+        if row.per_s == Figure::default() {
             row.per_s = row.total.per(elapsed_s, "no measured window");
         }
     }
@@ -212,7 +213,7 @@ fn times(record: &mut Record, elapsed_s: Option<f64>) {
     .into_iter()
     .zip(found)
     {
-        if let Some(figure) = figure.filter(|_| place.value().is_none()) {
+        if let Some(figure) = figure.filter(|_| place.reason() == Some("absent")) {
             *place = figure;
         }
     }
@@ -227,9 +228,21 @@ fn times(record: &mut Record, elapsed_s: Option<f64>) {
     }
 }
 
+/// DB time from the largest foreground event that says both its time and its share of it.
+fn by_share(events: &[EventRow]) -> Figure {
+    let own = events.iter().filter(|event| event.actor == "foreground");
+    let known = own.filter_map(|event| Some((event.total_us.value()?, event.db_time_pct.value()?)));
+    let largest = known
+        .filter(|(_, pct)| *pct >= 5.0)
+        .max_by(|a, b| a.1.total_cmp(&b.1));
+    largest.map_or_else(Figure::default, |(us, pct)| {
+        Figure::decimal(100.0 * us / pct)
+    })
+}
+
 fn averages(record: &mut Record) {
     for event in &mut record.events {
-        if event.avg_us.value().is_none() {
+        if event.avg_us == Figure::default() {
             let count = event.count.value().unwrap_or(0.0);
             event.avg_us = event.total_us.per(count, "no waits");
         }
@@ -242,12 +255,21 @@ fn averages(record: &mut Record) {
             event.p999_us = p999;
         }
     }
-    record.events.sort_by(|a, b| {
+}
+
+/// Foreground before background, the largest total first, as the record has its events.
+fn by_time(draft: &mut Draft) {
+    let events = &mut draft.record.events;
+    let mut order: Vec<usize> = (0..events.len()).collect();
+    order.sort_by(|a, b| {
+        let (a, b) = (&events[*a], &events[*b]);
         let total = |figure: &Figure| figure.value().unwrap_or(-1.0);
         (a.actor != "foreground")
             .cmp(&(b.actor != "foreground"))
             .then(total(&b.total_us).total_cmp(&total(&a.total_us)))
     });
+    *events = order.iter().map(|old| events[*old].clone()).collect();
+    draft.reordered("events", &order);
 }
 
 /// Percentile of power-of-two buckets, interpolated within the one that holds it; n/a with fewer than ten waits beyond.

@@ -211,6 +211,9 @@ fn class(reader: &mut Reader<'_>, row: &Row, figures: Figures) {
     }
     let draft = &mut *reader.draft;
     let rows = &mut draft.record.wait_classes;
+    if rows.len() >= super::ROWS_MAX {
+        return;
+    }
     let i = rows
         .iter()
         .position(|row| row.class == name)

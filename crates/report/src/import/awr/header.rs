@@ -25,15 +25,13 @@ pub(super) fn read(reader: &mut Reader<'_>, lines: &[Line]) {
             db_time(reader, line);
         } else if text.contains("Std Block Size:") {
             cache_sizes(reader, line);
-        } else if is_ruler(&line.text) && i > 0 {
+        } else if i > 0 {
+            // Statspack draws part of its rulers otherwise.
+            let ruler = line.text.replace('~', "-");
             let titles = &lines[i - 1].text;
-            if titles.starts_with("DB Name")
-                || titles.starts_with("DB Id")
-                || titles.starts_with("Instance ")
-                || titles.starts_with("Host Name")
-                || titles.starts_with("Database ")
-            {
-                identity(reader, &line.text, titles, lines.get(i + 1));
+            let of_head = ["DB Name", "DB Id", "Instance ", "Host Name", "Database "];
+            if is_ruler(&ruler) && of_head.iter().any(|own| titles.starts_with(own)) {
+                identity(reader, &ruler, titles, lines.get(i + 1));
             }
         }
     }

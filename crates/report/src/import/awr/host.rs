@@ -57,14 +57,14 @@ pub(super) fn cpu(reader: &mut Reader<'_>, heading: &Line, lines: &[Line]) {
         "idle",
         "%busy",
         "%idle_awr",
-        "wcpu",
     ];
     let order: Vec<&str> = titles
         .split_whitespace()
         .filter(|word| known.contains(word))
         .collect();
     let numbers = words(row);
-    if order.len() != numbers.len() {
+    // Statspack's last column is not always filled.
+    if numbers.len() < order.len() || numbers.len() > order.len() + 1 {
         reader.unread(row, "the host's CPU: its titles and numbers do not match");
         return;
     }
@@ -113,7 +113,6 @@ fn shares(reader: &mut Reader<'_>, at: At, cells: &[(&str, Printed)]) {
             }
             "wio" => "iowait",
             "idle" if idle_holds_wio => "idle_awr",
-            "wcpu" => continue,
             other => other,
         };
         let reading = Reading::new(at, format!("host_cpu_{key}_pct"), printed);

@@ -55,6 +55,9 @@ fn profile_row(reader: &mut Reader<'_>, line: &Line, name: &str, numbers: Vec<Pr
     };
     let draft = &mut *reader.draft;
     let rows = &mut draft.record.io_profile;
+    if rows.len() >= super::ROWS_MAX {
+        return;
+    }
     let i = rows
         .iter()
         .position(|row| row.name == name)
@@ -164,6 +167,9 @@ fn function(reader: &mut Reader<'_>, row: &Row, name: &str) {
     }
     let draft = &mut *reader.draft;
     let rows = &mut draft.record.io_functions;
+    if rows.len() >= super::ROWS_MAX {
+        return;
+    }
     let i = rows
         .iter()
         .position(|row| row.function == name)

@@ -137,6 +137,9 @@ fn rate(
     per: Per,
     printed: Printed,
 ) {
+    if reader.draft.record.load_profile.len() >= super::ROWS_MAX {
+        return;
+    }
     let i = row(reader, name, unit);
     let column = match per {
         Per::Second => "per_s",

@@ -79,6 +79,9 @@ const SECTIONS: &[Section] = &[
     section("init.ora Parameters", "", header::parameters),
 ];
 
+/// Rows that a list of the record takes at most: reports have fewer, and looking through more for each row takes long.
+pub(super) const ROWS_MAX: usize = 500;
+
 /// Sections of our own report that hold the same figures again, or none of the load.
 const OWN: [&str; 6] = [
     "Test Card",
@@ -142,6 +145,13 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
             text.head_begins("WORKLOAD REPOSITORY"),
         )],
     );
+    let is_html = text.first_char() == Some('<') && text.head_has("WORKLOAD REPOSITORY");
+    if is_html {
+        return Confidence {
+            score: 49,
+            missing: "the text form (this is the HTML form; make the report with type text)",
+        };
+    }
     let lines = || text.head().iter();
     let has_statistics = lines()
         .filter(|line| activity::is_row(&line.text))
@@ -256,9 +266,13 @@ static PASSED_OVER: Section = section("", "", passed_over);
 /// Lines under no heading: the report's head, or statistics pasted without their heading.
 fn between(reader: &mut Reader<'_>, lines: &[Line]) {
     header::read(reader, lines);
-    let is_row = |line: &&Line| activity::is_row(&line.text);
-    if lines.iter().filter(is_row).take(2).count() == 2 {
-        let rows: Vec<Line> = lines.iter().filter(is_row).cloned().collect();
+    let is_known = |line: &&Line| activity::is_row(&line.text);
+    if lines.iter().filter(is_known).take(2).count() == 2 {
+        let rows: Vec<Line> = lines
+            .iter()
+            .filter(|line| activity::is_like_row(&line.text))
+            .cloned()
+            .collect();
         activity::read(reader, &rows[0], &rows);
     }
 }
@@ -292,8 +306,9 @@ fn heading(text: &Text, i: usize, is_assay: bool) -> Heading {
     if is_assay && OWN.iter().any(|own| bare.starts_with(own)) {
         return Heading::Known(&PASSED_OVER);
     }
-    // The cache sizes are read with the head.
-    if is_underlined && !bare.starts_with("Cache Sizes") {
+    // What the head has is read with it.
+    let of_head = ["Cache Sizes", "Database ", "Host Name", "Snapshot "];
+    if is_underlined && !of_head.iter().any(|own| bare.starts_with(own)) {
         let name = bare.split("  ").next().unwrap_or(bare);
         return Heading::Unknown(name.to_owned());
     }

@@ -121,11 +121,26 @@ pub(super) fn event(printed: &str) -> (&str, &'static str) {
         return (name, class);
     }
     let is_cut = printed.len() >= CUT_FROM;
-    let mut longer = EVENTS.iter().filter(|(name, _)| name.starts_with(printed));
-    match (longer.next(), longer.next()) {
-        (Some((name, class)), None) if is_cut => (name, class),
+    let longer: Vec<_> = EVENTS
+        .iter()
+        .filter(|(name, _)| name.starts_with(printed))
+        .collect();
+    let shortest = longer.iter().min_by_key(|(name, _)| name.len());
+    match shortest {
+        // Kinds of one event (`...: flash cache`) share their name up to the colon.
+        Some((name, class))
+            if is_cut && longer.iter().all(|(other, _)| is_kind_of(other, name)) =>
+        {
+            (name, class)
+        }
         _ => (printed, ""),
     }
+}
+
+fn is_kind_of(other: &str, name: &str) -> bool {
+    other
+        .strip_prefix(name)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 
 #[cfg(test)]
@@ -141,15 +156,17 @@ mod tests {
         assert_eq!(event("Streams AQ: waiting for me").1, "Idle");
         // Three events begin so.
         assert_eq!(event("log file switch"), ("log file switch", ""));
-        // Two events begin with a name that is one itself.
+        // Kinds of an event are the event.
         assert_eq!(
             event("cell single block physical read").0,
             "cell single block physical read"
         );
         assert_eq!(
             event("cell single block physica").0,
-            "cell single block physica"
+            "cell single block physical read"
         );
+        // Other events begin so too, and none of them is a kind of another.
+        assert_eq!(event("log file switch (").0, "log file switch (");
         assert_eq!(event("something else"), ("something else", ""));
     }
 }

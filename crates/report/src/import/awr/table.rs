@@ -96,6 +96,13 @@ impl Ruler {
         Self { columns }
     }
 
+    /// From a ruler and what stands above it in its section.
+    fn titled(ruler: &str, heading: &Line, above: &[Line], most: usize) -> Self {
+        let found = titles(heading, above, most);
+        let titles: Vec<&str> = found.iter().map(String::as_str).collect();
+        Self::new(ruler, &titles)
+    }
+
     /// Index of the first column whose title has all of these parts and none of those.
     /// Titles are in lower case.
     pub(super) fn find(&self, with: &[&str], without: &[&str]) -> Option<usize> {
@@ -228,7 +235,7 @@ pub(super) fn tables(
         if is_ruler(&line.text) {
             all.extend(open.take());
             open = Some(Table {
-                ruler: Ruler::new(&line.text, &titles(heading, &lines[..i], titles_max)),
+                ruler: Ruler::titled(&line.text, heading, &lines[..i], titles_max),
                 ..Table::default()
             });
             (pending, was_blank) = (None, false);
@@ -284,8 +291,8 @@ impl Table {
 }
 
 /// The title lines above a ruler: back to a blank line, a remark or the heading, whose own end may be one.
-fn titles<'a>(heading: &'a Line, above: &'a [Line], most: usize) -> Vec<&'a str> {
-    let mut found: Vec<&str> = Vec::new();
+fn titles(heading: &Line, above: &[Line], most: usize) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
     let is_underline = |text: &str| text.starts_with('~') && text.bytes().all(|b| b == b'~');
     let mut is_open = true;
     for line in above.iter().rev() {
@@ -296,11 +303,13 @@ fn titles<'a>(heading: &'a Line, above: &'a [Line], most: usize) -> Vec<&'a str>
             break;
         }
         if !is_underline(text) {
-            found.push(text);
+            found.push(text.to_owned());
         }
     }
     if is_open && found.len() < most && !heading.text.contains("DB/Inst") {
-        found.push(&heading.text);
+        // Its name is no title; what stands far behind it is.
+        let name = heading.text.find("  ").unwrap_or(heading.text.len());
+        found.push(" ".repeat(name) + &heading.text[name..]);
     }
     found.reverse();
     found

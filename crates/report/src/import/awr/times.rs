@@ -73,6 +73,9 @@ pub(super) fn efficiency(reader: &mut Reader<'_>, _heading: &Line, lines: &[Line
             }
             let draft = &mut *reader.draft;
             let rows = &mut draft.record.efficiency;
+            if rows.len() >= super::ROWS_MAX {
+                return;
+            }
             let i = rows
                 .iter()
                 .position(|row| row.name == name)

@@ -1,0 +1,25 @@
+//! Any text as another tool's output: never a panic, and what is read stands where the list of values says.
+//!
+//! Texts between lines of `---` are files of one import.
+#![no_main]
+
+use assay_report::import::{Source, import, misplaced};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let text = String::from_utf8_lossy(bytes);
+    let files = text.split("\n---\n").enumerate();
+    let sources: Vec<Source> = files
+        .map(|(i, text)| Source {
+            path: i.to_string(),
+            text: text.to_owned(),
+        })
+        .collect();
+    match import(&sources) {
+        Ok(record) => {
+            assert_eq!(misplaced(&record), Vec::<String>::new());
+            let _ = assay_report::text::render(&record);
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+});
