@@ -213,6 +213,27 @@ pub(super) fn imported(record: &Record) -> Vec<Drawn> {
             (event.name.clone(), figures)
         })
         .collect();
+    let operations: Vec<_> = (record.driver.ops.iter())
+        .map(|op| {
+            let latency = &op.response;
+            let figures = vec![
+                ("min", latency.min_us.clone()),
+                ("p50", latency.p50_us.clone()),
+                ("p90", latency.p90_us.clone()),
+                ("p99", latency.p99_us.clone()),
+                ("max", latency.max_us.clone()),
+            ];
+            (op.kind.clone(), figures)
+        })
+        .collect();
+    if !operations.is_empty() {
+        all.push(latency::percentile_chart(
+            "c-op-percentiles",
+            "Latency percentiles by operation",
+            "As imported (layer client).",
+            &operations,
+        ));
+    }
     all.push(latency::percentile_chart(
         "c-event-percentiles",
         "Latency percentiles by event",

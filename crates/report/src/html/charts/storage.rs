@@ -189,11 +189,20 @@ fn percentiles(info: &StorageInfo) -> Drawn {
     let mut all = Vec::new();
     for job in &info.jobs {
         for way in &job.ways {
-            all.push((format!("{} {}", job.name, way.way), figures(&way.lat)));
+            // Other tools print percentiles of the completion alone.
+            let known = figures(&way.lat)
+                .iter()
+                .any(|(name, figure)| name.starts_with('p') && figure.value().is_some());
+            let (part, latency) = if known {
+                ("", &way.lat)
+            } else {
+                (" (clat)", &way.clat)
+            };
+            all.push((format!("{} {}{part}", job.name, way.way), figures(latency)));
         }
     }
     let note = format!(
-        "From preparation to reaping (lat), layer {}; a percentile with fewer than ten samples beyond it is n/a.",
+        "From preparation to reaping (lat) unless named clat, which is from submission to reaping; layer {}; a percentile with fewer than ten samples beyond it is n/a.",
         info.layer
     );
     percentile_chart("c-percentiles", "Latency percentiles by job", &note, &all)
