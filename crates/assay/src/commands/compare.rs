@@ -21,9 +21,12 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
     let groups: Vec<Group<'_>> = sides.iter().map(Side::group).collect();
     let costs = costs(args, &sides)?;
     let first: Vec<&Cost> = costs.iter().filter_map(|runs| runs.first()).collect();
+    let all: Vec<&Record> = sides.iter().flat_map(|side| &side.records).collect();
+    let mut advice = assay_report::advice::several(&all);
+    advice.extend(assay_report::advice::costs(&first));
     let options = Options {
         declared: gates.iter().map(|gate| gate.key.clone()).collect(),
-        advice: assay_report::advice::costs(&first),
+        advice,
         costs: costs.clone(),
     };
     let comparison = compare::of(&groups, &options);

@@ -14,27 +14,39 @@ pub(super) fn cpu_saturated(record: &Record) -> Judged {
         return Ok(None);
     }
     let model = &record.time_model;
-    let db_time = need(&model.db_time_us, "DB time")?;
-    let queue = match need(&model.run_queue_us, "run queue time")? {
-        _ if db_time <= 0.0 => 0.0,
-        queue => 100.0 * queue / db_time,
+    let load_known = !record.os.load_end.is_empty();
+    let queue = match (model.db_time_us.value(), model.run_queue_us.value()) {
+        (Some(db_time), Some(queue)) if db_time > 0.0 => Some(100.0 * queue / db_time),
+        (Some(_), Some(_)) => Some(0.0),
+        // Of an import the load is all there is.
+        _ if load_known => None,
+        _ => {
+            need(&model.db_time_us, "DB time")?;
+            need(&model.run_queue_us, "run queue time")?;
+            None
+        }
     };
     let load = record.os.load_end.first().and_then(|load| load.value());
     let per_cpu = load
         .zip(record.os.cpus_count.value().filter(|cpus| *cpus > 0.0))
         .map(|(load, cpus)| load / cpus);
     let queued = per_cpu.is_some_and(|load| load > LOAD);
-    if queue <= QUEUE && !queued {
+    if queue.is_none_or(|queue| queue <= QUEUE) && !queued {
         return Ok(None);
     }
-    let mut evidence = vec![("busy_pct", busy), ("run_queue_pct", queue)];
+    let mut evidence = vec![("busy_pct", busy)];
+    evidence.extend(queue.map(|queue| ("run_queue_pct", queue)));
     evidence.extend(per_cpu.map(|load| ("load_per_cpu", load)));
-    let high = queue >= 2.0 * QUEUE || per_cpu.is_some_and(|load| load >= 2.0 * LOAD);
+    let high = queue.is_some_and(|queue| queue >= 2.0 * QUEUE)
+        || per_cpu.is_some_and(|load| load >= 2.0 * LOAD);
     let text = format!(
-        "The host's CPUs are saturated: {} % busy, {} % of DB time in the run queue{}. \
+        "The host's CPUs are saturated: {} % busy{}{}. \
          Wait times include scheduling delay: do not read them as device latency.",
         fixed(busy, 1),
-        fixed(queue, 1),
+        queue.map_or_else(String::new, |queue| format!(
+            ", {} % of DB time in the run queue",
+            fixed(queue, 1)
+        )),
         per_cpu.map_or_else(String::new, |load| format!(
             ", load {} per CPU",
             fixed(load, 1)

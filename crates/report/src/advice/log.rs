@@ -1,8 +1,13 @@
 //! Redo: R6, R7, R20.
 
-use super::{Judged, elapsed, finding, finding_of, foreground, named, said, setting, share, stat};
+use super::{
+    Judged, Missing, elapsed, finding, finding_of, foreground, named, said, setting, share, stat,
+};
 use assay_measure::record::Record;
 use assay_measure::units::{fixed, size};
+
+/// A rate per hour of a shorter interval is an accident.
+const LEAST_S: f64 = 900.0;
 
 /// R6.
 pub(super) fn redo_bound(record: &Record) -> Judged {
@@ -21,7 +26,7 @@ pub(super) fn redo_bound(record: &Record) -> Judged {
     let per_write = |key: &str| Some(stat(record, key).ok()? / writes?);
     let switches = stat(record, "redo_log_switches_count").ok();
     let per_hour = switches
-        .zip(elapsed(record).ok())
+        .zip(elapsed(record).ok().filter(|seconds| *seconds >= LEAST_S))
         .map(|(n, s)| n * 3600.0 / s);
     let log = named(record, "log file parallel write", "background");
     let p99 = log.and_then(|log| log.p99_us.value());
@@ -63,25 +68,38 @@ pub(super) fn log_switches(record: &Record) -> Judged {
     });
     let incomplete: f64 = incomplete.filter_map(|event| event.count.value()).sum();
     let per_hour = switches * 3600.0 / elapsed;
-    // One switch of a short run is no rate yet.
-    let sustained = switches >= 2.0 && per_hour > PER_HOUR;
+    // One switch is no rate yet, and several of a short run are none either.
+    let is_rate = elapsed >= LEAST_S;
+    let fast = switches >= 2.0 && per_hour > PER_HOUR;
+    let sustained = fast && is_rate;
     if incomplete == 0.0 && !sustained {
-        return Ok(None);
+        return match fast {
+            true => Err(Missing(format!(
+                "log switches per hour: {} switches in {} s are no rate, which needs 15 min",
+                fixed(switches, 0),
+                fixed(elapsed, 0)
+            ))),
+            false => Ok(None),
+        };
     }
     let wanted = stat(record, "redo_size_bytes")? / elapsed * 900.0;
     let text = format!(
-        "Log files are small for this redo rate: {} switches ({} per hour), {} waits for an incomplete checkpoint. \
+        "Log files are small for this redo rate: {} switches{}, {} waits for an incomplete checkpoint. \
          For four switches an hour each would hold {}.",
         fixed(switches, 0),
-        fixed(per_hour, 0),
+        match is_rate {
+            true => format!(" ({} per hour)", fixed(per_hour, 0)),
+            false => format!(" in {} s", fixed(elapsed, 0)),
+        },
         fixed(incomplete, 0),
         size(wanted as u64)
     );
-    let evidence = [
-        ("log_switches_per_hour", per_hour),
+    let mut evidence = vec![
+        ("log_switches_count", switches),
         ("checkpoint_incomplete_count", incomplete),
         ("log_file_wanted_bytes", wanted),
     ];
+    evidence.extend(is_rate.then_some(("log_switches_per_hour", per_hour)));
     let high = (sustained && per_hour >= 2.0 * PER_HOUR) || incomplete >= 2.0;
     Ok(Some(finding_of("R7", high, text, &evidence)))
 }

@@ -7,7 +7,9 @@
 mod costs;
 mod host;
 mod log;
+mod network;
 mod reads;
+mod several;
 mod steady;
 mod time;
 mod writes;
@@ -16,6 +18,8 @@ mod writes;
 mod tests;
 
 pub use costs::costs;
+pub use several::several;
+pub(crate) use several::two_limits;
 
 use assay_measure::record::{Advice, EventRow, Figure, Record};
 
@@ -36,8 +40,8 @@ const fn rule(id: &'static str, judge: fn(&Record) -> Judged) -> Rule {
     Rule { id, judge }
 }
 
-/// The rules that one run can be judged by, in order. R9 to R11, R24, R28 and R29 need
-/// several runs, R23 needs a network.
+/// The rules that one record can be judged by, in order. R9, R10 and R24 need several records
+/// ([`several`]), R28 prices ([`costs`]), R29 projections (the sweep).
 const RULES: &[Rule] = &[
     rule("R1", time::cpu_bound),
     rule("R2", host::cpu_saturated),
@@ -47,6 +51,7 @@ const RULES: &[Rule] = &[
     rule("R6", log::redo_bound),
     rule("R7", log::log_switches),
     rule("R8", reads::bimodal_reads),
+    rule("R11", several::two_limits_of),
     rule("R12", host::pinned_at_a_cap),
     rule("R13", reads::page_cache),
     rule("R14", reads::hidden_outliers),
@@ -58,6 +63,7 @@ const RULES: &[Rule] = &[
     rule("R20", log::not_a_standard_update),
     rule("R21", host::noisy_host),
     rule("R22", time::above_the_device),
+    rule("R23", network::network_part),
     rule("R25", steady::warm_up_or_tail),
     rule("R26", steady::unfair),
     rule("R27", writes::amplification),

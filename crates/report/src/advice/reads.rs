@@ -7,11 +7,11 @@ use assay_measure::units::{fixed, size, thousands};
 
 /// R8: two local maxima with a valley of at most half the lower one between them.
 pub(super) fn bimodal_reads(record: &Record) -> Judged {
-    let single = ["db file sequential read", "cell single block physical read"];
-    let mut found = single
-        .iter()
+    let names = ["db file sequential read", "cell single block physical read"];
+    let mut named = names
+        .into_iter()
         .filter_map(|name| named(record, name, "foreground"));
-    let Some(reads) = found.next() else {
+    let Some(reads) = named.find(|event| event.hist_us.iter().any(|count| *count > 0)) else {
         return Ok(None);
     };
     let waits: u64 = reads.hist_us.iter().sum();
@@ -248,13 +248,20 @@ pub(super) fn batched_waits(record: &Record) -> Judged {
 pub(super) fn cached(record: &Record) -> Judged {
     const ALL: f64 = 99.9;
     const SOME: f64 = 20.0;
-    let Ok(pct) = need(&record.checks.hit_measured_pct, "Buffer Hit") else {
+    let mut rows = record.efficiency.iter();
+    let printed = rows.find(|row| row.name.trim() == "Buffer Hit %" && record.import.is_some());
+    let measured = match printed {
+        Some(row) => &row.value_pct,
+        None => &record.checks.hit_measured_pct,
+    };
+    let Ok(pct) = need(measured, "Buffer Hit") else {
         return Ok(None);
     };
     let evidence = [("buffer_hit_pct", pct)];
-    let cache = match record.reads {
-        Some(_) => "the server's buffers (shared_buffers)",
-        None => "CACHE_MB",
+    let cache = match (&record.reads, &record.import) {
+        (Some(_), _) => "the server's buffers (shared_buffers)",
+        (None, Some(_)) => "the buffer cache",
+        (None, None) => "CACHE_MB",
     };
     if pct >= ALL {
         let text = format!(

@@ -49,7 +49,11 @@ pub(super) fn advise(
         found.extend(view.drift(group));
         found.extend(view.uneven(group));
     }
-    found.extend(caps::same_top(&view));
+    // Both limits at once are said once.
+    match crate::advice::two_limits(info.groups.iter()) {
+        Some(both) => found.push(both),
+        None => found.extend(caps::same_top(&view)),
+    }
     found.extend(info.precondition.iter().filter_map(precondition));
     for job in &info.jobs {
         found.extend(view.steady(job));

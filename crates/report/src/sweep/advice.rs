@@ -1,9 +1,10 @@
 //! R9 and R10 of awr-statistics 9: saturated, and by what.
 
 use super::curve::amount;
-use super::{Curve, Step, held_text};
-use assay_measure::record::{Advice, Figure};
+use super::{Curve, Place, Step, held_text};
+use assay_measure::record::{Advice, Figure, Record};
 use assay_measure::units::fixed;
+use std::collections::BTreeMap;
 
 /// Load has to rise by so much for a level throughput to say something.
 const LOAD: f64 = 1.5;
@@ -24,7 +25,133 @@ pub(super) fn advise(curves: &[Curve], steps: &[Step]) -> Vec<Advice> {
         .filter_map(|curve| saturated(curve, &members(curve, steps)))
         .collect();
     found.extend(cpus_without_gain(steps));
+    found.extend(curves.iter().filter_map(projected));
     found
+}
+
+/// R9 and R10 over runs that nobody called a sweep: those that differ in sessions or CPUs alone.
+pub(crate) fn over_records(records: &[&Record]) -> Vec<Advice> {
+    let steps = steps_of(records);
+    let mut found = Vec::new();
+    let mut done: Vec<&Step> = Vec::new();
+    for step in &steps {
+        let alike = |other: &&Step| {
+            other.place.over == step.place.over && other.place.cpus == step.place.cpus
+        };
+        if done.iter().any(alike) {
+            continue;
+        }
+        done.push(step);
+        let mut curve: Vec<&Step> = steps
+            .iter()
+            .filter(alike)
+            .filter(|step| step.counts())
+            .collect();
+        curve.sort_by_key(|step| step.place.sessions);
+        found.extend(level(&curve, 0.0).map(|pair| pair.saturated(&step.place.over)));
+    }
+    found.extend(cpus_without_gain(&steps));
+    found
+}
+
+/// Records as steps: what differs between them is what was swept.
+fn steps_of(records: &[&Record]) -> Vec<Step> {
+    /// Settings that are the load itself, or do not change what is done.
+    const LOAD: [&str; 9] = [
+        "THREADS_PER_SCHEMA",
+        "SCHEMAS",
+        "SEED",
+        "RUN_TIME",
+        "WARMUP",
+        "TARGET",
+        "DRIVER_THREADS",
+        "LABEL",
+        "PG_SET",
+    ];
+    let value = |record: &Record, name: &str| {
+        let mut lines = record.plan.settings.iter();
+        lines
+            .find(|line| line.name == name)
+            .map(|line| line.value.clone())
+    };
+    let differs = |name: &str| {
+        let mut values = records.iter().map(|record| value(record, name));
+        let first = values.next();
+        values.any(|other| Some(other) != first)
+    };
+    let mut names: Vec<&str> = (records.iter())
+        .flat_map(|record| record.plan.settings.iter().map(|line| line.name.as_str()))
+        .filter(|name| !LOAD.contains(name))
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| differs(name));
+    let step = |record: &&Record| {
+        let mut over: BTreeMap<String, String> = (names.iter())
+            .filter_map(|name| Some(((*name).to_owned(), value(record, name)?)))
+            .collect();
+        if records
+            .iter()
+            .any(|other| other.run.engine != record.run.engine)
+        {
+            over.insert("target".to_owned(), record.run.engine.clone());
+        }
+        let place = Place {
+            sessions: record.run.sessions,
+            cpus: record.os.cpus_count.clone(),
+            over,
+            ..Place::default()
+        };
+        let mut step = Step::of(place, record);
+        step.confined_busy_pct = Figure::na("not confined");
+        if step.verdict == "imported" {
+            step.verdict = "complete".to_owned();
+        }
+        if step.ops_per_s.value().is_none() || step.op.avg_us.value().is_none() {
+            // Of an import the reads are what is known.
+            step.ops_per_s = step.read_requests_per_s.clone();
+            step.op = step.read.clone();
+        }
+        step
+    };
+    records.iter().map(step).collect()
+}
+
+/// R29: loads that were not measured.
+fn projected(curve: &Curve) -> Option<Advice> {
+    let first = curve.usl.projections.first()?;
+    let loads: Vec<String> = curve
+        .usl
+        .projections
+        .iter()
+        .map(|point| point.load.to_string())
+        .collect();
+    let text = format!(
+        "Throughput at {} {} is computed from a fit, not measured: projection, untested. Quote no figure of it without these words, or run that load.",
+        loads.join(", "),
+        curve.load
+    );
+    let evidence = vec![
+        ("load", Figure::Count(first.load)),
+        ("ops_per_s", first.ops_per_s.value.clone()),
+    ];
+    Some(advice("R29", text, evidence))
+}
+
+/// The first stretch from `knee` on with more load, the same throughput, and latency in proportion.
+fn level<'a>(steps: &[&'a Step], knee: f64) -> Option<Pair<'a>> {
+    steps.iter().enumerate().find_map(|(at, to)| {
+        let far = |from: &&&Step| {
+            let sessions = from.place.sessions as f64;
+            sessions >= knee.max(1.0) && to.place.sessions as f64 >= LOAD * sessions
+        };
+        let from = steps[..at].iter().rev().find(far)?;
+        let load = to.place.sessions as f64 / from.place.sessions as f64;
+        let pair = Pair::new(from, to)?;
+        let level = (pair.rate - 1.0).abs() <= LEVEL;
+        let in_proportion = (pair.latency / load - 1.0).abs() <= PROPORTION;
+        (level && in_proportion).then_some(pair)
+    })
 }
 
 fn members<'a>(curve: &Curve, steps: &'a [Step]) -> Vec<&'a Step> {
@@ -91,13 +218,43 @@ impl<'a> Pair<'a> {
     }
 
     fn numbers(&self) -> String {
+        let what = match self.to.op.name.as_str() {
+            "operations" => "operations",
+            _ => "reads",
+        };
         format!(
-            "{} to {} operations/s, {} to {} us on average",
+            "{} to {} {what}/s, {} to {} us on average",
             number(&self.from.ops_per_s),
             number(&self.to.ops_per_s),
             number(&self.from.op.avg_us),
             number(&self.to.op.avg_us)
         )
+    }
+
+    /// R9, or R10 where the CPUs may be the limit.
+    fn saturated(&self, held: &BTreeMap<String, String>) -> Advice {
+        let held = held_text(held);
+        let held = if held.is_empty() {
+            held
+        } else {
+            format!(" ({held})")
+        };
+        let lead = format!(
+            "Saturated{held}: from {} to {} throughput stayed within 5 % and latency grew in proportion ({}); the knee is at {} or below.",
+            amount("sessions", self.from.place.sessions),
+            amount("sessions", self.to.place.sessions),
+            self.numbers(),
+            amount("sessions", self.from.place.sessions),
+        );
+        if self.busy().is_none_or(|busy| busy < BUSY) {
+            return advice("R9", lead, self.evidence());
+        }
+        if self.does_io() {
+            return self.ambiguous(&lead);
+        }
+        let text =
+            format!("{lead} The CPUs were busy and there was hardly any I/O: the limit is CPU.");
+        advice("R9", text, self.evidence())
     }
 
     fn ambiguous(&self, lead: &str) -> Advice {
@@ -149,39 +306,7 @@ fn advice(id: &str, text: String, evidence: Vec<(&'static str, Figure)>) -> Advi
 /// R9, or R10 where the CPUs may be the limit: the first level stretch from the knee on.
 fn saturated(curve: &Curve, steps: &[&Step]) -> Option<Advice> {
     let knee = curve.knee.load.value()?;
-    let pair = steps.iter().enumerate().find_map(|(at, to)| {
-        let far = |from: &&&Step| {
-            let sessions = from.place.sessions as f64;
-            sessions >= knee && to.place.sessions as f64 >= LOAD * sessions
-        };
-        let from = steps[..at].iter().rev().find(far)?;
-        let load = to.place.sessions as f64 / from.place.sessions as f64;
-        let pair = Pair::new(from, to)?;
-        let level = (pair.rate - 1.0).abs() <= LEVEL;
-        let in_proportion = (pair.latency / load - 1.0).abs() <= PROPORTION;
-        (level && in_proportion).then_some(pair)
-    })?;
-    let held = held_text(&curve.held);
-    let held = if held.is_empty() {
-        held
-    } else {
-        format!(" ({held})")
-    };
-    let lead = format!(
-        "Saturated{held}: from {} to {} throughput stayed within 5 % and latency grew in proportion ({}); the knee is at {} or below.",
-        amount("sessions", pair.from.place.sessions),
-        amount("sessions", pair.to.place.sessions),
-        pair.numbers(),
-        amount("sessions", pair.from.place.sessions),
-    );
-    if pair.busy().is_none_or(|busy| busy < BUSY) {
-        return Some(advice("R9", lead, pair.evidence()));
-    }
-    if pair.does_io() {
-        return Some(pair.ambiguous(&lead));
-    }
-    let text = format!("{lead} The CPUs were busy and there was hardly any I/O: the limit is CPU.");
-    Some(advice("R9", text, pair.evidence()))
+    level(steps, knee).map(|pair| pair.saturated(&curve.held))
 }
 
 /// R10 over CPUs: more of them, the best throughput of each, no gain, and all busy.

@@ -16,6 +16,7 @@ mod tests;
 mod text;
 mod usl;
 
+pub(crate) use advice::over_records;
 pub use knee::Point;
 pub use steady::Steady;
 pub use step::{Place, Step, StepLatency};
