@@ -920,7 +920,8 @@ fn advice_r30_names_what_an_import_contradicts_itself_in() {
     record.integrity.push(identity("I31"));
     let said = fires(&record, "R30");
     assert!(
-        said.text.contains("1 printed identities are violated (I31)"),
+        said.text
+            .contains("1 printed identities are violated (I31)"),
         "{}",
         said.text
     );
