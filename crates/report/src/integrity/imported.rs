@@ -9,15 +9,15 @@ use assay_measure::record::{EventRow, Figure, Identity, Record, Truth};
 use assay_measure::stats::{self, Stat};
 use std::collections::HashMap;
 
-const MIB: f64 = 1_048_576.0;
+pub(super) const MIB: f64 = 1_048_576.0;
 
 /// Every identity whose inputs an imported record holds.
 #[must_use]
 pub fn imported(record: &Record) -> Vec<Identity> {
     let printed = Printed::new(record);
     let mut all = Vec::new();
-    counters(&printed, &mut all);
-    requests(&printed, &mut all);
+    super::imported_counters::counters(&printed, &mut all);
+    super::imported_counters::requests(&printed, &mut all);
     functions(&printed, &mut all);
     events(&printed, &mut all);
     classes(&printed, &mut all);
@@ -32,28 +32,33 @@ pub fn imported(record: &Record) -> Vec<Identity> {
 
 /// A figure with what rounding may have done to it.
 #[derive(Clone, Copy, Debug)]
-struct Side {
+pub(super) struct Side {
     value: f64,
     off: f64,
 }
 
 impl Side {
-    fn times(self, factor: f64) -> Self {
+    pub(super) fn times(self, factor: f64) -> Self {
         Self {
             value: self.value * factor,
             off: self.off * factor.abs(),
         }
     }
 
-    fn plus(self, other: Self) -> Self {
+    pub(super) fn plus(self, other: Self) -> Self {
         Self {
             value: self.value + other.value,
             off: self.off + other.off,
         }
     }
 
+    /// So many millionths of it.
+    pub(super) fn share(self, ppm: f64) -> f64 {
+        1e-6 * ppm * self.value.abs()
+    }
+
     /// The product, with what both roundings may do to it.
-    fn by(self, other: Self) -> Self {
+    pub(super) fn by(self, other: Self) -> Self {
         Self {
             value: self.value * other.value,
             off: self.value.abs() * other.off + other.value.abs() * self.off + self.off * other.off,
@@ -62,7 +67,7 @@ impl Side {
 }
 
 /// The record with the rounding of each figure by its place.
-struct Printed<'a> {
+pub(super) struct Printed<'a> {
     record: &'a Record,
     rounding: HashMap<&'a str, f64>,
     alone: HashMap<(&'a str, &'a str), Side>,
@@ -94,12 +99,12 @@ impl<'a> Printed<'a> {
         Some(Side { value, off })
     }
 
-    fn total(&self, stat: Stat) -> Option<Side> {
+    pub(super) fn total(&self, stat: Stat) -> Option<Side> {
         let row = self.record.stats.get(stat.key)?;
         self.side(&row.total, &format!("/stats/{}/total", stat.key))
     }
 
-    fn load(&self, name: &str, column: &str) -> Option<Side> {
+    pub(super) fn load(&self, name: &str, column: &str) -> Option<Side> {
         let rows = &self.record.load_profile;
         let i = rows.iter().position(|row| row.name == name)?;
         let figure = match column {
@@ -109,7 +114,7 @@ impl<'a> Printed<'a> {
         self.side(figure, &format!("/load_profile/{i}/{column}"))
     }
 
-    fn io_profile(&self, name: &str) -> Option<[Side; 2]> {
+    pub(super) fn io_profile(&self, name: &str) -> Option<[Side; 2]> {
         let rows = &self.record.io_profile;
         let i = rows.iter().position(|row| row.name == name)?;
         let read = self.side(&rows[i].read_per_s, &format!("/io_profile/{i}/read_per_s"))?;
@@ -124,12 +129,20 @@ impl<'a> Printed<'a> {
         self.alone.get(&(scope, key)).copied()
     }
 
+    /// Time waited in all events that are wanted.
+    fn waited(&self, wanted: impl Fn(&EventRow) -> bool) -> Option<Side> {
+        let rows = self.record.events.iter().enumerate();
+        let rows = rows.filter(|(_, event)| wanted(event));
+        rows.filter_map(|(i, row)| self.side(&row.total_us, &format!("/events/{i}/total_us")))
+            .reduce(Side::plus)
+    }
+
     fn elapsed(&self) -> Option<Side> {
         self.side(&self.record.interval.elapsed_s, "/interval/elapsed_s")
     }
 
     /// Block size as printed, else as bytes and blocks give it: the nearest power of two.
-    fn block(&self) -> Option<f64> {
+    pub(super) fn block(&self) -> Option<f64> {
         let facts = &self.record.plan.engine_facts;
         let fact = facts.iter().find(|fact| fact.name == "block_bytes");
         if let Some(bytes) = fact.and_then(|fact| fact.value.parse().ok()) {
@@ -153,13 +166,13 @@ impl<'a> Printed<'a> {
 
 /// Which way two sides must relate.
 #[derive(Clone, Copy)]
-enum Must {
+pub(super) enum Must {
     Equal,
     NotAbove,
 }
 
 /// Judges two sides, if both are there; `allowed` is the rule's own allowance beside the rounding, in its unit.
-fn judge(
+pub(super) fn judge(
     all: &mut Vec<Identity>,
     id: &'static str,
     text: &'static str,
@@ -196,231 +209,6 @@ fn judge_of(
     for identity in &mut all[before..] {
         identity.rule = format!("{name}: {}", identity.rule);
     }
-}
-
-fn counters(p: &Printed<'_>, all: &mut Vec<Identity>) {
-    let block = p.block();
-    let blocks = |stat| Some(p.total(stat)?.times(block?));
-    let two = block.map_or(0.0, |block| 2.0 * block);
-    for (id, text, bytes, count) in [
-        (
-            "I3",
-            "physical read bytes = physical reads x block size",
-            stats::PHYSICAL_READ_BYTES,
-            stats::PHYSICAL_READS,
-        ),
-        (
-            "I4",
-            "physical write bytes = physical writes x block size",
-            stats::PHYSICAL_WRITE_BYTES,
-            stats::PHYSICAL_WRITES,
-        ),
-    ] {
-        judge(
-            all,
-            id,
-            text,
-            Must::Equal,
-            p.total(bytes).zip(blocks(count)),
-            two,
-        );
-    }
-    for (id, text, mib, count) in [
-        (
-            "I3b",
-            "Read IO (MB) = Physical read (blocks) x block size, per second",
-            "Read IO (MB)",
-            "Physical read (blocks)",
-        ),
-        (
-            "I4b",
-            "Write IO (MB) = Physical write (blocks) x block size, per second",
-            "Write IO (MB)",
-            "Physical write (blocks)",
-        ),
-    ] {
-        let sides = || {
-            Some((
-                p.load(mib, "per_s")?,
-                p.load(count, "per_s")?.times(block? / MIB),
-            ))
-        };
-        judge(all, id, text, Must::Equal, sides(), 0.05);
-    }
-    for (id, text, whole, parts) in [
-        (
-            "I1",
-            "physical reads = cache + direct",
-            stats::PHYSICAL_READS,
-            [stats::PHYSICAL_READS_CACHE, stats::PHYSICAL_READS_DIRECT],
-        ),
-        (
-            "I2",
-            "physical writes = from cache + direct",
-            stats::PHYSICAL_WRITES,
-            [
-                stats::PHYSICAL_WRITES_FROM_CACHE,
-                stats::PHYSICAL_WRITES_DIRECT,
-            ],
-        ),
-    ] {
-        let sides = || Some((p.total(whole)?, p.total(parts[0])?.plus(p.total(parts[1])?)));
-        judge(all, id, text, Must::Equal, sides(), 5.0);
-    }
-    let gets = || {
-        let whole = p.total(stats::SESSION_LOGICAL_READS)?;
-        Some((
-            whole,
-            p.total(stats::DB_BLOCK_GETS)?
-                .plus(p.total(stats::CONSISTENT_GETS)?),
-        ))
-    };
-    let ppm = gets().map_or(0.0, |(whole, _)| 1e-5 * whole.value);
-    judge(
-        all,
-        "I5",
-        "session logical reads = db block gets + consistent gets",
-        Must::Equal,
-        gets(),
-        ppm,
-    );
-    let sides = || {
-        Some((
-            p.total(stats::PHYSICAL_WRITES_NON_CHECKPOINT)?,
-            p.total(stats::PHYSICAL_WRITES)?,
-        ))
-    };
-    judge(
-        all,
-        "I12",
-        "physical writes non checkpoint <= physical writes",
-        Must::NotAbove,
-        sides(),
-        0.0,
-    );
-}
-
-fn requests(p: &Printed<'_>, all: &mut Vec<Identity>) {
-    let pairs = [
-        (
-            "I6a",
-            "read requests of data <= physical reads",
-            stats::PHYSICAL_READ_REQUESTS,
-            stats::PHYSICAL_READS,
-        ),
-        (
-            "I6c",
-            "write requests of data <= physical writes",
-            stats::PHYSICAL_WRITE_REQUESTS,
-            stats::PHYSICAL_WRITES,
-        ),
-        (
-            "I7a",
-            "read requests of data <= all read requests",
-            stats::PHYSICAL_READ_REQUESTS,
-            stats::PHYSICAL_READ_TOTAL_REQUESTS,
-        ),
-        (
-            "I7b",
-            "read bytes of data <= all bytes read",
-            stats::PHYSICAL_READ_BYTES,
-            stats::PHYSICAL_READ_TOTAL_BYTES,
-        ),
-        (
-            "I7c",
-            "write requests of data <= all write requests",
-            stats::PHYSICAL_WRITE_REQUESTS,
-            stats::PHYSICAL_WRITE_TOTAL_REQUESTS,
-        ),
-        (
-            "I7d",
-            "write bytes of data <= all bytes written",
-            stats::PHYSICAL_WRITE_BYTES,
-            stats::PHYSICAL_WRITE_TOTAL_BYTES,
-        ),
-    ];
-    for (id, text, left, right) in pairs {
-        judge(
-            all,
-            id,
-            text,
-            Must::NotAbove,
-            p.total(left).zip(p.total(right)),
-            0.0,
-        );
-    }
-    let alongside = || {
-        let (reads, requests) = (
-            p.total(stats::PHYSICAL_READS)?,
-            p.total(stats::PHYSICAL_READ_REQUESTS)?,
-        );
-        let allowed = p
-            .total(stats::PHYSICAL_READS_CACHE_PREFETCH)?
-            .plus(p.total(stats::PHYSICAL_READS_DIRECT)?);
-        Some((reads.plus(requests.times(-1.0)), allowed))
-    };
-    judge(
-        all,
-        "I6b",
-        "physical reads - read requests <= prefetched + direct blocks",
-        Must::NotAbove,
-        alongside(),
-        0.0,
-    );
-    for (id, text, requests, blocks) in [
-        (
-            "I6d",
-            "Read IO requests <= Physical read (blocks), per second",
-            "Read IO requests",
-            "Physical read (blocks)",
-        ),
-        (
-            "I6e",
-            "Write IO requests <= Physical write (blocks), per second",
-            "Write IO requests",
-            "Physical write (blocks)",
-        ),
-    ] {
-        let sides = p.load(requests, "per_s").zip(p.load(blocks, "per_s"));
-        judge(all, id, text, Must::NotAbove, sides, 0.0);
-    }
-    for (id, text, way) in [
-        (
-            "I7e",
-            "Database Requests <= Total Requests of the I/O profile, reads",
-            0,
-        ),
-        (
-            "I7f",
-            "Database Requests <= Total Requests of the I/O profile, writes",
-            1,
-        ),
-    ] {
-        let sides = p
-            .io_profile("Database Requests")
-            .zip(p.io_profile("Total Requests"));
-        judge(
-            all,
-            id,
-            text,
-            Must::NotAbove,
-            sides.map(|(data, all)| (data[way], all[way])),
-            0.1,
-        );
-    }
-    let least = || {
-        let least = p.load("Read IO requests", "per_s")?.times(p.block()? / MIB);
-        Some((least, p.load("Read IO (MB)", "per_s")?))
-    };
-    let allowed = least().map_or(0.0, |(left, _)| 0.001 * left.value + 0.05);
-    judge(
-        all,
-        "I30",
-        "read requests x block size <= Read IO (MB), per second",
-        Must::NotAbove,
-        least(),
-        allowed,
-    );
 }
 
 /// I/O by function: the sum, the total, and the I/O profile.
@@ -596,21 +384,11 @@ fn histogram(all: &mut Vec<Identity>, event: &EventRow, count: Option<Side>, tot
 fn classes(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let is_in =
         |event: &EventRow, name: &str, actor: &str| event.actor == actor && event.class == name;
-    let sum_of = |wanted: &dyn Fn(&EventRow) -> bool| {
-        let rows = p
-            .record
-            .events
-            .iter()
-            .enumerate()
-            .filter(|(_, event)| wanted(event));
-        rows.filter_map(|(i, event)| p.side(&event.total_us, &format!("/events/{i}/total_us")))
-            .reduce(Side::plus)
-    };
     for (i, class) in p.record.wait_classes.iter().enumerate() {
         if class.class == "DB CPU" {
             continue;
         }
-        let sum = sum_of(&|event| is_in(event, &class.class, "foreground"));
+        let sum = p.waited(|event| is_in(event, &class.class, "foreground"));
         let total = p.side(&class.total_us, &format!("/wait_classes/{i}/total_us"));
         judge_of(
             all,
@@ -622,6 +400,11 @@ fn classes(p: &Printed<'_>, all: &mut Vec<Identity>) {
             1000.0,
         );
     }
+    wait_statistics(p, all);
+}
+
+/// Statistics that count the time of some events.
+fn wait_statistics(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let us = |stat: Stat| Some(p.total(stat)?.times(1e-3));
     for (id, text, stat, event) in [
         (
@@ -637,12 +420,12 @@ fn classes(p: &Printed<'_>, all: &mut Vec<Identity>) {
             "log file parallel write",
         ),
     ] {
-        let sides = us(stat).zip(sum_of(&|row| row.name == event));
+        let sides = us(stat).zip(p.waited(|row| row.name == event));
         let allowed = sides.map_or(0.0, |(left, _)| 0.01 * left.value + 20_000.0);
         judge(all, id, text, Must::Equal, sides, allowed);
     }
     let sides =
-        us(stats::REDO_LOG_SPACE_TIME).zip(sum_of(&|row| row.name.starts_with("log file switch")));
+        us(stats::REDO_LOG_SPACE_TIME).zip(p.waited(|row| row.name.starts_with("log file switch")));
     let allowed = sides.map_or(0.0, |(left, _)| 0.01 * left.value + 20_000.0);
     judge(
         all,
@@ -657,7 +440,7 @@ fn classes(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let user_io = user_io
         .and_then(|row| p.side(&row.total, ""))
         .map(|side| side.times(1e4));
-    let sides = user_io.zip(sum_of(&|event| event.class == "User I/O"));
+    let sides = user_io.zip(p.waited(|event| event.class == "User I/O"));
     let allowed = sides.map_or(0.0, |(left, _)| 0.01 * left.value + 20_000.0);
     judge(
         all,

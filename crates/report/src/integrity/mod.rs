@@ -7,6 +7,7 @@
 mod counters;
 mod host;
 mod imported;
+mod imported_counters;
 mod imported_tools;
 mod server;
 mod times;

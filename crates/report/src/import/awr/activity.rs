@@ -152,6 +152,18 @@ fn own_numbers(text: &str) -> Option<&str> {
         .then(|| numbers.trim_end())
 }
 
+/// The unit a statistic is kept in, and what one printed is of it.
+fn unit_of(stat: Option<&Stat>, is_in_us: bool) -> (&'static str, f64) {
+    match stat.map(|stat| stat.unit) {
+        Some(Unit::Blocks) => ("blocks", 1.0),
+        Some(Unit::Bytes) => ("bytes", 1.0),
+        Some(Unit::Ns) if is_in_us => ("ns", 1e3),
+        // Oracle counts the times of this list in hundredths of a second.
+        Some(Unit::Ns) => ("ns", 1e7),
+        _ => ("count", 1.0),
+    }
+}
+
 fn keep(reader: &mut Reader<'_>, line: &Line, row: Row<'_>) {
     // Our own report prints times in us and says so; Oracle's newer names do so too.
     let in_us = [" (us)", " (usec)"]
@@ -159,14 +171,7 @@ fn keep(reader: &mut Reader<'_>, line: &Line, row: Row<'_>) {
         .find_map(|unit| row.name.strip_suffix(unit));
     let stat = statistic(in_us.unwrap_or(row.name));
     let name = stat.map_or(row.name, |stat| stat.name);
-    let (unit, factor) = match stat.map(|stat| stat.unit) {
-        Some(Unit::Blocks) => ("blocks", 1.0),
-        Some(Unit::Bytes) => ("bytes", 1.0),
-        // Oracle counts the times of this list in hundredths of a second.
-        Some(Unit::Ns) if in_us.is_some() => ("ns", 1e3),
-        Some(Unit::Ns) => ("ns", 1e7),
-        _ => ("count", 1.0),
-    };
+    let (unit, factor) = unit_of(stat, in_us.is_some());
     let key = stat.map_or_else(|| format!("{}_count", slug(name)), |s| s.key.to_owned());
     let draft = &mut *reader.draft;
     draft
