@@ -796,8 +796,7 @@ fn advice_r11_two_limits_show_over_block_sizes() {
         sized(16.0, 8_000.0),
     ];
     assert_eq!(over(&device, "R11"), None);
-    let mut one = Record::default();
-    one.storage = sized(4.0, 14_500.0).storage;
+    let mut one = sized(4.0, 14_500.0);
     let groups = [sized(8.0, 14_500.0), sized(16.0, 7_200.0)];
     let more = groups
         .into_iter()
