@@ -235,6 +235,14 @@ impl Draft {
         notes.retain(|note| note.file != file || !note.text.starts_with("tabs were read"));
     }
 
+    /// A value that a finer figure takes the place of: it stays in the list, without a place in the record.
+    pub(crate) fn displaced(&mut self, scope: &str, key: &str) {
+        let index = self.seen.get(&format!("{scope}\u{1f}{key}"));
+        if let Some(value) = index.and_then(|i| self.info.values.get_mut(*i)) {
+            value.at.clear();
+        }
+    }
+
     /// Follows rows of a list of the record to their new places: row `order[i]` is now row `i`.
     pub(crate) fn reordered(&mut self, list: &str, order: &[usize]) {
         let mut places = vec![0; order.len()];

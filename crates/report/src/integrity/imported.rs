@@ -254,7 +254,9 @@ fn events(p: &Printed<'_>, all: &mut Vec<Identity>) {
             p.side(&event.total_us, &at("total_us")),
         );
         let has_avg = p.rounding.contains_key(at("avg_us").as_str());
-        let average = p.side(&event.avg_us, &at("avg_us")).filter(|_| has_avg);
+        let placed = p.side(&event.avg_us, &at("avg_us")).filter(|_| has_avg);
+        let key = format!("{}_us_avg", crate::record::slug(&event.name));
+        let average = placed.or_else(|| p.alone(&event.actor, &key));
         let product = count.zip(average).map(|(count, average)| count.by(average));
         let name = &event.name;
         judge_of(

@@ -18,6 +18,7 @@ pub(super) fn all(reader: &mut Reader<'_>) {
         functions(draft, elapsed_s);
     }
     times(&mut draft.record, elapsed_s);
+    finer_averages(draft);
     averages(&mut draft.record);
     by_time(draft);
     cpu(&mut draft.record);
@@ -253,6 +254,34 @@ fn averages(record: &mut Record) {
             event.p90_us = p90;
             event.p99_us = p99;
             event.p999_us = p999;
+        }
+    }
+}
+
+/// Where an average was printed coarser than time over waits gives it (older layouts print whole ms), that is taken.
+fn finer_averages(draft: &mut Draft) {
+    for i in 0..draft.record.events.len() {
+        let event = &draft.record.events[i];
+        let (stem, actor) = (slug(&event.name), event.actor.clone());
+        let key = |what: &str| format!("{stem}_{what}");
+        let off = |what: &str| draft.rounding(&actor, &key(what));
+        let (Some(waits), Some(total), Some(printed)) = (
+            event.count.value().filter(|waits| *waits > 0.0),
+            event.total_us.value().filter(|us| *us > 0.0),
+            event.avg_us.value(),
+        ) else {
+            continue;
+        };
+        let (Some(of_waits), Some(of_total), Some(of_avg)) =
+            (off("waits_count"), off("total_us"), off("us_avg"))
+        else {
+            continue;
+        };
+        let value = total / waits;
+        let error = value * (of_total / total + of_waits / waits);
+        if error < of_avg && (value - printed).abs() <= of_avg + error {
+            draft.displaced(&actor, &key("us_avg"));
+            draft.record.events[i].avg_us = Figure::decimal(value);
         }
     }
 }
