@@ -310,6 +310,28 @@ fn capped(value: &str) -> Record {
     record
 }
 
+/// A pasted load profile has both per second and nothing else.
+#[test]
+fn advice_r1_reads_a_load_profile_that_stands_alone() {
+    let profile = |db_time_s: f64, db_cpu_s: f64| {
+        let row = |name: &str, value: f64| assay_measure::record::LoadRow {
+            name: name.to_owned(),
+            per_s: value.into(),
+            ..Default::default()
+        };
+        Record {
+            load_profile: vec![row("DB Time(s)", db_time_s), row("DB CPU(s)", db_cpu_s)],
+            import: Some(assay_measure::record::ImportInfo::default()),
+            ..Record::default()
+        }
+    };
+    let said = fires(&profile(30.5, 29.0), "R1");
+    assert!(said.text.contains("95.1 %"), "{}", said.text);
+    assert!(said.text.contains("used by the sessions"), "{}", said.text);
+    is_silent(&profile(42.9, 5.6), "R1");
+    is_silent(&profile(0.0, 0.0), "R1");
+}
+
 #[test]
 fn advice_r12_fires_within_three_percent_of_a_cap() {
     // The frozen run reads 6000 a second.

@@ -7,7 +7,41 @@ use assay_measure::units::fixed;
 /// R1. Sessions that share a thread wait for it in the run queue, so that counts as well.
 pub(super) fn cpu_bound(record: &Record) -> Judged {
     const THRESHOLD: f64 = 80.0;
+    let Some((pct, cpu_s)) = on_cpu(record)? else {
+        return Ok(None);
+    };
+    if pct < THRESHOLD {
+        return Ok(None);
+    }
+    let text = format!(
+        "CPU-bound: {} % of DB time is execution and waiting for a CPU ({} CPUs used by {}). \
+         The test measures logical I/O, not storage.",
+        fixed(pct, 1),
+        fixed(cpu_s, 2),
+        match (&record.server, &record.import) {
+            (Some(_), _) => "the server's sessions",
+            (_, Some(_)) => "the sessions",
+            _ => "the driver threads",
+        }
+    );
+    let evidence = [("on_cpu_pct", pct), ("db_cpu_s_per_s", cpu_s)];
+    finding("R1", pct, THRESHOLD, text, &evidence)
+}
+
+/// Share of DB time on or waiting for a CPU, 0..100, and DB CPU in s a second; none without any DB time. A load profile
+/// alone, as people paste it, says both per second without the length of the window.
+fn on_cpu(record: &Record) -> Result<Option<(f64, f64)>, Missing> {
     let model = &record.time_model;
+    let per_s = |name: &str| {
+        let mut rows = record.load_profile.iter();
+        rows.find(|row| row.name == name)
+            .and_then(|row| row.per_s.value())
+    };
+    if model.db_time_us.value().is_none()
+        && let (Some(db_time), Some(cpu)) = (per_s("DB Time(s)"), per_s("DB CPU(s)"))
+    {
+        return Ok((db_time > 0.0).then(|| (100.0 * cpu / db_time, cpu)));
+    }
     let db_time = need(&model.db_time_us, "DB time")?;
     if db_time <= 0.0 {
         return Ok(None);
@@ -17,23 +51,10 @@ pub(super) fn cpu_bound(record: &Record) -> Judged {
         (Some(on_thread), Some(queue)) => on_thread + queue,
         _ => cpu,
     };
-    let pct = 100.0 * on_cpu / db_time;
-    let cpu_s = cpu / 1e6 / elapsed(record)?;
-    if pct < THRESHOLD {
-        return Ok(None);
-    }
-    let text = format!(
-        "CPU-bound: {} % of DB time is execution and waiting for a CPU ({} CPUs used by {}). \
-         The test measures logical I/O, not storage.",
-        fixed(pct, 1),
-        fixed(cpu_s, 2),
-        match record.server {
-            Some(_) => "the server's sessions",
-            None => "the driver threads",
-        }
-    );
-    let evidence = [("on_cpu_pct", pct), ("db_cpu_s_per_s", cpu_s)];
-    finding("R1", pct, THRESHOLD, text, &evidence)
+    Ok(Some((
+        100.0 * on_cpu / db_time,
+        cpu / 1e6 / elapsed(record)?,
+    )))
 }
 
 /// R3.

@@ -140,8 +140,11 @@ fn doubts(groups: &[Group<'_>]) -> Vec<Doubt> {
                 });
             };
             if !["complete", ""].contains(&record.run.verdict.as_str()) {
-                let why = record.run.verdict_reasons.join("; ");
-                doubt(format!("the run is {}: {why}", record.run.verdict));
+                let verdict = &record.run.verdict;
+                match record.run.verdict_reasons.join("; ") {
+                    why if why.is_empty() => doubt(format!("the run is {verdict}")),
+                    why => doubt(format!("the run is {verdict}: {why}")),
+                }
             }
             for identity in crate::integrity::violated(record) {
                 doubt(format!("{}: {}", identity.id, identity.sentence));

@@ -427,6 +427,10 @@ fn doubts_stand_before_the_conclusion() {
     };
     assert!(at("the run is invalid: 3 operations failed") < at("\nAdvice\n"));
     assert!(at("\nAdvice\n") < at("\nConclusion\n"));
+    b.run.verdict = "imported".to_owned();
+    b.run.verdict_reasons.clear();
+    let text = render(&compared(&[&[&a], &[&b]]));
+    assert!(text.contains("the run is imported\n"), "{text}");
 }
 
 #[test]
