@@ -41,7 +41,7 @@ const fn rule(id: &'static str, judge: fn(&Record) -> Judged) -> Rule {
 }
 
 /// The rules that one record can be judged by, in order. R9, R10 and R24 need several records
-/// ([`several`]), R28 prices ([`costs`]), R29 projections (the sweep).
+/// ([`several()`]), R28 prices ([`costs()`]), R29 projections (the sweep).
 const RULES: &[Rule] = &[
     rule("R1", time::cpu_bound),
     rule("R2", host::cpu_saturated),

@@ -1,6 +1,6 @@
 //! Rules over several records: R9, R10, R11, R24.
 //!
-//! R28 needs prices ([`super::costs`]), R29 projections: the sweep that computes them says it.
+//! R28 needs prices ([`super::costs()`]), R29 projections: the sweep that computes them says it.
 
 use super::finding_of;
 use assay_measure::record::{Advice, Record, StorageGroup};

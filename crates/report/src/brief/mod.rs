@@ -2,7 +2,7 @@
 //! it, whether to trust it, and what it costs.
 //!
 //! At most [`LINES`] lines of [`WIDTH`] columns, of any kind of record. Reads records and a cost; no figure of its own but
-//! medians over repeats and the sums of [`price`].
+//! medians over repeats and the sums of `price`.
 
 mod figures;
 mod price;

@@ -1,6 +1,6 @@
 //! What a platform costs by the user's own dated prices, and what its delivered figures cost with them.
 //!
-//! [`parse`] reads the price file, [`of`] prices one record. Every input stands in the result with its date, so that whoever
+//! [`parse()`] reads the price file, [`of`] prices one record. Every input stands in the result with its date, so that whoever
 //! reads it can compute it again ([`identity`], I43). Owns the arithmetic of money; knows no vendor and fetches nothing.
 
 mod between;

@@ -1,6 +1,6 @@
 //! The HTML face: one page a record, with charts, that opens anywhere and needs nothing from any network.
 //!
-//! A chart is data first ([`chart`]); [`draw`] makes of it what the plotting script takes and [`table`] the table
+//! A chart is data first (`chart`); `draw` makes of it what the plotting script takes and `table` the table
 //! behind it, so that both show the same figures. Every other module here says which charts and tables a kind of record
 //! has. Reads records only and does no I/O: who asks for a page keeps it, and the shared script, where they belong.
 

@@ -1,8 +1,8 @@
 //! Import: what other tools printed, as a record like any other.
 //!
-//! A text is recognised by what it says, never by its name. Each tool has one parser and one line in [`PARSERS`]; a
-//! parser gets mended lines ([`text::Text`]), reads numbers by one grammar ([`number`]) and fills the record through
-//! [`draft::Draft`], which writes each value's file, line and printed form down in the same call, so that a figure and
+//! A text is recognised by what it says, never by its name. Each tool has one parser and one line in `PARSERS`; a
+//! parser gets mended lines (`text::Text`), reads numbers by one grammar (`number`) and fills the record through
+//! `draft::Draft`, which writes each value's file, line and printed form down in the same call, so that a figure and
 //! its provenance cannot differ. What is missing stays n/a. Nothing here does I/O; arbitrary text never panics, and
 //! reading takes time in proportion to its length.
 #![expect(dead_code, reason = "what the parsers of the other tools call")]

@@ -1,0 +1,92 @@
+//! The stories of `docs/examples` print what their pages show. `ASSAY_EXAMPLES=write` writes the outputs anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn story(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs/examples")
+        .join(name)
+}
+
+/// Runs each line of the story's `commands.txt` in a copy of its directory: `assay ... > FILE` is compared with FILE.
+fn retell(name: &str) {
+    let story = story(name);
+    let scratch = tempfile::tempdir().expect("a temporary directory");
+    for entry in fs::read_dir(&story).expect("the story's directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_file() {
+            let to = scratch.path().join(path.file_name().expect("a name"));
+            fs::copy(&path, to).expect("copied");
+        }
+    }
+    let commands = fs::read_to_string(story.join("commands.txt")).expect("commands.txt");
+    let mut compared = 0;
+    for line in commands.lines().filter(|line| !line.is_empty()) {
+        let (command, file) = match line.split_once(" > ") {
+            Some((command, file)) => (command, Some(file)),
+            None => (line, None),
+        };
+        let words = words(command);
+        let output = Command::new(env!("CARGO_BIN_EXE_assay"))
+            .args(&words[1..])
+            .current_dir(scratch.path())
+            .output()
+            .expect("assay starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{line}: {said}");
+        let Some(file) = file else { continue };
+        let printed = masked(&String::from_utf8_lossy(&output.stdout));
+        let kept = story.join(file);
+        if std::env::var_os("ASSAY_EXAMPLES").is_some_and(|value| value == "write") {
+            fs::write(&kept, &printed).expect("written");
+        }
+        let expected = fs::read_to_string(&kept).unwrap_or_default();
+        assert_eq!(printed, expected, "{line}: the story shows another output");
+        compared += 1;
+    }
+    assert!(compared > 0, "nothing was compared");
+}
+
+/// The words of a command line; double quotes hold blanks together.
+fn words(command: &str) -> Vec<String> {
+    let quoted = command.split('"').enumerate();
+    quoted
+        .flat_map(|(i, part)| match i % 2 {
+            1 => vec![part.to_owned()],
+            _ => part.split_whitespace().map(str::to_owned).collect(),
+        })
+        .collect()
+}
+
+/// The text with `id` for every run's short id, which is new each time.
+fn masked(text: &str) -> String {
+    let is_id = |word: &str| {
+        word.len() == 8
+            && word
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let lines = text.lines().map(|line| {
+        let words = line.split(' ').map(|word| {
+            let bare = word.trim_end_matches([':', ',']);
+            match is_id(bare) {
+                true => word.replace(bare, "xxxxxxxx"),
+                false => word.to_owned(),
+            }
+        });
+        words.collect::<Vec<_>>().join(" ")
+    });
+    lines.map(|line| line + "\n").collect()
+}
+
+#[test]
+fn the_story_of_metal_and_machine_prints_what_its_page_shows() {
+    retell("vm-or-metal");
+}
+
+#[test]
+fn the_story_of_two_clouds_prints_what_its_page_shows() {
+    retell("two-clouds");
+}
