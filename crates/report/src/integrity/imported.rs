@@ -571,7 +571,12 @@ fn rates(p: &Printed<'_>, all: &mut Vec<Identity>) {
         let Some((total, rate)) = sides.filter(|(total, _)| total.value > 0.0) else {
             continue;
         };
-        let product = rate.by(Side {
+        // Oracle rounds to one digit more first: 0.2464 is printed 0.3, by way of 0.25.
+        let twice_rounded = Side {
+            off: 1.1 * rate.off,
+            ..rate
+        };
+        let product = twice_rounded.by(Side {
             off: elapsed.off + 0.01,
             ..elapsed
         });

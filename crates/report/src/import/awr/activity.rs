@@ -7,6 +7,7 @@ use crate::import::text::Line;
 use crate::record::slug;
 use assay_measure::record::StatRow;
 use assay_measure::stats::{DICTIONARY, Stat, Unit};
+use std::collections::BTreeSet;
 
 /// A row: the name and the numbers behind it.
 struct Row<'a> {
@@ -125,6 +126,11 @@ pub(super) fn threads(reader: &mut Reader<'_>, _heading: &Line, lines: &[Line]) 
 
 /// Reads the lines of the section.
 pub(super) fn read(reader: &mut Reader<'_>, _heading: &Line, lines: &[Line]) {
+    // Some times are printed twice, in hundredths of a second and in us: the finer one is the statistic.
+    let fine: BTreeSet<&str> = lines
+        .iter()
+        .filter_map(|line| line.text.split_once(" (usec)").map(|(name, _)| name.trim()))
+        .collect();
     for line in lines {
         let text = line.text.as_str();
         // The source of our own rows stands behind their numbers.
@@ -136,10 +142,19 @@ pub(super) fn read(reader: &mut Reader<'_>, _heading: &Line, lines: &[Line]) {
             true => own_numbers(text).unwrap_or(&text[..end]),
             false => text,
         };
-        if let Some(row) = split(numbers) {
-            keep(reader, line, row);
+        match split(numbers) {
+            Some(row) if fine.contains(row.name) => coarse(reader, line, &row),
+            Some(row) => keep(reader, line, row),
+            None => {}
         }
     }
+}
+
+/// The total of a time in hundredths of a second beside which the same stands in us.
+fn coarse(reader: &mut Reader<'_>, line: &Line, row: &Row<'_>) {
+    let key = format!("{}_cs", slug(row.name));
+    let reading = Reading::new(line.at, key, row.total.clone()).name(row.name);
+    reader.draft.alone(reading);
 }
 
 /// A row of our own report without its last column, which begins two blanks after the numbers.

@@ -54,6 +54,8 @@ const SECTIONS: &[Section] = &[
     section("Foreground Wait Class", "", events::classes),
     section("Foreground Wait Events", "", events::foreground),
     section("Background Wait Events", "", events::background),
+    // The long waits of the histogram again, in shares of more bounds.
+    section("Wait Event Histogram Detail", "", passed_over),
     section("Wait Event Histogram", "", histogram::shares),
     section("EVENT", "WAIT_TIME_MI", histogram::micro),
     section("Host CPU", "", host::cpu),

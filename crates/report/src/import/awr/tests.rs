@@ -126,6 +126,22 @@ fn a_whole_report_of_11_2_is_read() {
         (Some(3_000_000.0), "User I/O")
     );
     assert_eq!(reads.hist_us[10], 2_850_000, "95 % of 3000K below 1 ms");
+    // The detail of long waits further down is of the same waits.
+    assert!(!says(&record, "the first is kept"), "{:#?}", notes(&record));
+    // Of a time that is printed twice, in hundredths and in us, the finer one counts.
+    near(&record, "/stats/redo_synch_time_ns/total", 9_000_321_000.0);
+    let coarse = record.import.iter().flat_map(|info| &info.values);
+    let coarse: Vec<_> = coarse
+        .filter(|value| value.key == "redo_synch_time_cs")
+        .collect();
+    assert_eq!(coarse.len(), 1);
+    assert_eq!(coarse[0].value.value(), Some(900.0));
+    // 28 in 600 s are 0.047, by way of 0.05 printed as 0.1.
+    assert!(
+        !broken(&record).contains(&"I26".to_owned()),
+        "{:?}",
+        broken(&record)
+    );
     // Names cut at 26 and 30 characters are one event.
     let switch = event(
         &record,
