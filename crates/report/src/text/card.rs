@@ -145,7 +145,10 @@ fn processor(record: &Record) -> Vec<(String, String)> {
         pair("Steal %", pct("steal")),
         pair("Idle %", pct("idle")),
         pair("Load average at end", number_or_reason(&load, 2)),
-        pair("DB CPU/s", number_or_reason(&per_s(record, "DB CPU(s)"), 2)),
+        pair(
+            "DB CPU per s",
+            number_or_reason(&per_s(record, "DB CPU(s)"), 2),
+        ),
     ]
 }
 

@@ -13,6 +13,7 @@ mod host;
 mod io;
 mod load;
 mod names;
+mod rows;
 mod table;
 mod times;
 
@@ -227,6 +228,7 @@ fn read_as(texts: &[Text], draft: &mut Draft, is_assay: bool) {
         sections(&mut reader, text);
     }
     derive::all(&mut reader);
+    rows::complete(&mut reader.draft.record);
     let is_whole = texts.iter().any(|text| text.head_has("Snap"));
     let format = match (is_assay, is_whole) {
         (true, _) => "assay text report",
