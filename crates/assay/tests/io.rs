@@ -58,6 +58,7 @@ fn a_run_prints_fios_report_and_leaves_its_record() {
             "run/config/given",
             "run/fio.json",
             "run/record.json",
+            "run/report.html",
             "run/report.txt"
         ]
     );
@@ -122,7 +123,8 @@ fn runs_are_kept_shown_and_removed_like_any_others() {
         .expect("an id")
         .to_owned();
     place.assay(&["runs", "rm", &id]).code(0);
-    assert_eq!(place.files(), ["job.fio"]);
+    // The catalogue is of the directory, not of a run.
+    assert_eq!(place.files(), ["assay-runs/catalogue.sqlite", "job.fio"]);
 }
 
 #[test]
