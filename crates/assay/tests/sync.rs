@@ -19,7 +19,10 @@ fn it_measures_reports_and_leaves_only_its_record() {
         "{}",
         done.out
     );
-    assert_eq!(place.files(), ["run/record.json", "run/report.txt"]);
+    assert_eq!(
+        place.files(),
+        ["run/record.json", "run/report.html", "run/report.txt"]
+    );
     assert_eq!(place.read("run/report.txt"), done.out);
     let record: Value = serde_json::from_str(&place.read("run/record.json")).expect("JSON");
     assert_eq!(record["schema"], "assay/1");
@@ -103,7 +106,7 @@ fn int_and_term_end_it_with_what_there_is_and_nothing_left() {
         );
         assert_eq!(
             place.files(),
-            ["run/record.json", "run/report.txt"],
+            ["run/record.json", "run/report.html", "run/report.txt"],
             "{name}"
         );
     }
