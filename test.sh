@@ -239,7 +239,7 @@ done
 
 begin "benches, small"
 if command -v fio >/dev/null; then
-    "$XTASK" bench --smoke --dir "$scratch/bench"
+    "$XTASK" bench --smoke --dir "$scratch/bench" --program "$ASSAY"
 else
     skip "benches: no fio"
 fi
