@@ -33,7 +33,7 @@ fn load_row(window: &Span<'_>, name: &str, unit: &str, total: Figure, source: St
 }
 
 /// The rows that are one counter: label, unit, statistic, factor from its stored unit.
-const ROWS: [(&str, &str, Stat, f64); 14] = [
+pub(crate) const ROWS: [(&str, &str, Stat, f64); 14] = [
     ("DB CPU(s)", "s", stats::DB_CPU, S_PER_NS),
     ("Background CPU(s)", "s", stats::BACKGROUND_CPU, S_PER_NS),
     ("Redo size (bytes)", "bytes", stats::REDO_SIZE, 1.0),

@@ -22,6 +22,7 @@ pub(crate) use deltas::{Deltas, Span, delta};
 pub(crate) use driver::kind_name;
 pub(crate) use events::{class_name, latency, percentile_us};
 pub(crate) use host::{disk_deltas, os};
+pub(crate) use load::ROWS as LOAD_ROWS;
 pub(crate) use notes::HIT_POINTS;
 pub use series::SeriesBuilder;
 pub(crate) use series::slug;

@@ -1,49 +1,10 @@
 //! Rows of the load and I/O profile that older layouts do not print, from the statistics that they do.
 
+use crate::record::LOAD_ROWS;
 use assay_measure::record::{Figure, IoProfileRow, LoadRow, Record, StatRow};
 use assay_measure::stats::{self, Stat};
 
 const PER_MIB: f64 = 1.0 / 1_048_576.0;
-
-/// Label, unit, statistic, factor from its unit.
-const LOAD: [(&str, &str, Stat, f64); 11] = [
-    ("Redo size (bytes)", "bytes", stats::REDO_SIZE, 1.0),
-    (
-        "Logical read (blocks)",
-        "blocks",
-        stats::SESSION_LOGICAL_READS,
-        1.0,
-    ),
-    ("Block changes", "count", stats::DB_BLOCK_CHANGES, 1.0),
-    (
-        "Physical read (blocks)",
-        "blocks",
-        stats::PHYSICAL_READS,
-        1.0,
-    ),
-    (
-        "Physical write (blocks)",
-        "blocks",
-        stats::PHYSICAL_WRITES,
-        1.0,
-    ),
-    (
-        "Read IO requests",
-        "count",
-        stats::PHYSICAL_READ_REQUESTS,
-        1.0,
-    ),
-    (
-        "Write IO requests",
-        "count",
-        stats::PHYSICAL_WRITE_REQUESTS,
-        1.0,
-    ),
-    ("Read IO (MB)", "mib", stats::PHYSICAL_READ_BYTES, PER_MIB),
-    ("Write IO (MB)", "mib", stats::PHYSICAL_WRITE_BYTES, PER_MIB),
-    ("User calls", "count", stats::USER_CALLS, 1.0),
-    ("Executes (SQL)", "count", stats::EXECUTE_COUNT, 1.0),
-];
 
 /// Label, unit, statistics of reads and writes, factor from their unit.
 const IO: [(&str, &str, Stat, Stat, f64); 4] = [
@@ -79,7 +40,7 @@ const IO: [(&str, &str, Stat, Stat, f64); 4] = [
 
 /// Adds the rows that are not there and whose statistics are. They are derived: none is listed as imported.
 pub(super) fn complete(record: &mut Record) {
-    for (name, unit, stat, factor) in LOAD {
+    for (name, unit, stat, factor) in LOAD_ROWS {
         let is_there = record.load_profile.iter().any(|row| row.name == name);
         if let (false, Some(stat)) = (is_there, record.stats.get(stat.key)) {
             let row = load(name, unit, stat, factor);
