@@ -5,6 +5,7 @@
 
 mod code;
 mod modules;
+mod supply;
 mod tree;
 mod workspace;
 
@@ -88,6 +89,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
         code::check(&file, &mut violations);
     }
     workspace::check(tree, &mut violations);
+    supply::check(tree, &mut violations);
     violations.sort();
     violations
 }

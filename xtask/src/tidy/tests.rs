@@ -13,6 +13,7 @@ fn tree(files: &[(&str, &str)]) -> Tree {
             dependencies: Vec::new(),
             roots: vec![("crates/run/src/lib.rs".to_owned(), false)],
         }],
+        crates: Vec::new(),
     };
     for (path, text) in files {
         tree.files.insert((*path).to_owned(), (*text).to_owned());
@@ -157,6 +158,7 @@ fn crates_depend_downward() {
     let depends = |name: &str, ours: bool| Dependency {
         name: name.to_owned(),
         ours,
+        versions: String::new(),
     };
     tree.packages[0].dependencies = vec![depends("assay-measure", true)];
     assert_eq!(rules(&tree), [""; 0]);
@@ -172,6 +174,7 @@ fn the_asynchronous_runtime_stays_in_control() {
     tree.packages[0].dependencies = vec![Dependency {
         name: "tokio".to_owned(),
         ours: false,
+        versions: String::new(),
     }];
     assert_eq!(rules(&tree), ["runtime"]);
     tree.packages[0].name = "assay-control".to_owned();
@@ -185,6 +188,7 @@ fn every_dependency_is_argued_for() {
         tree.packages[0].dependencies = vec![Dependency {
             name: "serde".to_owned(),
             ours: false,
+            versions: String::new(),
         }];
         rules(&tree)
     };
@@ -231,4 +235,37 @@ fn paths_of_one_machine_are_refused() {
         found("cd data/work/x and $HOME/work/ and /u01/data"),
         [""; 0]
     );
+}
+
+#[test]
+fn crates_keep_the_rules_of_deny_toml() {
+    use super::supply::Crate;
+    let rules_of = |line: &str, versions: &str| {
+        let mut tree = tree(&[(
+            "deny.toml",
+            "[licenses]\nallow = [\"MIT\", \"Apache-2.0\"]\n[bans]\ndeny = [{ crate = \"chrono\" }]\n",
+        )]);
+        tree.packages[0].roots.clear();
+        tree.packages[0].dependencies = vec![Dependency {
+            name: "a".to_owned(),
+            ours: false,
+            versions: versions.to_owned(),
+        }];
+        tree.crates = vec![Crate::read(line).unwrap()];
+        let mut rules = rules(&tree);
+        rules.retain(|rule| *rule != "dependencies");
+        rules
+    };
+    let none = [""; 0];
+    assert_eq!(rules_of("a v1.0.0|ISC OR MIT", "^1"), none);
+    assert_eq!(rules_of("a v1.0.0 (proc-macro)|MIT/Apache-2.0", "^1"), none);
+    assert_eq!(rules_of("assay-run v0.1.0 (/any/place)|MIT", "^1"), none);
+    assert_eq!(rules_of("a v1.0.0|MIT AND ISC", "^1"), ["licences"]);
+    assert_eq!(rules_of("a v1.0.0|", "^1"), ["licences"]);
+    assert_eq!(rules_of("chrono v1.0.0|MIT", "^1"), ["refused-crate"]);
+    let git = "a v1.0.0 (https://place/a#0123)|MIT";
+    assert_eq!(rules_of(git, "^1"), ["sources"]);
+    let macros = "a v1.0.0 (proc-macro) (/elsewhere/a)|MIT";
+    assert_eq!(rules_of(macros, "^1"), ["sources"]);
+    assert_eq!(rules_of("a v1.0.0|MIT", "*"), ["wildcards"]);
 }

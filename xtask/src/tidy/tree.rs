@@ -1,7 +1,9 @@
 //! What the rules read: the project's files and what cargo says of its packages.
 
+use super::supply::Crate;
 use anyhow::{Context, Result, bail};
-use std::collections::BTreeMap;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
@@ -12,6 +14,8 @@ pub(crate) struct Tree {
     pub(crate) files: BTreeMap<String, String>,
     /// Packages of the workspace and of workspaces of their own below it (`fuzz/`).
     pub(crate) packages: Vec<Package>,
+    /// Every foreign crate that is built, and ours.
+    pub(crate) crates: Vec<Crate>,
 }
 
 /// One package.
@@ -34,6 +38,8 @@ pub(crate) struct Dependency {
     pub(crate) name: String,
     /// Whether it lies in this project.
     pub(crate) ours: bool,
+    /// The versions that satisfy it; `*` for any.
+    pub(crate) versions: String,
 }
 
 impl Tree {
@@ -53,14 +59,21 @@ impl Tree {
                 }
             }
         }
-        let mut packages = metadata(root, &root.join("Cargo.toml"))?;
+        let manifest = root.join("Cargo.toml");
+        let mut packages = packages(root, &metadata(&manifest)?)?;
         let below = files
             .iter()
             .filter(|(path, text)| path.ends_with("/Cargo.toml") && text.contains("[workspace]"));
         for (path, _) in below {
-            packages.extend(metadata(root, &root.join(path))?);
+            let below = metadata(&root.join(path))?;
+            packages.extend(self::packages(root, &below)?);
         }
-        Ok(Self { files, packages })
+        let crates = crates(&manifest)?;
+        Ok(Self {
+            files,
+            packages,
+            crates,
+        })
     }
 }
 
@@ -104,34 +117,55 @@ fn walk(root: &Path, below: &str, found: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-fn metadata(root: &Path, manifest: &Path) -> Result<Vec<Package>> {
+fn cargo(command: &str, manifest: &Path, more: &[&str]) -> Result<Vec<u8>> {
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .arg(command)
+        .args(more)
         .arg("--manifest-path")
         .arg(manifest)
         .output()
-        .context("cargo metadata")?;
+        .with_context(|| format!("cargo {command}"))?;
     if !output.status.success() {
         let why = String::from_utf8_lossy(&output.stderr);
-        bail!("cargo metadata of {}: {why}", manifest.display());
+        bail!("cargo {command} of {}: {why}", manifest.display());
     }
-    let document: serde_json::Value =
-        serde_json::from_slice(&output.stdout).context("cargo metadata")?;
-    packages(root, &document)
+    Ok(output.stdout)
 }
 
-fn packages(root: &Path, document: &serde_json::Value) -> Result<Vec<Package>> {
-    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let relative = |value: &serde_json::Value| {
+fn metadata(manifest: &Path) -> Result<Value> {
+    let printed = cargo(
+        "metadata",
+        manifest,
+        &["--no-deps", "--format-version", "1"],
+    )?;
+    serde_json::from_slice(&printed).context("cargo metadata")
+}
+
+/// What is built. `cargo tree` tells it by the features in use; `cargo metadata` lists crates that no feature brings in.
+fn crates(manifest: &Path) -> Result<Vec<Crate>> {
+    let shown = ["--prefix", "none", "--no-dedupe", "--format", "{p}|{l}"];
+    let all = ["--workspace", "--all-features", "--locked"];
+    let printed = cargo("tree", manifest, &[&shown[..], &all[..]].concat())?;
+    let printed = String::from_utf8(printed).context("cargo tree")?;
+    let lines: BTreeSet<&str> = printed.lines().filter(|line| !line.is_empty()).collect();
+    lines
+        .into_iter()
+        .map(|line| Crate::read(line).with_context(|| format!("cargo tree: `{line}`")))
+        .collect()
+}
+
+fn packages(root: &Path, document: &Value) -> Result<Vec<Package>> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let list = |value: &Value, key: &str| value[key].as_array().cloned().unwrap_or_default();
+    let relative = |value: &Value| {
         let path = text(value);
         let below = Path::new(&path).strip_prefix(root);
         below.map_or(path.clone(), |p| p.to_string_lossy().into_owned())
     };
-    let list = |value: &serde_json::Value, key: &str| value[key].as_array().cloned();
     let mut found = Vec::new();
-    for package in list(document, "packages").context("no packages in cargo metadata")? {
-        let dependencies = list(&package, "dependencies").unwrap_or_default();
-        let targets = list(&package, "targets").unwrap_or_default();
+    for package in list(document, "packages") {
+        let dependencies = list(&package, "dependencies");
+        let targets = list(&package, "targets");
         found.push(Package {
             name: text(&package["name"]),
             manifest: relative(&package["manifest_path"]),
@@ -140,6 +174,7 @@ fn packages(root: &Path, document: &serde_json::Value) -> Result<Vec<Package>> {
                 .map(|dependency| Dependency {
                     name: text(&dependency["name"]),
                     ours: dependency["path"].is_string(),
+                    versions: text(&dependency["req"]),
                 })
                 .collect(),
             roots: targets

@@ -1,0 +1,126 @@
+//! The rules of `deny.toml` that need no network: licences, refused crates, registries, wildcards. `cargo deny check`
+//! asks the same and more (advisories, the licences' texts), but must be compiled first.
+
+use super::tree::Dependency;
+use super::{Tree, Violation};
+use spdx::{Expression, Licensee, ParseMode};
+use toml::{Table, Value};
+
+const RULES: &str = "deny.toml";
+const LOCK: &str = "Cargo.lock";
+
+/// One crate of the build.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Crate {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its version.
+    pub(crate) version: String,
+    /// Where it comes from, unless that is the registry: a directory or a repository.
+    pub(crate) place: Option<String>,
+    /// The SPDX expression of its manifest; empty where it has none.
+    pub(crate) licence: String,
+}
+
+impl Crate {
+    /// Reads `NAME vVERSION [(proc-macro)] [(PLACE)]|LICENCE`, as `cargo tree` prints it.
+    pub(crate) fn read(line: &str) -> Option<Self> {
+        let (package, licence) = line.rsplit_once('|')?;
+        let (name, rest) = package.split_once(" v")?;
+        let (version, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+        let notes = rest
+            .split_terminator(')')
+            .map(|note| note.trim_start_matches([' ', '(']));
+        Some(Self {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            place: notes
+                .filter(|note| *note != "proc-macro")
+                .map(str::to_owned)
+                .next(),
+            licence: licence.to_owned(),
+        })
+    }
+}
+
+/// Every rule of this module.
+pub(crate) fn check(tree: &Tree, violations: &mut Vec<Violation>) {
+    let Some(text) = tree.files.get(RULES) else {
+        return;
+    };
+    let mut tell = |path: &str, rule, text| {
+        violations.push(Violation {
+            path: path.to_owned(),
+            line: 0,
+            rule,
+            text,
+        });
+    };
+    let rules: Table = match text.parse() {
+        Ok(rules) => rules,
+        Err(error) => return tell(RULES, "licences", format!("cannot be read: {error}")),
+    };
+    let allowed = match allowed(&rules) {
+        Ok(allowed) => allowed,
+        Err(text) => return tell(RULES, "licences", text),
+    };
+    for found in &tree.crates {
+        let Crate { name, version, .. } = found;
+        if let Some(why) = unlicensed(found, &allowed) {
+            tell(LOCK, "licences", format!("`{name}` {version}: {why}"));
+        }
+        if refused(&rules).any(|refused| refused == name) {
+            let text = format!("`{name}` {version}: {RULES} refuses this crate");
+            tell(LOCK, "refused-crate", text);
+        }
+        if let Some(place) = found.place.as_ref().filter(|_| !ours(tree, name)) {
+            let text = format!("`{name}` {version} comes from {place}, not from the registry");
+            tell(LOCK, "sources", text);
+        }
+    }
+    for package in &tree.packages {
+        let any = |d: &&Dependency| !d.ours && d.versions == "*";
+        for dependency in package.dependencies.iter().filter(any) {
+            let text = format!("any version of `{}` will do: name one", dependency.name);
+            tell(&package.manifest, "wildcards", text);
+        }
+    }
+}
+
+fn ours(tree: &Tree, name: &str) -> bool {
+    tree.packages.iter().any(|package| package.name == name)
+}
+
+fn strings<'a>(list: Option<&'a Value>, key: Option<&str>) -> Vec<&'a str> {
+    let items = list.and_then(Value::as_array).into_iter().flatten();
+    items
+        .filter_map(|item| key.map_or(Some(item), |key| item.get(key))?.as_str())
+        .collect()
+}
+
+fn allowed(rules: &Table) -> Result<Vec<Licensee>, String> {
+    let list = rules.get("licenses").and_then(|part| part.get("allow"));
+    strings(list, None)
+        .into_iter()
+        .map(|name| Licensee::parse(name).map_err(|error| format!("licence `{name}`: {error}")))
+        .collect()
+}
+
+fn refused(rules: &Table) -> impl Iterator<Item = &str> {
+    let list = rules.get("bans").and_then(|part| part.get("deny"));
+    strings(list, Some("crate")).into_iter()
+}
+
+fn unlicensed(found: &Crate, allowed: &[Licensee]) -> Option<String> {
+    if found.licence.is_empty() {
+        return Some("its manifest names no licence".to_owned());
+    }
+    // Old manifests write `MIT/Apache-2.0`.
+    match Expression::parse_mode(&found.licence, ParseMode::LAX) {
+        Ok(licence) => {
+            let holds = licence.evaluate(|asked| allowed.iter().any(|one| one.satisfies(asked)));
+            (!holds).then(|| format!("{RULES} does not allow its licence {}", found.licence))
+        }
+        Err(error) => Some(format!("its licence cannot be read: {error}")),
+    }
+}
