@@ -164,6 +164,11 @@ pub(crate) fn perform(
             for failure in [left.err(), series_written.err()].into_iter().flatten() {
                 ui::aside(&failure);
             }
+            if stop.requested() {
+                // The user ended it; that the target did not let go is in the record.
+                ui::aside(&Failure::from(source));
+                return Ok(Code::Interrupted);
+            }
             Err(source.into())
         }
     }

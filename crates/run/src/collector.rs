@@ -240,6 +240,11 @@ impl Collector<'_> {
         if self.stop.abandoned() {
             self.control.abandon();
         }
+        let clock = &self.control.clock;
+        let late_ns = clock.now_ns().saturating_sub(self.control.stop_instant());
+        if late_ns > 0 && !clock.is_simulated() {
+            self.engine.overdue(Duration::from_nanos(late_ns));
+        }
     }
 
     /// Waits until all threads answered the current mark, or all reached the end.
@@ -343,11 +348,13 @@ impl Collector<'_> {
                 last,
                 mut sessions,
                 failure,
+                in_flight,
             } = finished;
             self.last[thread] = last;
             drained.sessions.append(&mut sessions);
             if let Some(failure) = failure {
                 drained.failures.push((thread, failure));
+                drained.unanswered += in_flight;
             }
         }
         drained
@@ -362,4 +369,6 @@ impl Collector<'_> {
 pub(crate) struct Drained {
     pub sessions: Vec<SessionReading>,
     pub failures: Vec<(usize, Failure)>,
+    /// Sessions of threads that failed, beside those the failures name, that still waited for the engine.
+    pub unanswered: usize,
 }

@@ -35,6 +35,8 @@ pub(crate) struct Finished {
     pub sessions: Vec<SessionReading>,
     /// What went wrong, if anything.
     pub failure: Option<Failure>,
+    /// Sessions whose operations were with the engine then.
+    pub in_flight: usize,
 }
 
 /// Why a thread ended before its time.

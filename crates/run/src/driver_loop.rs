@@ -531,6 +531,11 @@ impl<'a> Worker<'a> {
         self.now = self.now.max(self.clock.now_ns());
     }
 
+    /// Sessions whose operations are with the engine.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
     /// Sessions that had not stopped: more than none after a failure or an abandoned run.
     pub(crate) fn sessions(&self) -> Vec<SessionReading> {
         self.slots.iter().map(|slot| slot.reading.clone()).collect()

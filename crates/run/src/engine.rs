@@ -247,6 +247,13 @@ pub trait Engine: Send + Sync {
         true
     }
 
+    /// Sessions are still at work so long after the instant at which they were told to end. Told again and again, on the
+    /// collector's thread, until they are not: an engine whose sessions wait for somebody else can give that up in
+    /// time, so that their calls return with an error.
+    fn overdue(&self, late: Duration) {
+        let _ = late;
+    }
+
     /// Files or directories whose devices the host sampler should watch.
     fn watched_paths(&self) -> Vec<PathBuf>;
 

@@ -447,7 +447,7 @@ fn drive(job: Job<'_>, assignment: &Assignment, trace: Option<trace::Buffer>) {
         drop(known);
         worker.published_with(loop_part_removed(stats.unwrap_or_default()))
     });
-    let sessions = worker.sessions();
+    let (sessions, in_flight) = (worker.sessions(), worker.in_flight());
     // The trace must be complete before anybody counts its rows.
     drop(worker);
     control.publish(assignment.thread, |slot| {
@@ -455,6 +455,7 @@ fn drive(job: Job<'_>, assignment: &Assignment, trace: Option<trace::Buffer>) {
             last: Arc::new(last),
             sessions,
             failure,
+            in_flight,
         });
     });
 }
@@ -567,9 +568,9 @@ fn note_skew(data: &mut RunData, skew_ns_max: Ns) {
 const CONNECTION_LOST: &str = "connection lost";
 
 /// What took one session often took all: the first reason stands for the rest.
-fn all_lost(sessions: &[String]) -> Option<String> {
+fn all_lost(sessions: &[String], unanswered: usize) -> Option<String> {
     let first = sessions.first()?;
-    Some(match sessions.len() - 1 {
+    Some(match sessions.len() - 1 + unanswered {
         0 => first.clone(),
         1 => format!("{first}; another session lost its connection too"),
         others => format!("{first}; {others} other sessions lost their connections too"),
@@ -596,7 +597,13 @@ impl Judge<'_> {
             seen,
         } = measured;
         note_skew(&mut data, skew_ns_max);
-        let (mut invalid, lost) = self.failures(&mut data, drained.failures, closed, &last);
+        let (mut invalid, lost) = self.failures(
+            &mut data,
+            drained.failures,
+            drained.unanswered,
+            closed,
+            &last,
+        );
         let (_, fatal) = self.control.errors();
         let early = self.incomplete(&marks, &drained.sessions, fatal);
         if early.is_none() {
@@ -635,6 +642,7 @@ impl Judge<'_> {
         &self,
         data: &mut RunData,
         failures: Vec<(usize, Failure)>,
+        unanswered: usize,
         closed: Result<(), EngineError>,
         last: &Snapshot,
     ) -> (Vec<String>, Option<EngineError>) {
@@ -659,7 +667,7 @@ impl Judge<'_> {
             invalid.push(format!("the target was not left in order: {error}"));
             lost.get_or_insert(error);
         }
-        invalid.extend(all_lost(&lost_sessions));
+        invalid.extend(all_lost(&lost_sessions, unanswered));
         let (errors, _) = self.control.errors();
         // An operation that ended with its connection is told with the session.
         let told = match lost_sessions.is_empty() {

@@ -1,5 +1,7 @@
 //! A PostgreSQL server that a test may stop, kill and start again: its postmaster is a child of the test.
 
+#![expect(dead_code, reason = "each test file uses its part of this")]
+
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -136,9 +138,42 @@ impl Server {
             End::Immediate => rustix::process::Signal::QUIT,
             End::Killed => rustix::process::Signal::KILL,
         };
-        rustix::process::kill_process(rustix::process::Pid::from_child(&child), signal)
-            .expect("it runs");
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, signal).expect("it runs");
+        // One that a failed test left frozen hears of it.
+        rustix::process::kill_process(pid, rustix::process::Signal::CONT).expect("it runs");
         child.wait().expect("a child");
+    }
+
+    /// Stops all of its processes where they are, as a host that hangs would.
+    pub(crate) fn freeze(&self) {
+        // The first one comes first: it would replace the others.
+        for pid in self.processes() {
+            signal(pid, rustix::process::Signal::STOP);
+        }
+    }
+
+    /// Lets them go on.
+    pub(crate) fn thaw(&self) {
+        for pid in self.processes() {
+            signal(pid, rustix::process::Signal::CONT);
+        }
+    }
+
+    /// Its first process and the children of that.
+    fn processes(&self) -> Vec<i32> {
+        let Some(child) = &self.child else {
+            return Vec::new();
+        };
+        let first = rustix::process::Pid::from_child(child)
+            .as_raw_nonzero()
+            .get();
+        let of = format!("/proc/{first}/task/{first}/children");
+        let children = std::fs::read_to_string(of).unwrap_or_default();
+        let children = children
+            .split_whitespace()
+            .filter_map(|pid| pid.parse().ok());
+        std::iter::once(first).chain(children).collect()
     }
 
     /// The URL of its database `postgres`.
@@ -244,6 +279,13 @@ fn find_programs() -> Option<PathBuf> {
             .all(|name| dir.join(name).is_file())
     };
     places.into_iter().find(has_all)
+}
+
+/// One that has ended meanwhile needs none.
+pub(crate) fn signal(pid: i32, signal: rustix::process::Signal) {
+    if let Some(pid) = rustix::process::Pid::from_raw(pid) {
+        let _ = rustix::process::kill_process(pid, signal);
+    }
 }
 
 fn is_root() -> bool {

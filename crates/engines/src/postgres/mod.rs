@@ -73,7 +73,7 @@ impl Target for Postgres {
     }
 
     fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
-        let place = Place::new(location)?;
+        let place = Place::new(location)?.patient(settings, &Stop::new());
         if let Place::Temporary { .. } = place {
             return Ok(Presence::Absent { harmless: true });
         }
@@ -97,7 +97,7 @@ impl Target for Postgres {
         settings: &Settings,
         schemas: u32,
     ) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?;
+        let place = Place::new(location)?.patient(settings, &Stop::new());
         let mut lines = match &place {
             Place::Temporary { version } => temp::plan(version.as_deref(), settings)?,
             Place::Server { .. } => Vec::new(),
@@ -114,7 +114,9 @@ impl Target for Postgres {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError> {
-        prepare::prepare(&Place::new(location)?, settings, schemas, stop, progress)
+        let place = Place::new(location)?.patient(settings, stop);
+        prepare::prepare(&place, settings, schemas, stop, progress)
+            .map_err(|error| place.failed(error))
     }
 
     fn check(
@@ -124,15 +126,18 @@ impl Target for Postgres {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError> {
-        check::check(&Place::new(location)?, settings, stop, progress)
+        let place = Place::new(location)?.patient(settings, stop);
+        check::check(&place, settings, stop, progress).map_err(|error| place.failed(error))
     }
 
     fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        destroy::plan(&Place::new(location)?, settings)
+        let place = Place::new(location)?.patient(settings, &Stop::new());
+        destroy::plan(&place, settings)
     }
 
     fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        destroy::destroy(&Place::new(location)?, settings)
+        let place = Place::new(location)?.patient(settings, &Stop::new());
+        destroy::destroy(&place, settings)
     }
 
     fn open(
@@ -143,6 +148,7 @@ impl Target for Postgres {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Box<dyn Engine>, EngineError> {
-        engine::open(&Place::new(location)?, plan, settings, stop, progress)
+        let place = Place::new(location)?.patient(settings, stop);
+        engine::open(&place, plan, settings, stop, progress).map_err(|error| place.failed(error))
     }
 }

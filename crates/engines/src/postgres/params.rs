@@ -57,6 +57,18 @@ pub(super) const PARAMS: &[ParamDef] = &[
         "synchronous_commit of the sessions; default: as the server has it",
     ),
     param(
+        "PG_ANSWER_TIMEOUT",
+        ParamKind::Seconds,
+        "30",
+        "seconds an answer may take before the server is asked for a sign of life on a new connection; with one the wait goes on, without one the server is given up",
+    ),
+    param(
+        "PG_GRACE",
+        ParamKind::Seconds,
+        "90",
+        "seconds a timed run waits after its end for operations under way: after two thirds they are cancelled, at the end given up and the run is invalid",
+    ),
+    param(
         "TABLESPACE",
         ParamKind::Text,
         "",

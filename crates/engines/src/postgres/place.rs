@@ -1,7 +1,11 @@
 //! What follows `postgres:` in a target's URL, or the `temp:` form of it.
 
 use super::conninfo::{self, ConnectOptions};
+use super::wire::Patience;
+use assay_measure::config::Settings;
 use assay_run::engine::EngineError;
+use assay_run::stop::Stop;
+use std::time::Duration;
 
 /// Begins the location of a server that [`Target::start`](assay_run::engine::Target::start) has started.
 const STARTED: &str = "started:";
@@ -20,6 +24,8 @@ pub(super) enum Place {
         url: String,
         /// It was started for this command and goes away with it: nothing in it can be harmed.
         throw_away: bool,
+        /// How long its answers may take.
+        patience: Patience,
     },
 }
 
@@ -30,6 +36,7 @@ impl Place {
             return Ok(Self::Server {
                 url: url.to_owned(),
                 throw_away: true,
+                patience: Patience::default(),
             });
         }
         match location.strip_prefix("temp") {
@@ -40,7 +47,27 @@ impl Place {
             _ => Ok(Self::Server {
                 url: location.to_owned(),
                 throw_away: false,
+                patience: Patience::default(),
             }),
+        }
+    }
+
+    /// As PG_ANSWER_TIMEOUT has it, and with an ear for this request to stop.
+    pub(super) fn patient(mut self, settings: &Settings, stop: &Stop) -> Self {
+        if let Self::Server { patience, .. } = &mut self {
+            let answer = Duration::from_nanos(settings.ns("PG_ANSWER_TIMEOUT"));
+            *patience = Patience::new(answer, stop);
+        }
+        self
+    }
+
+    /// The failure of a command that its user has asked to end is that end, once the server was given up.
+    pub(super) fn failed(&self, error: EngineError) -> EngineError {
+        match self {
+            Self::Server { patience, .. } if patience.is_over() && patience.hurries() => {
+                EngineError::Interrupted
+            }
+            _ => error,
         }
     }
 
@@ -55,8 +82,14 @@ impl Place {
             Self::Temporary { .. } => Err(EngineError::Usage(
                 "a temporary server runs only within one command: nothing is there before and after it".to_owned(),
             )),
-            Self::Server { url, .. } => conninfo::options(url, &conninfo::ThisHost)
-                .map_err(|text| EngineError::Usage(format!("target postgres: {text}"))),
+            Self::Server { url, patience, .. } => {
+                let options = conninfo::options(url, &conninfo::ThisHost)
+                    .map_err(|text| EngineError::Usage(format!("target postgres: {text}")))?;
+                Ok(ConnectOptions {
+                    patience: patience.clone(),
+                    ..options
+                })
+            }
         }
     }
 }

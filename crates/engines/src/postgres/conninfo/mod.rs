@@ -17,6 +17,7 @@ pub use resolve::options;
 pub(in crate::postgres) use surroundings::user_field;
 pub use surroundings::{FileText, Surroundings, ThisHost};
 
+use super::wire::Patience;
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -222,6 +223,8 @@ pub struct ConnectOptions {
     pub keepalive: Keepalive,
     /// Lowest and highest minor of protocol 3 to speak.
     pub protocol_minor: (u16, u16),
+    /// How long an answer may take once we are let in, and who may end the wait.
+    pub patience: Patience,
     /// What was left aside, and why: a password file that others may read.
     pub warnings: Vec<String>,
 }

@@ -8,6 +8,7 @@ use super::text;
 use super::{
     ChannelBinding, ConnectOptions, Host, Keepalive, Password, Roots, SessionAttrs, SslMode, Tls,
 };
+use crate::postgres::wire::Patience;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -65,6 +66,7 @@ pub fn options(location: &str, from: &dyn Surroundings) -> Result<ConnectOptions
         session_attrs: values.choice("target_session_attrs", SESSION_ATTRS)?,
         keepalive: keepalive(&values)?,
         protocol_minor: protocol(&values)?,
+        patience: Patience::default(),
         hosts,
         warnings: Vec::new(),
     };
@@ -359,7 +361,7 @@ fn keepalive(values: &Values) -> Result<Keepalive, String> {
 }
 
 /// Ways of authentication libpq has names for.
-const WAYS: [&str; 8] = [
+const WAYS: [&str; 7] = [
     "password",
     "md5",
     "gss",
@@ -367,39 +369,46 @@ const WAYS: [&str; 8] = [
     "scram-sha-256",
     "oauth",
     "none",
-    "creds",
 ];
 
-/// The accepted ways; a list of exclusions (`!md5`) is turned around.
+/// The accepted ways; a list of exclusions (`!md5`) is turned around. As libpq has it, a name comes once, and nothing is
+/// trimmed: a misread list of what may be answered is no place for kindness.
 fn require_auth(values: &Values) -> Result<Vec<String>, String> {
     let Some(text) = values.get("require_auth") else {
         return Ok(Vec::new());
     };
-    let words: Vec<&str> = text.split(',').map(str::trim).collect();
-    let excluded: Vec<&str> = words
-        .iter()
-        .filter_map(|word| word.strip_prefix('!'))
-        .collect();
-    if !excluded.is_empty() && excluded.len() != words.len() {
-        return Err("require_auth: either all ways with a ! or none".to_owned());
+    let wrong = |why: String| format!("connection parameter require_auth={text}: {why}");
+    let words: Vec<&str> = text.split(',').collect();
+    let excludes = words[0].starts_with('!');
+    let mut named = Vec::with_capacity(words.len());
+    for word in words {
+        let (excluded, name) = match word.strip_prefix('!') {
+            Some(name) => (true, name),
+            None => (false, word),
+        };
+        if excluded != excludes {
+            return Err(wrong(format!(
+                "{word:?} cannot stand beside the others: write all ways with a ! or none"
+            )));
+        }
+        if !WAYS.contains(&name) {
+            return Err(wrong(format!("{word:?} is none of {}", WAYS.join(", "))));
+        }
+        if named.contains(&name) {
+            return Err(wrong(format!("{name:?} is there twice")));
+        }
+        named.push(name);
     }
-    let named = if excluded.is_empty() {
-        &words
-    } else {
-        &excluded
-    };
-    if let Some(unknown) = named.iter().find(|word| !WAYS.contains(word)) {
-        return Err(format!(
-            "require_auth: {unknown:?} is none of {}",
-            WAYS.join(", ")
-        ));
-    }
-    let accepted = |way: &&&str| named.contains(*way) == excluded.is_empty();
-    Ok(WAYS
+    let accepted = |way: &&&str| named.contains(*way) != excludes;
+    let accepted: Vec<String> = WAYS
         .iter()
         .filter(accepted)
         .map(|way| (*way).to_owned())
-        .collect())
+        .collect();
+    if accepted.is_empty() {
+        return Err(wrong("no way is left: nobody could log in".to_owned()));
+    }
+    Ok(accepted)
 }
 
 /// Lowest and highest minor of protocol 3. As libpq 18 asks for 3.0 unless told otherwise: some poolers answer no other.

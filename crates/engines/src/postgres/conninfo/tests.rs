@@ -281,6 +281,15 @@ fn what_cannot_be_honoured_is_named() {
         ("//h?connect_timeout=soon", "connect_timeout"),
         ("//h?require_auth=md5,!none", "require_auth"),
         ("//h?require_auth=token", "token"),
+        ("//h?require_auth=creds", "creds"),
+        ("//h?require_auth=!md5,none", "none"),
+        ("//h?require_auth=md5,md5", "twice"),
+        ("//h?require_auth=md5,", "is none of"),
+        ("//h?require_auth=md5,%20none", "is none of"),
+        (
+            "//h?require_auth=!password,!md5,!gss,!sspi,!scram-sha-256,!oauth,!none",
+            "no way is left",
+        ),
         (
             "//h?min_protocol_version=3.2&max_protocol_version=3.0",
             "max_protocol_version",

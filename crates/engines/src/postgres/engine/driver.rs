@@ -78,11 +78,15 @@ impl<'a> PgDriver<'a> {
     /// Logs off. A statement that is still under way (the run was abandoned) is cancelled first, for nobody waits
     /// for it and its server process would hear of our end only after it.
     fn log_off(&mut self) {
+        let mut answers = !self.engine.connect.patience.is_over();
         for (tag, session) in self.sessions.iter_mut().enumerate() {
             let busy = self.many.as_ref().is_some_and(|many| many.waits(tag));
-            if busy && let Some(connection) = &session.connection {
-                // A server that is gone has nothing left to cancel.
-                let _ = connection.cancel_token().cancel();
+            if busy
+                && answers
+                && let Some(connection) = &session.connection
+            {
+                // A server that is gone has nothing left to cancel, and one that is frozen is asked once.
+                answers = connection.cancel_token().cancel().is_ok();
             }
             session.close();
             self.engine.backends.closed(session.number);

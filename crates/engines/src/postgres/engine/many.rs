@@ -5,7 +5,8 @@
 
 use super::options::Options;
 use super::session::{Asked, Session};
-use assay_measure::clock::Clock;
+use crate::postgres::wire::Wait;
+use assay_measure::clock::{Clock, NS_PER_S, Ns};
 use assay_run::engine::{Completion, EngineError, Op, OpError, Outcome, Tag};
 use assay_run::plan::Plan;
 use rustix::buffer::spare_capacity;
@@ -17,11 +18,18 @@ use std::time::Duration;
 /// Answers taken in one turn: few enough that the sessions whose answers came first need not wait long to go on.
 const TOGETHER: usize = 16;
 
+/// Between two looks at sessions that wait for long.
+const LOOK_NS: Ns = NS_PER_S / 4;
+
 /// See the module.
 pub(super) struct Many {
     epoll: OwnedFd,
     /// What each session waits for.
     asked: Vec<Option<Asked>>,
+    /// How long, as far as it was looked at.
+    waits: Vec<Wait>,
+    /// When that was, ns of the clock.
+    looked_ns: Ns,
     /// Sessions whose server spoke without being asked: a notice, or its goodbye. They are not listened to until their
     /// next operation, which hears it.
     spoke: Vec<bool>,
@@ -35,6 +43,8 @@ impl Many {
         let many = Self {
             epoll,
             asked: vec![None; sessions.len()],
+            waits: vec![Wait::default(); sessions.len()],
+            looked_ns: 0,
             spoke: vec![false; sessions.len()],
             events: Vec::with_capacity(TOGETHER),
         };
@@ -75,6 +85,7 @@ impl Many {
         let asked = session.ask(options, plan, op)?;
         if !self.spoke[tag] {
             self.asked[tag] = Some(asked);
+            self.waits[tag] = Wait::default();
             return Ok(None);
         }
         let rows = session.answer(asked)?;
@@ -109,7 +120,37 @@ impl Many {
                 self.spoke[tag] = true;
             }
         }
+        let now_ns = match out.last() {
+            Some(last) => last.outcome.end_ns,
+            None => clock.now_ns(),
+        };
+        if now_ns.saturating_sub(self.looked_ns) >= LOOK_NS {
+            self.looked_ns = now_ns;
+            self.look(sessions, clock, out);
+        }
         Ok(())
+    }
+
+    /// Ends waits that may not go on.
+    fn look(&mut self, sessions: &mut [Session], clock: &Clock, out: &mut Vec<Completion>) {
+        for (tag, session) in sessions.iter_mut().enumerate() {
+            let Some(connection) = &session.connection else {
+                continue;
+            };
+            if self.asked[tag].is_none() {
+                continue;
+            }
+            if let Err(error) = connection.may_wait(&mut self.waits[tag]) {
+                self.asked[tag] = None;
+                out.push(Completion {
+                    tag: tag as Tag,
+                    outcome: Outcome {
+                        end_ns: clock.now_ns(),
+                        result: Err(session.unanswered(error)),
+                    },
+                });
+            }
+        }
     }
 
     /// Fills `events`. Whole milliseconds are waited for in one call, anything else exactly in two.

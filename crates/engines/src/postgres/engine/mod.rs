@@ -36,6 +36,8 @@ use std::time::{Duration, Instant};
 pub(super) use watch::Backends;
 use watch::Watch;
 
+/// How long operations may go on after a request to stop: longer than until they are cancelled.
+const GRACE_STOPPED: Duration = Duration::from_secs(15);
 /// How long the server may take to end the processes of sessions that said good-bye.
 const GOODBYE_MAX: Duration = Duration::from_secs(10);
 const GOODBYE_POLL: Duration = Duration::from_millis(5);
@@ -62,6 +64,8 @@ struct PgEngine {
     next_connect: Mutex<Instant>,
     /// The statistics of sessions that left were waited for.
     settled: AtomicBool,
+    /// How long operations may go on after the end of the run (PG_GRACE).
+    grace: Duration,
 }
 
 /// Opens the data set for a run.
@@ -94,6 +98,7 @@ impl PgEngine {
         let schema = options.names.schema();
         let reads = TrueReads::open(place, &mut control, plan.sessions(), schema, settings)?;
         let backends = Arc::new(Backends::new(plan.sessions()));
+        let grace = Duration::from_nanos(settings.ns("PG_GRACE"));
         let server = ServerStats::open(&connect, schema, Timing::of(settings))?;
         let seen = Arc::clone(&backends);
         let activity = Activity::open(&connect, &server, Box::new(move || seen.pids()))?;
@@ -101,7 +106,7 @@ impl PgEngine {
             watch: Mutex::new(Some(Watch::begin(
                 Arc::clone(&backends),
                 stop.clone(),
-                plan.work_loop == 0,
+                (plan.work_loop == 0).then(|| grace * 2 / 3),
             )?)),
             plan: plan.clone(),
             options,
@@ -116,6 +121,7 @@ impl PgEngine {
             control: Mutex::new(Some(control)),
             next_connect: Mutex::new(Instant::now()),
             settled: AtomicBool::new(false),
+            grace,
         })
     }
 
@@ -163,6 +169,8 @@ impl PgEngine {
     fn await_gone(&self, control: &mut Connection) -> Result<(), EngineError> {
         let pids = self.backends.pids();
         let begun = Instant::now();
+        // One that is given up answers no more.
+        control.set_deadline(begun + GOODBYE_MAX + GOODBYE_MAX);
         let list: Vec<String> = pids.iter().map(|(_, pid)| pid.to_string()).collect();
         while !list.is_empty() {
             let sql = format!(
@@ -224,6 +232,19 @@ impl Engine for PgEngine {
 
     fn look(&self, sessions: &mut [Doing]) -> bool {
         self.activity.look(sessions)
+    }
+
+    fn overdue(&self, late: Duration) {
+        let (limit, after) = match self.stop.requested() {
+            true => (self.grace.min(GRACE_STOPPED), "the request to stop"),
+            false => (self.grace, "the end of the run (PG_GRACE)"),
+        };
+        if late >= limit {
+            self.connect.patience.give_up(format!(
+                "the server did not answer within {} s after {after}",
+                limit.as_secs()
+            ));
+        }
     }
 
     fn works_in_driver_threads(&self) -> bool {

@@ -308,8 +308,8 @@ impl Session {
         }
     }
 
-    /// A whole slice came to nothing.
-    pub(super) fn failed_slice(&mut self, error: PgError) -> OpError {
+    /// What was asked came to nothing: a whole slice, or an answer that is waited for no longer.
+    pub(super) fn unanswered(&mut self, error: PgError) -> OpError {
         self.failed(Failure::Server(error))
     }
 

@@ -24,6 +24,8 @@ const UPDATE: i32 = 1;
 const SCAN: i32 = 2;
 const HOT: i32 = 3;
 const NS_PER_US: u64 = 1000;
+/// More rows than any operation touches: what a server claims beyond is kept from overflowing sums.
+const ROWS_MAX: i64 = 1 << 40;
 
 /// A session's procedure.
 #[derive(Debug)]
@@ -185,7 +187,7 @@ impl Sliced {
         begin_ns: Ns,
         end_ns: Ns,
     ) -> SliceDone {
-        let failed = session.failed_slice(error);
+        let failed = session.unanswered(error);
         SliceDone {
             begin_ns,
             outcomes: vec![Outcome {
@@ -199,7 +201,11 @@ impl Sliced {
     /// Lays the server's instants between our two: what the call took beside its operations is split evenly
     /// between the way there and the way back.
     fn timed(&mut self, asked: usize, sent_ns: Ns, end_ns: Ns, answer: Answer) -> SliceDone {
-        let offset_ns = |us: i64| (us - answer.began_us).max(0) as u64 * NS_PER_US;
+        // Whatever the server says its clock is: no sum of it may overflow.
+        let offset_ns = |us: i64| {
+            let us = us.saturating_sub(answer.began_us).max(0) as u64;
+            us.saturating_mul(NS_PER_US)
+        };
         let worked_ns = answer.ends_us.last().map_or(0, |us| offset_ns(*us));
         let passed_ns = end_ns - sent_ns;
         self.overhead_ns = passed_ns.saturating_sub(worked_ns);
@@ -217,10 +223,10 @@ impl Sliced {
             .zip(&answer.rows)
             .map(|(us, rows)| {
                 // The server's clock may be set back; ours is not.
-                latest_ns = latest_ns.max((begin_ns + offset_ns(*us)).min(end_ns));
+                latest_ns = latest_ns.max(begin_ns.saturating_add(offset_ns(*us)).min(end_ns));
                 Outcome {
                     end_ns: latest_ns,
-                    result: Ok(*rows as u64),
+                    result: Ok((*rows).clamp(0, ROWS_MAX) as u64),
                 }
             })
             .collect();

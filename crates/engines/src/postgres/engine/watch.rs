@@ -13,9 +13,7 @@ use std::time::{Duration, Instant};
 
 /// How often it looks.
 const POLL: Duration = Duration::from_millis(20);
-/// How long operations under way may take to end by themselves after the others have ended.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// The same after the user asked to stop.
+/// How long operations under way may take to end by themselves after the user asked to stop.
 const PATIENCE_STOPPED: Duration = Duration::from_secs(10);
 /// Between two attempts: a cancel that comes between two statements is lost.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -89,8 +87,10 @@ impl Backends {
             .cloned()
             .collect();
         for token in tokens {
-            // A server that is gone has nothing left to cancel.
-            let _ = token.cancel();
+            // A server that is gone has nothing left to cancel, and one that does not answer does not answer the next.
+            if token.cancel().is_err() {
+                return;
+            }
         }
     }
 }
@@ -103,17 +103,18 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// `timed`: sessions end together, so one that does not is late.
+    /// `patience`: how long operations may take to end after others have ended; none where sessions do not end
+    /// together.
     pub(super) fn begin(
         backends: Arc<Backends>,
         stop: Stop,
-        timed: bool,
+        patience: Option<Duration>,
     ) -> Result<Self, EngineError> {
         let ended = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&ended);
         let thread = std::thread::Builder::new()
             .name("pg-cancel".to_owned())
-            .spawn(move || watch(&backends, &stop, timed, &told))
+            .spawn(move || watch(&backends, &stop, patience, &told))
             .map_err(|source| EngineError::Io {
                 what: "starting the thread that cancels statements".to_owned(),
                 source,
@@ -136,18 +137,19 @@ impl Drop for Watch {
     }
 }
 
-fn watch(backends: &Backends, stop: &Stop, timed: bool, ended: &AtomicBool) {
+fn watch(backends: &Backends, stop: &Stop, patience: Option<Duration>, ended: &AtomicBool) {
     let (mut stopped, mut left) = (None, None);
     while !ended.load(Ordering::Acquire) {
         let now = Instant::now();
         if stop.requested() {
             stopped.get_or_insert(now);
         }
-        if timed && backends.leaving.load(Ordering::Acquire) {
+        if backends.leaving.load(Ordering::Acquire) {
             left.get_or_insert(now);
         }
         let late = |since: Option<Instant>, patience| since.is_some_and(|at| now - at >= patience);
-        if stop.abandoned() || late(stopped, PATIENCE_STOPPED) || late(left, PATIENCE) {
+        let left_late = patience.is_some_and(|patience| late(left, patience));
+        if stop.abandoned() || late(stopped, PATIENCE_STOPPED) || left_late {
             backends.cancel_all();
             std::thread::park_timeout(AGAIN);
         } else {

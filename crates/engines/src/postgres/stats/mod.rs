@@ -32,6 +32,8 @@ use std::time::{Duration, Instant};
 
 /// No reading may hold the collector longer; the server ends it then.
 const STATEMENT_TIMEOUT: &str = "5s";
+/// A server that is well has ended a reading or answered a login by then: nobody waits longer for it.
+const READING_MAX: Duration = Duration::from_secs(7);
 /// 13 and 14: a session publishes its counters at most twice a second (`PGSTAT_STAT_INTERVAL`), and a little more.
 const PUBLISHED: Duration = Duration::from_millis(550);
 /// 13 and 14 hand readers statistics of up to half a second ago, and their collector has to be given the word first.
@@ -182,6 +184,7 @@ impl ServerStats {
 
     /// One reading; a lost connection is opened again once.
     fn read(&self, state: &mut State) -> Raw {
+        let begun = Instant::now();
         for _ in 0..2 {
             if state.session.is_none() {
                 let waiting = state
@@ -189,6 +192,12 @@ impl ServerStats {
                     .as_ref()
                     .filter(|(_, since)| since.elapsed() < RETRY);
                 if let Some((reason, _)) = waiting {
+                    return Raw::missing(reason);
+                }
+                // Who waits for the end of the run does not wait for another login.
+                if let Some((reason, _)) = &state.lost
+                    && self.options.patience.hurries()
+                {
                     return Raw::missing(reason);
                 }
                 match self.reopen() {
@@ -208,7 +217,8 @@ impl ServerStats {
                 Err(error) if !error.is_fatal() => return Raw::missing(&error.to_string()),
                 Err(error) => {
                     state.session = None;
-                    if state.lost.is_some() {
+                    // Who did not answer in all that time would not let us in either.
+                    if state.lost.is_some() || begun.elapsed() >= READING_MAX {
                         return lost(state, &error);
                     }
                 }
@@ -337,6 +347,9 @@ impl Session {
 fn collector(options: &ConnectOptions) -> ConnectOptions {
     let mut options = options.clone();
     options.application_name = "assay collector".to_owned();
+    options.patience = options.patience.strict(READING_MAX);
+    let given = options.connect_timeout.unwrap_or(READING_MAX);
+    options.connect_timeout = Some(given.min(READING_MAX));
     options
 }
 

@@ -10,6 +10,9 @@ use bytes::BytesMut;
 use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 
+/// No table has so many rows: a larger count, or one below zero, is kept from overflowing the sums it goes into.
+const COUNT_MAX: u64 = 1 << 40;
+
 /// Bind and Execute of one statement, ready to be patched and sent.
 #[derive(Clone, Debug)]
 pub struct Call {
@@ -109,12 +112,16 @@ impl Connection {
             let message = self.receive("execute")?;
             let body = self.input.body(&message);
             match message.kind {
-                b'D' => answer.counted += first_int8(body),
-                b'C' if !body.starts_with(b"SELECT") => answer.changed += touched_by(body),
+                b'D' => answer.counted = answer.counted.saturating_add(first_int8(body)),
+                b'C' if !body.starts_with(b"SELECT") => {
+                    answer.changed = answer
+                        .changed
+                        .saturating_add(touched_by(body).min(COUNT_MAX))
+                }
                 b'2' | b'C' | b'I' | b'n' | b's' => {}
                 b'E' => refused = Some(self.server_error(&message)),
                 b'Z' => {
-                    answer.state = body.first().copied().unwrap_or(b'I');
+                    answer.state = self.ready(&message)?;
                     *state = answer.state;
                     return refused.map_or(Ok(answer), Err);
                 }
@@ -128,7 +135,9 @@ impl Connection {
 #[inline]
 fn first_int8(body: &[u8]) -> u64 {
     match body.get(2..14).map(|value| value.split_at(4)) {
-        Some(([0, 0, 0, 8], value)) => value.try_into().map_or(0, u64::from_be_bytes),
+        Some(([0, 0, 0, 8], value)) => value
+            .try_into()
+            .map_or(0, |bytes| u64::from_be_bytes(bytes).min(COUNT_MAX)),
         _ => 0,
     }
 }

@@ -1,12 +1,15 @@
 //! Asks a server to cancel what a session does, from another thread.
 
 use super::connection::Connection;
-use super::dial::{Way, dial};
+use super::dial::{Way, dial, timed_out};
 use super::error::PgError;
 use crate::postgres::conninfo::{ConnectOptions, Host};
 use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
+/// A server that is well takes a request to cancel at once.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
 /// In the place of a protocol version.
 const CANCEL_REQUEST: [u8; 4] = [0x04, 0xd2, 0x16, 0x2e];
 
@@ -56,7 +59,10 @@ impl CancelToken {
     /// # Errors
     /// The server cannot be reached.
     pub fn cancel(&self) -> Result<(), PgError> {
-        let (mut stream, _) = dial(&self.host, self.way, &self.options)?;
+        let mut options = ConnectOptions::clone(&self.options);
+        let given = options.connect_timeout.unwrap_or(ANSWER_MAX);
+        options.connect_timeout = Some(given.min(ANSWER_MAX));
+        let (mut stream, _) = dial(&self.host, self.way, &options)?;
         let length = u32::try_from(12 + self.secret.len()).unwrap_or(u32::MAX);
         let mut request = length.to_be_bytes().to_vec();
         request.extend(CANCEL_REQUEST);
@@ -65,7 +71,7 @@ impl CancelToken {
         let asked = stream.write_all(&request).and_then(|()| stream.flush());
         // The server closes when it has passed the request on; how it closes does not matter.
         let ended = asked.and_then(|()| match stream.read(&mut [0]) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Err(error),
+            Err(error) if error.kind() == ErrorKind::TimedOut => Err(timed_out(error, &options)),
             _ => Ok(()),
         });
         ended.map_err(|source| PgError::Io {

@@ -1,8 +1,9 @@
 //! One session with a server, blocking: simple queries, prepared statements, COPY.
 
-use super::error::{PgError, ServerError};
+use super::error::{PgError, ServerError, clean};
 use super::input::{Input, Message};
-use super::stream::Stream;
+use super::patience::Wait;
+use super::stream::{Limit, Stream};
 use crate::postgres::conninfo::{ConnectOptions, Host};
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
@@ -10,7 +11,16 @@ use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Write};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
+
+/// Largest answer that is read: what is asked here has far smaller ones, and rows are kept in memory.
+const ANSWER_BYTES_MAX: usize = 16 << 20;
+/// Notices kept between two looks.
+const NOTICES_MAX: usize = 100;
+/// Parameters a server may report; real ones report some twenty.
+const PARAMETERS_MAX: usize = 200;
+/// Columns a server can return.
+const COLUMNS_MAX: usize = 1664;
 
 /// A value of a prepared statement's parameter, sent in binary.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +87,8 @@ pub struct Connection {
     parameters: BTreeMap<String, String>,
     notices: Vec<ServerError>,
     statements: u32,
+    /// Bytes of the present answer.
+    received: usize,
 }
 
 impl Connection {
@@ -93,6 +105,7 @@ impl Connection {
             parameters: BTreeMap::new(),
             notices: Vec::new(),
             statements: 0,
+            received: 0,
         }
     }
 
@@ -138,13 +151,19 @@ impl Connection {
         self.stream.is_encrypted()
     }
 
-    /// Longest wait for an answer; none, as at first: for ever. A wait that is longer ends the session.
+    /// Everything that is asked from now on must be answered by then.
+    pub fn set_deadline(&mut self, end: Instant) {
+        self.stream.set_limit(Limit::Until(Some(end)));
+    }
+
+    /// Whoever waits for the answer outside (in `epoll`) asks now and then whether it may wait any longer; `wait` is
+    /// a new one for each answer.
     ///
     /// # Errors
-    /// The socket takes no such limit (zero).
-    pub fn set_timeout(&self, timeout: Option<Duration>) -> Result<(), PgError> {
-        let set = self.stream.set_timeout(timeout);
-        set.map_err(|source| self.lost("setting a time limit", source))
+    /// It may not: the server shows no life, or nobody wants the answer any more.
+    pub fn may_wait(&self, wait: &mut Wait) -> Result<(), PgError> {
+        let may = self.options.patience.look(wait, &self.host);
+        may.map_err(|source| self.lost("execute", source))
     }
 
     /// Notices and warnings since the last call.
@@ -167,13 +186,21 @@ impl Connection {
             let body = self.input.body(&message);
             match message.kind {
                 b'T' => {
-                    answer.columns = column_names(body);
+                    let columns = column_names(body);
+                    answer.columns = columns.ok_or_else(|| self.malformed(b'T', "query"))?;
                     answer.rows.clear();
                 }
-                b'D' => answer.rows.push(text_row(body)),
+                b'D' => {
+                    let row = text_row(body).filter(|row| row.len() == answer.columns.len());
+                    let row = row.ok_or_else(|| self.malformed(b'D', "query"))?;
+                    answer.rows.push(row);
+                }
                 b'C' => answer.tag = text(body),
                 b'E' => refused = Some(self.server_error(&message)),
-                b'Z' => return refused.map_or(Ok(answer), Err),
+                b'Z' => {
+                    self.ready(&message)?;
+                    return refused.map_or(Ok(answer), Err);
+                }
                 b'I' => {}
                 other => return Err(self.unexpected(other, "query")),
             }
@@ -197,7 +224,10 @@ impl Connection {
             match message.kind {
                 b'1' => {}
                 b'E' => refused = Some(self.server_error(&message)),
-                b'Z' => return refused.map_or(Ok(Prepared { name }), Err),
+                b'Z' => {
+                    self.ready(&message)?;
+                    return refused.map_or(Ok(Prepared { name }), Err);
+                }
                 other => return Err(self.unexpected(other, "prepare")),
             }
         }
@@ -221,10 +251,16 @@ impl Connection {
             let message = self.receive("execute")?;
             match message.kind {
                 b'2' | b'n' | b's' | b'I' => {}
-                b'D' => hand_over(self.input.body(&message), row),
+                b'D' if is_row(self.input.body(&message)) => {
+                    hand_over(self.input.body(&message), row)
+                }
+                b'D' => return Err(self.malformed(b'D', "execute")),
                 b'C' => touched = touched_by(self.input.body(&message)),
                 b'E' => refused = Some(self.server_error(&message)),
-                b'Z' => return refused.map_or(Ok(touched), Err),
+                b'Z' => {
+                    self.ready(&message)?;
+                    return refused.map_or(Ok(touched), Err);
+                }
                 other => return Err(self.unexpected(other, "execute")),
             }
         }
@@ -258,6 +294,7 @@ impl Connection {
     }
 
     pub(super) fn send(&mut self, doing: &str) -> Result<(), PgError> {
+        self.received = 0;
         let sent = self
             .stream
             .write_all(&self.output)
@@ -280,23 +317,34 @@ impl Connection {
     /// The next message that concerns the request; notices and parameters are kept aside.
     pub(super) fn receive(&mut self, doing: &str) -> Result<Message, PgError> {
         loop {
+            let within = self.options.patience.answer();
             let message = self
                 .input
-                .next(&mut self.stream)
+                .next(&mut self.stream, within)
                 .map_err(|source| self.lost(doing, source))?;
+            self.received += message.body.len();
+            if self.received > ANSWER_BYTES_MAX {
+                return Err(PgError::Refused(format!(
+                    "{} answered {doing} with more than {} MiB: nothing that is asked here has such an answer, so this is no PostgreSQL server",
+                    self.host,
+                    ANSWER_BYTES_MAX >> 20
+                )));
+            }
             match message.kind {
                 b'N' => {
-                    let notice = ServerError::parse(self.input.body(&message));
-                    if self.notices.len() < 100 {
+                    if self.notices.len() < NOTICES_MAX {
+                        let notice = ServerError::parse(self.input.body(&message));
                         self.notices.push(notice);
                     }
                 }
                 b'S' => {
                     let body = self.input.body(&message);
-                    let mut parts = body.split(|byte| *byte == 0).map(String::from_utf8_lossy);
-                    if let (Some(name), Some(value)) = (parts.next(), parts.next()) {
-                        self.parameters
-                            .insert(name.into_owned(), value.into_owned());
+                    let mut parts = body.split(|byte| *byte == 0).map(clean);
+                    if let (Some(name), Some(value)) = (parts.next(), parts.next())
+                        && (self.parameters.len() < PARAMETERS_MAX
+                            || self.parameters.contains_key(&name))
+                    {
+                        self.parameters.insert(name, value);
                     }
                 }
                 b'A' => {}
@@ -321,9 +369,6 @@ impl Connection {
         PgError::Io {
             what: format!("the session at {} is lost ({doing})", self.host),
             source: match source.kind() {
-                ErrorKind::WouldBlock => {
-                    Error::new(ErrorKind::TimedOut, "no answer within its time limit")
-                }
                 ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Error::new(
                     source.kind(),
                     "the server or the network cut it without a word; see the server's log",
@@ -331,6 +376,22 @@ impl Connection {
                 _ => source,
             },
         }
+    }
+
+    /// The transaction's state that a `ReadyForQuery` tells.
+    pub(super) fn ready(&self, message: &Message) -> Result<u8, PgError> {
+        match self.input.body(message) {
+            [state @ (b'I' | b'T' | b'E')] => Ok(*state),
+            _ => Err(self.malformed(b'Z', "its readiness")),
+        }
+    }
+
+    pub(super) fn malformed(&self, kind: u8, doing: &str) -> PgError {
+        PgError::Refused(format!(
+            "{} answered {doing} with a message of kind {:?} that is not built as the protocol has it",
+            self.host,
+            char::from(kind)
+        ))
     }
 
     pub(super) fn unexpected(&self, kind: u8, doing: &str) -> PgError {
@@ -408,15 +469,17 @@ pub(super) fn touched_by(tag: &[u8]) -> u64 {
         })
 }
 
-/// Names of a `RowDescription`: each ended by zero and followed by 18 bytes.
-fn column_names(body: &[u8]) -> Vec<String> {
-    let mut names = Vec::new();
-    let mut rest = body.get(2..).unwrap_or_default();
-    while let Some(end) = rest.iter().position(|byte| *byte == 0) {
-        names.push(String::from_utf8_lossy(&rest[..end]).into_owned());
-        rest = rest.get(end + 1 + 18..).unwrap_or_default();
+/// Names of a `RowDescription`: as many as it says, each ended by zero and followed by 18 bytes.
+fn column_names(body: &[u8]) -> Option<Vec<String>> {
+    let (count, mut rest) = body.split_first_chunk()?;
+    let count = usize::from(u16::from_be_bytes(*count));
+    let mut names = Vec::with_capacity(count.min(COLUMNS_MAX));
+    while !rest.is_empty() {
+        let end = rest.iter().position(|byte| *byte == 0)?;
+        names.push(clean(&rest[..end]));
+        rest = rest.get(end + 1 + 18..)?;
     }
-    names
+    (names.len() == count && count <= COLUMNS_MAX).then_some(names)
 }
 
 /// Columns of rows whose values are handed over without allocating.
@@ -436,6 +499,25 @@ fn hand_over(body: &[u8], row: &mut dyn FnMut(&Values<'_>)) {
     row(&few[..count]);
 }
 
+/// Whether a `DataRow` has as many values as it says and not a byte more.
+fn is_row(body: &[u8]) -> bool {
+    let Some((count, mut rest)) = body.split_first_chunk() else {
+        return false;
+    };
+    for _ in 0..u16::from_be_bytes(*count) {
+        let Some((length, tail)) = rest.split_first_chunk() else {
+            return false;
+        };
+        let after = match i32::from_be_bytes(*length) {
+            -1 => Some(tail),
+            length => usize::try_from(length).ok().and_then(|n| tail.get(n..)),
+        };
+        let Some(after) = after else { return false };
+        rest = after;
+    }
+    rest.is_empty()
+}
+
 /// Values of a `DataRow`.
 fn values_of(body: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
     let mut rest = body.get(2..).unwrap_or_default();
@@ -451,8 +533,10 @@ fn values_of(body: &[u8]) -> impl Iterator<Item = Option<&[u8]>> {
     })
 }
 
-fn text_row(body: &[u8]) -> Vec<Option<String>> {
-    values_of(body)
-        .map(|value| value.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
-        .collect()
+fn text_row(body: &[u8]) -> Option<Vec<Option<String>>> {
+    is_row(body).then(|| {
+        values_of(body)
+            .map(|value| value.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
+            .collect()
+    })
 }

@@ -101,7 +101,10 @@ impl CopyIn<'_> {
             match message.kind {
                 b'C' => rows = super::connection::touched_by(self.connection.input.body(&message)),
                 b'E' => refused = Some(self.connection.server_error(&message)),
-                b'Z' => return refused.map_or(Ok(rows), Err),
+                b'Z' => {
+                    self.connection.ready(&message)?;
+                    return refused.map_or(Ok(rows), Err);
+                }
                 other => return Err(self.connection.unexpected(other, "copy")),
             }
         }

@@ -1,16 +1,19 @@
 //! From an address to a stream: sockets, silent peers, and whether to encrypt, as libpq's `sslmode` has it.
 
 use super::error::PgError;
-use super::stream::Stream;
+use super::stream::{Limit, Patient, Stream};
 use super::tls;
 use crate::postgres::conninfo::{ConnectOptions, Host, SslMode, user_field};
-use rustix::net::sockopt;
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt,
+};
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Asks for TLS: length 8, and a number no protocol version has.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
@@ -37,7 +40,8 @@ pub(super) fn ways(host: &Host, mode: SslMode) -> &'static [Way] {
     }
 }
 
-/// A stream ready for the protocol, and the host with the address it went to.
+/// A stream ready for the protocol, and the host with the address it went to. All of it, and the login after it, has
+/// `connect_timeout` once the address was found.
 pub(super) fn dial(
     host: &Host,
     way: Way,
@@ -45,24 +49,75 @@ pub(super) fn dial(
 ) -> Result<(Stream, Host), PgError> {
     match host {
         Host::Unix { directory, port } => {
-            let stream = unix(directory, *port, options)?;
+            let end = end(options);
+            let path = directory.join(format!(".s.PGSQL.{port}"));
+            let stream = unix(&path, end, options)?;
+            let patience = options.patience.clone();
+            let stream = Patient::unix(stream, host.clone(), Limit::Until(end), patience);
+            let stream = stream.map_err(|source| PgError::Io {
+                what: format!("connecting to {}", path.display()),
+                source,
+            })?;
             Ok((Stream::Unix(stream), host.clone()))
         }
         Host::Tcp { name, port, .. } => {
-            let stream = tcp(host, options)?;
+            let (stream, end) = tcp(host, options)?;
             let address = stream.peer_addr().map(|peer| peer.ip()).ok();
             let reached = Host::Tcp {
                 name: name.clone(),
                 address,
                 port: *port,
             };
+            let patience = options.patience.clone();
+            let stream = Patient::tcp(stream, reached.clone(), Limit::Until(end), patience);
+            let stream = stream.map_err(|source| PgError::Io {
+                what: format!("connecting to {host}"),
+                source,
+            })?;
             Ok((encrypted(stream, name, way, options)?, reached))
         }
     }
 }
 
+/// When a login that begins now must be done.
+fn end(options: &ConnectOptions) -> Option<Instant> {
+    Some(Instant::now() + options.connect_timeout?)
+}
+
+/// Whether a server answers the first question of a new connection: no name, no password, and its log stays silent. A
+/// server whose processes are frozen takes connections (its kernel does), but says nothing.
+pub(super) fn shows_life(host: &Host, within: Duration) -> bool {
+    let end = Instant::now() + within;
+    let asked = match host {
+        Host::Unix { directory, port } => {
+            let path = directory.join(format!(".s.PGSQL.{port}"));
+            connect_unix(&path, Some(end)).and_then(|mut stream| {
+                stream.set_read_timeout(Some(left(end)))?;
+                stream.write_all(&SSL_REQUEST)?;
+                stream.read(&mut [0])
+            })
+        }
+        Host::Tcp { .. } => {
+            let address = addresses(host).ok().and_then(|all| all.into_iter().next());
+            let Some(address) = address else { return false };
+            TcpStream::connect_timeout(&address, left(end)).and_then(|mut stream| {
+                stream.set_read_timeout(Some(left(end)))?;
+                stream.write_all(&SSL_REQUEST)?;
+                stream.read(&mut [0])
+            })
+        }
+    };
+    // Whatever it says, and also if it closes: somebody is there.
+    asked.is_ok()
+}
+
+fn left(end: Instant) -> Duration {
+    let left = end.saturating_duration_since(Instant::now());
+    left.max(Duration::from_millis(1))
+}
+
 fn encrypted(
-    mut tcp: TcpStream,
+    mut tcp: Patient<TcpStream>,
     name: &str,
     way: Way,
     options: &ConnectOptions,
@@ -95,18 +150,43 @@ fn encrypted(
             }
         }
     }
-    tls::secure(tcp, name, &options.tls).map(|secured| Stream::Tls(Box::new(secured)))
+    tls::secure(tcp, name, options).map(|secured| Stream::Tls(Box::new(secured)))
 }
 
-fn unix(directory: &Path, port: u16, options: &ConnectOptions) -> Result<UnixStream, PgError> {
-    let path = directory.join(format!(".s.PGSQL.{port}"));
-    let abstract_name = path.as_os_str().as_bytes().strip_prefix(b"@");
-    let opened = match abstract_name {
-        Some(name) => std::os::unix::net::SocketAddr::from_abstract_name(name)
-            .and_then(|address| UnixStream::connect_addr(&address)),
-        None => UnixStream::connect(&path),
-    };
-    let stream = opened.map_err(|source| match source.kind() {
+/// Between two attempts at a socket whose queue is full.
+const QUEUE_POLL: Duration = Duration::from_millis(10);
+
+/// Connects to a socket of the file system, or of the abstract name space (`@` first). The kernel would wait for room in
+/// the queue of a server that takes nobody for as long as that takes.
+fn connect_unix(path: &Path, end: Option<Instant>) -> std::io::Result<UnixStream> {
+    let address = match path.as_os_str().as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddrUnix::new_abstract_name(name),
+        None => SocketAddrUnix::new(path),
+    }?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    loop {
+        match connect(&socket, &address) {
+            Ok(()) => break,
+            Err(Errno::AGAIN) if end.is_some_and(|end| Instant::now() >= end) => {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            Err(Errno::AGAIN) => std::thread::sleep(QUEUE_POLL),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let stream = UnixStream::from(socket);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+fn unix(
+    path: &Path,
+    end: Option<Instant>,
+    options: &ConnectOptions,
+) -> Result<UnixStream, PgError> {
+    let stream = connect_unix(path, end).map_err(|source| match source.kind() {
         ErrorKind::NotFound => PgError::Refused(format!(
             "no server has its socket at {}: is it running there? host=DIRECTORY names another place, -h NAME in the URL (//NAME:PORT/) goes over the network",
             path.display()
@@ -121,18 +201,11 @@ fn unix(directory: &Path, port: u16, options: &ConnectOptions) -> Result<UnixStr
         )),
         _ => PgError::Io {
             what: format!("connecting to {}", path.display()),
-            source,
+            source: timed_out(source, options),
         },
     })?;
-    let limits = stream
-        .set_read_timeout(options.connect_timeout)
-        .and_then(|()| stream.set_write_timeout(options.connect_timeout));
-    limits.map_err(|source| PgError::Io {
-        what: format!("connecting to {}", path.display()),
-        source,
-    })?;
     if let Some(wanted) = &options.require_peer {
-        verify_peer(&stream, wanted, &path)?;
+        verify_peer(&stream, wanted, path)?;
     }
     Ok(stream)
 }
@@ -154,15 +227,16 @@ fn verify_peer(stream: &UnixStream, wanted: &str, path: &Path) -> Result<(), PgE
     )))
 }
 
-fn tcp(host: &Host, options: &ConnectOptions) -> Result<TcpStream, PgError> {
+fn tcp(host: &Host, options: &ConnectOptions) -> Result<(TcpStream, Option<Instant>), PgError> {
     let mut last = None;
     for address in addresses(host)? {
+        let end = end(options);
         let opened = match options.connect_timeout {
             Some(timeout) => TcpStream::connect_timeout(&address, timeout),
             None => TcpStream::connect(address),
         };
         match opened.and_then(|stream| prepared(stream, options)) {
-            Ok(stream) => return Ok(stream),
+            Ok(stream) => return Ok((stream, end)),
             Err(error) => last = Some(error),
         }
     }
@@ -220,11 +294,9 @@ pub(super) fn timed_out(error: Error, options: &ConnectOptions) -> Error {
     }
 }
 
-/// No gathering of small packets; probes of a silent peer; waits of the login are limited.
+/// No gathering of small packets; probes of a silent peer.
 fn prepared(stream: TcpStream, options: &ConnectOptions) -> std::io::Result<TcpStream> {
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(options.connect_timeout)?;
-    stream.set_write_timeout(options.connect_timeout)?;
     let keepalive = &options.keepalive;
     sockopt::set_socket_keepalive(&stream, keepalive.on)?;
     if let (true, Some(idle)) = (keepalive.on, keepalive.idle) {

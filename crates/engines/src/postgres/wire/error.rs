@@ -33,8 +33,7 @@ impl ServerError {
                 .iter()
                 .position(|byte| *byte == 0)
                 .unwrap_or(tail.len());
-            let text = String::from_utf8_lossy(&tail[..end]).into_owned();
-            fields.insert(*kind, text);
+            fields.insert(*kind, clean(&tail[..end]));
             rest = tail.get(end + 1..).unwrap_or_default();
         }
         let severity = fields.remove(&b'V').or_else(|| fields.remove(&b'S'));
@@ -99,6 +98,35 @@ impl std::fmt::Display for ServerError {
         }
         Ok(())
     }
+}
+
+/// Longest text of a server that is kept; real ones quote a statement at most.
+const TEXT_CHARS_MAX: usize = 2000;
+
+/// A text of the server that people will read, on one line: nothing in it moves a terminal's cursor, changes its colours
+/// or the direction of writing, and it is no longer than a message is.
+pub(super) fn clean(bytes: &[u8]) -> String {
+    // Four bytes a character at most: what lies beyond needs no look.
+    let kept = &bytes[..bytes.len().min(4 * TEXT_CHARS_MAX + 4)];
+    let text = String::from_utf8_lossy(kept);
+    let mut letters = text.chars().map(|letter| match letter {
+        '\n' | '\r' | '\t' => ' ',
+        letter if letter.is_control() || moves_text(letter) => char::REPLACEMENT_CHARACTER,
+        letter => letter,
+    });
+    let mut kept: String = letters.by_ref().take(TEXT_CHARS_MAX).collect();
+    if letters.next().is_some() {
+        kept.push_str("...");
+    }
+    kept
+}
+
+/// Letters without a shape: line ends of other alphabets, marks of direction, joiners.
+fn moves_text(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+    )
 }
 
 /// Why a request has no answer.

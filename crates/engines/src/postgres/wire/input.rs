@@ -2,11 +2,12 @@
 
 use std::io::{Error, ErrorKind, Read};
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 /// Bytes asked of the socket at once; answers of the loop are far smaller.
 const READ_BYTES: usize = 16 * 1024;
 /// No message we ask for is larger: a bad length is found before it is believed.
-const MESSAGE_BYTES_MAX: usize = 64 << 20;
+const MESSAGE_BYTES_MAX: usize = 16 << 20;
 /// Kind and length.
 const HEADER_BYTES: usize = 5;
 
@@ -31,9 +32,14 @@ impl Input {
         &self.bytes[message.body.clone()]
     }
 
-    /// Waits for the next message.
-    pub(super) fn next(&mut self, from: &mut impl Read) -> std::io::Result<Message> {
-        self.fill(HEADER_BYTES, from)?;
+    /// Waits for the next message, which from its first byte on may take no longer than `within`.
+    pub(super) fn next(
+        &mut self,
+        from: &mut impl Read,
+        within: Duration,
+    ) -> std::io::Result<Message> {
+        let mut begun = None;
+        self.fill(HEADER_BYTES, from, &mut begun, within)?;
         let header = &self.bytes[self.begin..self.begin + HEADER_BYTES];
         let kind = header[0];
         let length = u32::from_be_bytes([header[1], header[2], header[3], header[4]]) as usize;
@@ -45,30 +51,34 @@ impl Input {
                 ),
             ));
         }
-        self.fill(1 + length, from)?;
+        self.fill(1 + length, from, &mut begun, within)?;
         let body = self.begin + HEADER_BYTES..self.begin + 1 + length;
         self.begin += 1 + length;
         Ok(Message { kind, body })
     }
 
     /// Reads until so many bytes wait.
-    fn fill(&mut self, wanted: usize, from: &mut impl Read) -> std::io::Result<()> {
-        if self.end - self.begin >= wanted {
-            return Ok(());
-        }
-        if self.begin == self.end {
-            (self.begin, self.end) = (0, 0);
-        }
-        if self.bytes.len() < self.begin + wanted.max(READ_BYTES) {
-            self.bytes.copy_within(self.begin..self.end, 0);
-            self.end -= self.begin;
-            self.begin = 0;
-            let room = wanted.max(READ_BYTES);
-            if self.bytes.len() < room {
-                self.bytes.resize(room, 0);
-            }
-        }
+    fn fill(
+        &mut self,
+        wanted: usize,
+        from: &mut impl Read,
+        begun: &mut Option<Instant>,
+        within: Duration,
+    ) -> std::io::Result<()> {
         while self.end - self.begin < wanted {
+            if self.end > self.begin {
+                let begun = begun.get_or_insert_with(Instant::now);
+                if begun.elapsed() > within {
+                    return Err(Error::new(
+                        ErrorKind::ConnectionAborted,
+                        format!(
+                            "a message of the server stayed unfinished for {} s",
+                            within.as_secs()
+                        ),
+                    ));
+                }
+            }
+            self.make_room(wanted);
             match from.read(&mut self.bytes[self.end..]) {
                 Ok(0) => {
                     return Err(Error::new(
@@ -82,5 +92,21 @@ impl Input {
             }
         }
         Ok(())
+    }
+
+    /// Room to read into. It grows with what has arrived, not with what is claimed.
+    fn make_room(&mut self, wanted: usize) {
+        if self.begin == self.end {
+            (self.begin, self.end) = (0, 0);
+        }
+        let have = self.end - self.begin;
+        let room = wanted.min(2 * have).max(have + 1).max(READ_BYTES);
+        if self.bytes.len() < self.begin + room {
+            self.bytes.copy_within(self.begin..self.end, 0);
+            (self.begin, self.end) = (0, have);
+            if self.bytes.len() < room {
+                self.bytes.resize(room, 0);
+            }
+        }
     }
 }

@@ -26,6 +26,8 @@ struct Progress {
     asked: bool,
     /// What it asked for was bound to the TLS channel.
     bound: bool,
+    /// It let us in.
+    admitted: bool,
 }
 
 impl Connection {
@@ -42,9 +44,14 @@ impl Connection {
                 other => other,
             })?;
             match message.kind {
-                b'R' => {
+                b'R' if !progress.admitted => {
                     let body = self.input.body(&message).to_vec();
                     self.authenticate(password, &body, &mut progress)?;
+                }
+                // What `channel_binding` and `require_auth` ask for is looked at when the server lets us in: whoever
+                // goes on without saying that it does would pass them by.
+                b'K' | b'Z' if !progress.admitted => {
+                    return Err(self.unexpected(message.kind, "connecting"));
                 }
                 b'K' => {
                     let body = self.input.body(&message);
@@ -56,8 +63,8 @@ impl Connection {
                     };
                     (self.pid, self.secret) = (i32::from_be_bytes(*pid), secret.to_vec());
                 }
-                b'Z' => return Ok(()),
-                b'v' => self.negotiate(&message)?,
+                b'Z' => return self.ready(&message).map(drop),
+                b'v' if !progress.asked && !progress.admitted => self.negotiate(&message)?,
                 b'E' => return Err(self.server_error(&message)),
                 other => return Err(self.unexpected(other, "connecting")),
             }
@@ -117,15 +124,22 @@ impl Connection {
         if code == 0 {
             return self.admitted(progress);
         }
-        self.may_be_asked(match code {
+        let way = match code {
             3 => "password",
             5 => "md5",
             7 | 8 => "gss",
             9 => "sspi",
             10 => "scram-sha-256",
             _ => "unknown",
-        })?;
-        progress.asked = true;
+        };
+        self.may_be_asked(way)?;
+        self.can_be_bound(way)?;
+        if std::mem::replace(&mut progress.asked, true) {
+            return Err(PgError::Refused(format!(
+                "{} asks for authentication {way} after it was answered: no PostgreSQL server asks twice",
+                self.host
+            )));
+        }
         let reveal = || {
             password.map(Password::reveal).ok_or_else(|| {
                 PgError::Refused(format!(
@@ -160,7 +174,19 @@ impl Connection {
         }
     }
 
-    fn admitted(&self, progress: &Progress) -> Result<(), PgError> {
+    /// Whatever answers another way than SCRAM is not bound to the channel, and tells of the password: where binding is
+    /// required, nothing of it leaves.
+    fn can_be_bound(&self, way: &str) -> Result<(), PgError> {
+        if self.options.channel_binding != ChannelBinding::Require || way == "scram-sha-256" {
+            return Ok(());
+        }
+        Err(PgError::Refused(format!(
+            "{} asks for authentication {way}, and channel_binding=require accepts SCRAM-SHA-256 bound to TLS alone; nothing of the password was sent: have the server's pg_hba.conf say scram-sha-256 for this role",
+            self.host
+        )))
+    }
+
+    fn admitted(&self, progress: &mut Progress) -> Result<(), PgError> {
         if !progress.asked {
             self.may_be_asked("none")?;
         }
@@ -170,6 +196,7 @@ impl Connection {
                 self.host
             )));
         }
+        progress.admitted = true;
         Ok(())
     }
 
@@ -180,8 +207,12 @@ impl Connection {
             return Ok(());
         }
         Err(PgError::Refused(format!(
-            "{} uses authentication {way}, and require_auth accepts {} only",
+            "{} {}, and require_auth accepts {} only: nothing of the password was sent",
             self.host,
+            match way {
+                "none" => "lets us in without authentication".to_owned(),
+                way => format!("asks for authentication {way}"),
+            },
             accepted.join(", ")
         )))
     }

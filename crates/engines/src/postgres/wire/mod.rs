@@ -15,6 +15,7 @@ mod error;
 mod input;
 mod login;
 mod open;
+mod patience;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -25,3 +26,4 @@ pub use cancel::CancelToken;
 pub use connection::{Bind, Connection, Prepared, Rows, Values};
 pub use copy::{CopyIn, FRAME_BYTES};
 pub use error::{PgError, ServerError};
+pub use patience::{Patience, Wait};

@@ -3,7 +3,9 @@
 use super::connection::Connection;
 use super::dial::{Way, dial, ways};
 use super::error::PgError;
+use super::stream::{Limit, Patient, Stream};
 use crate::postgres::conninfo::{ConnectOptions, SessionAttrs};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 /// Oldest major version that is supported.
@@ -75,13 +77,37 @@ impl Connection {
         Err(first.unwrap_or_else(|| PgError::Usage("no way to connect".to_owned())))
     }
 
+    /// A session over a stream that somebody else has connected, with the first host's name and password: for tests
+    /// and fuzzing, which play the server themselves.
+    ///
+    /// # Errors
+    /// As [`Connection::open`]; no host is named.
+    pub fn over(stream: UnixStream, options: &ConnectOptions) -> Result<Self, PgError> {
+        let options = Arc::new(options.clone());
+        let host = options.hosts.first().cloned();
+        let host = host.ok_or_else(|| PgError::Usage("no host to connect to".to_owned()))?;
+        let limit = Limit::Until(None);
+        let stream = Patient::unix(stream, host.clone(), limit, options.patience.clone());
+        let stream = stream.map_err(|source| PgError::Io {
+            what: "taking a stream over".to_owned(),
+            source,
+        })?;
+        Self::new(Stream::Unix(stream), host, Arc::clone(&options)).entered(0)
+    }
+
     fn by(way: Way, at: usize, options: &Arc<ConnectOptions>) -> Result<Self, PgError> {
         let (stream, host) = dial(&options.hosts[at], way, options)?;
-        let mut session = Self::new(stream, host, Arc::clone(options));
+        Self::new(stream, host, Arc::clone(options)).entered(at)
+    }
+
+    /// Logs in, with the password for a host, and looks at whom we have reached.
+    fn entered(mut self, at: usize) -> Result<Self, PgError> {
+        let session = &mut self;
+        let options = Arc::clone(&session.options);
         session
             .log_in(options.password_for(at))
             .map_err(|error| session.at_login(error))?;
-        session.set_timeout(None)?;
+        session.stream.set_limit(Limit::Answers);
         let version = session.server_version();
         // A proxy may tell no version; what it leads to shows when statements fail.
         if version.is_some_and(|(major, _)| major < OLDEST) {
@@ -91,7 +117,7 @@ impl Connection {
                 session.host
             )));
         }
-        Ok(session)
+        Ok(self)
     }
 
     /// The server's refusal with where, as whom, and what was left aside.

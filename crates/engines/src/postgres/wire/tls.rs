@@ -1,8 +1,10 @@
 //! TLS to a server: whom to trust as libpq's `sslmode` and `sslrootcert` say, our own certificate, channel binding.
 
 use super::certificate::{Certificate, instant_of, name_matches};
+use super::dial::timed_out;
 use super::error::PgError;
-use crate::postgres::conninfo::{Roots, SslMode, Tls};
+use super::stream::Patient;
+use crate::postgres::conninfo::{ConnectOptions, Roots, SslMode, Tls};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature_with_raw_key};
@@ -22,20 +24,32 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// An encrypted stream.
-pub(super) type Secured = StreamOwned<ClientConnection, TcpStream>;
+pub(super) type Secured = StreamOwned<ClientConnection, Patient<TcpStream>>;
 
 /// Makes a stream a secured one.
 ///
 /// # Errors
 /// `Usage` for files of ours that cannot be used, `Refused` for a server that is not who it should be.
-pub(super) fn secure(mut tcp: TcpStream, host: &str, tls: &Tls) -> Result<Secured, PgError> {
+pub(super) fn secure(
+    mut tcp: Patient<TcpStream>,
+    host: &str,
+    options: &ConnectOptions,
+) -> Result<Secured, PgError> {
+    let tls = &options.tls;
     let config = Arc::new(config(tls, host)?);
-    let mut session = ClientConnection::new(config, server_name(host, &tcp, tls)?)
+    let mut session = ClientConnection::new(config, server_name(host, &tcp.socket, tls)?)
         .map_err(|error| PgError::Refused(format!("TLS with {host}: {error}")))?;
     while session.is_handshaking() {
-        session
-            .complete_io(&mut tcp)
-            .map_err(|error| PgError::Refused(format!("TLS with {host}: {}", reason(&error))))?;
+        session.complete_io(&mut tcp).map_err(|error| {
+            let error = timed_out(error, options);
+            PgError::Refused(format!("TLS with {host}: {}", reason(&error)))
+        })?;
+    }
+    // Who speaks TLS without being asked must say that it means this protocol: else any TLS server would do.
+    if tls.direct && session.alpn_protocol().is_none() {
+        return Err(PgError::Refused(format!(
+            "{host} speaks TLS and does not say that it means PostgreSQL's protocol by it, which sslnegotiation=direct asks for: servers before 17 need sslnegotiation=postgres"
+        )));
     }
     Ok(StreamOwned::new(session, tcp))
 }

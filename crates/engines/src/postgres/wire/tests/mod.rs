@@ -1,6 +1,7 @@
 //! The wire against a real server.
 
 mod failures;
+mod login;
 mod psql;
 mod server;
 mod tls;

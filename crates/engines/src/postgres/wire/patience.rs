@@ -1,0 +1,198 @@
+//! How long an answer may take: a server that works is waited for, one that shows no life is not.
+//!
+//! Nobody can know how long a statement may take (an index, a checkpoint, a lock of a stranger). So a wait that has
+//! lasted for a while asks the server for a sign of life on a new connection: if there is one, the wait goes on, else
+//! the server is given up, and with it every wait of the command. Sockets wait in short pieces, so that a request
+//! to stop is heard. The hot path pays nothing: only a piece that ended without an answer comes here.
+
+use super::dial::shows_life;
+use crate::postgres::conninfo::Host;
+use assay_run::stop::Stop;
+use std::io::{Error, ErrorKind};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A socket waits no longer than this before somebody looks at the clock and at requests to stop.
+pub(super) const PIECE: Duration = Duration::from_millis(250);
+/// What somebody who has asked for the end waits for a sign of life.
+const HURRY: Duration = Duration::from_secs(2);
+/// Longest wait for a sign of life.
+const LIFE_MAX: Duration = Duration::from_secs(10);
+/// Where nothing else is said.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// How long the answers of one command's sessions may take, and who may end the wait. Copies share what they know.
+#[derive(Clone, Debug)]
+pub struct Patience {
+    answer: Duration,
+    /// No sign of life prolongs a wait.
+    strict: bool,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    stop: Stop,
+    /// Why nobody waits any more.
+    over: OnceLock<String>,
+    /// The last sign of life.
+    life: Mutex<Option<Instant>>,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self::new(ANSWER, &Stop::new())
+    }
+}
+
+impl PartialEq for Patience {
+    /// As asked for: what was seen since does not count.
+    fn eq(&self, other: &Self) -> bool {
+        (self.answer, self.strict) == (other.answer, other.strict)
+    }
+}
+
+impl Eq for Patience {}
+
+impl Patience {
+    /// Asks for a sign of life when an answer has taken so long, and heeds this request to stop.
+    #[must_use]
+    pub fn new(answer: Duration, stop: &Stop) -> Self {
+        Self {
+            answer,
+            strict: false,
+            shared: Arc::new(Shared {
+                stop: stop.clone(),
+                ..Shared::default()
+            }),
+        }
+    }
+
+    /// For sessions whose answers never take longer than this from a server that is well.
+    #[must_use]
+    pub fn strict(&self, answer: Duration) -> Self {
+        Self {
+            answer: answer.min(self.answer),
+            strict: true,
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
+    /// Ends every wait, now and later; the first reason stays.
+    pub fn give_up(&self, why: String) {
+        let _ = self.shared.over.set(why);
+    }
+
+    /// Somebody has given up.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.shared.over.get().is_some()
+    }
+
+    /// The user waits for the end.
+    #[must_use]
+    pub fn hurries(&self) -> bool {
+        self.shared.stop.requested()
+    }
+
+    /// How long an answer may take without a sign of life, and a message from its first byte to its last.
+    pub(super) fn answer(&self) -> Duration {
+        self.answer
+    }
+
+    /// Nothing more is waited for: cheap enough to be asked before every read.
+    #[inline]
+    pub(super) fn ended(&self, wait: &mut Wait) -> std::io::Result<()> {
+        if let Some(why) = self.shared.over.get() {
+            return Err(gone(why.clone()));
+        }
+        if !self.shared.stop.abandoned() {
+            return Ok(());
+        }
+        let since = *wait.abandoned.get_or_insert_with(Instant::now);
+        match since.elapsed() < HURRY {
+            true => Ok(()),
+            false => Err(gone("the wait was abandoned on request".to_owned())),
+        }
+    }
+
+    /// A login has waited for another piece: whoever asks for the end is not kept by it.
+    pub(super) fn entering(&self, wait: &mut Wait) -> std::io::Result<()> {
+        self.ended(wait)?;
+        let now = Instant::now();
+        match self.hurries() && now - *wait.hurried.get_or_insert(now) >= HURRY {
+            false => Ok(()),
+            true => Err(gone(format!(
+                "the server did not answer within {} s of the request to stop",
+                HURRY.as_secs()
+            ))),
+        }
+    }
+
+    /// A wait has gone on for another piece: whether it may go on.
+    pub(super) fn look(&self, wait: &mut Wait, host: &Host) -> std::io::Result<()> {
+        self.ended(wait)?;
+        let now = Instant::now();
+        let begun = *wait.begun.get_or_insert(now - PIECE);
+        let hurried = self.hurries().then(|| *wait.hurried.get_or_insert(now));
+        let in_hurry = hurried.is_some_and(|since| now - since >= HURRY);
+        if !in_hurry && now - begun < self.answer {
+            return Ok(());
+        }
+        let (waited, life) = match in_hurry {
+            true => (
+                format!("{} s of the request to stop", HURRY.as_secs()),
+                HURRY,
+            ),
+            false => (
+                format!("{} s", self.answer.as_secs()),
+                self.answer.min(LIFE_MAX),
+            ),
+        };
+        if self.strict {
+            return Err(gone(format!("the server did not answer within {waited}")));
+        }
+        if self.lives(host, life) {
+            wait.begun = Some(Instant::now());
+            wait.hurried = None;
+            return Ok(());
+        }
+        self.give_up(format!(
+            "the server did not answer within {waited}, nor a new connection within {} s",
+            life.as_secs()
+        ));
+        self.ended(wait)
+    }
+
+    /// A sign of life not long ago, or now. Sessions that ask together are told together.
+    fn lives(&self, host: &Host, within: Duration) -> bool {
+        let mut life = self
+            .shared
+            .life
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if life.is_some_and(|seen| seen.elapsed() < within) {
+            return true;
+        }
+        if self.is_over() {
+            return false;
+        }
+        let lives = shows_life(host, within);
+        *life = lives.then(Instant::now);
+        lives
+    }
+}
+
+/// One wait.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wait {
+    begun: Option<Instant>,
+    /// The request to stop was seen.
+    hurried: Option<Instant>,
+    /// The request to abandon was seen.
+    abandoned: Option<Instant>,
+}
+
+fn gone(why: String) -> Error {
+    Error::new(ErrorKind::ConnectionAborted, why)
+}
