@@ -93,7 +93,7 @@ impl Configured {
             false => Ok(()),
             true => Err(Failure::usage(format!(
                 "{0}: a temporary server and its data live for one command, so there is nothing to {command}; `assay run --target {0}` starts it, prepares, runs and removes it",
-                self.url
+                self.shown()
             ))),
         }
     }
@@ -157,7 +157,8 @@ pub(crate) fn configure_quietly(
         config::target(&layers, &schemes).map_err(|problem| Failure::problems(&[problem]))?;
     let Some((target, location)) = registry::locate(&url) else {
         return Err(Failure::usage(format!(
-            "TARGET={url}: no such temporary server; write temp:postgres or temp:postgres:VERSION"
+            "TARGET={}: no such temporary server; write temp:postgres or temp:postgres:VERSION",
+            config::mask_url_password(&url)
         )));
     };
     let scheme = target.name();

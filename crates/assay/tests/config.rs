@@ -215,7 +215,7 @@ fn options_are_checked_like_settings() {
         (vec!["run", "--set", "UPDATE_PCT"], "write --set NAME=VALUE"),
         (
             vec!["run", "--target", "postgers://x"],
-            "no known kind of target",
+            "postgers is no known kind of target; did you mean postgres://...?",
         ),
         (vec!["run", "--tiem", "3"], "--time"),
     ] {
@@ -224,6 +224,46 @@ fn options_are_checked_like_settings() {
         assert_eq!(ran.out, "");
     }
     assert_eq!(place.files(), Vec::<String>::new());
+}
+
+#[test]
+fn a_target_without_its_kind_makes_nothing_and_no_password_is_repeated() {
+    let place = Place::new();
+    for given in [
+        "host=h user=u password=Kq9hunter2",
+        " postgres://me:Kq9hunter2@h/d",
+        "postgre://me:Kq9hunter2@h/d",
+        "native://me:Kq9hunter2@h/d",
+        "temp:me:Kq9hunter2@h/d",
+        "./x",
+    ] {
+        place.write("slob.conf", &format!("TARGET='{given}'\n"));
+        place.write("assay.toml", &format!("target = '{given}'\n"));
+        for source in ["option", "set", "environment", "slob.conf", "assay.toml"] {
+            let set = format!("TARGET={given}");
+            let more = match source {
+                "option" => ["--target", given],
+                "set" => ["--set", &set],
+                "environment" => ["-s", "1"],
+                file => ["-c", file],
+            };
+            // A blank after the = of --set is no part of the value.
+            if given.starts_with(' ') && source == "set" {
+                continue;
+            }
+            for command in ["prepare", "run", "check", "destroy"] {
+                let mut command = place.command(&common::with(&[command], &more));
+                if source == "environment" {
+                    command.env("ASSAY_TARGET", given);
+                }
+                let done = Started::new(command.stdout(Stdio::piped())).ended().code(2);
+                assert_eq!(done.errors().len(), 1, "{given}: {}", done.err);
+                assert!(!done.err.contains("Kq9hunter2"), "{}", done.err);
+                assert!(done.err.contains("TARGET"), "{}", done.err);
+            }
+        }
+    }
+    assert_eq!(place.files(), ["assay.toml", "slob.conf"]);
 }
 
 #[test]

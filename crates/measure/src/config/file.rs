@@ -63,11 +63,16 @@ fn redact_lines(lines: &[Line<'_>], is_secret: &dyn Fn(&str) -> bool) -> String 
     for line in lines {
         // A commented assignment may hold a secret as well.
         let body = line.text.trim_start_matches(|c| is_blank(c) || c == '#');
-        let secret = split_name(body).is_some_and(|(name, _)| is_secret(name));
+        let name = split_name(body).map_or("", |(name, _)| name);
         match line.text.find(['=', ':']) {
-            Some(sign) if secret => {
+            Some(sign) if is_secret(name) => {
                 out.push_str(&line.text[..=sign]);
                 out.push_str("***");
+            }
+            Some(sign) if !name.is_empty() => {
+                let (said, value) = line.text.split_at(sign + 1);
+                out.push_str(said);
+                out.push_str(&super::mask(name, value));
             }
             _ => out.push_str(&super::mask_url_password(line.text)),
         }

@@ -99,13 +99,3 @@ pub fn command_line(options: impl IntoIterator<Item = (String, String, String)>)
         problems: Vec::new(),
     }
 }
-
-/// Whether a name by its look holds a secret, known parameter or not: its value
-/// is never repeated in a message or a copy of the file.
-#[must_use]
-pub fn looks_secret(name: &str) -> bool {
-    let upper = name.to_uppercase();
-    ["PASS", "PWD", "SECRET", "CONNECT_STRING", "TOKEN"]
-        .iter()
-        .any(|part| upper.contains(part))
-}

@@ -11,21 +11,25 @@ mod pgio;
 mod print;
 mod resolve;
 mod rules;
+mod secrets;
 pub mod services;
 mod settings;
 mod shell;
 mod slob;
+mod target;
 #[cfg(test)]
 mod tests;
 mod toml_file;
 mod value;
 
 pub use file::{Format, format_of, parse, redact};
-pub use layer::{ENVIRONMENT_PREFIX, Given, Layer, command_line, environment, looks_secret};
+pub use layer::{ENVIRONMENT_PREFIX, Given, Layer, command_line, environment};
 pub use nearest::nearest;
 pub use print::{setting_lines, slob_conf};
-pub use resolve::{Resolved, Tables, all_params, is_secret, place_of, resolve, target};
+pub use resolve::{Resolved, Tables, all_params, is_secret, place_of, resolve};
 pub use rules::{LEAST_SCALE_BLOCKS, USUAL_LEAST_SCALE_BLOCKS};
+pub use secrets::{looks_secret, mask, mask_url_password};
 pub use settings::{Effective, Origin, ParamDef, ParamKind, Problem, Settings, Value};
 pub use slob::PARAMS as SLOB_PARAMS;
-pub use value::{duration_ns, mask_url_password, seconds_text};
+pub use target::target;
+pub use value::{duration_ns, seconds_text};

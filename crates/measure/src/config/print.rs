@@ -57,7 +57,7 @@ fn assignment(setting: &Effective) -> Result<String, &'static str> {
         return Err("a secret, not shown");
     }
     if setting.def.kind == ParamKind::Text {
-        if super::mask_url_password(settings_text(setting)) != settings_text(setting) {
+        if super::mask(name, settings_text(setting)) != settings_text(setting) {
             return Err("holds a password, not shown");
         }
         if text.is_empty() {

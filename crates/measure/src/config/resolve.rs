@@ -73,89 +73,11 @@ pub fn resolve(tables: &Tables<'_>, layers: &[Layer]) -> Resolved {
     resolved
 }
 
-/// The target the layers name (TARGET, or ENGINE with its default place), as
-/// (`scheme:rest`, where that was said). `schemes` are the known ones.
-///
-/// # Errors
-/// An ENGINE that contradicts TARGET, or an unknown one.
-pub fn target(layers: &[Layer], schemes: &[&str]) -> Result<(String, Origin), Problem> {
-    let find = |name: &str| {
-        layers
-            .iter()
-            .rev()
-            .find_map(|layer| layer.last(name).filter(|given| !given.text.is_empty()))
-    };
-    let engine = find("ENGINE").map(|given| (given, given.text.to_lowercase()));
-    let fail = |given: &Given, text: String| Problem {
-        error: true,
-        place: given.place.clone(),
-        text,
-    };
-    if let Some((given, engine)) = &engine
-        && !schemes.contains(&engine.as_str())
-    {
-        return Err(fail(
-            given,
-            format!(
-                "ENGINE={engine} is unknown; give one of {}",
-                schemes.join(", ")
-            ),
-        ));
-    }
-    let Some(given) = find("TARGET") else {
-        return Ok(match engine {
-            None => ("native:./assay-data".to_owned(), Origin::Default),
-            Some((given, engine)) if engine == "native" => {
-                ("native:./assay-data".to_owned(), given.origin.clone())
-            }
-            Some((given, engine)) => (format!("{engine}:"), given.origin.clone()),
-        });
-    };
-    match scheme(&given.text) {
-        Some(scheme) if schemes.contains(&scheme.as_str()) => {
-            if let Some((engine_given, engine)) = &engine
-                && *engine != scheme
-            {
-                return Err(fail(
-                    engine_given,
-                    format!(
-                        "ENGINE={engine} contradicts TARGET at {}; keep one of them",
-                        given.place
-                    ),
-                ));
-            }
-            let rest = given.text.split_once(':').map_or("", |(_, rest)| rest);
-            Ok((format!("{scheme}:{rest}"), given.origin.clone()))
-        }
-        Some(scheme) if scheme.chars().all(|c| c.is_ascii_alphanumeric()) => Err(fail(
-            given,
-            format!(
-                "TARGET: {scheme} is no known kind of target; give one of {} (a path with a colon in it: native:PATH)",
-                schemes.join(", ")
-            ),
-        )),
-        _ => {
-            let engine = engine.map_or("native".to_owned(), |(_, engine)| engine);
-            Ok((format!("{engine}:{}", given.text), given.origin.clone()))
-        }
-    }
-}
-
-/// What stands before the first colon.
-fn scheme(text: &str) -> Option<String> {
-    let (scheme, _) = text.split_once(':')?;
-    Some(match scheme.to_lowercase().as_str() {
-        // The other spelling libpq and most DATABASE_URLs have.
-        "postgresql" => "postgres".to_owned(),
-        scheme => scheme.to_owned(),
-    })
-}
-
 /// Whether `name` (any case, aliases included) holds a secret, by its table or by its look.
 #[must_use]
 pub fn is_secret(tables: &Tables<'_>, name: &str) -> bool {
     let upper = name.to_uppercase();
-    super::layer::looks_secret(&upper)
+    super::secrets::looks_secret(&upper)
         || all_params(tables).any(|def| {
             def.kind == ParamKind::Secret
                 && (def.name == upper || def.aliases.contains(&upper.as_str()))

@@ -5,7 +5,8 @@
 //! line that silently does not count changes the workload.
 
 use super::file::{Line, is_blank, split_name};
-use super::layer::{Given, Layer, looks_secret};
+use super::layer::{Given, Layer};
+use super::secrets::{looks_secret, may_hold_secret};
 use super::settings::Origin;
 
 pub(super) fn parse(path: &str, lines: &[Line<'_>], layer: &mut Layer) {
@@ -70,7 +71,7 @@ fn assignment(text: &str) -> Result<Option<Assignment<'_>>, String> {
         };
         return Err(format!(
             "\"{}\" is not NAME=VALUE; {way_out}",
-            if looks_secret(text) {
+            if may_hold_secret(text) {
                 name
             } else {
                 shortened(text)
@@ -217,7 +218,7 @@ fn rest_is_comment(name: &str, rest: &str) -> Result<(), String> {
         return Ok(());
     }
     // A value with blanks in it that lacks its quotes may be a secret's tail.
-    let shown = if looks_secret(name) {
+    let shown = if may_hold_secret(name) {
         String::new()
     } else {
         format!(" (\"{}\")", shortened(trimmed))
@@ -239,7 +240,8 @@ fn refuse_expansion(name: &str, value: &str) -> Result<(), String> {
 
 /// The line as it should be, the value starred if it looks like a secret's.
 fn corrected(name: &str, value: &str) -> String {
-    if looks_secret(name) {
+    let connects = value.contains(['/', '@', '=']) && may_hold_secret(name);
+    if connects || looks_secret(name) {
         format!("{name}=\"***\"")
     } else {
         format!("{name}=\"{}\"", value.trim_end_matches(is_blank))

@@ -43,7 +43,7 @@ pub const PARAMS: &[ParamDef] = &[
     ),
     text(
         "ENGINE",
-        "kind of target when TARGET is a bare path: native, null",
+        "kind of target when TARGET is not given: native, null",
     ),
     text("LABEL", "a name for the run in reports"),
     int(

@@ -100,7 +100,7 @@ pub(super) fn redact(bytes: &[u8], is_secret: &dyn Fn(&str) -> bool) -> String {
             secret_spans.push((value.span(), "\"***\"".to_owned()));
         }
         DeValue::String(plain) => {
-            let masked = super::mask_url_password(plain);
+            let masked = super::mask(key, plain);
             if masked != *plain {
                 secret_spans.push((value.span(), format!("{masked:?}")));
             }
@@ -127,6 +127,7 @@ pub(super) fn redact(bytes: &[u8], is_secret: &dyn Fn(&str) -> bool) -> String {
             Some((head, comment)) if is_secret(comment.split('=').next().unwrap_or("").trim()) => {
                 format!("{head}# ***\n")
             }
+            Some((head, comment)) => format!("{head}#{}\n", super::mask_url_password(comment)),
             _ => format!("{line}\n"),
         })
         .collect()

@@ -1,5 +1,6 @@
 //! Reading one value by its [`ParamKind`]: exact integer arithmetic, one clear sentence per mistake.
 
+use super::secrets::mask;
 use super::settings::{ParamDef, ParamKind, Value};
 
 /// A value as read.
@@ -53,10 +54,7 @@ pub(super) fn parse(def: &ParamDef, text: &str) -> Result<Parsed, String> {
         ParamKind::Seconds => seconds(name, text),
         ParamKind::Bool => boolean(name, text),
         ParamKind::Choice(words) => choice(name, text, words),
-        ParamKind::Text => Ok(Parsed::new(
-            Value::Text(text.to_owned()),
-            mask_url_password(text),
-        )),
+        ParamKind::Text => Ok(Parsed::new(Value::Text(text.to_owned()), mask(name, text))),
         ParamKind::Secret => Ok(Parsed::new(Value::Secret(text.to_owned()), "***")),
     }
 }
@@ -248,55 +246,4 @@ pub fn seconds_text(ns: u64) -> String {
     }
     let fraction = format!("{rest:09}");
     format!("{whole}.{}", fraction.trim_end_matches('0'))
-}
-
-/// Where the value of a connection parameter ends: with its closing quote, or before the next parameter.
-fn value_ends(text: &str) -> usize {
-    let Some(quoted) = text.strip_prefix('\'') else {
-        let mut escaped = false;
-        let end = text.find(|letter| {
-            let ends = !escaped && matches!(letter, '&' | ' ');
-            escaped = letter == '\\' && !escaped;
-            ends
-        });
-        return end.unwrap_or(text.len());
-    };
-    let mut escaped = false;
-    let end = quoted.find(|letter| {
-        let ends = !escaped && letter == '\'';
-        escaped = letter == '\\' && !escaped;
-        ends
-    });
-    end.map_or(text.len(), |end| end + 2)
-}
-
-/// A connection URL or connect string with its password replaced by `***`;
-/// anything else unchanged.
-#[must_use]
-pub fn mask_url_password(text: &str) -> String {
-    let mut masked = text.to_owned();
-    if let Some(start) = text.find("://") {
-        let start = start + 3;
-        let end = text[start..].find('/').map_or(text.len(), |i| start + i);
-        // The last @ ends the user part: passwords may hold one.
-        if let Some(at) = text[start..end].rfind('@')
-            && let Some(colon) = text[start..start + at].find(':')
-        {
-            masked.replace_range(start + colon + 1..start + at, "***");
-        }
-    }
-    let mut from = 0;
-    while let Some(found) = masked[from..].to_ascii_lowercase().find("password") {
-        let named = from + found + "password".len();
-        let rest = masked[named..].trim_start();
-        let Some(value) = rest.strip_prefix('=').map(str::trim_start) else {
-            from = named;
-            continue;
-        };
-        let start = masked.len() - value.len();
-        let end = start + value_ends(&masked[start..]);
-        masked.replace_range(start..end, "***");
-        from = start + 3;
-    }
-    masked
 }

@@ -3,6 +3,7 @@
 mod language;
 mod properties;
 mod secrets;
+mod targets;
 
 use super::*;
 
@@ -423,28 +424,4 @@ fn durations_and_mebibytes_are_exact() {
         resolve_text("CACHE_MB=1G").settings.bytes("CACHE_MB"),
         1 << 30
     );
-}
-
-#[test]
-fn targets_are_urls_or_paths_of_an_engine() {
-    let of = |options: &[(&str, &str)]| {
-        target(&layers("", &[], options), &["native", "null"]).map(|(t, _)| t)
-    };
-    assert_eq!(of(&[]).as_deref(), Ok("native:./assay-data"));
-    assert_eq!(
-        of(&[("TARGET", "/data/x")]).as_deref(),
-        Ok("native:/data/x")
-    );
-    assert_eq!(
-        of(&[("TARGET", "native:/d,/e")]).as_deref(),
-        Ok("native:/d,/e")
-    );
-    assert_eq!(of(&[("ENGINE", "NULL")]).as_deref(), Ok("null:"));
-    assert_eq!(
-        of(&[("ENGINE", "native"), ("TARGET", "/x")]).as_deref(),
-        Ok("native:/x")
-    );
-    assert!(of(&[("ENGINE", "null"), ("TARGET", "native:/x")]).is_err());
-    assert!(of(&[("TARGET", "nativ:/x")]).is_err());
-    assert!(of(&[("ENGINE", "oracel")]).is_err());
 }

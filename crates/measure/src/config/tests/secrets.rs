@@ -100,3 +100,70 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_can_carry_credentials_is_starred_wherever_it_is_shown() {
+    for (name, given, shown) in [
+        ("ADMIN_SQLNET_SERVICE", "sys/pw@db", "sys/***@db"),
+        (
+            "ADMIN_SQLNET_SERVICE",
+            "sys/p/w@//h:1521/s",
+            "sys/***@//h:1521/s",
+        ),
+        ("SQLNET_SERVICE_BASE", "u/p@w@db", "u/***@db"),
+        ("SQLNET_SERVICE_BASE", "//h:1521/svc", "//h:1521/svc"),
+        ("SQLNET_SERVICE_BASE", "/@wallet", "/@wallet"),
+        ("SQLNET_SERVICE_BASE", "orcl", "orcl"),
+        ("DBA_PRIV_USER", "system/pw", "system/***"),
+        ("DBA_PRIV_USER", "system", "system"),
+        ("EXTERNAL_SCRIPT", "./a/b@c", "./a/b@c"),
+        ("LABEL", "a/b@c", "a/b@c"),
+        ("TARGET", "native:/data/a@b", "native:/data/a@b"),
+        (
+            "TARGET",
+            "postgres:host=/tmp user=a@b",
+            "postgres:host=/tmp user=a@b",
+        ),
+        ("TARGET", "postgres:password=a&b", "postgres:password=***"),
+        ("TARGET", "postgres://u:a/b@h/d", "postgres://u:***@h/d"),
+        ("TARGET", "postgres://u:a?b@h/d", "postgres://u:***@h/d"),
+        ("TARGET", "oracle://u/pw@//h/s", "oracle://u/***@//h/s"),
+        (
+            "TARGET",
+            "postgres://h:5432/d?options=a@b",
+            "postgres://h:5432/d?options=a@b",
+        ),
+    ] {
+        assert_eq!(mask(name, given), shown, "{name}");
+    }
+}
+
+#[test]
+fn a_service_with_a_password_is_starred_in_every_copy() {
+    for name in [
+        "ADMIN_SQLNET_SERVICE",
+        "SQLNET_SERVICE_BASE",
+        "DBA_PRIV_USER",
+    ] {
+        let text = format!("{name}=\"sys/{PASSWORD}@db\"\n#{name}='sys/{PASSWORD}@db'\n");
+        let resolved = resolve_text(&text);
+        assert_eq!(errors(&resolved), Vec::<String>::new());
+        let secret = |name: &str| is_secret(&TABLES, name);
+        let toml = format!("{} = \"sys/{PASSWORD}@db\"\n", name.to_lowercase());
+        for shown in [
+            redact("slob.conf", text.as_bytes(), &secret),
+            redact("a.toml", toml.as_bytes(), &secret),
+            format!("{:?}", setting_lines(&resolved.settings)),
+            slob_conf(&resolved.settings),
+        ] {
+            assert!(!shown.contains(PASSWORD), "{shown}");
+        }
+        for broken in [
+            format!("{name}=x sys/{PASSWORD}@db\n"),
+            format!("{name}: sys/{PASSWORD}@db\nSEED=1\nWORK_UNIT=1\n"),
+        ] {
+            let said = format!("{:?}", resolve_text(&broken).problems);
+            assert!(!said.contains(PASSWORD), "{said}");
+        }
+    }
+}
