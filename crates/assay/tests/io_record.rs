@@ -153,3 +153,18 @@ fn every_face_of_a_storage_record_reads_the_record_alone() {
     let json: Value = serde_json::from_str(&face("json")).expect("JSON");
     assert_eq!(json["storage"]["jobs"][0]["ways"][0]["ios_count"], 50_000);
 }
+
+#[test]
+fn identity_io5_and_io7_hold_where_a_buffered_job_ends_with_a_sync() {
+    for sync in ["--end_fsync=1", "--fsync_on_close=1"] {
+        let place = Place::new();
+        let words = ["--name=w", "--rw=write", "--size=64m", sync];
+        io(&place, &words).code(0);
+        let record = record(&place);
+        exact_ones_hold(&record);
+        for id in ["IO5", "IO7"] {
+            let row = identity(&record, id);
+            assert_eq!(row["ok"], true, "{sync}: {row}");
+        }
+    }
+}

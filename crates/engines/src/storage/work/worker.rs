@@ -437,6 +437,8 @@ impl<'a> Worker<'a> {
         let at_end = files.end_fsync || files.fsync_on_close;
         if at_end && self.options.pattern.mode.goes(Way::Write) && !self.is_fileless() {
             self.card.set_state(b'F');
+            // What is queued from here on is no I/O, and is not counted as one in flight.
+            self.special = true;
             for file in 0..self.files.len() as u16 {
                 let counted = std::mem::replace(&mut self.measuring, false);
                 self.queue_sync(file);
