@@ -5,37 +5,74 @@
 #[must_use]
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted: Vec<char> = name.to_uppercase().chars().take(64).collect();
-    let limit = (wanted.len() / 3).max(2);
-    candidates
-        .into_iter()
-        .map(|candidate| {
-            let known: Vec<char> = candidate.to_uppercase().chars().collect();
-            (distance(&wanted, &known), candidate)
-        })
-        .filter(|(edits, candidate)| *edits <= limit && *edits < candidate.len())
-        .min_by_key(|(edits, _)| *edits)
-        .map(|(_, candidate)| candidate)
+    let mut rows = Rows::default();
+    let mut limit = (wanted.len() / 3).max(2);
+    let mut nearest = None;
+    for candidate in candidates {
+        let edits = rows.distance(&wanted, candidate, limit);
+        if let Some(edits) = edits.filter(|edits| *edits < candidate.len()) {
+            nearest = Some(candidate);
+            // The next one has to be nearer still.
+            match edits.checked_sub(1) {
+                Some(fewer) => limit = fewer,
+                None => break,
+            }
+        }
+    }
+    nearest
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours between two names
-/// (optimal string alignment).
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut before: Vec<usize> = Vec::new();
-    let mut above: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, y) in b.iter().enumerate() {
-            let mut best = (above[j] + usize::from(x != y))
-                .min(above[j + 1] + 1)
-                .min(row[j] + 1);
-            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
-                best = best.min(before[j - 1] + 1);
-            }
-            row.push(best);
+/// More than any distance.
+const FAR: usize = usize::MAX / 2;
+
+/// Three rows of the table of distances, and the letters it is for, used again for each candidate.
+#[derive(Default)]
+struct Rows {
+    known: Vec<char>,
+    before: Vec<usize>,
+    above: Vec<usize>,
+    row: Vec<usize>,
+}
+
+impl Rows {
+    /// Insertions, deletions, replacements and swaps of neighbours between two names
+    /// (optimal string alignment), the second in whichever case; `None` above `limit`.
+    fn distance(&mut self, a: &[char], b: &str, limit: usize) -> Option<usize> {
+        self.known.clear();
+        self.known.extend(b.chars().flat_map(char::to_uppercase));
+        let Self {
+            known: b,
+            before,
+            above,
+            row,
+        } = self;
+        if a.len().abs_diff(b.len()) > limit {
+            return None;
         }
-        before = std::mem::replace(&mut above, row);
+        above.clear();
+        above.extend(0..=b.len());
+        for (i, x) in a.iter().enumerate() {
+            row.clear();
+            row.resize(b.len() + 1, FAR);
+            row[0] = i + 1;
+            // What lies further from the diagonal is above the limit.
+            for j in i.saturating_sub(limit)..(i + limit + 1).min(b.len()) {
+                let mut best = (above[j] + usize::from(*x != b[j]))
+                    .min(above[j + 1] + 1)
+                    .min(row[j] + 1);
+                if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == b[j] {
+                    best = best.min(before[j - 1] + 1);
+                }
+                row[j + 1] = best;
+            }
+            if row.iter().all(|edits| *edits > limit) {
+                return None;
+            }
+            std::mem::swap(before, above);
+            std::mem::swap(above, row);
+        }
+        Some(above[b.len()]).filter(|edits| *edits <= limit)
     }
-    above[b.len()]
 }
 
 #[cfg(test)]

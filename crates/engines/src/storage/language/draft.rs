@@ -69,6 +69,11 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// No error more would be told: what follows need not be looked at.
+    pub(super) fn is_full(&self) -> bool {
+        self.errors.len() >= MOST_ERRORS
+    }
+
     /// One more error.
     pub(super) fn refuse(&mut self, origin: &str, what: impl Into<String>) {
         if self.errors.len() < MOST_ERRORS {

@@ -66,6 +66,9 @@ pub(super) fn read(name: &str, world: &World<'_>, reading: &mut Reading) -> Vec<
 impl Parser<'_> {
     fn lines(&mut self, file: &str, text: &str, depth: u32) {
         for (number, line) in text.lines().enumerate() {
+            if self.reading.is_full() {
+                return;
+            }
             let origin = format!("job file {file}, line {}", number + 1);
             let line = without_comment(line).trim();
             if line.is_empty() {

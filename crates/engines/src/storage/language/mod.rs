@@ -160,6 +160,9 @@ impl Builder<'_> {
             Word::Job(..) => None,
         });
         for (place, name) in files.enumerate() {
+            if self.reading.is_full() {
+                return;
+            }
             if place > 0 {
                 if !self.global_options.is_empty() {
                     self.reading.note(format!(
@@ -201,8 +204,11 @@ impl Builder<'_> {
 
     /// Options of a section. What other values depend on goes first.
     fn entries(&mut self, begun: &mut Begun, mut entries: Vec<ini::Entry>) {
-        entries.sort_by_key(|entry| rank(&entry.key));
+        entries.sort_by_cached_key(|entry| rank(&entry.key));
         for entry in entries {
+            if self.reading.is_full() {
+                return;
+            }
             let Some(option) = table::find(&entry.key) else {
                 let near = table::nearest_name(&entry.key)
                     .map_or(String::new(), |near| format!("; did you mean {near}?"));

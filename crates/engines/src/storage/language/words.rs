@@ -236,6 +236,9 @@ pub(super) fn read(words: &[String], reading: &mut Reading) -> Words {
     let mut rest = words.iter();
     let mut only_files = false;
     while let Some(word) = rest.next() {
+        if reading.is_full() {
+            break;
+        }
         if only_files || word == "-" || !word.starts_with('-') {
             result.words.push(Word::File(word.clone()));
             continue;

@@ -15,6 +15,8 @@ use super::draft::Draft;
 use super::value::{Kind, Read, Value};
 use crate::storage::spec::IoEngine;
 use assay_measure::config::nearest;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// Writes a value into a job.
 pub(super) type Set = fn(&mut Draft, &Value<'_>) -> Read<()>;
@@ -134,7 +136,19 @@ pub fn all() -> impl Iterator<Item = &'static OptionDef> {
 /// The option of this very name or alias.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static OptionDef> {
-    all().find(|option| option.name == name || option.aliases.contains(&name))
+    static BY_NAME: LazyLock<HashMap<&'static str, &'static OptionDef>> = LazyLock::new(|| {
+        let named = |option: &'static OptionDef| {
+            let names = std::iter::once(option.name).chain(option.aliases.iter().copied());
+            names.map(move |name| (name, option))
+        };
+        // Of two with one name the first counts.
+        let mut by_name = HashMap::new();
+        for (name, option) in all().flat_map(named) {
+            by_name.entry(name).or_insert(option);
+        }
+        by_name
+    });
+    BY_NAME.get(name).copied()
 }
 
 /// The names that begin so, aliases included.
