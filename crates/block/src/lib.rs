@@ -34,7 +34,7 @@ pub use ring::{
     RingOptions, Waker,
 };
 pub use safety::{
-    DeviceClaim, check_device_unused, check_file_unused, check_writable_target, claim_device,
+    DeviceClaim, UsedFiles, check_device_unused, check_writable_target, claim_device,
     device_signature, free_bytes, is_dir_empty,
 };
 pub use thread::{ThreadUsage, set_timer_slack};

@@ -5,14 +5,15 @@
 //! one's own (markers, control files) is decided elsewhere.
 
 mod signature;
+mod uses;
 
 use crate::BlockError;
-use crate::facts::{Roots, block_device_at, mounts, names_in, number_pair, unescape};
+use crate::facts::{Roots, block_device_at, names_in, number_pair};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use uses::Uses;
 
 /// Bytes that an unprivileged user may still allocate in the file system holding `path` (`statvfs`:
 /// available blocks times fragment size). `path` need not exist: its nearest existing ancestor counts.
@@ -115,34 +116,35 @@ pub fn check_device_unused(path: &Path) -> Result<(), BlockError> {
     check_unclaimed(path)
 }
 
-/// Checks that an existing regular file is not in use as something else: not swap space, not the content of a loop
-/// device. No option lifts this refusal.
-///
-/// # Errors
-/// [`BlockError::Refused`] with the use and the way out, or [`BlockError::Io`].
-pub fn check_file_unused(path: &Path) -> Result<(), BlockError> {
-    let metadata =
-        std::fs::metadata(path).map_err(|error| BlockError::io(path, "examine", error))?;
-    let same = |other: &Path| {
-        std::fs::metadata(other).is_ok_and(|other| {
-            other.is_file() && (other.dev(), other.ino()) == (metadata.dev(), metadata.ino())
+/// The regular files that the kernel uses as something else, as found at one moment.
+#[derive(Debug)]
+pub struct UsedFiles {
+    uses: Uses,
+}
+
+impl UsedFiles {
+    /// Looks at what this host uses now.
+    ///
+    /// # Errors
+    /// [`BlockError::Io`] where the mounts cannot be listed.
+    pub fn find() -> Result<Self, BlockError> {
+        let roots = Roots::real();
+        let mountinfo = read(&roots.proc.join("self/mountinfo"))?;
+        Ok(Self {
+            uses: Uses::find(&roots, &mountinfo),
         })
-    };
-    let roots = Roots::real();
-    if swap_areas(&roots).iter().any(|area| same(area)) {
-        return refuse(
-            path,
-            "it is swap space",
-            "free it first (swapoff) or name another file",
-        );
     }
-    match loops(&roots).iter().find(|(_, backing)| same(backing)) {
-        Some((name, _)) => refuse(
-            path,
-            format!("it is the content of the loop device {name}"),
-            "detach it first (losetup --detach) or name another file",
-        ),
-        None => Ok(()),
+
+    /// Checks that an existing regular file, by whichever of its names, is not in use as something else: not swap
+    /// space, not the content of a loop device, not a mounted image. No option lifts this refusal.
+    ///
+    /// # Errors
+    /// [`BlockError::Refused`] with the use and the way out.
+    pub fn check(&self, path: &Path) -> Result<(), BlockError> {
+        match self.uses.of_file(path) {
+            Some((why, remedy)) => refuse(path, why, remedy),
+            None => Ok(()),
+        }
     }
 }
 
@@ -209,8 +211,8 @@ fn check_unclaimed(path: &Path) -> Result<(), BlockError> {
 /// What the device, one of its partitions or the disk it is a partition of is used for, in words.
 fn use_of_device(roots: &Roots, device: (u32, u32)) -> Result<Option<String>, BlockError> {
     let mountinfo = read(&roots.proc.join("self/mountinfo"))?;
-    let (swaps, loops) = (swap_areas(roots), loops(roots));
-    let used = |device: (u32, u32)| use_in(roots, &mountinfo, &swaps, &loops, device);
+    let uses = Uses::find(roots, &mountinfo);
+    let used = |device: (u32, u32)| use_in(roots, &uses, device);
     if let Some(why) = used(device) {
         return Ok(Some(format!("it {why}")));
     }
@@ -241,53 +243,24 @@ fn use_of_device(roots: &Roots, device: (u32, u32)) -> Result<Option<String>, Bl
 }
 
 /// What one device number is used for.
-fn use_in(
-    roots: &Roots,
-    mountinfo: &str,
-    swaps: &[PathBuf],
-    loops: &[(String, PathBuf)],
-    device: (u32, u32),
-) -> Option<String> {
-    for mount in mounts(mountinfo) {
+fn use_in(roots: &Roots, uses: &Uses, device: (u32, u32)) -> Option<String> {
+    for mount in &uses.mounts {
         // The source counts as well: btrfs shows an anonymous number.
         if mount.device == device || block_device_at(Path::new(&mount.source)) == Some(device) {
             return Some(format!("is mounted at {}", mount.mount_point.display()));
         }
     }
     let is_it = |path: &Path| block_device_at(path) == Some(device);
-    if swaps.iter().any(|area| is_it(area)) {
+    if uses.swaps.iter().any(|area| is_it(area)) {
         return Some("is swap space".to_owned());
     }
     // A loop device is no holder of what it lies on.
-    if let Some((name, _)) = loops.iter().find(|(_, backing)| is_it(backing)) {
-        return Some(format!("is the content of the loop device {name}"));
+    let is_below = |used: &&uses::Loop| used.device == Some(device);
+    if let Some(used) = uses.loops.iter().find(is_below) {
+        return Some(format!("is the content of the loop device {}", used.name));
     }
     let holders = names_in(&roots.device_dir(device)?.join("holders"));
     (!holders.is_empty()).then(|| format!("is part of {}", holders.join(", ")))
-}
-
-/// The files and devices that are swap space, by `/proc/swaps`. Kernels without swap have no such file.
-fn swap_areas(roots: &Roots) -> Vec<PathBuf> {
-    let text = std::fs::read_to_string(roots.proc.join("swaps")).unwrap_or_default();
-    let names = text.lines().skip(1);
-    names
-        .filter_map(|line| line.split_ascii_whitespace().next())
-        .map(|name| PathBuf::from(unescape(name)))
-        .collect()
-}
-
-/// The loop devices in use, each with the file or device it lies on.
-fn loops(roots: &Roots) -> Vec<(String, PathBuf)> {
-    let block = roots.sys.join("block");
-    let backing = |name: &String| {
-        let file = block.join(name).join("loop/backing_file");
-        let text = std::fs::read_to_string(file).ok()?;
-        Some(PathBuf::from(text.trim_end_matches('\n')))
-    };
-    names_in(&block)
-        .into_iter()
-        .filter_map(|name| backing(&name).map(|path| (name, path)))
-        .collect()
 }
 
 fn number_in(dir: &Path) -> Option<(u32, u32)> {

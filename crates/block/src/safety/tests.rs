@@ -212,6 +212,10 @@ fn mounted<'a>(device: &'a str, at: &'a Path) -> Undo<impl FnMut() + 'a> {
     Undo(move || drop(run("umount", &[at.to_str().unwrap()])))
 }
 
+fn check_file_unused(path: &Path) -> Result<(), BlockError> {
+    UsedFiles::find()?.check(path)
+}
+
 /// What [`check_device_unused`] says of a device in use.
 fn use_said(path: &Path) -> String {
     check_device_unused(path).unwrap_err().to_string()
@@ -346,15 +350,106 @@ fn the_content_of_a_loop_device_is_refused_by_any_name() {
     let Some(disk) = Loop::over_empty_image(&place, "image") else {
         return;
     };
-    let image = place.path().join("image");
-    let alias = place.path().join("alias");
-    fs::hard_link(&image, &alias).unwrap();
-    for name in [&image, &alias] {
+    let here = |name: &str| place.path().join(name);
+    let refused = |name: &Path| {
         let said = check_file_unused(name).unwrap_err().to_string();
         assert!(said.contains("content of the loop device loop"), "{said}");
+    };
+    fs::hard_link(here("image"), here("hard")).unwrap();
+    std::os::unix::fs::symlink(here("image"), here("soft")).unwrap();
+    let open = fs::File::open(here("image")).unwrap();
+    let descriptor = std::os::fd::AsRawFd::as_raw_fd(&open);
+    let below_root = here("image").strip_prefix("/").unwrap().to_path_buf();
+    for name in [
+        here("image"),
+        here("hard"),
+        here("soft"),
+        PathBuf::from(format!("/proc/self/fd/{descriptor}")),
+        Path::new("/proc/self/root").join(below_root),
+    ] {
+        refused(&name);
     }
+    // By a mount of the directory and of the file itself.
+    fs::create_dir(here("directory")).unwrap();
+    fs::write(here("file"), "").unwrap();
+    for (from, to) in [
+        (place.path().to_path_buf(), "directory"),
+        (here("image"), "file"),
+    ] {
+        let (from, to) = (from.to_str().unwrap().to_owned(), here(to));
+        run("mount", &["--bind", &from, to.to_str().unwrap()]);
+    }
+    let unmounted = |name: &str| drop(run("umount", &[here(name).to_str().unwrap()]));
+    let _mounts = Undo(|| ["file", "directory"].into_iter().for_each(unmounted));
+    refused(&here("directory/image"));
+    refused(&here("file"));
+    // Its first name may go to another file meanwhile.
+    fs::rename(here("image"), here("renamed")).unwrap();
+    refused(&here("renamed"));
+    fs::remove_file(here("renamed")).unwrap();
+    fs::write(here("image"), "another").unwrap();
+    refused(&here("hard"));
+    check_file_unused(&here("image")).unwrap();
     drop(disk);
-    check_file_unused(&image).unwrap();
+    check_file_unused(&here("hard")).unwrap();
+}
+
+#[test]
+fn the_content_of_a_loop_device_is_refused_through_an_overlay_and_below_it() {
+    let place = directory();
+    let here = |name: &str| place.path().join(name);
+    for name in ["lower", "upper", "work", "seen"] {
+        fs::create_dir(here(name)).unwrap();
+    }
+    fs::write(here("lower/old"), vec![0; 4 << 20]).unwrap();
+    fs::write(here("upper/image"), vec![0; 4 << 20]).unwrap();
+    let layers = |name: &str| format!("{name}dir={}", here(name).display());
+    let options = ["lower", "upper", "work"].map(layers).join(",");
+    let seen = here("seen");
+    let mount = std::process::Command::new("mount")
+        .args(["-t", "overlay", "overlay", "-o", &options])
+        .arg(&seen)
+        .output();
+    if !mount.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: no overlay can be mounted here");
+        return;
+    }
+    let _mount = Undo(|| drop(run("umount", &[seen.to_str().unwrap()])));
+    for (backing, other) in [
+        ("upper/image", "seen/image"),
+        ("seen/image", "upper/image"),
+        ("lower/old", "seen/old"),
+    ] {
+        let Some(disk) = Loop::over(&here(backing)) else {
+            return;
+        };
+        for name in [backing, other] {
+            let said = check_file_unused(&here(name)).unwrap_err().to_string();
+            assert!(said.contains("content of the loop device"), "{said}");
+        }
+        drop(disk);
+        check_file_unused(&here(other)).unwrap();
+    }
+}
+
+#[test]
+fn a_device_below_a_loop_device_is_refused_by_a_node_of_ones_own() {
+    let place = directory();
+    let Some(disk) = Loop::over_empty_image(&place, "image") else {
+        return;
+    };
+    let number = block_device_at(disk.path()).unwrap();
+    let node = place.path().join("node");
+    let (major, minor) = (number.0.to_string(), number.1.to_string());
+    run("mknod", &[node.to_str().unwrap(), "b", &major, &minor]);
+    let Some(_above) = Loop::over(&node) else {
+        return;
+    };
+    // The name that the kernel shows is gone.
+    fs::remove_file(&node).unwrap();
+    assert!(use_said(disk.path()).contains("content of the loop device"));
+    run("mknod", &[node.to_str().unwrap(), "b", &major, &minor]);
+    assert!(use_said(&node).contains("content of the loop device"));
 }
 
 #[test]

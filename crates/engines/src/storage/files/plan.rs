@@ -281,7 +281,7 @@ impl<'a> Planner<'a> {
         Self {
             invocation,
             destroy: Destroy::new(&invocation.output.destroy),
-            host: Surroundings::find(),
+            host: Surroundings::new(),
             things: HashMap::new(),
             places: HashMap::new(),
             found: Vec::new(),

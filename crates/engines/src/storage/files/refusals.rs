@@ -3,11 +3,10 @@
 use super::bytes_text;
 use super::look::{self, Found, What};
 use super::marker::Whose;
-use assay_block::{check_device_unused, device_signature};
+use assay_block::{UsedFiles, check_device_unused, device_signature};
 use assay_run::engine::EngineError;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Files by which the directory of a database is known, and whose it is.
@@ -100,7 +99,7 @@ pub(super) fn check_write(
             Ok(None)
         }
         What::File { metadata, whose } => {
-            host.check(path, &found.resolved)?;
+            host.used()?.check(path).map_err(super::failed)?;
             if destroy || *whose == Whose::Ours {
                 return Ok(None);
             }
@@ -181,35 +180,27 @@ type Database = Option<(PathBuf, &'static str)>;
 
 /// What is known of the host once for all files.
 pub(super) struct Surroundings {
-    /// Files that the kernel uses, as what, and the way out.
-    kernel: Vec<(PathBuf, String, &'static str)>,
+    /// Files that the kernel uses.
+    used: OnceCell<UsedFiles>,
     /// Directories that were looked at for a database.
     databases: RefCell<HashMap<PathBuf, Database>>,
 }
 
 impl Surroundings {
-    /// Swap files and the disks of loop devices.
-    pub(super) fn find() -> Self {
-        let swaps = fs::read_to_string("/proc/swaps").unwrap_or_default();
-        let named = |line: &str| line.split_ascii_whitespace().next().map(PathBuf::from);
-        let mut all: Vec<_> = swaps
-            .lines()
-            .skip(1)
-            .filter_map(named)
-            .map(|path| (path, "swap space in use".to_owned(), "swapoff it"))
-            .collect();
-        for device in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
-            let backing = device.path().join("loop/backing_file");
-            if let Ok(backing) = fs::read_to_string(backing) {
-                let name = device.file_name().to_string_lossy().into_owned();
-                let path = PathBuf::from(backing.trim_end_matches('\n'));
-                all.push((path, format!("the disk of /dev/{name}"), "detach it"));
-            }
-        }
+    pub(super) fn new() -> Self {
         Self {
-            kernel: all,
+            used: OnceCell::new(),
             databases: RefCell::default(),
         }
+    }
+
+    /// Looked for when the first file asks.
+    fn used(&self) -> Result<&UsedFiles, EngineError> {
+        if let Some(used) = self.used.get() {
+            return Ok(used);
+        }
+        let found = UsedFiles::find().map_err(super::failed)?;
+        Ok(self.used.get_or_init(|| found))
     }
 
     fn database_of(&self, directory: &Path) -> Database {
@@ -225,17 +216,6 @@ impl Surroundings {
         let mut databases = self.databases.borrow_mut();
         databases.insert(directory.to_path_buf(), found.clone());
         found
-    }
-
-    /// Nothing lifts this refusal.
-    fn check(&self, path: &Path, resolved: &Path) -> Result<(), EngineError> {
-        match self.kernel.iter().find(|(used, ..)| used == resolved) {
-            None => Ok(()),
-            Some((_, what, remedy)) => Err(EngineError::Unusable(format!(
-                "refusing to write to {}: it is {what}; {remedy} or name another file",
-                path.display()
-            ))),
-        }
     }
 }
 

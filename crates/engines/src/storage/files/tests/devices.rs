@@ -245,7 +245,10 @@ fn the_file_below_a_loop_device_is_refused_even_when_named() {
     let Some(device) = Loop::empty() else { return };
     let image = device.place.path().join("image");
     let why = refused(&destroying(&image));
-    assert!(why.contains("it is the disk of /dev/loop"), "{why}");
+    assert!(
+        why.contains("it is the content of the loop device loop"),
+        "{why}"
+    );
 }
 
 #[test]
