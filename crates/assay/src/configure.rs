@@ -8,12 +8,12 @@ use assay_measure::config::{
     self, Layer, Origin, ParamDef, Problem, Resolved, Settings, Tables, Value,
 };
 use assay_run::engine::{DataSet, Line, Running, Target};
+pub(crate) use assay_run::life::imagined;
+use assay_run::life::{self, Life, schemas_asked};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use std::path::Path;
 
-/// Schemas prepared and used when nobody says otherwise.
-pub(crate) const DEFAULT_SCHEMAS: u32 = 4;
 /// A configuration file is small; anything larger is a slip of a file name.
 const LARGEST_CONFIG_BYTES: u64 = 1 << 20;
 
@@ -55,6 +55,15 @@ impl Drop for Temporary {
 }
 
 impl Configured {
+    /// What may be done with its data set; `shown` is [`Configured::shown`].
+    pub(crate) fn life<'a>(&'a self, shown: &'a str) -> Life<'a> {
+        Life {
+            target: self.target,
+            location: &self.location,
+            shown,
+        }
+    }
+
     /// The URL without its secrets.
     pub(crate) fn shown(&self) -> String {
         config::mask_url_password(&self.url)
@@ -229,26 +238,6 @@ fn also_the_plan(resolved: &mut Resolved) {
     resolved.problems.extend(fresh);
 }
 
-/// The data set that `prepare` would make of these settings.
-pub(crate) fn imagined(settings: &Settings) -> DataSet {
-    let block_bytes = settings.int("BLOCK_SZ");
-    DataSet {
-        schemas: schemas_asked(settings).unwrap_or(DEFAULT_SCHEMAS),
-        scale_blocks: settings.blocks("SCALE", block_bytes).unwrap_or(0),
-        scan_blocks: settings.blocks("SCAN_TABLE_SZ", block_bytes).unwrap_or(0),
-        block_bytes,
-        state: "not there yet".to_owned(),
-    }
-}
-
-/// What `-s` or its parameter came to, if given.
-pub(crate) fn schemas_asked(settings: &Settings) -> Option<u32> {
-    match settings.get("SCHEMAS").value {
-        Value::Int(n) => u32::try_from(n).ok(),
-        _ => None,
-    }
-}
-
 /// The plan for a data set.
 pub(crate) fn plan(
     settings: &Settings,
@@ -262,34 +251,8 @@ pub(crate) fn plan(
 
 /// Takes from a data set what nobody gave.
 pub(crate) fn adopt(settings: &mut Settings, data: &DataSet) {
-    let scan = settings.get("SCAN_TABLE_SZ");
-    let asked = settings.blocks("SCAN_TABLE_SZ", data.block_bytes);
-    if scan.origin == Origin::CommandLine && asked != Some(data.scan_blocks) {
-        ui::say(&format!(
-            "notice: SCAN_TABLE_SZ={} does nothing: the data set was loaded with scan tables of {} blocks",
-            scan.text, data.scan_blocks
-        ));
-    }
-    let from_data = [
-        (
-            "SCHEMAS",
-            Value::Int(u64::from(data.schemas)),
-            u64::from(data.schemas),
-        ),
-        ("SCALE", Value::Blocks(data.scale_blocks), data.scale_blocks),
-        (
-            "SCAN_TABLE_SZ",
-            Value::Blocks(data.scan_blocks),
-            data.scan_blocks,
-        ),
-        ("BLOCK_SZ", Value::Int(data.block_bytes), data.block_bytes),
-    ];
-    for (name, value, number) in from_data {
-        // A value of a file or option stays: the plan compares it with the data set.
-        // The scan table is what was loaded, whatever a file says.
-        if name == "SCAN_TABLE_SZ" || !settings.is_given(name) {
-            set(settings, name, value, number.to_string(), Origin::Target);
-        }
+    if let Some(notice) = life::adopt(settings, data) {
+        ui::say(&format!("notice: {notice}"));
     }
 }
 

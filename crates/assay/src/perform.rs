@@ -11,7 +11,8 @@ use assay_measure::clock::Clock;
 use assay_measure::config;
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_report::record::SeriesBuilder;
-use assay_run::engine::{DataSet, Engine, Line, Presence};
+use assay_run::engine::{DataSet, Engine, Line};
+use assay_run::life::Load;
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use assay_run::{Labels, Options, RunError, execute, host, trace};
@@ -25,59 +26,41 @@ pub(crate) type Deliver<'a> = dyn FnMut(&Faces) -> Result<(), Failure> + 'a;
 
 /// The data set that is there, or `None` where making one harms nothing; an error elsewhere.
 pub(crate) fn data_set(configured: &Configured) -> Result<Option<DataSet>, Failure> {
-    match configured
-        .target
-        .inspect(&configured.location, &configured.settings)?
-    {
-        Presence::Present(data) => Ok(Some(data)),
-        Presence::Absent { harmless: true } => Ok(None),
-        Presence::Absent { harmless: false } => Err(Failure::new(
-            Code::Unusable,
-            format!(
-                "{0} holds no data set; `assay prepare --target {0}` makes one",
-                configured.shown()
-            ),
-        )),
+    let shown = configured.shown();
+    let life = configured.life(&shown);
+    let found = life.data_set(&configured.settings)?;
+    if let Some(notice) = found.as_ref().and_then(|data| life.unfinished(data)) {
+        ui::say(&format!("notice: {notice}"));
     }
+    Ok(found)
 }
 
 /// What preparing the absent data set would do.
-pub(crate) fn plan_prepare(configured: &Configured) -> Result<Vec<Line>, Failure> {
-    let schemas = configure::imagined(&configured.settings).schemas;
-    Ok(configured
-        .target
-        .plan_prepare(&configured.location, &configured.settings, schemas)?)
+pub(crate) fn plan_prepare(configured: &Configured) -> Result<Load, Failure> {
+    let shown = configured.shown();
+    Ok(configured.life(&shown).plan_first(&configured.settings)?)
 }
 
 /// Prepares the data set that is absent, as [`plan_prepare`] told.
 pub(crate) fn prepare(
     configured: &Configured,
-    told: &[Line],
+    told: &Load,
     stop: &Stop,
 ) -> Result<DataSet, Failure> {
-    let schemas = configure::imagined(&configured.settings).schemas;
+    let shown = configured.shown();
     ui::say(&format!(
-        "{} holds no data set yet: it is prepared first",
-        configured.shown()
+        "{shown} holds no data set yet: it is prepared first"
     ));
-    ui::say(&plan_text::lines(told));
+    ui::say(&plan_text::lines(&told.plan));
     let bar = progress::Bytes::new();
-    let summary = configured.target.prepare(
-        &configured.location,
-        &configured.settings,
-        schemas,
-        stop,
-        &bar,
-    );
+    let life = configured.life(&shown);
+    let summary = life.prepare(&configured.settings, told, stop, &bar);
     drop(bar);
     ui::say(&plan_text::lines(&brief(summary?)));
     data_set(configured)?.ok_or_else(|| {
         Failure::new(
             Code::Bug,
-            format!(
-                "{} is prepared, but no data set is found there",
-                configured.shown()
-            ),
+            format!("{shown} is prepared, but no data set is found there"),
         )
     })
 }

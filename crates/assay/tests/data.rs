@@ -155,3 +155,58 @@ fn scale_above_the_load_names_both_numbers() {
     );
     assert!(!place.path("assay-runs").exists());
 }
+
+#[test]
+fn sizes_that_no_memory_holds_are_refused_before_anything_is_made() {
+    let place = Place::new();
+    let sizes = [
+        ("LOG_BUFFER_MB=20000", "LOG_BUFFER_MB=20000"),
+        ("LOG_BUFFER_MB=17592186044415", "LOG_BUFFER_MB"),
+        ("CACHE_MB=90000000", "CACHE_MB=90000000"),
+        ("UNDO_MB=90000000000", "UNDO_MB=90000000000"),
+        ("REDO_LOG_MB=90000000000", "REDO_LOG_MB=90000000000"),
+    ];
+    for (set, named) in sizes {
+        for command in ["run", "prepare"] {
+            let args = with(&with(&[command], SMALL), &["--set", set]);
+            let done = place.assay(&args);
+            assert!(
+                [2, 3].contains(&done.code),
+                "{set}: {} {}",
+                done.code,
+                done.err
+            );
+            assert_eq!(done.errors().len(), 1, "{set}: {}", done.err);
+            assert!(done.err.contains(named), "{set}: {}", done.err);
+            assert_eq!(place.files(), Vec::<String>::new(), "{set}");
+        }
+    }
+    place.assay(&with(&["prepare", "-s", "1"], SMALL)).code(0);
+    let before = place.files();
+    let huge = [
+        &["LOG_BUFFER_MB=20000"][..],
+        &["CACHE_MB=90000000"],
+        &[
+            "IO_DEPTH=1024",
+            "READ_MODE=batched",
+            "THREADS_PER_SCHEMA=20000",
+            "CACHE_MB=0",
+        ],
+    ];
+    for sets in huge {
+        let mut args = vec!["run", "--time", "1", "--warmup", "0"];
+        for set in sets {
+            args.extend(["--set", set]);
+        }
+        let done = place.assay(&args);
+        assert!(
+            [2, 3].contains(&done.code),
+            "{sets:?}: {} {}",
+            done.code,
+            done.err
+        );
+        assert_eq!(done.errors().len(), 1, "{sets:?}: {}", done.err);
+        assert_eq!(place.files(), before, "{sets:?}");
+    }
+    place.assay(&["check"]).code(0);
+}

@@ -290,6 +290,8 @@ pub struct DataSet {
     pub block_bytes: u64,
     /// Free text: format version, created, clean or not.
     pub state: String,
+    /// Schemas that a prepare was to come to which did not finish; `None` where none was cut short.
+    pub unfinished: Option<u32>,
 }
 
 /// One line of a plan, a summary: a label and a value, for people and for JSON.

@@ -15,6 +15,7 @@ mod floor;
 mod history;
 pub mod host;
 pub mod journal;
+pub mod life;
 pub mod null;
 pub mod plan;
 pub mod probe;

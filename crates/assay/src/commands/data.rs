@@ -1,11 +1,11 @@
 //! The data set's life: `prepare`, `check`, `destroy`.
 
 use crate::cli::{DataArgs, DestroyArgs, Format, PrepareArgs, SetupArgs};
-use crate::configure::{self, Configured, said};
+use crate::configure::{self, said};
 use crate::exit::{Code, Failure};
 use crate::{plan_text, progress, signals, ui};
 use assay_measure::config::Origin;
-use assay_run::engine::{Line, Presence};
+use assay_run::engine::Line;
 use assay_run::stop::Stop;
 use serde_json::json;
 
@@ -25,58 +25,39 @@ pub(super) fn prepare(args: &PrepareArgs) -> Result<Code, Failure> {
     configured.refuse_temporary("keep")?;
     configure::draw_seed(&mut configured.settings);
     configured.settings.allow_overwriting(args.destroy.clone());
-    let location = &configured.location;
-    let schemas = match configured.target.inspect(location, &configured.settings)? {
-        Presence::Absent { .. } => {
-            configure::schemas_asked(&configured.settings).unwrap_or(configure::DEFAULT_SCHEMAS)
-        }
-        Presence::Present(data) => {
-            let asked = configure::schemas_asked(&configured.settings)
-                .unwrap_or(configure::DEFAULT_SCHEMAS);
-            if asked <= data.schemas {
-                return Err(Failure::usage(format!(
-                    "{} holds {} schemas of {} blocks already; more with -s {}, others after `assay destroy`",
-                    configured.shown(),
-                    data.schemas,
-                    data.scale_blocks,
-                    data.schemas + 1
-                )));
-            }
-            configure::adopt(&mut configured.settings, &data);
-            asked
-        }
-    };
-    let plan =
-        configured
-            .target
-            .plan_prepare(&configured.location, &configured.settings, schemas)?;
-    if args.dry_run {
-        return print(args.format, &[("plan", &plan)]);
+    let shown = configured.shown();
+    let mut settings = configured.settings.clone();
+    let life = configured.life(&shown);
+    let load = life.plan_prepare(&mut settings)?;
+    if let Some(notice) = &load.notice {
+        ui::say(&format!("notice: {notice}"));
     }
-    ui::say(&format!("preparing {}", configured.shown()));
-    ui::say(&plan_text::lines(&plan));
+    if args.dry_run {
+        return print(args.format, &[("plan", &load.plan)]);
+    }
+    ui::say(&format!("preparing {shown}"));
+    ui::say(&plan_text::lines(&load.plan));
     let stop = Stop::new();
     signals::watch(&stop)?;
     let bar = progress::Bytes::new();
-    let summary = configured.target.prepare(
-        &configured.location,
-        &configured.settings,
-        schemas,
-        &stop,
-        &bar,
-    );
+    let summary = life.prepare(&settings, &load, &stop, &bar);
     drop(bar);
-    print(args.format, &[("plan", &plan), ("summary", &summary?)])
+    print(args.format, &[("plan", &load.plan), ("summary", &summary?)])
 }
 
 pub(super) fn check(args: &DataArgs) -> Result<Code, Failure> {
-    let configured = existing(args)?;
+    let configured = configure::configure(&args.settings, Vec::new())?;
+    configured.refuse_temporary("check")?;
+    let hint = match configured.settings.get("TARGET").origin {
+        Origin::Default => " (the default; --target names another)",
+        _ => "",
+    };
     let stop = Stop::new();
     signals::watch(&stop)?;
+    let shown = configured.shown();
     let bar = progress::Bytes::new();
-    let checked = configured
-        .target
-        .check(&configured.location, &configured.settings, &stop, &bar);
+    let life = configured.life(&shown);
+    let checked = life.check(&configured.settings, hint, &stop, &bar);
     drop(bar);
     print(args.format, &[("check", &checked?)])
 }
@@ -84,39 +65,14 @@ pub(super) fn check(args: &DataArgs) -> Result<Code, Failure> {
 pub(super) fn destroy(args: &DestroyArgs) -> Result<Code, Failure> {
     let configured = configure::configure(&args.data.settings, Vec::new())?;
     configured.refuse_temporary("destroy")?;
-    let plan = configured
-        .target
-        .plan_destroy(&configured.location, &configured.settings)?;
+    let shown = configured.shown();
+    let life = configured.life(&shown);
     if args.dry_run {
+        let plan = life.plan_destroy(&configured.settings)?;
         return print(args.data.format, &[("plan", &plan)]);
     }
-    let done = configured
-        .target
-        .destroy(&configured.location, &configured.settings)?;
+    let done = life.destroy(&configured.settings)?;
     print(args.data.format, &[("destroyed", &done)])
-}
-
-/// Settings of a command that needs a data set to be there.
-fn existing(args: &DataArgs) -> Result<Configured, Failure> {
-    let configured = configure::configure(&args.settings, Vec::new())?;
-    configured.refuse_temporary("check")?;
-    let presence = configured
-        .target
-        .inspect(&configured.location, &configured.settings)?;
-    if let Presence::Absent { .. } = presence {
-        let hint = match configured.settings.get("TARGET").origin {
-            Origin::Default => " (the default; --target names another)",
-            _ => "",
-        };
-        return Err(Failure::new(
-            Code::Unusable,
-            format!(
-                "{0}{hint} holds no data set; `assay prepare --target {0}` makes one",
-                configured.shown()
-            ),
-        ));
-    }
-    Ok(configured)
 }
 
 /// The last part for people, all parts for programs.

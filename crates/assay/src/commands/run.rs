@@ -47,13 +47,13 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
         let plan_ahead = configure::plan(&configured.settings, &imagined, 1)
             .map_err(|problems| Failure::problems(&problems))?;
         beside::check(&configured.commands, &plan_ahead)?;
-        let lines = perform::plan_prepare(&configured)?;
+        let load = perform::plan_prepare(&configured)?;
         if args.more.dry_run {
-            return dry_run(args, &configured, &plan_ahead, &imagined, Some(&lines));
+            return dry_run(args, &configured, &plan_ahead, &imagined, Some(&load.plan));
         }
         signals::watch(&stop)?;
         configured.start(&stop)?;
-        let data = perform::prepare(&configured, &lines, &stop)?;
+        let data = perform::prepare(&configured, &load, &stop)?;
         let plan = perform::plan(&mut configured, &data)?;
         (data, plan)
     };

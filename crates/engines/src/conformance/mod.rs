@@ -4,6 +4,7 @@
 //! An engine's tests call [`suite`] with a factory that opens the engine for a plan. The
 //! plans vary, but their data does not: [`plan`] says what must be loaded.
 
+pub mod life;
 mod probe;
 mod script;
 

@@ -38,6 +38,9 @@ pub(crate) const SESSIONS_WORD: usize = 0;
 /// The engine's word that holds the log sequence after which the last recovery began the log anew; 0 without one.
 pub(crate) const FRESH_LOG_WORD: usize = 1;
 
+/// Log positions, sequences and transaction numbers stay below: nothing that is counted comes near, and sums cannot wrap.
+pub(crate) const MOST_NUMBER: u64 = 1 << 62;
+
 const MAGIC: &[u8; 8] = b"ASSAYCTL";
 const CRC_AT: usize = SLOT_BYTES - 4;
 /// The table of paths lies between the engine's words and the checksum.
@@ -162,7 +165,7 @@ impl Control {
         files + 2 * SLOT_BYTES as u64
     }
 
-    fn encode(&self, sequence: u64) -> [u8; SLOT_BYTES] {
+    pub(super) fn encode(&self, sequence: u64) -> [u8; SLOT_BYTES] {
         let mut slot = [0; SLOT_BYTES];
         let g = &self.geometry;
         let mut at = Cursor {
@@ -219,6 +222,11 @@ impl Control {
             return Err("its checksum is wrong".into());
         }
         let sequence = from.u64();
+        if sequence >= MOST_NUMBER {
+            return Err(format!(
+                "its sequence {sequence} is not one that is counted to"
+            ));
+        }
         let data_set = from.u64();
         let created_unix_s = from.u64();
         let state = match from.u32() {
@@ -228,6 +236,9 @@ impl Control {
             other => return Err(format!("state {other} is unknown")),
         };
         let flags = from.u32();
+        if flags & !FLAG_OBFUSCATE != 0 {
+            return Err(format!("flags {flags:#x} are unknown"));
+        }
         let table = paths::decode(&slot[PATHS_AT..CRC_AT])?;
         let geometry = Geometry {
             block_bytes: from.u32(),
@@ -239,7 +250,6 @@ impl Control {
             blocks_per_file: from.u64(),
             stripes: table.stripes,
         };
-        geometry.validate()?;
         let control = Self {
             data_set,
             created_unix_s,
@@ -259,6 +269,7 @@ impl Control {
             undo_path: table.undo,
             redo_path: table.redo,
         };
+        control.validate()?;
         Ok((sequence, control))
     }
 }
@@ -276,6 +287,17 @@ pub fn data_name(file: u16) -> String {
 #[must_use]
 pub fn redo_name(file: u32) -> String {
     format!("redo-{:02}.assay", file + 1)
+}
+
+/// What a control file says, as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stored {
+    /// What counts.
+    pub(super) control: Control,
+    /// Why the other slot is no record, where it should be one. Perhaps a write of it was torn, perhaps it was the newer
+    /// one and rotted: a data set that says clean is then said to be open, since redo tells whether it was used since.
+    pub(super) damage: Option<String>,
+    sequence: u64,
 }
 
 /// An open, locked control file. Dropping it releases the lock and changes nothing.
@@ -324,13 +346,20 @@ impl ControlFile {
             .map_err(engine_error)?;
         std::fs::rename(&temporary, &path).map_err(|e| io_error("renaming", &temporary, e))?;
         sync_dir(dir)?;
-        Ok(Self {
+        Self {
             path,
             file,
             _claim: None,
             sequence: 1,
             control: control.clone(),
-        })
+        }
+        .with_both_slots()
+    }
+
+    /// Writes the second slot of a new control file, so that from here on an empty slot is a damaged one.
+    fn with_both_slots(mut self) -> Result<Self, EngineError> {
+        self.store(self.control.clone())?;
+        Ok(self)
     }
 
     fn create_on_device(path: &Path, control: &Control) -> Result<Self, EngineError> {
@@ -347,13 +376,14 @@ impl ControlFile {
             home: path.to_path_buf(),
         };
         device::mark(path, &marker)?;
-        Ok(Self {
+        Self {
             path: path.to_path_buf(),
             file,
             _claim: claim,
             sequence: 1,
             control: control.clone(),
-        })
+        }
+        .with_both_slots()
     }
 
     /// Opens and locks the control file in `dir`.
@@ -365,6 +395,7 @@ impl ControlFile {
             Some(claim) => (dir.to_path_buf(), Some(claim)),
             None => (dir.join(CONTROL_NAME), None),
         };
+        refuse_odd_file(&path)?;
         let file = match open_slots(dir, READ_WRITE) {
             Ok(file) => file,
             Err(BlockError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
@@ -378,13 +409,13 @@ impl ControlFile {
         if claim.is_none() {
             lock(&file)?;
         }
-        let (sequence, control) = read_slots(&file)?;
+        let stored = read_slots(&file)?;
         Ok(Self {
             path,
             file,
             _claim: claim,
-            sequence,
-            control,
+            sequence: stored.sequence,
+            control: stored.control,
         })
     }
 
@@ -393,12 +424,18 @@ impl ControlFile {
     /// # Errors
     /// `Damaged` when no slot is valid; I/O errors.
     pub fn read(dir: &Path) -> Result<Option<Control>, EngineError> {
+        Ok(Self::look(dir)?.map(|stored| stored.control))
+    }
+
+    /// As [`ControlFile::read`], with what is wrong beside it.
+    pub(super) fn look(dir: &Path) -> Result<Option<Stored>, EngineError> {
+        refuse_odd_file(&dir.join(CONTROL_NAME))?;
         let mode = OpenMode {
             write: false,
             ..READ_WRITE
         };
         match open_slots(dir, mode) {
-            Ok(file) => Ok(Some(read_slots(&file)?.1)),
+            Ok(file) => Ok(Some(read_slots(&file)?)),
             Err(BlockError::Io { source, .. }) if absent(&source) => Ok(None),
             Err(e) => Err(engine_error(e)),
         }
@@ -443,8 +480,11 @@ impl ControlFile {
     /// Replaces what it says, durable on return. The slot not in force is overwritten.
     ///
     /// # Errors
-    /// I/O errors; what it said before then still counts.
+    /// I/O errors; `Damaged` for what could not be read again; what it said before then still counts.
     pub fn store(&mut self, control: Control) -> Result<(), EngineError> {
+        control.validate().map_err(|what| {
+            EngineError::Damaged(format!("{} would come to say {what}", self.path.display()))
+        })?;
         let sequence = self.sequence + 1;
         let slot = control.encode(sequence);
         let in_place = u64::from(planted(Planted::ControlSlotInPlace));
@@ -518,26 +558,59 @@ fn lock(file: &DirectFile) -> Result<(), EngineError> {
     }
 }
 
-fn read_slots(file: &DirectFile) -> Result<(u64, Control), EngineError> {
+/// Refuses what is named as a control file and is none: a pipe would be waited for, a link leads elsewhere.
+fn refuse_odd_file(path: &Path) -> Result<(), EngineError> {
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) if !meta.is_file() && !device::is_device(path) => {
+            Err(EngineError::Damaged(format!(
+                "{} is no plain file, so it is no control file of assay: move it away",
+                path.display()
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read_slots(file: &DirectFile) -> Result<Stored, EngineError> {
+    let mut both = [0; 2 * SLOT_BYTES];
+    let read = file.read_at(0, &mut both).map_err(engine_error)?;
+    judge_slots(&both[..read]).map_err(|reasons| {
+        EngineError::Damaged(format!(
+            "{} has no valid record ({reasons}); if nothing in this directory is needed, remove its *.assay files by hand",
+            file.path().display(),
+        ))
+    })
+}
+
+/// The record that counts of both slots' bytes, or what is wrong with each.
+pub(super) fn judge_slots(both: &[u8]) -> Result<Stored, String> {
     let mut best: Option<(u64, Control)> = None;
     let mut reasons = Vec::new();
-    for index in 0..2u64 {
-        let mut slot = vec![0; SLOT_BYTES];
-        let read = file
-            .read_at(index * SLOT_BYTES as u64, &mut slot)
-            .map_err(engine_error)?;
-        match Control::decode(&slot[..read]) {
+    let mut empty = false;
+    for (number, at) in [(1, 0), (2, SLOT_BYTES)] {
+        let slot = both.get(at..).unwrap_or_default();
+        let slot = &slot[..slot.len().min(SLOT_BYTES)];
+        match Control::decode(slot) {
             Ok(found) if best.as_ref().is_none_or(|b| b.0 < found.0) => best = Some(found),
             Ok(_) => {}
-            Err(reason) => reasons.push(format!("slot {}: {reason}", index + 1)),
+            Err(reason) => {
+                empty |= slot.iter().all(|byte| *byte == 0);
+                reasons.push(format!("slot {number}: {reason}"));
+            }
         }
     }
-    best.ok_or_else(|| {
-        EngineError::Damaged(format!(
-            "{} has no valid record ({}); if nothing in this directory is needed, remove its *.assay files by hand",
-            file.path().display(),
-            reasons.join(", ")
-        ))
+    let Some((sequence, mut control)) = best else {
+        return Err(reasons.join(", "));
+    };
+    // Only the very first record stands alone, for a moment.
+    let damage = reasons.pop().filter(|_| !(empty && sequence == 1));
+    if damage.is_some() && control.state == State::Clean {
+        control.state = State::Open;
+    }
+    Ok(Stored {
+        control,
+        damage,
+        sequence,
     })
 }
 
@@ -654,6 +727,7 @@ pub(super) mod tests {
         for lsn in 10..15 {
             control.checkpoint_lsn = lsn;
             control.state = State::Open;
+            control.loaded_schemas = 4;
             file.store(control.clone()).unwrap();
             let read = ControlFile::read(dir.path()).unwrap();
             assert_eq!(read.as_ref(), Some(&control));
@@ -674,14 +748,15 @@ pub(super) mod tests {
         control.checkpoint_lsn = 200;
         file.store(control.clone()).unwrap();
         drop(file);
-        // The newest record is sequence 3, in the second slot.
+        // The newest record is sequence 4, in the first slot.
         let path = dir.path().join(CONTROL_NAME);
         let raw = OpenOptions::new().write(true).open(&path).unwrap();
-        raw.write_all_at(&[0xff; 700], SLOT_BYTES as u64 + 2048)
+        raw.write_all_at(&[0xff; 700], 2048).unwrap();
+        let stored = ControlFile::look(dir.path()).unwrap().unwrap();
+        assert_eq!(stored.control.checkpoint_lsn, 100);
+        assert!(stored.damage.unwrap().contains("slot 1"));
+        raw.write_all_at(&[0xff; 8], SLOT_BYTES as u64 + 40)
             .unwrap();
-        let read = ControlFile::read(dir.path()).unwrap().unwrap();
-        assert_eq!(read.checkpoint_lsn, 100);
-        raw.write_all_at(&[0xff; 8], 40).unwrap();
         let error = ControlFile::read(dir.path()).unwrap_err();
         assert!(matches!(error, EngineError::Damaged(_)), "{error}");
     }
@@ -712,8 +787,9 @@ pub(super) mod tests {
         drop(ControlFile::create(dir.path(), &sample_control()).unwrap());
         let path = dir.path().join(CONTROL_NAME);
         let raw = OpenOptions::new().write(true).open(&path).unwrap();
-        raw.write_all_at(&9u32.to_le_bytes(), SLOT_BYTES as u64 + 8)
-            .unwrap();
+        for slot in [0, SLOT_BYTES as u64] {
+            raw.write_all_at(&9u32.to_le_bytes(), slot + 8).unwrap();
+        }
         let error = ControlFile::read(dir.path()).unwrap_err().to_string();
         assert!(error.contains("format version 9"), "{error}");
     }

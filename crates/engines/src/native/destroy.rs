@@ -8,7 +8,7 @@ use super::device;
 use super::files::file_paths;
 use super::load_plan::{bytes, count, in_use_error, text};
 use super::paths::{Asked, MARKER_NAME};
-use super::survey::{Found, Ours, is_unborn_control, names, survey};
+use super::survey::{Found, Ours, is_unborn_control, names, survey_for_removal};
 use assay_run::engine::{EngineError, Line};
 use std::fs;
 use std::io;
@@ -28,7 +28,8 @@ pub(super) fn plan_destroy(asked: &Asked) -> Result<Vec<Line>, EngineError> {
 }
 
 /// Removes the files the control file names from every path, each path's marker, the control file
-/// last, and every directory if nothing else is in it. A device loses its head.
+/// last, and every directory if nothing else is in it. A device loses its head. A path that is not proven to be the data
+/// set's own (missing, its marker damaged, or of the data set this is a copy of) is left alone and named.
 ///
 /// # Errors
 /// As [`plan_destroy`]; after an I/O error the control file is still there and destroy can be run again.
@@ -37,7 +38,7 @@ pub(super) fn destroy(asked: &Asked) -> Result<Vec<Line>, EngineError> {
     let ours = ours(asked)?;
     let home = ours.places.home();
     let mut lock = ControlFile::open_locked(home)?;
-    let claims = device::claim(&ours.places)?;
+    let claims = device::claim(&ours.own_places())?;
     let mut lines = lines(&ours)?;
     if ours.control.paths.len() > 1 {
         // From here on paths may lack their marker: a removal that is cut short can go on.
@@ -104,7 +105,7 @@ fn leave(dir: &Path) -> Result<String, EngineError> {
 }
 
 fn ours(asked: &Asked) -> Result<Ours, EngineError> {
-    match survey(asked, &[])? {
+    match survey_for_removal(asked)? {
         Found::Ours(ours) => Ok(*ours),
         Found::Nothing => Err(EngineError::Unusable(format!(
             "{} holds no data set: there is nothing to destroy",
@@ -127,6 +128,9 @@ fn lines(ours: &Ours) -> Result<Vec<Line>, EngineError> {
             true => 0,
             false => usize::from(control.path_of_file(*file)),
         };
+        if !ours.present[number] {
+            continue;
+        }
         if ours.places.list()[number].device {
             total += control.file_bytes(*file);
             present += 1;
@@ -173,6 +177,14 @@ fn lines(ours: &Ours) -> Result<Vec<Line>, EngineError> {
         bytes("total_bytes", "Their size", total),
         text("foreign_files", "Other files, left alone", foreign),
     ]);
+    if !ours.skipped.is_empty() {
+        let skipped = ours.skipped.join("; ");
+        lines.push(text(
+            "skipped_paths",
+            "Paths left alone, with all their files",
+            skipped,
+        ));
+    }
     Ok(lines)
 }
 

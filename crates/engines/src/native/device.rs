@@ -5,12 +5,12 @@
 //! gives alone ([`places`]): redo logs, undo, data files. Nothing here decides whether a device
 //! may be written to but [`may_overwrite`].
 
-use super::control::{Control, io_error};
+use super::control::{Control, absent, io_error};
 use super::layout::UNIT_BYTES;
-use super::paths::{MARKER_BYTES, Marker, Places, same};
+use super::paths::{MARKER_BYTES, MARKER_NAME, Marker, Places, same};
 use assay_block::{DeviceClaim, check_device_unused, claim_device, device_signature};
 use assay_run::engine::EngineError;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
@@ -120,15 +120,49 @@ fn write_head(path: &Path, bytes: &[u8], doing: &str) -> Result<(), EngineError>
         .map_err(|e| io_error(doing, path, e))
 }
 
-/// Claims every device of a data set but the first path's, which its control file claims.
+/// What keeps others from one path of a data set while it is used.
+#[derive(Debug)]
+pub(super) struct Claim {
+    _device: Option<DeviceClaim>,
+    /// Its marker, locked.
+    _marker: Option<File>,
+}
+
+/// Claims every path of a data set but the first, which its control file claims: devices are opened exclusively, the
+/// markers of directories are locked. A path that has no marker yet is nobody's.
 ///
 /// # Errors
 /// `Unusable` when somebody else has one.
-pub(super) fn claim(places: &Places) -> Result<Vec<DeviceClaim>, EngineError> {
-    let others = places.list().iter().skip(1).filter(|place| place.device);
+pub(super) fn claim(places: &Places) -> Result<Vec<Claim>, EngineError> {
+    let others = places.list().iter().skip(1);
     others
-        .map(|place| claim_device(&place.path).map_err(super::files::engine_error))
+        .map(|place| match place.device {
+            true => Ok(Claim {
+                _device: Some(claim_device(&place.path).map_err(super::files::engine_error)?),
+                _marker: None,
+            }),
+            false => Ok(Claim {
+                _device: None,
+                _marker: lock_marker(&place.path.join(MARKER_NAME))?,
+            }),
+        })
         .collect()
+}
+
+fn lock_marker(path: &Path) -> Result<Option<File>, EngineError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(e) if absent(&e) => return Ok(None),
+        Err(e) => return Err(io_error("opening", path, e)),
+    };
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Err(EngineError::Unusable(format!(
+            "{} is locked: another assay process is using this path, perhaps through a copy of its data set; wait for it to end",
+            path.display()
+        ))),
+        Err(TryLockError::Error(e)) => Err(io_error("locking", path, e)),
+    }
 }
 
 /// Where the files of one path lie if it is a device: for each its index, first byte and room, in

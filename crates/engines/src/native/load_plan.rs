@@ -3,9 +3,11 @@
 use super::control::{
     CONTROL_NAME, CONTROL_VERSION, Control, ControlFile, ENGINE_WORDS, SLOT_BYTES, State,
 };
+use super::control_rules::{MOST_REDO_BYTES, MOST_SCHEMAS, MOST_UNDO_BYTES};
 use super::device;
 use super::files::file_paths;
 use super::layout::{Geometry, UNIT_BYTES};
+use super::memory::refuse_too_much;
 use super::paths::{Asked, DataPath, Places, absolute, fits, same};
 use super::survey::{Found, Ours, Room, file_system_of, survey};
 use crate::dataset::lines::mebibytes;
@@ -18,9 +20,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Fewest rows of a schema: below, neither scatter nor a work unit means anything.
 const FEWEST_ROWS: u64 = 1000;
-
-/// Most schemas: as many as SLOB was ever run with.
-const MOST_SCHEMAS: u32 = 4096;
 
 /// Smallest redo log file and smallest undo file.
 const FEWEST_FILE_BYTES: u64 = 4 << 20;
@@ -103,7 +102,7 @@ impl LoadPlan {
                 let mut control = Control::clone(&old.control);
                 control.geometry.schemas = schemas.max(control.loaded_schemas);
                 control.state = State::Loading;
-                control.geometry.validate().map_err(EngineError::Usage)?;
+                control.validate().map_err(EngineError::Usage)?;
                 control
             }
             Start::Nothing(old) => {
@@ -521,13 +520,15 @@ fn new_control(settings: &Settings, schemas: u32, asked: &Asked) -> Result<Contr
             Value::Int(seed) => seed,
             _ => crate::dataset::rows::drawn_id()?,
         },
-        undo_blocks: file_bytes(settings, "UNDO_MB")? / block_bytes - 1,
+        undo_blocks: file_bytes(settings, "UNDO_MB", MOST_UNDO_BYTES)? / block_bytes - 1,
         blocks_per_file: Geometry::standard_blocks_per_file(block),
         stripes: asked.data.len() as u16,
     };
     geometry.validate().map_err(EngineError::Usage)?;
+    // A run that prepares by itself would find out after the load.
+    refuse_too_much(settings, 1, block_bytes)?;
     let (paths, undo_path, redo_path) = new_paths(asked)?;
-    Ok(Control {
+    let control = Control {
         data_set: crate::dataset::rows::drawn_id()?,
         created_unix_s: SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -538,7 +539,7 @@ fn new_control(settings: &Settings, schemas: u32, asked: &Asked) -> Result<Contr
         obfuscate: settings.bool("OBFUSCATE_COLUMNS"),
         compress_pct: settings.int("COMPRESS_PCT") as u32,
         redo_files: settings.int("REDO_LOGS") as u32,
-        redo_file_bytes: file_bytes(settings, "REDO_LOG_MB")?,
+        redo_file_bytes: file_bytes(settings, "REDO_LOG_MB", MOST_REDO_BYTES)?,
         log_block_bytes: log_block_bytes as u32,
         checkpoint_lsn: 0,
         log_sequence: 0,
@@ -547,12 +548,21 @@ fn new_control(settings: &Settings, schemas: u32, asked: &Asked) -> Result<Contr
         paths,
         undo_path,
         redo_path,
-    })
+    };
+    control.validate().map_err(EngineError::Usage)?;
+    Ok(control)
 }
 
 /// A file size in whole 64 KiB, so that it is whole blocks of any kind.
-fn file_bytes(settings: &Settings, name: &str) -> Result<u64, EngineError> {
+fn file_bytes(settings: &Settings, name: &str, most: u64) -> Result<u64, EngineError> {
     let bytes = settings.bytes(name) & !0xffff;
+    if bytes > most {
+        return Err(EngineError::Usage(format!(
+            "{name}={} is too large; at most {} are possible",
+            settings.get(name).text,
+            mebibytes(most)
+        )));
+    }
     if bytes < FEWEST_FILE_BYTES {
         return Err(EngineError::Usage(format!(
             "{name}={} is too small; at least {} is needed",

@@ -11,12 +11,16 @@ mod bulk;
 mod check;
 mod content;
 pub mod control;
+mod control_rules;
 mod destroy;
 mod device;
 pub mod engine;
 pub mod files;
+#[cfg(any(test, feature = "faults"))]
+pub mod fuzzing;
 pub mod layout;
 mod load_plan;
+mod memory;
 pub mod params;
 pub mod paths;
 pub mod planted;
@@ -27,6 +31,7 @@ mod survey;
 mod target;
 mod undo_format;
 
+pub use memory::memory_needed_bytes;
 pub use target::Native;
 
 #[cfg(test)]

@@ -105,6 +105,12 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Table, String> {
         let text = bytes
             .get(at + 4..at + 4 + length)
             .ok_or("its table of paths is cut short")?;
+        if !matches!(kind, 1 | 2) {
+            return Err(format!(
+                "path {} is of kind {kind}, which is unknown",
+                paths.len() + 1
+            ));
+        }
         paths.push(DataPath {
             path: PathBuf::from(OsStr::from_bytes(text)),
             device: kind == 2,
@@ -245,9 +251,23 @@ impl Asked {
     }
 }
 
-/// Whether two names mean one place, links and `..` followed as far as the place exists.
+/// Whether two names mean one place: links and `..` are followed as far as the place exists, and one that is mounted
+/// in two places is known by its number.
 pub(super) fn same(one: &Path, other: &Path) -> bool {
-    one == other || absolute(one) == absolute(other)
+    if one == other || absolute(one) == absolute(other) {
+        return true;
+    }
+    matches!((number_of(one), number_of(other)), (Some(one), Some(other)) if one == other)
+}
+
+/// What the kernel knows a place by: of a block device its own number, else file system and inode.
+fn number_of(path: &Path) -> Option<(bool, u64, u64)> {
+    use std::os::unix::fs::{FileTypeExt, MetadataExt};
+    let meta = std::fs::metadata(path).ok()?;
+    Some(match meta.file_type().is_block_device() {
+        true => (true, meta.rdev(), 0),
+        false => (false, meta.dev(), meta.ino()),
+    })
 }
 
 /// The name of a place that means the same from anywhere: links are followed as far as it exists.

@@ -19,11 +19,13 @@ use super::load_plan::{LoadPlan, Start, bytes, count, in_use_error, text};
 use super::paths::{DataPath, MARKER_NAME, Marker, Places, same};
 use super::survey::{Ours, is_unborn_control};
 use crate::dataset::lines::decimal;
-use assay_block::{DeviceClaim, DirectFile, device_facts};
+use assay_block::{DirectFile, device_facts};
 use assay_measure::config::Settings;
 use assay_run::engine::{EngineError, Line};
+use rustix::fs::OFlags;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -88,7 +90,7 @@ struct Site {
     control: ControlFile,
     made: Made,
     /// Devices of the data set, kept from others while this works.
-    _claims: Vec<DeviceClaim>,
+    _claims: Vec<device::Claim>,
 }
 
 /// Directories, marks and files, each in the order made.
@@ -273,6 +275,20 @@ fn make_dirs(plan: &LoadPlan, made: &mut Made) -> Result<(), EngineError> {
         }
         fs::create_dir_all(dir).map_err(|e| io_error("creating directory", dir, e))?;
     }
+    // Only now do links lead somewhere.
+    let list = plan.places.list();
+    for (n, place) in list.iter().enumerate() {
+        if let Some(other) = list[..n]
+            .iter()
+            .find(|other| same(&other.path, &place.path))
+        {
+            return Err(EngineError::Usage(format!(
+                "{} and {} are one place under two names: name each path once",
+                other.path.display(),
+                place.path.display()
+            )));
+        }
+    }
     Ok(())
 }
 
@@ -323,6 +339,18 @@ fn locked_unchanged(planned: &Ours) -> Result<ControlFile, EngineError> {
     }
 }
 
+/// Gives up an addition that was cut short, so that what was loaded before can be used.
+///
+/// # Errors
+/// I/O errors; it can be tried again.
+pub(super) fn take_back(places: &Places, control: &mut ControlFile) -> Result<(), EngineError> {
+    let mut kept = control.control().clone();
+    trim(places, &kept)?;
+    kept.geometry.schemas = kept.loaded_schemas;
+    kept.state = State::Clean;
+    control.store(kept)
+}
+
 /// Cuts the data files back to the schemas that are loaded, after an addition that did not finish.
 /// What is beyond them on a device is nobody's and stays.
 fn trim(places: &Places, control: &Control) -> Result<(), EngineError> {
@@ -343,6 +371,8 @@ fn trim(places: &Places, control: &Control) -> Result<(), EngineError> {
         if index < usize::from(kept.geometry.data_files()) {
             fs::OpenOptions::new()
                 .write(true)
+                // A link in the place of a file would have another one cut.
+                .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
                 .open(&path)
                 .and_then(|open| {
                     open.set_len(kept.geometry.data_file_bytes(index as u16))?;

@@ -1,10 +1,10 @@
 //! What is at the paths of a data set before anything is done, and how much room there is.
 
 use super::control::{
-    CONTROL_NAME, CONTROL_TEMPORARY_NAME, Control, ControlFile, State, absent, io_error,
+    CONTROL_NAME, CONTROL_TEMPORARY_NAME, Control, ControlFile, State, Stored, absent, io_error,
 };
 use super::device;
-use super::paths::{Asked, DataPath, MARKER_NAME, Marker, Places, absolute, same};
+use super::paths::{Asked, DataPath, MARKER_BYTES, MARKER_NAME, Marker, Places, absolute, same};
 pub(super) use crate::dataset::room::Room;
 use assay_run::engine::EngineError;
 use std::fs;
@@ -19,7 +19,7 @@ pub(super) enum Here {
     /// A directory with nothing in it.
     Empty,
     /// The control file of a data set of ours, whatever its state.
-    Control(Box<Control>),
+    Control(Box<Stored>),
     /// Another part of a data set of ours.
     Marked(Marker),
     /// A directory with something else: the first few names.
@@ -35,8 +35,28 @@ pub(super) struct Ours {
     pub(super) control: Control,
     /// Where its paths are now.
     pub(super) places: Places,
-    /// Which of them carry its mark; all do unless its load has not got far.
+    /// Which of them carry its mark; all do unless its load has not got far, or it is looked at to be removed.
     pub(super) present: Vec<bool>,
+    /// Why those that do not carry it are not taken for its own, as far as there is anything to say.
+    pub(super) skipped: Vec<String>,
+}
+
+impl Ours {
+    /// The places of the paths that carry its mark, the one with the control file first.
+    pub(super) fn own_places(&self) -> Places {
+        let list = self.places.list().iter().zip(&self.present);
+        let own = list.filter(|(_, present)| **present);
+        Places::new(own.map(|(place, _)| place.clone()).collect())
+    }
+}
+
+/// What a data set is looked at for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aim {
+    /// To be used: every path must be there.
+    Use,
+    /// To be removed: what can be proven to be its own goes, whatever became of the rest.
+    Removal,
 }
 
 /// What the paths named hold together.
@@ -55,9 +75,26 @@ pub(super) enum Found {
 /// `Unusable` naming the path that is foreign, missing or of another data set; `Usage` for a path
 /// that has another role than asked; `Damaged` when a control file or marker cannot be read; I/O errors.
 pub(super) fn survey(asked: &Asked, overwritable: &[PathBuf]) -> Result<Found, EngineError> {
+    survey_for(Aim::Use, asked, overwritable)
+}
+
+/// As [`survey`], for a removal: paths that are damaged, missing or of another data set are left out and told.
+///
+/// # Errors
+/// As [`survey`], but for these.
+pub(super) fn survey_for_removal(asked: &Asked) -> Result<Found, EngineError> {
+    survey_for(Aim::Removal, asked, &[])
+}
+
+fn survey_for(aim: Aim, asked: &Asked, overwritable: &[PathBuf]) -> Result<Found, EngineError> {
     let mut named = Vec::new();
+    let mut unreadable = Vec::new();
     for path in asked.all() {
-        named.push((path, look(path)?));
+        match look(path) {
+            Ok(here) => named.push((path, here)),
+            Err(error @ EngineError::Damaged(_)) if aim == Aim::Removal => unreadable.push(error),
+            Err(error) => return Err(error),
+        }
     }
     let consented = |path: &Path| overwritable.iter().any(|named| same(named, path));
     let homes: Vec<&Path> = named
@@ -84,10 +121,13 @@ pub(super) fn survey(asked: &Asked, overwritable: &[PathBuf]) -> Result<Found, E
         }
     }
     let Some(home) = homes.first() else {
+        if let Some(error) = unreadable.pop() {
+            return Err(error);
+        }
         return nothing(&named, &consented);
     };
-    let ours = assemble(home, &named)?;
-    if !is_unfinished(&ours.control) {
+    let ours = assemble(aim, home, &named)?;
+    if aim == Aim::Use && !is_unfinished(&ours.control) {
         agree(asked, &ours)?;
     }
     Ok(Found::Ours(Box::new(ours)))
@@ -123,44 +163,55 @@ fn nothing(
 }
 
 /// Finds every path of the data set whose control file is at `home`.
-fn assemble(home: &Path, named: &[(&Path, Here)]) -> Result<Ours, EngineError> {
-    let control = named
+fn assemble(aim: Aim, home: &Path, named: &[(&Path, Here)]) -> Result<Ours, EngineError> {
+    let stored = named
         .iter()
         .find_map(|(path, here)| match here {
-            Here::Control(control) if path == &home => Some(Control::clone(control)),
+            Here::Control(stored) if path == &home => Some(Stored::clone(stored)),
             _ => None,
         })
         .expect("the home was chosen for its control file");
-    let unfinished = is_unfinished(&control);
+    let control = stored.control;
+    if let (Aim::Use, State::Loading, Some(damage)) = (aim, control.state, stored.damage) {
+        return Err(half_a_control(home, &damage));
+    }
+    let lenient = aim == Aim::Removal || is_unfinished(&control);
     let mut found: Vec<Option<PathBuf>> = vec![None; control.paths.len()];
     found[0] = Some(home.to_path_buf());
+    let mut skipped = Vec::new();
     for (path, here) in named.iter().filter(|(path, _)| path != &home) {
-        match here {
-            Here::Marked(marker) if marker.data_set == control.data_set => {
-                let number = usize::from(marker.path);
-                let place = found.get_mut(number).ok_or_else(|| {
-                    EngineError::Damaged(format!("the marker in {} is of no path", path.display()))
-                })?;
-                if let Some(other) = place {
-                    return Err(EngineError::Unusable(format!(
-                        "{} and {} are both path {} of the same data set, one is a copy: name one",
-                        other.display(),
-                        path.display(),
-                        number + 1
-                    )));
-                }
-                *place = Some(path.to_path_buf());
+        let number = match own_number(here, path, home, &control) {
+            Ok(number) => number,
+            Err(_) if is_unfinished(&control) => continue,
+            Err(error) if aim == Aim::Removal => {
+                skipped.push(error.to_string());
+                continue;
             }
-            _ if unfinished => {}
-            _ => return Err(not_a_part(path, here, home, &control)),
+            Err(error) => return Err(error),
+        };
+        if let Some(other) = &found[number] {
+            return Err(EngineError::Unusable(format!(
+                "{} and {} are both path {} of the same data set, one is a copy: name one",
+                other.display(),
+                path.display(),
+                number + 1
+            )));
         }
+        found[number] = Some(path.to_path_buf());
     }
-    for (number, place) in found.iter_mut().enumerate() {
+    for (number, place) in found.iter_mut().enumerate().filter(|(_, p)| p.is_none()) {
         let remembered = &control.paths[number].path;
-        if place.is_none() && is_path(remembered, &control, number)? {
-            *place = Some(remembered.clone());
-        } else if place.is_none() && !unfinished {
-            return Err(missing(remembered, home, number));
+        let own =
+            look(remembered).and_then(|here| match own_number(&here, remembered, home, &control) {
+                Ok(own) if own == number => Ok(()),
+                Err(copy) if matches!(here, Here::Marked(_)) => Err(copy),
+                _ => Err(missing(remembered, home, number)),
+            });
+        match own {
+            Ok(()) => *place = Some(remembered.clone()),
+            Err(_) if is_unfinished(&control) => {}
+            Err(error) if lenient => skipped.push(error.to_string()),
+            Err(error) => return Err(error),
         }
     }
     let present = found.iter().map(Option::is_some).collect();
@@ -178,18 +229,70 @@ fn assemble(home: &Path, named: &[(&Path, Here)]) -> Result<Ours, EngineError> {
     Ok(Ours {
         places: Places::new(list),
         present,
+        skipped,
         control,
     })
 }
 
-/// Whether `path` carries the mark of path `number` of the data set.
-fn is_path(path: &Path, control: &Control, number: usize) -> Result<bool, EngineError> {
-    Ok(match look(path)? {
-        Here::Marked(marker) => {
-            marker.data_set == control.data_set && usize::from(marker.path) == number
+/// Which path of the data set in `home` this is.
+///
+/// # Errors
+/// `Unusable` for what is no part of it, or a part that belongs to the data set this is a copy of.
+fn own_number(
+    here: &Here,
+    path: &Path,
+    home: &Path,
+    control: &Control,
+) -> Result<usize, EngineError> {
+    let Here::Marked(marker) = here else {
+        return Err(not_a_part(path, here, home, control));
+    };
+    let number = usize::from(marker.path);
+    if marker.data_set != control.data_set {
+        return Err(not_a_part(path, here, home, control));
+    }
+    if number == 0 || number >= control.paths.len() {
+        return Err(EngineError::Damaged(format!(
+            "the marker in {} is of no path",
+            path.display()
+        )));
+    }
+    if belongs_to_original(marker, path, home) {
+        return Err(EngineError::Unusable(format!(
+            "{} holds a copy of the control file in {}, to whose data set {} belongs: name the place of its own copy of path {} beside it, or use the original",
+            home.display(),
+            marker.home.display(),
+            path.display(),
+            number + 1
+        )));
+    }
+    Ok(number)
+}
+
+/// Whether the marked path belongs to a data set that is still where it was made, and which `home` is a copy of: a data
+/// set that was moved, or copied with all its paths, has none there or one with other paths.
+fn belongs_to_original(marker: &Marker, path: &Path, home: &Path) -> bool {
+    if same(&marker.home, home) {
+        return false;
+    }
+    match look(&marker.home) {
+        Ok(Here::Control(original)) => {
+            let control = &original.control;
+            let known = control.paths.get(usize::from(marker.path));
+            control.data_set == marker.data_set
+                && known.is_some_and(|known| same(&known.path, path))
         }
+        // Whose control file it is cannot be read: then it may be the original's.
+        Err(EngineError::Damaged(_)) => true,
         _ => false,
-    })
+    }
+}
+
+fn half_a_control(home: &Path, damage: &str) -> EngineError {
+    EngineError::Damaged(format!(
+        "{} is damaged ({damage}): the record that is left says that a load had not finished, but the lost one may be newer, so nothing is loaded over what is there; `assay destroy` removes the data set",
+        home.join(CONTROL_NAME).display()
+    ))
 }
 
 fn missing(path: &Path, home: &Path, number: usize) -> EngineError {
@@ -281,8 +384,8 @@ pub(super) fn look(path: &Path) -> Result<Here, EngineError> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Here::Absent),
         Err(e) => return Err(io_error("examining", path, e)),
     }
-    if let Some(control) = ControlFile::read(path)? {
-        return Ok(Here::Control(Box::new(control)));
+    if let Some(stored) = ControlFile::look(path)? {
+        return Ok(Here::Control(Box::new(stored)));
     }
     if let Some(marker) = marker_in(path)? {
         return Ok(Here::Marked(marker));
@@ -305,8 +408,8 @@ fn is_device_name(path: &Path) -> bool {
 
 fn look_at_device(path: &Path) -> Result<Here, EngineError> {
     match device::marker(path)? {
-        Some(marker) if marker.path == 0 => match ControlFile::read(path)? {
-            Some(control) => Ok(Here::Control(Box::new(control))),
+        Some(marker) if marker.path == 0 => match ControlFile::look(path)? {
+            Some(stored) => Ok(Here::Control(Box::new(stored))),
             None => Ok(Here::Device),
         },
         Some(marker) => Ok(Here::Marked(marker)),
@@ -317,7 +420,7 @@ fn look_at_device(path: &Path) -> Result<Here, EngineError> {
 /// The marker in a directory.
 fn marker_in(dir: &Path) -> Result<Option<Marker>, EngineError> {
     let path = dir.join(MARKER_NAME);
-    match fs::read(&path) {
+    match start_of(&path, MARKER_BYTES as u64) {
         Ok(bytes) => match Marker::decode(&bytes) {
             None => Ok(None),
             Some(Ok(marker)) => Ok(Some(marker)),
@@ -326,6 +429,15 @@ fn marker_in(dir: &Path) -> Result<Option<Marker>, EngineError> {
         Err(e) if absent(&e) => Ok(None),
         Err(e) => Err(io_error("reading", &path, e)),
     }
+}
+
+/// The first bytes of a plain file; none of anything else, which might have to be waited for.
+fn start_of(path: &Path, most: u64) -> std::io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    if fs::symlink_metadata(path)?.is_file() {
+        fs::File::open(path)?.take(most).read_to_end(&mut start)?;
+    }
+    Ok(start)
 }
 
 /// All names in a directory, sorted.
@@ -353,11 +465,8 @@ pub(super) fn is_unborn_control(dir: &Path) -> bool {
 }
 
 fn is_unborn(path: &Path) -> bool {
-    let mut start = Vec::new();
-    fs::File::open(path)
-        .and_then(|file| file.take(4096).read_to_end(&mut start))
-        .is_ok()
-        && start.iter().all(|byte| *byte == 0)
+    fs::symlink_metadata(path).is_ok_and(|meta| meta.is_file())
+        && start_of(path, 4096).is_ok_and(|start| start.iter().all(|byte| *byte == 0))
 }
 
 /// The refusal of a directory that holds something else.

@@ -7,7 +7,7 @@ use super::control::{Control, ControlFile, State};
 use super::destroy::{destroy, plan_destroy};
 use super::device;
 use super::engine;
-use super::load_plan::{LoadPlan, in_use_error, loading_error};
+use super::load_plan::{LoadPlan, in_use_error};
 use super::params::PARAMS;
 use super::paths::Asked;
 use super::prepare::prepare;
@@ -53,7 +53,8 @@ impl Target for Native {
             State::Open => Ok(Presence::Present(data_set(control))),
             // Nothing of it was ever whole, so starting over harms nobody.
             State::Loading if is_unfinished(control) => Ok(Presence::Absent { harmless }),
-            State::Loading => Err(loading_error(home)),
+            // Whoever opens it takes the addition back first.
+            State::Loading => Ok(Presence::Present(data_set(control))),
         }
     }
 
@@ -162,13 +163,14 @@ fn data_set(control: &Control) -> DataSet {
         state: format!(
             "format {}, {}, seed {}, data set {:016x}",
             super::control::CONTROL_VERSION,
-            if control.state == State::Open {
-                "not closed: to be recovered"
-            } else {
-                control.state.word()
+            match control.state {
+                State::Open => "not closed: to be recovered",
+                State::Loading => "an addition was cut short: to be taken back",
+                State::Clean => control.state.word(),
             },
             g.seed,
             control.data_set
         ),
+        unfinished: (control.state == State::Loading).then_some(g.schemas),
     }
 }

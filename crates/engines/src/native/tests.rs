@@ -1,5 +1,6 @@
 //! The life cycle of data sets on real files.
 
+mod copies;
 mod interrupted;
 mod paths;
 
@@ -13,6 +14,7 @@ use super::load_plan::{LoadPlan, Start};
 use super::params::PARAMS;
 use super::paths::{Asked, Places};
 use super::prepare::prepare;
+use crate::conformance::life;
 use assay_measure::config::{Effective, Origin, ParamDef, ParamKind, Settings, Value};
 use assay_run::engine::{EngineError, Line, LineValue, Presence, Progress, Target};
 use assay_run::stop::Stop;
@@ -39,6 +41,7 @@ fn directory() -> TempDir {
 }
 
 const WORKLOAD: &[(&str, ParamKind, &str)] = &[
+    ("SCHEMAS", ParamKind::Int { min: 1, max: 4096 }, ""),
     ("SCALE", ParamKind::Blocks, "2000"),
     ("SCAN_TABLE_SZ", ParamKind::Blocks, "64"),
     (
@@ -122,12 +125,13 @@ fn value(kind: ParamKind, text: &str) -> Value {
 }
 
 fn load(dir: &Path, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
-    Native.prepare(&location(dir), settings, schemas, &Stop::new(), &Silent)
+    let stop = Stop::new();
+    life::load(&Native, &location(dir), settings, schemas, &stop, &Silent)
 }
 
 fn check(dir: &Path) -> Result<Vec<Line>, EngineError> {
     let settings = settings(&[("CHECK", "full")]);
-    Native.check(&location(dir), &settings, &Stop::new(), &Silent)
+    life::check(&Native, &location(dir), &settings)
 }
 
 fn asked(dir: &Path) -> Asked {
@@ -179,7 +183,7 @@ fn a_data_set_is_created_checked_and_removed() {
     let settings = settings(&[]);
     let before = Native.inspect(&location(&dir), &settings).unwrap();
     assert_eq!(before, Presence::Absent { harmless: true });
-    let plan = Native.plan_prepare(&location(&dir), &settings, 3).unwrap();
+    let plan = life::plan(&Native, &location(&dir), &settings, 3).unwrap();
     assert!(!dir.exists(), "planning must not write");
     let lines = load(&dir, &settings, 3).unwrap();
     assert_eq!(number(&lines, "loaded_rows"), 6000);
@@ -207,7 +211,7 @@ fn a_data_set_is_created_checked_and_removed() {
     assert_eq!(number(&plan, "total_bytes"), occupied);
     let planned = Native.plan_destroy(&location(&dir), &settings).unwrap();
     assert_eq!(number(&planned, "total_bytes"), occupied);
-    Native.destroy(&location(&dir), &settings).unwrap();
+    life::destroy(&Native, &location(&dir), &settings).unwrap();
     assert!(!dir.exists());
 }
 
@@ -296,7 +300,7 @@ fn schemas_are_added_across_file_borders_without_touching_the_others() {
     assert_eq!(read_control(dir).geometry.data_files(), 3);
     let first = fs::read(dir.join("data-0001.assay")).unwrap();
 
-    let plan = Native.plan_prepare(&location(dir), &settings, 5).unwrap();
+    let plan = life::plan(&Native, &location(dir), &settings, 5).unwrap();
     let before = read_control(dir).total_bytes();
     let lines = load(dir, &settings, 5).unwrap();
     assert_eq!(number(&lines, "loaded_schemas"), 3);
@@ -310,8 +314,8 @@ fn schemas_are_added_across_file_borders_without_touching_the_others() {
     assert_eq!(fs::read(dir.join("data-0001.assay")).unwrap(), first);
     check(dir).unwrap();
 
-    let lines = load(dir, &settings, 4).unwrap();
-    assert!(lines.iter().all(|line| line.key != "loaded_rows"));
+    let refused = load(dir, &settings, 4).unwrap_err();
+    assert!(matches!(refused, EngineError::Usage(_)), "{refused}");
     assert_eq!(read_control(dir), control);
 }
 
@@ -364,11 +368,11 @@ fn foreign_directories_are_refused_and_left_alone() {
     let at = location(home.path());
     for error in [
         load(home.path(), &settings, 1).unwrap_err(),
-        Native.plan_prepare(&at, &settings, 1).unwrap_err(),
+        life::plan(&Native, &at, &settings, 1).unwrap_err(),
         Native.inspect(&at, &settings).unwrap_err(),
         check(home.path()).unwrap_err(),
         Native.plan_destroy(&at, &settings).unwrap_err(),
-        Native.destroy(&at, &settings).unwrap_err(),
+        life::destroy(&Native, &at, &settings).unwrap_err(),
     ] {
         assert!(matches!(error, EngineError::Unusable(_)));
         assert!(error.to_string().contains("ledger.txt"), "{error}");
@@ -558,7 +562,7 @@ fn a_data_set_in_use_is_left_alone() {
         load(dir, &settings, 2).unwrap_err(),
         check(dir).unwrap_err(),
         Native.plan_destroy(&at, &settings).unwrap_err(),
-        Native.destroy(&at, &settings).unwrap_err(),
+        life::destroy(&Native, &at, &settings).unwrap_err(),
     ] {
         assert!(
             error.to_string().contains("another assay process"),
@@ -596,7 +600,7 @@ fn a_data_set_that_was_not_closed_is_recovered_by_whoever_opens_it() {
     assert_eq!(state(), State::Clean);
     check(&dir).unwrap();
     leave_open();
-    Native.destroy(&location(&dir), &settings).unwrap();
+    life::destroy(&Native, &location(&dir), &settings).unwrap();
     assert!(!dir.exists());
 }
 
@@ -608,7 +612,7 @@ fn destroy_leaves_what_is_not_its_own_and_names_it() {
     load(dir, &settings, 1).unwrap();
     fs::write(dir.join("notes.txt"), "mine").unwrap();
     fs::write(dir.join("data-0009.assay"), "mine too").unwrap();
-    let lines = Native.destroy(&location(dir), &settings).unwrap();
+    let lines = life::destroy(&Native, &location(dir), &settings).unwrap();
     let text = format!("{lines:?}");
     assert!(text.contains("data-0009.assay, notes.txt"), "{text}");
     assert_eq!(fs::read_dir(dir).unwrap().count(), 2);

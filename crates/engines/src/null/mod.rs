@@ -48,6 +48,7 @@ impl Target for Null {
             scan_blocks: blocks("SCAN_TABLE_SZ"),
             block_bytes,
             state: "nothing stored".to_owned(),
+            unfinished: None,
         }))
     }
 

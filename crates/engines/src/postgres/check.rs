@@ -188,13 +188,6 @@ pub(super) fn check(
     progress.update("check", total, total);
     connection.close();
     let mut lines = findings.lines(marker, settings.int("WORK_UNIT"));
-    if !marked.loading.is_empty() {
-        let unfinished = format!(
-            "{} SLOB schemas: run `assay prepare` again",
-            marked.loading.len()
-        );
-        lines.push(text("unfinished", "Not loaded to the end", unfinished));
-    }
     if !ours.foreign.is_empty() {
         lines.push(text(
             "foreign",

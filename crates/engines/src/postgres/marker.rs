@@ -88,27 +88,26 @@ impl Marked {
             .unwrap_or(0)
     }
 
+    /// SLOB schemas that a prepare which did not finish was to come to.
+    fn unfinished(&self) -> Option<u32> {
+        let last = self.loaded.union(&self.loading).last().copied();
+        last.filter(|_| !self.loading.is_empty())
+    }
+
     /// For those who run on it; `None` while there is nothing to run on.
     pub(super) fn data_set(&self) -> Option<DataSet> {
         let usable = self.usable();
         let marker = &self.marker;
-        let unfinished = if self.loading.is_empty() {
-            String::new()
-        } else {
-            format!(
-                ", {} schemas not loaded to the end: run `assay prepare` again",
-                self.loading.len()
-            )
-        };
         (usable > 0).then(|| DataSet {
             schemas: usable,
             scale_blocks: marker.scale,
             scan_blocks: marker.scan_blocks,
             block_bytes: marker.block_bytes,
             state: format!(
-                "format {FORMAT}, created {}, seed {}, data set {:016x}{unfinished}",
+                "format {FORMAT}, created {}, seed {}, data set {:016x}",
                 self.created, marker.seed, marker.data_set
             ),
+            unfinished: self.unfinished(),
         })
     }
 

@@ -12,6 +12,7 @@ fn data() -> DataSet {
         scan_blocks: 128,
         block_bytes: 8192,
         state: "clean".to_owned(),
+        unfinished: None,
     }
 }
 

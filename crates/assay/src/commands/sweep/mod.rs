@@ -66,7 +66,12 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
         None => Some(perform::plan_prepare(&configured)?),
     };
     if args.dry_run {
-        return dry_run(&running, &configured, &plan, prepare.as_deref());
+        return dry_run(
+            &running,
+            &configured,
+            &plan,
+            prepare.as_ref().map(|load| load.plan.as_slice()),
+        );
     }
     signals::watch(&running.stop)?;
     // Refused now rather than measured on a server that was started with the first value.
@@ -76,8 +81,8 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
         ));
     }
     configured.start(&running.stop)?;
-    if let Some(lines) = &prepare {
-        running.data = perform::prepare(&configured, lines, &running.stop)?;
+    if let Some(load) = &prepare {
+        running.data = perform::prepare(&configured, load, &running.stop)?;
     }
     running.server = Some(&configured);
     running.run()

@@ -35,11 +35,12 @@ use crate::native::device;
 use crate::native::files::Files;
 use crate::native::layout::UNIT_BYTES;
 use crate::native::load_plan::nothing_here;
+use crate::native::memory::refuse_too_much;
 use crate::native::paths::{Asked, Places};
 use crate::native::recovery::{Recovery, ensure_clean};
 use crate::native::redo_format::FIRST_LSN;
 use crate::native::survey::{Found, survey};
-use assay_block::{Backend, DeviceClaim, Pool, PoolOptions, Ring, RingOptions};
+use assay_block::{Backend, Pool, PoolOptions, Ring, RingOptions};
 use assay_measure::clock::Clock;
 use assay_measure::config::Settings;
 use assay_measure::snapshot::{Fact, StatSet};
@@ -47,6 +48,7 @@ use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, LineValu
 use assay_run::plan::Plan;
 use counters::export_ring;
 use instance::{Instance, MAX_THREADS, Parts, locked};
+pub(crate) use options::MAX_SCAN_BUFFERS;
 use options::{ChecksumMode, CommitMode, FreeWait, IndexMode, Options};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -63,7 +65,7 @@ struct NativeEngine {
     instance: Arc<Instance>,
     places: Places,
     /// Devices of the data set, kept from others while it is open.
-    _claims: Vec<DeviceClaim>,
+    _claims: Vec<device::Claim>,
     writers: Mutex<Vec<WriterThread>>,
     ring_facts: Mutex<Vec<Fact>>,
     /// What was recovered at open.
@@ -87,6 +89,8 @@ pub(super) fn open(
     };
     let dir = places.home();
     let mut control_file = ControlFile::open_locked(dir)?;
+    let block_bytes = u64::from(control_file.control().geometry.block_bytes);
+    refuse_too_much(settings, plan.sessions() as u64, block_bytes)?;
     let claims = device::claim(&places)?;
     let recovery = ensure_clean(&places, &mut control_file, settings, watch)?;
     let control = control_file.control().clone();

@@ -115,7 +115,15 @@ fn cache_size(
     let text = &settings.get("CACHE_MB").text;
     let asked = (settings.bytes("CACHE_MB") / block_bytes) as usize;
     if asked == 0 {
-        return Ok((bare_minimum(plan.sessions(), reads_per_session), true));
+        let least = bare_minimum(plan.sessions(), reads_per_session);
+        if least >= super::page_table::MAX_FRAMES {
+            return Err(EngineError::Usage(format!(
+                "IO_DEPTH={reads_per_session} with {} sessions needs {least} blocks in memory; at most {} are possible: lower IO_DEPTH",
+                plan.sessions(),
+                super::page_table::MAX_FRAMES
+            )));
+        }
+        return Ok((least, true));
     }
     if asked < plan.sessions() * 2 + 16 {
         return Err(EngineError::Usage(format!(

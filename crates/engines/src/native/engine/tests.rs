@@ -7,6 +7,7 @@ mod strain;
 mod writers;
 
 use crate::conformance;
+use crate::conformance::life;
 use crate::native::Native;
 use crate::native::bulk::Watch;
 use crate::native::params::PARAMS;
@@ -15,7 +16,7 @@ use assay_measure::clock::Clock;
 use assay_measure::config::{Settings, Tables, command_line, resolve};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::stats::{self, Stat};
-use assay_run::engine::{Engine, EngineError, Presence, Progress, Target};
+use assay_run::engine::{Engine, EngineError, Progress, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use assay_run::{Options, Unobserved, execute};
@@ -72,21 +73,13 @@ pub(super) fn settings(given: &[(&str, &str)]) -> Settings {
 /// Prepares a data set of `schemas` schemas in `dir`.
 pub(super) fn prepare(dir: &Path, settings: &Settings, schemas: u32) {
     let location = dir.to_str().unwrap();
-    Native
-        .prepare(location, settings, schemas, &Stop::new(), &Silent)
-        .unwrap();
+    life::load(&Native, location, settings, schemas, &Stop::new(), &Silent).unwrap();
 }
 
 /// Verifies every block of the data set.
 pub(super) fn check(dir: &Path, settings: &Settings) {
     let location = dir.to_str().unwrap();
-    assert!(matches!(
-        Native.inspect(location, settings).unwrap(),
-        Presence::Present(_)
-    ));
-    Native
-        .check(location, settings, &Stop::new(), &Silent)
-        .unwrap();
+    life::check(&Native, location, settings).unwrap();
 }
 
 /// Runs a plan on the data set and closes it again.

@@ -239,7 +239,7 @@ impl Session<'_> {
     fn changed(&mut self, mut lease: Exclusive) {
         let cache = &self.shell.instance.cache;
         let frame = lease.frame();
-        let change = cache.pool.word(frame, word::CHANGE) + 1;
+        let change = cache.pool.word(frame, word::CHANGE).wrapping_add(1);
         cache.pool.write_word(&mut lease, word::CHANGE, change);
         let first = cache.mark_changed(&lease, &self.shell.c);
         cache.pool.release(lease);
@@ -317,7 +317,7 @@ impl Session<'_> {
         {
             pool.write(&mut lease, block_format::column_range(*column).start, data);
         }
-        let change = pool.word(lease.frame(), word::CHANGE) + 1;
+        let change = pool.word(lease.frame(), word::CHANGE).wrapping_add(1);
         self.changed(lease);
         self.push_row(&RowChange {
             page,

@@ -6,7 +6,7 @@
 //! acknowledged, and that is damage, never a tail.
 
 use super::io::{Io, REQUEST_BYTES, Span};
-use crate::native::control::{Control, FRESH_LOG_WORD};
+use crate::native::control::{Control, FRESH_LOG_WORD, MOST_NUMBER};
 use crate::native::files::Files;
 use crate::native::redo_format::{
     FIRST_LSN, FileHeader, LOG_HEADER_BYTES, block_seed, open_block, open_file_header,
@@ -70,7 +70,10 @@ impl<'a> LogReader<'a> {
         let mut headers = vec![None; spans.len()];
         io.read(&spans, |i, block| {
             headers[i] = open_file_header(control.data_set, block);
-            Ok(())
+            match headers[i] {
+                Some(header) => expect_header(files, control, i, header),
+                None => Ok(()),
+            }
         })?;
         let start_lsn = control.checkpoint_lsn.max(FIRST_LSN);
         let mut reader = Self {
@@ -221,6 +224,7 @@ impl<'a> LogReader<'a> {
     fn look(&mut self, block: &[u8], seed: u32) -> Look {
         let header = open_block(block, seed);
         match (self.expected, header) {
+            (_, Some(header)) if header.lsn >= MOST_NUMBER => Look::Hole,
             (Some(expected), Some(header)) if header.lsn == expected => {
                 let payload = usize::from(header.payload);
                 self.expected = Some(expected + payload as u64);
@@ -346,4 +350,29 @@ impl<'a> LogReader<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether the header of log file `number` says what one written after this control file can say: a file is opened before
+/// the control file tells of it, and a lost control record may hide one more.
+fn expect_header(
+    files: &Files,
+    control: &Control,
+    number: usize,
+    header: FileHeader,
+) -> Result<(), EngineError> {
+    let count = u64::from(files.redo_count);
+    let most = control.log_sequence + count;
+    let right = (1..=most).contains(&header.sequence)
+        && header.sequence % count == number as u64
+        && header.first_lsn < MOST_NUMBER;
+    if right {
+        return Ok(());
+    }
+    Err(EngineError::Damaged(format!(
+        "{}: its header says log sequence {} from LSN {}, which cannot follow log sequence {} of the control file",
+        files.path(files.redo_first + number as u16).display(),
+        header.sequence,
+        header.first_lsn,
+        control.log_sequence
+    )))
 }

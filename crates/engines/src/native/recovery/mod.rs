@@ -21,6 +21,7 @@ use super::files::Files;
 use super::paths::Places;
 use super::planted::{Planted, planted};
 use super::redo_format::{Parsed, parse};
+use super::survey::is_unfinished;
 use assay_block::Backend;
 use assay_measure::config::Settings;
 use assay_run::engine::{EngineError, Line, LineValue};
@@ -121,10 +122,10 @@ impl Recovery {
     }
 }
 
-/// Recovers the data set if its last user did not close it.
+/// Recovers the data set if its last user did not close it; an addition that was cut short is taken back.
 ///
 /// # Errors
-/// `Unusable` when it was never loaded to the end; as [`recover`].
+/// `Unusable` when nothing of it was ever loaded to the end; as [`recover`].
 pub(super) fn ensure_clean(
     places: &Places,
     control: &mut ControlFile,
@@ -133,7 +134,13 @@ pub(super) fn ensure_clean(
 ) -> Result<Option<Recovery>, EngineError> {
     match control.control().state {
         State::Clean => return Ok(None),
-        State::Loading => return Err(super::load_plan::loading_error(places.home())),
+        State::Loading if is_unfinished(control.control()) => {
+            return Err(super::load_plan::loading_error(places.home()));
+        }
+        State::Loading => {
+            super::prepare::take_back(places, control)?;
+            return Ok(None);
+        }
         State::Open => {}
     }
     let io_mode = settings.text("IO_MODE");

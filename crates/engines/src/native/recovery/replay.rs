@@ -4,8 +4,10 @@ use super::Recovery;
 use super::io::{Io, REQUEST_BYTES, Span};
 use super::pages::Pages;
 use super::repair::Plausible;
-use crate::native::block_format::{self, COLUMN_BYTES, COLUMNS, Kind, column_range, word};
-use crate::native::control::Control;
+use crate::native::block_format::{
+    self, COLUMN_BYTES, COLUMNS, HEADER_BYTES, Kind, column_range, word,
+};
+use crate::native::control::{Control, MOST_NUMBER};
 use crate::native::files::Files;
 use crate::native::layout::{Class, Page, UNDO_BASE};
 use crate::native::planted::{Planted, planted};
@@ -104,6 +106,7 @@ impl<'a> Replay<'a> {
             .collect();
         let (live, last) = (&mut self.live, &mut self.last_transaction);
         let (unreadable, known) = (&mut self.unreadable_headers, &mut self.known);
+        let blocks = &self.pages;
         io.read(&spans, |i, block| {
             let is = |kind| block_format::verify(block, kind, pages[i], 0, data_set, true).is_ok();
             if !is(Kind::UndoHeader) {
@@ -113,6 +116,10 @@ impl<'a> Replay<'a> {
                 }
             } else {
                 let (transaction, now) = undo_format::transaction_state(block);
+                if transaction >= MOST_NUMBER {
+                    let why = format!("a transaction header names transaction {transaction}");
+                    return Err(blocks.damaged(pages[i], &why));
+                }
                 let session = i as u64 + 1;
                 *last = (*last).max(transaction);
                 known.insert(session, transaction);
@@ -161,7 +168,7 @@ impl<'a> Replay<'a> {
                     at += bytes;
                     match record {
                         Record::Begin { session, .. } | Record::Commit { session, .. } => {
-                            pages.insert(UNDO_BASE + session);
+                            pages.insert(UNDO_BASE.saturating_add(session));
                         }
                         Record::UndoBlock { page, .. } => {
                             pages.insert(page);
@@ -194,6 +201,7 @@ impl<'a> Replay<'a> {
         let mut whole: HashSet<Page> = HashSet::new();
         let mut wanted: Vec<Page> = Vec::new();
         for (record, end) in records {
+            self.expect_transaction(record, *end)?;
             match record {
                 Record::Begin { session, .. } | Record::Commit { session, .. } => {
                     self.expect_session(*session, *end)?;
@@ -223,6 +231,17 @@ impl<'a> Replay<'a> {
         ))
     }
 
+    fn expect_transaction(&self, record: &Record<'_>, end: usize) -> Result<(), EngineError> {
+        let (Record::Begin { transaction, .. }
+        | Record::Commit { transaction, .. }
+        | Record::UndoBlock { transaction, .. }
+        | Record::Row(RowRecord { transaction, .. })) = record;
+        if *transaction < MOST_NUMBER {
+            return Ok(());
+        }
+        Err(self.nonsense(&format!("names transaction {transaction}"), end))
+    }
+
     fn expect_session(&self, session: u64, end: usize) -> Result<(), EngineError> {
         if (1..=self.control.geometry.undo_blocks).contains(&session) {
             return Ok(());
@@ -240,13 +259,22 @@ impl<'a> Replay<'a> {
 
     fn expect_row(&self, row: &RowRecord<'_>, end: usize) -> Result<(), EngineError> {
         let block = u64::from(self.control.geometry.block_bytes);
-        let undo_end = row.undo_offset + record_bytes(row.old.len()) as u64;
-        let is_data = row.page < self.control.geometry.data_pages()
-            && self.pages.map().class(Page(row.page)) == Class::Data;
-        if is_data && row.mask < 1 << COLUMNS && undo_end <= block {
+        let undo_end = row
+            .undo_offset
+            .saturating_add(record_bytes(row.old.len()) as u64);
+        let fits = row.undo_offset >= HEADER_BYTES as u64 && undo_end <= block;
+        let counted = row.number < MOST_NUMBER && row.change < MOST_NUMBER;
+        if self.is_row(row.page, row.mask) && fits && counted {
             return Ok(());
         }
         Err(self.nonsense("names a row that cannot be", end))
+    }
+
+    /// Whether these columns of this page are of a row.
+    fn is_row(&self, page: u64, mask: u64) -> bool {
+        page < self.control.geometry.data_pages()
+            && self.pages.map().class(Page(page)) == Class::Data
+            && mask < 1 << COLUMNS
     }
 
     /// Does again what a record says. Its blocks are in memory.
@@ -395,7 +423,7 @@ impl<'a> Replay<'a> {
             let live = self.live.get_mut(&transaction).expect("it was just there");
             let last = live.rows.last().map(|row| row.number);
             let whole = rows.keys().copied().eq(0..rows.len() as u64)
-                && last.is_none_or(|number| number + 1 == rows.len() as u64);
+                && last.is_none_or(|number| number.checked_add(1) == Some(rows.len() as u64));
             if !whole {
                 return Err(EngineError::Damaged(format!(
                     "{}: transaction {transaction} did not commit, and of its undo {} records are left, not all: it cannot be rolled back",
@@ -444,6 +472,13 @@ impl<'a> Replay<'a> {
                 let (records, _) = undo_format::records(block);
                 for record in records {
                     if wanted.contains(&record.transaction) {
+                        if !self.is_row(record.page, record.mask) {
+                            let why = format!(
+                                "an undo record names page {}, which is no row's",
+                                record.page
+                            );
+                            return Err(self.pages.damaged(page, &why));
+                        }
                         let rows = found.entry(record.transaction).or_default();
                         rows.insert(record.number, OldRow::from_undo(&record));
                     } else {
@@ -556,7 +591,7 @@ fn put_columns(block: &mut [u8], mask: u64, image: &[u8]) {
 
 /// Counts a change that has no number of its own.
 fn touch(block: &mut [u8], lsn: u64) {
-    let change = block_format::get(block, word::CHANGE) + 1;
+    let change = block_format::get(block, word::CHANGE).saturating_add(1);
     block_format::put(block, word::CHANGE, change);
     block_format::put(block, word::LSN, lsn);
 }

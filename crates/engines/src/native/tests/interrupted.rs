@@ -52,14 +52,13 @@ fn the_control_file_says_loading_and_names_every_file_from_first_to_last_byte() 
             seen: Mutex::default(),
         };
         let settings = settings(&[("SCALE", scale)]);
-        Native
-            .prepare(&location(dir), &settings, schemas, &Stop::new(), &witness)
-            .unwrap();
+        let stop = Stop::new();
+        life::load(&Native, &location(dir), &settings, schemas, &stop, &witness).unwrap();
         witness.seen.into_inner().unwrap()
     };
     assert_eq!(loading(1, "2000"), [("loading", 0, 1, 2000)].into());
     assert_eq!(loading(3, "2000"), [("loading", 1, 3, 2000)].into());
-    Native.destroy(&location(dir), &settings(&[])).unwrap();
+    life::destroy(&Native, &location(dir), &settings(&[])).unwrap();
     interrupted_load(dir, 2, "load");
     assert_eq!(loading(1, "3000"), [("loading", 0, 1, 3000)].into());
 }
@@ -68,10 +67,25 @@ fn interrupted_load(dir: &Path, schemas: u32, phase: &'static str) {
     let stop = Stop::new();
     let progress = StopAt { stop: &stop, phase };
     let at = location(dir);
-    let error = Native
-        .prepare(&at, &settings(&[]), schemas, &stop, &progress)
-        .unwrap_err();
+    let settings = settings(&[]);
+    let error = life::load(&Native, &at, &settings, schemas, &stop, &progress).unwrap_err();
     assert!(matches!(error, EngineError::Interrupted), "{error}");
+}
+
+#[test]
+fn it_lives_as_every_data_set_does() {
+    let home = directory();
+    for (name, given) in [("plain", None), ("redo apart", Some("REDO_DIR"))] {
+        let redo = home.path().join("redo");
+        let given: Vec<(&str, &str)> = given
+            .map(|word| (word, redo.to_str().unwrap()))
+            .into_iter()
+            .collect();
+        let settings = settings(&given);
+        let at = location(&home.path().join(name));
+        let violations = life::life_suite(&Native, &at, &settings);
+        assert_eq!(violations, Vec::<String>::new(), "{name}");
+    }
 }
 
 #[test]
@@ -82,12 +96,10 @@ fn an_interrupted_load_is_started_over() {
         interrupted_load(dir, 2, phase);
         assert_eq!(read_control(dir).state, State::Loading);
         let text = check(dir).unwrap_err().to_string();
-        assert!(text.contains("did not finish"), "{text}");
+        assert!(text.contains("`assay prepare --target"), "{text}");
         let presence = Native.inspect(&location(dir), &settings(&[])).unwrap();
         assert_eq!(presence, Presence::Absent { harmless: true });
-        let plan = Native
-            .plan_prepare(&location(dir), &settings(&[]), 3)
-            .unwrap();
+        let plan = life::plan(&Native, &location(dir), &settings(&[]), 3).unwrap();
         assert!(format!("{plan:?}").contains("start over"), "{plan:?}");
     }
     load(dir, &settings(&[]), 3).unwrap();
@@ -112,7 +124,7 @@ fn an_interrupted_addition_leaves_what_was_there() {
 
 #[test]
 fn an_addition_that_was_killed_is_resumed_or_given_up() {
-    for again in [4, 1] {
+    for again in [Some(4), Some(3), None] {
         let home = directory();
         let dir = home.path();
         load(dir, &settings(&[]), 2).unwrap();
@@ -131,14 +143,26 @@ fn an_addition_that_was_killed_is_resumed_or_given_up() {
             .unwrap()
             .set_len(grown)
             .unwrap();
-        let text = Native
-            .inspect(&location(dir), &settings(&[]))
-            .unwrap_err()
-            .to_string();
-        assert!(text.contains("did not finish"), "{text}");
+        let found = Native.inspect(&location(dir), &settings(&[])).unwrap();
+        let Presence::Present(data) = found else {
+            panic!("{found:?}");
+        };
+        assert_eq!((data.schemas, data.unfinished), (2, Some(4)));
 
-        load(dir, &settings(&[]), again).unwrap();
-        assert_eq!(read_control(dir).loaded_schemas, again.max(2));
+        if let Some(schemas) = again {
+            load(dir, &settings(&[]), schemas).unwrap();
+        }
+        let lines = check(dir).unwrap();
+        let told = lines.iter().any(|line| line.key == "unfinished");
+        assert_eq!(told, again.is_none());
+        let control = read_control(dir);
+        let schemas = again.unwrap_or(2);
+        assert_eq!(
+            (control.loaded_schemas, control.state),
+            (schemas, State::Clean)
+        );
+        let bytes = fs::metadata(dir.join("data-0001.assay")).unwrap().len();
+        assert_eq!(bytes, control.geometry.data_file_bytes(0));
         check(dir).unwrap();
     }
 }

@@ -6,21 +6,21 @@ use crate::native::layout::UNIT_BYTES;
 use crate::native::paths::MARKER_NAME;
 
 /// Directories of one test, and the words that name them.
-struct Homes {
+pub(super) struct Homes {
     root: TempDir,
 }
 
 impl Homes {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { root: directory() }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(super) fn path(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
 
     /// `native:A,B` of these names.
-    fn location(&self, names: &[&str]) -> String {
+    pub(super) fn location(&self, names: &[&str]) -> String {
         let paths: Vec<String> = names
             .iter()
             .map(|name| self.path(name).to_str().unwrap().to_owned())
@@ -43,29 +43,32 @@ impl Homes {
         settings(&given)
     }
 
-    fn prepare(&self, names: &[&str], settings: &Settings, schemas: u32) -> Vec<Line> {
+    pub(super) fn prepare(&self, names: &[&str], settings: &Settings, schemas: u32) -> Vec<Line> {
         let location = self.location(names);
-        Native
-            .prepare(&location, settings, schemas, &Stop::new(), &Silent)
+        life::load(&Native, &location, settings, schemas, &Stop::new(), &Silent)
             .unwrap_or_else(|error| panic!("{error}"))
     }
 
-    fn check(&self, names: &[&str], settings: &Settings) -> Result<Vec<Line>, EngineError> {
+    pub(super) fn check(
+        &self,
+        names: &[&str],
+        settings: &Settings,
+    ) -> Result<Vec<Line>, EngineError> {
         let location = self.location(names);
-        Native.check(&location, settings, &Stop::new(), &Silent)
+        life::check(&Native, &location, settings)
     }
 
-    fn refusal(&self, names: &[&str], settings: &Settings) -> String {
+    pub(super) fn refusal(&self, names: &[&str], settings: &Settings) -> String {
         let location = self.location(names);
         let error = Native.inspect(&location, settings).unwrap_err();
         error.to_string()
     }
 
-    fn destroy(&self, names: &[&str]) -> Result<Vec<Line>, EngineError> {
-        Native.destroy(&self.location(names), &settings(&[]))
+    pub(super) fn destroy(&self, names: &[&str]) -> Result<Vec<Line>, EngineError> {
+        life::destroy(&Native, &self.location(names), &settings(&[]))
     }
 
-    fn left(&self) -> Vec<String> {
+    pub(super) fn left(&self) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(self.root.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -166,9 +169,7 @@ fn what_belongs_to_others_is_never_made_part_of_a_data_set() {
     fs::write(homes.path("full/letter"), "dear").unwrap();
     let try_prepare = |names: &[&str]| {
         let location = homes.location(names);
-        let error = Native
-            .prepare(&location, &plain, 1, &Stop::new(), &Silent)
-            .unwrap_err();
+        let error = life::load(&Native, &location, &plain, 1, &Stop::new(), &Silent).unwrap_err();
         error.to_string()
     };
     let error = try_prepare(&["x", "full"]);

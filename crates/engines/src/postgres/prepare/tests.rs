@@ -1,5 +1,6 @@
 //! The life of a data set on real servers, the oldest way of the server and the newest: 15 and 18.
 
+use crate::conformance::life;
 use crate::postgres::layout::Names;
 use crate::postgres::marker;
 use crate::postgres::testing::{self, Server, Unseen};
@@ -65,19 +66,27 @@ impl Site {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError> {
-        Postgres.prepare(&self.location, &self.settings(), schemas, stop, progress)
+        let settings = self.settings();
+        life::load(
+            &Postgres,
+            &self.location,
+            &settings,
+            schemas,
+            stop,
+            progress,
+        )
     }
 
     fn plan(&self, schemas: u32) -> Result<Vec<Line>, EngineError> {
-        Postgres.plan_prepare(&self.location, &self.settings(), schemas)
+        life::plan(&Postgres, &self.location, &self.settings(), schemas)
     }
 
     fn check(&self) -> Result<Vec<Line>, EngineError> {
-        Postgres.check(&self.location, &self.settings(), &Stop::new(), &Unseen)
+        life::check(&Postgres, &self.location, &self.settings())
     }
 
     fn destroy(&self) -> Result<Vec<Line>, EngineError> {
-        Postgres.destroy(&self.location, &self.settings())
+        life::destroy(&Postgres, &self.location, &self.settings())
     }
 
     fn found(&self) -> Option<DataSet> {
@@ -374,6 +383,19 @@ impl Progress for StopsAt<'_> {
         if phase == "load" && done_bytes >= self.1 {
             self.0.request();
         }
+    }
+}
+
+#[test]
+fn it_lives_as_every_data_set_does() {
+    for server in servers() {
+        let site = Site::new(
+            server,
+            "lives",
+            &[("SCALE", "2000"), ("LOAD_PARALLEL_DEGREE", "1")],
+        );
+        let violations = life::life_suite(&Postgres, &site.location, &site.settings());
+        assert_eq!(violations, Vec::<String>::new());
     }
 }
 

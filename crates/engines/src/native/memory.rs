@@ -1,0 +1,111 @@
+//! What a run takes of memory: known, and refused, before anything is created.
+//!
+//! An allocation that fails ends the program at once, and one that succeeds on paper ends it later, by the kernel's hand.
+
+use crate::dataset::lines::mebibytes;
+use assay_measure::config::Settings;
+use assay_run::engine::EngineError;
+
+/// Largest log buffer, bytes: no log writer needs more, whatever the memory.
+const MOST_LOG_BUFFER_BYTES: u64 = 4 << 30;
+
+/// Bytes of what is kept beside a frame of the cache.
+const FRAME_OVERHEAD_BYTES: u64 = 64;
+
+/// Bytes of a session: its redo before commit, its undo, its state.
+const SESSION_BYTES: u64 = 128 << 10;
+
+/// Bytes of a driver thread's buffers for log writes and scans, at most.
+const DRIVER_BYTES: u64 = (2 + super::engine::MAX_SCAN_BUFFERS as u64) << 20;
+
+/// What takes how much, by the parameter that says so.
+fn parts(settings: &Settings, sessions: u64, block_bytes: u64) -> Vec<(&'static str, u64)> {
+    let cache = match settings.bytes("CACHE_MB") / block_bytes {
+        0 => {
+            let reads = match settings.text("READ_MODE") {
+                "batched" => settings.int("IO_DEPTH").max(32),
+                _ => 1,
+            };
+            sessions.saturating_mul(reads + 4).max(256)
+        }
+        frames => frames,
+    };
+    let writer = settings.int("DB_WRITER_COALESCE_BYTES").max(1 << 17);
+    let writers = settings.int("DB_WRITERS") * (settings.int("DB_WRITER_BATCH") + 1);
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let drivers = match settings.int("DRIVER_THREADS") {
+        0 => cpus,
+        asked => asked,
+    };
+    vec![
+        (
+            "CACHE_MB",
+            cache.saturating_mul(block_bytes + FRAME_OVERHEAD_BYTES),
+        ),
+        (
+            "LOG_BUFFER_MB",
+            settings.bytes("LOG_BUFFER_MB").max(1 << 20),
+        ),
+        ("DB_WRITERS", writers.saturating_mul(writer)),
+        ("DRIVER_THREADS", drivers.min(sessions) * DRIVER_BYTES),
+        ("SESSIONS", sessions.saturating_mul(SESSION_BYTES)),
+    ]
+}
+
+/// Bytes of memory that a run with so many sessions takes beside the program itself, at most: cache, log buffer, buffers
+/// of writers and driver threads, sessions.
+#[must_use]
+pub fn memory_needed_bytes(settings: &Settings, sessions: u64, block_bytes: u64) -> u64 {
+    let parts = parts(settings, sessions, block_bytes.max(1));
+    parts
+        .into_iter()
+        .fold(0, |sum, (_, bytes)| sum.saturating_add(bytes))
+}
+
+/// Refuses what no log needs, and what this host has not.
+///
+/// # Errors
+/// `Usage` and `Unusable` naming the parameter, its value, and what to do.
+pub(super) fn refuse_too_much(
+    settings: &Settings,
+    sessions: u64,
+    block_bytes: u64,
+) -> Result<(), EngineError> {
+    if settings.bytes("LOG_BUFFER_MB") > MOST_LOG_BUFFER_BYTES {
+        return Err(EngineError::Usage(format!(
+            "LOG_BUFFER_MB={} is too large: at most {} are of use",
+            settings.get("LOG_BUFFER_MB").text,
+            MOST_LOG_BUFFER_BYTES >> 20
+        )));
+    }
+    let Some(available) = available_bytes() else {
+        return Ok(());
+    };
+    let needed = memory_needed_bytes(settings, sessions, block_bytes);
+    if needed <= available {
+        return Ok(());
+    }
+    let parts = parts(settings, sessions, block_bytes.max(1));
+    let largest = parts.iter().max_by_key(|(_, bytes)| *bytes);
+    let (name, bytes) = largest.copied().unwrap_or(("CACHE_MB", needed));
+    let said = match name {
+        "SESSIONS" => format!("{sessions} sessions"),
+        name => format!("{name}={}", settings.get(name).text),
+    };
+    Err(EngineError::Unusable(format!(
+        "the run would take {} of memory, {} of them for {said}, but this host has {} available: lower it",
+        mebibytes(needed),
+        mebibytes(bytes),
+        mebibytes(available)
+    )))
+}
+
+/// Memory that can be taken without swapping; `None` where the kernel does not tell.
+fn available_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib << 10)
+}
