@@ -10,7 +10,9 @@ use std::sync::atomic::AtomicBool;
 
 /// Watches the signals on a thread of its own for the rest of the process's life.
 pub(crate) fn watch(stop: &Stop) -> Result<(), Failure> {
-    let fail = |error: std::io::Error| Failure::new(Code::Bug, format!("signal handlers: {error}"));
+    // Descriptors and threads are the host's to give.
+    let fail =
+        |error: std::io::Error| Failure::new(Code::Unusable, format!("signal handlers: {error}"));
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(fail)?;
     let stop = stop.clone();
     std::thread::Builder::new()

@@ -8,7 +8,7 @@ use crate::host::{self, Sampler};
 use crate::plan::Plan;
 use crate::stop::Stop;
 use crate::timeline::{EndOnDrop, Planned, TimeLine};
-use crate::{floor, trace};
+use crate::{floor, threads, trace};
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
 use assay_measure::history::ActivityHistory;
 use assay_measure::snapshot::{Fact, RunData, SettingLine, Snapshot, StatSet, Verdict};
@@ -199,7 +199,10 @@ pub fn execute(
     };
     let measured = std::thread::scope(|scope| {
         let _release = Release(&control);
+        let not_ready = |source| RunError::NotReady { thread: 0, source };
+        threads::check_room(assignments.len() as u64, "driver threads").map_err(not_ready)?;
         let tracer = sink.map(|sink| Tracer::spawn(scope, sink));
+        let tracer = tracer.transpose().map_err(not_ready)?;
         for assignment in &assignments {
             let buffer = tracer.as_ref().map(Tracer::buffer);
             job.spawn(scope, assignment, buffer)
@@ -276,16 +279,12 @@ impl<'a> Job<'a> {
         assignment: &'a Assignment,
         buffer: Option<trace::Buffer>,
     ) -> Result<(), RunError> {
-        std::thread::Builder::new()
-            .name(format!("driver-{}", assignment.thread))
-            .spawn_scoped(scope, move || drive(self, assignment, buffer))
+        let name = format!("driver-{}", assignment.thread);
+        threads::spawn(scope, name, move || drive(self, assignment, buffer))
             .map(drop)
             .map_err(|source| RunError::NotReady {
                 thread: assignment.thread,
-                source: EngineError::Io {
-                    what: "starting a driver thread".to_owned(),
-                    source,
-                },
+                source,
             })
     }
 }
@@ -297,10 +296,14 @@ struct Tracer<'scope> {
 }
 
 impl<'scope> Tracer<'scope> {
-    fn spawn(scope: &'scope Scope<'scope, '_>, mut sink: Box<dyn trace::Sink>) -> Self {
+    fn spawn(
+        scope: &'scope Scope<'scope, '_>,
+        mut sink: Box<dyn trace::Sink>,
+    ) -> Result<Self, EngineError> {
         let (sender, queue) = trace::queue();
-        let writer = scope.spawn(move || trace::write_all(&mut *sink, &queue));
-        Self { sender, writer }
+        let name = "trace".to_owned();
+        let writer = threads::spawn(scope, name, move || trace::write_all(&mut *sink, &queue))?;
+        Ok(Self { sender, writer })
     }
 
     fn buffer(&self) -> trace::Buffer {

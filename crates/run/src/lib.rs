@@ -24,6 +24,7 @@ pub mod sim;
 pub mod slob;
 pub mod stop;
 mod thread_clock;
+pub mod threads;
 mod timeline;
 pub mod trace;
 

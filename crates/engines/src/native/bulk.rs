@@ -8,6 +8,7 @@ use super::layout::{Page, PageMap};
 use assay_block::{Backend, Buffer, CompletionLease, Ring, RingOptions};
 use assay_run::engine::{EngineError, Progress};
 use assay_run::stop::Stop;
+use assay_run::threads::spawn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
@@ -176,12 +177,17 @@ pub(super) fn transfer(
     let mut failure = None;
     std::thread::scope(|scope| {
         let (sender, results) = mpsc::channel();
-        for _ in 0..threads {
+        for number in 0..threads {
             let (sender, shared) = (sender.clone(), &shared);
-            scope.spawn(move || {
+            let started = spawn(scope, format!("assay-load{number}"), move || {
                 // The receiver outlives every sender: it waits for them to go.
                 let _ = sender.send(pump(shared, depth));
             });
+            if let Err(error) = started {
+                shared.halt.store(true, Ordering::Release);
+                failure = Some(error);
+                break;
+            }
         }
         drop(sender);
         loop {

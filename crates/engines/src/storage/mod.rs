@@ -13,13 +13,17 @@ mod usual;
 pub mod verify;
 mod work;
 
+pub use usual::engine as usual_engine;
+
 use assay_measure::storage::StorageReadings;
 use assay_run::engine::{EngineError, Line};
 use assay_run::probe::{Aimed, Probe, Readings, Request, Steps};
 use assay_run::stop::Stop;
+use assay_run::threads;
 use files::FilePlan;
 use language::World;
 use spec::Invocation;
+use std::collections::BTreeMap;
 
 /// The probe.
 #[derive(Clone, Copy, Debug)]
@@ -51,9 +55,20 @@ impl Probe for StorageProbe {
 /// # Errors
 /// Files that must not or cannot be used.
 pub fn aim(invocation: Invocation) -> Result<Box<dyn Aimed>, EngineError> {
+    check_clones(&invocation)?;
     let plan = files::plan(&invocation).map_err(files::join_errors)?;
     work::check_logs(&invocation)?;
     Ok(Box::new(StorageRun { invocation, plan }))
+}
+
+/// Clones are threads: those that work side by side must find room.
+fn check_clones(invocation: &Invocation) -> Result<(), EngineError> {
+    let mut waves: BTreeMap<u32, u64> = BTreeMap::new();
+    for job in &invocation.jobs {
+        *waves.entry(job.wave).or_default() += u64::from(job.options.clones.max(1));
+    }
+    let most = waves.into_values().max().unwrap_or(0);
+    threads::check_room(most, "clones at once (numjobs=)")
 }
 
 /// Jobs aimed at their files.

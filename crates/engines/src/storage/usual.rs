@@ -2,6 +2,7 @@
 //! time and then many.
 
 use super::spec::{Amount, Invocation, IoEngine, Job, Mode, Options};
+use assay_block::{LaneEngine, Lanes, LanesOptions, UringMode};
 use assay_run::engine::EngineError;
 use std::path::Path;
 use std::time::Duration;
@@ -13,6 +14,29 @@ const BLOCK_BYTES: u32 = 8192;
 /// I/Os kept in flight by the first job and by the second.
 const DEPTHS: [u32; 2] = [1, 32];
 
+/// What carries the usual jobs: io_uring, and where this host refuses it libaio, then psync; and why it is not the first.
+#[must_use]
+pub fn engine() -> (IoEngine, Option<String>) {
+    let refused = |engine| {
+        let options = LanesOptions {
+            lanes: 1,
+            lane_bytes: BLOCK_BYTES as usize,
+            files: Vec::new(),
+            engine,
+        };
+        Lanes::open(options).err().map(|error| error.to_string())
+    };
+    let Some(why) = refused(LaneEngine::Uring(UringMode::default())) else {
+        return (IoEngine::IoUring, None);
+    };
+    let Some(why_too) = refused(LaneEngine::Aio) else {
+        let told = format!("libaio carries the I/O, since {why}");
+        return (IoEngine::Libaio, Some(told));
+    };
+    let told = format!("psync carries the I/O, one at a time, since {why}; {why_too}");
+    (IoEngine::Psync, Some(told))
+}
+
 /// The usual jobs in the directory `place`, for about `time` together.
 pub(super) fn jobs(place: &Path, time: Duration) -> Result<Invocation, EngineError> {
     if !place.is_dir() {
@@ -22,11 +46,13 @@ pub(super) fn jobs(place: &Path, time: Duration) -> Result<Invocation, EngineErr
         )));
     }
     let file = place.join(format!(".assay-io-{}", std::process::id()));
+    let (engine, description) = engine();
     let each_ns = time.as_nanos() as u64 / DEPTHS.len() as u64;
     let job = |(wave, depth): (usize, &u32)| {
         let mut options = Options {
             clones: 1,
-            engine: IoEngine::IoUring,
+            engine,
+            description: description.clone(),
             stonewall: wave > 0,
             ..Options::default()
         };

@@ -4,7 +4,7 @@
 //! share the next. That is the timer-free group commit: it flushes as soon as the device is free.
 //! One by one: every commit writes and flushes for itself, one after the other.
 
-use super::streams::{Offsets, merged, noise, stamp};
+use super::streams::{Offsets, ended, merged, noise, stamp, started};
 use super::{Bench, Outcome};
 use assay_block::{BlockError, BlockingWriter};
 use assay_measure::sync::SyncMethod;
@@ -75,18 +75,13 @@ pub(super) fn run(bench: &Bench<'_>) -> Result<(Outcome, Option<String>), BlockE
     };
     let outcomes = std::thread::scope(|scope| {
         let closed = together.gate.write();
-        let threads: Vec<_> = (0..streams)
-            .map(|_| scope.spawn(|| together.stream()))
-            .collect();
+        let streams = (0..streams).map(|_| || together.stream());
+        let started = started(scope, streams);
+        if started.1.is_some() {
+            together.lock().failed = true;
+        }
         drop(closed);
-        threads
-            .into_iter()
-            .map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
-            .collect()
+        ended(started)
     });
     let mut outcome = merged(outcomes)?;
     outcome.flushes = together.lock().writer.as_ref().map_or(0, |w| w.flushes);

@@ -6,6 +6,7 @@ use assay_block::{BlockError, BlockingWriter};
 use assay_measure::sync::SyncMethod;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 /// Where a stream writes next.
 pub(super) struct Offsets {
@@ -85,22 +86,56 @@ pub(super) fn run(bench: &Bench<'_>) -> Result<Outcome, BlockError> {
     };
     let outcomes: Vec<Result<Outcome, BlockError>> = std::thread::scope(|scope| {
         let closed = together.gate.write();
-        let mut threads = Vec::new();
-        for (stream, writer) in writers.into_iter().enumerate() {
-            let together = &together;
-            threads.push(scope.spawn(move || together.stream(stream as u32, writer)));
+        let together = &together;
+        let streams = writers.into_iter().enumerate();
+        let streams =
+            streams.map(|(stream, writer)| move || together.stream(stream as u32, writer));
+        let started = started(scope, streams);
+        if started.1.is_some() {
+            together.failed.store(true, Ordering::Relaxed);
         }
         drop(closed);
-        threads
-            .into_iter()
-            .map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            })
-            .collect()
+        ended(started)
     });
     merged(outcomes)
+}
+
+/// The threads of streams, and why there are not more of them.
+type Started<'scope> = (
+    Vec<ScopedJoinHandle<'scope, Result<Outcome, BlockError>>>,
+    Option<BlockError>,
+);
+
+/// Starts a thread for each stream, until the host refuses one.
+pub(super) fn started<'scope, F>(
+    scope: &'scope Scope<'scope, '_>,
+    streams: impl Iterator<Item = F>,
+) -> Started<'scope>
+where
+    F: FnOnce() -> Result<Outcome, BlockError> + Send + 'scope,
+{
+    let mut threads = Vec::new();
+    for stream in streams {
+        match Builder::new().spawn_scoped(scope, stream) {
+            Ok(thread) => threads.push(thread),
+            Err(source) => {
+                let what = "start the thread of a stream (ulimit -u, pids.max, kernel.threads-max)";
+                return (threads, Some(BlockError::Ring { what, source }));
+            }
+        }
+    }
+    (threads, None)
+}
+
+/// What each stream did, once all have ended; first of all why one could not be started.
+pub(super) fn ended((threads, refused): Started<'_>) -> Vec<Result<Outcome, BlockError>> {
+    let ended = threads.into_iter().map(|thread| {
+        thread
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    let ended: Vec<_> = ended.collect();
+    refused.map(Err).into_iter().chain(ended).collect()
 }
 
 /// The sum of what the streams did, or the first error.

@@ -1,5 +1,7 @@
 //! `assay io DIR`: a directory instead of a job file stands for the usual jobs in it.
 
+use crate::ui;
+use assay_engines::storage;
 use std::path::Path;
 
 /// Of the scratch file: beyond most small caches, quickly laid out.
@@ -25,11 +27,19 @@ pub(super) fn expanded(words: &[String]) -> Vec<String> {
         "--rw=randread".to_owned(),
         "--bs=8k".to_owned(),
         "--direct=1".to_owned(),
-        "--ioengine=io_uring".to_owned(),
         "--time_based".to_owned(),
         format!("--runtime={RUNTIME_S}"),
         "--unlink=1".to_owned(),
     ];
+    if !rest.iter().any(|word| word.starts_with("--ioengine")) {
+        let (engine, why) = storage::usual_engine();
+        all.push(format!("--ioengine={}", engine.name()));
+        if let Some(why) = why {
+            ui::say(&format!("notice: {why}"));
+            // So the reports say it too.
+            all.push(format!("--description={why}"));
+        }
+    }
     all.extend(rest.iter().cloned());
     for depth in ["1", "32"] {
         all.push(format!("--name=randread-depth-{depth}"));

@@ -263,10 +263,8 @@ fn start_writer(
             }
             result
         });
-    let thread = thread.map_err(|source| EngineError::Io {
-        what: "start the database writer's thread".to_owned(),
-        source,
-    })?;
+    let thread =
+        thread.map_err(|source| assay_run::threads::refused("of the database writer", &source))?;
     match opened.recv() {
         Ok(Ok(facts)) => Ok((thread, facts)),
         Ok(Err(error)) => Err(EngineError::Unusable(format!(

@@ -28,6 +28,7 @@ use assay_run::engine::EngineError;
 use assay_run::host::Sampler;
 use assay_run::probe::{Readings, Steps};
 use assay_run::stop::Stop;
+use assay_run::threads;
 use assemble::{Frame, Jobs};
 use board::Board;
 use logs::Batch;
@@ -66,7 +67,8 @@ pub(super) fn measure(
     };
     let (rows, batches) = channel();
     std::thread::scope(|scope| {
-        let writer = scope.spawn(move || logs::write_all(&batches));
+        let name = "io-logs".to_owned();
+        let writer = threads::spawn(scope, name, move || logs::write_all(&batches))?;
         let measured = work.measure(stop, steps, rows);
         let failures = writer.join().unwrap_or_default();
         measured.map(|mut readings| {
@@ -276,29 +278,26 @@ fn run_wave(
 ) -> Result<Vec<Left>, EngineError> {
     let board = wave.board;
     std::thread::scope(|scope| {
-        let mut threads = Vec::with_capacity(wave.tasks.len());
+        let mut started = Vec::with_capacity(wave.tasks.len());
         let mut failed = None;
         for task in wave.tasks {
-            let builder = std::thread::Builder::new().name(format!("io-{}", task.index));
-            match builder.spawn_scoped(scope, move || thread::run(task, board, stop)) {
-                Ok(thread) => threads.push(thread),
-                Err(source) => {
-                    failed = Some(EngineError::Io {
-                        what: format!("cannot start the thread of clone {}", task.index + 1),
-                        source,
-                    });
+            let name = format!("io-{}", task.index);
+            match threads::spawn(scope, name, move || thread::run(task, board, stop)) {
+                Ok(thread) => started.push(thread),
+                Err(error) => {
+                    failed = Some(error);
                     break;
                 }
             }
         }
-        board.wait_ready(threads.len());
+        board.wait_ready(started.len());
         // A clone that could not be set up has not gone through the gate: the others go, since
         // what they measure is theirs, but only if there is any left to measure.
         board.open(failed.is_none() && !board.any_refused());
         if failed.is_none() {
             watch(wave);
         }
-        let left = threads
+        let left = started
             .into_iter()
             .map(|thread| thread.join().unwrap_or_default())
             .collect();

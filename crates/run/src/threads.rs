@@ -1,0 +1,70 @@
+//! Starting threads: a host that refuses one is told of by the limit that stands in the way.
+//!
+//! A thread that finds no room for its own memory ends the whole process, before any code of ours runs in it. So whoever starts
+//! many asks first.
+
+use crate::engine::EngineError;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+/// Memory maps of a thread at most: its stack and the one for signals, each with its guard; its buffers and its ring.
+const MAPS: u64 = 10;
+/// Where the kernel keeps how many memory maps a process may have.
+const MOST_MAPS: &str = "/proc/sys/vm/max_map_count";
+
+/// Whether so many threads (`what`, for people) can be started by this process, as far as can be known before.
+///
+/// # Errors
+/// `Unusable`, with the limit and how many it allows.
+pub fn check_room(count: u64, what: &str) -> Result<(), EngineError> {
+    let read = |path: &str| std::fs::read_to_string(path).ok();
+    let most = read(MOST_MAPS).and_then(|text| text.trim().parse::<u64>().ok());
+    let maps = read("/proc/self/maps").map_or(0, |text| text.lines().count() as u64);
+    let Some(most) = most else { return Ok(()) };
+    let room = most.saturating_sub(maps) / MAPS;
+    if count <= room {
+        return Ok(());
+    }
+    Err(EngineError::Unusable(format!(
+        "{count} {what} are more than this host lets one process have: vm.max_map_count is {most}, enough for {room}; ask for fewer, or raise it (sysctl vm.max_map_count={})",
+        count.saturating_add(1000).saturating_mul(MAPS)
+    )))
+}
+
+/// Starts a thread of a scope.
+///
+/// # Errors
+/// `Unusable`: the host refuses one more.
+pub fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: String,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>, EngineError> {
+    let started = Builder::new().name(name.clone()).spawn_scoped(scope, work);
+    started.map_err(|source| refused(&name, &source))
+}
+
+/// What is told of a thread that the host refused.
+#[must_use]
+pub fn refused(name: &str, source: &std::io::Error) -> EngineError {
+    EngineError::Unusable(format!(
+        "the host refuses to start the thread {name}: {source}; its limits are ulimit -u (processes of the user), pids.max (of the cgroup) and kernel.threads-max: raise the one that is reached, or ask for fewer threads"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_is_started_and_what_does_not_is_refused_with_the_limit() {
+        check_room(1, "threads").unwrap();
+        let why = check_room(u64::MAX, "clones").unwrap_err();
+        assert!(matches!(why, EngineError::Unusable(_)));
+        assert!(why.to_string().contains("vm.max_map_count is"), "{why}");
+        let answer = std::thread::scope(|scope| {
+            let thread = spawn(scope, "one".to_owned(), || 7).unwrap();
+            thread.join().unwrap()
+        });
+        assert_eq!(answer, 7);
+    }
+}
