@@ -22,6 +22,12 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     nearest
 }
 
+/// The letters of a name, a bit each; some share one.
+fn letters(name: &[char]) -> u64 {
+    name.iter()
+        .fold(0, |all, letter| all | 1 << (u32::from(*letter) % 64))
+}
+
 /// More than any distance.
 const FAR: usize = usize::MAX / 2;
 
@@ -39,14 +45,18 @@ impl Rows {
     /// (optimal string alignment), the second in whichever case; `None` above `limit`.
     fn distance(&mut self, a: &[char], b: &str, limit: usize) -> Option<usize> {
         self.known.clear();
-        self.known.extend(b.chars().flat_map(char::to_uppercase));
+        self.known
+            .extend(b.chars().map(|letter| letter.to_ascii_uppercase()));
         let Self {
             known: b,
             before,
             above,
             row,
         } = self;
-        if a.len().abs_diff(b.len()) > limit {
+        // Each letter that one of them has and the other has not costs an edit; most candidates are told apart by that.
+        let (in_a, in_b) = (letters(a), letters(b));
+        let missing = (in_a & !in_b).count_ones().max((in_b & !in_a).count_ones()) as usize;
+        if a.len().abs_diff(b.len()).max(missing) > limit {
             return None;
         }
         above.clear();
