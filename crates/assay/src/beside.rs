@@ -123,6 +123,8 @@ pub(crate) struct Beside {
     timeout: Duration,
     commands: Vec<At>,
     dir: PathBuf,
+    /// Leads to the same directory whatever becomes of its path.
+    outputs: PathBuf,
     run_id: String,
 }
 
@@ -138,6 +140,7 @@ impl Beside {
             timeout: Duration::from_nanos(configured.settings.ns("EXTERNAL_SCRIPT_TIMEOUT")),
             commands: configured.commands.clone(),
             dir: std::path::absolute(dir.path()).unwrap_or_else(|_| dir.path().to_owned()),
+            outputs: dir.held().lasting_path(),
             run_id: run_id.to_owned(),
         })
     }
@@ -162,7 +165,7 @@ impl Beside {
                 text: at.command.clone(),
                 job: Job {
                     what: What::Line(at.command.clone()),
-                    output: self.dir.join(format!("at-{}.out", i + 1)),
+                    output: self.outputs.join(format!("at-{}.out", i + 1)),
                     environment: self.environment(),
                 },
             })
@@ -189,7 +192,7 @@ impl Beside {
         let output = format!("script-{}.out", call.name());
         let job = Job {
             what: What::File(script, call.name().to_owned()),
-            output: self.dir.join(&output),
+            output: self.outputs.join(&output),
             environment,
         };
         let wall = jiff::Timestamp::now().to_string();

@@ -165,10 +165,9 @@ pub(crate) fn configure_quietly(
     let (url, origin) =
         config::target(&layers, &schemes).map_err(|problem| Failure::problems(&[problem]))?;
     let Some((target, location)) = registry::locate(&url) else {
-        return Err(Failure::usage(format!(
-            "TARGET={}: no such temporary server; write temp:postgres or temp:postgres:VERSION",
-            config::mask_url_password(&url)
-        )));
+        return Err(Failure::usage(
+            "TARGET: there is no such temporary server; write temp:postgres or temp:postgres:VERSION",
+        ));
     };
     let scheme = target.name();
     let others: Vec<(&str, &'static [ParamDef])> = registry::TARGETS

@@ -45,9 +45,10 @@ pub(crate) fn install_hook() {
 pub(crate) fn after_panic() -> Code {
     ui::say("error: this is a bug of assay; please report the line above");
     if let Some(dir) = running().take() {
-        let saved = recover::recover(&dir)
-            .and_then(|run| record::faces(&run.data, run.series))
-            .and_then(|faces| record::write(&RunDir::existing(&dir), &faces));
+        let saved = RunDir::existing(&dir).and_then(|dir| {
+            let run = recover::recover(dir.held())?;
+            record::write(&dir, &record::faces(&run.data, run.series)?)
+        });
         match saved {
             Ok(()) => ui::say(&format!(
                 "what was measured is saved and marked incomplete: {}",

@@ -13,6 +13,7 @@ mod commands;
 mod configure;
 mod emergency;
 mod exit;
+mod held;
 mod html;
 mod observer;
 mod perform;
@@ -30,6 +31,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     emergency::install_hook();
+    signals::fail_writes_at_the_size_limit();
     let code = std::panic::catch_unwind(|| match parse() {
         Ok(Some(cli)) => commands::execute(cli).unwrap_or_else(|failure| ui::failure(&failure)),
         Ok(None) => Code::Good,

@@ -9,27 +9,16 @@ use assay_measure::series::{SeriesWriter, SideLine};
 use assay_measure::snapshot::{self, RunData, Snapshot};
 use assay_measure::timeline::TimelineEvent;
 use assay_report::record::SeriesBuilder;
+use assay_report::recover::{Header, SERIES_SCHEMA};
 use assay_run::engine::Engine;
 use assay_run::stop::Stop;
 use assay_run::{Mark, Observer};
-use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// Version of the series file's header.
-pub(crate) const SERIES_SCHEMA: &str = "assay-series/1";
 /// Who measures: this process alone, so far.
 const SOURCE: &str = "run";
-
-/// First line of a series: what is known before the gate.
-#[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Header {
-    /// [`SERIES_SCHEMA`].
-    pub(crate) schema: String,
-    /// The run without its snapshots.
-    pub(crate) run: RunData,
-}
 
 /// Writes and shows.
 pub(crate) struct RunObserver<'a> {

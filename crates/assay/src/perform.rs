@@ -10,6 +10,7 @@ use crate::{emergency, plan_text, progress, ui};
 use assay_measure::clock::Clock;
 use assay_measure::config;
 use assay_measure::snapshot::{RunData, Verdict};
+use assay_measure::units;
 use assay_report::record::SeriesBuilder;
 use assay_run::engine::{DataSet, Engine, Line};
 use assay_run::life::Load;
@@ -20,6 +21,9 @@ use std::path::PathBuf;
 
 /// The only workload so far.
 pub(crate) const WORKLOAD: &str = "slob";
+
+/// What a run takes beside its cache and log buffer, at most.
+const MEMORY_BESIDE_BYTES: u64 = 128 << 20;
 
 /// What is done with a record before the run's directory is named: printing it, reading it.
 pub(crate) type Deliver<'a> = dyn FnMut(&Faces) -> Result<(), Failure> + 'a;
@@ -76,8 +80,33 @@ fn brief(summary: Vec<Line>) -> Vec<Line> {
     if brief.is_empty() { summary } else { brief }
 }
 
+/// Refuses a run that the kernel would kill: its memory does not fit into what the control group leaves.
+pub(crate) fn check_memory(configured: &Configured) -> Result<(), Failure> {
+    let needed = configured.target.memory_bytes(&configured.settings);
+    let Some(room) = host::memory::room().filter(|_| needed > 0) else {
+        return Ok(());
+    };
+    let (needed_text, free) = (units::size(needed), units::size(room.free_bytes));
+    let limit = format!("{} ({})", units::size(room.limit_bytes), room.by.display());
+    if needed > room.free_bytes {
+        return Err(Failure::new(
+            Code::Unusable,
+            format!(
+                "the run needs {needed_text} of memory for its cache and log buffer, and the control group's limit of {limit} leaves {free}: the kernel would kill it; give smaller ones (CACHE_MB, LOG_BUFFER_MB) or raise the limit"
+            ),
+        ));
+    }
+    if needed.saturating_add(MEMORY_BESIDE_BYTES) > room.free_bytes {
+        ui::say(&format!(
+            "warning: the run needs {needed_text} of memory and some for its sessions, and the control group's limit of {limit} leaves {free}: the kernel may kill it"
+        ));
+    }
+    Ok(())
+}
+
 /// The plan for a data set; its mistakes are usage errors.
 pub(crate) fn plan(configured: &mut Configured, data: &DataSet) -> Result<Plan, Failure> {
+    check_memory(configured)?;
     configure::adopt(&mut configured.settings, data);
     configure::plan(&configured.settings, data, configure::random_u32())
         .map_err(|problems| Failure::problems(&problems))
@@ -134,8 +163,10 @@ pub(crate) fn perform(
     data.timeline.extend(pre);
     beside.post(&mut data, stop);
     let left = leave(&dir, &data, series, stop, deliver);
-    beside.end(&data, stop);
     emergency::run_ended();
+    // Nothing more is written there: the script may tag, move or remove the run.
+    dir.held().release();
+    beside.end(&data, stop);
     match lost {
         None => {
             let code = left?;

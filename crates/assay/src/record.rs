@@ -1,7 +1,8 @@
 //! The record of a run and its faces, from raw measurements to files.
 
 use crate::exit::{Code, Failure};
-use crate::rundir::{RECORD, REPORT, RunDir};
+use crate::held::Held;
+use crate::rundir::{RECORD, REPEAT, REPORT, RunDir, SWEEP};
 use assay_measure::record::Record;
 use assay_measure::snapshot::RunData;
 use assay_report::compare::Repeats;
@@ -53,6 +54,15 @@ pub(crate) fn read(path: &Path) -> Result<Record, Failure> {
     let bad = |what: String| Failure::usage(format!("{}: {what}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
     assay_report::json::read(&text).map_err(|error| bad(error.to_string()))
+}
+
+/// Whether a directory holds a record, a summary of a sweep or of repeats that can be read.
+pub(crate) fn is_in(dir: &Held) -> bool {
+    let holds =
+        |name, readable: &dyn Fn(&str) -> bool| dir.read(name).is_ok_and(|text| readable(&text));
+    holds(RECORD, &|text| assay_report::json::read(text).is_ok())
+        || holds(SWEEP, &|text| assay_report::sweep::read(text).is_ok())
+        || holds(REPEAT, &|text| Repeats::read(text).is_ok())
 }
 
 /// Reads a sweep's summary.

@@ -1,9 +1,14 @@
 //! Run directories: made once, never overwritten, every file written whole or not at all.
 
-use crate::exit::Failure;
+use crate::catalogue;
+use crate::exit::{Code, Failure};
+use crate::held::{Held, PARTIAL};
+use crate::ui;
+use rustix::fs::FileType;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Where runs are kept unless `-o` says otherwise.
 pub(crate) const RUNS_DIR: &str = "assay-runs";
@@ -32,10 +37,35 @@ pub(crate) const TAGS: &str = "tags";
 /// The configuration as given and as effective.
 pub(crate) const CONFIG: &str = "config";
 
+/// What `recovery` keeps while it kills.
+pub(crate) const JOURNAL: &str = "journal";
+/// How long a claim that another process holds is waited for.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+/// Changes of tags are short and may be many at once.
+const PATIENCE_OF_TAGS: Duration = Duration::from_secs(5);
+
+/// What may be in the directory of a run or a sweep, beside outputs of commands and `config`.
+pub(crate) const FILES: [&str; 13] = [
+    TAGS,
+    REPEAT,
+    REPEAT_TEXT,
+    RECORD,
+    REPORT,
+    REPORT_HTML,
+    FIO_JSON,
+    SERIES,
+    SWEEP,
+    SWEEP_TEXT,
+    SWEEP_HTML,
+    JOURNAL,
+    assay_report::html::SHARED,
+];
+
 /// The directory of one run.
 #[derive(Debug)]
 pub(crate) struct RunDir {
-    path: PathBuf,
+    held: Held,
+    config: Option<Held>,
 }
 
 /// A new run's short id: eight hexadecimal digits.
@@ -76,60 +106,167 @@ pub(crate) fn refuse_used(path: &Path) -> Result<(), Failure> {
 }
 
 impl RunDir {
-    /// Makes the directory.
+    /// Makes the directory of a run and claims it.
     pub(crate) fn create(path: PathBuf) -> Result<Self, Failure> {
-        fs::create_dir_all(path.join(CONFIG)).map_err(|error| cannot(&path, &error))?;
-        Ok(Self { path })
+        let mut dir = Self::above(&path)?;
+        let config = dir.held.make_sub(CONFIG);
+        dir.config = Some(config.map_err(|error| cannot(&path.join(CONFIG), &error))?);
+        Ok(dir)
+    }
+
+    /// Makes the directory above several runs and claims it.
+    pub(crate) fn above(path: &Path) -> Result<Self, Failure> {
+        fs::create_dir_all(path).map_err(|error| cannot(path, &error))?;
+        let dir = Self::claimed(path)?;
+        // Somebody else may have come first since it was looked at.
+        refuse_used(path)?;
+        Ok(dir)
     }
 
     /// An existing one.
-    pub(crate) fn existing(path: &Path) -> Self {
-        Self {
-            path: path.to_path_buf(),
-        }
+    pub(crate) fn existing(path: &Path) -> Result<Self, Failure> {
+        let held = Held::open(path).map_err(|error| cannot(path, &error))?;
+        let config = held.sub(CONFIG).ok();
+        Ok(Self { held, config })
+    }
+
+    /// An existing one that nobody writes to.
+    pub(crate) fn claimed(path: &Path) -> Result<Self, Failure> {
+        let dir = Self::existing(path)?;
+        claim(&dir.held, PATIENCE)?;
+        Ok(dir)
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.held.path()
+    }
+
+    /// The directory itself.
+    pub(crate) fn held(&self) -> &Held {
+        &self.held
     }
 
     /// Writes a file whole: beside it, synced, renamed into place.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
-        let target = self.path.join(name);
-        write_whole(&target, text.as_bytes()).map_err(|error| cannot(&target, &error))
+        let missing = || io::Error::from(io::ErrorKind::NotFound);
+        let written = match (split_config(name), &self.config) {
+            (None, _) => self.held.write(name, text.as_bytes()),
+            (Some(name), Some(config)) => config.write(name, text.as_bytes()),
+            (Some(_), None) => Err(missing()),
+        };
+        written.map_err(|error| cannot(&self.path().join(name), &error))
     }
 
     /// Opens the series for appending; it must not exist yet.
     pub(crate) fn create_series(&self) -> Result<File, Failure> {
-        let path = self.path.join(SERIES);
-        File::options()
-            .append(true)
-            .create_new(true)
-            .open(&path)
-            .map_err(|error| cannot(&path, &error))
+        let created = self.held.create(SERIES);
+        created.map_err(|error| cannot(&self.path().join(SERIES), &error))
     }
 
     /// Removes what a run that never started left behind.
     pub(crate) fn discard(&self) {
-        for name in [SERIES, FIO_JSON, "config/given", "config/effective"] {
-            let _ = fs::remove_file(self.path.join(name));
+        match remove(&self.held) {
+            Ok(left) if left.is_empty() => {}
+            Ok(left) => tell_left(&self.held, &left),
+            Err(error) => ui::say(&format!("notice: {}: {error}", self.path().display())),
         }
-        let more = outputs(&self.path).into_iter().chain(job_files(&self.path));
-        for name in more {
-            let _ = fs::remove_file(self.path.join(name));
-        }
-        let _ = fs::remove_dir(self.path.join(CONFIG));
-        let _ = fs::remove_dir(&self.path);
     }
 }
 
-/// Files in a run directory that hold what commands beside the run said.
-pub(crate) fn outputs(dir: &Path) -> Vec<String> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut found: Vec<String> = names.filter(|name| is_output(name)).collect();
-    found.sort();
-    found
+/// Claims a directory that is about to be changed.
+///
+/// # Errors
+/// Another process writes there.
+pub(crate) fn claim(held: &Held, patience: Duration) -> Result<(), Failure> {
+    match held.claim(patience) {
+        true => Ok(()),
+        false => Err(Failure::new(
+            Code::Unusable,
+            format!(
+                "{}: another assay is writing there; wait until it has ended, or stop it with Ctrl-C",
+                held.path().display()
+            ),
+        )),
+    }
+}
+
+/// Claims a directory for a change of its tags.
+pub(crate) fn claim_for_tags(path: &Path) -> Result<RunDir, Failure> {
+    let dir = RunDir::existing(path)?;
+    claim(&dir.held, PATIENCE_OF_TAGS)?;
+    Ok(dir)
+}
+
+/// Removes the files that assay writes into a run's directory, then the directory; whatever else is there stays and
+/// is named. The directory is held by the caller, its `config` here, so no name leads anywhere else.
+pub(crate) fn remove(held: &Held) -> io::Result<Vec<String>> {
+    let mut left = remove_files(held, is_file)?;
+    if let Ok(config) = held.sub(CONFIG) {
+        let foreign = remove_files(&config, is_config_file)?;
+        left.retain(|name| name != CONFIG);
+        left.extend(foreign.iter().map(|name| format!("{CONFIG}/{name}")));
+        if foreign.is_empty() && held.remove_sub(&config).is_err() {
+            left.push(CONFIG.to_owned());
+        }
+    }
+    if left.is_empty() {
+        let above = held
+            .path()
+            .parent()
+            .filter(|path| !path.as_os_str().is_empty());
+        let above = Held::open(above.unwrap_or(Path::new(".")))?;
+        above.remove_sub(held)?;
+    }
+    Ok(left)
+}
+
+/// Says what a removal left.
+pub(crate) fn tell_left(held: &Held, left: &[String]) {
+    ui::say(&format!(
+        "notice: {} holds what assay did not write, and it was left: {}",
+        held.path().display(),
+        left.join(", ")
+    ));
+}
+
+/// Removes the plain files whose names are `ours`; names what is left.
+fn remove_files(held: &Held, ours: fn(&str) -> bool) -> io::Result<Vec<String>> {
+    let mut left = Vec::new();
+    let mut names = held.names()?;
+    // What says that this is a run of ours goes last: a removal that is cut short can be repeated.
+    names.sort_by_key(|(name, _)| [RECORD, SERIES, SWEEP, REPEAT].contains(&name.as_str()));
+    for (name, kind) in names {
+        let gone = kind == FileType::RegularFile && ours(&name);
+        match gone.then(|| held.remove_file(&name)) {
+            Some(Ok(())) => {}
+            Some(Err(error)) if error.kind() != io::ErrorKind::InvalidInput => return Err(error),
+            _ => left.push(name),
+        }
+    }
+    Ok(left)
+}
+
+/// The name of a file in `config`.
+fn split_config(name: &str) -> Option<&str> {
+    name.strip_prefix(CONFIG)?.strip_prefix('/')
+}
+
+/// Whether assay writes a file of this name into a run's directory.
+fn is_file(name: &str) -> bool {
+    let whole = name.strip_suffix(PARTIAL).unwrap_or(name);
+    FILES.contains(&whole) || is_output(whole) || catalogue::is_file(name)
+}
+
+fn is_config_file(name: &str) -> bool {
+    let whole = name.strip_suffix(PARTIAL).unwrap_or(name);
+    let job = whole
+        .strip_prefix("job-")
+        .and_then(|name| name.strip_suffix(".fio"));
+    ["given", "effective"].contains(&whole) || job.is_some_and(is_number)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// A job file as given, by its place on the command line from 1.
@@ -137,18 +274,39 @@ pub(crate) fn job_file(number: usize) -> String {
     format!("{CONFIG}/job-{number}.fio")
 }
 
-/// Job files in a run directory, in their order.
-pub(crate) fn job_files(dir: &Path) -> Vec<String> {
-    (1..)
-        .map(job_file)
-        .take_while(|name| dir.join(name).is_file())
-        .collect()
+/// The files that belong to a run or a sweep in `dir`, by name.
+pub(crate) fn files(dir: &Path) -> Vec<String> {
+    let Ok(held) = Held::open(dir) else {
+        return Vec::new();
+    };
+    let plain = |held: &Held| {
+        let names = held.names().unwrap_or_default().into_iter();
+        names
+            .filter(|(_, kind)| *kind == FileType::RegularFile)
+            .map(|(name, _)| name)
+    };
+    let mut found: Vec<String> = plain(&held).filter(|name| is_file(name)).collect();
+    if let Ok(config) = held.sub(CONFIG) {
+        let names = plain(&config).filter(|name| is_config_file(name));
+        found.extend(names.map(|name| format!("{CONFIG}/{name}")));
+    }
+    found
 }
 
 /// What a killed `io` leaves: it keeps no series, only what it was asked.
 pub(crate) fn killed_io(path: &Path) -> bool {
-    let given = fs::read_to_string(path.join("config/given"));
-    !path.join(RECORD).exists() && given.is_ok_and(|given| given.starts_with("assay io "))
+    Held::open(path).is_ok_and(|held| is_killed_io(&held))
+}
+
+/// The same of an open directory.
+pub(crate) fn is_killed_io(held: &Held) -> bool {
+    let given = || held.sub(CONFIG).and_then(|config| config.read("given"));
+    !held.has(RECORD) && given().is_ok_and(|given| given.starts_with("assay io "))
+}
+
+/// Whether a process writes to the directory now.
+pub(crate) fn is_claimed(path: &Path) -> bool {
+    Held::open(path).is_ok_and(|held| held.is_claimed())
 }
 
 fn is_output(name: &str) -> bool {
@@ -156,16 +314,19 @@ fn is_output(name: &str) -> bool {
         return false;
     };
     let number = stem.strip_prefix("at-").unwrap_or_default();
-    ["script-pre", "script-post", "script-end"].contains(&stem)
-        || (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    ["script-pre", "script-post", "script-end"].contains(&stem) || is_number(number)
 }
 
 /// The failure of an output path, with the operating system's reason.
 pub(crate) fn cannot(path: &Path, error: &io::Error) -> Failure {
-    let hint = if error.kind() == io::ErrorKind::StorageFull {
-        ": make room, or keep runs elsewhere with -o DIR"
-    } else {
-        ""
+    let hint = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            ": make room, or keep runs elsewhere with -o DIR"
+        }
+        io::ErrorKind::FileTooLarge => {
+            ": a file may not be larger here; raise the limit (ulimit -f)"
+        }
+        _ => "",
     };
     Failure::output(format!("{}: {error}{hint}", path.display()))
 }
@@ -176,20 +337,19 @@ pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 fn write_whole(target: &Path, bytes: &[u8]) -> io::Result<()> {
-    let partial = target.with_extension("partial");
-    let written = File::create(&partial).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
-    if let Err(error) = written.and_then(|()| fs::rename(&partial, target)) {
-        let _ = fs::remove_file(&partial);
-        return Err(error);
+    let name = target.file_name().and_then(|name| name.to_str());
+    let name = name.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+    // A link, a pipe or a device that somebody named is written to, not replaced.
+    if fs::symlink_metadata(target).is_ok_and(|about| !about.is_file()) {
+        return File::create(target)?.write_all(bytes);
     }
-    // The rename lasts once its directory is synced.
-    let parent = target
+    let above = target
         .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+        .filter(|above| !above.as_os_str().is_empty());
+    let above = Held::open(above.unwrap_or(Path::new(".")))?;
+    // Nobody else's file has such a name.
+    let partial = format!(".{name}.{}{PARTIAL}", std::process::id());
+    above.write_through(&partial, name, bytes)
 }
 
 #[cfg(test)]
@@ -234,5 +394,27 @@ mod tests {
         run.write(FIO_JSON, "x").expect("written");
         run.discard();
         assert!(!run.path().exists());
+    }
+
+    #[test]
+    fn two_runs_of_one_place_do_not_mix_and_what_is_no_link_of_ours_is_not_followed() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("run");
+        let run = RunDir::create(path.clone()).expect("created");
+        let refused = RunDir::create(path.clone()).expect_err("claimed");
+        assert_eq!(refused.code, Code::Unusable);
+        assert!(is_claimed(&path));
+        run.held().release();
+        assert!(!is_claimed(&path));
+        assert!(RunDir::create(path.clone()).is_err(), "it is not empty");
+        let elsewhere = dir.path().join("elsewhere");
+        fs::write(&elsewhere, "theirs").expect("written");
+        for name in ["record.json", "record.json.partial"] {
+            std::os::unix::fs::symlink(&elsewhere, path.join(name)).expect("linked");
+        }
+        assert!(run.write(RECORD, "ours").is_err(), "a link is in the way");
+        fs::remove_file(path.join("record.json.partial")).expect("removed");
+        run.write(RECORD, "ours").expect("written");
+        assert_eq!(fs::read_to_string(&elsewhere).expect("there"), "theirs");
     }
 }

@@ -2,12 +2,16 @@
 
 use crate::exit::{Code, Failure};
 use assay_measure::config::Problem;
+use assay_measure::plain::plain;
 use std::io::{self, IsTerminal, Write};
 
-/// Prints the product. A reader that went away ends it quietly.
+/// Prints the product; what a terminal would obey in it is replaced. A reader that went away ends it quietly.
 pub(crate) fn product(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out
+        .write_all(plain(text).as_bytes())
+        .and_then(|()| out.flush())
+    {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(Failure::output(format!("standard output: {error}"))),
@@ -16,12 +20,12 @@ pub(crate) fn product(text: &str) -> Result<(), Failure> {
 
 /// One line on stderr. Nothing can be done if nobody reads it.
 pub(crate) fn say(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", plain(line));
 }
 
 /// A line that the next one overwrites, where nobody may be looking (`--eta=always`).
 pub(crate) fn redraw(line: &str) {
-    let _ = write!(io::stderr().lock(), "{line}\r");
+    let _ = write!(io::stderr().lock(), "{}\r", plain(line));
 }
 
 /// An error, or a notice that does not stop anything.

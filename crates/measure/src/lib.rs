@@ -11,6 +11,7 @@ pub mod counters;
 pub mod histogram;
 pub mod history;
 pub mod permutation;
+pub mod plain;
 pub mod prng;
 pub mod record;
 pub mod schedule;

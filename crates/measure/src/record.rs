@@ -624,6 +624,27 @@ pub struct Series {
     pub heat: Vec<HeatRow>,
 }
 
+impl Series {
+    /// Makes every column as long as the steps are many: what is missing is n/a, what is too much goes. A series
+    /// that was read may have been edited; readers count on this.
+    pub fn square(&mut self) {
+        let steps = self.t_s.len();
+        self.in_window.resize(steps, false);
+        for column in self.metrics.values_mut() {
+            column.resize(steps, Figure::na("absent"));
+        }
+        for row in &mut self.heat {
+            row.buckets.resize(row.t_s.len(), Vec::new());
+            for (bucket, _) in row.buckets.iter_mut().flatten() {
+                *bucket = (*bucket).min(BUCKETS - 1);
+            }
+        }
+    }
+}
+
+/// Power-of-two buckets of a distribution, as in [`EventRow::hist_us`].
+const BUCKETS: u8 = 34;
+
 /// How the waits of one event, or the operations of one kind, were distributed from step to step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

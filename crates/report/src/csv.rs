@@ -1,5 +1,6 @@
 //! The per-second series as CSV: one row per second, one column per metric.
 
+use assay_measure::plain::csv_field;
 use assay_measure::record::{Figure, Record};
 use std::fmt::Write as _;
 
@@ -10,7 +11,7 @@ pub fn series(record: &Record) -> String {
     let mut text = String::from("t_s,in_window");
     for name in series.metrics.keys() {
         text.push(',');
-        text.push_str(name);
+        text.push_str(&csv_field(name));
     }
     text.push('\n');
     for (row, (t_s, inside)) in series.t_s.iter().zip(&series.in_window).enumerate() {

@@ -1,5 +1,7 @@
 //! The record as JSON: what `record.json` holds and `--format json` prints.
 
+use crate::bounds;
+use assay_measure::plain::is_unprintable;
 use assay_measure::record::{Record, SCHEMA};
 use serde::Serialize;
 use serde_json::ser::Formatter;
@@ -13,6 +15,9 @@ pub enum RecordError {
     /// Not JSON, or not of this shape.
     #[error("not a record: {0}")]
     Shape(#[from] serde_json::Error),
+    /// Edited: figures made of such numbers would mean nothing.
+    #[error("not a record: {}", bounds::WHY)]
+    Bounds,
     /// A record of another schema.
     #[error("schema \"{found}\" where \"{SCHEMA}\" is needed; was it written by a later version?")]
     Schema {
@@ -95,6 +100,26 @@ impl Formatter for Lines {
         self.new_line(writer)
     }
 
+    /// What a terminal would obey is written as its number, so that the text can be printed as it is.
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        writer: &mut W,
+        fragment: &str,
+    ) -> IoResult<()> {
+        let mut rest = fragment;
+        while let Some(at) = rest.find(is_unprintable) {
+            let (plain, from) = rest.split_at(at);
+            writer.write_all(plain.as_bytes())?;
+            let mut letters = from.chars();
+            // Every one of them has a number of four digits.
+            if let Some(letter) = letters.next() {
+                write!(writer, "\\u{:04x}", u32::from(letter))?;
+            }
+            rest = letters.as_str();
+        }
+        writer.write_all(rest.as_bytes())
+    }
+
     fn begin_object_value<W: ?Sized + Write>(&mut self, writer: &mut W) -> IoResult<()> {
         writer.write_all(b": ")
     }
@@ -105,12 +130,17 @@ impl Formatter for Lines {
 /// # Errors
 /// When the text is not JSON of this shape, or of another schema.
 pub fn read(text: &str) -> Result<Record, RecordError> {
-    let record: Record = serde_json::from_str(text)?;
+    let mut record: Record = serde_json::from_str(text)?;
     if record.schema != SCHEMA {
         return Err(RecordError::Schema {
             found: record.schema,
         });
     }
+    if bounds::are_broken(text.as_bytes()) {
+        return Err(RecordError::Bounds);
+    }
+    // Somebody may have edited it: every reader may count on columns of one length.
+    record.series.square();
     Ok(record)
 }
 
@@ -122,6 +152,15 @@ mod tests {
     fn a_record_of_a_run_survives_the_round_trip() {
         let record = crate::record::build(&crate::fixture::run());
         let text = write(&record).unwrap();
+        assert_eq!(read(&text).unwrap(), record);
+    }
+
+    #[test]
+    fn what_a_terminal_obeys_is_written_as_its_number_and_read_back() {
+        let mut record = crate::record::build(&crate::fixture::run());
+        record.warnings = vec!["a\u{1b}[2J\u{9b}1m\u{7f}\u{202e}b\r\n\t".to_owned()];
+        let text = write(&record).unwrap();
+        assert!(!text.contains(is_unprintable));
         assert_eq!(read(&text).unwrap(), record);
     }
 

@@ -7,17 +7,20 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+mod bounds;
 pub mod brief;
 pub mod compare;
 pub mod cost;
 pub mod csv;
 pub mod export;
+pub mod faces;
 pub mod html;
 pub mod import;
 pub mod integrity;
 pub mod json;
 pub mod metrics;
 pub mod record;
+pub mod recover;
 pub mod recovery;
 pub mod result_line;
 pub mod storage;
@@ -26,5 +29,7 @@ pub mod sweep;
 pub mod sync;
 pub mod text;
 
+#[cfg(test)]
+mod edited;
 #[cfg(test)]
 mod fixture;

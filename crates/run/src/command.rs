@@ -65,7 +65,12 @@ impl Job {
     }
 
     fn spawn(&self, command: &mut Command) -> io::Result<Child> {
-        let output = File::create(&self.output)?;
+        // In place of what is there: a link of that name is not followed.
+        match std::fs::remove_file(&self.output) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let output = File::create_new(&self.output)?;
         let environment = self.environment.iter().map(|(name, value)| (name, value));
         command
             .envs(environment)

@@ -355,6 +355,13 @@ pub trait Target: Sync {
     /// Parameters beside the workload's own.
     fn params(&self) -> &'static [ParamDef];
 
+    /// Memory that a run with these settings takes in this process whatever it does, bytes: what is known before it
+    /// is taken.
+    fn memory_bytes(&self, settings: &Settings) -> u64 {
+        let _ = settings;
+        0
+    }
+
     /// Whether `temp:NAME` can start a server of it.
     fn can_be_temporary(&self) -> bool {
         false

@@ -3,7 +3,7 @@
 use super::tags;
 use crate::exit::Failure;
 use crate::record;
-use crate::rundir::{RECORD, REPEAT, SERIES, SWEEP, TAGS, killed_io};
+use crate::rundir::{self, RECORD, REPEAT, SERIES, SWEEP, TAGS, killed_io};
 use assay_measure::record::{Figure, Record};
 use assay_report::compare::Repeats;
 use assay_report::metrics::{self, Better, Metric};
@@ -12,6 +12,9 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+
+/// Files that say what a directory is once its run has ended.
+const FACES: [&str; 3] = [SWEEP, REPEAT, RECORD];
 
 /// What tells whether a directory changed since it was read: its record's and its tags' time and size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,7 +94,12 @@ fn look_at(path: PathBuf) -> Option<Found> {
         .iter()
         .find_map(|file| of(file))
         .or_else(|| of("config/given").filter(|_| killed_io(&path)))?;
-    let (mtime_ns, size) = time_and_size(&about_it);
+    let (mut mtime_ns, size) = time_and_size(&about_it);
+    let has_no_record = !FACES.contains(&file.as_str());
+    if has_no_record && rundir::is_claimed(&path) {
+        // A time that no file has: it is looked at again when the run has ended.
+        mtime_ns = -mtime_ns;
+    }
     let (tags_mtime_ns, tags_size) = about(TAGS).map_or((0, 0), |tags| time_and_size(&tags));
     let stamp = Stamp {
         file,
@@ -124,6 +132,7 @@ pub(super) fn read(found: &Found) -> (Entry, Vec<Metric>) {
             Ok(record) => of_record(&record),
             Err(_) => unrecorded(found, "unreadable"),
         },
+        _ if found.stamp.mtime_ns < 0 => unrecorded(found, "under way"),
         _ => unrecorded(found, "not recovered"),
     };
     entry.name.clone_from(&found.name);

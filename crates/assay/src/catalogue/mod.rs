@@ -26,6 +26,14 @@ use store::Store;
 
 /// The file beside the runs.
 pub(crate) const FILE: &str = "catalogue.sqlite";
+/// Whether the catalogue of a directory has files of this name: itself, SQLite's journals and those set aside.
+pub(crate) fn is_file(name: &str) -> bool {
+    let end = name.strip_prefix(FILE);
+    end.is_some_and(|end| {
+        ["", "-journal", "-wal", "-shm"].contains(&end) || end.starts_with(".damaged")
+    })
+}
+
 /// Reading so many records takes long enough to say so.
 const MANY: usize = 200;
 /// Records read before they are written down.

@@ -5,10 +5,12 @@ use super::entry::{self, Entry, Found, Stamp};
 use crate::ui;
 use assay_measure::record::Figure;
 use assay_report::metrics::Better;
-use rusqlite::{Connection, Error, ErrorCode, OptionalExtension as _, TransactionBehavior, params};
+use rusqlite::{
+    Connection, Error, ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior, params,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// "assay" in a file's header, so that nobody else's database is taken for ours.
@@ -77,7 +79,9 @@ impl Store {
     }
 
     fn on_disk(path: &Path) -> Result<Self, Error> {
-        let mut connection = Connection::open(path)?;
+        // A link of that name could lead to anybody's database.
+        let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let mut connection = Connection::open_with_flags(without_links(path), flags)?;
         connection.busy_timeout(PATIENCE)?;
         // It can be made again, so it need not survive a power failure.
         connection.pragma_update(None, "synchronous", "OFF")?;
@@ -358,6 +362,13 @@ pub(super) fn is_unwritable(error: &Error) -> bool {
     ]
     .iter()
     .any(|kind| code == Some(*kind))
+}
+
+/// The file's path with every link of its directory resolved.
+fn without_links(path: &Path) -> PathBuf {
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+    let above = fs::canonicalize(above.unwrap_or(Path::new(".")));
+    above.map_or_else(|_| path.to_path_buf(), |above| above.join(FILE))
 }
 
 /// A file that cannot be read is kept for whoever wants to look into it.

@@ -1,9 +1,9 @@
 //! Tags of a run, a line each in a small file of its directory: `name` or `key=value`.
 
 use crate::exit::Failure;
-use crate::rundir::{self, RunDir, TAGS};
+use crate::held::Held;
+use crate::rundir::{self, TAGS};
 use std::collections::BTreeSet;
-use std::fs::{self, File};
 use std::path::Path;
 
 /// What is to be done to the tags.
@@ -68,7 +68,11 @@ fn is_name(name: &str) -> bool {
 
 /// The tags of a run directory; none where there is no file.
 pub(crate) fn read(dir: &Path) -> Vec<String> {
-    let text = fs::read_to_string(dir.join(TAGS)).unwrap_or_default();
+    let text = Held::open(dir).and_then(|dir| dir.read(TAGS));
+    of_text(&text.unwrap_or_default())
+}
+
+fn of_text(text: &str) -> Vec<String> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let tags: BTreeSet<String> = lines.map(str::to_owned).collect();
     tags.into_iter().collect()
@@ -76,15 +80,14 @@ pub(crate) fn read(dir: &Path) -> Vec<String> {
 
 /// Changes them; two processes that do so at once change them one after the other.
 pub(crate) fn change(dir: &Path, changes: &[Change]) -> Result<Vec<String>, Failure> {
-    let lock = File::open(dir).and_then(|lock| lock.lock().map(|()| lock));
-    let lock = lock.map_err(|error| rundir::cannot(dir, &error))?;
-    let mut tags: BTreeSet<String> = read(dir).into_iter().collect();
+    let dir = rundir::claim_for_tags(dir)?;
+    let before = dir.held().read(TAGS).unwrap_or_default();
+    let mut tags: BTreeSet<String> = of_text(&before).into_iter().collect();
     for change in changes {
         change.apply(&mut tags);
     }
     let text: String = tags.iter().map(|tag| format!("{tag}\n")).collect();
-    RunDir::existing(dir).write(TAGS, &text)?;
-    drop(lock);
+    dir.write(TAGS, &text)?;
     Ok(tags.into_iter().collect())
 }
 

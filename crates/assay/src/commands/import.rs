@@ -7,11 +7,15 @@ use crate::rundir::{self, RunDir};
 use crate::ui;
 use assay_report::import::{Source, import as read_texts};
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Larger files are no report of anything.
-const MOST_BYTES: u64 = 1 << 30;
+/// Files larger in all are no report of anything.
+const MOST_BYTES: u64 = 1_000_000_000;
+/// Longer lines are in no tool's output.
+const LONGEST_LINE_BYTES: usize = 64_000_000;
+/// Read at a time.
+const PART_BYTES: u64 = 1 << 20;
 
 /// A record that is not written yet, and where it goes.
 struct Imported {
@@ -24,8 +28,11 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
         rundir::refuse_used(place)?;
     }
     let mut sources = Vec::new();
+    let mut most = MOST_BYTES;
     for path in &args.files {
-        sources.push(source(path)?);
+        let source = source(path, most)?;
+        most -= most.min(source.text.len() as u64);
+        sources.push(source);
     }
     // Nothing is created before everything was read.
     let groups: Vec<&[Source]> = match args.each {
@@ -42,24 +49,55 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     Ok(Code::Good)
 }
 
-fn source(path: &Path) -> Result<Source, Failure> {
-    let bad = |error: std::io::Error| Failure::usage(format!("{}: {error}", path.display()));
-    let mut bytes = Vec::new();
-    let read = match path == Path::new("-") {
-        true => std::io::stdin()
-            .lock()
-            .take(MOST_BYTES)
-            .read_to_end(&mut bytes),
-        false => {
-            let file = fs::File::open(path).map_err(bad)?;
-            file.take(MOST_BYTES).read_to_end(&mut bytes)
-        }
+/// Reads a file of at most `most` bytes.
+fn source(path: &Path, most: u64) -> Result<Source, Failure> {
+    let bad = |why: &dyn std::fmt::Display| Failure::usage(format!("{}: {why}", path.display()));
+    let bytes = match path == Path::new("-") {
+        true => bounded(&mut std::io::stdin().lock(), most),
+        false => fs::File::open(path).and_then(|mut file| {
+            let about = file.metadata()?;
+            // Known before anything is read; a pipe tells no length.
+            match about.is_file() && about.len() > most {
+                true => Err(too_large()),
+                false => bounded(&mut file, most),
+            }
+        }),
     };
-    read.map_err(bad)?;
     Ok(Source {
         path: path.display().to_string(),
-        text: text(bytes),
+        text: text(bytes.map_err(|error| bad(&error))?),
     })
+}
+
+/// Everything up to the end, if that is at most `most` bytes and no line is longer than any report's.
+fn bounded(from: &mut dyn Read, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut line_begins = 0;
+    loop {
+        let seen = bytes.len();
+        let read = from.take(PART_BYTES).read_to_end(&mut bytes)?;
+        if read == 0 {
+            return Ok(bytes);
+        }
+        if bytes.len() as u64 > most {
+            return Err(too_large());
+        }
+        for (at, byte) in bytes[seen..].iter().enumerate() {
+            if matches!(byte, b'\n' | b'\r') {
+                line_begins = seen + at + 1;
+            } else if seen + at - line_begins >= LONGEST_LINE_BYTES {
+                return Err(io::Error::other(
+                    "a line is longer than 64 MB, so it is no report; give the tool's own output",
+                ));
+            }
+        }
+    }
+}
+
+fn too_large() -> io::Error {
+    io::Error::other(
+        "more than 1 GB, with the files before it, is no report; give the tool's own output, or import files one by one",
+    )
 }
 
 /// Text of a file: UTF-16 as Windows tools write it, else UTF-8 with what is none replaced.

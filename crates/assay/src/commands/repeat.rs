@@ -39,8 +39,7 @@ pub(super) fn run(
     id: String,
     place: PathBuf,
 ) -> Result<Code, Failure> {
-    std::fs::create_dir_all(&place).map_err(|error| rundir::cannot(&place, &error))?;
-    let dir = RunDir::existing(&place);
+    let dir = RunDir::above(&place)?;
     crate::html::share_in(&dir)?;
     let wanted = args.more.repeat;
     let mut running = Running {

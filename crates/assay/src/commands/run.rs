@@ -47,6 +47,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
         let plan_ahead = configure::plan(&configured.settings, &imagined, 1)
             .map_err(|problems| Failure::problems(&problems))?;
         beside::check(&configured.commands, &plan_ahead)?;
+        perform::check_memory(&configured)?;
         let load = perform::plan_prepare(&configured)?;
         if args.more.dry_run {
             return dry_run(args, &configured, &plan_ahead, &imagined, Some(&load.plan));

@@ -7,33 +7,12 @@ mod trend;
 use crate::catalogue::{self, Catalogue};
 use crate::cli::RunsCommand;
 use crate::exit::{Code, Failure};
-use crate::rundir::{
-    self, CONFIG, FIO_JSON, RECORD, REPEAT, REPORT, REPORT_HTML, RunDir, SERIES, SWEEP, SWEEP_HTML,
-    SWEEP_TEXT, TAGS, killed_io,
-};
+use crate::held::Held;
+use crate::rundir::{self, PATIENCE, RECORD, REPEAT, RunDir, SWEEP};
 use crate::{record, recover, ui};
 use assay_measure::units;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-
-/// What may be in the directory of a run or a sweep.
-const FILES: [&str; 14] = [
-    TAGS,
-    REPEAT,
-    rundir::REPEAT_TEXT,
-    RECORD,
-    REPORT,
-    REPORT_HTML,
-    FIO_JSON,
-    SERIES,
-    SWEEP,
-    SWEEP_TEXT,
-    SWEEP_HTML,
-    assay_report::html::SHARED,
-    "config/given",
-    "config/effective",
-];
 
 pub(super) fn runs(command: &RunsCommand) -> Result<Code, Failure> {
     match command {
@@ -135,7 +114,7 @@ fn show(path: &Path) -> Result<Code, Failure> {
             out.push_str(&format!("{:<14} {name}: {rate} ops/s, {verdict}\n", "run"));
         }
     }
-    for name in files(&dir) {
+    for name in rundir::files(&dir) {
         if let Ok(about) = fs::metadata(dir.join(&name)) {
             out.push_str(&format!(
                 "{:<14} {name} ({})\n",
@@ -158,67 +137,70 @@ fn directory_of(path: &Path) -> PathBuf {
         .map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
-/// Removes runs; nothing is removed if one of the names is not a run of ours.
+/// Removes runs; nothing is removed if one of the names is not a run of ours, or is under way.
 fn remove(runs: &[String], dir: &Path) -> Result<Code, Failure> {
-    let found: Vec<PathBuf> = runs
+    let found: Vec<Held> = runs
         .iter()
         .map(|run| find(run, dir).and_then(|path| ours(&path)))
         .collect::<Result<_, _>>()?;
-    for path in found {
-        if path.join(SWEEP).is_file() || path.join(REPEAT).is_file() {
-            for step in kept(&path)? {
-                if ours(&step).is_ok() {
-                    remove_one(&step)?;
-                }
+    for run in found {
+        if run.has(SWEEP) || run.has(REPEAT) {
+            for step in steps(&run)? {
+                remove_one(&step)?;
             }
         }
-        remove_one(&path)?;
-        ui::say(&format!("removed {}", path.display()));
+        remove_one(&run)?;
     }
     Ok(Code::Good)
 }
 
-/// The files that belong to a run or a sweep in `dir`.
-fn files(dir: &Path) -> Vec<String> {
-    let fixed = FILES.map(str::to_owned).into_iter();
-    let more = rundir::outputs(dir)
-        .into_iter()
-        .chain(rundir::job_files(dir));
-    fixed.chain(more).collect()
+/// The runs of a sweep or of repeats, claimed.
+fn steps(above: &Held) -> Result<Vec<Held>, Failure> {
+    let names = above
+        .names()
+        .map_err(|error| rundir::cannot(above.path(), &error))?;
+    let mut found = Vec::new();
+    for (name, _) in names {
+        if let Some(step) = above.sub(&name).ok().filter(is_ours) {
+            rundir::claim(&step, PATIENCE)?;
+            found.push(step);
+        }
+    }
+    Ok(found)
 }
 
 /// Files of a run or a sweep, and nothing else.
-fn remove_one(path: &Path) -> Result<(), Failure> {
-    for name in files(path) {
-        remove_file(&path.join(name))?;
-    }
-    // Whatever else somebody put there stays, and then its directory too.
-    let left = [path.join(CONFIG), path.to_path_buf()]
-        .iter()
-        .any(|dir| dir.exists() && fs::remove_dir(dir).is_err());
-    if left {
-        ui::say(&format!(
-            "notice: {} holds files that are not a run's; they were left",
-            path.display()
-        ));
+fn remove_one(run: &Held) -> Result<(), Failure> {
+    let left = rundir::remove(run).map_err(|error| rundir::cannot(run.path(), &error))?;
+    match left.is_empty() {
+        true => ui::say(&format!("removed {}", run.path().display())),
+        false => rundir::tell_left(run, &left),
     }
     Ok(())
 }
 
-fn ours(path: &Path) -> Result<PathBuf, Failure> {
-    if is_ours(path) {
-        return Ok(path.to_path_buf());
+/// The directory of a run that is to be removed, claimed.
+fn ours(path: &Path) -> Result<Held, Failure> {
+    // A slash at its end would hide that it is a link.
+    let path: &Path = &path.components().collect::<PathBuf>();
+    if path
+        .symlink_metadata()
+        .is_ok_and(|about| about.is_symlink())
+    {
+        return Err(Failure::usage(format!(
+            "{}: is a link to a directory; name the directory, and remove the link yourself",
+            path.display()
+        )));
     }
-    Err(not_ours(path, "removed"))
+    let held = Held::open_itself(path).ok().filter(is_ours);
+    let held = held.ok_or_else(|| not_ours(path, "removed"))?;
+    rundir::claim(&held, PATIENCE)?;
+    Ok(held)
 }
 
 /// Whether a directory holds a run, a sweep or repeats of ours that can be read, or what a killed one left.
-fn is_ours(path: &Path) -> bool {
-    let recorded = || record::read(&path.join(RECORD)).is_ok();
-    let swept = || record::read_sweep(&path.join(SWEEP)).is_ok();
-    let repeated = || record::read_repeats(&path.join(REPEAT)).is_ok();
-    let interrupted = || path.join(SERIES).is_file() && recover::is_ours(path);
-    path.is_dir() && (recorded() || interrupted() || swept() || repeated() || killed_io(path))
+fn is_ours(dir: &Held) -> bool {
+    record::is_in(dir) || recover::is_ours(dir) || rundir::is_killed_io(dir)
 }
 
 fn not_ours(path: &Path, done: &str) -> Failure {
@@ -228,25 +210,18 @@ fn not_ours(path: &Path, done: &str) -> Failure {
     ))
 }
 
-fn remove_file(path: &Path) -> Result<(), Failure> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(rundir::cannot(path, &error)),
-        _ => Ok(()),
-    }
-}
-
 fn rebuild(path: &Path) -> Result<Code, Failure> {
-    let dir = directory_of(path);
-    if record::read(&dir.join(RECORD)).is_ok() {
+    let dir = RunDir::claimed(&directory_of(path))?;
+    let path = dir.path().display();
+    if record::is_in(dir.held()) {
         return Err(Failure::usage(format!(
-            "{} has its record already; nothing is to be recovered",
-            dir.display()
+            "{path} has its record already; nothing is to be recovered"
         )));
     }
-    let recovered = recover::recover(&dir)?;
+    let recovered = recover::recover(dir.held())?;
     let faces = record::faces(&recovered.data, recovered.series)?;
-    record::write(&RunDir::existing(&dir), &faces)?;
+    record::write(&dir, &faces)?;
     ui::product(&faces.text)?;
-    ui::say(&format!("recovered: {}", dir.display()));
+    ui::say(&format!("recovered: {path}"));
     Ok(Code::Good)
 }

@@ -210,6 +210,8 @@ pub(super) fn engine_error(error: BlockError) -> EngineError {
 pub(super) fn is_full(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),
-        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded
+        std::io::ErrorKind::StorageFull
+            | std::io::ErrorKind::QuotaExceeded
+            | std::io::ErrorKind::FileTooLarge
     )
 }

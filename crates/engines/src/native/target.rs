@@ -37,6 +37,11 @@ impl Target for Native {
         PARAMS
     }
 
+    fn memory_bytes(&self, settings: &Settings) -> u64 {
+        let of = |name| settings.bytes(name);
+        of("CACHE_MB").saturating_add(of("LOG_BUFFER_MB"))
+    }
+
     fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
         let asked = Asked::new(location, settings)?;
         // A run never takes a device by itself.

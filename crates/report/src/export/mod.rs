@@ -11,15 +11,8 @@ mod tests;
 pub use openmetrics::{series, summary};
 
 use crate::metrics::{self, Better};
+use assay_measure::plain::csv_field;
 use assay_measure::record::{Figure, Record};
-
-/// A field of a CSV file, quoted where it must be.
-fn field(text: &str) -> String {
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
-    }
-}
 
 /// Every figure of a record as CSV, a line each: what it is, its value, or why there is none.
 #[must_use]
@@ -37,15 +30,15 @@ pub fn csv_summary(record: &Record) -> String {
             Better::Neither => "",
         };
         let cells = [
-            field(&metric.key),
-            field(&metric.scope),
-            field(&metric.name),
+            csv_field(&metric.key),
+            csv_field(&metric.scope),
+            csv_field(&metric.name),
             value,
-            field(&metric.unit),
+            csv_field(&metric.unit),
             better.to_owned(),
-            field(&metric.layer),
+            csv_field(&metric.layer),
             u8::from(metric.is_primary).to_string(),
-            field(metric.value.reason().unwrap_or_default()),
+            csv_field(metric.value.reason().unwrap_or_default()),
         ];
         out.push_str(&cells.join(","));
         out.push('\n');

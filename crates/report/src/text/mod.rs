@@ -25,12 +25,22 @@ mod waits;
 #[cfg(test)]
 mod tests;
 
+use assay_measure::plain::plain;
 use assay_measure::record::Record;
 use page::Page;
+use std::borrow::Cow;
 
 /// Renders a record as text, each line at most as wide as its longest name or sentence.
 #[must_use]
 pub fn render(record: &Record) -> String {
+    let text = draw(record);
+    match plain(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(clean) => clean,
+    }
+}
+
+fn draw(record: &Record) -> String {
     if let Some(info) = &record.import {
         return imported::render(record, info);
     }

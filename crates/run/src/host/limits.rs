@@ -188,16 +188,17 @@ type Read = fn(&Path) -> Option<Quota>;
 
 /// The directories of a group and those above it, under every root.
 fn groups(roots: &[&str], path: &str) -> Vec<PathBuf> {
-    let mut dirs = Vec::new();
-    for root in roots {
-        let root = Path::new(root);
-        // In a container the host's path may not exist here: then the root is our group.
-        let own = root.join(path.trim_start_matches('/'));
-        let own = if own.is_dir() { own } else { root.to_owned() };
-        let above = own.ancestors().take_while(|dir| dir.starts_with(root));
-        dirs.extend(above.map(Path::to_path_buf));
-    }
-    dirs
+    let roots = roots.iter().map(Path::new);
+    roots.flat_map(|root| upward(root, path)).collect()
+}
+
+/// The directory of a group below a root, and those above it.
+pub(super) fn upward(root: &Path, path: &str) -> Vec<PathBuf> {
+    // In a container the host's path may not exist here: then the root is our group.
+    let own = root.join(path.trim_start_matches('/'));
+    let own = if own.is_dir() { own } else { root.to_owned() };
+    let above = own.ancestors().take_while(|dir| dir.starts_with(root));
+    above.map(Path::to_path_buf).collect()
 }
 
 fn v2_quota(dir: &Path) -> Option<Quota> {

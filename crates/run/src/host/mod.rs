@@ -8,6 +8,7 @@ mod caps;
 pub mod devices;
 mod facts;
 pub(crate) mod limits;
+pub mod memory;
 pub mod text;
 
 pub use facts::facts;

@@ -193,7 +193,7 @@ impl Bench<'_> {
         engine.close()?;
         drop(engine);
         let dir = RunDir::create(place.to_path_buf())?;
-        let journal = dir.path().join("journal");
+        let journal = dir.path().join(rundir::JOURNAL);
         let mut info = RecoveryInfo {
             sessions_count: self.plan.sessions() as u64,
             commit_mode: self.configured.settings.text("COMMIT_MODE").to_owned(),

@@ -4,6 +4,7 @@ use crate::catalogue::{Catalogue, Entry, Filter, Value, instant, path_of};
 use crate::cli::{ListFormat, WhichArgs};
 use crate::exit::{Code, Failure};
 use crate::{plan_text, ui};
+pub(super) use assay_measure::plain::csv_field as field;
 use assay_measure::units;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
@@ -235,14 +236,6 @@ fn object(dir: &Path, run: &Entry, metrics: &Columns) -> Json {
     object
 }
 
-/// A field of a CSV file, quoted where it must be.
-pub(super) fn field(text: &str) -> String {
-    match text.contains([',', '"', '\n', '\r']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text.to_owned(),
-    }
-}
-
 fn csv(dir: &Path, entries: &[Entry], metrics: &Columns) -> String {
     let mut out = "id,kind,started,workload,engine,label,tags,host,version,sessions,elapsed_s,ops_per_s,verdict,path".to_owned();
     for (key, _) in metrics {
@@ -255,8 +248,8 @@ fn csv(dir: &Path, entries: &[Entry], metrics: &Columns) -> String {
             |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
         let mut cells = vec![
             field(&run.id),
-            run.kind.clone(),
-            run.started.clone(),
+            field(&run.kind),
+            field(&run.started),
             field(&run.workload),
             field(&run.engine),
             field(&run.label),

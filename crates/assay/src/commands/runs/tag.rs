@@ -3,6 +3,7 @@
 use super::{directory_of, find, is_ours};
 use crate::catalogue::{Change, change_tags, tags_of};
 use crate::exit::{Code, Failure};
+use crate::held::Held;
 use crate::ui;
 use std::path::Path;
 
@@ -12,7 +13,7 @@ pub(super) fn tag(run: &str, words: &[String], dir: &Path) -> Result<Code, Failu
         .map(|word| Change::parse(word))
         .collect::<Result<_, _>>()?;
     let path = directory_of(&find(run, dir)?);
-    if !is_ours(&path) {
+    if !Held::open(&path).is_ok_and(|held| is_ours(&held)) {
         return Err(Failure::usage(format!(
             "{} holds no run of assay; it is not tagged",
             path.display()

@@ -254,13 +254,13 @@ fn csv(info: &KeyInfo, points: &[Point]) -> String {
             |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
         let cells = [
             field(&point.run.id),
-            point.run.started.clone(),
+            field(&point.run.started),
             field(&point.run.label),
             field(&point.run.tags.join(";")),
             decimal(point.value.as_ref().ok().copied()),
             decimal(point.usual.map(|usual| usual.0)),
             decimal(point.usual.map(|usual| usual.1)),
-            point.place().to_owned(),
+            field(point.place()),
         ];
         out.push_str(&cells.join(","));
         out.push('\n');

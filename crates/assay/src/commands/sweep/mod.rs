@@ -195,9 +195,7 @@ impl Running<'_> {
 
     /// Runs every step, keeping the summary up to date.
     fn run(mut self) -> Result<Code, Failure> {
-        let dir = RunDir::existing(&self.place);
-        std::fs::create_dir_all(&self.place)
-            .map_err(|error| rundir::cannot(&self.place, &error))?;
+        let dir = RunDir::above(&self.place)?;
         crate::html::share_in(&dir)?;
         for held in self.axes.held() {
             let begun = self.steps.len();

@@ -1,0 +1,84 @@
+//! Text that can be printed anywhere: what a server or a file said cannot move a cursor, set a title or turn letters
+//! round.
+
+use std::borrow::Cow;
+
+/// Stands for a character that is not printed.
+const SHOWN: char = '\u{fffd}';
+
+/// Whether a character does something else than being seen: the controls of ASCII and of Latin-1 but line end and
+/// tab, and those that change the direction of text.
+#[must_use]
+pub fn is_unprintable(c: char) -> bool {
+    c.is_control() && !matches!(c, '\n' | '\t') || turns(c)
+}
+
+fn turns(c: char) -> bool {
+    matches!(c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The text with U+FFFD for every character that must not reach a terminal.
+#[must_use]
+pub fn plain(text: &str) -> Cow<'_, str> {
+    match text.contains(is_unprintable) {
+        true => Cow::Owned(text.replace(is_unprintable, &SHOWN.to_string())),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// A field of a CSV file: quoted where it must be, and with a `'` before what a spreadsheet would take for a formula.
+#[must_use]
+pub fn csv_field(text: &str) -> String {
+    let begins = |signs: &[char]| text.trim_start_matches(' ').starts_with(signs);
+    let calculates = begins(&['=', '@', '\t', '\r', '\n'])
+        || begins(&['+', '-']) && !text.parse().is_ok_and(f64::is_finite);
+    let safe = match calculates {
+        true => Cow::Owned(format!("'{text}")),
+        false => Cow::Borrowed(text),
+    };
+    match safe.contains([',', '"', '\n', '\r']) {
+        true => format!("\"{}\"", safe.replace('"', "\"\"")),
+        false => safe.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_moves_a_cursor_or_turns_letters_is_left() {
+        let evil = "a\x1b[2J\x07b\r\u{9b}31m\u{7f}\u{202e}c\u{2066}\td\n";
+        let shown = plain(evil);
+        assert!(!shown.contains(is_unprintable), "{shown:?}");
+        assert_eq!(shown.chars().count(), evil.chars().count());
+        assert!(shown.ends_with("\td\n"));
+        assert_eq!(plain("plain \u{e4}\n"), "plain \u{e4}\n");
+    }
+
+    #[test]
+    fn no_field_is_a_formula_and_numbers_are_numbers() {
+        for (given, written) in [
+            ("=1+1", "'=1+1"),
+            (
+                "=HYPERLINK(\"x\",\"y\")",
+                "\"'=HYPERLINK(\"\"x\"\",\"\"y\"\")\"",
+            ),
+            ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
+            ("-2+3", "'-2+3"),
+            (" =1", "' =1"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("\tx", "'\tx"),
+            ("\rx", "\"'\rx\""),
+            ("-1.5e-3", "-1.5e-3"),
+            ("+7", "+7"),
+            ("a,b", "\"a,b\""),
+            ("two\nlines", "\"two\nlines\""),
+            ("say \"x\"", "\"say \"\"x\"\"\""),
+            ("plain", "plain"),
+        ] {
+            assert_eq!(csv_field(given), written);
+        }
+    }
+}
