@@ -1,8 +1,11 @@
 //! Throw-away PostgreSQL servers, by the program itself: what is started, and that nothing is left of it.
 
 mod common;
+#[path = "common/neighbour.rs"]
+mod neighbour;
 
 use common::{Place, Started};
+use neighbour::{Canary, NAMES, Neighbour, Way};
 use rustix::process::Signal;
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -122,12 +125,22 @@ fn postmaster(directory: &Path) -> Option<u32> {
     told.lines().next()?.trim().parse().ok()
 }
 
-/// The keeper, as the directory names it.
+/// The keeper of the server in a directory: the server's parent.
 fn keeper(directory: &Path) -> rustix::process::Pid {
-    let marker = std::fs::read(directory.join("assay-temp-server.json")).expect("a marker");
-    let marker: serde_json::Value = serde_json::from_slice(&marker).expect("JSON");
-    let pid = marker["pid"].as_i64().expect("a process");
-    rustix::process::Pid::from_raw(pid as i32).expect("a process")
+    let server = postmaster(directory).expect("it runs");
+    let stat = std::fs::read_to_string(format!("/proc/{server}/stat")).expect("it runs");
+    let (_, fields) = stat.rsplit_once(')').expect("a stat line");
+    let parent = fields.split_ascii_whitespace().nth(1).expect("a parent");
+    rustix::process::Pid::from_raw(parent.parse().expect("a number")).expect("a process")
+}
+
+/// Runs the command by which what is left is said to go.
+fn remove(named: &str) {
+    let (_, command) = named.split_once("to be removed with: ").expect("a command");
+    let ran = std::process::Command::new("sh")
+        .args(["-c", command])
+        .status();
+    assert!(ran.expect("a shell").success(), "{command}");
 }
 
 fn lives(pid: u32) -> bool {
@@ -161,12 +174,14 @@ fn a_server_is_private_and_goes_with_the_command() {
         );
         assert_eq!(text(&said, "server_settings_given"), "work_mem=5MB");
         let directory = PathBuf::from(text(&said, "server_directory"));
-        let mode = std::fs::metadata(&directory)
-            .expect("it is there")
-            .permissions()
-            .mode();
-        assert_eq!(mode & 0o777, 0o700);
-        assert!(directory.join(".s.PGSQL.5432").exists());
+        let mode = |path: &Path| {
+            let about = std::fs::metadata(path).expect("it is there");
+            about.permissions().mode() & 0o777
+        };
+        // Nobody else gets in: neither past the directory nor to the socket.
+        assert_eq!(mode(&directory) & 0o007, 0);
+        assert_eq!(mode(&directory.join("data")), 0o700);
+        assert!(directory.join("data/.s.PGSQL.5432").exists());
         let server = postmaster(&directory).expect("it runs");
         assert!(lives(server));
         drop(held.child().stdin.take());
@@ -231,18 +246,94 @@ fn a_killed_keeper_takes_the_server_with_it_and_its_directory_is_named_by_the_ne
     let server = postmaster(&directory).expect("it runs");
     rustix::process::kill_process(keeper(&directory), Signal::KILL).expect("it lives");
     until("the server's end", || !lives(server));
+    let dry = ["run", "--target", "temp:postgres", "--dry-run"];
+    let planned = servers.start(&dry).ended().code(0).out;
+    let other = PathBuf::from(format!("{}.mark", directory.display()));
+    assert!(planned.contains(&other.display().to_string()), "{planned}");
     held.kill();
-    assert_eq!(servers.left(), std::slice::from_ref(&directory));
+    let mut left = servers.left();
+    left.sort();
+    assert_eq!(left, [directory.clone(), other]);
     let (mut next, said) = servers.hold(&[]).expect("a server as before");
-    let named = text(&said, "server_left_behind");
-    assert!(named.contains(&directory.display().to_string()), "{named}");
+    let told = text(&said, "server_left_behind").to_owned();
+    assert!(told.contains(&directory.display().to_string()), "{told}");
+    let running = text(&said, "server_directory");
+    assert!(!told.contains(running), "{told}");
+    // While one runs and another is left, a third names the latter alone.
+    let planned = servers.start(&dry).ended().code(0).out;
+    assert!(!planned.contains(running), "{planned}");
+    assert!(directory.exists(), "it is the user's to remove");
+    remove(&told);
     drop(next.child().stdin.take());
     next.ended().code(0);
-    assert_eq!(
-        servers.left(),
-        [directory],
-        "what a killed one left is the user's to remove"
-    );
+    assert_eq!(servers.left(), Vec::<PathBuf>::new());
+}
+
+/// What `--dry-run` names as left, if anything.
+fn named(servers: &Servers) -> Option<String> {
+    let dry = [
+        "run",
+        "--target",
+        "temp:postgres",
+        "--dry-run",
+        "--format",
+        "json",
+    ];
+    let planned = servers.start(&dry).ended().code(0).out;
+    let at = planned.find("to be removed with: ")?;
+    let end = planned[at..].find('"').expect("the text ends");
+    Some(planned[at..at + end].to_owned())
+}
+
+#[test]
+fn a_keeper_killed_at_any_instant_leaves_nothing_unnamed() {
+    let servers = Servers::new();
+    if servers.hold(&[]).is_none() {
+        return;
+    }
+    until("an empty place", || servers.left().is_empty());
+    let mut left = 0;
+    // In the removal, its steps a fraction of a millisecond apart, and while the cluster is made.
+    for instant in 0..24_u64 {
+        let in_removal = instant % 6 != 5;
+        let keeper = if in_removal {
+            let (held, said) = servers.hold(&[]).expect("a server as before");
+            let directory = PathBuf::from(text(&said, "server_directory"));
+            let keeper = keeper(&directory);
+            let server = postmaster(&directory).expect("it runs");
+            held.kill();
+            until("the server's end", || !lives(server));
+            std::thread::sleep(Duration::from_micros(700 * instant));
+            let _ = rustix::process::kill_process(keeper, Signal::KILL);
+            keeper
+        } else {
+            let mut making = servers.start(&["temp-server"]).until("directory", || {
+                servers.left().iter().any(|path| path.is_dir())
+            });
+            let pid = making.child().id();
+            let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+            let keeper = children.expect("readable").trim().parse().expect("one");
+            let keeper = rustix::process::Pid::from_raw(keeper).expect("a process");
+            std::thread::sleep(Duration::from_millis(40 * instant));
+            let _ = rustix::process::kill_process(keeper, Signal::KILL);
+            making.ended();
+            keeper
+        };
+        until("the keeper's end", || {
+            !lives(keeper.as_raw_nonzero().get() as u32)
+        });
+        if servers.left().is_empty() {
+            assert_eq!(named(&servers), None, "instant {instant}");
+            continue;
+        }
+        left += 1;
+        let told = named(&servers).unwrap_or_else(|| panic!("{instant}: {:?}", servers.left()));
+        // Programs that were killed with the keeper may write a last file.
+        std::thread::sleep(Duration::from_millis(200));
+        remove(&told);
+        assert_eq!(servers.left(), Vec::<PathBuf>::new(), "instant {instant}");
+    }
+    assert!(left > 0, "no kill came in time");
 }
 
 #[test]
@@ -357,4 +448,43 @@ fn a_password_in_the_url_is_shown_by_no_command() {
     }
     held.signal(Signal::TERM);
     held.ended().code(0);
+}
+
+/// User and group of the server that root starts.
+fn server_user() -> Option<(u32, u32)> {
+    let users = std::fs::read_to_string("/etc/passwd").expect("readable");
+    let line = users.lines().find(|line| line.starts_with("postgres:"))?;
+    let fields: Vec<&str> = line.split(':').collect();
+    Some((fields[2].parse().ok()?, fields[3].parse().ok()?))
+}
+
+#[test]
+fn a_racing_user_of_the_server_leads_root_to_no_other_file() {
+    let Some(user) = server_user().filter(|_| rustix::process::geteuid().is_root()) else {
+        return;
+    };
+    let servers = Servers::new();
+    if servers.hold(&[]).is_none() {
+        return;
+    }
+    until("an empty place", || servers.left().is_empty());
+    let canary = Canary::new();
+    let before = canary.state();
+    let mut swaps = 0;
+    let flips = NAMES.iter().map(|name| (*name, Way::Flips));
+    // A server whose pid file stays away is waited for, two minutes.
+    let stays = NAMES.iter().filter(|name| !name.contains("pid"));
+    for (name, way) in flips.chain(stays.map(|name| (*name, Way::Stays))) {
+        let neighbour = Neighbour::start(user, servers.base.path(), &canary, (name, way));
+        // It comes up or not, whatever the neighbour makes of it; standard input is at its end already.
+        let ran = servers.start(&["temp-server"]).ended();
+        swaps += neighbour.swaps();
+        drop(neighbour);
+        assert!(ran.code == 0 || ran.code == 3, "{name}: {}", ran.err);
+        for said in [&ran.out, &ran.err] {
+            assert!(!canary.is_told_by(said), "{name}: {said}");
+        }
+        assert_eq!(canary.state(), before, "{name}: {}", ran.err);
+    }
+    assert!(swaps > 100, "{swaps} swaps");
 }

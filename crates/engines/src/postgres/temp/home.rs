@@ -1,5 +1,6 @@
 //! Where a throw-away server lives: a private directory on a file system that was chosen.
 
+use super::den::DATA;
 use super::owner::{self, Owner};
 use assay_block::{DeviceFacts, device_facts};
 use assay_measure::config::Settings;
@@ -44,6 +45,7 @@ impl Home {
             )));
         }
         owner::reaches(owner, &base, what)?;
+        let base = owner::trusted(owner, base, what)?;
         let facts = device_facts(&base);
         Ok(Self { base, facts })
     }
@@ -56,7 +58,9 @@ impl Home {
         let directory = self
             .base
             .join(format!("{PREFIX}{:08x}", random.finish() as u32));
-        let socket = directory.join(format!(".s.PGSQL.{}", super::settings::PORT));
+        let socket = directory
+            .join(DATA)
+            .join(format!(".s.PGSQL.{}", super::settings::PORT));
         let length = socket.as_os_str().len();
         if length > SOCKET_PATH_BYTES {
             return Err(EngineError::Usage(format!(

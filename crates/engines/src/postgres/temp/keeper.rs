@@ -3,16 +3,15 @@
 //! It is this program once more, in a process group of its own, and holds the reading end of a pipe whose other end
 //! only the program that asked for the server has. However that one ends, the pipe ends with it: then the server is
 //! stopped and its directory removed. The server's processes in turn are asked to shut down by the kernel if the
-//! keeper is killed ([`become_server`]); then only the directory stays, and the next start names it.
+//! keeper is killed ([`become_server`]); then only the directory stays, and the next start names it ([`Den`]).
 
+use super::den::Den;
 use super::owner::Owner;
-use super::settings::complaint;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
 use serde::{Deserialize, Serialize};
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -23,12 +22,6 @@ use std::time::{Duration, Instant};
 pub const KEEP: &str = "postgres-keep";
 /// First argument of this program where it is to become the server or `initdb`.
 pub const BECOME: &str = "postgres-become";
-/// Names a directory as a keeper's.
-pub(super) const MARKER: &str = "assay-temp-server.json";
-/// What the server says, within the directory.
-const LOG: &str = "server.log";
-/// Its data, within the directory.
-pub(super) const DATA: &str = "data";
 /// Between two looks at a process.
 const TICK: Duration = Duration::from_millis(10);
 /// A server that is up is looked at less often.
@@ -45,7 +38,7 @@ const IMMEDIATE: Duration = Duration::from_secs(10);
 pub(super) struct Request {
     /// Of `postgres` and `initdb`.
     pub(super) bin: PathBuf,
-    /// To be made, 0700, and removed at the end.
+    /// To be made, for us and the server's user alone, and removed at the end.
     pub(super) directory: PathBuf,
     /// Whose it is to be, if not ours.
     pub(super) owner: Option<Owner>,
@@ -88,27 +81,6 @@ pub(super) enum Said {
         /// What, and why.
         why: String,
     },
-}
-
-/// What a directory says of its keeper, so that it can be recognised when the keeper is gone.
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub(super) struct Marker {
-    /// The keeper.
-    pub(super) pid: u32,
-    /// When the kernel started it, clock ticks since boot: with the pid, it is this process and no later one.
-    pub(super) started_ticks: u64,
-}
-
-/// Start of a process as the kernel tells it (field 22 of `/proc/PID/stat`), if it lives.
-pub(super) fn started_ticks(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the command in parentheses, and may hold anything.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace();
-    // A process that ended and was not asked for yet does nothing any more.
-    let state = fields.next().filter(|state| !matches!(*state, "Z" | "X"))?;
-    debug_assert_eq!(state.len(), 1);
-    fields.nth(18)?.parse().ok()
 }
 
 /// A command that runs this program once more as `role`.
@@ -180,14 +152,17 @@ struct Keeper {
 
 impl Keeper {
     fn keep(mut self) {
-        if let Err(error) = self.make_directory() {
-            let place = self.request.directory.display();
-            tell(&Said::Failed {
-                why: format!("{place}: {error}"),
-            });
-            return;
-        }
-        let served = self.serve();
+        let place = self.request.directory.display().to_string();
+        let den = match Den::make(&self.request.directory, self.request.owner.as_ref()) {
+            Ok(den) => den,
+            Err(error) => {
+                tell(&Said::Failed {
+                    why: format!("{place}: {error}"),
+                });
+                return;
+            }
+        };
+        let served = self.serve(&den);
         if let Err(why) = served {
             tell(&Said::Failed { why });
             // The directory holds the log: it stays until whoever asked has looked.
@@ -197,13 +172,13 @@ impl Keeper {
         }
         let begun = Instant::now();
         let how = self.stop();
-        match std::fs::remove_dir_all(&self.request.directory) {
+        match den.remove() {
             Ok(()) => tell(&Said::Gone {
                 stop_s: begun.elapsed().as_secs_f64(),
                 how: how.to_owned(),
             }),
             Err(error) => tell(&Said::Left {
-                why: format!("{}: {error}", self.request.directory.display()),
+                why: format!("{place}: {error}"),
             }),
         }
     }
@@ -221,49 +196,31 @@ impl Keeper {
         self.asked.is_some()
     }
 
-    fn make_directory(&self) -> io::Result<()> {
-        let directory = &self.request.directory;
-        DirBuilder::new().mode(0o700).create(directory)?;
-        let marker = Marker {
-            pid: std::process::id(),
-            started_ticks: started_ticks(std::process::id()).unwrap_or(0),
-        };
-        let marked = std::fs::write(directory.join(MARKER), serde_json::to_string(&marker)?)
-            .and_then(|()| File::create(directory.join(LOG)).map(drop))
-            .and_then(|()| self.give_away(directory))
-            .and_then(|()| self.give_away(&directory.join(LOG)));
-        marked.inspect_err(|_| drop(std::fs::remove_dir_all(directory)))
-    }
-
-    fn give_away(&self, path: &Path) -> io::Result<()> {
-        match &self.request.owner {
-            Some(owner) => std::os::unix::fs::chown(path, Some(owner.uid), Some(owner.gid)),
-            None => Ok(()),
-        }
-    }
-
     /// Makes the cluster, starts the server and waits for the end; an error if either does not come up, or goes.
-    fn serve(&mut self) -> Result<(), String> {
+    fn serve(&mut self, den: &Den) -> Result<(), String> {
         let begun = Instant::now();
-        if !self.make_cluster()? {
+        if !self.make_cluster(den)? {
             return Ok(());
         }
         tell(&Said::Made {
             initdb_s: begun.elapsed().as_secs_f64(),
         });
         let begun = Instant::now();
-        let data = self.request.directory.join(DATA);
-        let mut command = self.command("postgres", Signal::INT)?;
-        command.arg("-D").arg(&data);
+        let conf = Some((
+            den.data().join("postgresql.conf"),
+            self.request.conf.clone(),
+        ));
+        let mut command = self.command(den, "postgres", Signal::INT, conf)?;
+        command.arg("-D").arg(den.data());
         let child = command.spawn().map_err(|e| format!("postgres: {e}"))?;
         let pid = child.id();
         self.server = Some(child);
-        while !is_ready(&data) {
-            self.still_there()?;
+        while !den.is_ready() {
+            self.still_there(den)?;
             if begun.elapsed() > START {
                 return Err(format!(
                     "the server was not up after {START:?}; {}",
-                    self.log()
+                    den.complaint()
                 ));
             }
             if self.pause(TICK) {
@@ -275,18 +232,17 @@ impl Keeper {
             pid,
         });
         while !self.pause(WATCH) {
-            self.still_there()?;
+            self.still_there(den)?;
         }
         Ok(())
     }
 
     /// Runs `initdb`; false if the end came first.
-    fn make_cluster(&mut self) -> Result<bool, String> {
-        let data = self.request.directory.join(DATA);
-        let mut command = self.command("initdb", Signal::KILL)?;
+    fn make_cluster(&mut self, den: &Den) -> Result<bool, String> {
+        let mut command = self.command(den, "initdb", Signal::KILL, None)?;
         command
             .arg("-D")
-            .arg(&data)
+            .arg(den.data())
             .args([
                 "-U",
                 "postgres",
@@ -310,25 +266,25 @@ impl Keeper {
             }
         };
         if !status.success() {
-            return Err(format!("initdb failed: {}", self.log()));
+            return Err(format!("initdb failed: {}", den.complaint()));
         }
-        let conf = data.join("postgresql.conf");
-        let appended = File::options()
-            .append(true)
-            .open(&conf)
-            .and_then(|mut file| file.write_all(self.request.conf.as_bytes()));
-        appended.map_err(|error| format!("{}: {error}", conf.display()))?;
         Ok(true)
     }
 
-    /// A program of the server, as its user, with its words in the log; ended by `signal` if we are killed.
-    fn command(&self, program: &str, signal: Signal) -> Result<Command, String> {
-        let log = self.request.directory.join(LOG);
-        let open = || File::options().append(true).open(&log);
-        let cannot = |error: io::Error| format!("{}: {error}", log.display());
+    /// A program of the server, as its user, with its words in the log; ended by `signal` if we are killed. Before it
+    /// begins, its user adds `conf` to that file.
+    fn command(
+        &self,
+        den: &Den,
+        program: &str,
+        signal: Signal,
+        conf: Option<(PathBuf, String)>,
+    ) -> Result<Command, String> {
+        let cannot = |error: io::Error| format!("the server's log: {error}");
         let part = Part {
             owner: self.request.owner.clone(),
             signal: signal.as_raw(),
+            conf,
         };
         let part = serde_json::to_string(&part).map_err(|error| error.to_string())?;
         let mut command = again(BECOME).map_err(|error| error.to_string())?;
@@ -348,12 +304,12 @@ impl Keeper {
             .env("LC_ALL", "C")
             .current_dir("/")
             .stdin(Stdio::null())
-            .stdout(open().map_err(cannot)?)
-            .stderr(open().map_err(cannot)?);
+            .stdout(den.log().map_err(cannot)?)
+            .stderr(den.log().map_err(cannot)?);
         Ok(command)
     }
 
-    fn still_there(&mut self) -> Result<(), String> {
+    fn still_there(&mut self, den: &Den) -> Result<(), String> {
         let Some(server) = &mut self.server else {
             return Ok(());
         };
@@ -363,17 +319,9 @@ impl Keeper {
                 self.server = None;
                 Err(format!(
                     "the server ended by itself ({status}): {}",
-                    self.log()
+                    den.complaint()
                 ))
             }
-        }
-    }
-
-    fn log(&self) -> String {
-        let path = self.request.directory.join(LOG);
-        match std::fs::read(&path) {
-            Ok(bytes) => complaint(&String::from_utf8_lossy(&bytes)),
-            Err(error) => format!("{}: {error}", path.display()),
         }
     }
 
@@ -411,20 +359,14 @@ fn exited(child: &mut Child) -> Result<Option<ExitStatus>, String> {
     child.try_wait().map_err(|error| error.to_string())
 }
 
-/// Whether the server says so itself: line 8 of `postmaster.pid`.
-fn is_ready(data: &Path) -> bool {
-    let told = std::fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
-    told.lines()
-        .nth(7)
-        .is_some_and(|word| word.trim() == "ready")
-}
-
 /// As what a program of the server runs.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Part {
     owner: Option<Owner>,
     /// What the kernel sends it when the keeper dies.
     signal: i32,
+    /// A file of this user's, and what to add to it.
+    conf: Option<(PathBuf, String)>,
 }
 
 /// Becomes a program of the server: `part` as the keeper put it, then the program and its arguments. Gives up the
@@ -458,32 +400,15 @@ pub fn become_server(part: &str, command: &[std::ffi::OsString]) -> String {
     if rustix::process::getppid() != keeper {
         return "the keeper is gone".to_owned();
     }
+    if let Some((path, text)) = &part.conf {
+        let added = File::options()
+            .append(true)
+            .open(path)
+            .and_then(|mut file| file.write_all(text.as_bytes()));
+        if let Err(error) = added {
+            return format!("{}: {error}", path.display());
+        }
+    }
     let error = Command::new(program).args(arguments).exec();
     format!("{}: {error}", Path::new(program).display())
-}
-
-/// Directories of keepers that are gone, below `base`: what they left, as far as we may look.
-pub(super) fn left_behind(base: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(base) else {
-        return Vec::new();
-    };
-    let mut left: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| {
-            let name = path.file_name().unwrap_or_default();
-            name.to_string_lossy().starts_with(super::home::PREFIX)
-        })
-        .filter(|path| {
-            let text = std::fs::read_to_string(path.join(MARKER)).unwrap_or_default();
-            let marker: Option<Marker> = serde_json::from_str(&text).ok();
-            marker.is_some_and(|marker| started_ticks(marker.pid) != Some(marker.started_ticks))
-        })
-        .filter(|path| {
-            // Only a directory as keepers make them: nobody else's look-alike is named.
-            let about = std::fs::symlink_metadata(path);
-            about.is_ok_and(|about| about.is_dir() && about.permissions().mode() & 0o77 == 0)
-        })
-        .collect();
-    left.sort();
-    left
 }

@@ -5,6 +5,7 @@
 //! root's ([`owner`]).
 
 mod binaries;
+mod den;
 mod home;
 mod keeper;
 mod owner;
@@ -16,8 +17,10 @@ use super::place::Place;
 use assay_measure::config::Settings;
 use assay_measure::config::Value;
 use assay_run::engine::{EngineError, Line, LineValue, Progress, Running, Started};
+use assay_run::left;
 use assay_run::stop::Stop;
 use binaries::Binaries;
+use den::DATA;
 use home::Home;
 use keeper::{Request, Said};
 use settings::Asked;
@@ -82,7 +85,8 @@ impl Choice {
 
     /// For people, before and after.
     fn lines(&self, directory: &str) -> Vec<Line> {
-        let private = settings::needed(&PathBuf::from(directory), self.sessions, &self.asked);
+        let socket = PathBuf::from(directory).join(DATA);
+        let private = settings::needed(&socket, self.sessions, &self.asked);
         let mut lines = vec![
             text(
                 "server",
@@ -120,11 +124,11 @@ impl Choice {
             ),
         };
         lines.push(text("server_settings_given", "Settings asked for", given));
-        for left in keeper::left_behind(&self.home.base) {
+        if let Some(command) = left::command(&left::found(&self.home.base)) {
             lines.push(text(
                 "server_left_behind",
                 "Left by a killed one",
-                format!("{}: stop what runs there, then rm -r it", left.display()),
+                format!("to be removed with: {command}"),
             ));
         }
         lines
@@ -176,7 +180,8 @@ pub(super) fn start(
 ) -> Result<Started, EngineError> {
     let choice = Choice::new(version, settings)?;
     let directory = choice.home.directory()?;
-    let mut all = settings::needed(&directory, choice.sessions, &choice.asked);
+    let socket = directory.join(DATA);
+    let mut all = settings::needed(&socket, choice.sessions, &choice.asked);
     all.extend(choice.asked.server.iter().cloned());
     let request = Request {
         bin: choice.binaries.bin.clone(),
@@ -190,7 +195,7 @@ pub(super) fn start(
     let server = Server::start(&request, stop, progress)?;
     lines.push(seconds("initdb_s", "Made (initdb) in, s", server.initdb_s));
     lines.push(seconds("server_start_s", "Started in, s", server.start_s));
-    let host = encoded(&shown);
+    let host = encoded(&socket.display().to_string());
     let url = format!("//postgres@/postgres?host={host}&port={}", settings::PORT);
     lines.push(text("server_url", "Address", format!("postgres:{url}")));
     Ok(Started {

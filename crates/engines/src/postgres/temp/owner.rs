@@ -3,12 +3,15 @@
 use assay_run::engine::EngineError;
 use serde::{Deserialize, Serialize};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The user whom packages make for the server.
 const PREFERRED: &str = "postgres";
 /// The user everybody has for what must not have any rights.
 const FALLBACK: &str = "nobody";
+
+/// Bit of a directory in which only owners rename: everybody's `/tmp`.
+const STICKY: u32 = 0o1000;
 
 /// A user of this host.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
@@ -85,6 +88,38 @@ pub(super) fn reaches(owner: Option<&Owner>, place: &Path, what: &str) -> Result
     Ok(())
 }
 
+/// The place without links, once nobody but root and the server's user can put something else in its way: what is
+/// started there obeys the files it finds, as the server's user. Nothing to check where we are not root.
+pub(super) fn trusted(
+    owner: Option<&Owner>,
+    place: PathBuf,
+    what: &str,
+) -> Result<PathBuf, EngineError> {
+    let Some(owner) = owner else {
+        return Ok(place);
+    };
+    let cannot = |source| EngineError::Io {
+        what: format!("{what} {}", place.display()),
+        source,
+    };
+    let real = place.canonicalize().map_err(cannot)?;
+    for part in real.ancestors() {
+        let about = std::fs::metadata(part).map_err(cannot)?;
+        let others = about.mode() & 0o022 != 0 && about.mode() & STICKY == 0;
+        if others || ![0, owner.uid].contains(&about.uid()) {
+            return Err(EngineError::Unusable(format!(
+                "{what} {}: others than root and {} may rename what is in {} (user {}, mode {:o}), and so have the server started elsewhere; name another place, or give it to root and chmod go-w it",
+                place.display(),
+                owner.name,
+                part.display(),
+                about.uid(),
+                about.mode() & 0o7777
+            )));
+        }
+    }
+    Ok(real)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,5 +154,34 @@ mod tests {
         mode(0o711).unwrap();
         std::fs::set_permissions(&inner, PermissionsExt::from_mode(0o755)).unwrap();
         assert!(reaches(Some(&stranger), &inner, "PG_DIR").is_ok());
+    }
+
+    #[test]
+    fn a_place_where_others_rename_is_refused_to_root() {
+        let place = tempfile::tempdir_in("/var/tmp").unwrap();
+        let own = rustix::process::geteuid().as_raw();
+        let owner = Owner {
+            name: "server".to_owned(),
+            uid: own,
+            gid: own,
+        };
+        let look = |mode, owner: &Owner| {
+            std::fs::set_permissions(place.path(), PermissionsExt::from_mode(mode)).unwrap();
+            trusted(Some(owner), place.path().to_path_buf(), "PG_DIR")
+        };
+        assert_eq!(look(0o755, &owner).unwrap(), place.path());
+        assert!(look(0o1777, &owner).is_ok());
+        for mode in [0o777, 0o775] {
+            let text = look(mode, &owner).unwrap_err().to_string();
+            assert!(text.contains("chmod go-w"), "{text}");
+        }
+        assert!(trusted(None, place.path().to_path_buf(), "PG_DIR").is_ok());
+        if own != 0 {
+            let stranger = Owner {
+                uid: own + 1,
+                ..owner
+            };
+            assert!(look(0o755, &stranger).is_err());
+        }
     }
 }
