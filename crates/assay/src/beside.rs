@@ -12,7 +12,7 @@ use assay_measure::config;
 use assay_measure::snapshot::RunData;
 use assay_measure::timeline::{CommandEnd, TimelineEvent, TimelineKind};
 use assay_run::Planned;
-use assay_run::command::{Job, What, from_root};
+use assay_run::command::{Guards, Job, What, from_root};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use std::os::unix::fs::PermissionsExt as _;
@@ -126,6 +126,8 @@ pub(crate) struct Beside {
     /// Leads to the same directory whatever becomes of its path.
     outputs: PathBuf,
     run_id: String,
+    /// Of all commands: dropped with this, in order; not where the process is killed.
+    guards: Guards,
 }
 
 impl Beside {
@@ -142,6 +144,7 @@ impl Beside {
             dir: std::path::absolute(dir.path()).unwrap_or_else(|_| dir.path().to_owned()),
             outputs: dir.held().lasting_path(),
             run_id: run_id.to_owned(),
+            guards: Guards::default(),
         })
     }
 
@@ -167,6 +170,7 @@ impl Beside {
                     what: What::Line(at.command.clone()),
                     output: self.outputs.join(format!("at-{}.out", i + 1)),
                     environment: self.environment(),
+                    guards: self.guards.clone(),
                 },
             })
             .collect()
@@ -194,6 +198,7 @@ impl Beside {
             what: What::File(script, call.name().to_owned()),
             output: self.outputs.join(&output),
             environment,
+            guards: self.guards.clone(),
         };
         let wall = jiff::Timestamp::now().to_string();
         let end = job.run(self.timeout, give_up);

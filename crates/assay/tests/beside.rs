@@ -288,3 +288,42 @@ fn identity_i28_samples_agree_with_the_clocks_and_think_time_is_no_activity() {
     };
     assert_eq!(identity("ASH"), true);
 }
+
+#[test]
+fn what_a_killed_run_had_started_beside_it_is_killed_too() {
+    // A monitor that the script leaves running, and a command with a child of its own.
+    let place = hooked("[ $1 = pre ] && { sleep 1000 & echo $! >> children; }\ntrue");
+    let at = "sleep 1000 & echo $! >> children; sleep 1000";
+    let args = [
+        "run",
+        "--target",
+        "null:",
+        "-s",
+        "1",
+        "--time",
+        "60",
+        "-o",
+        "kept",
+        "-c",
+        "slob.conf",
+        "--at",
+        "100ms",
+        at,
+    ];
+    let children = || -> Vec<u32> {
+        let told = fs::read_to_string(place.path("children")).unwrap_or_default();
+        told.lines().filter_map(|line| line.parse().ok()).collect()
+    };
+    let lives = |pid: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        !stat.is_empty() && !stat.contains(") Z ")
+    };
+    let started = place.start(&args).until("child", || children().len() == 2);
+    assert!(children().iter().all(lives), "the script's lives on, too");
+    started.kill();
+    let begun = std::time::Instant::now();
+    while children().iter().any(lives) {
+        assert!(begun.elapsed().as_secs() < 60, "{:?}", children());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}

@@ -1,19 +1,94 @@
 //! Commands of the user's: started in a process group of their own, their output kept,
 //! waited for no longer than was said.
+//!
+//! Each group begins with a guard, a small shell that waits at the other end of a pipe which only this process holds.
+//! If this process is killed, the pipe ends, and the guard kills its group: the command and what it started. What a
+//! command leaves running on purpose (a monitor that a later one ends) lives until the [`Guards`] are dropped in
+//! order, and is then left alone.
 
 use assay_measure::timeline::CommandEnd;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often a command is looked at while it runs.
 pub(crate) const LOOK: Duration = Duration::from_millis(10);
 /// `exec` says this of a file that is no program, such as a script without a first line `#!...`.
 const ENOEXEC: i32 = 8;
+
+/// Ends in peace once it reads a line; where there is none to come, with everything in its group. What is sent to all
+/// processes of a session or a service does not end it before.
+const GUARD: &str = "trap '' HUP INT QUIT TERM; read -r _ || kill -KILL 0";
+
+/// The guards of commands that have ended, for as long as what those started may live on.
+#[derive(Clone, Debug, Default)]
+pub struct Guards(Arc<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept(Mutex<Vec<Guard>>);
+
+impl Guards {
+    fn keep(&self, guard: Guard) {
+        let mut kept = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.push(guard);
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let kept = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for guard in kept.drain(..) {
+            guard.dismiss();
+        }
+    }
+}
+
+/// First process of a command's group.
+#[derive(Debug)]
+struct Guard {
+    child: Child,
+    pipe: ChildStdin,
+}
+
+impl Guard {
+    fn start() -> io::Result<Self> {
+        let mut child = Command::new("/bin/sh")
+            .args(["-c", GUARD, "assay-command-guard"])
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // A group of its own: it can be killed with everything in it, and a Ctrl-C meant for the run does not
+            // reach it.
+            .process_group(0)
+            .spawn()?;
+        let pipe = child.stdin.take().expect("its input is piped");
+        Ok(Self { child, pipe })
+    }
+
+    fn group(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Lets it end and everything else in its group live.
+    fn dismiss(mut self) {
+        // One that somebody killed does not read it.
+        let _ = self.pipe.write_all(b"\n");
+        drop(self.pipe);
+        let _ = self.child.wait();
+    }
+
+    /// Kills everything in its group.
+    fn kill(mut self) {
+        let _ = kill_process_group(self.group(), Signal::KILL);
+        let _ = self.child.wait();
+    }
+}
 
 /// What is to be started.
 #[derive(Clone, Debug)]
@@ -33,6 +108,8 @@ pub struct Job {
     pub output: PathBuf,
     /// Added to its environment.
     pub environment: Vec<(String, String)>,
+    /// Keeps the guard once the command has ended.
+    pub guards: Guards,
 }
 
 /// A command that runs.
@@ -40,6 +117,9 @@ pub struct Job {
 pub struct Running {
     child: Child,
     begun: Instant,
+    /// Until it has ended.
+    guard: Option<Guard>,
+    guards: Guards,
 }
 
 impl Job {
@@ -49,22 +129,33 @@ impl Job {
     /// When the output file cannot be made or the program cannot be started.
     pub fn start(&self) -> io::Result<Running> {
         let begun = Instant::now();
-        let child = match &self.what {
-            What::Line(line) => self.spawn(Command::new("sh").arg("-c").arg(line)),
-            What::File(file, argument) => match self.spawn(Command::new(file).arg(argument)) {
+        let guard = Guard::start()?;
+        let group = guard.group();
+        let started = match &self.what {
+            What::Line(line) => self.spawn(Command::new("sh").arg("-c").arg(line), group),
+            What::File(file, argument) => match self.spawn(Command::new(file).arg(argument), group)
+            {
                 Err(error) if error.raw_os_error() == Some(ENOEXEC) => {
-                    self.spawn(Command::new("sh").arg(file).arg(argument))
+                    self.spawn(Command::new("sh").arg(file).arg(argument), group)
                 }
                 spawned => spawned,
             },
         };
-        Ok(Running {
-            child: child?,
-            begun,
-        })
+        match started {
+            Ok(child) => Ok(Running {
+                child,
+                begun,
+                guard: Some(guard),
+                guards: self.guards.clone(),
+            }),
+            Err(error) => {
+                guard.kill();
+                Err(error)
+            }
+        }
     }
 
-    fn spawn(&self, command: &mut Command) -> io::Result<Child> {
+    fn spawn(&self, command: &mut Command, group: Pid) -> io::Result<Child> {
         // In place of what is there: a link of that name is not followed.
         match std::fs::remove_file(&self.output) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -77,9 +168,7 @@ impl Job {
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)
-            // A group of its own: it can be killed with all its children, and a Ctrl-C meant
-            // for the run does not reach it.
-            .process_group(0)
+            .process_group(group.as_raw_pid())
             .spawn()
     }
 
@@ -126,16 +215,22 @@ pub(crate) fn not_started(error: &io::Error) -> CommandEnd {
 impl Running {
     /// How it ended, if it has.
     pub fn ended(&mut self) -> Option<CommandEnd> {
-        match self.child.try_wait() {
-            Ok(None) => None,
-            Ok(Some(status)) => Some(self.end(text_of(status), status.success())),
-            Err(error) => Some(self.end(format!("lost: {error}"), false)),
+        let end = match self.child.try_wait() {
+            Ok(None) => return None,
+            Ok(Some(status)) => self.end(text_of(status), status.success()),
+            Err(error) => self.end(format!("lost: {error}"), false),
+        };
+        if let Some(guard) = self.guard.take() {
+            self.guards.keep(guard);
         }
+        Some(end)
     }
 
     /// Kills it and its children; `status` says why.
     pub fn kill(mut self, status: &str) -> CommandEnd {
-        let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
+        if let Some(guard) = self.guard.take() {
+            guard.kill();
+        }
         let _ = self.child.wait();
         self.end(status.to_owned(), false)
     }
@@ -177,6 +272,7 @@ mod tests {
             what: What::Line(line.to_owned()),
             output: dir.path().join("out"),
             environment: vec![("ASSAY_TEST".to_owned(), "seen".to_owned())],
+            guards: Guards::default(),
         }
     }
 
@@ -212,6 +308,19 @@ mod tests {
     }
 
     #[test]
+    fn what_a_command_leaves_running_outlives_it_and_the_guards() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let job = line(&dir, "sleep 1000 >&- 2>&- & echo $!");
+        assert_eq!(job.run(LONG, &|| false).status, "exit 0");
+        let child = job.last_line().expect("it named its child");
+        drop(job);
+        let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).expect("it lives");
+        assert!(!stat.contains(") Z "), "{stat}");
+        let pid = Pid::from_raw(child.parse().expect("a number")).expect("a process");
+        rustix::process::kill_process(pid, Signal::KILL).expect("ours");
+    }
+
+    #[test]
     fn a_script_needs_no_first_line_and_a_missing_one_is_told() {
         let dir = tempfile::tempdir().expect("a directory");
         let script = dir.path().join("hook");
@@ -221,6 +330,7 @@ mod tests {
             what: What::File(script, "pre".to_owned()),
             output: dir.path().join("out"),
             environment: Vec::new(),
+            guards: Guards::default(),
         };
         assert_eq!(job.run(LONG, &|| false).status, "exit 0");
         assert_eq!(job.last_line().as_deref(), Some("called with pre"));
