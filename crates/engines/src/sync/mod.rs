@@ -20,7 +20,7 @@ use assay_run::probe::{Aimed, Probe, Readings, Request, Steps};
 use assay_run::stop::Stop;
 use plan::Step;
 use scratch::{Place, Scratch};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Bytes of the preallocated part of the scratch file, the marker's block included.
@@ -58,6 +58,10 @@ impl Probe for DurableWrites {
     }
 }
 
+fn shown(path: &PathBuf) -> String {
+    path.display().to_string()
+}
+
 /// The probe aimed at a place.
 struct Aim {
     place: Place,
@@ -80,7 +84,7 @@ impl Aimed for Aim {
             label: label.to_owned(),
             value: LineValue::Count(value),
         };
-        vec![
+        let mut lines = vec![
             text(
                 "scratch_file",
                 "scratch file, removed at the end",
@@ -95,7 +99,17 @@ impl Aimed for Aim {
                 label: "measuring".to_owned(),
                 value: LineValue::Decimal(self.time.as_secs_f64()),
             },
-        ]
+        ];
+        let left: Vec<String> = self.place.left().iter().map(shown).collect();
+        if !left.is_empty() {
+            let left = left.join(", ");
+            lines.push(text(
+                "left_behind",
+                "left by a killed one, removed first",
+                left,
+            ));
+        }
+        lines
     }
 
     fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Readings, EngineError> {
@@ -114,7 +128,7 @@ impl Aimed for Aim {
             }
             steps.step(index + 1, self.steps.len(), &step.describe());
             let bench = Bench {
-                path: self.place.path(),
+                path: &scratch.opened(),
                 file_bytes: self.file_bytes,
                 end_bytes: self.file_bytes + self.growth_bytes,
                 step,

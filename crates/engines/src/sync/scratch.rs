@@ -3,11 +3,14 @@
 use super::failed;
 use assay_block::{BlockingWriter, free_bytes};
 use assay_run::engine::EngineError;
+use assay_run::owned;
 use assay_run::stop::Stop;
 use rustix::fs::FlockOperation;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What the first block begins with: nothing else is ever removed.
 const MARKER: &[u8] = b"assay sync scratch file 1: holds no data, may be removed\n";
@@ -15,6 +18,8 @@ const MARKER: &[u8] = b"assay sync scratch file 1: holds no data, may be removed
 const NAME: (&str, &str) = ("assay-sync-", ".scratch");
 /// Written at once while the file is made.
 const CHUNK_BYTES: usize = 1 << 20;
+/// Nobody takes that long from making the file to writing its marker.
+const NEWBORN: Duration = Duration::from_secs(60);
 /// Bytes of the block that holds the marker.
 pub(super) const MARKER_BYTES: u64 = 4096;
 
@@ -64,6 +69,11 @@ impl Place {
 
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What a killed probe left, removed before this one begins.
+    pub(super) fn left(&self) -> &[PathBuf] {
+        &self.left
     }
 
     pub(super) fn free_bytes(&self) -> u64 {
@@ -127,7 +137,7 @@ fn left_in(dir: &Path) -> Result<Vec<PathBuf>, EngineError> {
     Ok(entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(named)
-        .filter(|path| matches!(whose(path), Whose::Left))
+        .filter(|path| matches!(whose(path), Whose::Left) || is_stillborn(path))
         .collect())
 }
 
@@ -141,7 +151,7 @@ enum Whose {
 
 fn whose(path: &Path) -> Whose {
     let is_file = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
-    let Ok(mut file) = File::open(path) else {
+    let Ok(mut file) = owned::open_file(path, rustix::process::geteuid().as_raw()) else {
         return Whose::Foreign;
     };
     let mut begins = [0; MARKER.len()];
@@ -152,6 +162,18 @@ fn whose(path: &Path) -> Whose {
         Ok(()) => Whose::Left,
         Err(_) => Whose::InUse,
     }
+}
+
+/// Whether a file with one of our names is empty since its maker was killed before the marker was in it.
+fn is_stillborn(path: &Path) -> bool {
+    let Ok(found) = fs::symlink_metadata(path) else {
+        return false;
+    };
+    let age = found.modified().ok().and_then(|at| at.elapsed().ok());
+    found.is_file()
+        && found.len() == 0
+        && found.uid() == rustix::process::geteuid().as_raw()
+        && age.is_some_and(|age| age > NEWBORN)
 }
 
 fn refuse(path: &Path, why: &str) -> EngineError {
@@ -212,7 +234,7 @@ impl Scratch {
 
     /// Writes zeroes over all but the marker's block; false if stopped.
     fn fill(&mut self, stop: &Stop) -> Result<bool, EngineError> {
-        let mut writer = BlockingWriter::open(&self.path, CHUNK_BYTES, true).map_err(failed)?;
+        let mut writer = BlockingWriter::open(&self.opened(), CHUNK_BYTES, true).map_err(failed)?;
         self.direct = writer.is_direct();
         let mut at = MARKER_BYTES;
         while at < self.bytes {
@@ -230,6 +252,11 @@ impl Scratch {
             .and_then(|dir| dir.sync_all())
             .map_err(|error| cannot("synchronise", dir, error))?;
         Ok(true)
+    }
+
+    /// A path that leads to this very file, whatever somebody else puts under its name.
+    pub(super) fn opened(&self) -> PathBuf {
+        owned::through(&self.file)
     }
 
     pub(super) fn is_direct(&self) -> bool {

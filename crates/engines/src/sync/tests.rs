@@ -112,6 +112,37 @@ fn what_a_killed_probe_left_is_removed_and_what_is_in_use_is_not() {
 }
 
 #[test]
+fn one_killed_before_its_marker_was_written_is_removed_once_it_is_old() {
+    let dir = directory();
+    let old = dir.path().join("assay-sync-00000001.scratch");
+    let young = dir.path().join("assay-sync-00000002.scratch");
+    let file = fs::File::create(&old).unwrap();
+    let hour = std::time::Duration::from_secs(3600);
+    file.set_modified(std::time::SystemTime::now() - hour)
+        .unwrap();
+    fs::write(&young, "").unwrap();
+    let place = Place::find(dir.path()).unwrap();
+    assert_eq!(place.left(), [old]);
+}
+
+#[test]
+fn a_name_that_somebody_swaps_leads_to_no_other_file() {
+    let dir = directory();
+    let canary = dir.path().join("canary");
+    fs::write(&canary, "sings").unwrap();
+    let named = dir.path().join("scratch");
+    let place = Place::find(&named).unwrap();
+    let scratch = Scratch::create(&place, 1 << 20, &Stop::new())
+        .unwrap()
+        .unwrap();
+    fs::rename(&named, dir.path().join("moved")).unwrap();
+    std::os::unix::fs::symlink(&canary, &named).unwrap();
+    let mut writer = assay_block::BlockingWriter::open(&scratch.opened(), 4096, true).unwrap();
+    writer.write(0, 4096, true).unwrap();
+    assert_eq!(fs::read_to_string(&canary).unwrap(), "sings");
+}
+
+#[test]
 fn links_devices_and_missing_directories_are_refused() {
     let dir = directory();
     let link = dir.path().join("link");

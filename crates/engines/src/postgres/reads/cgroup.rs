@@ -9,7 +9,7 @@
 use std::fs;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -90,7 +90,9 @@ impl Hierarchy {
     /// Directory of group `path`, if it is below what is mounted.
     fn directory(&self, path: &str) -> Option<PathBuf> {
         let inner = Path::new(path).strip_prefix(&self.root).ok()?;
-        Some(self.point.join(inner))
+        // The kernel writes `..` where the group is outside what this namespace shows.
+        let is_inside = inner.components().all(|part| part != Component::ParentDir);
+        is_inside.then(|| self.point.join(inner))
     }
 }
 
@@ -335,6 +337,7 @@ mod tests {
         assert_eq!(found.home, Path::new("/sys/fs/cgroup/memory/pg"));
         let outside = spot(mounts, "4:memory:/elsewhere\n", "a").expect_err("not mounted here");
         assert!(outside.contains("/elsewhere"), "{outside}");
+        spot(mounts, "4:memory:/docker/abc/../x\n", "a").expect_err("outside this namespace");
     }
 
     /// A tree of files as version 2 shows them; real memory control of version 2 is not there on every host.

@@ -2,6 +2,7 @@
 //! them the kernel's page cache holds.
 
 use crate::postgres::wire::{Connection, PgError};
+use assay_run::owned;
 use rustix::fs::Advice;
 use rustix::io::{Errno, ReadWriteFlags};
 use std::fs::{self, File};
@@ -177,12 +178,14 @@ impl DataDirectory {
         &self.reach
     }
 
-    /// Opens every segment of `relations` for reading.
+    /// Opens every segment of `relations` for reading: files of the server's user alone, since the server says where
+    /// they are and its user what lies there.
     ///
     /// # Errors
     /// The first file that cannot be opened, with why.
     pub(super) fn open(&self, relations: &[Relation]) -> std::io::Result<Segments> {
         let mut files = Vec::new();
+        let uid = fs::metadata(&self.reach)?.uid();
         for relation in relations {
             let first = self.inside(&relation.path);
             for segment in 0.. {
@@ -190,7 +193,7 @@ impl DataDirectory {
                     0 => first.clone(),
                     n => PathBuf::from(format!("{}.{n}", first.display())),
                 };
-                match File::open(&path) {
+                match owned::open_file(&path, uid) {
                     Ok(file) => files.push((file.metadata()?.len(), file)),
                     Err(error) if segment > 0 && error.kind() == std::io::ErrorKind::NotFound => {
                         break;
@@ -300,6 +303,30 @@ mod tests {
         segments.forget().unwrap();
         let after = segments.cached_pct().expect("as before");
         assert!(after < 10.0, "{after}");
+    }
+
+    #[test]
+    fn what_is_no_file_of_the_servers_user_is_not_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = DataDirectory {
+            path: dir.path().to_path_buf(),
+            source: "test",
+            root: PathBuf::from("/"),
+            reach: dir.path().to_path_buf(),
+        };
+        let pipe = rustix::fs::FileType::Fifo;
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, dir.path().join("1"), pipe, mode, 0).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", dir.path().join("2")).unwrap();
+        for path in ["1", "2", "../../../../../../dev/zero"] {
+            let relation = Relation {
+                path: path.to_owned(),
+                bytes: 1,
+            };
+            // Opening the pipe itself would wait for a writer for ever.
+            let error = data.open(&[relation]).expect_err(path);
+            assert!(error.to_string().contains("no regular file"), "{error}");
+        }
     }
 
     #[test]
