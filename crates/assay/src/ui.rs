@@ -3,7 +3,9 @@
 use crate::exit::{Code, Failure};
 use assay_measure::config::Problem;
 use assay_measure::plain::plain;
+use assay_run::left;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 /// Prints the product; what a terminal would obey in it is replaced. A reader that went away ends it quietly.
 pub(crate) fn product(text: &str) -> Result<(), Failure> {
@@ -57,6 +59,28 @@ pub(crate) fn failure(failure: &Failure) -> Code {
 pub(crate) fn aside(failure: &Failure) {
     for line in &failure.lines {
         say(&format!("notice: {line}"));
+    }
+}
+
+/// Names what killed ones left in a directory, with the command that removes it.
+pub(crate) fn left_in(directory: &Path) {
+    tell_left(&left::found(directory));
+}
+
+/// The same in each directory of one.
+pub(crate) fn left_below(directory: &Path) {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let all: Vec<_> = entries
+        .flat_map(|entry| left::found(&entry.path()))
+        .collect();
+    tell_left(&all);
+}
+
+fn tell_left(left: &[left::Left]) {
+    if let Some(command) = left::command(left) {
+        say(&format!(
+            "notice: left by a killed one, to be removed with: {command}"
+        ));
     }
 }
 

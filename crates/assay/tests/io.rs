@@ -98,6 +98,58 @@ fn a_directory_alone_is_measured_in_the_usual_way_and_left_as_it_was() {
 }
 
 #[test]
+fn what_a_killed_look_at_a_directory_left_is_named_and_goes_with_the_command() {
+    let place = Place::new();
+    let disk = place.path("it's a disk");
+    std::fs::create_dir(&disk).expect("created");
+    let words = [
+        "io",
+        "it's a disk",
+        "--size=16m",
+        "--runtime=60",
+        "--no-record",
+    ];
+    let quick = ["it's a disk", "--size=16m", "--runtime=1", "--no-record"];
+    let names = || -> Vec<String> {
+        let entries = std::fs::read_dir(&disk).expect("readable");
+        let mut names: Vec<String> = entries
+            .map(|entry| {
+                entry
+                    .expect("an entry")
+                    .file_name()
+                    .into_string()
+                    .expect("UTF-8")
+            })
+            .collect();
+        names.sort();
+        names
+    };
+    let running = place.start(&words).until("scratch file", || {
+        names().iter().any(|name| name.ends_with(".scratch"))
+    });
+    let done = io(&place, &quick).code(0);
+    assert!(!done.err.contains("left by"), "it runs: {}", done.err);
+    let left = names();
+    running.kill();
+    assert_eq!(names(), left);
+    let done = io(&place, &quick).code(0);
+    let told = done
+        .err
+        .lines()
+        .find_map(|line| line.split_once("to be removed with: "));
+    let (_, command) = told.unwrap_or_else(|| panic!("{}", done.err));
+    assert!(
+        left.iter().all(|name| command.contains(name.as_str())),
+        "{command}"
+    );
+    let ran = std::process::Command::new("sh")
+        .args(["-c", command])
+        .status();
+    assert!(ran.expect("a shell").success(), "{command}");
+    assert_eq!(names(), Vec::<String>::new());
+}
+
+#[test]
 fn runs_are_kept_shown_and_removed_like_any_others() {
     let place = Place::new();
     place.write(

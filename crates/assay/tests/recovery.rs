@@ -69,3 +69,30 @@ fn what_cannot_be_judged_or_killed_is_refused() {
     assert!(plan.out.contains("checkpoint distances"), "{}", plan.out);
     assert!(place.files().is_empty());
 }
+
+#[test]
+fn the_journal_of_a_killed_one_is_named_and_goes_with_the_command() {
+    let place = Place::new();
+    place.assay(&with(&["prepare", "-s", "1"], SMALL)).code(0);
+    let args = with(&["recovery", "--time", "60s", "--distances", "8M"], SMALL);
+    let journals = || -> Vec<String> {
+        let files = place.files().into_iter();
+        files.filter(|file| file.contains("journal")).collect()
+    };
+    place
+        .start(&args)
+        .until("journal", || journals().len() == 2)
+        .kill();
+    let dry = || place.assay(&with(&args, &["--dry-run"])).code(0).err;
+    let told = dry();
+    let (_, command) = told
+        .split_once("to be removed with: ")
+        .expect("it is named");
+    assert!(command.contains("/journal.mark"), "{command}");
+    let ran = std::process::Command::new("sh")
+        .args(["-c", command])
+        .status();
+    assert!(ran.expect("a shell").success(), "{command}");
+    assert_eq!(journals(), Vec::<String>::new());
+    assert!(!dry().contains("left by"));
+}

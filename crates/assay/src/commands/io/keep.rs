@@ -10,6 +10,7 @@ use assay_measure::snapshot::{RunData, SettingLine};
 use assay_measure::storage::StorageReadings;
 use assay_report::storage::fio;
 use assay_run::host;
+use assay_run::left::shell_word;
 
 /// The invocation as it came.
 pub(super) struct Given {
@@ -23,7 +24,7 @@ pub(super) struct Given {
 
 impl Given {
     pub(super) fn new(words: &[String], invocation: &Invocation, files: Vec<String>) -> Self {
-        let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        let quoted: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
         let global = invocation
             .global_options
             .iter()
@@ -64,15 +65,6 @@ fn setting(job: &str, origin: &str, (name, value): &spec::Given) -> SettingLine 
     }
 }
 
-/// A word as a shell reads it back.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 /// What the record says beside the measurements.
 pub(super) fn labels(given: &Given, id: String, started: String) -> RunData {
     RunData {
@@ -98,17 +90,4 @@ pub(super) fn write(
     dir.write(REPORT, &assay_report::text::render(record))?;
     crate::html::write_report(dir, record)?;
     dir.write(FIO_JSON, &fio::json(readings, true, None))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_quoted_where_a_shell_would_take_them_apart() {
-        assert_eq!(quoted("--bs=8k"), "--bs=8k");
-        assert_eq!(quoted("--name=a b"), "'--name=a b'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
-    }
 }

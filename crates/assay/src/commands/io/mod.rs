@@ -21,6 +21,7 @@ use assay_run::stop::Stop;
 use sink::Sink;
 use std::cell::RefCell;
 use std::fmt::Write;
+use std::path::Path;
 use watch::Watch;
 
 /// The command's name, and the workload in its records.
@@ -31,7 +32,8 @@ pub(super) fn io(args: &IoArgs) -> Result<Code, Failure> {
         ui::product(&text)?;
         return Ok(Code::Good);
     }
-    let (invocation, files) = parse(&usual::expanded(&args.words))?;
+    let (words, scratch) = usual::expanded(&args.words);
+    let (invocation, files) = parse(&words)?;
     for note in &invocation.output.notes {
         ui::say(&format!("notice: {note}"));
     }
@@ -45,7 +47,7 @@ pub(super) fn io(args: &IoArgs) -> Result<Code, Failure> {
     let given = keep::Given::new(&args.words, &invocation, files);
     let options = invocation.output.clone();
     let aimed = aim(invocation)?;
-    perform(&*aimed, &options, &given)
+    perform(&*aimed, &options, &given, scratch.as_deref())
 }
 
 /// The jobs, and the text of every job file and include in the order of reading.
@@ -103,6 +105,7 @@ fn perform(
     aimed: &dyn Aimed,
     options: &OutputOptions,
     given: &keep::Given,
+    scratch: Option<&Path>,
 ) -> Result<Code, Failure> {
     let id = rundir::new_id();
     let place = rundir::place(options.run_directory.as_deref(), NAME, &id);
@@ -111,6 +114,9 @@ fn perform(
     }
     let sink = Sink::open(options.file.as_deref())?;
     ui::say(&plan_text::lines(&aimed.plan()));
+    if let Some(place) = scratch.and_then(Path::parent) {
+        ui::left_in(place);
+    }
     let dir = (!options.no_record)
         .then(|| RunDir::create(place))
         .transpose()
@@ -121,7 +127,7 @@ fn perform(
     let watch = Watch::new(options, &sink);
     let measured = given
         .write(dir.as_ref())
-        .and_then(|()| aimed.measure(&stop, &watch).map_err(refused));
+        .and_then(|()| usual::marked(scratch, || aimed.measure(&stop, &watch).map_err(refused)));
     let readings = match measured.and_then(ours) {
         Ok(readings) => named(*readings),
         Err(failure) => {

@@ -3,6 +3,10 @@
 use crate::ui;
 use assay_engines::storage;
 use std::path::Path;
+use crate::exit::{Code, Failure};
+use crate::rundir;
+use assay_run::left::{Kind, Mark};
+use std::path::{Path, PathBuf};
 
 /// Of the scratch file: beyond most small caches, quickly laid out.
 const SIZE: &str = "1g";
@@ -10,17 +14,18 @@ const SIZE: &str = "1g";
 const RUNTIME_S: u32 = 20;
 
 /// Where the first word is a directory: random reads of database blocks in a scratch file there, one at a
-/// time and then many, and the file removed. The other words (`--output-format`, `-o`, ...) stay.
-pub(super) fn expanded(words: &[String]) -> Vec<String> {
+/// time and then many, and the file removed. The other words (`--output-format`, `-o`, ...) stay. With the words
+/// comes the scratch file's name, if there is to be one.
+pub(super) fn expanded(words: &[String]) -> (Vec<String>, Option<PathBuf>) {
     let Some((first, rest)) = words.split_first() else {
-        return Vec::new();
+        return (Vec::new(), None);
     };
     if first.starts_with('-') || !Path::new(first).is_dir() {
-        return words.to_vec();
+        return (words.to_vec(), None);
     }
-    let name = Path::new(first).join(format!("assay-io-{}.scratch", std::process::id()));
+    let file = Path::new(first).join(format!("assay-io-{}.scratch", rundir::new_id()));
     // A colon would end the name.
-    let name = name.to_string_lossy().replace(':', "\\:");
+    let name = file.to_string_lossy().replace(':', "\\:");
     let mut all = vec![
         format!("--filename={name}"),
         format!("--size={SIZE}"),
@@ -46,7 +51,29 @@ pub(super) fn expanded(words: &[String]) -> Vec<String> {
         all.push(format!("--iodepth={depth}"));
         all.push("--stonewall".to_owned());
     }
-    all
+    (all, Some(file))
+}
+
+/// Measures with the scratch file marked for as long as it is there: a killed one leaves it, and the next one here
+/// names it.
+pub(super) fn marked<T>(
+    scratch: Option<&Path>,
+    measure: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let Some(file) = scratch else {
+        return measure();
+    };
+    let cannot = |error: std::io::Error| {
+        let why = format!("{}: cannot mark the scratch file: {error}", file.display());
+        Failure::new(Code::Unusable, why)
+    };
+    let mark = Mark::put(file, Kind::File).map_err(cannot)?;
+    let measured = measure();
+    // A mark whose file could not be removed stays with it.
+    if !file.exists() {
+        mark.take_away().map_err(cannot)?;
+    }
+    measured
 }
 
 #[cfg(test)]
@@ -57,7 +84,8 @@ mod tests {
     fn a_directory_stands_for_two_jobs_and_other_words_stay() {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let place = dir.path().to_string_lossy().into_owned();
-        let words = expanded(&[place.clone(), "--runtime=1".to_owned()]);
+        let (words, scratch) = expanded(&[place.clone(), "--runtime=1".to_owned()]);
+        assert!(scratch.is_some_and(|file| file.starts_with(&place)));
         assert!(words[0].starts_with(&format!("--filename={place}/")));
         assert!(words.iter().any(|word| word == "--runtime=1"));
         assert_eq!(
@@ -69,7 +97,7 @@ mod tests {
         );
         for kept in [&["job.fio"][..], &["--name=a", place.as_str()], &[]] {
             let kept: Vec<String> = kept.iter().map(|word| (*word).to_owned()).collect();
-            assert_eq!(expanded(&kept), kept);
+            assert_eq!(expanded(&kept), (kept, None));
         }
     }
 }

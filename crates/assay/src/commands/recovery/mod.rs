@@ -15,6 +15,7 @@ use assay_measure::snapshot::{Fact, RunData, Snapshot};
 use assay_measure::units;
 use assay_run::engine::{Engine, Line, LineValue};
 use assay_run::journal::{self, Expected, Journaled};
+use assay_run::left::{self, Kind};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use assay_run::{Mark, Observer, Options, execute, host};
@@ -66,6 +67,9 @@ pub(super) fn recovery(args: &RecoveryArgs) -> Result<Code, Failure> {
         )));
     }
     let distances = distances(args, &configured)?;
+    if let Some(runs) = place.parent() {
+        ui::left_below(runs);
+    }
     if args.dry_run {
         return dry_run(args, &configured, &distances);
     }
@@ -201,6 +205,30 @@ impl Bench<'_> {
             rto_wanted_s: Figure::decimal(rto.as_secs_f64()),
             ..RecoveryInfo::default()
         };
+        let marked = left::Mark::put(&journal, Kind::File).inspect_err(|_| dir.discard());
+        let mark = marked.map_err(|error| rundir::cannot(&journal, &error))?;
+        let killed = self.kill_each(distances, &journal, &mut info);
+        // It is gone after each kill; a mark whose journal could not be removed stays with it.
+        if !journal.exists() {
+            mark.take_away()
+                .map_err(|error| rundir::cannot(&journal, &error))?;
+        }
+        if info.steps.is_empty() {
+            dir.discard();
+            killed?;
+            return Err(Failure::said(Code::Interrupted));
+        }
+        killed?;
+        self.leave(&dir, info, started, facts)
+    }
+
+    /// The kills, with the journal removed after each.
+    fn kill_each(
+        &self,
+        distances: &[u64],
+        journal: &Path,
+        info: &mut RecoveryInfo,
+    ) -> Result<(), Failure> {
         for (index, distance) in distances.iter().enumerate() {
             if self.stop.requested() {
                 break;
@@ -211,24 +239,11 @@ impl Bench<'_> {
                 distances.len(),
                 units::size(*distance)
             ));
-            let step = self.kill(*distance, &journal);
-            let _ = std::fs::remove_file(&journal);
-            match step {
-                Ok(Some(step)) => info.steps.push(step),
-                Ok(None) => {}
-                Err(failure) => {
-                    if info.steps.is_empty() {
-                        dir.discard();
-                    }
-                    return Err(failure);
-                }
-            }
+            let step = self.kill(*distance, journal);
+            let _ = std::fs::remove_file(journal);
+            info.steps.extend(step?);
         }
-        if info.steps.is_empty() {
-            dir.discard();
-            return Err(Failure::said(Code::Interrupted));
-        }
-        self.leave(&dir, info, started, facts)
+        Ok(())
     }
 
     /// One kill. `None` if stopped before it.
