@@ -1,10 +1,9 @@
 //! `assay io DIR`: a directory instead of a job file stands for the usual jobs in it.
 
-use crate::ui;
-use assay_engines::storage;
-use std::path::Path;
 use crate::exit::{Code, Failure};
 use crate::rundir;
+use crate::ui;
+use assay_engines::storage;
 use assay_run::left::{Kind, Mark};
 use std::path::{Path, PathBuf};
 
