@@ -207,6 +207,15 @@ pub enum Doing {
     },
 }
 
+/// What an engine has to say of a run beside its figures, in full sentences.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Remarks {
+    /// What may have changed the figures, and what to try.
+    pub warnings: Vec<String>,
+    /// Why the figures are not what they claim to be: the run is invalid (exit 4).
+    pub invalid: Vec<String>,
+}
+
 /// An opened target, shared by the driver threads.
 pub trait Engine: Send + Sync {
     /// Facts for the report: achieved I/O mode, block size, files, versions.
@@ -239,6 +248,11 @@ pub trait Engine: Send + Sync {
     fn look(&self, sessions: &mut [Doing]) -> bool {
         self.activity(sessions);
         true
+    }
+
+    /// What is to be told of the run; asked once, after [`Engine::close`] and the last [`Engine::sample`].
+    fn remarks(&self) -> Remarks {
+        Remarks::default()
     }
 
     /// Whether the driver threads do the database's work themselves, so that their CPU is DB CPU. A server's work is
@@ -455,6 +469,20 @@ pub trait Target: Sync {
     /// # Errors
     /// I/O errors; foreign files are left and named.
     fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError>;
+
+    /// Keeps away who needs the data set alone for as long as the answer lives, between the runs of a sweep too.
+    /// `None` where a run has its data set alone: there each run claims it anew.
+    ///
+    /// # Errors
+    /// Somebody has it alone; the target does not answer.
+    fn share(
+        &self,
+        location: &str,
+        settings: &Settings,
+    ) -> Result<Option<Box<dyn Send>>, EngineError> {
+        let _ = (location, settings);
+        Ok(None)
+    }
 
     /// Opens it for a run; recovers it first if its last user did not close it, with progress.
     ///

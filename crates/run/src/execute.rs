@@ -3,7 +3,7 @@
 use crate::collector::{Collector, Drained, Instant, Marks, Seen};
 use crate::control::{Control, Failure, Finished, Published};
 use crate::driver_loop::Worker;
-use crate::engine::{Assignment, Engine, EngineError};
+use crate::engine::{Assignment, Engine, EngineError, Remarks};
 use crate::host::{self, Sampler};
 use crate::plan::Plan;
 use crate::stop::Stop;
@@ -235,6 +235,7 @@ pub fn execute(
         stop,
         control: &control,
         errors_tolerated,
+        remarks: engine.remarks(),
     };
     // What the drivers obtained (I/O mode, ring features) is known only since they opened.
     data.engine_facts.extend(engine.facts());
@@ -586,6 +587,8 @@ struct Judge<'a> {
     stop: &'a Stop,
     control: &'a Control,
     errors_tolerated: u64,
+    /// The engine's own word.
+    remarks: Remarks,
 }
 
 impl Judge<'_> {
@@ -607,6 +610,8 @@ impl Judge<'_> {
             closed,
             &last,
         );
+        invalid.extend(self.remarks.invalid.iter().cloned());
+        data.warnings.extend(self.remarks.warnings.iter().cloned());
         let (_, fatal) = self.control.errors();
         let early = self.incomplete(&marks, &drained.sessions, fatal);
         if early.is_none() {

@@ -6,7 +6,7 @@
 //! For sessions with a schema each: there the last one to change a row is certain.
 
 use crate::engine::{
-    Assignment, Completion, Doing, Driver, Engine, EngineError, Op, Outcome, Submit, Tag,
+    Assignment, Completion, Doing, Driver, Engine, EngineError, Op, Outcome, Remarks, Submit, Tag,
 };
 use assay_measure::clock::Ns;
 use assay_measure::snapshot::{Fact, StatSet};
@@ -201,6 +201,10 @@ impl Journaled {
 impl Engine for Journaled {
     fn facts(&self) -> Vec<Fact> {
         self.engine.facts()
+    }
+
+    fn remarks(&self) -> Remarks {
+        self.engine.remarks()
     }
 
     fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
