@@ -4,10 +4,12 @@
 //! An engine's tests call [`suite`] with a factory that opens the engine for a plan. The
 //! plans vary, but their data does not: [`plan`] says what must be loaded.
 
+mod claims;
 pub mod life;
 mod probe;
 mod script;
 
+pub use claims::{Ground, claims_suite, claims_suite_of_nothing};
 pub use probe::probe_suite;
 
 use assay_measure::clock::Clock;

@@ -3,12 +3,13 @@
 
 use super::block_format::{self, Kind, Mismatch, word};
 use super::bulk::{Job, Piece, Pieces, Span, Visit, Watch, transfer};
+use super::claim;
 use super::content::Content;
-use super::control::{Control, ControlFile};
+use super::control::Control;
 use super::device;
 use super::files::{Files, engine_error};
 use super::layout::{Page, PageMap, UNDO_BASE};
-use super::load_plan::{count, in_use_error, nothing_here, text};
+use super::load_plan::{count, nothing_here, text};
 use super::paths::Asked;
 use super::recovery::ensure_clean;
 use super::survey::{Found, survey};
@@ -56,11 +57,7 @@ pub(super) fn check(
         Found::Nothing => return Err(nothing_here(asked.first())),
     };
     let dir = places.home();
-    let mut lock = match ControlFile::open_locked(dir) {
-        Ok(lock) => lock,
-        Err(_) if ControlFile::in_use(dir)? => return Err(in_use_error(dir)),
-        Err(error) => return Err(error),
-    };
+    let mut lock = claim::take(dir)?;
     let _claims = device::claim(&places)?;
     let recovered = ensure_clean(&places, &mut lock, settings, watch)?;
     let control = lock.control();

@@ -1,5 +1,6 @@
 //! Removing a data set: exactly the files its control file names, nothing else.
 
+use super::claim;
 use super::control::{
     CONTROL_NAME, CONTROL_TEMPORARY_NAME, Control, ControlFile, State, io_error, remove_control,
     remove_if_there, sync_dir,
@@ -37,7 +38,7 @@ pub(super) fn destroy(asked: &Asked) -> Result<Vec<Line>, EngineError> {
     // The survey first: its messages say more than a failed open.
     let ours = ours(asked)?;
     let home = ours.places.home();
-    let mut lock = ControlFile::open_locked(home)?;
+    let mut lock = claim::take(home)?;
     let claims = device::claim(&ours.own_places())?;
     let mut lines = lines(&ours)?;
     if ours.control.paths.len() > 1 {

@@ -437,13 +437,7 @@ pub(super) fn nothing_here(path: &Path) -> EngineError {
     ))
 }
 
-/// The refusal of a data set that somebody uses.
-pub(super) fn in_use_error(dir: &Path) -> EngineError {
-    EngineError::Unusable(format!(
-        "the data set in {} is in use by another assay process; wait for it to end",
-        dir.display()
-    ))
-}
+pub(super) use super::claim::in_use_error;
 
 /// The refusal of a data set that is not loaded.
 pub(super) fn loading_error(dir: &Path) -> EngineError {

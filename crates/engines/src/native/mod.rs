@@ -9,6 +9,7 @@ mod audit;
 pub mod block_format;
 mod bulk;
 mod check;
+mod claim;
 mod content;
 pub mod control;
 mod control_rules;

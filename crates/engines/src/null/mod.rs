@@ -100,7 +100,7 @@ impl Target for Null {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conformance::{Subject, suite};
+    use crate::conformance::{Ground, Subject, claims_suite_of_nothing, suite};
     use assay_measure::config::{Tables, command_line, resolve};
 
     fn settings(given: &[(&str, &str)]) -> Settings {
@@ -134,6 +134,17 @@ mod tests {
         assert_eq!((data.schemas, data.scale_blocks), (4, 32_768));
         let refused = Null.plan_prepare("", &settings, 4);
         assert!(matches!(refused, Err(EngineError::Usage(_))));
+    }
+
+    #[test]
+    fn its_runs_go_together_and_there_is_nothing_to_claim() {
+        let violations = claims_suite_of_nothing(Ground {
+            target: &Null,
+            location: "",
+            settings: &settings(&[]),
+            runs_share: true,
+        });
+        assert!(violations.is_empty(), "{violations:#?}");
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod writer;
 mod tests;
 
 use crate::native::bulk::Watch;
+use crate::native::claim;
 use crate::native::control::{Control, ControlFile};
 use crate::native::device;
 use crate::native::files::Files;
@@ -88,7 +89,7 @@ pub(super) fn open(
         Found::Nothing => return Err(nothing_here(asked.first())),
     };
     let dir = places.home();
-    let mut control_file = ControlFile::open_locked(dir)?;
+    let mut control_file = claim::take(dir)?;
     let block_bytes = u64::from(control_file.control().geometry.block_bytes);
     refuse_too_much(settings, plan.sessions() as u64, block_bytes)?;
     let claims = device::claim(&places)?;

@@ -108,6 +108,18 @@ pub(super) fn counted(data: &RunData, stat: Stat) -> u64 {
 }
 
 #[test]
+fn no_two_commands_share_a_data_set() {
+    let dir = directory();
+    let violations = conformance::claims_suite(conformance::Ground {
+        target: &Native,
+        location: dir.path().join("data").to_str().unwrap(),
+        settings: &settings(&[("SCALE", "1000")]),
+        runs_share: false,
+    });
+    assert!(violations.is_empty(), "{violations:#?}");
+}
+
+#[test]
 fn the_engine_passes_the_conformance_suite_in_every_read_and_cache_mode() {
     let dir = directory();
     let loaded = settings(&[("SCALE", "1000")]);
