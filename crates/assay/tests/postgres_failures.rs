@@ -1,6 +1,8 @@
 //! What can go wrong with a PostgreSQL server before and in a run: one clear error or a counted class for each, the
 //! record is kept and marked, and no session stays on the server.
 
+#[path = "postgres_failures/claims.rs"]
+mod claims;
 mod common;
 mod pg_server;
 

@@ -2,11 +2,13 @@
 //!
 //! Everything is asked of the server with the rights of the tables' owner; no extension is needed.
 
+use super::claim::{self, Purpose};
+use super::growth::{self, Grown};
 use super::layout::{Names, column_names, index_name, literal, rows_name, scan_name};
-use super::marker::{self, Found, Marker, in_use, told};
+use super::marker::{self, Found, Marker, Ours, told};
 use super::place::Place;
-use super::prepare::connect;
 use super::server::Server;
+use super::site::Guard;
 use super::wire::{Connection, Rows};
 use crate::dataset::lines::{count, decimal, text};
 use crate::dataset::rows::{COLUMN_BYTES, COLUMNS};
@@ -151,22 +153,26 @@ pub(super) fn check(
 ) -> Result<Vec<Line>, EngineError> {
     let begun = Instant::now();
     let names = Names::new(settings)?;
-    let mut connection = connect(place)?;
-    let server = Server::ask(&mut connection)?;
+    let options = place.connect_options()?;
+    let mut connection = claim::take(&options, &names, Purpose::Check)?;
+    Server::ask(&mut connection)?;
     let ours = match marker::find(&mut connection, &names)? {
         Found::Ours(ours) => ours,
         Found::Nothing | Found::Empty => return Err(nothing_here(&names)),
     };
-    // A standby holds no such locks for its primary.
-    if !server.in_recovery && !marker::hold(&mut connection, &names, false)? {
-        return Err(in_use(&names));
-    }
     let level = match settings.text("CHECK") {
         "sampled" => Level::Sampled,
         _ => Level::Full,
     };
     let marked = &ours.marked;
     let marker = &marked.marker;
+    let tables = marked.tables(&names, |_| true);
+    let mut guard = Guard::stand(&options, &names, &ours.owner, &tables, false)?;
+    ours.owner.act(&mut connection)?;
+    let grown = growth::find(&mut connection, &names, marked)?;
+    if growth::too_far(&grown) {
+        return Err(EngineError::Damaged(growth::told_of(&grown)));
+    }
     let pages = (marker.scale + marker.scan_blocks) * marker.block_bytes;
     let total = pages * marked.loaded.len() as u64;
     let mut findings = Findings::default();
@@ -186,8 +192,28 @@ pub(super) fn check(
         findings.merge(&verify(&mut connection, &subject)?);
     }
     progress.update("check", total, total);
+    guard.end();
     connection.close();
     let mut lines = findings.lines(marker, settings.int("WORK_UNIT"));
+    lines.extend(besides(&ours, &grown));
+    lines.push(decimal(
+        "check_s",
+        "Check time, s",
+        begun.elapsed().as_secs_f64(),
+    ));
+    Ok(lines)
+}
+
+/// What is to be told of a sound data set besides.
+fn besides(ours: &Ours, grown: &[Grown]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if !grown.is_empty() {
+        lines.push(text(
+            "grown",
+            "Grown since the load",
+            growth::told_of(grown),
+        ));
+    }
     if !ours.foreign.is_empty() {
         lines.push(text(
             "foreign",
@@ -195,12 +221,7 @@ pub(super) fn check(
             ours.foreign.join(", "),
         ));
     }
-    lines.push(decimal(
-        "check_s",
-        "Check time, s",
-        begun.elapsed().as_secs_f64(),
-    ));
-    Ok(lines)
+    lines
 }
 
 /// The refusal of a database without a data set.
@@ -308,7 +329,7 @@ impl Prober<'_> {
             (name, table.pages, marker.scale),
             (scan_name(self.subject.n), scan.pages, marker.scan_blocks),
         ] {
-            let most = rows + rows / 10 + 64;
+            let most = growth::most(rows);
             self.holds((rows..=most).contains(&pages), || {
                 format!("{name} has {pages} pages, {rows} to {most} expected")
             })?;

@@ -3,11 +3,13 @@
 //! Nothing is dropped that the marker does not name, and never with CASCADE: what somebody built on our tables stops us.
 
 use super::check::nothing_here;
+use super::claim::{self, Purpose};
 use super::layout::{Names, literal};
-use super::marker::{self, Found, Ours, in_use, told};
+use super::marker::{self, Found, Ours, told};
 use super::place::Place;
 use super::prepare::{connect, drop_schemas, in_transaction};
 use super::server::Server;
+use super::site::Guard;
 use super::wire::Connection;
 use crate::dataset::lines::{bytes, count, text};
 use assay_measure::config::Settings;
@@ -40,12 +42,10 @@ pub(super) fn plan(place: &Place, settings: &Settings) -> Result<Vec<Line>, Engi
 /// As [`plan`]; somebody uses it, or something else was built on its tables.
 pub(super) fn destroy(place: &Place, settings: &Settings) -> Result<Vec<Line>, EngineError> {
     let names = Names::new(settings)?;
-    let mut connection = connect(place)?;
+    let options = place.connect_options()?;
+    let mut connection = claim::take(&options, &names, Purpose::Destroy)?;
     let ours = look(&mut connection, &names)?;
     let lines = lines(&mut connection, &names, &ours)?;
-    if !marker::hold(&mut connection, &names, true)? {
-        return Err(in_use(&names));
-    }
     let users = users(&mut connection, &names)?;
     if !users.is_empty() {
         return Err(EngineError::Unusable(format!(
@@ -64,7 +64,11 @@ pub(super) fn destroy(place: &Place, settings: &Settings) -> Result<Vec<Line>, E
     }
     let marked = &ours.marked;
     let all: Vec<u32> = marked.loaded.union(&marked.loading).copied().collect();
+    // To drop a table executes nothing that hangs on it; to change the marker would.
+    let mut guard = Guard::stand(&options, &names, &ours.owner, &[], true)?;
+    ours.owner.act(&mut connection)?;
     drop_schemas(&names, &mut connection, &all)?;
+    guard.end();
     let schema = if goes_with_it(&ours) {
         format!("; drop schema {}", names.schema_sql())
     } else {

@@ -30,6 +30,9 @@ pub(super) fn changed_columns(redo: RedoStress) -> std::ops::RangeInclusive<u32>
     }
 }
 
+/// Types of all columns of a data set and of its marker; all of them are PostgreSQL's own.
+pub(super) const COLUMN_TYPES: &[&str] = &["int4", "int8", "text", "bool", "timestamptz"];
+
 /// Names in the database, quoted where they are for SQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Names {

@@ -5,10 +5,10 @@
 //! that a prepare that is killed leaves nothing a later one cannot tell from foreign tables.
 
 use super::layout::{Names, index_name, literal, rows_name, scan_name};
+use super::site::{self, Owner};
 use super::wire::{Connection, PgError, Rows};
 use assay_run::engine::{DataSet, EngineError};
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
 /// Version of the marker and of everything it stands for.
 pub(super) const FORMAT: u32 = 1;
@@ -77,9 +77,22 @@ pub(super) struct Ours {
     pub(super) foreign: Vec<String>,
     /// Those of its relations that exist.
     pub(super) present: BTreeSet<String>,
+    /// Whose it is.
+    pub(super) owner: Owner,
 }
 
 impl Marked {
+    /// Its tables `cf1` and `cf2`, for SQL, of the SLOB schemas that `wanted` picks.
+    pub(super) fn tables(&self, names: &Names, wanted: impl Fn(u32) -> bool) -> Vec<String> {
+        let loaded = self.loaded.iter().filter(|n| wanted(**n));
+        loaded
+            .flat_map(|n| {
+                let scan = (self.marker.scan_blocks > 0).then(|| names.scan_table(*n));
+                std::iter::once(names.rows_table(*n)).chain(scan)
+            })
+            .collect()
+    }
+
     /// SLOB schemas 1 to this one are loaded.
     pub(super) fn usable(&self) -> u32 {
         (1..)
@@ -121,11 +134,11 @@ impl Marked {
     }
 }
 
-/// Looks at the PostgreSQL schema without touching anything.
+/// Looks at the PostgreSQL schema without touching anything. The connection is in no transaction.
 ///
 /// # Errors
-/// `Unusable` for a schema that has content and no marker of ours, a newer format, no privilege; `Damaged` for a
-/// marker that says something no assay wrote.
+/// `Unusable` for a schema that has content and no marker of ours, one that is not as assay lays it
+/// ([`site::examine`]), a newer format, no privilege; `Damaged` for a marker that says something no assay wrote.
 pub(super) fn find(connection: &mut Connection, names: &Names) -> Result<Found, EngineError> {
     let doing = format!("looking at schema {} of the database", names.schema());
     let there = connection
@@ -152,12 +165,19 @@ pub(super) fn find(connection: &mut Connection, names: &Names) -> Result<Found, 
     if !content.contains(DATA_SET) || !content.contains(SCHEMAS) {
         return Err(foreign_schema(names, &content));
     }
-    let marked = read(connection, names)?;
+    // Nothing of it is read before the catalog says that reading it executes nobody's code, and it stays so meanwhile.
+    site::lock_marker(connection, names).map_err(told(&doing))?;
+    let seen = site::examine(connection, names, oid)
+        .and_then(|owner| Ok((read(connection, names)?, owner)));
+    let ended = connection.query("rollback").map_err(told(&doing));
+    let (marked, owner) = seen?;
+    ended?;
     let relations = marked.relations();
     Ok(Found::Ours(Box::new(Ours {
         foreign: content.difference(&relations).cloned().collect(),
         present: content.intersection(&relations).cloned().collect(),
         marked,
+        owner,
     })))
 }
 
@@ -415,45 +435,6 @@ pub(super) fn drop_tables(names: &Names) -> String {
         names.relation(SCHEMAS),
         names.relation(DATA_SET)
     )
-}
-
-/// How long a claim waits for its holder: a server process learns of its client's end only after it, and an assay that
-/// follows another at once is not to be refused for that.
-const CLAIM_WAIT: Duration = Duration::from_secs(2);
-
-/// Keeps others of assay from a data set for as long as the connection lives: `exclusive` for those who change its
-/// tables, shared for those who run on it. `false`: somebody holds it, and goes on to.
-pub(super) fn hold(
-    connection: &mut Connection,
-    names: &Names,
-    exclusive: bool,
-) -> Result<bool, EngineError> {
-    // Two keys of 32 bits: the letters ASSA, and the schema's name. Both are local to the database.
-    let first = i32::from_be_bytes(*b"ASSA");
-    let second = crc32c::crc32c(names.schema().as_bytes()).cast_signed();
-    let shared = if exclusive { "" } else { "_shared" };
-    let claim = format!("select pg_try_advisory_lock{shared}({first}, {second})");
-    let begun = Instant::now();
-    loop {
-        let held = connection
-            .query(&claim)
-            .map_err(told("claiming the data set"))?;
-        if matches!(held.rows.first().map(Vec::as_slice), Some([Some(got)]) if got == "t") {
-            return Ok(true);
-        }
-        if begun.elapsed() >= CLAIM_WAIT {
-            return Ok(false);
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// The refusal of a data set that somebody uses.
-pub(super) fn in_use(names: &Names) -> EngineError {
-    EngineError::Unusable(format!(
-        "the data set in schema {} is in use by another assay process; wait for it to end",
-        names.schema()
-    ))
 }
 
 /// Says what was being done when the server refused, and for want of a privilege what to do about it.

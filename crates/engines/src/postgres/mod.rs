@@ -1,14 +1,17 @@
 //! PostgreSQL 13 to 18 as a target: `postgres://user@host:port/db`, `temp:postgres[:VERSION]`.
 //!
 //! [`wire`] speaks the protocol, [`conninfo`] says where and who, `temp` starts a throw-away server,
-//! `prepare`, `check` and `destroy` are the data set's life, `engine` runs sessions on it, `stats` reads
+//! `prepare`, `check` and `destroy` are the data set's life, `claim` says who may work on it at once, `site` that it
+//! executes nobody's code, `engine` runs sessions on it, `stats` reads
 //! the server's views by version, `reads` says where its blocks really came from. `README.md` beside this
 //! file lists privileges, versions and what is written.
 
 mod check;
+mod claim;
 pub mod conninfo;
 mod destroy;
 mod engine;
+mod growth;
 mod layout;
 mod marker;
 mod params;
@@ -16,6 +19,7 @@ mod place;
 mod prepare;
 mod reads;
 mod server;
+mod site;
 mod stats;
 mod temp;
 #[cfg(test)]
@@ -138,6 +142,17 @@ impl Target for Postgres {
     fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
         let place = Place::new(location)?.patient(settings, &Stop::new());
         destroy::destroy(&place, settings)
+    }
+
+    fn share(
+        &self,
+        location: &str,
+        settings: &Settings,
+    ) -> Result<Option<Box<dyn Send>>, EngineError> {
+        let options = Place::new(location)?.connect_options()?;
+        let names = layout::Names::new(settings)?;
+        let claimed = claim::take(&options, &names, claim::Purpose::Series)?;
+        Ok(Some(Box::new(claimed)))
     }
 
     fn open(

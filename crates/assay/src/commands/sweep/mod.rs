@@ -85,6 +85,9 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
         running.data = perform::prepare(&configured, load, &running.stop)?;
     }
     running.server = Some(&configured);
+    let _shared = configured
+        .target
+        .share(&configured.location, &configured.settings)?;
     running.run()
 }
 

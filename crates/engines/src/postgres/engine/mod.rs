@@ -16,15 +16,20 @@ mod slices;
 mod tests;
 mod watch;
 
+use super::check::nothing_here;
+use super::claim::{self, Purpose};
 use super::conninfo::ConnectOptions;
+use super::growth;
+use super::marker::{self, Found, Ours};
 use super::place::Place;
 use super::reads::TrueReads;
+use super::site::Guard;
 use super::stats::{Activity, ServerStats, Timing};
 use super::wire::Connection;
 use assay_measure::clock::Clock;
 use assay_measure::config::Settings;
 use assay_measure::snapshot::{Fact, StatSet};
-use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Progress};
+use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Progress, Remarks};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use options::Options;
@@ -58,7 +63,13 @@ struct PgEngine {
     /// What its sessions do.
     activity: Activity,
     watch: Mutex<Option<Watch>>,
-    /// Asks what concerns the whole server.
+    /// Keeps another role's tables as they were examined.
+    guard: Mutex<Guard>,
+    /// Makes a session act as the role the data set belongs to.
+    acting: Option<String>,
+    /// What has grown of the data set before this run; empty: nothing.
+    grown: String,
+    /// Holds the claim, and asks what concerns the whole server.
     control: Mutex<Option<Connection>>,
     /// When the next session may connect (CONNECT_RATE).
     next_connect: Mutex<Instant>,
@@ -93,13 +104,20 @@ impl PgEngine {
     ) -> Result<Self, EngineError> {
         let options = Options::new(settings, plan)?;
         let connect = place.connect_options()?;
-        let mut control = Connection::open(&connect).map_err(errors::unusable)?;
-        let facts = server::examine(&mut control, plan, &options)?;
+        let mut control = claim::take(&connect, &options.names, Purpose::Run)?;
+        let mut facts = server::examine(&mut control, plan, &options)?;
+        let ours = claimed(&mut control, plan, &options)?;
+        let tables = ours.marked.tables(&options.names, |n| n <= plan.schemas);
+        let writes = plan.update_pct > 0;
+        let guard = Guard::stand(&connect, &options.names, &ours.owner, &tables, writes)?;
+        facts.push(fact("data_set_owner", ours.owner.describe()));
+        let grown = growth::find(&mut control, &options.names, &ours.marked)?;
         let schema = options.names.schema();
         let reads = TrueReads::open(place, &mut control, plan.sessions(), schema, settings)?;
         let backends = Arc::new(Backends::new(plan.sessions()));
         let grace = Duration::from_nanos(settings.ns("PG_GRACE"));
         let server = ServerStats::open(&connect, schema, Timing::of(settings))?;
+        server.claimed_by(control.backend_pid());
         let seen = Arc::clone(&backends);
         let activity = Activity::open(&connect, &server, Box::new(move || seen.pids()))?;
         Ok(Self {
@@ -118,6 +136,9 @@ impl PgEngine {
             reads,
             server,
             activity,
+            guard: Mutex::new(guard),
+            acting: ours.owner.acting(),
+            grown: growth::told_of(&grown),
             control: Mutex::new(Some(control)),
             next_connect: Mutex::new(Instant::now()),
             settled: AtomicBool::new(false),
@@ -147,7 +168,10 @@ impl PgEngine {
         let Some(mut control) = locked(&self.control).take() else {
             return Ok(());
         };
-        self.await_gone(&mut control)?;
+        let gone = self.await_gone(&mut control);
+        self.server.claim_ends();
+        locked(&self.guard).end();
+        gone?;
         control.close();
         Ok(())
     }
@@ -197,6 +221,35 @@ impl PgEngine {
     }
 }
 
+/// The data set as it is now that it is claimed: what was seen before may have been another.
+fn claimed(
+    control: &mut Connection,
+    plan: &Plan,
+    options: &Options,
+) -> Result<Box<Ours>, EngineError> {
+    let names = &options.names;
+    let Found::Ours(ours) = marker::find(control, names)? else {
+        return Err(nothing_here(names));
+    };
+    let marker = &ours.marked.marker;
+    let is = (ours.marked.usable(), marker.scale, marker.scan_blocks);
+    let wanted = (plan.schemas, plan.scale, plan.scan_blocks);
+    let fits = is.0 >= wanted.0 && is.1 >= wanted.1 && (plan.scan_pct == 0 || is.2 >= wanted.2);
+    if fits && marker.block_bytes == plan.block_bytes {
+        return Ok(ours);
+    }
+    Err(EngineError::Unusable(format!(
+        "the data set in schema {} has changed since it was looked at: {} SLOB schemas of {} rows and {} scan blocks where {} of {} and {} were planned; run again",
+        names.schema(),
+        is.0,
+        is.1,
+        is.2,
+        wanted.0,
+        wanted.1,
+        wanted.2
+    )))
+}
+
 /// A fact of the report.
 fn fact(name: &str, value: impl ToString) -> Fact {
     Fact {
@@ -212,6 +265,17 @@ impl Engine for PgEngine {
         facts.extend(self.server.facts());
         facts.extend(self.activity.facts());
         facts
+    }
+
+    fn remarks(&self) -> Remarks {
+        let mut remarks = self.server.remarks();
+        if !self.grown.is_empty() {
+            remarks.warnings.push(format!(
+                "The data set had grown before this run: {}.",
+                self.grown
+            ));
+        }
+        remarks
     }
 
     fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {

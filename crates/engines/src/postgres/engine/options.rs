@@ -1,5 +1,6 @@
 //! What the settings ask of the sessions.
 
+use crate::postgres::claim::PINNED;
 use crate::postgres::layout::Names;
 use assay_measure::config::Settings;
 use assay_run::engine::EngineError;
@@ -117,7 +118,7 @@ impl Options {
             ReadMode::Batched { .. } => ("off", "on"),
         };
         let mut sql = format!(
-            "set enable_seqscan = off; set enable_indexscan = {index}; set enable_bitmapscan = {bitmap}; \
+            "{PINNED}; set enable_seqscan = off; set enable_indexscan = {index}; set enable_bitmapscan = {bitmap}; \
              set enable_indexonlyscan = off; set enable_tidscan = off; set max_parallel_workers_per_gather = 0; \
              set jit = off; set plan_cache_mode = force_generic_plan"
         );

@@ -65,6 +65,10 @@ impl Session {
         for sql in engine.server.session_sql() {
             connection.query(sql).map_err(errors::unusable)?;
         }
+        // What needs the rights of the role that logged in is done.
+        if let Some(acting) = &engine.acting {
+            connection.query(acting).map_err(errors::unusable)?;
+        }
         let mut utility = |sql| {
             let statement = connection.prepare(sql, &[]).map_err(errors::unusable)?;
             Ok::<_, EngineError>(Call::new(&statement, &[]))

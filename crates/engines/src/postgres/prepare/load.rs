@@ -9,9 +9,11 @@ use super::batch::{Batch, Fill, HEAD, ROWS, TAIL};
 use super::plan::{LoadPlan, Start};
 use crate::dataset::lines::{bytes, count, decimal, text};
 use crate::postgres::check::{self, Findings, Level};
+use crate::postgres::claim;
 use crate::postgres::conninfo::ConnectOptions;
 use crate::postgres::layout::Names;
-use crate::postgres::marker::{self, in_use, told};
+use crate::postgres::marker::{self, told};
+use crate::postgres::site::Guard;
 use crate::postgres::wire::{Connection, PgError};
 use assay_measure::permutation::Permutation;
 use assay_run::engine::{EngineError, Line, Progress};
@@ -28,7 +30,10 @@ const DROPPED_TOGETHER: usize = 50;
 
 /// Settings of a connection that loads: nothing may cut a load short but its user, and the columns arrive as they are.
 const SESSION: &str = "set statement_timeout = 0; set lock_timeout = 0; set idle_in_transaction_session_timeout = 0; \
-    set synchronous_commit = off; set vacuum_cost_delay = 0; set search_path = pg_catalog";
+    set synchronous_commit = off; set vacuum_cost_delay = 0";
+
+/// Rights of the role that logged in: to write a checkpoint, to cancel its other sessions.
+const AS_OURSELVES: &str = "reset role";
 
 /// Loads, verifies and sums up.
 ///
@@ -42,15 +47,15 @@ pub(super) fn run(
     progress: &dyn Progress,
 ) -> Result<Vec<Line>, EngineError> {
     let begun = Instant::now();
-    if !marker::hold(keeper, &plan.names, true)? {
-        return Err(in_use(&plan.names));
-    }
     keeper
         .query(SESSION)
         .map_err(told("preparing the session"))?;
+    let mut guard = plan.guard(options)?;
     let wal_begin = wal_position(keeper);
+    plan.act(keeper)?;
     open_site(plan, keeper)?;
     let loaded = work(plan, options, keeper, stop, progress);
+    guard.end();
     let (load_s, findings) = match loaded {
         Ok(done) => done,
         Err(error) => return Err(leave_site(plan, keeper, error)),
@@ -94,6 +99,29 @@ fn work(
         job.settle(connection, n)
     })?;
     Ok((load_s, findings))
+}
+
+impl LoadPlan {
+    /// Keeps what is there of another role's data set as it was examined.
+    fn guard(&self, options: &ConnectOptions) -> Result<Guard, EngineError> {
+        let Some(owner) = &self.owner else {
+            return Ok(Guard::none());
+        };
+        let names = &self.names;
+        let scan = self.marker.scan_blocks > 0;
+        let tables = self.verify.iter().flat_map(|n| {
+            let scan = scan.then(|| names.scan_table(*n));
+            std::iter::once(names.rows_table(*n)).chain(scan)
+        });
+        Guard::stand(options, names, owner, &tables.collect::<Vec<_>>(), true)
+    }
+
+    /// Makes a session act as the role the data set belongs to.
+    fn act(&self, connection: &mut Connection) -> Result<(), EngineError> {
+        self.owner
+            .as_ref()
+            .map_or(Ok(()), |owner| owner.act(connection))
+    }
 }
 
 /// Creates the PostgreSQL schema and the marker, removes what an earlier prepare left, notes what will be loaded.
@@ -158,7 +186,7 @@ pub(in crate::postgres) fn drop_schemas(
 /// user interrupted it: the next prepare goes on where this one stopped.
 fn leave_site(plan: &LoadPlan, keeper: &mut Connection, error: EngineError) -> EngineError {
     let fresh = matches!(plan.start, Start::Fresh | Start::Over(_));
-    if !fresh || matches!(error, EngineError::Interrupted) {
+    if plan.act(keeper).is_err() || !fresh || matches!(error, EngineError::Interrupted) {
         return error;
     }
     let Ok(marker::Found::Ours(ours)) = marker::find(keeper, &plan.names) else {
@@ -202,7 +230,7 @@ fn checkpoint(
     }
     progress.update("checkpoint", 0, plan.total_bytes());
     let begun = Instant::now();
-    match keeper.query("checkpoint") {
+    match keeper.query(AS_OURSELVES).and_then(|_| keeper.query("checkpoint")) {
         Ok(_) => Ok(vec![decimal(
             "checkpoint_s",
             "Checkpoint time, s",
@@ -397,7 +425,7 @@ impl<'a> Job<'a> {
             .filter(|pid| *pid != 0)
         {
             // If it fails the thread ends a little later by itself.
-            let _ = keeper.query(&format!("select pg_cancel_backend({pid})"));
+            let _ = keeper.query(&format!("{AS_OURSELVES}; select pg_cancel_backend({pid})"));
         }
     }
 
@@ -408,10 +436,11 @@ impl<'a> Job<'a> {
         work: Work<'_, 'a>,
     ) -> Result<Findings, EngineError> {
         let mut findings = Findings::default();
-        let mut connection = Connection::open(self.options).map_err(told("connecting"))?;
+        let mut connection = claim::connect(self.options).map_err(told("connecting"))?;
         connection
             .query(SESSION)
             .map_err(told("preparing the session"))?;
+        self.plan.act(&mut connection)?;
         let encoding = crate::postgres::layout::literal(&self.plan.server.encoding);
         connection
             .query(&format!("set client_encoding = {encoding}"))

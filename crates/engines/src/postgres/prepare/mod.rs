@@ -9,6 +9,7 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
+use super::claim::{self, Purpose};
 use super::layout::Names;
 use super::marker::{self, Found, told};
 use super::place::Place;
@@ -66,7 +67,7 @@ pub(super) fn prepare(
     progress: &dyn Progress,
 ) -> Result<Vec<Line>, EngineError> {
     let options = place.connect_options()?;
-    let mut keeper = connect(place)?;
+    let mut keeper = claim::take(&options, &Names::new(settings)?, Purpose::Prepare)?;
     let plan = LoadPlan::new(&mut keeper, settings, schemas)?;
     let lines = load::run(&plan, &options, &mut keeper, stop, progress);
     keeper.close();
@@ -76,5 +77,5 @@ pub(super) fn prepare(
 /// A connection of our own, besides those of the work.
 pub(super) fn connect(place: &Place) -> Result<Connection, EngineError> {
     let options = place.connect_options()?;
-    Connection::open(&options).map_err(told("connecting"))
+    claim::connect(&options).map_err(told("connecting"))
 }

@@ -3,9 +3,10 @@
 use crate::dataset::lines::{bytes, count, text};
 use crate::dataset::room::Room;
 use crate::postgres::layout::{self, Names, Storage, TUPLE_BYTES};
-use crate::postgres::marker::{self, FORMAT, Found, Marked, Marker, in_use, told};
+use crate::postgres::marker::{self, FORMAT, Found, Marked, Marker, told};
 use crate::postgres::reads;
 use crate::postgres::server::{self, Server};
+use crate::postgres::site::Owner;
 use crate::postgres::wire::Connection;
 use assay_measure::config::{Settings, Value};
 use assay_run::engine::{EngineError, Line, LineValue};
@@ -44,6 +45,8 @@ pub(super) struct LoadPlan {
     pub(super) names: Names,
     pub(super) server: Server,
     pub(super) marker: Marker,
+    /// Whose the data set is that is there.
+    pub(super) owner: Option<Owner>,
     pub(super) start: Start,
     /// SLOB schemas the data set will have.
     pub(super) schemas: u32,
@@ -75,7 +78,7 @@ impl LoadPlan {
         refuse_counts(schemas)?;
         let server = Server::ask(connection)?;
         server.refuse_read_only()?;
-        let (start, marker) = begin(connection, &names, &server, settings)?;
+        let (start, marker, owner) = begin(connection, &names, &server, settings)?;
         let loaded = match &start {
             Start::Add(marked) | Start::Nothing(marked) => marked.loaded.clone(),
             Start::Fresh | Start::Over(_) => BTreeSet::new(),
@@ -113,6 +116,7 @@ impl LoadPlan {
             names,
             server,
             marker,
+            owner,
             start,
             schemas,
             load,
@@ -437,7 +441,7 @@ fn begin(
     names: &Names,
     server: &Server,
     settings: &Settings,
-) -> Result<(Start, Marker), EngineError> {
+) -> Result<(Start, Marker, Option<Owner>), EngineError> {
     let fresh = |made_schema| {
         new_marker(
             settings,
@@ -458,11 +462,11 @@ fn begin(
                     names.schema_sql()
                 )));
             }
-            Ok((Start::Fresh, fresh(true)?))
+            Ok((Start::Fresh, fresh(true)?, None))
         }
         Found::Empty => {
             refuse_unwritable(connection, names, server)?;
-            Ok((Start::Fresh, fresh(false)?))
+            Ok((Start::Fresh, fresh(false)?, None))
         }
         Found::Ours(ours) => {
             refuse_unwritable(connection, names, server)?;
@@ -473,7 +477,8 @@ fn begin(
                     ours.foreign.join(", ")
                 )));
             }
-            let marked = ours.marked;
+            refuse_owner(names, server, &ours.owner)?;
+            let (marked, owner) = (ours.marked, Some(ours.owner));
             let contradicted = refuse_contradictions(&marked.marker, settings, server.block_bytes);
             match contradicted {
                 Err(_) if marked.loaded.is_empty() => {
@@ -483,16 +488,29 @@ fn begin(
                         crate::dataset::rows::drawn_id()?,
                         marked.marker.made_schema,
                     )?;
-                    Ok((Start::Over(marked), marker))
+                    Ok((Start::Over(marked), marker, owner))
                 }
                 Err(error) => Err(error),
                 Ok(()) => {
                     let marker = marked.marker.clone();
-                    Ok((Start::Add(marked), marker))
+                    Ok((Start::Add(marked), marker, owner))
                 }
             }
         }
     }
+}
+
+/// Tables of two owners would make a data set that neither can keep or remove.
+fn refuse_owner(names: &Names, server: &Server, owner: &Owner) -> Result<(), EngineError> {
+    if !owner.other || owner.may_act {
+        return Ok(());
+    }
+    Err(EngineError::Unusable(format!(
+        "the data set in schema {} belongs to role {}, which {} may not act as: connect as {0}'s owner, or name another schema with PG_SCHEMA",
+        names.schema(),
+        owner.role,
+        server.role
+    )))
 }
 
 fn refuse_unwritable(
@@ -530,7 +548,7 @@ fn refuse_unwritable(
 fn tables_of(connection: &mut Connection, names: &Names) -> Result<BTreeSet<String>, EngineError> {
     match marker::find(connection, names)? {
         Found::Ours(ours) => Ok(ours.present),
-        Found::Nothing | Found::Empty => Err(in_use(names)),
+        Found::Nothing | Found::Empty => Err(super::super::check::nothing_here(names)),
     }
 }
 

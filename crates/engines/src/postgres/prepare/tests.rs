@@ -1,8 +1,8 @@
 //! The life of a data set on real servers, the oldest way of the server and the newest: 15 and 18.
 
-use crate::conformance::life;
+use crate::conformance::{Ground, claims_suite, life};
+use crate::postgres::claim::{self, Purpose};
 use crate::postgres::layout::Names;
-use crate::postgres::marker;
 use crate::postgres::testing::{self, Server, Unseen};
 use crate::postgres::wire::{Connection, Rows};
 use crate::postgres::{Postgres, place::Place};
@@ -358,15 +358,110 @@ fn a_data_set_in_use_is_not_removed_and_its_user_is_named() {
 }
 
 #[test]
+fn every_pair_of_commands_goes_together_or_is_refused_on_every_server() {
+    for server in servers() {
+        let site = Site::new(
+            server,
+            "pairs",
+            &[("SCALE", "1000"), ("SCAN_TABLE_SZ", "16"), ("SEED", "7")],
+        );
+        let violations = claims_suite(Ground {
+            target: &Postgres,
+            location: &site.location,
+            settings: &site.settings(),
+            runs_share: true,
+        });
+        assert!(violations.is_empty(), "{}: {violations:#?}", server.version);
+    }
+}
+
+#[test]
+fn a_table_that_grew_is_told_of_with_the_command_that_lays_it_anew() {
+    for server in servers() {
+        let site = Site::new(
+            server,
+            "grown",
+            &[("SCALE", "1000"), ("SCAN_TABLE_SZ", "16"), ("SEED", "7")],
+        );
+        site.prepare(1).unwrap();
+        let update = |keys: u32| format!("update assay.cf1_1 set c20 = c19 where custid <= {keys}");
+        // Versions that somebody may still want to see stay: the third of a row finds no room.
+        let grow = |keys| {
+            let mut watcher = site.connect();
+            let seen = "begin isolation level repeatable read; select count(*) from pg_class";
+            watcher.query(seen).unwrap();
+            for _ in 0..3 {
+                site.query(&update(keys));
+            }
+            watcher.close();
+        };
+        grow(100);
+        let lines = site.check().unwrap();
+        let told = lines.iter().find(|line| line.key == "grown").unwrap();
+        let cure = "VACUUM (FULL, FREEZE, ANALYZE) \"assay\".\"cf1_1\"";
+        assert!(
+            format!("{:?}", told.value).contains("1000 were laid"),
+            "{told:?}"
+        );
+        let plan = assay_run::plan::Plan::plain(1, 1, 1000);
+        let opened = Postgres.open(
+            &site.location,
+            &plan,
+            &site.settings(),
+            &Stop::new(),
+            &Unseen,
+        );
+        let engine = opened.unwrap();
+        let remarks = engine.remarks();
+        engine.close().unwrap();
+        assert_eq!(remarks.warnings.len(), 1, "{remarks:?}");
+        assert!(remarks.warnings[0].contains(cure), "{remarks:?}");
+        grow(500);
+        let refused = refusal(site.check());
+        assert!(
+            refused.contains("row versions") && refused.contains(cure),
+            "{refused}"
+        );
+        site.query(cure);
+        let lines = site.check().unwrap();
+        assert!(lines.iter().all(|line| line.key != "grown"), "{lines:?}");
+    }
+}
+
+#[test]
+fn the_holder_of_a_claim_is_named_with_its_command_and_since_when() {
+    let Some(server) = testing::server(15) else {
+        return;
+    };
+    let site = Site::new(server, "holder", &[("SCALE", "1000")]);
+    site.prepare(1).unwrap();
+    let names = Names::new(&site.settings()).unwrap();
+    let place = Place::new(&site.location).unwrap();
+    let options = place.connect_options().unwrap();
+    let holder = claim::take(&options, &names, Purpose::Run).unwrap();
+    let refused = refusal(site.destroy());
+    let pid = holder.backend_pid();
+    for word in [
+        "in use by assay run since 20",
+        &format!("server process {pid}, role postgres"),
+    ] {
+        assert!(refused.contains(word), "{refused}");
+    }
+    holder.close();
+    site.check().unwrap();
+}
+
+#[test]
 fn who_is_about_to_leave_a_data_set_is_waited_for() {
     let Some(server) = testing::server(15) else {
         return;
     };
     let site = Site::new(server, "leaving", &[("SCALE", "1000")]);
     site.prepare(1).unwrap();
-    let mut leaving = site.connect();
     let names = Names::new(&site.settings()).unwrap();
-    assert!(marker::hold(&mut leaving, &names, true).unwrap());
+    let place = Place::new(&site.location).unwrap();
+    let options = place.connect_options().unwrap();
+    let leaving = claim::take(&options, &names, Purpose::Prepare).unwrap();
     let left = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(200));
         leaving.close();

@@ -221,12 +221,20 @@ fn buffers(ground: &mut Ground<'_>) -> Result<String, EngineError> {
         // What is missing then is told below.
         let _ = ground
             .connection
-            .query("create extension if not exists pg_buffercache");
+            .query("create extension if not exists pg_buffercache schema public");
     }
+    // By its full name: the session searches PostgreSQL's own schema alone.
+    let home = value(
+        ground.connection,
+        "select coalesce(max(quote_ident(n.nspname)), 'pg_catalog') from pg_extension e \
+         join pg_namespace n on n.oid = e.extnamespace where e.extname = 'pg_buffercache'",
+    )
+    .map_err(fail)?;
     let exists = |connection: &mut Connection, name: &str| {
+        let name = literal(&format!("{home}.{name}"));
         value(
             connection,
-            &format!("select to_regproc({}) is not null", literal(name)),
+            &format!("select to_regproc({name}) is not null"),
         )
         .map(|found| found == "t")
     };
@@ -236,11 +244,11 @@ fn buffers(ground: &mut Ground<'_>) -> Result<String, EngineError> {
     );
     let sql = if exists(ground.connection, "pg_buffercache_evict_relation").map_err(fail)? {
         format!(
-            "select coalesce(sum((pg_buffercache_evict_relation(c.oid)).buffers_evicted), 0) {ours}"
+            "select coalesce(sum(({home}.pg_buffercache_evict_relation(c.oid)).buffers_evicted), 0) {ours}"
         )
     } else if exists(ground.connection, "pg_buffercache_evict").map_err(fail)? {
         format!(
-            "select count(*) filter (where pg_buffercache_evict(bufferid)) from pg_buffercache where reldatabase = \
+            "select count(*) filter (where {home}.pg_buffercache_evict(bufferid)) from {home}.pg_buffercache where reldatabase = \
              (select oid from pg_database where datname = current_database()) \
              and relfilenode in (select pg_relation_filenode(c.oid) {ours})"
         )

@@ -68,6 +68,8 @@ pub(super) struct About {
     pub counts: bool,
     /// Tables of the data set.
     pub relations: Relations,
+    /// PostgreSQL schema of the data set.
+    pub pg_schema: String,
     /// Quoted schema of `pg_stat_statements`, or why it cannot be read.
     pub statements: Result<String, String>,
     /// For each session, once, when it has logged in.
@@ -133,6 +135,7 @@ impl About {
             wal_timing: for_all("track_wal_io_timing"),
             counts: on("track_counts"),
             relations,
+            pg_schema: pg_schema.to_owned(),
             statements: statements(connection, ask)?,
             session_sql,
             timing: achieved,

@@ -2,6 +2,7 @@
 
 use super::classes;
 use super::{OwnWork, collector, sql};
+use crate::postgres::claim::PINNED;
 use crate::postgres::conninfo::ConnectOptions;
 use crate::postgres::wire::{Connection, PgError, Prepared};
 use assay_measure::snapshot::{Fact, WaitClass};
@@ -92,7 +93,9 @@ impl Activity {
 
     fn connect(&self) -> Result<Session, PgError> {
         let mut connection = Connection::open(&self.options)?;
-        connection.query("set statement_timeout = '2s'; set jit = off")?;
+        connection.query(&format!(
+            "{PINNED}; set statement_timeout = '2s'; set jit = off"
+        ))?;
         self.own.note();
         let look = connection.prepare(&sql::activity(self.version), &[])?;
         self.own.note();

@@ -18,12 +18,14 @@ mod sql;
 pub(super) use about::Timing;
 pub(super) use activity::Activity;
 
+use super::claim::{Company, PINNED};
 use super::conninfo::ConnectOptions;
+use super::growth::{Sizes, Watched};
 use super::wire::{Connection, PgError, Prepared};
 use about::About;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
 use assay_measure::stats;
-use assay_run::engine::EngineError;
+use assay_run::engine::{EngineError, Remarks};
 use mapping::{Mapper, Own};
 use raw::{Epoch, Raw};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -73,6 +75,10 @@ struct State {
     first: Option<Epoch>,
     /// The most transactions the sessions were found to have committed.
     commits: u64,
+    /// Who else runs on the data set.
+    company: Option<Company>,
+    /// How the tables grew.
+    growth: Watched,
     /// Duration of the last and the longest reading.
     last: Duration,
     longest: Duration,
@@ -109,6 +115,7 @@ impl ServerStats {
             counted.note();
             Ok(rows)
         };
+        ask(&mut connection, PINNED).map_err(failed)?;
         let about = About::learn(&mut connection, &mut ask, pg_schema, timing).map_err(|error| {
             match error.code() {
                 Some("42501") if timing == Timing::On => EngineError::Unusable(format!(
@@ -129,6 +136,8 @@ impl ServerStats {
                 lost: None,
                 first: None,
                 commits: 0,
+                company: None,
+                growth: Watched::default(),
                 last: Duration::ZERO,
                 longest: Duration::ZERO,
             }),
@@ -149,6 +158,9 @@ impl ServerStats {
         // What is not on the books before the statement begins is not in what it reads.
         let own = self.own.count();
         let mut raw = self.read(&mut state);
+        if let Some(company) = &mut state.company {
+            company.note(raw.part("claims"));
+        }
         state.last = begun.elapsed();
         state.longest = state.longest.max(state.last);
         match &mut state.first {
@@ -162,6 +174,7 @@ impl ServerStats {
             None if raw.is_there() => state.first = Some(raw.epoch()),
             None => {}
         }
+        state.growth.note(self.sizes(&raw));
         let mapper = Mapper {
             raw: &raw,
             about: &self.about,
@@ -225,6 +238,40 @@ impl ServerStats {
             }
         }
         Raw::missing("connection lost")
+    }
+
+    /// The claim on the data set is held by this server process: from now on every reading looks who else is there.
+    pub(super) fn claimed_by(&self, pid: i32) {
+        self.lock().company = Some(Company::of(pid));
+    }
+
+    /// The claim is about to be given back.
+    pub(super) fn claim_ends(&self) {
+        if let Some(company) = &mut self.lock().company {
+            company.end();
+        }
+    }
+
+    /// What the record has to say of others on the data set.
+    pub(super) fn remarks(&self) -> Remarks {
+        let state = self.lock();
+        let about = &self.about;
+        let mut remarks = state.growth.remarks(about.version, about.block_bytes);
+        if let Some(company) = &state.company {
+            company.remark(&mut remarks);
+        }
+        remarks
+    }
+
+    fn sizes(&self, raw: &Raw) -> Option<Sizes> {
+        let count = |group: &str, column: &str| match raw.count(group, column, "") {
+            Reading::Count(count) => Some(count),
+            Reading::Na(_) => None,
+        };
+        Some(Sizes {
+            pages: count("size", "bytes")? / self.about.block_bytes.max(1),
+            reads: count("db", "blks_fetched")?.checked_sub(count("db", "blks_hit")?)?,
+        })
     }
 
     fn reopen(&self) -> Result<Session, PgError> {
@@ -311,7 +358,8 @@ fn lost(state: &mut State, error: &PgError) -> Raw {
 
 impl Session {
     fn new(mut connection: Connection, about: &About, own: &OwnWork) -> Result<Self, PgError> {
-        let mut settings = format!("set statement_timeout = '{STATEMENT_TIMEOUT}'; set jit = off");
+        let mut settings =
+            format!("{PINNED}; set statement_timeout = '{STATEMENT_TIMEOUT}'; set jit = off");
         if about.version >= 15 {
             settings.push_str("; set stats_fetch_consistency = snapshot");
         }
@@ -321,6 +369,7 @@ impl Session {
             version: about.version,
             database: about.database,
             relations: &about.relations,
+            pg_schema: &about.pg_schema,
             statements: about.statements.as_deref().ok(),
         };
         let reading = connection.prepare(&sql::reading(&shape), &[])?;

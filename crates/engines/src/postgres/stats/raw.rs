@@ -112,6 +112,11 @@ impl Raw {
         }
     }
 
+    /// A part that is no count; none where there is no document.
+    pub(super) fn part(&self, group: &str) -> Option<&Value> {
+        self.get(group)
+    }
+
     fn get(&self, group: &str) -> Option<&Value> {
         self.document.as_ref().ok()?.get(group)
     }

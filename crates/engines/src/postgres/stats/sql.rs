@@ -4,6 +4,8 @@
 //! join the catalogue: a collector that reads tables shows up in what it counts. One statement is one transaction and,
 //! from 15 on with `stats_fetch_consistency=snapshot`, one instant for all of them.
 
+use crate::postgres::claim::holders_json;
+
 /// Which tables of the data set the reading sums, by object identifier.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Relations {
@@ -54,6 +56,8 @@ pub(super) struct Shape<'a> {
     pub database: u32,
     /// Tables of the data set.
     pub relations: &'a Relations,
+    /// PostgreSQL schema of the data set.
+    pub pg_schema: &'a str,
     /// Quoted schema of `pg_stat_statements`, where it can be read.
     pub statements: Option<&'a str>,
 }
@@ -72,8 +76,13 @@ pub(super) fn reading(shape: &Shape<'_>) -> String {
         ("db", database(shape)),
         ("bgwriter", view("pg_stat_bgwriter")),
         ("table", tables(shape.version, &shape.relations.tables)),
+        (
+            "size",
+            sums("sum(pg_relation_size(o)) as bytes", &shape.relations.tables),
+        ),
         ("index", blocks(&shape.relations.indexes)),
         ("scan", blocks(&shape.relations.scan_tables)),
+        ("claims", holders_json(shape.pg_schema, shape.database)),
     ];
     if shape.version >= 14 {
         groups.push(("wal", view("pg_stat_wal")));

@@ -1,0 +1,193 @@
+//! Several commands on one data set of a PostgreSQL server, as separate programs: who needs it alone is refused, runs
+//! share it and say so.
+
+use crate::common::{Place, Started, with};
+use crate::pg_server::Server;
+use serde_json::Value;
+
+/// Paced, so that its sessions are idle most of the time: nothing but a claim tells that somebody is there.
+const PACED: &[&str] = &[
+    "--warmup",
+    "0",
+    "-s",
+    "1",
+    "--set",
+    "SCALE=1000",
+    "--set",
+    "RATE=20",
+    "--set",
+    "UPDATE_PCT=50",
+];
+
+fn prepared(server: &Server, place: &Place) -> String {
+    let url = server.url();
+    let small = [
+        "prepare",
+        "--target",
+        &url,
+        "-s",
+        "1",
+        "--set",
+        "SCALE=1000",
+    ];
+    place.assay(&small).code(0);
+    url
+}
+
+/// A paced run in the directory `name`, returned while it measures.
+fn measuring(place: &Place, url: &str, name: &str, seconds: &str) -> Started {
+    let started = place.start(&with(
+        &["run", "--target", url, "-o", name, "--time", seconds],
+        PACED,
+    ));
+    started.until("the window begins", || {
+        let series = std::fs::read_to_string(place.path(&format!("{name}/series.jsonl")));
+        series.is_ok_and(|lines| lines.contains("\"mark\":\"begin\""))
+    })
+}
+
+fn record(place: &Place, name: &str) -> Value {
+    let text = place.read(&format!("{name}/record.json"));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn told_of_another(record: &Value) -> bool {
+    let warnings = record["warnings"].as_array().expect("warnings");
+    let mut texts = warnings.iter().filter_map(Value::as_str);
+    texts.any(|text| {
+        text.contains("Another run was on this data set") && text.contains("assay run since 20")
+    })
+}
+
+#[test]
+fn destroy_prepare_and_check_under_a_paced_run_are_refused_and_the_data_set_stays() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let place = Place::new();
+    let url = prepared(&server, &place);
+    let running = measuring(&place, &url, "run", "12");
+    for command in [
+        &["destroy", "--target", &url][..],
+        &["check", "--target", &url],
+        &["prepare", "--target", &url, "-s", "2"],
+    ] {
+        let refused = place.assay(command).code(3);
+        let errors = refused.errors();
+        assert_eq!(errors.len(), 1, "{}", refused.err);
+        assert!(
+            errors[0].contains("in use by assay run since 20")
+                && errors[0].contains("server process"),
+            "{}",
+            errors[0]
+        );
+    }
+    running.ended().code(0);
+    assert_eq!(record(&place, "run")["run"]["verdict"], "complete");
+    assert!(!told_of_another(&record(&place, "run")));
+    place.assay(&["check", "--target", &url]).code(0);
+    place.assay(&["destroy", "--target", &url]).code(0);
+}
+
+#[test]
+fn two_runs_share_a_data_set_and_both_records_say_so() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let place = Place::new();
+    let url = prepared(&server, &place);
+    let long = measuring(&place, &url, "long", "8");
+    let short = measuring(&place, &url, "short", "2");
+    short.ended().code(0);
+    long.ended().code(0);
+    for name in ["long", "short"] {
+        let record = record(&place, name);
+        assert!(told_of_another(&record), "{name}: {}", record["warnings"]);
+        assert_eq!(record["run"]["verdict"], "complete");
+    }
+}
+
+#[test]
+fn a_run_whose_claim_is_taken_away_is_invalid() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let place = Place::new();
+    let url = prepared(&server, &place);
+    let running = measuring(&place, &url, "run", "5");
+    let ended = server.query(&[
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'assay run since %'",
+    ]);
+    assert!(ended.contains('t'), "{ended}");
+    let ran = running.ended().code(4);
+    assert!(
+        ran.err.contains("the claim on the data set was lost"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(record(&place, "run")["run"]["verdict"], "invalid");
+}
+
+#[test]
+fn pages_that_a_run_added_to_its_tables_are_no_physical_reads_and_void_it_where_they_are_counted_so()
+ {
+    let Some(server) = Server::start(&["shared_buffers=256MB"]) else {
+        return;
+    };
+    let place = Place::new();
+    let url = prepared(&server, &place);
+    // Versions that somebody may still want to see stay, and every update of a row needs a page.
+    let mut watcher = server
+        .psql(&["begin isolation level repeatable read; select count(*) from pg_class; select pg_sleep(60)"])
+        .spawn()
+        .expect("psql");
+    let many = [
+        "run",
+        "--target",
+        &url,
+        "-o",
+        "run",
+        "--warmup",
+        "0",
+        "-s",
+        "1",
+        "--set",
+        "SCALE=1000",
+        "--set",
+        "UPDATE_PCT=100",
+        "--set",
+        "WORK_LOOP=500",
+    ];
+    let ran = place.assay(&many);
+    watcher.kill().expect("psql");
+    watcher.wait().expect("psql");
+    let record = record(&place, "run");
+    let grew = record["warnings"].to_string();
+    assert!(
+        grew.contains("The tables of the data set grew from"),
+        "{grew}"
+    );
+    let version: u32 = server
+        .query(&["select current_setting('server_version_num')::int / 10000"])
+        .trim()
+        .parse()
+        .expect("a number");
+    if version < 16 {
+        let ran = ran.code(4);
+        assert!(
+            ran.err
+                .contains("counts a page that it adds to a table as read"),
+            "{}",
+            ran.err
+        );
+        assert_eq!(record["run"]["verdict"], "invalid");
+    } else {
+        ran.code(0);
+    }
+    let checked = place.assay(&["check", "--target", &url]).code(3);
+    assert!(
+        checked.err.contains("VACUUM (FULL, FREEZE, ANALYZE)"),
+        "{}",
+        checked.err
+    );
+}

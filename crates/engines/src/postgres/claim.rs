@@ -1,0 +1,257 @@
+//! Who may work on a data set at the same time: the one place that claims it.
+//!
+//! A claim is an advisory lock on the PostgreSQL schema's name, held by a connection that lives as long as the command.
+//! Runs share it; `prepare`, `check` and `destroy` have it alone. It is taken before anything is looked at that is acted
+//! on. The connection's `application_name` says what holds it since when, which every role may read.
+
+use super::conninfo::ConnectOptions;
+use super::layout::Names;
+use super::marker::told;
+use super::wire::{Connection, PgError};
+use assay_run::engine::{EngineError, Remarks};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// Names of functions, operators and tables mean PostgreSQL's own, whatever the role, the database or the URL says:
+/// nobody's schema is searched, and temporary objects come last.
+pub(super) const PINNED: &str = "set search_path = pg_catalog, pg_temp";
+
+/// How long a claim waits for its holder: a server process learns of its client's end only after it, and an assay that
+/// follows another at once is not to be refused for that.
+const CLAIM_WAIT: Duration = Duration::from_secs(2);
+const CLAIM_POLL: Duration = Duration::from_millis(20);
+
+/// How [`Purpose::Series`] is called.
+const SERIES: &str = "series of runs";
+
+/// What a claim is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Shared with other runs.
+    Run,
+    /// Shared too: of a sweep or of repeats, between whose runs nobody may remove the data set. It is no load itself.
+    Series,
+    /// Alone.
+    Prepare,
+    /// Alone: a run would change what is being read.
+    Check,
+    /// Alone.
+    Destroy,
+}
+
+impl Purpose {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Series => SERIES,
+            Self::Prepare => "prepare",
+            Self::Check => "check",
+            Self::Destroy => "destroy",
+        }
+    }
+}
+
+/// A connection whose names mean PostgreSQL's own.
+///
+/// # Errors
+/// As [`Connection::open`].
+pub(super) fn connect(options: &ConnectOptions) -> Result<Connection, PgError> {
+    let mut connection = Connection::open(options)?;
+    connection.query(PINNED)?;
+    Ok(connection)
+}
+
+/// Claims the data set; the claim ends with the connection that is returned.
+///
+/// # Errors
+/// `Unusable`: somebody else has it, who is named; the server does not answer.
+pub(super) fn take(
+    options: &ConnectOptions,
+    names: &Names,
+    purpose: Purpose,
+) -> Result<Connection, EngineError> {
+    let mut connection = connect(options).map_err(told("connecting"))?;
+    hold(&mut connection, names, purpose)?;
+    Ok(connection)
+}
+
+fn hold(connection: &mut Connection, names: &Names, purpose: Purpose) -> Result<(), EngineError> {
+    let (first, second) = key(names.schema());
+    let shared = match purpose {
+        Purpose::Run | Purpose::Series => "_shared",
+        Purpose::Prepare | Purpose::Check | Purpose::Destroy => "",
+    };
+    let doing = "claiming the data set";
+    // A name is cut after 63 bytes: what matters most comes first.
+    let name = format!(
+        "select set_config('application_name', 'assay {} since ' || \
+         to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"') || ', process {}', false)",
+        purpose.word(),
+        std::process::id()
+    );
+    connection.query(&name).map_err(told(doing))?;
+    // It is idle for as long as the work takes; 13 has no such limit.
+    let unlimited =
+        "select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout'";
+    connection.query(unlimited).map_err(told(doing))?;
+    let claim = format!("select pg_try_advisory_lock{shared}({first}, {second})");
+    let begun = Instant::now();
+    loop {
+        let held = connection.query(&claim).map_err(told(doing))?;
+        if matches!(held.rows.first().map(Vec::as_slice), Some([Some(got)]) if got == "t") {
+            return Ok(());
+        }
+        if begun.elapsed() >= CLAIM_WAIT {
+            return Err(in_use(connection, names)?);
+        }
+        std::thread::sleep(CLAIM_POLL);
+    }
+}
+
+/// Two keys of 32 bits: the letters ASSA, and the schema's name. Both are local to the database.
+fn key(schema: &str) -> (i32, i32) {
+    let second = crc32c::crc32c(schema.as_bytes()).cast_signed();
+    (i32::from_be_bytes(*b"ASSA"), second)
+}
+
+/// The granted locks on the key, without a look at any table: functions alone.
+fn holders(schema: &str) -> String {
+    let (first, second) = key(schema);
+    format!(
+        "from pg_catalog.pg_lock_status() l left join lateral pg_catalog.pg_stat_get_activity(l.pid) a on true \
+         where l.locktype = 'advisory' and l.objsubid = 2 and l.granted \
+         and l.classid = {} and l.objid = {}",
+        first.cast_unsigned(),
+        second.cast_unsigned()
+    )
+}
+
+/// The refusal of a data set that somebody uses.
+fn in_use(connection: &mut Connection, names: &Names) -> Result<EngineError, EngineError> {
+    let rows = connection
+        .query(&format!(
+            "select l.pid, coalesce(nullif(a.application_name, ''), 'unnamed program'), \
+             coalesce(pg_get_userbyid(a.usesysid), 'unknown role') {} \
+             and l.database = (select oid from pg_database where datname = current_database()) order by l.pid",
+            holders(names.schema())
+        ))
+        .map_err(told("looking for who uses the data set"))?;
+    let who: Vec<String> = rows
+        .rows
+        .into_iter()
+        .map(|row| {
+            let [pid, program, role] =
+                [0, 1, 2].map(|at| row.get(at).cloned().flatten().unwrap_or_default());
+            format!("{program} (server process {pid}, role {role})")
+        })
+        .collect();
+    let who = match who.is_empty() {
+        true => "another assay process that has just ended".to_owned(),
+        false => who.join("; "),
+    };
+    Ok(EngineError::Unusable(format!(
+        "the data set in schema {} is in use by {who}; wait for it to end and try again",
+        names.schema()
+    )))
+}
+
+/// The holders as an element of a JSON document, for a reading that is taken anyway.
+pub(super) fn holders_json(schema: &str, database: u32) -> String {
+    format!(
+        "(select coalesce(json_agg(json_build_object('pid', l.pid, 'name', a.application_name)), '[]'::json) {} \
+         and l.database = {database})",
+        holders(schema)
+    )
+}
+
+/// The claim of a run, as one reading after the other shows it.
+#[derive(Debug)]
+pub(super) struct Company {
+    own_pid: i32,
+    begun: Instant,
+    /// By server process.
+    others: BTreeMap<i32, Other>,
+    /// When it was first seen to be gone.
+    lost: Option<Duration>,
+    /// It was given back.
+    ended: bool,
+}
+
+/// Another run on the data set.
+#[derive(Debug)]
+struct Other {
+    name: String,
+    from: Duration,
+    until: Duration,
+}
+
+impl Company {
+    /// Of the claim that this server process holds.
+    pub(super) fn of(own_pid: i32) -> Self {
+        Self {
+            own_pid,
+            begun: Instant::now(),
+            others: BTreeMap::new(),
+            lost: None,
+            ended: false,
+        }
+    }
+
+    /// Takes the holders of a reading; none where the reading failed.
+    pub(super) fn note(&mut self, holders: Option<&Value>) {
+        let Some(holders) = holders.and_then(Value::as_array) else {
+            return;
+        };
+        let now = self.begun.elapsed();
+        let mut own = false;
+        for holder in holders {
+            let pid = holder["pid"].as_i64().and_then(|pid| pid.try_into().ok());
+            let Some(pid) = pid else { continue };
+            if pid == self.own_pid {
+                own = true;
+                continue;
+            }
+            let name = holder["name"].as_str().unwrap_or("unnamed");
+            if name.starts_with(&format!("assay {SERIES}")) {
+                continue;
+            }
+            let other = self.others.entry(pid).or_insert_with(|| Other {
+                name: name.to_owned(),
+                from: now,
+                until: now,
+            });
+            other.until = now;
+        }
+        if !own && !self.ended {
+            self.lost.get_or_insert(now);
+        }
+    }
+
+    /// The claim is given back: that it is gone then is no loss.
+    pub(super) fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// What the record has to say of it.
+    pub(super) fn remark(&self, remarks: &mut Remarks) {
+        for (pid, other) in &self.others {
+            remarks.warnings.push(format!(
+                "Another run was on this data set at the same time: {} (server process {pid}), seen from {:.0} s to {:.0} s \
+                 after this run claimed it. The figures are those of both loads together; repeat the run alone, or name \
+                 another data set with PG_SCHEMA.",
+                other.name,
+                other.from.as_secs_f64(),
+                other.until.as_secs_f64()
+            ));
+        }
+        if let Some(at) = self.lost {
+            remarks.invalid.push(format!(
+                "the claim on the data set was lost {:.0} s after it was taken (server process {} ended): from then on \
+                 nothing kept others from changing or removing its tables",
+                at.as_secs_f64(),
+                self.own_pid
+            ));
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! Whether a data set is exactly what assay lays, by PostgreSQL's catalog alone: asked before anything of it is read.
+//!
+//! Whatever hangs on a table (triggers, rules, policies, expressions, types) is code of the table's owner, and runs with
+//! the rights of whoever touches the table. So nothing is touched that has any of it, everything must belong to the
+//! role that owns the marker, and who is somebody else acts as that role as far as the server lets him.
+
+use super::claim::connect;
+use super::conninfo::ConnectOptions;
+use super::layout::{COLUMN_TYPES, Names, literal, quote};
+use super::marker::told;
+use super::wire::{Connection, PgError};
+use assay_run::engine::EngineError;
+
+/// The relations of a data set, by their names.
+const OURS: &str =
+    "^(assay_data_set|assay_schemas|assay_schemas_pkey|cf[12]_[1-9][0-9]*|i_cf1_[1-9][0-9]*)$";
+const INDEXES: &str = "^(assay_schemas_pkey|i_cf1_[1-9][0-9]*)$";
+const TABLES: &str = "^cf[12]_[1-9][0-9]*$";
+
+/// Findings that are named; the rest is counted.
+const NAMED: usize = 5;
+
+/// Longest wait for somebody who changes the tables: his command ends, or ours.
+const LOCK_TIMEOUT: &str = "10s";
+
+/// To whom a data set belongs, and what that means for us.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    /// Of the marker, and so of everything.
+    pub(super) role: String,
+    /// Not the role that logged in.
+    pub(super) other: bool,
+    /// Our session may act as this role.
+    pub(super) may_act: bool,
+}
+
+impl Owner {
+    /// For the report.
+    pub(super) fn describe(&self) -> String {
+        match (self.other, self.may_act) {
+            (false, _) => format!("{} (ours)", self.role),
+            (true, true) => format!("{} (sessions act as this role)", self.role),
+            (true, false) => format!("{} (not ours, and not to be acted as)", self.role),
+        }
+    }
+
+    /// The statement that makes a session act as the owner; nothing where it is the owner, or may not.
+    pub(super) fn acting(&self) -> Option<String> {
+        (self.other && self.may_act).then(|| format!("set role {}", quote(&self.role)))
+    }
+
+    /// The same for a session that has logged in.
+    ///
+    /// # Errors
+    /// The server's.
+    pub(super) fn act(&self, connection: &mut Connection) -> Result<(), EngineError> {
+        let Some(sql) = self.acting() else {
+            return Ok(());
+        };
+        let acted = connection.query(&sql).map(drop);
+        acted.map_err(told("acting as the role the data set belongs to"))
+    }
+}
+
+/// Examines the data set in the schema with this object identifier. The caller holds a lock on the marker's tables.
+///
+/// # Errors
+/// `Unusable`, which names what is not as assay lays it and whose it is; the server's.
+pub(super) fn examine(
+    connection: &mut Connection,
+    names: &Names,
+    schema: &str,
+) -> Result<Owner, EngineError> {
+    let owner = owner(connection, names, schema)?;
+    let found = connection
+        .query(&format!(
+            "with {} select distinct what, coalesce(pg_get_userbyid(whose), 'nobody') from ({}) as found order by 1",
+            ours(schema),
+            QUESTIONS.join(" union all ")
+        ))
+        .map_err(told("looking at what the data set consists of"))?;
+    if found.rows.is_empty() {
+        return Ok(owner);
+    }
+    let mut named: Vec<String> = found
+        .rows
+        .iter()
+        .take(NAMED)
+        .map(|row| {
+            let [what, whose] = [0, 1].map(|at| row.get(at).cloned().flatten().unwrap_or_default());
+            format!("{what} of role {whose}")
+        })
+        .collect();
+    if let Some(more) = found.rows.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        named.push(format!("{more} more"));
+    }
+    Err(EngineError::Unusable(format!(
+        "schema {} holds what assay did not make, or not so, and the data set belongs to role {}: {}; nothing of it was \
+         read or executed. Drop or move these by hand, or name another schema with PG_SCHEMA",
+        names.schema(),
+        owner.role,
+        named.join("; ")
+    )))
+}
+
+/// Whose the marker is.
+fn owner(connection: &mut Connection, names: &Names, schema: &str) -> Result<Owner, EngineError> {
+    let set = match connection.server_version() {
+        Some((..=15, _)) => "member",
+        _ => "set",
+    };
+    let rows = connection
+        .query(&format!(
+            "select r.rolname, r.oid <> (select oid from pg_roles where rolname = session_user), \
+             pg_has_role(session_user, r.oid, '{set}') \
+             from pg_class c join pg_roles r on r.oid = c.relowner \
+             where c.relnamespace = {schema} and c.relname = 'assay_data_set'"
+        ))
+        .map_err(told("asking whose the data set is"))?;
+    let Some([Some(role), other, may]) = rows.rows.first().map(Vec::as_slice) else {
+        return Err(EngineError::Unusable(format!(
+            "the marker of the data set in schema {} has just gone; try again",
+            names.schema()
+        )));
+    };
+    Ok(Owner {
+        role: role.clone(),
+        other: other.as_deref() == Some("t"),
+        may_act: may.as_deref() == Some("t"),
+    })
+}
+
+/// The data set's relations, and its owner.
+fn ours(schema: &str) -> String {
+    let types: Vec<String> = COLUMN_TYPES
+        .iter()
+        .map(|name| format!("'pg_catalog.{name}'::regtype"))
+        .collect();
+    format!(
+        "ours as materialized (select * from pg_class where relnamespace = {schema} and relname ~ {}), \
+         it as (select {schema}::oid as schema, relowner as owner, array[{}]::oid[] as types, {}::text as indexes, \
+         {}::text as tables from ours where relname = 'assay_data_set')",
+        literal(OURS),
+        types.join(", "),
+        literal(INDEXES),
+        literal(TABLES)
+    )
+}
+
+/// What nothing of a data set may be: each returns what it is and whose. Functions and operators are PostgreSQL's own,
+/// since the session searches no other schema.
+const QUESTIONS: &[&str] = &[
+    // A view, a partitioned or foreign table in the place of a table; another way to store it.
+    "select pg_describe_object('pg_class'::regclass, c.oid, 0) as what, c.relowner as whose from ours c, it \
+     where c.relkind <> case when c.relname ~ it.indexes then 'i' else 'r' end \
+     or c.relam <> (select a.oid from pg_am a where a.amname = case when c.relkind = 'i' then 'btree' else 'heap' end) \
+     or c.relpersistence <> 'p' or c.reloftype <> 0",
+    "select pg_describe_object('pg_class'::regclass, c.oid, 0), c.relowner from ours c, it where c.relowner <> it.owner",
+    "select 'row-level security on ' || pg_describe_object('pg_class'::regclass, c.oid, 0), c.relowner from ours c \
+     where c.relrowsecurity or c.relforcerowsecurity",
+    "select pg_describe_object('pg_policy'::regclass, p.oid, 0), c.relowner from ours c join pg_policy p on p.polrelid = c.oid",
+    "select pg_describe_object('pg_trigger'::regclass, t.oid, 0), f.proowner from ours c \
+     join pg_trigger t on t.tgrelid = c.oid join pg_proc f on f.oid = t.tgfoid",
+    "select pg_describe_object('pg_rewrite'::regclass, r.oid, 0), c.relowner from ours c \
+     join pg_rewrite r on r.ev_class = c.oid where c.relkind = 'r'",
+    // Its children are read and updated with it.
+    "select pg_describe_object('pg_class'::regclass, i.inhrelid, 0) || ' that inherits from ' || \
+     pg_describe_object('pg_class'::regclass, i.inhparent, 0), k.relowner from pg_inherits i \
+     join pg_class k on k.oid = i.inhrelid \
+     where i.inhrelid in (select oid from ours) or i.inhparent in (select oid from ours)",
+    "select pg_describe_object('pg_class'::regclass, a.attrelid, a.attnum), c.relowner from ours c \
+     join pg_attribute a on a.attrelid = c.oid, it where c.relkind in ('r', 'i') and a.attnum > 0 and not a.attisdropped \
+     and (a.atttypid <> all(it.types) or a.attgenerated <> '' or a.attidentity <> '')",
+    "select pg_describe_object('pg_attrdef'::regclass, d.oid, 0), c.relowner from ours c \
+     join pg_attrdef d on d.adrelid = c.oid, it \
+     where c.relname ~ it.tables or pg_get_expr(d.adbin, d.adrelid) <> 'now()'",
+    "select pg_describe_object('pg_constraint'::regclass, k.oid, 0), c.relowner from ours c \
+     join pg_constraint k on k.conrelid = c.oid \
+     where k.contype <> 'n' and not (k.contype = 'p' and c.relname = 'assay_schemas')",
+    // An index of somebody else's; an expression, a condition or an operator class in one of ours.
+    "select pg_describe_object('pg_class'::regclass, i.indexrelid, 0), x.relowner from ours c \
+     join pg_index i on i.indrelid = c.oid join pg_class x on x.oid = i.indexrelid \
+     where x.oid not in (select oid from ours) or i.indexprs is not null or i.indpred is not null \
+     or exists (select from pg_opclass o where o.oid = any(i.indclass) and o.opcnamespace <> 'pg_catalog'::regnamespace)",
+    "select pg_describe_object('pg_statistic_ext'::regclass, s.oid, 0), s.stxowner from ours c \
+     join pg_statistic_ext s on s.stxrelid = c.oid",
+    // What an unqualified name could mean if somebody searched this schema.
+    "select pg_describe_object('pg_proc'::regclass, f.oid, 0), f.proowner from pg_proc f, it where f.pronamespace = it.schema",
+    "select pg_describe_object('pg_operator'::regclass, o.oid, 0), o.oprowner from pg_operator o, it \
+     where o.oprnamespace = it.schema",
+    "select pg_describe_object('pg_opclass'::regclass, o.oid, 0), o.opcowner from pg_opclass o, it \
+     where o.opcnamespace = it.schema",
+    "select pg_describe_object('pg_conversion'::regclass, n.oid, 0), n.conowner from pg_conversion n, it \
+     where n.connamespace = it.schema",
+];
+
+/// Begins a transaction whose locks keep the marker as it is while it is looked at.
+///
+/// # Errors
+/// The server's: no such table, no right to read it, somebody changes it.
+pub(super) fn lock_marker(connection: &mut Connection, names: &Names) -> Result<(), PgError> {
+    let locked = connection.query(&format!(
+        "begin; set local lock_timeout = '{LOCK_TIMEOUT}'; lock table {}, {} in access share mode",
+        names.relation("assay_data_set"),
+        names.relation("assay_schemas")
+    ));
+    if locked.is_err() {
+        // The connection may be gone; then so is the transaction.
+        let _ = connection.query("rollback");
+    }
+    locked.map(drop)
+}
+
+/// Keeps the tables of another role's data set as they were examined: as long as it lives, nobody can give them
+/// triggers, rules or policies, nor put others in their place.
+#[derive(Debug)]
+pub(super) struct Guard(Option<Connection>);
+
+impl Guard {
+    /// Of a data set of our own.
+    pub(super) fn none() -> Self {
+        Self(None)
+    }
+
+    /// Locks the marker and these tables (quoted, with their schema), then examines again. Nothing is done where the
+    /// data set is our own: what hangs on it is our own code.
+    ///
+    /// # Errors
+    /// As [`examine`]; the server has no room for so many locks.
+    pub(super) fn stand(
+        options: &ConnectOptions,
+        names: &Names,
+        owner: &Owner,
+        tables: &[String],
+        writes: bool,
+    ) -> Result<Self, EngineError> {
+        if !owner.other {
+            return Ok(Self(None));
+        }
+        let doing = format!("locking the tables of role {}", owner.role);
+        let mut connection = connect(options).map_err(told("connecting"))?;
+        let mode = match writes {
+            true => "row exclusive",
+            false => "access share",
+        };
+        let mut all = vec![
+            names.relation("assay_data_set"),
+            names.relation("assay_schemas"),
+        ];
+        all.extend_from_slice(tables);
+        // It waits in its transaction for as long as the command takes.
+        connection
+            .query(
+                "select set_config(name, '0', false) from pg_settings \
+                 where name in ('idle_in_transaction_session_timeout', 'transaction_timeout', 'statement_timeout')",
+            )
+            .map_err(told(&doing))?;
+        owner.act(&mut connection)?;
+        connection
+            .query(&format!(
+                "begin; set local lock_timeout = '{LOCK_TIMEOUT}'; lock table {} in {mode} mode",
+                all.join(", ")
+            ))
+            .map_err(told(&doing))?;
+        let schema = connection
+            .query(&format!(
+                "select oid from pg_namespace where nspname = {}",
+                literal(names.schema())
+            ))
+            .map_err(told(&doing))?;
+        let schema = schema.rows.into_iter().flatten().flatten().next();
+        let again = examine(&mut connection, names, &schema.unwrap_or_default())?;
+        match again.role == owner.role {
+            true => Ok(Self(Some(connection))),
+            false => Err(EngineError::Unusable(format!(
+                "the data set in schema {} belonged to role {} and now belongs to {}; nothing was done",
+                names.schema(),
+                owner.role,
+                again.role
+            ))),
+        }
+    }
+
+    /// Lets go.
+    pub(super) fn end(&mut self) {
+        if let Some(connection) = self.0.take() {
+            connection.close();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
