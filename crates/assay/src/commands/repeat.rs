@@ -39,10 +39,10 @@ pub(super) fn run(
     id: String,
     place: PathBuf,
 ) -> Result<Code, Failure> {
-        let _shared = configured
-            .target
-            .share(&configured.location, &configured.settings)?;
-        let dir = RunDir::above(&place)?;
+    let _shared = configured
+        .target
+        .share(&configured.location, &configured.settings)?;
+    let dir = RunDir::above(&place)?;
     crate::html::share_in(&dir)?;
     let wanted = args.more.repeat;
     let mut running = Running {
