@@ -20,7 +20,7 @@ use assay_run::probe::{Aimed, Probe, Readings, Request, Steps};
 use assay_run::stop::Stop;
 use plan::Step;
 use scratch::{Place, Scratch};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// Bytes of the preallocated part of the scratch file, the marker's block included.
@@ -56,10 +56,6 @@ impl Probe for DurableWrites {
             growth_bytes: GROWTH_BYTES,
         }))
     }
-}
-
-fn shown(path: &PathBuf) -> String {
-    path.display().to_string()
 }
 
 /// The probe aimed at a place.
@@ -100,7 +96,8 @@ impl Aimed for Aim {
                 value: LineValue::Decimal(self.time.as_secs_f64()),
             },
         ];
-        let left: Vec<String> = self.place.left().iter().map(shown).collect();
+        let left = self.place.left().iter();
+        let left: Vec<String> = left.map(|path| path.display().to_string()).collect();
         if !left.is_empty() {
             let left = left.join(", ");
             lines.push(text(
