@@ -8,6 +8,7 @@ use common::{Place, Ran, Started, with};
 use pg_server::{Server, signal};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// Longer than any test waits: what ends such a run is not its time.
@@ -75,6 +76,36 @@ fn given_up(place: &Place, ran: Ran, reason: &str, others: &str) {
     let record = record(place);
     assert_eq!(record["run"]["verdict"], "invalid");
     assert!(record.to_string().contains(reason), "{}", record["run"]);
+}
+
+/// A stranger's session that holds what its statement took, for so many seconds.
+struct Stranger<'a> {
+    server: &'a Server,
+    psql: std::process::Child,
+}
+
+const STRANGERS: &str = "from pg_stat_activity where wait_event = 'PgSleep'";
+
+impl<'a> Stranger<'a> {
+    fn holding(server: &'a Server, sql: &str, seconds: u32) -> Self {
+        let mut psql = server.psql(&[&format!("begin; {sql}; select pg_sleep({seconds})")]);
+        psql.stdout(Stdio::null()).stderr(Stdio::null());
+        let psql = psql.spawn().expect("psql");
+        let begun = Instant::now();
+        while server.query(&[&format!("select count(*) {STRANGERS}")]) == "0" {
+            assert!(begun.elapsed() < Duration::from_secs(20), "it never held");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Self { server, psql }
+    }
+}
+
+impl Drop for Stranger<'_> {
+    fn drop(&mut self) {
+        let end = format!("select count(pg_terminate_backend(pid)) {STRANGERS}");
+        self.server.query(&[&end]);
+        let _ = self.psql.wait();
+    }
 }
 
 #[test]
@@ -169,10 +200,7 @@ fn prepare_and_check_give_a_frozen_server_up_and_end_on_request() {
     for (verb, more) in [("prepare", &fresh[..]), ("check", &[])] {
         for (patience, stop, code) in [(SOON, false, 3), (NEVER, true, 130)] {
             // Whoever looks at the first table waits, so that the freeze comes in the midst of it.
-            let mut stranger = server.psql(&[
-                "begin; lock table assay.cf1_1 in access exclusive mode; select pg_sleep(600)",
-            ]);
-            let mut stranger = stranger.spawn().expect("psql");
+            let stranger = Stranger::holding(&server, "lock table assay.cf1_1", 600);
             let started = place.start(&arguments(verb, &url, &[more, patience]));
             let started = started.until("a session", || server.sessions() > 0);
             std::thread::sleep(Duration::from_millis(300));
@@ -182,11 +210,7 @@ fn prepare_and_check_give_a_frozen_server_up_and_end_on_request() {
             }
             let ran = started.ended();
             server.thaw();
-            stranger.kill().expect("ours");
-            stranger.wait().expect("ours");
-            server.query(&[
-                "select count(pg_terminate_backend(pid)) from pg_stat_activity where wait_event = 'PgSleep'",
-            ]);
+            drop(stranger);
             let ran = ran.code(code);
             assert_eq!(ran.errors().len(), 1, "{verb}: {}", ran.err);
             let told = stop || ran.errors()[0].contains("did not answer within 2 s");
@@ -225,13 +249,8 @@ fn a_server_that_lives_is_waited_for_longer_than_an_answer_may_take() {
         return;
     };
     for way in [&["-t", "1"][..], &["-t", "4", "--set", "DRIVER_THREADS=1"]] {
-        let mut stranger = server.psql(&[
-            "begin; select count(*) from (select 1 from assay.cf1_1 for update) x; select pg_sleep(6); rollback",
-        ]);
-        let mut stranger = stranger
-            .stdout(std::process::Stdio::null())
-            .spawn()
-            .expect("psql");
+        let held = "select count(*) from (select 1 from assay.cf1_1 for update) x";
+        let stranger = Stranger::holding(&server, held, 6);
         let timed = [
             "--time",
             "2",
@@ -244,7 +263,7 @@ fn a_server_that_lives_is_waited_for_longer_than_an_answer_may_take() {
         ];
         let timed = with(&with(&timed, way), &["--set", "UPDATE_PCT=100"]);
         let ran = place.assay(&arguments("run", &server.url(), &[&timed]));
-        stranger.wait().expect("ours");
+        drop(stranger);
         ran.code(0);
         assert_eq!(record(&place)["run"]["verdict"], "complete");
         no_sessions(&server);

@@ -64,7 +64,7 @@ const fn mood(
 /// All of them.
 pub(crate) const MOODS: &[Mood] = &[
     mood("says nothing", At::Connect, Talk::silence, NO_ANSWER),
-    mood("hangs up at once", At::Connect, |_| Ok(()), CLOSED),
+    mood("hangs up at login", At::Login, |_| Ok(()), CLOSED),
     mood(
         "speaks another protocol",
         At::Login,
@@ -303,13 +303,13 @@ pub(crate) const MOODS: &[Mood] = &[
         "trickles a row",
         At::Query,
         |talk| talk.trickle(b"D\0\0\x40\0", b'x'),
-        "unfinished for 2 s",
+        "unfinished for 3 s",
     ),
     mood(
         "falls silent",
         At::Query,
         Talk::silence,
-        "did not answer within 2 s, nor a new connection",
+        "did not answer within 3 s, nor a new connection",
     ),
     mood(
         "dies with a word",

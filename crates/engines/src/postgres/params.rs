@@ -60,13 +60,13 @@ pub(super) const PARAMS: &[ParamDef] = &[
         "PG_ANSWER_TIMEOUT",
         ParamKind::Seconds,
         "30",
-        "seconds an answer may take before the server is asked for a sign of life on a new connection; with one the wait goes on, without one the server is given up",
+        "seconds, 1 or more, an answer may take before the server is asked for a sign of life on a new connection; with one the wait goes on, without one the server is given up",
     ),
     param(
         "PG_GRACE",
         ParamKind::Seconds,
         "90",
-        "seconds a timed run waits after its end for operations under way: after two thirds they are cancelled, at the end given up and the run is invalid",
+        "seconds, 1 or more, a timed run waits after its end for operations under way: after two thirds they are cancelled, at the end given up and the run is invalid",
     ),
     param(
         "TABLESPACE",

@@ -10,6 +10,9 @@ use std::time::Duration;
 /// Begins the location of a server that [`Target::start`](assay_run::engine::Target::start) has started.
 const STARTED: &str = "started:";
 
+/// No answer is given up sooner.
+const SHORTEST: Duration = Duration::from_secs(1);
+
 /// Where the data set is, or will be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -56,7 +59,7 @@ impl Place {
     pub(super) fn patient(mut self, settings: &Settings, stop: &Stop) -> Self {
         if let Self::Server { patience, .. } = &mut self {
             let answer = Duration::from_nanos(settings.ns("PG_ANSWER_TIMEOUT"));
-            *patience = Patience::new(answer, stop);
+            *patience = Patience::new(answer.max(SHORTEST), stop);
         }
         self
     }

@@ -131,7 +131,7 @@ impl Many {
         Ok(())
     }
 
-    /// Ends waits that may not go on.
+    /// Ends a wait that may not go on.
     fn look(&mut self, sessions: &mut [Session], clock: &Clock, out: &mut Vec<Completion>) {
         for (tag, session) in sessions.iter_mut().enumerate() {
             let Some(connection) = &session.connection else {
@@ -149,6 +149,8 @@ impl Many {
                         result: Err(session.unanswered(error)),
                     },
                 });
+                // The thread ends with it, and the others are counted as they are.
+                return;
             }
         }
     }

@@ -41,6 +41,8 @@ use std::time::{Duration, Instant};
 pub(super) use watch::Backends;
 use watch::Watch;
 
+/// No run ends in the midst of what it has just begun.
+const GRACE_MIN: Duration = Duration::from_secs(1);
 /// How long operations may go on after a request to stop: longer than until they are cancelled.
 const GRACE_STOPPED: Duration = Duration::from_secs(15);
 /// How long the server may take to end the processes of sessions that said good-bye.
@@ -115,7 +117,7 @@ impl PgEngine {
         let schema = options.names.schema();
         let reads = TrueReads::open(place, &mut control, plan.sessions(), schema, settings)?;
         let backends = Arc::new(Backends::new(plan.sessions()));
-        let grace = Duration::from_nanos(settings.ns("PG_GRACE"));
+        let grace = Duration::from_nanos(settings.ns("PG_GRACE")).max(GRACE_MIN);
         let server = ServerStats::open(&connect, schema, Timing::of(settings))?;
         server.claimed_by(control.backend_pid());
         let seen = Arc::clone(&backends);

@@ -10,7 +10,7 @@ use super::options::Options;
 use super::{errors, session::Session};
 use crate::dataset::rows::{COLUMN_BYTES, fill_columns};
 use crate::postgres::layout::changed_columns;
-use crate::postgres::wire::{Bind, Connection, PgError, Prepared};
+use crate::postgres::wire::{Bind, Connection, PgError, Prepared, clean};
 use assay_measure::clock::{Clock, Ns};
 use assay_run::engine::{EngineError, Op, Outcome, Slice, SliceDone};
 use assay_run::plan::{Edge, Plan};
@@ -372,7 +372,7 @@ fn update(options: &Options, plan: &Plan, schema: u32) -> String {
 fn decode(values: &[Option<&[u8]>]) -> Answer {
     let text = |at: usize| {
         let value: Option<&[u8]> = values.get(at).copied().flatten();
-        value.map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        value.map(clean)
     };
     let int8s = |at: usize| {
         values

@@ -105,7 +105,7 @@ const TEXT_CHARS_MAX: usize = 2000;
 
 /// A text of the server that people will read, on one line: nothing in it moves a terminal's cursor, changes its colours
 /// or the direction of writing, and it is no longer than a message is.
-pub(super) fn clean(bytes: &[u8]) -> String {
+pub(in crate::postgres) fn clean(bytes: &[u8]) -> String {
     // Four bytes a character at most: what lies beyond needs no look.
     let kept = &bytes[..bytes.len().min(4 * TEXT_CHARS_MAX + 4)];
     let text = String::from_utf8_lossy(kept);

@@ -25,5 +25,6 @@ pub use batch::{Answer, Call};
 pub use cancel::CancelToken;
 pub use connection::{Bind, Connection, Prepared, Rows, Values};
 pub use copy::{CopyIn, FRAME_BYTES};
+pub(in crate::postgres) use error::clean;
 pub use error::{PgError, ServerError};
 pub use patience::{Patience, Wait};
