@@ -178,14 +178,18 @@ pub(crate) fn perform(
             for failure in [left.err(), series_written.err()].into_iter().flatten() {
                 ui::aside(&failure);
             }
-            if stop.requested() {
-                // The user ended it; that the target did not let go is in the record.
-                ui::aside(&Failure::from(source));
-                return Ok(Code::Interrupted);
-            }
-            Err(source.into())
+            given_up(source.into(), stop)
         }
     }
+}
+
+/// A run that lost its target. Where its user has ended it, that is how it ended: the record has the rest.
+fn given_up(failure: Failure, stop: &Stop) -> Result<Code, Failure> {
+    if !stop.requested() {
+        return Err(failure);
+    }
+    ui::aside(&failure);
+    Ok(Code::Interrupted)
 }
 
 fn not_begun(error: RunError) -> Failure {
