@@ -6,6 +6,7 @@
 
 use super::control::{Control, FRESH_LOG_WORD, MOST_NUMBER, SESSIONS_WORD, State};
 use super::layout::{Geometry, MAX_STRIPES};
+use assay_run::plan::SESSIONS_MAX;
 use std::os::unix::ffi::OsStrExt;
 
 /// Most schemas: as many as SLOB was ever run with.
@@ -78,12 +79,8 @@ impl Control {
             self.log_sequence,
         )?;
         let sessions = self.engine[SESSIONS_WORD];
-        within(
-            "sessions of the last run",
-            sessions,
-            0,
-            self.geometry.undo_blocks,
-        )
+        let most = self.geometry.undo_blocks.min(SESSIONS_MAX);
+        within("sessions of the last run", sessions, 0, most)
     }
 
     fn validate_paths(&self) -> Result<(), String> {

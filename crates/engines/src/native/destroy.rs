@@ -13,7 +13,7 @@ use super::survey::{Found, Ours, is_unborn_control, names, survey_for_removal};
 use assay_run::engine::{EngineError, Line};
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What [`destroy`] would remove.
 ///
@@ -146,23 +146,7 @@ fn lines(ours: &Ours) -> Result<Vec<Line>, EngineError> {
             Err(e) => return Err(io_error("examining", path, e)),
         }
     }
-    let mut foreign = Vec::new();
-    for (place, present) in ours.places.list().iter().zip(&ours.present) {
-        if place.device || !present {
-            continue;
-        }
-        for name in names(&place.path)? {
-            let path = place.path.join(&name);
-            if name != MARKER_NAME && !files.iter().any(|(_, ours)| *ours == path) {
-                foreign.push(name);
-            }
-        }
-    }
-    let foreign = if foreign.is_empty() {
-        "none".to_owned()
-    } else {
-        foreign.join(", ")
-    };
+    let foreign = foreign_files(ours, &files)?;
     let mut lines = vec![text(
         "directory",
         "Directory",
@@ -187,6 +171,26 @@ fn lines(ours: &Ours) -> Result<Vec<Line>, EngineError> {
         ));
     }
     Ok(lines)
+}
+
+/// What is in the data set's directories beside its files, for people.
+fn foreign_files(ours: &Ours, files: &[(u16, PathBuf)]) -> Result<String, EngineError> {
+    let mut foreign = Vec::new();
+    for (place, present) in ours.places.list().iter().zip(&ours.present) {
+        if place.device || !present {
+            continue;
+        }
+        for name in names(&place.path)? {
+            let path = place.path.join(&name);
+            if name != MARKER_NAME && !files.iter().any(|(_, ours)| *ours == path) {
+                foreign.push(name);
+            }
+        }
+    }
+    Ok(match foreign.is_empty() {
+        true => "none".to_owned(),
+        false => foreign.join(", "),
+    })
 }
 
 /// Removes every file a control file names, except itself, from the paths that are marked as its own;

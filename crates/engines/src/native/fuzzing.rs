@@ -19,7 +19,8 @@ use super::target::Native;
 use super::undo_format::{TRANSACTION_WORD, UndoRecord, record_bytes};
 use crate::conformance::life;
 use assay_measure::config::{Settings, Tables, command_line, resolve};
-use assay_run::engine::{EngineError, Progress};
+use assay_run::engine::{EngineError, Progress, Target};
+use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -208,15 +209,30 @@ impl Ground {
         slot[SLOT_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
         let mut both = [0; 2 * SLOT_BYTES];
         both[SLOT_BYTES..].copy_from_slice(&slot);
-        if which % 4 > 0 {
-            both[..SLOT_BYTES].copy_from_slice(&self.control.encode(u64::from(which / 4)));
+        match which % 4 {
+            // Alone: the other slot counts as damaged.
+            0 => {}
+            1 => both[..SLOT_BYTES].copy_from_slice(&slot),
+            _ => both[..SLOT_BYTES].copy_from_slice(&self.control.encode(8)),
         }
         self.put(CONTROL_NAME, 0, &both)?;
         let at = self.dir.display().to_string();
         let _ = life::plan(&Native, &at, &self.settings, 3);
-        let _ = assay_run::engine::Target::plan_destroy(&Native, &at, &self.settings);
+        let _ = Native.plan_destroy(&at, &self.settings);
+        if which >= 192 {
+            self.open_and_close(&at);
+        }
         let _ = life::check(&Native, &at, &self.settings);
         self.restore()
+    }
+
+    /// As a run that does nothing.
+    fn open_and_close(&self, at: &str) {
+        let plan = Plan::plain(1, 1, 1000);
+        let stop = Stop::new();
+        if let Ok(engine) = Native.open(at, &plan, &self.settings, &stop, &Silent) {
+            let _ = engine.close();
+        }
     }
 
     /// Redo, transaction headers and undo as `bytes` say, in a data set that was not closed: recovered and checked.
@@ -450,11 +466,13 @@ mod tests {
     fn crafted_control_files_neither_panic_nor_hang_nor_take_memory() {
         let (_home, ground) = ground();
         many(300, |bytes| ground.control(bytes).unwrap());
-        // Each word alone, with every telling value, in the only record.
+        // Each word alone, with every telling value.
         for (word, (at, _)) in WORDS.iter().enumerate() {
             for pick in 80..=(80 + TELLING.len() as u8) {
                 assert!(word < 40 && *at < SLOT_BYTES);
-                ground.control(&[0, word as u8, pick]).unwrap();
+                // A run opens it now and then: that starts threads.
+                let which = if pick % 5 == 0 { 195 } else { 2 };
+                ground.control(&[which, word as u8, pick]).unwrap();
             }
         }
         assert!(peak_bytes() < 3 << 30, "{} bytes", peak_bytes());
