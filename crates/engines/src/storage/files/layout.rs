@@ -4,7 +4,7 @@
 //! without any device being asked, and zeroes or repeated blocks may be compressed or shared by what
 //! lies below. So random data are written, in large direct requests, several at once, then synced.
 
-use super::super::payload::Payload;
+use super::super::payload::{Payload, proof};
 use super::super::spec::{Fallocate, Options};
 use super::{cannot, failed};
 use assay_block::{Backend, DirectFile, OpenMode, Preallocate, Ring, RingOptions};
@@ -15,6 +15,7 @@ use assay_run::stop::Stop;
 use rustix::fs::Advice;
 use rustix::io::Errno;
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,6 +45,8 @@ pub(super) struct Task<'a> {
     pub(super) sync: bool,
     /// Content that the job asked for, and the blocks it comes in; random data without it.
     pub(super) content: Option<(Payload, usize)>,
+    /// What its content shall prove.
+    pub(super) number: u64,
 }
 
 /// The content that a job's buffer options ask for; `None` where random data will do.
@@ -55,6 +58,21 @@ pub(super) fn content_of(options: &Options) -> Option<(Payload, usize)> {
         || payload.dedupe_percent > 0;
     let block = options.pattern.blocks[Way::Write.index()].min.max(512) as usize;
     asked.then(|| (Payload::new(payload, 0, CONTENT_SEED), block))
+}
+
+/// Writes the first block of a new file, so that it proves whose it is from the beginning.
+///
+/// # Errors
+/// Too little space, I/O errors.
+pub(super) fn anchor(task: &Task<'_>) -> Result<(), EngineError> {
+    let mut block = vec![0; task.to.min(ALIGNMENT) as usize];
+    if task.content.is_some() {
+        return Ok(());
+    }
+    fill(&mut None, &mut block, task.number, 0);
+    task.file
+        .write_all_at(&block, 0)
+        .map_err(|error| cannot("write to", task.path, error))
 }
 
 /// Sets the length of a file and allocates its space, as `fallocate` says, without writing to it.
@@ -169,7 +187,8 @@ fn pump(task: &Task<'_>, stop: &Stop, wrote: &mut dyn FnMut(u64)) -> Result<(), 
             };
             // Pieces end at multiples of their size, so that none crosses a stripe needlessly.
             let bytes = (PIECE_BYTES - at % PIECE_BYTES).min(end - at);
-            fill(&mut content, &mut buffer[..bytes as usize], at);
+            let piece = &mut buffer[..bytes as usize];
+            fill(&mut content, piece, task.number, at);
             let queued = ring.write_buffer(0, at, buffer, bytes as usize, false, bytes);
             assert!(queued.is_ok(), "there are as many entries as buffers");
             at += bytes;
@@ -194,14 +213,24 @@ fn pump(task: &Task<'_>, stop: &Stop, wrote: &mut dyn FnMut(u64)) -> Result<(), 
 }
 
 /// Makes the content of a piece that begins at `at`.
-fn fill(content: &mut Option<(Payload, usize)>, piece: &mut [u8], at: u64) {
+fn fill(content: &mut Option<(Payload, usize)>, piece: &mut [u8], number: u64, at: u64) {
     let Some((payload, block)) = content else {
         Stream::new(CONTENT_SEED, at, Purpose::Load).fill(piece);
+        // Each sector as if written alone: none repeats anything of another one.
+        for (sector, place) in piece.chunks_mut(proof::SECTOR_BYTES).zip(0_u64..) {
+            let offset = at + place * proof::SECTOR_BYTES as u64;
+            proof::stamp(
+                number,
+                sector,
+                offset,
+                offset / proof::SECTOR_BYTES as u64 + 1,
+            );
+        }
         return;
     };
     let mut offset = at;
     for part in piece.chunks_mut(*block) {
-        payload.prepare(part, offset, true);
+        payload.prepare(part, number, offset, true);
         offset += part.len() as u64;
     }
 }

@@ -108,7 +108,7 @@ fn existing(path: &Path, metadata: Metadata) -> Result<Found, EngineError> {
             bytes: device_bytes(&resolved, metadata.rdev())?,
         }
     } else {
-        let whose = marker::whose(&resolved, &metadata);
+        let whose = marker::whose(&resolved, &metadata, None);
         What::File { metadata, whose }
     };
     Ok(Found { resolved, what })

@@ -14,6 +14,7 @@ mod names;
 mod opened;
 mod plan;
 mod precondition;
+mod proof;
 mod refusals;
 mod regions;
 mod space;

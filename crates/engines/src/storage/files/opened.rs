@@ -3,9 +3,10 @@
 use super::super::spec::{Invocation, Job, OpenSync};
 use super::layout::{self, Task};
 use super::look::directory_of;
-use super::marker::{self, Whose};
+use super::marker::{self, State, Whose};
 use super::plan::{FilePlan, Fill, PlannedFile, Target};
 use super::{bytes_text, cannot, failed};
+use crate::dataset::rows::drawn_id;
 use assay_block::{DeviceClaim, DirectFile, DirectIo, FileOptions, WriteThrough, claim_device};
 use assay_measure::storage::{StorageLive, Way};
 use assay_run::engine::EngineError;
@@ -53,6 +54,8 @@ struct Held {
     created: bool,
     /// Length before this run, where it was lengthened.
     shorter: Option<u64>,
+    /// What the content of a file of ours proves.
+    number: u64,
 }
 
 /// A file of ours with its lock. The lock is given back by name: a process that is just being forked from this one has
@@ -134,6 +137,19 @@ impl Opened {
             .collect()
     }
 
+    /// The numbers that the content of a clone's files carries, in the order of its plan.
+    pub(in crate::storage) fn numbers_of(&self, job: usize, clone: u32) -> Vec<u64> {
+        let plan = self.plan.clone_of(job, clone);
+        let places = plan.map_or(&[][..], |plan| &plan.files);
+        places.iter().map(|place| self.number_of(*place)).collect()
+    }
+
+    /// The number that the content of a file carries; 0 for what is not ours.
+    pub(super) fn number_of(&self, place: usize) -> u64 {
+        let held = self.held[place].lock();
+        held.unwrap_or_else(PoisonError::into_inner).number
+    }
+
     /// Removes what `unlink` says, and notes on the other files that they are in order. Every
     /// clone has closed its files before.
     ///
@@ -145,7 +161,7 @@ impl Opened {
 
     fn settle(&mut self) -> Result<(), EngineError> {
         self.finished = true;
-        let mut outcome = Ok(());
+        let (mut outcome, mut closed) = (Ok(()), false);
         for (file, held) in self.plan.files.iter().zip(&self.held) {
             let held = held.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(kept) = &held.file else { continue };
@@ -153,12 +169,17 @@ impl Opened {
                 Ok(())
             } else if file.remove {
                 remove_if_same(&file.resolved, &held)
-            } else if file.written || held.created || held.shorter.is_some() {
-                marker::close(&file.resolved, kept)
+            } else if file.written || held.created || file.is_laid_out() {
+                closed = true;
+                marker::close(&file.resolved, kept, held.number)
             } else {
                 Ok(())
             };
             outcome = outcome.and(done);
+        }
+        if closed {
+            // The locks are still ours.
+            marker::rest();
         }
         outcome
     }
@@ -171,7 +192,7 @@ impl Opened {
             Target::Device if file.written => hold_device(file)?,
             Target::Device => return Ok(()),
             Target::File(_) if file.written || file.is_laid_out() => hold_file(file)?,
-            Target::File(Whose::Ours) => share_file(file)?,
+            Target::File(whose) if whose.is_ours() => share_file(file)?,
             // What only reads a foreign file takes no lock that its owner might stumble over.
             Target::File(_) => return Ok(()),
         };
@@ -236,7 +257,11 @@ impl Opened {
             fallocate,
             sync,
             content,
+            number: held.number,
         };
+        if held.created {
+            layout::anchor(&task)?;
+        }
         match file.fill {
             Fill::Write { from } => {
                 task.from = from;
@@ -252,10 +277,11 @@ impl Opened {
             let held = held.get_mut().unwrap_or_else(PoisonError::into_inner);
             match &held.file {
                 Some(kept) if file.is_ours() && file.written => {
-                    marker::put(&file.resolved, kept, false)?;
+                    let bytes = file.bytes.max(file.bytes_now);
+                    marker::put(&file.resolved, kept, held.number, bytes, State::Open)?;
                 }
                 Some(kept) if file.is_ours() && file.is_laid_out() => {
-                    marker::close(&file.resolved, kept)?;
+                    marker::close(&file.resolved, kept, held.number)?;
                 }
                 _ => {}
             }
@@ -315,7 +341,7 @@ impl Opened {
         if file.fill == Fill::AtOpen && held.file.is_none() {
             *held = create(file)?;
             if let Some(kept) = &held.file {
-                marker::put(&file.resolved, kept, false)?;
+                marker::put(&file.resolved, kept, held.number, file.bytes, State::Open)?;
             }
         }
         Ok(held.identity.or(file.identity))
@@ -330,7 +356,8 @@ impl Opened {
                 let _ = remove_if_same(&file.resolved, held);
             } else if let (Some(before), Some(kept)) = (held.shorter, &held.file) {
                 let _ = kept.set_len(before);
-                let _ = marker::close(&file.resolved, kept);
+                let _ = marker::close(&file.resolved, kept, held.number);
+                marker::rest();
             }
         }
     }
@@ -426,11 +453,12 @@ fn create(file: &PlannedFile) -> Result<Held, EngineError> {
         identity: Some(identity(&metadata)),
         created: true,
         file: Some(Kept(kept)),
+        number: drawn_id()?,
         ..Held::default()
     };
     let marked = match &held.file {
         Some(kept) => lock(&file.path, kept, FlockOperation::NonBlockingLockExclusive)
-            .and_then(|()| marker::put(path, kept, true)),
+            .and_then(|()| marker::put(path, kept, held.number, file.bytes, State::Laying)),
         None => Ok(()),
     };
     if let Err(error) = marked {
@@ -455,18 +483,26 @@ fn hold_file(file: &PlannedFile) -> Result<Held, EngineError> {
         .metadata()
         .map_err(|error| cannot("examine", path, error))?;
     // Whoever had it since the plan may have replaced or changed it.
+    let touched = Some((metadata.ctime(), metadata.ctime_nsec())) != file.touched;
+    let unsure = touched || file.target == Target::File(Whose::Held);
     let changed = Some(identity(&metadata)) != file.identity
         || metadata.len() != file.bytes_now
-        || file.is_ours() && marker::whose(path, &metadata) != Whose::Ours;
+        || file.is_ours() && unsure && marker::whose(path, &metadata, Some(&kept)) != Whose::Ours;
     if changed {
         return Err(changed_meanwhile(&file.path));
     }
+    let number = match marker::of(path) {
+        Some(mark) if file.is_ours() => mark.number,
+        _ => 0,
+    };
     if file.is_ours() && file.is_laid_out() {
-        marker::put(path, &kept, true)?;
+        let bytes = file.bytes.max(file.bytes_now);
+        marker::put(path, &kept, number, bytes, State::Laying)?;
     }
     Ok(Held {
         identity: file.identity,
         file: Some(Kept(kept)),
+        number,
         ..Held::default()
     })
 }

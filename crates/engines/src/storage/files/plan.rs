@@ -11,6 +11,7 @@ use assay_measure::storage::Way;
 use assay_run::engine::{EngineError, Line, LineValue};
 use std::collections::HashMap;
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// All files of all jobs, looked at and found fit.
@@ -100,6 +101,8 @@ pub struct PlannedFile {
     pub in_memory: bool,
     /// Device and inode, or a block device's number.
     pub(super) identity: Option<(u64, u64)>,
+    /// When it was last changed, s and ns since 1970, by the kernel's account that no program can set.
+    pub(super) touched: Option<(i64, i64)>,
     /// Directories to be made for it.
     pub(super) missing_directories: usize,
     /// Earliest wave that uses it, and whether that wave needs what is in it.
@@ -110,7 +113,11 @@ impl PlannedFile {
     /// It was or will be made by us.
     #[must_use]
     pub fn is_ours(&self) -> bool {
-        matches!(self.target, Target::New | Target::File(Whose::Ours))
+        match self.target {
+            Target::New => true,
+            Target::File(whose) => whose.is_ours(),
+            Target::Device => false,
+        }
     }
 
     /// Something is made of it before the first job.
@@ -129,7 +136,9 @@ impl PlannedFile {
         };
         let kind = match self.target {
             Target::New => "new file".to_owned(),
-            Target::File(Whose::Ours) => format!("our file of {}", bytes_text(self.bytes_now)),
+            Target::File(whose) if whose.is_ours() => {
+                format!("our file of {}", bytes_text(self.bytes_now))
+            }
             Target::File(_) => format!("file of {} not made by us", bytes_text(self.bytes_now)),
             Target::Device => format!("block device of {}", bytes_text(self.bytes_now)),
         };
@@ -483,7 +492,7 @@ impl<'a> Planner<'a> {
                     "{path} is allocated but not filled: the first write to each part of it also changes the file system's metadata; overwrite=1 measures writes to existing data"
                 ));
             }
-            let foreign = matches!(file.target, Target::File(Whose::Foreign | Whose::Changed));
+            let foreign = matches!(file.target, Target::File(_)) && !file.is_ours();
             if file.read && foreign {
                 let holes = content::hole_bytes(&file.resolved, 0, file.bytes);
                 if holes > 0 {
@@ -503,10 +512,7 @@ impl<'a> Planner<'a> {
                 continue;
             }
             let allocated = match &found.what {
-                What::File { metadata, .. } => {
-                    use std::os::unix::fs::MetadataExt;
-                    metadata.blocks() * 512
-                }
+                What::File { metadata, .. } => metadata.blocks() * 512,
                 _ => 0,
             };
             let directory = file
@@ -556,6 +562,10 @@ fn planned(path: &Path, found: &Found, job: usize) -> PlannedFile {
         job,
         in_memory: target != Target::Device && look::is_in_memory(&found.resolved),
         identity: found.identity(),
+        touched: match &found.what {
+            What::File { metadata, .. } => Some((metadata.ctime(), metadata.ctime_nsec())),
+            _ => None,
+        },
         missing_directories,
         first_use: (u32::MAX, false),
     }
@@ -569,7 +579,7 @@ fn fill_of(file: &PlannedFile) -> Result<Fill, EngineError> {
         Target::Device => Ok(Fill::Nothing),
         Target::New if needs_content => Ok(Fill::Write { from: 0 }),
         Target::New => Ok(Fill::Allocate),
-        Target::File(Whose::Ours) => {
+        Target::File(whose) if whose.is_ours() => {
             if !needs_content {
                 return Ok(if short { Fill::Allocate } else { Fill::Nothing });
             }

@@ -7,6 +7,7 @@
 //! block size, in rounds, until five rounds in a row are alike (workload-dependent part). It is
 //! done to what the jobs may write to anyway: files of ours, and what `--destroy` names.
 
+use super::super::payload::proof;
 use super::super::spec::{Invocation, Job, Precondition};
 use super::super::steady::{SNIA_MOST_ROUNDS, SNIA_WINDOW, SniaRounds};
 use super::opened::Opened;
@@ -132,6 +133,8 @@ struct Sequence<'a> {
     job: &'a Job,
     paths: Vec<String>,
     files: Vec<Arc<DirectFile>>,
+    /// What the content of each proves.
+    numbers: Vec<u64>,
     spans: Vec<Span>,
     of: usize,
     clock: Clock,
@@ -184,6 +187,10 @@ impl<'a> Sequence<'a> {
             job,
             paths,
             files,
+            numbers: places
+                .iter()
+                .map(|place| opened.number_of(*place))
+                .collect(),
             spans,
             of,
             clock: Clock::real(),
@@ -310,7 +317,9 @@ impl<'a> Sequence<'a> {
                     over = true;
                     break;
                 };
-                content.fill(self.lanes.buffer_mut(lane, len as usize));
+                let buffer = self.lanes.buffer_mut(lane, len as usize);
+                content.fill(buffer);
+                proof::stamp(self.numbers[usize::from(file)], buffer, offset, pass);
                 self.lanes.write(lane, file, offset, len as u32);
                 wanted[lane as usize] = (file, len);
             }

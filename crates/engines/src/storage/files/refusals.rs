@@ -100,12 +100,15 @@ pub(super) fn check_write(
         }
         What::File { metadata, whose } => {
             host.used()?.check(path).map_err(super::failed)?;
-            if destroy || *whose == Whose::Ours {
+            if destroy || whose.is_ours() {
                 return Ok(None);
             }
             let why = match whose {
                 Whose::Changed => {
                     "was made by assay io, but something else has written to it since"
+                }
+                Whose::Unproven => {
+                    "was made by assay io, but a run that wrote to it was killed, or it was moved, linked or given other rights since, and its content does not prove that nobody else has written to it"
                 }
                 _ => "exists and was not made by assay io",
             };
@@ -113,7 +116,7 @@ pub(super) fn check_write(
                 path,
                 found,
                 &format!(
-                    "it {why} ({}); name another file, or say --destroy {} if its content can go",
+                    "it {why} ({}); name another file, or remove it or say --destroy {} if its content can go",
                     bytes_text(metadata.len()),
                     path.display()
                 ),

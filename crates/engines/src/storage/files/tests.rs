@@ -129,7 +129,7 @@ fn a_file_of_ours_that_is_short_or_has_holes_is_completed_from_there() {
     run(&one(Mode::RandWrite, &other, MIB));
     assert_eq!(fs::metadata(&other).unwrap().len(), MIB);
     let reading = plan(&one(Mode::Read, &other, MIB)).unwrap();
-    assert_eq!(reading.files[0].fill, Fill::Write { from: 0 });
+    assert_eq!(reading.files[0].fill, Fill::Write { from: 4096 });
 }
 
 #[test]

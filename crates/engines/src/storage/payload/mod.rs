@@ -3,11 +3,10 @@
 //! Owns the content of write buffers; knows nothing of where they go but the offset. Called by the work loop before each
 //! write; nothing is allocated then. `docs/design/storage-payload.md` says what each option makes.
 
+pub(super) mod proof;
+
 use super::spec::{PayloadOptions, Verify};
 use assay_measure::prng::{Purpose, Stream};
-
-/// Bytes of which one piece is changed by scrambling: the smallest unit that storage deduplicates.
-const SCRAMBLED_BYTES: usize = 512;
 
 /// Bytes repeated over a buffer, with places that hold the I/O's offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,6 +98,8 @@ pub struct Payload {
     /// Every write has new content.
     refill: bool,
     scramble: bool,
+    /// Every sector proves its file.
+    proven: bool,
     compress_percent: u64,
     /// Bytes of which `compress_percent` compress; 0: the buffer.
     compress_chunk: usize,
@@ -111,6 +112,12 @@ pub struct Payload {
     last_seed: Option<u64>,
     stream: Stream,
     writes: u64,
+}
+
+/// Whether every sector that is written with these options [proves](proof) whose file it is in.
+pub(super) fn is_proven(options: &PayloadOptions) -> bool {
+    let own = options.zero || options.pattern.is_some() || options.verify != Verify::None;
+    options.scramble && !own && options.compress_percent == 0 && options.dedupe_percent == 0
 }
 
 impl Payload {
@@ -138,6 +145,7 @@ impl Payload {
             content,
             refill: options.refill || compresses || options.dedupe_percent > 0 || verifies,
             scramble: options.scramble,
+            proven: is_proven(options),
             compress_percent: u64::from(options.compress_percent.min(100)),
             compress_chunk: options.compress_chunk as usize,
             filler: plain,
@@ -149,19 +157,24 @@ impl Payload {
         }
     }
 
-    /// Makes `buffer` what the write at `offset` of a file shall hold. `fresh`: the buffer was never prepared, or something was
-    /// read into it since.
+    /// Makes `buffer` what the write at `offset` of the file numbered `file` shall hold. `fresh`: the buffer was never prepared, or
+    /// something was read into it since.
     #[inline]
-    pub fn prepare(&mut self, buffer: &mut [u8], offset: u64, fresh: bool) {
+    pub fn prepare(&mut self, buffer: &mut [u8], file: u64, offset: u64, fresh: bool) {
         self.writes += 1;
         match &self.content {
-            Content::Random if self.refill => self.refill(buffer, offset),
+            Content::Random if self.refill => {
+                self.refill(buffer, offset);
+                if self.proven {
+                    proof::stamp(file, buffer, offset, self.writes);
+                }
+            }
             Content::Random => {
                 if fresh {
                     self.stream.fill(buffer);
                 }
                 if self.scramble {
-                    self.scramble(buffer, offset);
+                    proof::stamp(file, buffer, offset, self.writes);
                 }
             }
             Content::Zero if fresh || self.refill => buffer.fill(0),
@@ -179,18 +192,6 @@ impl Payload {
             Content::Random => self.refill || self.scramble,
             Content::Zero => self.refill,
             Content::Template(template) => self.refill || !template.is_fixed(),
-        }
-    }
-
-    /// Two words of each piece become what no other write has: its offset and its number.
-    fn scramble(&self, buffer: &mut [u8], offset: u64) {
-        let number = self.writes.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        for (piece, at) in buffer.chunks_exact_mut(SCRAMBLED_BYTES).zip(0_u64..) {
-            // The place moves, so that no word of a piece stays what it was for long.
-            let place = ((self.writes + at) % (SCRAMBLED_BYTES as u64 / 16)) as usize * 16;
-            let here = offset.wrapping_add(at * SCRAMBLED_BYTES as u64);
-            piece[place..place + 8].copy_from_slice(&here.to_le_bytes());
-            piece[place + 8..place + 16].copy_from_slice(&number.to_le_bytes());
         }
     }
 
@@ -258,7 +259,7 @@ mod tests {
         let mut buffer = vec![0xee; LEN];
         (0..count)
             .map(|i| {
-                payload.prepare(&mut buffer, (i * LEN) as u64, i == 0);
+                payload.prepare(&mut buffer, 7, (i * LEN) as u64, i == 0);
                 buffer.clone()
             })
             .collect()
@@ -300,6 +301,37 @@ mod tests {
         let mut refilled = payload(|o| o.refill = true);
         assert!(refilled.changes_each_write());
         assert!(gzipped_percent(&written(&mut refilled, 20)) > 99.0);
+    }
+
+    #[test]
+    fn what_is_said_to_be_proven_is_and_nothing_else() {
+        type Set = fn(&mut PayloadOptions);
+        let cases: [(Set, bool); 8] = [
+            (|_| {}, true),
+            (|o| o.refill = true, true),
+            (|o| o.scramble = false, false),
+            (|o| o.zero = true, false),
+            (|o| o.pattern = Some(b"x".to_vec()), false),
+            (|o| o.compress_percent = 50, false),
+            (|o| o.dedupe_percent = 50, false),
+            (|o| o.verify = Verify::Crc32c, false),
+        ];
+        for (number, (set, expected)) in cases.into_iter().enumerate() {
+            let mut options = PayloadOptions::default();
+            set(&mut options);
+            assert_eq!(is_proven(&options), expected, "case {number}");
+            let blocks = written(&mut payload(set), 300);
+            let sectors = blocks
+                .iter()
+                .flat_map(|block| block.chunks(512))
+                .zip(0_u64..);
+            let proven = sectors.filter(|(sector, at)| proof::proves(7, sector, at * 512));
+            assert_eq!(
+                proven.count(),
+                if expected { 2400 } else { 0 },
+                "case {number}"
+            );
+        }
     }
 
     #[test]
@@ -362,9 +394,9 @@ mod tests {
                 .all(|(a, b)| *a == b)
         );
         buffer.fill(7);
-        three.prepare(&mut buffer, 0, true);
+        three.prepare(&mut buffer, 7, 0, true);
         assert_eq!(&buffer[4093..], b"bca");
-        zeroes.prepare(&mut buffer, 0, true);
+        zeroes.prepare(&mut buffer, 7, 0, true);
         assert!(buffer.iter().all(|b| *b == 0));
     }
 
@@ -376,7 +408,7 @@ mod tests {
             o.verify_pattern_offsets = vec![0];
         });
         let mut buffer = vec![0; 100];
-        offsets.prepare(&mut buffer, 0x0102_0304, true);
+        offsets.prepare(&mut buffer, 7, 0x0102_0304, true);
         assert_eq!(
             &buffer[..16],
             &[4, 3, 2, 1, 0, 0, 0, 0, b'a', b'b', b'c', b'd', 4, 3, 2, 1]

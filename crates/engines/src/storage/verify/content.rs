@@ -13,6 +13,8 @@ use assay_measure::storage::Way;
 #[derive(Debug)]
 pub struct Content {
     payload: Payload,
+    /// Numbers of the files, by which their content proves whose they are.
+    numbers: Box<[u64]>,
     verifier: Option<Verifier>,
     written: Written,
     /// By lane: its buffer does not hold what the payload last made.
@@ -69,6 +71,7 @@ impl Content {
         let comes_to_an_end = !is_endless(options) || backlog > 0;
         Ok(Self {
             payload: Payload::new(payload, clone, seed),
+            numbers: Box::default(),
             verifier,
             written: Written::new(clone),
             fresh: vec![true; lanes].into(),
@@ -84,6 +87,11 @@ impl Content {
     /// Whether other clones or jobs work on the same files: then the number of a write is not certain.
     pub fn set_shared(&mut self, shared: bool) {
         self.shared = shared;
+    }
+
+    /// The numbers of the clone's files; 0 for those that have none.
+    pub fn set_numbers(&mut self, numbers: Vec<u64>) {
+        self.numbers = numbers.into();
     }
 
     /// The job writes nothing: neither buffers nor notes need any care.
@@ -108,7 +116,9 @@ impl Content {
     #[inline]
     pub fn before_write(&mut self, lane: u32, buffer: &mut [u8], io: &Io) {
         let fresh = std::mem::replace(&mut self.fresh[lane as usize], false);
-        self.payload.prepare(buffer, io.offset, fresh);
+        let file = self.numbers.get(usize::from(io.file)).copied();
+        let file = file.unwrap_or_default();
+        self.payload.prepare(buffer, file, io.offset, fresh);
         if self.verifier.is_some() {
             self.stamp(buffer, io);
         }

@@ -16,7 +16,7 @@ fn options(verify: Verify, set: impl FnOnce(&mut PayloadOptions)) -> PayloadOpti
 fn stamped(options: &PayloadOptions, len: usize, offset: u64, sequence: u64) -> Vec<u8> {
     let verifier = Verifier::new(options, 77).unwrap().unwrap();
     let mut buffer = vec![0; len];
-    Payload::new(options, 0, 1).prepare(&mut buffer, offset, true);
+    Payload::new(options, 0, 1).prepare(&mut buffer, 0, offset, true);
     verifier.stamp(&mut buffer, offset, sequence);
     buffer
 }

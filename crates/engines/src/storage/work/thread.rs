@@ -129,6 +129,7 @@ fn set_up<'a>(
     let mut content = Content::new(options, task.number, task.seed, task.run, lanes_open)
         .map_err(|error| EngineError::Usage(format!("{}: {}", task.name, error.what)))?;
     content.set_shared(task.shared);
+    content.set_numbers(task.opened.numbers_of(task.job, task.clone));
     let worker = Worker::new(task, board, stop, lanes, files, pattern, content);
     if worker.pace.rated().contains(&true) || options.pace.think_ns > 0 {
         // A schedule is only as good as the timer that keeps it; where this is refused it is 50 us worse.

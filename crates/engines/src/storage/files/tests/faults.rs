@@ -35,10 +35,13 @@ fn a_killed_layout_is_known_again_and_completed() {
     let invocation = one(Mode::Read, &path, 4 * MIB);
     // What a kill leaves: marked as being laid out, as long as it shall be, written in parts.
     let file = File::create_new(&path).unwrap();
-    marker::put(&path, &file, true).unwrap();
+    marker::put(&path, &file, 5, 4 * MIB, marker::State::Laying).unwrap();
     file.set_len(4 * MIB).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&file, &[5; 1 << 20], 0).unwrap();
-    std::os::unix::fs::FileExt::write_all_at(&file, &[5; 1 << 20], 2 * MIB).unwrap();
+    for at in [0, 2 * MIB] {
+        let mut piece = vec![5; 1 << 20];
+        super::super::super::payload::proof::stamp(5, &mut piece, at, 0);
+        std::os::unix::fs::FileExt::write_all_at(&file, &piece, at).unwrap();
+    }
     drop(file);
     let planned = plan(&invocation).unwrap();
     assert_eq!(planned.files[0].target, Target::File(Whose::Ours));
