@@ -16,7 +16,9 @@ use std::sync::LazyLock;
 
 static SERIES: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let lines = include_str!("../records/series.jsonl").lines();
-    lines.map(|line| serde_json::from_str(line).expect("a line is JSON")).collect()
+    lines
+        .map(|line| serde_json::from_str(line).expect("a line is JSON"))
+        .collect()
 });
 
 fuzz_target!(|input: &[u8]| {

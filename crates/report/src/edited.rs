@@ -1,13 +1,18 @@
 //! Records that somebody edited: any node of a real one removed, shortened, of another kind or out of all bounds.
 //! What is still read as a record is drawn by every face, and none of them panics.
 
+/// The fuzzer's edits: one list of what goes wrong.
+#[path = "../../../fuzz/edit.rs"]
+mod edit;
+
 use crate::faces;
 use crate::recover;
 use crate::storage::fixture as probe;
 use assay_measure::record::{Record, RecoveryInfo};
 use assay_measure::snapshot::RunData;
+use edit::{Edit, apply, replacement};
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::sync::LazyLock;
 
 /// A record of every kind, as JSON.
@@ -41,75 +46,12 @@ static FROZEN: LazyLock<Vec<Value>> = LazyLock::new(|| {
     .collect()
 });
 
-/// What takes a node's place; `None` removes it.
-fn replacement() -> impl Strategy<Value = Option<Value>> {
-    prop_oneof![
-        Just(None),
-        Just(Some(Value::Null)),
-        Just(Some(json!([]))),
-        Just(Some(json!({}))),
-        Just(Some(json!({"na": "edited"}))),
-        Just(Some(json!(""))),
-        Just(Some(json!("\u{1b}[2J=1+1,\"\n\u{202e}"))),
-        Just(Some(json!(true))),
-        Just(Some(json!(0))),
-        Just(Some(json!(-1))),
-        Just(Some(json!(u64::MAX))),
-        Just(Some(json!(1e308))),
-        Just(Some(json!(-1e308))),
-        Just(Some(json!(5e-324))),
-        Just(Some(json!(0.5))),
-    ]
-}
-
-/// An edit: which node, by numbers that are taken modulo what there is, and what becomes of it.
-#[derive(Clone, Debug)]
-struct Edit {
-    way: Vec<u16>,
-    with: Option<Value>,
-}
-
 fn edit() -> impl Strategy<Value = Edit> {
     let way = proptest::collection::vec(any::<u16>(), 1..7);
-    (way, replacement()).prop_map(|(way, with)| Edit { way, with })
-}
-
-/// Walks down as far as the way and the tree go, and edits what is there.
-fn apply(node: &mut Value, edit: &Edit) {
-    let (Some((step, rest)), parent) = (edit.way.split_first(), node) else {
-        return;
-    };
-    let is_last = |child: &Value| rest.is_empty() || !(child.is_array() || child.is_object());
-    let rest = |with: &Option<Value>| Edit {
-        way: rest.to_vec(),
-        with: with.clone(),
-    };
-    match parent {
-        Value::Array(list) if !list.is_empty() => {
-            let at = *step as usize % list.len();
-            match (&edit.with, is_last(&list[at])) {
-                (_, false) => apply(&mut list[at], &rest(&edit.with)),
-                (Some(with), true) => list[at] = with.clone(),
-                (None, true) => list.truncate(at),
-            }
-        }
-        Value::Object(map) if !map.is_empty() => {
-            let name = map
-                .keys()
-                .nth(*step as usize % map.len())
-                .cloned()
-                .unwrap_or_default();
-            let child = map.get_mut(&name).expect("it is there");
-            match (&edit.with, is_last(child)) {
-                (_, false) => apply(child, &rest(&edit.with)),
-                (Some(with), true) => *child = with.clone(),
-                (None, true) => {
-                    map.remove(&name);
-                }
-            }
-        }
-        _ => {}
-    }
+    (way, any::<u8>()).prop_map(|(way, kind)| Edit {
+        way,
+        with: replacement(kind),
+    })
 }
 
 fn drawn(value: &Value, other: &Record) -> bool {
