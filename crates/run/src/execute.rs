@@ -230,17 +230,16 @@ pub fn execute(
     });
     // A target that was opened is closed, also when nothing ran: it must be left in order.
     let (measured, traced) = measured.inspect_err(|_| drop(engine.close()))?;
-    let judge = Judge {
+    // What the drivers obtained (I/O mode, ring features) is known only since they opened.
+    data.engine_facts.extend(engine.facts());
+    note_trace(&mut data, traced);
+    Judge {
         plan,
         stop,
         control: &control,
         errors_tolerated,
-        remarks: engine.remarks(),
-    };
-    // What the drivers obtained (I/O mode, ring features) is known only since they opened.
-    data.engine_facts.extend(engine.facts());
-    note_trace(&mut data, traced);
-    judge.conclude(data, measured)
+    }
+    .conclude(data, measured, engine.remarks())
 }
 
 /// Asks the observer; a stop requested meanwhile counts more than its answer.
@@ -587,12 +586,16 @@ struct Judge<'a> {
     stop: &'a Stop,
     control: &'a Control,
     errors_tolerated: u64,
-    /// The engine's own word.
-    remarks: Remarks,
 }
 
 impl Judge<'_> {
-    fn conclude(&self, mut data: RunData, measured: Measured) -> Result<RunData, RunError> {
+    /// `remarks` is the engine's own word.
+    fn conclude(
+        &self,
+        mut data: RunData,
+        measured: Measured,
+        remarks: Remarks,
+    ) -> Result<RunData, RunError> {
         let Measured {
             gate,
             marks,
@@ -610,8 +613,12 @@ impl Judge<'_> {
             closed,
             &last,
         );
-        invalid.extend(self.remarks.invalid.iter().cloned());
-        data.warnings.extend(self.remarks.warnings.iter().cloned());
+        data.warnings.extend(remarks.warnings);
+        // What ended the run took more with it: the first reason stands for the rest.
+        match invalid.is_empty() {
+            true => invalid.extend(remarks.invalid),
+            false => data.warnings.extend(remarks.invalid),
+        }
         let (_, fatal) = self.control.errors();
         let early = self.incomplete(&marks, &drained.sessions, fatal);
         if early.is_none() {
