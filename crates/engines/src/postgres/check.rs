@@ -158,7 +158,7 @@ pub(super) fn check(
     Server::ask(&mut connection)?;
     let ours = match marker::find(&mut connection, &names)? {
         Found::Ours(ours) => ours,
-        Found::Nothing | Found::Empty => return Err(nothing_here(&names)),
+        Found::Nothing | Found::Empty(_) => return Err(nothing_here(&names)),
     };
     let level = match settings.text("CHECK") {
         "sampled" => Level::Sampled,

@@ -84,7 +84,7 @@ fn look(connection: &mut Connection, names: &Names) -> Result<Box<Ours>, EngineE
     Server::ask(connection)?.refuse_read_only()?;
     match marker::find(connection, names)? {
         Found::Ours(ours) => Ok(ours),
-        Found::Nothing | Found::Empty => Err(nothing_here(names)),
+        Found::Nothing | Found::Empty(_) => Err(nothing_here(names)),
     }
 }
 

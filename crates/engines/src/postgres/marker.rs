@@ -62,8 +62,8 @@ pub(super) struct Marked {
 pub(super) enum Found {
     /// No such schema.
     Nothing,
-    /// The schema, and nothing in it.
-    Empty,
+    /// The schema, and nothing in it; whose it is.
+    Empty(Owner),
     /// A data set of ours.
     Ours(Box<Ours>),
 }
@@ -160,7 +160,7 @@ pub(super) fn find(connection: &mut Connection, names: &Names) -> Result<Found, 
     }
     let content = content(connection, oid).map_err(told(&doing))?;
     if content.is_empty() {
-        return Ok(Found::Empty);
+        return site::owner_of_schema(connection, names, oid).map(Found::Empty);
     }
     if !content.contains(DATA_SET) || !content.contains(SCHEMAS) {
         return Err(foreign_schema(names, &content));

@@ -105,6 +105,30 @@ pub(super) fn examine(
 
 /// Whose the marker is.
 fn owner(connection: &mut Connection, names: &Names, schema: &str) -> Result<Owner, EngineError> {
+    let marker = format!(
+        "pg_class o on r.oid = o.relowner where o.relnamespace = {schema} and o.relname = 'assay_data_set'"
+    );
+    owner_of(connection, names, &marker)
+}
+
+/// Whose an empty schema is: what is made in it is to be its owner's, who could take it away.
+///
+/// # Errors
+/// It has just gone; the server's.
+pub(super) fn owner_of_schema(
+    connection: &mut Connection,
+    names: &Names,
+    schema: &str,
+) -> Result<Owner, EngineError> {
+    let schema = format!("pg_namespace o on r.oid = o.nspowner where o.oid = {schema}");
+    owner_of(connection, names, &schema)
+}
+
+fn owner_of(
+    connection: &mut Connection,
+    names: &Names,
+    joined: &str,
+) -> Result<Owner, EngineError> {
     let set = match connection.server_version() {
         Some((..=15, _)) => "member",
         _ => "set",
@@ -113,13 +137,12 @@ fn owner(connection: &mut Connection, names: &Names, schema: &str) -> Result<Own
         .query(&format!(
             "select r.rolname, r.oid <> (select oid from pg_roles where rolname = session_user), \
              pg_has_role(session_user, r.oid, '{set}') \
-             from pg_class c join pg_roles r on r.oid = c.relowner \
-             where c.relnamespace = {schema} and c.relname = 'assay_data_set'"
+             from pg_roles r join {joined}"
         ))
         .map_err(told("asking whose the data set is"))?;
     let Some([Some(role), other, may]) = rows.rows.first().map(Vec::as_slice) else {
         return Err(EngineError::Unusable(format!(
-            "the marker of the data set in schema {} has just gone; try again",
+            "the data set in schema {} has just gone; try again",
             names.schema()
         )));
     };

@@ -50,10 +50,16 @@ pub(super) fn run(
     keeper
         .query(SESSION)
         .map_err(told("preparing the session"))?;
-    let mut guard = plan.guard(options)?;
+    let mut guard = match plan.start {
+        Start::Fresh => Guard::none(),
+        _ => plan.guard(options)?,
+    };
     let wal_begin = wal_position(keeper);
     plan.act(keeper)?;
     open_site(plan, keeper)?;
+    if plan.start == Start::Fresh {
+        guard = plan.guard(options)?;
+    }
     let loaded = work(plan, options, keeper, stop, progress);
     guard.end();
     let (load_s, findings) = match loaded {
@@ -102,18 +108,20 @@ fn work(
 }
 
 impl LoadPlan {
-    /// Keeps what is there of another role's data set as it was examined.
+    /// Keeps the marker of another role's data set as it was examined.
     fn guard(&self, options: &ConnectOptions) -> Result<Guard, EngineError> {
-        let Some(owner) = &self.owner else {
-            return Ok(Guard::none());
-        };
-        let names = &self.names;
-        let scan = self.marker.scan_blocks > 0;
-        let tables = self.verify.iter().flat_map(|n| {
-            let scan = scan.then(|| names.scan_table(*n));
-            std::iter::once(names.rows_table(*n)).chain(scan)
-        });
-        Guard::stand(options, names, owner, &tables.collect::<Vec<_>>(), true)
+        self.guard_tables(options, &[])
+    }
+
+    fn guard_tables(
+        &self,
+        options: &ConnectOptions,
+        tables: &[String],
+    ) -> Result<Guard, EngineError> {
+        match &self.owner {
+            Some(owner) => Guard::stand(options, &self.names, owner, tables, true),
+            None => Ok(Guard::none()),
+        }
     }
 
     /// Makes a session act as the role the data set belongs to.
@@ -596,6 +604,7 @@ impl<'a> Job<'a> {
         if marker.scan_blocks > 0 {
             tables.push(names.scan_table(n));
         }
+        let mut guard = plan.guard_tables(self.options, &tables)?;
         for table in tables {
             let vacuumed = connection.query(&format!("vacuum (freeze, analyze) {table}"));
             vacuumed.map_err(|error| self.failure(n, "vacuuming", error))?;
@@ -615,6 +624,7 @@ impl<'a> Job<'a> {
         })?;
         let noted = connection.query(&marker::note_loaded(names, n));
         noted.map_err(|error| self.failure(n, "noting as loaded", error))?;
+        guard.end();
         let pages = marker.scale + marker.scan_blocks;
         self.done_bytes
             .fetch_add(pages * marker.block_bytes, Ordering::Relaxed);

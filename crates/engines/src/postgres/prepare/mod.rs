@@ -33,7 +33,7 @@ pub(super) fn find(place: &Place, settings: &Settings) -> Result<Option<DataSet>
     connection.close();
     Ok(match found? {
         Found::Ours(ours) => ours.marked.data_set(),
-        Found::Nothing | Found::Empty => None,
+        Found::Nothing | Found::Empty(_) => None,
     })
 }
 

@@ -45,7 +45,7 @@ pub(super) struct LoadPlan {
     pub(super) names: Names,
     pub(super) server: Server,
     pub(super) marker: Marker,
-    /// Whose the data set is that is there.
+    /// Whose the data set is that is there, or the empty schema.
     pub(super) owner: Option<Owner>,
     pub(super) start: Start,
     /// SLOB schemas the data set will have.
@@ -464,9 +464,10 @@ fn begin(
             }
             Ok((Start::Fresh, fresh(true)?, None))
         }
-        Found::Empty => {
+        Found::Empty(owner) => {
             refuse_unwritable(connection, names, server)?;
-            Ok((Start::Fresh, fresh(false)?, None))
+            let owner = Some(owner).filter(|owner| owner.may_act);
+            Ok((Start::Fresh, fresh(false)?, owner))
         }
         Found::Ours(ours) => {
             refuse_unwritable(connection, names, server)?;
@@ -506,7 +507,7 @@ fn refuse_owner(names: &Names, server: &Server, owner: &Owner) -> Result<(), Eng
         return Ok(());
     }
     Err(EngineError::Unusable(format!(
-        "the data set in schema {} belongs to role {}, which {} may not act as: connect as {0}'s owner, or name another schema with PG_SCHEMA",
+        "the data set in schema {0} belongs to role {1}, which {2} may not act as: connect as {1}, or name another schema with PG_SCHEMA",
         names.schema(),
         owner.role,
         server.role
@@ -548,7 +549,7 @@ fn refuse_unwritable(
 fn tables_of(connection: &mut Connection, names: &Names) -> Result<BTreeSet<String>, EngineError> {
     match marker::find(connection, names)? {
         Found::Ours(ours) => Ok(ours.present),
-        Found::Nothing | Found::Empty => Err(super::super::check::nothing_here(names)),
+        Found::Nothing | Found::Empty(_) => Err(super::super::check::nothing_here(names)),
     }
 }
 

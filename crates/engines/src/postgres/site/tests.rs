@@ -255,6 +255,30 @@ fn a_superuser_acts_as_the_role_the_data_set_belongs_to_and_its_tables_stay_as_t
 }
 
 #[test]
+fn what_a_superuser_lays_in_a_role_s_empty_schema_is_that_role_s() {
+    let Some(server) = testing::server(15) else {
+        return;
+    };
+    let den = Den::new(server, "empty");
+    let (stop, settings) = (
+        Stop::new(),
+        settings(&[("SCALE", "1000"), ("PG_SCHEMA", "given")]),
+    );
+    den.ask(&den.theirs, "create schema given").unwrap();
+    Postgres
+        .prepare(&den.ours, &settings, 2, &stop, &Unseen)
+        .unwrap();
+    let strangers = "select count(*) filter (where relowner = 'mallory'::regrole), count(*) from pg_class \
+        where relnamespace = 'given'::regnamespace";
+    let counted = den.ask(&den.ours, strangers).unwrap().rows;
+    assert_eq!(counted[0][0], counted[0][1]);
+    Postgres
+        .check(&den.theirs, &settings, &stop, &Unseen)
+        .unwrap();
+    Postgres.destroy(&den.ours, &settings).unwrap();
+}
+
+#[test]
 fn tables_of_another_role_in_a_data_set_are_refused() {
     let Some(server) = testing::server(15) else {
         return;
