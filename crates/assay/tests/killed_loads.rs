@@ -1,7 +1,6 @@
 //! Loads that are killed at any instant: what the next command says is the matter, and that the command it names works.
 
 mod common;
-#[expect(dead_code, reason = "this file uses its part of it")]
 mod pg_server;
 
 use common::{Place, Ran, with};
