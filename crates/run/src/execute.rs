@@ -199,10 +199,7 @@ pub fn execute(
     };
     let measured = std::thread::scope(|scope| {
         let _release = Release(&control);
-        let not_ready = |source| RunError::NotReady { thread: 0, source };
-        threads::check_room(assignments.len() as u64, "driver threads").map_err(not_ready)?;
-        let tracer = sink.map(|sink| Tracer::spawn(scope, sink));
-        let tracer = tracer.transpose().map_err(not_ready)?;
+        let tracer = room_and_tracer(scope, assignments.len(), sink)?;
         for assignment in &assignments {
             let buffer = tracer.as_ref().map(Tracer::buffer);
             job.spawn(scope, assignment, buffer)
@@ -287,6 +284,18 @@ impl<'a> Job<'a> {
                 source,
             })
     }
+}
+
+/// Finds room for the driver threads and starts the writer of the trace, where there shall be one.
+fn room_and_tracer<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    drivers: usize,
+    sink: Option<Box<dyn trace::Sink>>,
+) -> Result<Option<Tracer<'scope>>, RunError> {
+    let not_ready = |source| RunError::NotReady { thread: 0, source };
+    threads::check_room(drivers as u64, "driver threads").map_err(not_ready)?;
+    let tracer = sink.map(|sink| Tracer::spawn(scope, sink));
+    tracer.transpose().map_err(not_ready)
 }
 
 /// The thread that writes the operation trace.
