@@ -80,7 +80,7 @@ fn brief(summary: Vec<Line>) -> Vec<Line> {
     if brief.is_empty() { summary } else { brief }
 }
 
-/// Refuses a run that the kernel would kill: its memory does not fit into what the control group leaves.
+/// Refuses a run that the kernel would kill: its memory does not fit into what its control group and the host leave.
 pub(crate) fn check_memory(configured: &Configured) -> Result<(), Failure> {
     let needed = configured.target.memory_bytes(&configured.settings);
     let Some(room) = host::memory::room().filter(|_| needed > 0) else {
@@ -92,13 +92,13 @@ pub(crate) fn check_memory(configured: &Configured) -> Result<(), Failure> {
         return Err(Failure::new(
             Code::Unusable,
             format!(
-                "the run needs {needed_text} of memory for its cache and log buffer, and the control group's limit of {limit} leaves {free}: the kernel would kill it; give smaller ones (CACHE_MB, LOG_BUFFER_MB) or raise the limit"
+                "the run needs {needed_text} of memory, and the limit of {limit} leaves {free}: the kernel would kill it; give it less (CACHE_MB, LOG_BUFFER_MB) or raise the limit"
             ),
         ));
     }
     if needed.saturating_add(MEMORY_BESIDE_BYTES) > room.free_bytes {
         ui::say(&format!(
-            "warning: the run needs {needed_text} of memory and some for its sessions, and the control group's limit of {limit} leaves {free}: the kernel may kill it"
+            "warning: the run needs {needed_text} of memory and some for its sessions, and the limit of {limit} leaves {free}: the kernel may kill it"
         ));
     }
     Ok(())

@@ -294,7 +294,7 @@ fn a_run_that_the_control_group_would_kill_says_so_beforehand() {
         );
         limited(&place, &enter, &args)
     };
-    let (refused, near, fits) = (run("1000"), run("250"), run("8"));
+    let (refused, near, fits) = (run("1000"), run("200"), run("8"));
     std::thread::sleep(Duration::from_millis(200));
     fs::remove_dir(&group).expect("removed");
     let refused = refused.code(3);

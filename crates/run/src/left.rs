@@ -176,8 +176,9 @@ pub fn command(left: &[Left]) -> Option<String> {
         each.collect::<Vec<_>>().join(" ")
     };
     let things = || left.iter().filter_map(|left| left.thing.as_ref());
+    // A program that was killed a moment ago may take its own files away meanwhile: what is gone is no failure.
     let recursive = match things().any(|(_, kind)| *kind == Kind::Directory) {
-        true => " -r",
+        true => " -rf",
         false => "",
     };
     let things = words(&mut things().map(|(path, _)| path));

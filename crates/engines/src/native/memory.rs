@@ -5,6 +5,7 @@
 use crate::dataset::lines::mebibytes;
 use assay_measure::config::Settings;
 use assay_run::engine::EngineError;
+use assay_run::host::memory;
 
 /// Largest log buffer, bytes: no log writer needs more, whatever the memory.
 const MOST_LOG_BUFFER_BYTES: u64 = 4 << 30;
@@ -54,15 +55,14 @@ fn parts(settings: &Settings, sessions: u64, block_bytes: u64) -> Vec<(&'static 
 
 /// Bytes of memory that a run with so many sessions takes beside the program itself, at most: cache, log buffer, buffers
 /// of writers and driver threads, sessions.
-#[must_use]
-pub fn memory_needed_bytes(settings: &Settings, sessions: u64, block_bytes: u64) -> u64 {
+pub(super) fn memory_needed_bytes(settings: &Settings, sessions: u64, block_bytes: u64) -> u64 {
     let parts = parts(settings, sessions, block_bytes.max(1));
     parts
         .into_iter()
         .fold(0, |sum, (_, bytes)| sum.saturating_add(bytes))
 }
 
-/// Refuses what no log needs, and what this host has not.
+/// Refuses what no log needs, and what this host or its control group has not.
 ///
 /// # Errors
 /// `Usage` and `Unusable` naming the parameter, its value, and what to do.
@@ -78,13 +78,10 @@ pub(super) fn refuse_too_much(
             MOST_LOG_BUFFER_BYTES >> 20
         )));
     }
-    let Some(available) = available_bytes() else {
+    let needed = memory_needed_bytes(settings, sessions, block_bytes);
+    let Some(room) = memory::room().filter(|room| room.free_bytes < needed) else {
         return Ok(());
     };
-    let needed = memory_needed_bytes(settings, sessions, block_bytes);
-    if needed <= available {
-        return Ok(());
-    }
     let parts = parts(settings, sessions, block_bytes.max(1));
     let largest = parts.iter().max_by_key(|(_, bytes)| *bytes);
     let (name, bytes) = largest.copied().unwrap_or(("CACHE_MB", needed));
@@ -93,19 +90,10 @@ pub(super) fn refuse_too_much(
         name => format!("{name}={}", settings.get(name).text),
     };
     Err(EngineError::Unusable(format!(
-        "the run would take {} of memory, {} of them for {said}, but this host has {} available: lower it",
+        "the run would take {} of memory, {} of them for {said}, but {} leaves {}: lower it",
         mebibytes(needed),
         mebibytes(bytes),
-        mebibytes(available)
+        room.by.display(),
+        mebibytes(room.free_bytes)
     )))
-}
-
-/// Memory that can be taken without swapping; `None` where the kernel does not tell.
-fn available_bytes() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib << 10)
 }

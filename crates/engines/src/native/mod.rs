@@ -32,7 +32,6 @@ mod survey;
 mod target;
 mod undo_format;
 
-pub use memory::memory_needed_bytes;
 pub use target::Native;
 
 #[cfg(test)]

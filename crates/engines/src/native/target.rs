@@ -8,6 +8,7 @@ use super::destroy::{destroy, plan_destroy};
 use super::device;
 use super::engine;
 use super::load_plan::{LoadPlan, in_use_error};
+use super::memory::memory_needed_bytes;
 use super::params::PARAMS;
 use super::paths::Asked;
 use super::prepare::prepare;
@@ -38,8 +39,8 @@ impl Target for Native {
     }
 
     fn memory_bytes(&self, settings: &Settings) -> u64 {
-        let of = |name| settings.bytes(name);
-        of("CACHE_MB").saturating_add(of("LOG_BUFFER_MB"))
+        // One session at least: how many there are is the plan's to say.
+        memory_needed_bytes(settings, 1, settings.int("BLOCK_SZ"))
     }
 
     fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {

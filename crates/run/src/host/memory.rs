@@ -1,4 +1,4 @@
-//! The memory that a control group leaves to this process: beyond it the kernel kills without a word.
+//! The memory that the host and its control groups leave to this process: beyond it the kernel kills without a word.
 
 use super::text;
 use std::fs;
@@ -18,11 +18,25 @@ pub struct Room {
     pub by: PathBuf,
 }
 
-/// What this process's control groups leave it; `None` without a limit.
+/// What this process's control groups and the host leave it, whichever is less; `None` where nothing tells.
 #[must_use]
 pub fn room() -> Option<Room> {
     let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    room_in(Path::new("/sys/fs/cgroup"), &membership)
+    let group = room_in(Path::new("/sys/fs/cgroup"), &membership);
+    let rooms = group.into_iter().chain(room_of_host());
+    rooms.min_by_key(|room| room.free_bytes)
+}
+
+/// What can be taken without swapping.
+fn room_of_host() -> Option<Room> {
+    let by = PathBuf::from("/proc/meminfo");
+    let gauges = text::meminfo(&fs::read_to_string(&by).ok()?);
+    let of = |name: &str| gauges.get(name).copied();
+    Some(Room {
+        free_bytes: of("available")?,
+        limit_bytes: of("total")?,
+        by,
+    })
 }
 
 /// Names of the files of one version: the limit, what counts in `memory.stat`.

@@ -2,7 +2,7 @@
 
 use super::connection::Connection;
 use super::dial::timed_out;
-use super::error::PgError;
+use super::error::{PgError, clean};
 use super::open::aside;
 use super::stream::Stream;
 use super::tls;
@@ -262,6 +262,8 @@ impl Connection {
         let (name, binding) = self.mechanism(offered)?;
         let host = self.host.to_string();
         let broken = move |error: std::io::Error| {
+            // It quotes what the server said.
+            let error = clean(error.to_string().as_bytes());
             PgError::Refused(format!("{host} does not keep to SCRAM-SHA-256: {error}"))
         };
         let mut scram = ScramSha256::new(password, binding);

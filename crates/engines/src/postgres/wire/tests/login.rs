@@ -185,6 +185,19 @@ fn a_server_that_asks_again_after_an_answer_is_told_nothing_more() {
 }
 
 #[test]
+fn what_a_server_says_in_scram_drives_no_terminal() {
+    let first = ask(11, b"r=abc,s=c2Fs\x1b[2J,i=1");
+    let says = [&ask(10, b"SCRAM-SHA-256\0\0")[..], &first].concat();
+    let (port, told) = keeper(says, None);
+    let url = format!("//role:{}@127.0.0.1:{port}/?sslmode=disable", encoded());
+    let why = Connection::open(&options(&url)).expect_err("refused");
+    let why = why.to_string();
+    assert!(why.contains("does not keep to SCRAM"), "{why}");
+    assert!(!why.contains(char::is_control), "{why:?}");
+    told.join().expect("no panic");
+}
+
+#[test]
 fn real_servers_are_entered_by_the_accepted_way_and_no_other() {
     if !installed() {
         return;
