@@ -1,11 +1,6 @@
 //! Files that were ours: a storage job is killed with SIGKILL, somebody else's content comes into its file, and the next run
 //! leaves it alone. Images of loop devices by every name they have.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "a test that cannot run here has to say so"
-)]
-
 mod common;
 
 use common::{Place, Ran, with};

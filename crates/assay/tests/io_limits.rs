@@ -1,10 +1,5 @@
 //! Storage jobs on hosts that refuse: threads, memory maps, io_uring.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "a test that cannot run here has to say so"
-)]
-
 mod common;
 
 use common::{Place, Started};

@@ -170,10 +170,12 @@ fn distribution(replies: &Histogram, first: At, draft: &mut Draft) {
         return;
     }
     let row = op_row(draft, "rtt");
+    // A number that was printed stays, be it 0 beside replies.
+    let counted = !draft.has("", "packets_received_count");
     let op = &mut draft.record.driver.ops[row];
     op.service.hist_ns.merge(replies);
     let all = &op.service.hist_ns;
-    if op.count == 0 {
+    if counted {
         op.count = all.count();
     }
     let us =
@@ -256,6 +258,14 @@ mod tests {
         let record = record_of("pasted", text);
         assert_eq!(record.driver.ops[0].service.avg_us.value(), Some(300.0));
         assert_eq!(record.driver.ops[0].count, 2);
+    }
+
+    #[test]
+    fn a_printed_number_of_replies_stays_whatever_was_counted() {
+        let text = "64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=0.250 ms\n1 packets transmitted, 0 received, 100% packet loss\n";
+        let record = record_of("torn", text);
+        assert_eq!(record.driver.ops[0].count, 0);
+        assert_eq!(crate::import::misplaced(&record), [""; 0]);
     }
 
     proptest::proptest! {
