@@ -66,10 +66,14 @@ impl Life<'_> {
     /// What there is to say of a prepare that did not finish.
     #[must_use]
     pub fn unfinished(&self, data: &DataSet) -> Option<String> {
+        let whole = match data.schemas {
+            1 => "schema 1 is".to_owned(),
+            n => format!("schemas 1 to {n} are"),
+        };
         data.unfinished.map(|goal| {
             format!(
-                "a prepare of {goal} schemas did not finish: schemas 1 to {} are whole and can be used; `assay prepare --target {} -s {goal}` loads the rest",
-                data.schemas, self.shown
+                "a prepare of {goal} schemas did not finish: {whole} whole and can be used; `assay prepare --target {} -s {goal}` loads the rest",
+                self.shown
             )
         })
     }
