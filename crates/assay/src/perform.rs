@@ -82,23 +82,22 @@ fn brief(summary: Vec<Line>) -> Vec<Line> {
 
 /// Refuses a run that the kernel would kill: its memory does not fit into what its control group and the host leave.
 pub(crate) fn check_memory(configured: &Configured) -> Result<(), Failure> {
-    let needed = configured.target.memory_bytes(&configured.settings);
-    let Some(room) = host::memory::room().filter(|_| needed > 0) else {
+    let settings = &configured.settings;
+    let parts = configured.target.memory(settings);
+    let Some(room) = host::memory::room().filter(|_| !parts.is_empty()) else {
         return Ok(());
     };
-    let (needed_text, free) = (units::size(needed), units::size(room.free_bytes));
-    let limit = format!("{} ({})", units::size(room.limit_bytes), room.by.display());
-    if needed > room.free_bytes {
-        return Err(Failure::new(
-            Code::Unusable,
-            format!(
-                "the run needs {needed_text} of memory, and the limit of {limit} leaves {free}: the kernel would kill it; give it less (CACHE_MB, LOG_BUFFER_MB) or raise the limit"
-            ),
-        ));
+    if let Some(why) = host::memory::lacking(&room, &parts, settings) {
+        return Err(Failure::new(Code::Unusable, why));
     }
+    let needed = host::memory::sum(&parts);
     if needed.saturating_add(MEMORY_BESIDE_BYTES) > room.free_bytes {
         ui::say(&format!(
-            "warning: the run needs {needed_text} of memory and some for its sessions, and the limit of {limit} leaves {free}: the kernel may kill it"
+            "warning: the run needs {} of memory and some for its sessions, and the limit of {} ({}) leaves {}: the kernel may kill it",
+            units::size(needed),
+            units::size(room.limit_bytes),
+            room.by.display(),
+            units::size(room.free_bytes)
         ));
     }
     Ok(())

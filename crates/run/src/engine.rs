@@ -369,11 +369,11 @@ pub trait Target: Sync {
     /// Parameters beside the workload's own.
     fn params(&self) -> &'static [ParamDef];
 
-    /// Memory that a run with these settings takes in this process whatever it does, bytes: what is known before it
-    /// is taken.
-    fn memory_bytes(&self, settings: &Settings) -> u64 {
+    /// Memory that a run with these settings takes in this process whatever it does, as far as that is known before it
+    /// is taken: bytes by the parameter that says so.
+    fn memory(&self, settings: &Settings) -> Vec<(&'static str, u64)> {
         let _ = settings;
-        0
+        Vec::new()
     }
 
     /// Whether `temp:NAME` can start a server of it.

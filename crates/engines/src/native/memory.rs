@@ -2,7 +2,6 @@
 //!
 //! An allocation that fails ends the program at once, and one that succeeds on paper ends it later, by the kernel's hand.
 
-use crate::dataset::lines::mebibytes;
 use assay_measure::config::Settings;
 use assay_run::engine::EngineError;
 use assay_run::host::memory;
@@ -19,8 +18,12 @@ const SESSION_BYTES: u64 = 128 << 10;
 /// Bytes of a driver thread's buffers for log writes and scans, at most.
 const DRIVER_BYTES: u64 = (2 + super::engine::MAX_SCAN_BUFFERS as u64) << 20;
 
-/// What takes how much, by the parameter that says so.
-fn parts(settings: &Settings, sessions: u64, block_bytes: u64) -> Vec<(&'static str, u64)> {
+/// What takes how much beside the program itself, at most: bytes by the parameter that says so.
+pub(super) fn parts(
+    settings: &Settings,
+    sessions: u64,
+    block_bytes: u64,
+) -> Vec<(&'static str, u64)> {
     let cache = match settings.bytes("CACHE_MB") / block_bytes {
         0 => {
             let reads = match settings.text("READ_MODE") {
@@ -53,15 +56,6 @@ fn parts(settings: &Settings, sessions: u64, block_bytes: u64) -> Vec<(&'static 
     ]
 }
 
-/// Bytes of memory that a run with so many sessions takes beside the program itself, at most: cache, log buffer, buffers
-/// of writers and driver threads, sessions.
-pub(super) fn memory_needed_bytes(settings: &Settings, sessions: u64, block_bytes: u64) -> u64 {
-    let parts = parts(settings, sessions, block_bytes.max(1));
-    parts
-        .into_iter()
-        .fold(0, |sum, (_, bytes)| sum.saturating_add(bytes))
-}
-
 /// Refuses what no log needs, and what this host or its control group has not.
 ///
 /// # Errors
@@ -78,22 +72,7 @@ pub(super) fn refuse_too_much(
             MOST_LOG_BUFFER_BYTES >> 20
         )));
     }
-    let needed = memory_needed_bytes(settings, sessions, block_bytes);
-    let Some(room) = memory::room().filter(|room| room.free_bytes < needed) else {
-        return Ok(());
-    };
     let parts = parts(settings, sessions, block_bytes.max(1));
-    let largest = parts.iter().max_by_key(|(_, bytes)| *bytes);
-    let (name, bytes) = largest.copied().unwrap_or(("CACHE_MB", needed));
-    let said = match name {
-        "SESSIONS" => format!("{sessions} sessions"),
-        name => format!("{name}={}", settings.get(name).text),
-    };
-    Err(EngineError::Unusable(format!(
-        "the run would take {} of memory, {} of them for {said}, but {} leaves {}: lower it",
-        mebibytes(needed),
-        mebibytes(bytes),
-        room.by.display(),
-        mebibytes(room.free_bytes)
-    )))
+    let lacking = memory::room().and_then(|room| memory::lacking(&room, &parts, settings));
+    lacking.map_or(Ok(()), |why| Err(EngineError::Unusable(why)))
 }

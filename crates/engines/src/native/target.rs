@@ -8,7 +8,7 @@ use super::destroy::{destroy, plan_destroy};
 use super::device;
 use super::engine;
 use super::load_plan::{LoadPlan, in_use_error};
-use super::memory::memory_needed_bytes;
+use super::memory;
 use super::params::PARAMS;
 use super::paths::Asked;
 use super::prepare::prepare;
@@ -38,9 +38,9 @@ impl Target for Native {
         PARAMS
     }
 
-    fn memory_bytes(&self, settings: &Settings) -> u64 {
+    fn memory(&self, settings: &Settings) -> Vec<(&'static str, u64)> {
         // One session at least: how many there are is the plan's to say.
-        memory_needed_bytes(settings, 1, settings.int("BLOCK_SZ"))
+        memory::parts(settings, 1, settings.int("BLOCK_SZ").max(1))
     }
 
     fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {

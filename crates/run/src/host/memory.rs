@@ -1,6 +1,8 @@
 //! The memory that the host and its control groups leave to this process: beyond it the kernel kills without a word.
 
 use super::text;
+use assay_measure::config::Settings;
+use assay_measure::units;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +18,34 @@ pub struct Room {
     pub limit_bytes: u64,
     /// The file that sets it.
     pub by: PathBuf,
+}
+
+/// Why a run does not fit into this room: `parts` is what it takes, bytes by the parameter that says so. `None` where it fits.
+#[must_use]
+pub fn lacking(room: &Room, parts: &[(&'static str, u64)], settings: &Settings) -> Option<String> {
+    let needed = sum(parts);
+    let (name, most) = *parts.iter().max_by_key(|(_, bytes)| *bytes)?;
+    let said = match settings.get(name).text.as_str() {
+        "" => name.to_owned(),
+        text => format!("{name}={text}"),
+    };
+    (needed > room.free_bytes).then(|| {
+        format!(
+            "the run needs {} of memory, {} of them for {said}, and the limit of {} ({}) leaves {}: the kernel would kill it; give it less or raise the limit",
+            units::size(needed),
+            units::size(most),
+            units::size(room.limit_bytes),
+            room.by.display(),
+            units::size(room.free_bytes)
+        )
+    })
+}
+
+/// All parts together, bytes.
+#[must_use]
+pub fn sum(parts: &[(&'static str, u64)]) -> u64 {
+    let bytes = parts.iter().map(|(_, bytes)| *bytes);
+    bytes.fold(0, u64::saturating_add)
 }
 
 /// What this process's control groups and the host leave it, whichever is less; `None` where nothing tells.
