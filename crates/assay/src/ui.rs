@@ -4,16 +4,20 @@ use crate::exit::{Code, Failure};
 use assay_measure::config::Problem;
 use assay_measure::plain::plain;
 use assay_run::left;
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 /// Prints the product; what a terminal would obey in it is replaced. A reader that went away ends it quietly.
 pub(crate) fn product(text: &str) -> Result<(), Failure> {
+    // A page is for a browser, and its script has every character there is. No other product begins like one.
+    let page = text.starts_with("<!DOCTYPE html>");
+    let printed = match page {
+        true => Cow::Borrowed(text),
+        false => plain(text),
+    };
     let mut out = io::stdout().lock();
-    match out
-        .write_all(plain(text).as_bytes())
-        .and_then(|()| out.flush())
-    {
+    match out.write_all(printed.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(Failure::output(format!("standard output: {error}"))),
