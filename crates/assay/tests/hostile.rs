@@ -175,10 +175,14 @@ fn what_a_record_says_does_not_reach_the_terminal_as_commands_nor_a_spreadsheet_
         "openmetrics",
         "summary",
         "brief",
-        "html",
     ] {
         seen.push(place.assay(&["report", "last", "--format", format]).code(0));
     }
+    // Without its script, which has every character there is.
+    let page = ["--format", "html", "--assets", "shared", "-o", "page.html"];
+    let mut page = place.assay(&with(&["report", "last"], &page)).code(0);
+    page.out = place.read("page.html");
+    seen.push(page);
     for format in ["text", "json", "csv"] {
         seen.push(place.assay(&["runs", "list", "--format", format]).code(0));
     }
@@ -200,28 +204,23 @@ fn what_a_record_says_does_not_reach_the_terminal_as_commands_nor_a_spreadsheet_
 
 #[test]
 fn a_hangup_saves_and_reports_unless_it_is_ignored() {
-    let place = Place::new();
-    let run = place
-        .start(LONG)
-        .until("second", || place.has_mark("second"));
-    run.signal(Signal::HUP);
-    run.ended().code(130);
-    assert!(place.only_run().join("record.json").exists());
-
-    let place = Place::new();
-    let mut command = place.command(&[]);
-    let program = command.get_program().to_owned();
-    let mut shell = Command::new("sh");
-    shell.args([
-        "-c",
-        "trap '' HUP; exec \"$0\" run --target null: --time 3 --warmup 0",
-    ]);
-    shell.arg(&program).current_dir(place.path("."));
-    command.stdin(Stdio::null());
-    let run =
-        Started::new(shell.stdout(Stdio::piped())).until("second", || place.has_mark("second"));
-    run.signal(Signal::HUP);
-    run.ended().code(0);
+    // Said by name: whoever runs the tests may ignore it, and what he starts inherits that.
+    for (way, time, code) in [("default", "600", 130), ("ignore", "3", 0)] {
+        let place = Place::new();
+        let program = place.command(&[]).get_program().to_owned();
+        let mut command = Command::new("env");
+        command
+            .arg(format!("--{way}-signal=HUP"))
+            .arg(program)
+            .args(["run", "--target", "null:", "--time", time, "--warmup", "0"])
+            .current_dir(place.path("."))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        let run = Started::new(&mut command).until("second", || place.has_mark("second"));
+        run.signal(Signal::HUP);
+        run.ended().code(code);
+        assert!(place.only_run().join("record.json").exists(), "{way}");
+    }
 }
 
 /// Runs the binary under a limit of the shell.

@@ -7,6 +7,7 @@ use super::{draw, sections};
 use crate::integrity::violated;
 use crate::metrics::{self, Group};
 use askama::Template;
+use assay_measure::plain::plain;
 use assay_measure::record::{Advice, Figure, Record, Truth};
 use assay_measure::units::{fixed, significant};
 
@@ -97,8 +98,11 @@ struct Shell<'a> {
     page: &'a Page,
     style: &'a str,
     behaviour: &'a str,
-    script: &'a str,
 }
+
+/// Where the template leaves room for the plotting script: nothing else of a page has an element without content of this
+/// name, as what comes from a record is escaped.
+const NO_SCRIPT: &str = "<script></script>";
 
 impl Page {
     /// The page of a record with its verdict and headline, without its tables.
@@ -129,16 +133,20 @@ impl Page {
             Assets::Shared(path) => Some(path.clone()),
         };
         let shell = Shell {
-            script: if self.shared.is_none() { script() } else { "" },
             page: &self,
             style: include_str!("../../templates/style.css"),
             behaviour: include_str!("../../templates/behaviour.js"),
         };
-        let mut text = String::with_capacity(shell.script.len() + (1 << 20));
+        let mut text = String::with_capacity(1 << 20);
         shell
             .render_into(&mut text)
             .expect("writing to a string cannot fail and the template has no fallible filter");
-        text
+        // What a record says turns no letters round; the plotting script, which comes last, needs every character it has.
+        let text = plain(&text);
+        match self.shared {
+            Some(_) => text.into_owned(),
+            None => text.replacen(NO_SCRIPT, &format!("<script>{}</script>", script()), 1),
+        }
     }
 }
 
