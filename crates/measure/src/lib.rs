@@ -8,6 +8,7 @@
 pub mod clock;
 pub mod config;
 pub mod counters;
+pub mod facts;
 pub mod histogram;
 pub mod history;
 pub mod permutation;
@@ -15,6 +16,7 @@ pub mod plain;
 pub mod prng;
 pub mod record;
 pub mod schedule;
+pub mod section;
 pub mod series;
 pub mod snapshot;
 pub mod stats;

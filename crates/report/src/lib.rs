@@ -23,6 +23,7 @@ pub mod record;
 pub mod recover;
 pub mod recovery;
 pub mod result_line;
+mod sections;
 pub mod storage;
 pub mod summary;
 pub mod sweep;

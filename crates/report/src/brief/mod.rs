@@ -12,6 +12,7 @@ mod tests;
 
 use crate::cost::Cost;
 use crate::sweep::steady;
+use assay_measure::facts::{self, FactKey};
 use assay_measure::record::{Advice, Record, Truth};
 use assay_measure::units::{fixed, shorten, thousands};
 use figures::Row;
@@ -164,21 +165,20 @@ fn tested(records: &[&Record], record: &Record) -> String {
             import.tool, import.format
         ));
     }
-    let fact = |name: &str| {
-        let mut facts = record.host.facts.iter().chain(&record.plan.engine_facts);
-        let found = facts.find(|fact| fact.name == name && !fact.value.starts_with("n/a"));
-        found.map(|fact| fact.value.as_str())
+    let fact = |key: FactKey| {
+        let found = key.find(&record.host.facts);
+        found.or_else(|| key.find(&record.plan.engine_facts))
     };
-    let memory = fact("memory_bytes").and_then(|bytes| bytes.parse::<u64>().ok());
+    let memory = fact(facts::MEMORY_BYTES).and_then(|bytes| bytes.parse::<u64>().ok());
     let host = [
-        fact("hostname").map(str::to_owned),
-        fact("product").map(str::to_owned),
-        fact("cpus_usable").map(|cpus| format!("{cpus} CPUs")),
-        fact("cpu_model").map(str::to_owned),
+        fact(facts::HOSTNAME).map(str::to_owned),
+        fact(facts::PRODUCT).map(str::to_owned),
+        fact(facts::CPUS).map(|cpus| format!("{cpus} CPUs")),
+        fact(facts::CPU_MODEL).map(str::to_owned),
         memory.map(|bytes| format!("{} GiB of memory", fixed(bytes as f64 / 1_073_741_824.0, 1))),
-        fact("virtualisation").map(|kind| format!("virtualisation {kind}")),
-        fact("device_model")
-            .or(fact("device_disk"))
+        fact(facts::VIRTUALISATION).map(|kind| format!("virtualisation {kind}")),
+        fact(facts::DISK_MODEL)
+            .or(fact(facts::DISK))
             .map(|disk| format!("disk {disk}")),
     ];
     let host: Vec<String> = host.into_iter().flatten().collect();

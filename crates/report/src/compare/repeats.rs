@@ -4,8 +4,8 @@ use super::sides::REPEATS;
 use super::statistics::{ALPHA, Difference, Sample, mean, t_quantile, variance};
 use super::verdict::{pct, percent};
 use crate::metrics;
-use crate::text::page::{Page, left, number, right};
 use assay_measure::record::{Figure, Record};
+use assay_measure::section::{Sections, left, number, right};
 use assay_measure::units::significant;
 use serde::{Deserialize, Serialize};
 
@@ -116,7 +116,7 @@ impl Repeats {
     /// As text, for people.
     #[must_use]
     pub fn render(&self) -> String {
-        let mut page = Page::default();
+        let mut page = Sections::default();
         page.line(&format!("Repeats {} of {}", self.id, self.workload));
         page.line(&format!(
             "{} of {} runs, {}, target {}, label {}, started {}",
@@ -136,10 +136,10 @@ impl Repeats {
         }
         self.render_runs(&mut page);
         self.render_noise(&mut page);
-        page.finish()
+        crate::text::write(&page)
     }
 
-    fn render_runs(&self, page: &mut Page) {
+    fn render_runs(&self, page: &mut Sections) {
         let columns = [
             left("Run", 14),
             left("Id", 10),
@@ -163,7 +163,7 @@ impl Repeats {
         }
     }
 
-    fn render_noise(&self, page: &mut Page) {
+    fn render_noise(&self, page: &mut Sections) {
         page.heading("A/A Noise Floor: what differs with nothing changed");
         if self.noise.is_empty() {
             page.line("n/a (two runs are needed)");

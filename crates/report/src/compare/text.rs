@@ -2,8 +2,8 @@
 
 use super::model::{Cell, Comparison, Finding, Row, SharedHistogram};
 use super::verdict::{percent, ratio_text};
-use crate::text::page::{Column, Page, left, number, right};
 use assay_measure::record::Figure;
+use assay_measure::section::{Column, Sections, left, number, right};
 use assay_measure::units::{fixed, shorten, significant};
 
 /// Statistics worth a line; the others are in the JSON.
@@ -29,7 +29,7 @@ const TOP_EVENTS: usize = 6;
 /// Renders a comparison; tables are as wide as their columns ask.
 #[must_use]
 pub fn render(comparison: &Comparison) -> String {
-    let mut page = Page::default();
+    let mut page = Sections::default();
     page.line("Comparison");
     groups(&mut page, comparison);
     checks(&mut page, comparison);
@@ -90,10 +90,10 @@ pub fn render(comparison: &Comparison) -> String {
     );
     page.line("");
     page.line("End of Comparison");
-    page.finish()
+    crate::text::write(&page)
 }
 
-fn groups(page: &mut Page, comparison: &Comparison) {
+fn groups(page: &mut Sections, comparison: &Comparison) {
     page.line("");
     for group in &comparison.groups {
         let role = if group.letter == "A" {
@@ -122,7 +122,7 @@ fn groups(page: &mut Page, comparison: &Comparison) {
     }
 }
 
-fn checks(page: &mut Page, comparison: &Comparison) {
+fn checks(page: &mut Sections, comparison: &Comparison) {
     let columns = [
         left("Condition", 54),
         left(" Baseline", 22),
@@ -175,7 +175,7 @@ fn checks(page: &mut Page, comparison: &Comparison) {
     }
 }
 
-fn doubts(page: &mut Page, comparison: &Comparison) {
+fn doubts(page: &mut Sections, comparison: &Comparison) {
     page.heading("Integrity");
     if comparison.integrity.is_empty() {
         page.line("No identity of any run is violated.");
@@ -185,7 +185,7 @@ fn doubts(page: &mut Page, comparison: &Comparison) {
     }
 }
 
-fn advice(page: &mut Page, comparison: &Comparison) {
+fn advice(page: &mut Sections, comparison: &Comparison) {
     page.heading("Advice");
     if comparison.advice.is_empty() {
         page.line("No rule over several runs has anything to say.");
@@ -195,7 +195,7 @@ fn advice(page: &mut Page, comparison: &Comparison) {
     }
 }
 
-fn declared(page: &mut Page, comparison: &Comparison) {
+fn declared(page: &mut Sections, comparison: &Comparison) {
     values(page, comparison, "Declared Figures", &|row| row.is_primary);
 }
 
@@ -215,7 +215,7 @@ impl Table {
     fn new(comparison: &Comparison, of_group: &[Column]) -> Self {
         let mut columns = vec![left("", 36)];
         for _ in &comparison.groups {
-            columns.extend(of_group);
+            columns.extend_from_slice(of_group);
         }
         for _ in &comparison.pairs {
             columns.extend(OUTCOME);
@@ -223,7 +223,7 @@ impl Table {
         Self { columns }
     }
 
-    fn head(&self, page: &mut Page, comparison: &Comparison, of_group: usize, width: usize) {
+    fn head(&self, page: &mut Sections, comparison: &Comparison, of_group: usize, width: usize) {
         let mut line = " ".repeat(36);
         for group in &comparison.groups {
             line.push_str(&format!("{:>width$}", format!("-- {} --", group.letter)));
@@ -265,7 +265,7 @@ fn outcome(row: &Row) -> Vec<String> {
 type Wanted<'a> = &'a dyn Fn(&&Row) -> bool;
 
 /// A section of counters: total, per second, per transaction, per operation of each group.
-fn counters(page: &mut Page, comparison: &Comparison, title: &str, wanted: Wanted<'_>) {
+fn counters(page: &mut Sections, comparison: &Comparison, title: &str, wanted: Wanted<'_>) {
     let rows: Vec<&Row> = comparison
         .rows
         .iter()
@@ -296,7 +296,7 @@ fn counters(page: &mut Page, comparison: &Comparison, title: &str, wanted: Wante
 }
 
 /// A section of figures that are no counters: the value of each group.
-fn values(page: &mut Page, comparison: &Comparison, title: &str, wanted: Wanted<'_>) {
+fn values(page: &mut Sections, comparison: &Comparison, title: &str, wanted: Wanted<'_>) {
     let rows: Vec<&Row> = comparison
         .rows
         .iter()
@@ -341,7 +341,7 @@ fn usual(figure: &Figure) -> String {
 }
 
 /// The events with most time in any group, each with its waits and latencies.
-fn events(page: &mut Page, comparison: &Comparison) {
+fn events(page: &mut Sections, comparison: &Comparison) {
     let share = |row: &&Row| row.section == "events" && row.key.ends_with("_db_time_pct");
     let most = |row: &Row| {
         let shares = row.cells.iter().filter_map(|cell| cell.value.value());
@@ -379,7 +379,7 @@ fn events(page: &mut Page, comparison: &Comparison) {
 }
 
 /// Shares of waits and of time by bucket, all groups side by side.
-fn histograms(page: &mut Page, comparison: &Comparison) {
+fn histograms(page: &mut Sections, comparison: &Comparison) {
     for histogram in &comparison.histograms {
         page.heading(&format!(
             "Waits of \"{}\", % of waits and % of time",
@@ -389,7 +389,7 @@ fn histograms(page: &mut Page, comparison: &Comparison) {
     }
 }
 
-fn histogram_table(page: &mut Page, comparison: &Comparison, histogram: &SharedHistogram) {
+fn histogram_table(page: &mut Sections, comparison: &Comparison, histogram: &SharedHistogram) {
     let mut columns = vec![left("Wait below", 14)];
     for _ in &comparison.groups {
         columns.extend([right("% waits", 10), right("% time", 10)]);

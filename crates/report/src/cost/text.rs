@@ -1,14 +1,14 @@
 //! Costs for people: every input with its date, totals, what a unit costs, what moves it, where two platforms meet.
 
 use super::{Cost, CostItem, Sensitivity, identity, money, pairs, unit_money};
-use crate::text::page::{Column, Page, left, right};
 use assay_measure::record::{Figure, Truth};
+use assay_measure::section::{Column, Sections, left, right};
 use assay_measure::units::fixed;
 
 /// The whole text of `assay cost`.
 #[must_use]
 pub fn render(costs: &[&Cost]) -> String {
-    let mut page = Page::default();
+    let mut page = Sections::default();
     page.line("Cost by your own prices");
     page.line("=======================");
     findings(&mut page, costs);
@@ -16,24 +16,24 @@ pub fn render(costs: &[&Cost]) -> String {
         one(&mut page, cost);
     }
     meeting(&mut page, costs);
-    page.finish()
+    crate::text::write(&page)
 }
 
 /// The same as a section of another report.
 #[must_use]
 pub fn section(costs: &[&Cost]) -> String {
-    let mut page = Page::default();
+    let mut page = Sections::default();
     page.heading("Cost");
     findings(&mut page, costs);
     for cost in costs {
         one(&mut page, cost);
     }
     meeting(&mut page, costs);
-    page.finish()
+    crate::text::write(&page)
 }
 
 /// What has to be known before any figure: identities that do not hold, advice.
-fn findings(page: &mut Page, costs: &[&Cost]) {
+fn findings(page: &mut Sections, costs: &[&Cost]) {
     for cost in costs {
         let identity = identity(cost);
         if identity.ok == Truth::Violated {
@@ -54,7 +54,7 @@ fn findings(page: &mut Page, costs: &[&Cost]) {
     }
 }
 
-fn one(page: &mut Page, cost: &Cost) {
+fn one(page: &mut Sections, cost: &Cost) {
     let run = match (cost.run.as_str(), &cost.label) {
         ("", _) => "no run".to_owned(),
         (id, Some(label)) => format!("run {id} \"{label}\""),
@@ -94,7 +94,7 @@ const ITEMS: [Column; 6] = [
     left("Prices of", 12),
 ];
 
-fn items(page: &mut Page, cost: &Cost) {
+fn items(page: &mut Sections, cost: &Cost) {
     page.columns(&ITEMS);
     for item in &cost.items {
         let share = match cost.total_monthly > 0.0 {
@@ -172,7 +172,7 @@ pub(super) fn plain(value: f64) -> String {
     fixed(value, decimals.unwrap_or(6) as usize)
 }
 
-fn totals(page: &mut Page, cost: &Cost) {
+fn totals(page: &mut Sections, cost: &Cost) {
     let total = |name: &str, monthly: f64, one_off: f64| {
         let cells = [
             name.to_owned(),
@@ -182,9 +182,9 @@ fn totals(page: &mut Page, cost: &Cost) {
             String::new(),
             String::new(),
         ];
-        let mut line = Page::default();
+        let mut line = Sections::default();
         line.row(&ITEMS, &cells);
-        line.finish()
+        crate::text::write(&line)
     };
     page.line(total("platform", cost.monthly, cost.purchases_one_off).trim_end());
     if cost.licences_one_off > 0.0 || cost.licences_monthly > 0.0 {
@@ -213,7 +213,7 @@ const UNITS: [Column; 3] = [
     right("With licences", 16),
 ];
 
-fn units(page: &mut Page, cost: &Cost) {
+fn units(page: &mut Sections, cost: &Cost) {
     if cost.run.is_empty() && cost.units.is_empty() {
         return;
     }
@@ -305,7 +305,7 @@ const MOVES: [Column; 4] = [
     right("20 % higher", 16),
 ];
 
-fn moves(page: &mut Page, cost: &Cost) {
+fn moves(page: &mut Sections, cost: &Cost) {
     let Some(first) = cost.sensitivity.first() else {
         return;
     };
@@ -337,7 +337,7 @@ fn moves(page: &mut Page, cost: &Cost) {
     page.line(&format!("to the {of}, with licences ({})", cost.currency));
 }
 
-fn meeting(page: &mut Page, costs: &[&Cost]) {
+fn meeting(page: &mut Sections, costs: &[&Cost]) {
     let found = pairs(costs);
     for between in found {
         page.heading(&format!("{} and {}", between.from, between.to));

@@ -314,7 +314,7 @@ fn groups(comparison: &Comparison) -> Table {
                 Shown::words(&run.label),
                 Shown::words(&run.workload),
                 Shown::words(&run.engine),
-                Shown::words(super::sections::wall(&run.started)),
+                Shown::words(crate::sections::wall(&run.started)),
                 Shown::count(run.sessions),
                 Shown::figure(&run.elapsed_s, 1),
                 Shown::words(&run.verdict),

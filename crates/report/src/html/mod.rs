@@ -13,7 +13,7 @@ mod palette;
 mod repeats;
 mod sample;
 mod script;
-mod sections;
+mod shown;
 mod sweep;
 mod table;
 mod trend;
@@ -26,14 +26,13 @@ pub use trend::{TrendPoint, trend};
 
 use assay_measure::record::Record;
 
-/// The page of a record of any kind.
+/// The page of a record of any kind: its charts, and the sections of its text.
 #[must_use]
 pub fn page(record: &Record, assets: &Assets) -> String {
     let charts = charts::of(record);
-    let mut shown = page::Page::of(record, charts);
-    shown.tables = page::named(sections::of(record));
-    shown.text = crate::text::render(record);
-    shown.render(assets)
+    let mut page = page::Page::of(record, charts);
+    page.sections = shown::of(&crate::sections::of(record));
+    page.render(assets)
 }
 
 #[cfg(test)]

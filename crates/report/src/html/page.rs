@@ -1,20 +1,16 @@
 //! The page around charts and tables: what comes first, and how it is put together.
 
 use super::chart::{Chart, Drawn, Kind, Trace};
+use super::draw;
 use super::script::{Assets, SHARED, script};
+use super::shown::{Block, ROWS_OPEN, Shown};
 use super::table::{Table, behind};
-use super::{draw, sections};
 use crate::integrity::violated;
 use crate::metrics::{self, Group};
 use askama::Template;
 use assay_measure::plain::plain;
-use assay_measure::record::{Advice, Figure, Record, Truth};
+use assay_measure::record::{Advice, Figure, Record};
 use assay_measure::units::{fixed, significant};
-
-/// A table of the report with more rows than this is folded.
-const ROWS_OPEN: usize = 40;
-/// Findings of the advice rules that come first.
-const ADVICE: usize = 10;
 
 /// Everything a page shows, in the order it shows it.
 #[derive(Clone, Debug, Default)]
@@ -29,7 +25,9 @@ pub(crate) struct Page {
     pub(crate) tiles: Vec<Tile>,
     pub(crate) charts: Vec<View>,
     pub(crate) tables: Vec<Named>,
-    /// The text report; empty if there is none.
+    /// The sections of a record's report.
+    pub(crate) sections: Vec<Shown>,
+    /// The same as fixed-width text, where the page has tables of its own; empty if not.
     pub(crate) text: String,
     /// Where the script is, if not in the page.
     pub(crate) shared: Option<String>,
@@ -114,10 +112,9 @@ impl Page {
         Self {
             title: format!("{}{label}: {} on {}", run.id, run.workload, run.engine),
             version: run.version.clone(),
-            facts: sections::facts(record),
+            facts: crate::sections::facts(record),
             verdict,
             verdict_class,
-            findings: findings(record),
             tiles: tiles(record),
             charts,
             ..Self::default()
@@ -242,33 +239,6 @@ fn verdict(record: &Record) -> (String, &'static str) {
     (text + ".", class)
 }
 
-fn findings(record: &Record) -> Vec<Finding> {
-    let mut all = vec![integrity(record)];
-    if !record.advice.is_empty() || !record.advice_unjudged.is_empty() {
-        let unjudged = &record.advice_unjudged;
-        all.push(Finding {
-            title: "Advice".to_owned(),
-            lead: match unjudged.is_empty() {
-                true => String::new(),
-                false => format!("Not judged, for want of a figure: {}.", unjudged.join(", ")),
-            },
-            items: record.advice.iter().take(ADVICE).map(advice).collect(),
-        });
-    }
-    if !record.warnings.is_empty() {
-        let items = record.warnings.iter().map(|text| Item {
-            text: text.clone(),
-            ..Item::default()
-        });
-        all.push(Finding {
-            title: "Warnings".to_owned(),
-            items: items.collect(),
-            ..Finding::default()
-        });
-    }
-    all
-}
-
 /// A finding of a rule.
 pub(crate) fn advice(advice: &Advice) -> Item {
     Item {
@@ -279,42 +249,6 @@ pub(crate) fn advice(advice: &Advice) -> Item {
         },
         tag: format!("{} {}", advice.id, advice.severity),
         text: advice.text.clone(),
-    }
-}
-
-/// What holds and what does not, of one record.
-pub(crate) fn integrity(record: &Record) -> Finding {
-    let count = |is: fn(&Truth) -> bool| record.integrity.iter().filter(|i| is(&i.ok)).count();
-    let violations = violated(record);
-    let items = violations.iter().map(|identity| Item {
-        class: if identity.exact { "bad" } else { "warn" },
-        tag: format!(
-            "{} {}",
-            identity.id,
-            if identity.exact {
-                "VIOLATED, A BUG OF ASSAY"
-            } else {
-                "violated"
-            }
-        ),
-        text: format!(
-            "{} ({}): {}",
-            identity.rule, identity.scope, identity.sentence
-        ),
-    });
-    let lead = match record.integrity.is_empty() {
-        true => "n/a (no identity was evaluated)".to_owned(),
-        false => format!(
-            "{} identities hold, {} violated, {} n/a; all are listed below.",
-            count(|ok| *ok == Truth::Holds),
-            violations.len(),
-            count(|ok| matches!(ok, Truth::Na(_))),
-        ),
-    };
-    Finding {
-        title: "Integrity".to_owned(),
-        lead,
-        items: items.collect(),
     }
 }
 

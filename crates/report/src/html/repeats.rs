@@ -4,9 +4,9 @@ use super::chart::{Axis, Chart, Drawn, Kind, Rows, Trace};
 use super::page::{Page, named, view};
 use super::palette::{BLUE, ORANGE};
 use super::script::Assets;
-use super::sections::wall;
 use super::table::{Cell, Table};
 use crate::compare::Repeats;
+use crate::sections::wall;
 use assay_measure::record::Figure;
 
 /// The page of a directory of repeats.

@@ -3,7 +3,9 @@
 use super::*;
 use crate::compare::{self, Group, Options};
 use crate::{fixture, record};
+use assay_measure::facts;
 use assay_measure::record::{Figure, HeatRow, Series};
+use assay_measure::section::{Part, Row};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -151,6 +153,62 @@ fn the_page_of_a_frozen_server_run_is_as_reviewed() {
 fn the_page_of_a_frozen_storage_probe_is_as_reviewed() {
     let record = probed();
     insta::assert_snapshot!(outline(&page(&record, &shared())));
+}
+
+#[test]
+fn text_and_page_have_the_same_sections_and_cells() {
+    for record in [frozen(), record::build(&fixture::postgres(18)), probed()] {
+        let page = page(&record, &shared());
+        let text = crate::text::render(&record);
+        let sections = crate::sections::of(&record);
+        let (mut headings, mut seen) = (0, 0);
+        with_page(&page, |document| {
+            let words = |name: &str| -> BTreeSet<String> {
+                let nodes = document.descendants().filter(|n| n.has_tag_name(name));
+                nodes.filter_map(|n| n.text().map(str::to_owned)).collect()
+            };
+            let titles = &words("h2") | &words("h3");
+            let cells = &words("td") | &words("th");
+            for section in &sections.all {
+                assert!(titles.contains(&section.title), "{:?}", section.title);
+                headings += 1;
+                assert!(!section.is_headed || text.contains(&format!("\n{}\n~", section.title)));
+                let tables = section.parts.iter().filter_map(|part| match part {
+                    Part::Table(table) => Some(table),
+                    _ => None,
+                });
+                let rows = tables.flat_map(|table| &table.rows);
+                for cell in rows.flat_map(|row| match row {
+                    Row::Cells(cells) => cells.as_slice(),
+                    Row::Between(_) => &[],
+                }) {
+                    let shown = cell.text.trim().trim_end_matches(':');
+                    assert!(shown.is_empty() || cells.contains(shown), "{shown:?}");
+                    seen += 1;
+                }
+            }
+        });
+        assert!(headings > 10 && seen > 100, "{headings} {seen}");
+    }
+}
+
+#[test]
+fn the_head_of_a_page_names_the_host() {
+    let mut record = frozen();
+    let facts = [
+        (facts::CPUS, "2"),
+        (facts::MEMORY_BYTES, "1073741824"),
+        (facts::VIRTUALISATION, "kvm"),
+    ];
+    record.host.facts = facts.map(|(key, value)| key.fact(value)).to_vec();
+    let page = page(&record, &shared());
+    for pair in [
+        "CPUs</dt><dd>2<",
+        "Memory</dt><dd>1 GiB<",
+        "Virtualisation</dt><dd>kvm<",
+    ] {
+        assert!(page.contains(pair), "{pair}");
+    }
 }
 
 #[test]

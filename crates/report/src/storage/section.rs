@@ -2,8 +2,8 @@
 
 use super::options::is_random;
 use crate::integrity::violated;
-use crate::text::page::{Page, number, number_or_reason};
 use assay_measure::record::{Figure, Record, StorageGroup, StorageInfo, StorageJob, Truth};
+use assay_measure::section::{Sections, number, number_or_reason};
 use assay_measure::units::fixed;
 
 /// Most lines of warnings and advice; the rest is in the report.
@@ -17,7 +17,7 @@ pub fn section(record: &Record) -> String {
     let Some(info) = &record.storage else {
         return String::new();
     };
-    let mut page = Page::default();
+    let mut page = Sections::default();
     page.heading("What fio leaves out (assay)");
     for job in info.jobs.iter().take(MOST_JOBS) {
         self::job(&mut page, info, job);
@@ -34,7 +34,7 @@ pub fn section(record: &Record) -> String {
     devices(&mut page, info);
     integrity(&mut page, record);
     sentences(&mut page, record, info);
-    page.finish().trim_start().to_owned()
+    crate::text::write(&page).trim_start().to_owned()
 }
 
 /// Three significant digits of a microsecond figure, with its unit.
@@ -47,7 +47,7 @@ fn us(figure: &Figure) -> String {
     }
 }
 
-fn job(page: &mut Page, info: &StorageInfo, job: &StorageJob) {
+fn job(page: &mut Sections, info: &StorageInfo, job: &StorageJob) {
     let lead = match info.jobs.len() {
         1 => "  ".to_owned(),
         _ => format!("  {}: ", job.name),
@@ -85,7 +85,7 @@ fn job(page: &mut Page, info: &StorageInfo, job: &StorageJob) {
     }
 }
 
-fn latencies(page: &mut Page, lead: &str, job: &StorageJob) {
+fn latencies(page: &mut Sections, lead: &str, job: &StorageJob) {
     for way in &job.ways {
         let lat = &way.lat;
         let percentiles = match lat.count {
@@ -155,7 +155,7 @@ pub(crate) fn ring(job: &StorageJob) -> String {
     text
 }
 
-fn over_time(page: &mut Page, info: &StorageInfo, group: &StorageGroup) {
+fn over_time(page: &mut Sections, info: &StorageInfo, group: &StorageGroup) {
     let lead = match info.groups.len() {
         1 => "  ".to_owned(),
         _ => format!("  group {}: ", group.group),
@@ -181,7 +181,7 @@ fn over_time(page: &mut Page, info: &StorageInfo, group: &StorageGroup) {
     );
 }
 
-fn devices(page: &mut Page, info: &StorageInfo) {
+fn devices(page: &mut Sections, info: &StorageInfo) {
     page.wrapped(
         "  I/O mode achieved: ",
         &format!("{}.", info.io_mode_achieved),
@@ -209,7 +209,7 @@ fn devices(page: &mut Page, info: &StorageInfo) {
     }
 }
 
-fn integrity(page: &mut Page, record: &Record) {
+fn integrity(page: &mut Sections, record: &Record) {
     let holds = record.integrity.iter().filter(|i| i.ok == Truth::Holds);
     let violated = violated(record);
     page.line(&format!(
@@ -226,7 +226,7 @@ fn integrity(page: &mut Page, record: &Record) {
     }
 }
 
-fn sentences(page: &mut Page, record: &Record, info: &StorageInfo) {
+fn sentences(page: &mut Sections, record: &Record, info: &StorageInfo) {
     let advice = |high: bool| {
         let of_weight = record.advice.iter();
         of_weight

@@ -2,8 +2,8 @@
 
 use super::curve::{UNTESTED, amount};
 use super::{Curve, Estimate, Step, Sweep, held_text, step};
-use crate::text::page::{Page, number};
 use assay_measure::record::Figure;
+use assay_measure::section::{Sections, number};
 use assay_measure::units::{fixed, significant, thousands};
 
 /// Columns of the chart's bars.
@@ -12,7 +12,7 @@ const BAR: usize = 60;
 /// Renders a sweep, each line at most as wide as its longest name or sentence.
 #[must_use]
 pub fn render(sweep: &Sweep) -> String {
-    let mut page = Page::default();
+    let mut page = Sections::default();
     title(&mut page, sweep);
     for curve in &sweep.curves {
         curve_of(&mut page, sweep, curve);
@@ -30,10 +30,10 @@ pub fn render(sweep: &Sweep) -> String {
     }
     page.line("");
     page.line("End of Sweep");
-    page.finish()
+    crate::text::write(&page)
 }
 
-fn title(page: &mut Page, sweep: &Sweep) {
+fn title(page: &mut Sections, sweep: &Sweep) {
     let info = &sweep.sweep;
     page.line(&format!("Sweep {}", info.id));
     page.line(&"=".repeat(6 + info.id.len()));
@@ -62,7 +62,7 @@ fn members<'a>(curve: &Curve, sweep: &'a Sweep) -> Vec<&'a Step> {
     curve.steps.iter().filter_map(find).collect()
 }
 
-fn curve_of(page: &mut Page, sweep: &Sweep, curve: &Curve) {
+fn curve_of(page: &mut Sections, sweep: &Sweep, curve: &Curve) {
     let held = held_text(&curve.held);
     let over = match curve.load.as_str() {
         "cpus" => "CPUs",
@@ -227,7 +227,7 @@ fn latency(curve: &Curve, steps: &[&Step]) -> Vec<Vec<String>> {
 }
 
 /// Numbers at the right of columns as wide as needed; the last column is text.
-fn table(page: &mut Page, rows: &[Vec<String>]) {
+fn table(page: &mut Sections, rows: &[Vec<String>]) {
     let columns = rows.first().map_or(0, Vec::len);
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
@@ -256,7 +256,7 @@ fn table(page: &mut Page, rows: &[Vec<String>]) {
 }
 
 /// A bar for each step, and where the law says it should end.
-fn chart(page: &mut Page, curve: &Curve, steps: &[&Step]) {
+fn chart(page: &mut Sections, curve: &Curve, steps: &[&Step]) {
     let rate = |step: &Step| step.ops_per_s.value().unwrap_or(0.0);
     let fitted = |at: usize| curve.usl.fitted_ops_per_s.get(at).and_then(Figure::value);
     let most = steps.iter().map(|step| rate(step)).fold(0.0, f64::max);
@@ -287,7 +287,7 @@ fn chart(page: &mut Page, curve: &Curve, steps: &[&Step]) {
     }
 }
 
-fn law(page: &mut Page, curve: &Curve) {
+fn law(page: &mut Sections, curve: &Curve) {
     let usl = &curve.usl;
     page.line("");
     if !usl.fitted {
@@ -295,7 +295,7 @@ fn law(page: &mut Page, curve: &Curve) {
         return;
     }
     page.wrapped("Universal Scalability Law: ", &usl.sentence);
-    let line = |page: &mut Page, name: &str, estimate: &Estimate, digits: usize| {
+    let line = |page: &mut Sections, name: &str, estimate: &Estimate, digits: usize| {
         page.line(&format!("  {name:<34} {}", estimated(estimate, digits)));
     };
     line(page, "lambda, operations/s of one", &usl.lambda_per_s, 5);
@@ -330,7 +330,7 @@ fn estimated(estimate: &Estimate, digits: usize) -> String {
 }
 
 /// Every step in the order it ran, with what has to be said of it.
-fn steps_of(page: &mut Page, sweep: &Sweep) {
+fn steps_of(page: &mut Sections, sweep: &Sweep) {
     page.heading("Steps");
     let mut rows = vec![row([
         "step",

@@ -1,112 +1,145 @@
-//! The AWR-style text report: the layout of awr-statistics 7.1 and the contract of 7.2.
+//! Sections as fixed-width text: the layout of awr-statistics 7.1 and the contract of 7.2.
 //!
 //! Scripts of the field read this by line, label and column, so names, order and
 //! field counts are a promise; the tests beside this module keep it.
 
-mod activity;
-mod card;
-mod driver;
-mod header;
-mod history;
-mod imported;
-mod io;
-mod layers;
-mod load;
-pub(crate) mod page;
-mod platform;
-mod reads;
-mod recovery;
-mod seconds;
-mod server;
-mod storage;
-mod sync;
-mod waits;
-
 #[cfg(test)]
 mod tests;
 
+use crate::sections;
 use assay_measure::plain::plain;
 use assay_measure::record::Record;
-use page::Page;
+use assay_measure::section::{Align, Cell, Column, Part, Row, Section, Sections, Table};
+use assay_measure::units::shorten;
 use std::borrow::Cow;
+
+/// Characters of a line that sentences are wrapped at.
+const WIDTH: usize = 116;
 
 /// Renders a record as text, each line at most as wide as its longest name or sentence.
 #[must_use]
 pub fn render(record: &Record) -> String {
-    let text = draw(record);
+    let mut text = write(&sections::of(record));
+    text.push_str("\nEnd of Report\n");
     match plain(&text) {
         Cow::Borrowed(_) => text,
         Cow::Owned(clean) => clean,
     }
 }
 
-fn draw(record: &Record) -> String {
-    if let Some(info) = &record.import {
-        return imported::render(record, info);
+/// Writes sections one below the other.
+pub(crate) fn write(sections: &Sections) -> String {
+    let mut out = String::new();
+    if let Some(title) = &sections.title {
+        line(&mut out, title);
+        line(&mut out, "");
     }
-    if let Some(info) = &record.recovery {
-        return recovery::render(record, info);
-    }
-    if let Some(info) = &record.sync {
-        return sync::render(record, info);
-    }
-    if let Some(info) = &record.storage {
-        return storage::render(record, info);
-    }
-    let mut page = Page::default();
-    header::title(&mut page, record);
-    header::integrity(&mut page, record);
-    header::warnings(&mut page, record);
-    header::advice(&mut page, record);
-    card::test_card(&mut page, record);
-    server::result(&mut page, record);
-    load::load_profile(&mut page, record);
-    load::efficiency(&mut page, record);
-    server::server(&mut page, record);
-    waits::top_events(&mut page, record);
-    platform::host_cpu(&mut page, record);
-    platform::instance_cpu(&mut page, record);
-    platform::memory(&mut page, record);
-    platform::pressure(&mut page, record);
-    io::profile(&mut page, record);
-    reads::sources(&mut page, record);
-    load::time_model(&mut page, record);
-    platform::statistics(&mut page, record);
-    waits::classes(&mut page, record);
-    waits::foreground(&mut page, record);
-    waits::background(&mut page, record);
-    waits::histogram(&mut page, record);
-    layers::by_layer(&mut page, record);
-    layers::scan(&mut page, record);
-    let no_sql = match record.server {
-        Some(_) => "unknowable: the statements are those of the operations, see Driver Statistics",
-        None => "unsupported: this target runs no SQL",
-    };
-    page.missing("SQL Statistics", no_sql);
-    activity::statistics(&mut page, record);
-    activity::absolute(&mut page, record);
-    io::by_function(&mut page, record);
-    io::by_filetype(&mut page, record);
-    io::by_both(&mut page, record);
-    io::by_path(&mut page, record);
-    let no_segments = match record.server {
-        Some(_) => {
-            "unknowable by segment: tables and indexes of the data set are summed under Database Server"
+    for section in &sections.all {
+        heading(&mut out, section);
+        for part in &section.parts {
+            draw(&mut out, part);
         }
-        None => "unsupported: this target counts by file type, see above",
-    };
-    page.missing("Segment Statistics", no_segments);
-    activity::buffer_pool(&mut page, record);
-    activity::redo(&mut page, record);
-    history::history(&mut page, record);
-    history::timeline(&mut page, record);
-    seconds::per_second(&mut page, record);
-    driver::operations(&mut page, record);
-    driver::sessions(&mut page, record);
-    driver::cost(&mut page, record);
-    header::identities(&mut page, record);
-    header::parameters(&mut page, record);
-    page.line("");
-    page.line("End of Report");
-    page.finish()
+    }
+    out
+}
+
+/// One line without its trailing blanks.
+fn line(out: &mut String, text: &str) {
+    out.push_str(text.trim_end());
+    out.push('\n');
+}
+
+/// A section's heading with the blank line before it.
+fn heading(out: &mut String, section: &Section) {
+    if section.is_headed {
+        line(out, "");
+        line(out, &section.title);
+        line(out, &"~".repeat(section.title.chars().count()));
+    }
+}
+
+fn draw(out: &mut String, part: &Part) {
+    match part {
+        Part::Line(text) => line(out, text),
+        Part::Sentence { lead, text, .. } => wrap(out, lead, text),
+        Part::Table(table) => draw_table(out, table),
+        Part::Pairs { left, right } => two_columns(out, left, right),
+        Part::Named { name, width, value } => line(out, &format!("{name:<width$} {value}")),
+    }
+}
+
+fn draw_table(out: &mut String, table: &Table) {
+    if table.is_titled {
+        let titles = table.columns.iter().map(|column| column.title.as_ref());
+        row(out, &table.columns, titles);
+        let rules: Vec<String> = (table.columns.iter().enumerate())
+            .map(|(i, column)| "-".repeat(column.width - usize::from(i > 0)))
+            .collect();
+        row(out, &table.columns, rules.iter().map(String::as_str));
+    }
+    for row in &table.rows {
+        match row {
+            Row::Cells(cells) => self::row(out, &table.columns, texts(cells)),
+            Row::Between(part) => draw(out, part),
+        }
+    }
+}
+
+fn texts(cells: &[Cell]) -> impl Iterator<Item = &str> {
+    cells.iter().map(|cell| cell.text.as_str())
+}
+
+/// One row; a cell wider than its column pushes the rest aside and is never cut.
+fn row<'a>(out: &mut String, columns: &[Column], cells: impl Iterator<Item = &'a str>) {
+    let mut text = String::new();
+    for (i, (column, cell)) in columns.iter().zip(cells).enumerate() {
+        let gap = usize::from(i > 0);
+        let width = column.width.saturating_sub(gap);
+        text.push_str(&" ".repeat(gap));
+        match column.align {
+            Align::Left => text.push_str(&format!("{cell:<width$}")),
+            Align::Right => text.push_str(&format!("{cell:>width$}")),
+            Align::Wrapped => {
+                wrap(out, &text, cell);
+                return;
+            }
+        }
+    }
+    line(out, &text);
+}
+
+/// A sentence, wrapped between words, later lines indented.
+fn wrap(out: &mut String, lead: &str, text: &str) {
+    let indent = " ".repeat(lead.chars().count());
+    let mut current = lead.to_owned();
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        if !empty && current.chars().count() + 1 + word.chars().count() > WIDTH {
+            line(out, &current);
+            current.clone_from(&indent);
+            empty = true;
+        }
+        if !empty {
+            current.push(' ');
+        }
+        current.push_str(word);
+        empty = false;
+    }
+    line(out, &current);
+}
+
+fn two_columns(out: &mut String, left: &[(String, String)], right: &[(String, String)]) {
+    const NAME: usize = 24;
+    const VALUE: usize = 36;
+    for row in 0..left.len().max(right.len()) {
+        let (name, value) = left
+            .get(row)
+            .map_or(("", ""), |(name, value)| (name, value));
+        let value = shorten(value, VALUE);
+        let mut text = format!("{name:<NAME$} {value:<VALUE$}");
+        if let Some((name, value)) = right.get(row) {
+            text.push_str(&format!(" {name:<NAME$} {value}"));
+        }
+        line(out, &text);
+    }
 }

@@ -1,6 +1,7 @@
 //! What the host is, once per run. What cannot be known says so.
 
 use super::text;
+use assay_measure::facts;
 use assay_measure::snapshot::Fact;
 use std::fs;
 
@@ -18,13 +19,13 @@ pub fn facts() -> Vec<Fact> {
     let cpu = "/sys/devices/system/cpu";
     let clock = "/sys/devices/system/clocksource/clocksource0";
     let cpus = std::thread::available_parallelism().ok();
-    let mut facts = vec![
-        known("hostname", sys("/proc/sys/kernel/hostname")),
+    let mut all = vec![
+        known(facts::HOSTNAME.name, sys("/proc/sys/kernel/hostname")),
         known("operating_system", os_release()),
-        known("kernel", sys("/proc/sys/kernel/osrelease")),
+        known(facts::KERNEL.name, sys("/proc/sys/kernel/osrelease")),
         known("architecture", Some(std::env::consts::ARCH.to_owned())),
-        known("cpu_model", model(&cpuinfo)),
-        known("cpus_usable", cpus.map(|cpus| cpus.to_string())),
+        known(facts::CPU_MODEL.name, model(&cpuinfo)),
+        known(facts::CPUS.name, cpus.map(|cpus| cpus.to_string())),
         known("cpus_online", sys(&format!("{cpu}/online"))),
         known(
             "cpu_threads_per_core",
@@ -39,21 +40,21 @@ pub fn facts() -> Vec<Fact> {
             sys(&format!("{cpu}/cpu0/cpufreq/cpuinfo_max_freq")),
         ),
         known("numa_nodes", sys("/sys/devices/system/node/online")),
-        known("memory_bytes", memory("total")),
+        known(facts::MEMORY_BYTES.name, memory("total")),
         known("swap_bytes", memory("swap_total")),
         known(
             "transparent_huge_pages",
             sys("/sys/kernel/mm/transparent_hugepage/enabled").map(chosen),
         ),
-        known("virtualisation", virtualisation(&cpuinfo)),
-        known("product", product()),
+        known(facts::VIRTUALISATION.name, virtualisation(&cpuinfo)),
+        known(facts::PRODUCT.name, product()),
         known("clocksource", sys(&format!("{clock}/current_clocksource"))),
         known("locked_memory_limit_bytes", Some(locked_memory())),
         known("cgroup_cpu_max", sys("/sys/fs/cgroup/cpu.max")),
         known("cgroup_memory_max_bytes", sys("/sys/fs/cgroup/memory.max")),
     ];
-    facts.extend(super::caps::facts());
-    facts
+    all.extend(super::caps::facts());
+    all
 }
 
 fn known(name: &str, value: Option<String>) -> Fact {
@@ -131,7 +132,7 @@ mod tests {
     fn every_fact_has_a_value_and_the_kernel_is_known() {
         let facts = facts();
         assert!(facts.iter().all(|fact| !fact.value.is_empty()));
-        let kernel = facts.iter().find(|fact| fact.name == "kernel");
+        let kernel = facts.iter().find(|fact| fact.name == facts::KERNEL.name);
         assert!(kernel.is_some_and(|fact| !fact.value.starts_with("n/a")));
     }
 

@@ -1,7 +1,7 @@
 //! "Where the Reads Came From", of a server.
 
-use super::page::{Column, Page, left, number, number_or_reason, right};
 use assay_measure::record::{Figure, ReadSources, Record};
+use assay_measure::section::{Cell, Column, Sections, left, number_or_reason, right};
 use assay_measure::units::size;
 
 const LAYERS: [Column; 5] = [
@@ -13,7 +13,7 @@ const LAYERS: [Column; 5] = [
 ];
 const MIB: f64 = 1_048_576.0;
 
-pub(super) fn sources(page: &mut Page, record: &Record) {
+pub(super) fn sources(page: &mut Sections, record: &Record) {
     let Some(reads) = &record.reads else { return };
     page.heading("Where the Reads Came From");
     page.line("A block the engine had to read was asked of the operating system; only what the lower layers fetched came from a device.");
@@ -34,7 +34,7 @@ pub(super) fn sources(page: &mut Page, record: &Record) {
     }
 }
 
-fn layers(page: &mut Page, reads: &ReadSources, elapsed_s: f64) {
+fn layers(page: &mut Sections, reads: &ReadSources, elapsed_s: f64) {
     page.columns(&LAYERS);
     let rate = |figure: &Figure| figure.per(elapsed_s, "no measured window");
     let uncounted = Figure::na("not counted");
@@ -69,11 +69,11 @@ fn layers(page: &mut Page, reads: &ReadSources, elapsed_s: f64) {
         page.row(
             &LAYERS,
             &[
-                layer.to_owned(),
-                number(&rate(requests), 1),
-                amount.unwrap_or_else(|| "n/a".to_owned()),
-                number(&rate(bytes).scaled(1.0 / MIB), 1),
-                format!(" {source}"),
+                layer.to_owned().into(),
+                Cell::figure(&rate(requests), 1),
+                amount.unwrap_or_else(|| "n/a".to_owned()).into(),
+                Cell::figure(&rate(bytes).scaled(1.0 / MIB), 1),
+                format!(" {source}").into(),
             ],
         );
     }
@@ -84,16 +84,17 @@ fn layers(page: &mut Page, reads: &ReadSources, elapsed_s: f64) {
     }
 }
 
-fn shares(page: &mut Page, reads: &ReadSources) {
+fn shares(page: &mut Sections, reads: &ReadSources) {
     let cached = number_or_reason(&reads.page_cache_pct, 1);
     let basis = match reads.basis.as_str() {
         "" => String::new(),
         basis => format!("   (by the {basis})"),
     };
-    page.line(&format!(
-        "{:<44} {cached}{basis}",
-        "Page-cache share of the engine's reads, %"
-    ));
+    page.named(
+        "Page-cache share of the engine's reads, %",
+        44,
+        format!("{cached}{basis}"),
+    );
     for (name, figure, decimals) in [
         (
             "Gets answered by the engine's buffers, %",
@@ -112,9 +113,6 @@ fn shares(page: &mut Page, reads: &ReadSources) {
             1,
         ),
     ] {
-        page.line(&format!(
-            "{name:<44} {}",
-            number_or_reason(figure, decimals)
-        ));
+        page.named(name, 44, number_or_reason(figure, decimals));
     }
 }

@@ -1,8 +1,11 @@
 //! "Latency by Layer" and "Scan Throughput".
 
 use super::header::percent;
-use super::page::{Column, Page, left, number, number_or_reason, right};
 use assay_measure::record::{Figure, LayerRow, Record, RequestLayers};
+use assay_measure::section::{Cell, Column, Sections, left, number_or_reason, right};
+
+/// Characters of a figure's name under "Scan Throughput".
+const NAME: usize = 44;
 
 const LAYERS: [Column; 9] = [
     left("Request (event) / Layer", 44),
@@ -16,7 +19,7 @@ const LAYERS: [Column; 9] = [
     left(" Source", 11),
 ];
 
-pub(super) fn by_layer(page: &mut Page, record: &Record) {
+pub(super) fn by_layer(page: &mut Sections, record: &Record) {
     page.heading("Latency by Layer");
     if record.layers.is_empty() {
         page.line("n/a (unsupported, or no requests)");
@@ -34,7 +37,7 @@ pub(super) fn by_layer(page: &mut Page, record: &Record) {
     }
 }
 
-fn request(page: &mut Page, row: &RequestLayers) {
+fn request(page: &mut Sections, row: &RequestLayers) {
     page.line(&if row.event.is_empty() {
         row.request.clone()
     } else {
@@ -45,7 +48,7 @@ fn request(page: &mut Page, row: &RequestLayers) {
         .find(|layer| !(row.is_batched && layer.layer == "engine"))
         .and_then(|layer| layer.latency.avg_us.value());
     let lost = [
-        String::new(),
+        Cell::default(),
         percent(&row.lost_above_syscall_pct),
         percent(&row.lost_above_device_pct),
     ];
@@ -61,7 +64,7 @@ fn request(page: &mut Page, row: &RequestLayers) {
         };
         let share = match top.filter(|us| comparable && *us > 0.0) {
             Some(top) => percent(&layer.latency.avg_us.scaled(100.0).per(top, "no time")),
-            None => "n/a".to_owned(),
+            None => "n/a".into(),
         };
         page.row(&LAYERS, &cells(layer, lost, share));
     }
@@ -73,23 +76,23 @@ fn request(page: &mut Page, row: &RequestLayers) {
     }
 }
 
-fn cells(layer: &LayerRow, lost: String, share: String) -> [String; 9] {
+fn cells(layer: &LayerRow, lost: Cell, share: Cell) -> [Cell; 9] {
     let spread = &layer.latency;
     [
-        format!("  {}", layer.layer),
-        number(&layer.count, 0),
-        number(&spread.avg_us, 1),
-        number(&spread.p50_us, 1),
-        number(&spread.p99_us, 1),
-        number(&spread.max_us, 1),
+        format!("  {}", layer.layer).into(),
+        Cell::figure(&layer.count, 0),
+        Cell::figure(&spread.avg_us, 1),
+        Cell::figure(&spread.p50_us, 1),
+        Cell::figure(&spread.p99_us, 1),
+        Cell::figure(&spread.max_us, 1),
         lost,
         share,
-        format!(" {}", layer.source),
+        format!(" {}", layer.source).into(),
     ]
 }
 
 /// What scans delivered; one line with the reason where there were none.
-pub(super) fn scan(page: &mut Page, record: &Record) {
+pub(super) fn scan(page: &mut Sections, record: &Record) {
     let scan = &record.scan;
     if let (Some(reason), None | Some(0.0)) = (scan.direct_bytes.reason(), scan.scans_count.value())
     {
@@ -97,48 +100,34 @@ pub(super) fn scan(page: &mut Page, record: &Record) {
         return;
     }
     page.heading("Scan Throughput");
-    let line = |page: &mut Page, name: &str, value: String| {
-        page.line(&format!("{name:<44} {value}"));
-    };
-    line(page, "Scans ended", number(&scan.scans_count, 0));
-    line(page, "Blocks of ended scans", number(&scan.blocks_count, 0));
+    page.named("Scans ended", NAME, Cell::figure(&scan.scans_count, 0));
+    let blocks = Cell::figure(&scan.blocks_count, 0);
+    page.named("Blocks of ended scans", NAME, blocks);
     if record.server.is_some() {
         through_buffers(page, record);
     }
-    line(
-        page,
-        "Streams of a scan",
-        number_or_reason(&scan.streams_count, 0),
-    );
-    line(
-        page,
-        "Direct path reads, requests",
-        number_or_reason(&scan.direct_requests_count, 0),
-    );
-    line(
-        page,
-        "Direct path reads, bytes",
-        number_or_reason(&scan.direct_bytes, 0),
-    );
-    line(
-        page,
-        "Direct path reads, MB/s (10^6)",
-        number_or_reason(&scan.direct_mb_per_s, 1),
-    );
-    line(
-        page,
-        "Direct path reads, MiB/s (2^20)",
-        number_or_reason(&scan.direct_mib_per_s, 1),
-    );
-    line(
-        page,
-        "CPU of assay per GB (10^9) read so, s",
-        number_or_reason(&scan.cpu_per_gb_s, 3),
-    );
+    for (name, figure, decimals) in [
+        ("Streams of a scan", &scan.streams_count, 0),
+        (
+            "Direct path reads, requests",
+            &scan.direct_requests_count,
+            0,
+        ),
+        ("Direct path reads, bytes", &scan.direct_bytes, 0),
+        ("Direct path reads, MB/s (10^6)", &scan.direct_mb_per_s, 1),
+        ("Direct path reads, MiB/s (2^20)", &scan.direct_mib_per_s, 1),
+        (
+            "CPU of assay per GB (10^9) read so, s",
+            &scan.cpu_per_gb_s,
+            3,
+        ),
+    ] {
+        page.named(name, NAME, number_or_reason(figure, decimals));
+    }
 }
 
 /// What a server's scans went through, whether in its buffers or not: small tables are not read past them.
-fn through_buffers(page: &mut Page, record: &Record) {
+fn through_buffers(page: &mut Sections, record: &Record) {
     let facts = &record.plan.engine_facts;
     let block = facts.iter().find(|fact| fact.name == "block_bytes");
     let block: Option<f64> = block.and_then(|fact| fact.value.parse().ok());
@@ -150,9 +139,9 @@ fn through_buffers(page: &mut Page, record: &Record) {
             .per(elapsed, "no measured window"),
         None => Figure::na("block size unknown"),
     };
-    page.line(&format!(
-        "{:<44} {}",
+    page.named(
         "Scanned in the server, MB/s (10^6)",
-        number_or_reason(&mb_per_s, 1)
-    ));
+        NAME,
+        number_or_reason(&mb_per_s, 1),
+    );
 }

@@ -1,26 +1,26 @@
 //! The report of a storage probe from its record alone.
 
 use super::header;
-use super::page::{Column, Page, left, number, number_or_reason, right};
 use crate::storage::{notes, ring, seed, timing};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{
     Figure, Record, StorageGroup, StorageInfo, StorageJob, StorageLatency, StorageWay,
 };
+use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
 use assay_measure::units::{fixed, size, thousands};
+use std::borrow::Cow;
 
 /// The whole report.
-pub(super) fn render(record: &Record, info: &StorageInfo) -> String {
-    let mut page = Page::default();
+pub(super) fn render(record: &Record, info: &StorageInfo) -> Sections {
+    let mut page = Sections::default();
     let run = &record.run;
-    page.line(&format!(
+    page.title(&format!(
         "ASSAY STORAGE REPORT for run {}{}: {} job(s), {} clone(s)",
         run.id,
         header::label(record),
         info.jobs.len(),
         run.sessions
     ));
-    page.line("");
     page.line(&format!(
         "assay {}, started {}, {} s in all, seed {}. {}",
         run.version,
@@ -54,13 +54,11 @@ pub(super) fn render(record: &Record, info: &StorageInfo) -> String {
     options(&mut page, info);
     header::identities(&mut page, record);
     header::parameters(&mut page, record);
-    page.line("");
-    page.line("End of Report");
-    page.finish()
+    page
 }
 
 /// The sections that what another tool printed can fill.
-pub(super) fn imported(page: &mut Page, info: &StorageInfo) {
+pub(super) fn imported(page: &mut Sections, info: &StorageInfo) {
     rates(page, info);
     latencies(page, info);
     let has_seconds = |group: &StorageGroup| group.iops_total_per_s.samples_count > 0;
@@ -90,7 +88,7 @@ fn counted(count: u64) -> String {
 }
 
 /// Groups as their tool summed them up.
-fn group_rates(page: &mut Page, info: &StorageInfo) {
+fn group_rates(page: &mut Sections, info: &StorageInfo) {
     page.heading("Groups");
     const TABLE: [Column; 5] = [
         left("Group", 6),
@@ -105,11 +103,11 @@ fn group_rates(page: &mut Page, info: &StorageInfo) {
             page.row(
                 &TABLE,
                 &[
-                    group.group.to_string(),
-                    way.way.clone(),
-                    number(&way.ios_per_s, 0),
-                    number(&way.mib_per_s, 1),
-                    format!("  {}", group.jobs.join(",")),
+                    group.group.to_string().into(),
+                    way.way.clone().into(),
+                    Cell::figure(&way.ios_per_s, 0),
+                    Cell::figure(&way.mib_per_s, 1),
+                    format!("  {}", group.jobs.join(",")).into(),
                 ],
             );
         }
@@ -117,7 +115,7 @@ fn group_rates(page: &mut Page, info: &StorageInfo) {
 }
 
 /// Preconditioning.
-fn before(page: &mut Page, info: &StorageInfo) {
+fn before(page: &mut Sections, info: &StorageInfo) {
     if info.precondition.is_empty() {
         return;
     }
@@ -151,7 +149,7 @@ fn before(page: &mut Page, info: &StorageInfo) {
     }
 }
 
-fn rates(page: &mut Page, info: &StorageInfo) {
+fn rates(page: &mut Sections, info: &StorageInfo) {
     page.heading("Jobs");
     const TABLE: [Column; 12] = [
         left("Job", 16),
@@ -176,33 +174,34 @@ fn rates(page: &mut Page, info: &StorageInfo) {
             page.row(
                 &TABLE,
                 &[
-                    job.name.clone(),
-                    job.group.to_string(),
-                    format!(" {}", job.rw),
-                    way.way.clone(),
-                    job.block_sizes.clone(),
-                    job.ioengine.clone(),
-                    counted(job.iodepth_count),
-                    counted(job.numjobs_count),
-                    counted(way.ios_count),
-                    number(&way.ios_per_s, 0),
-                    number(&way.mb_per_s, 1),
-                    number(&way.mib_per_s, 1),
+                    job.name.clone().into(),
+                    job.group.to_string().into(),
+                    format!(" {}", job.rw).into(),
+                    way.way.clone().into(),
+                    job.block_sizes.clone().into(),
+                    job.ioengine.clone().into(),
+                    counted(job.iodepth_count).into(),
+                    counted(job.numjobs_count).into(),
+                    counted(way.ios_count).into(),
+                    Cell::figure(&way.ios_per_s, 0),
+                    Cell::figure(&way.mb_per_s, 1),
+                    Cell::figure(&way.mib_per_s, 1),
                 ],
             );
         }
     }
 }
 
-fn latencies(page: &mut Page, info: &StorageInfo) {
+fn latencies(page: &mut Sections, info: &StorageInfo) {
     page.heading("Latency (us)");
-    const TABLE: [Column; 14] = [
+    const TABLE: [Column; 15] = [
         left("Job", 16),
         left("Way", 6),
         left("What", 9),
         right("n", 13),
         right("mean", 11),
         right("stddev", 11),
+        right("min", 10),
         right("p50", 10),
         right("p90", 10),
         right("p95", 10),
@@ -213,28 +212,30 @@ fn latencies(page: &mut Page, info: &StorageInfo) {
         right("max", 12),
     ];
     page.columns(&TABLE);
-    let row = |page: &mut Page, job: &StorageJob, way: &str, what: &str, of: &StorageLatency| {
-        let figures = [
-            &of.avg_us,
-            &of.stddev_us,
-            &of.p50_us,
-            &of.p90_us,
-            &of.p95_us,
-            &of.p99_us,
-            &of.p999_us,
-            &of.p9999_us,
-            &of.p99999_us,
-            &of.max_us,
-        ];
-        let mut cells = vec![
-            job.name.clone(),
-            way.to_owned(),
-            what.to_owned(),
-            thousands(of.count),
-        ];
-        cells.extend(figures.map(|figure| number(figure, 2)));
-        page.row(&TABLE, &cells);
-    };
+    let row =
+        |page: &mut Sections, job: &StorageJob, way: &str, what: &str, of: &StorageLatency| {
+            let figures = [
+                &of.avg_us,
+                &of.stddev_us,
+                &of.min_us,
+                &of.p50_us,
+                &of.p90_us,
+                &of.p95_us,
+                &of.p99_us,
+                &of.p999_us,
+                &of.p9999_us,
+                &of.p99999_us,
+                &of.max_us,
+            ];
+            let mut cells = vec![
+                job.name.clone(),
+                way.to_owned(),
+                what.to_owned(),
+                thousands(of.count),
+            ];
+            cells.extend(figures.map(|figure| number(figure, 2)));
+            page.row(&TABLE, &cells);
+        };
     for job in &info.jobs {
         for way in &job.ways {
             let kinds = [
@@ -255,7 +256,7 @@ fn latencies(page: &mut Page, info: &StorageInfo) {
     }
 }
 
-fn groups(page: &mut Page, info: &StorageInfo) {
+fn groups(page: &mut Sections, info: &StorageInfo) {
     page.heading("Groups over Time (whole seconds, all clones together)");
     const TABLE: [Column; 11] = [
         left("Group", 6),
@@ -276,23 +277,23 @@ fn groups(page: &mut Page, info: &StorageInfo) {
         page.row(
             &TABLE,
             &[
-                group.group.to_string(),
-                group.jobs.join(","),
-                iops.samples_count.to_string(),
-                number(&iops.mean, 0),
-                number(&iops.stddev, 0),
-                number(&iops.variation_ratio.scaled(100.0), 1),
-                number(&iops.min, 0),
-                number(&iops.max, 0),
-                number(&group.bw_total_mib_per_s.mean, 1),
-                number(&group.steadiness.last_over_first_ratio, 2),
-                number(&group.device_busy_pct, 1),
+                group.group.to_string().into(),
+                group.jobs.join(",").into(),
+                iops.samples_count.to_string().into(),
+                Cell::figure(&iops.mean, 0),
+                Cell::figure(&iops.stddev, 0),
+                Cell::figure(&iops.variation_ratio.scaled(100.0), 1),
+                Cell::figure(&iops.min, 0),
+                Cell::figure(&iops.max, 0),
+                Cell::figure(&group.bw_total_mib_per_s.mean, 1),
+                Cell::figure(&group.steadiness.last_over_first_ratio, 2),
+                Cell::figure(&group.device_busy_pct, 1),
             ],
         );
     }
 }
 
-fn levels(page: &mut Page, info: &StorageInfo) {
+fn levels(page: &mut Sections, info: &StorageInfo) {
     page.heading("Levels");
     page.line("change: against the level before; chance: of such a change in steady noise of the same kind, at most.");
     const TABLE: [Column; 9] = [
@@ -319,18 +320,18 @@ fn levels(page: &mut Page, info: &StorageInfo) {
                 .checked_sub(1)
                 .and_then(|before| group.changes.get(before));
             let percent = |of: &dyn Fn(&assay_measure::record::StorageChange) -> Figure| {
-                change.map_or_else(String::new, |change| number(&of(change), 1))
+                change.map_or_else(Cell::default, |change| Cell::figure(&of(change), 1))
             };
             page.row(
                 &TABLE,
                 &[
-                    group.group.to_string(),
-                    group.analysed.clone(),
-                    number(&level.from_s, 0),
-                    number(&level.to_s, 0),
-                    number(&level.median, 0),
-                    number(&level.mib_per_s, 1),
-                    number(&level.variation_ratio.scaled(100.0), 1),
+                    group.group.to_string().into(),
+                    group.analysed.clone().into(),
+                    Cell::figure(&level.from_s, 0),
+                    Cell::figure(&level.to_s, 0),
+                    Cell::figure(&level.median, 0),
+                    Cell::figure(&level.mib_per_s, 1),
+                    Cell::figure(&level.variation_ratio.scaled(100.0), 1),
                     percent(&|change| {
                         let ratio = change.ratio.value();
                         ratio.map_or_else(Figure::default, |r| (100.0 * (r - 1.0)).into())
@@ -343,7 +344,7 @@ fn levels(page: &mut Page, info: &StorageInfo) {
     }
 }
 
-fn shape(page: &mut Page, group: &StorageGroup) {
+fn shape(page: &mut Sections, group: &StorageGroup) {
     if let Some(drift) = group.drift_ratio.value() {
         page.line(&format!(
             "{:<6} drifts by {} % in a line from begin to end: no levels.",
@@ -360,7 +361,7 @@ fn shape(page: &mut Page, group: &StorageGroup) {
     }
 }
 
-fn drivers(page: &mut Page, info: &StorageInfo) {
+fn drivers(page: &mut Sections, info: &StorageInfo) {
     page.heading("What Driving It Cost, and How It Was Measured");
     const TABLE: [Column; 9] = [
         left("Job", 16),
@@ -379,15 +380,15 @@ fn drivers(page: &mut Page, info: &StorageInfo) {
         page.row(
             &TABLE,
             &[
-                job.name.clone(),
-                number(&cpu.user_us_per_io, 3),
-                number(&cpu.system_us_per_io, 3),
-                number(&cpu.thread_cpu_pct, 1),
-                number(&cpu.thread_cpu_max_pct, 1),
-                number(&cpu.kernel_entries_per_io, 3),
-                number(&cpu.context_switches_per_io, 3),
-                number(&job.in_flight_mean_count, 2),
-                number(&job.little_count, 2),
+                job.name.clone().into(),
+                Cell::figure(&cpu.user_us_per_io, 3),
+                Cell::figure(&cpu.system_us_per_io, 3),
+                Cell::figure(&cpu.thread_cpu_pct, 1),
+                Cell::figure(&cpu.thread_cpu_max_pct, 1),
+                Cell::figure(&cpu.kernel_entries_per_io, 3),
+                Cell::figure(&cpu.context_switches_per_io, 3),
+                Cell::figure(&job.in_flight_mean_count, 2),
+                Cell::figure(&job.little_count, 2),
             ],
         );
     }
@@ -428,20 +429,22 @@ fn drivers(page: &mut Page, info: &StorageInfo) {
     }
 }
 
-fn devices(page: &mut Page, info: &StorageInfo) {
+fn devices(page: &mut Sections, info: &StorageInfo) {
     const TITLE: &str = "Devices (whole run, whoever used them)";
     if info.disks.is_empty() {
         page.missing(TITLE, "no device known below the files");
         return;
     }
     page.heading(TITLE);
-    const TABLE: [Column; 9] = [
+    const TABLE: [Column; 11] = [
         left("Device", 10),
         right("reads", 12),
         right("MiB", 11),
         right("us each", 10),
         right("writes", 12),
         right("MiB", 11),
+        right("us each", 10),
+        right("flushes", 10),
         right("us each", 10),
         right("busy %", 8),
         right("queue", 8),
@@ -452,15 +455,17 @@ fn devices(page: &mut Page, info: &StorageInfo) {
         page.row(
             &TABLE,
             &[
-                disk.name.clone(),
-                thousands(disk.reads_count),
-                mib(disk.read_bytes),
-                number(&disk.read_avg_us, 1),
-                thousands(disk.writes_count),
-                mib(disk.write_bytes),
-                number(&disk.write_avg_us, 1),
-                number(&disk.busy_pct, 1),
-                number(&disk.queue_mean_count, 2),
+                disk.name.clone().into(),
+                thousands(disk.reads_count).into(),
+                mib(disk.read_bytes).into(),
+                Cell::figure(&disk.read_avg_us, 1),
+                thousands(disk.writes_count).into(),
+                mib(disk.write_bytes).into(),
+                Cell::figure(&disk.write_avg_us, 1),
+                thousands(disk.flushes_count).into(),
+                Cell::figure(&disk.flush_avg_us, 1),
+                Cell::figure(&disk.busy_pct, 1),
+                Cell::figure(&disk.queue_mean_count, 2),
             ],
         );
     }
@@ -475,7 +480,7 @@ fn devices(page: &mut Page, info: &StorageInfo) {
 }
 
 /// Lat by powers of two of a microsecond.
-fn histograms(page: &mut Page, job: &StorageJob) {
+fn histograms(page: &mut Sections, job: &StorageJob) {
     for way in &job.ways {
         if way.lat.count > 0 {
             page.heading(&format!("Histogram of lat: {}, {}", job.name, way.way));
@@ -484,23 +489,33 @@ fn histograms(page: &mut Page, job: &StorageJob) {
     }
 }
 
-fn histogram(page: &mut Page, of: &Histogram, way: &StorageWay) {
+fn histogram(page: &mut Sections, of: &Histogram, way: &StorageWay) {
     let buckets = of.pow2_us();
     let most = buckets.iter().copied().max().unwrap_or(0).max(1);
+    const BUCKETS: [Column; 4] = [
+        left("Below", 16),
+        right("Samples", 14),
+        right("Share", 10),
+        left("", 42),
+    ];
+    page.untitled(&BUCKETS);
     for (index, count) in buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
         // Bucket i counts 2^(i-1) <= us < 2^i.
         let below = thousands(1 << index);
         let bar = "#".repeat((count * 40).div_ceil(most) as usize);
-        page.line(&format!(
-            "< {below:>11} us {:>13} {:>7} %  {bar}",
+        let share = fixed(100.0 * *count as f64 / way.lat.count as f64, 3);
+        let cells = [
+            format!("< {below:>11} us"),
             thousands(*count),
-            fixed(100.0 * *count as f64 / way.lat.count as f64, 3)
-        ));
+            format!("{share} %"),
+            format!(" {bar}"),
+        ];
+        page.row(&BUCKETS, &cells);
     }
 }
 
 /// The seconds; long runs are thinned to what a person reads, the CSV face has them all.
-fn seconds(page: &mut Page, record: &Record) {
+fn seconds(page: &mut Sections, record: &Record) {
     const MOST: usize = 60;
     let series = &record.series;
     let title = "Per Second";
@@ -522,32 +537,30 @@ fn seconds(page: &mut Page, record: &Record) {
         })
         .filter(|name| name.as_str() != "group")
         .collect();
-    let width = |name: &str| name.len().max(9) + 2;
-    let mut titles = format!("{:>6}{:>9}", "group", "t_s");
-    for name in &names {
-        titles.push_str(&format!("{name:>width$}", width = width(name)));
-    }
-    page.line(&titles);
+    let mut columns = vec![right("group", 6), right("t_s", 9)];
+    columns.extend(names.iter().map(|name| Column {
+        title: Cow::Owned((*name).clone()),
+        ..right("", name.len().max(9) + 2)
+    }));
+    page.columns(&columns);
     for row in (0..series.t_s.len()).step_by(step) {
-        let cell = |name: &str| {
+        let figure = |name: &str| {
             let column = series.metrics.get(name).and_then(|column| column.get(row));
             column.cloned().unwrap_or_default()
         };
-        let mut line = format!(
-            "{:>6}{:>9}",
-            number(&cell("group"), 0),
-            fixed(series.t_s[row], 1)
-        );
-        for name in &names {
+        let mut cells = vec![
+            Cell::figure(&figure("group"), 0),
+            fixed(series.t_s[row], 1).into(),
+        ];
+        cells.extend(names.iter().map(|name| {
             let decimals = if *name == "length_s" { 3 } else { 1 };
-            let text = number(&cell(name), decimals);
-            line.push_str(&format!("{text:>width$}", width = width(name)));
-        }
-        page.line(&line);
+            Cell::figure(&figure(name), decimals)
+        }));
+        page.row(&columns, &cells);
     }
 }
 
-fn options(page: &mut Page, info: &StorageInfo) {
+fn options(page: &mut Sections, info: &StorageInfo) {
     page.heading("Options of the Jobs");
     const TABLE: [Column; 4] = [
         left("Job", 16),

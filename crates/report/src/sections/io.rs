@@ -1,27 +1,27 @@
 //! IO profile and the three IOStat tables.
 
-use super::page::{Column, Page, left, number, right};
 use assay_measure::record::{Figure, IoRow, Record};
+use assay_measure::section::{Cell, Column, Sections, left, number, right};
 use assay_measure::units::{count_suffix, fixed, size_suffix};
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) fn profile(page: &mut Page, record: &Record) {
+pub(super) fn profile(page: &mut Sections, record: &Record) {
     const PROFILE: [Column; 4] = [
         left("IO Profile", 27),
         right("Read+Write/Second", 18),
         right("Read/Second", 16),
         right("Write/Second", 16),
     ];
-    page.line("");
+    page.unheaded("IO Profile");
     page.columns(&PROFILE);
     for row in &record.io_profile {
         page.row(
             &PROFILE,
             &[
-                format!("{:>27}", format!("{}:", row.name)),
-                number(&row.read_write_per_s, 1),
-                number(&row.read_per_s, 1),
-                number(&row.write_per_s, 1),
+                format!("{:>27}", format!("{}:", row.name)).into(),
+                Cell::figure(&row.read_write_per_s, 1),
+                Cell::figure(&row.read_per_s, 1),
+                Cell::figure(&row.write_per_s, 1),
             ],
         );
     }
@@ -40,25 +40,25 @@ const IOSTAT: [Column; 10] = [
     left(" Source", 20),
 ];
 
-pub(super) fn by_function(page: &mut Page, record: &Record) {
+pub(super) fn by_function(page: &mut Sections, record: &Record) {
     table(page, record, "IOStat by Function", |row| {
         row.function.clone()
     });
 }
 
-pub(super) fn by_filetype(page: &mut Page, record: &Record) {
+pub(super) fn by_filetype(page: &mut Sections, record: &Record) {
     table(page, record, "IOStat by Filetype", |row| {
         row.file_type.clone()
     });
 }
 
-pub(super) fn by_both(page: &mut Page, record: &Record) {
+pub(super) fn by_both(page: &mut Sections, record: &Record) {
     table(page, record, "IOStat by Function/Filetype", |row| {
         format!("{} / {}", row.function, row.file_type)
     });
 }
 
-pub(super) fn by_path(page: &mut Page, record: &Record) {
+pub(super) fn by_path(page: &mut Sections, record: &Record) {
     const PATHS: [Column; 10] = [
         left("Path", 40),
         left(" File Type", 13),
@@ -131,7 +131,7 @@ fn add(sum: &mut Option<IoRow>, row: &IoRow) {
     }
 }
 
-fn table(page: &mut Page, record: &Record, title: &str, key: fn(&IoRow) -> String) {
+fn table(page: &mut Sections, record: &Record, title: &str, key: fn(&IoRow) -> String) {
     page.heading(title);
     if record.io_functions.is_empty() {
         page.line("n/a (no I/O)");
@@ -190,7 +190,7 @@ fn cells(record: &Record, name: String, row: &IoRow) -> [String; 10] {
 }
 
 /// Why columns of some functions have no figure, each reason once.
-fn reasons(page: &mut Page, record: &Record) {
+fn reasons(page: &mut Sections, record: &Record) {
     let mut said: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for row in &record.io_functions {
         for (column, figure) in [

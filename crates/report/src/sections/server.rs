@@ -1,9 +1,9 @@
 //! What only a database server's run has: the result line of the field and the server's own shares.
 
 use super::header::percent;
-use super::page::{Column, Page, left, number, number_or_reason, right};
 use crate::result_line;
 use assay_measure::record::{Figure, Record, ServerInfo};
+use assay_measure::section::{Column, Sections, left, number, number_or_reason, right};
 use assay_measure::snapshot::Fact;
 use assay_measure::units::fixed;
 
@@ -36,7 +36,7 @@ const FACTS: &[&str] = &[
 const PAIR: usize = 36;
 
 /// RIOPS and CACHE_HITS/s over the true window, and the rows before and after it.
-pub(super) fn result(page: &mut Page, record: &Record) {
+pub(super) fn result(page: &mut Sections, record: &Record) {
     let Some(server) = &record.server else {
         return;
     };
@@ -78,7 +78,7 @@ fn capital(text: &str) -> String {
 }
 
 /// Where server and driver ran, what the server says of itself, and shares only it can tell.
-pub(super) fn server(page: &mut Page, record: &Record) {
+pub(super) fn server(page: &mut Sections, record: &Record) {
     let Some(server) = &record.server else {
         return;
     };
@@ -106,7 +106,7 @@ pub(super) fn server(page: &mut Page, record: &Record) {
     shares(page, server);
 }
 
-fn placement(page: &mut Page, record: &Record, server: &ServerInfo) {
+fn placement(page: &mut Sections, record: &Record, server: &ServerInfo) {
     let driver = &record.driver.thread_cpu_s;
     let model = &record.time_model;
     let used = model.db_cpu_us.plus(&model.bg_cpu_us).scaled(1e-6);
@@ -119,7 +119,7 @@ fn placement(page: &mut Page, record: &Record, server: &ServerInfo) {
     ));
 }
 
-fn loop_place(page: &mut Page, server: &ServerInfo) {
+fn loop_place(page: &mut Sections, server: &ServerInfo) {
     let text = match server.loop_place.as_str() {
         "server" => {
             "LOOP=server: the server performs the operations; each is timed there, with a resolution of 1 us. \
@@ -134,7 +134,7 @@ fn loop_place(page: &mut Page, server: &ServerInfo) {
     page.wrapped("", text);
 }
 
-fn hit_ratio(page: &mut Page, record: &Record) {
+fn hit_ratio(page: &mut Sections, record: &Record) {
     let checks = &record.checks;
     let points = match (
         checks.hit_expected_pct.value(),
@@ -168,7 +168,7 @@ fn with_percent(figure: &Figure) -> String {
     }
 }
 
-fn shares(page: &mut Page, server: &ServerInfo) {
+fn shares(page: &mut Sections, server: &ServerInfo) {
     if server.shares.is_empty() {
         return;
     }
@@ -180,9 +180,9 @@ fn shares(page: &mut Page, server: &ServerInfo) {
         page.row(
             &COLUMNS,
             &[
-                row.name.clone(),
+                row.name.clone().into(),
                 percent(&row.value_pct),
-                format!(" {reason}"),
+                format!(" {reason}").into(),
             ],
         );
     }

@@ -1,15 +1,15 @@
 //! Top events, wait classes, wait events and their histograms.
 
 use super::header::percent;
-use super::page::{Column, Page, left, number, right};
 use assay_measure::record::{EventRow, Figure, Record, SAMPLED};
+use assay_measure::section::{Cell, Column, Sections, left, number, right};
 use assay_measure::units::fixed;
 use std::collections::BTreeMap;
 
 /// Rows of "Top Foreground Events".
 const TOP: usize = 10;
 
-pub(super) fn top_events(page: &mut Page, record: &Record) {
+pub(super) fn top_events(page: &mut Sections, record: &Record) {
     const COLUMNS: [Column; 8] = [
         left("Event", 44),
         right("Waits", 16),
@@ -22,20 +22,20 @@ pub(super) fn top_events(page: &mut Page, record: &Record) {
     ];
     page.heading(&format!("Top {TOP} Foreground Events by Total Wait Time"));
     page.columns(&COLUMNS);
-    let mut rows: Vec<(f64, [String; 8])> = record
+    let mut rows: Vec<(f64, [Cell; 8])> = record
         .events
         .iter()
         .filter(|event| event.actor == "foreground" && event.class != "Idle")
         .map(|event| {
             let cells = [
-                event.name.clone(),
-                number(&event.count, 0),
-                number(&event.total_us.scaled(1e-6), 3),
-                number(&event.avg_us, 0),
-                number(&event.avg_us.scaled(1e-3), 2),
+                event.name.clone().into(),
+                Cell::figure(&event.count, 0),
+                Cell::figure(&event.total_us.scaled(1e-6), 3),
+                Cell::figure(&event.avg_us, 0),
+                Cell::figure(&event.avg_us.scaled(1e-3), 2),
                 percent(&event.db_time_pct),
-                format!(" {}", event.class),
-                format!(" {}", event.source),
+                format!(" {}", event.class).into(),
+                format!(" {}", event.source).into(),
             ];
             (event.total_us.value().unwrap_or(0.0), cells)
         })
@@ -51,14 +51,14 @@ pub(super) fn top_events(page: &mut Page, record: &Record) {
             continue;
         };
         let cells = [
-            name.to_owned(),
-            String::new(),
-            fixed(us / 1e6, 3),
-            String::new(),
-            String::new(),
+            name.into(),
+            Cell::default(),
+            fixed(us / 1e6, 3).into(),
+            Cell::default(),
+            Cell::default(),
             percent(&figure.scaled(100.0).per(db_time, "no DB time")),
-            String::new(),
-            format!(" {source}"),
+            Cell::default(),
+            format!(" {source}").into(),
         ];
         rows.push((us, cells));
     }
@@ -73,7 +73,7 @@ pub(super) fn top_events(page: &mut Page, record: &Record) {
 }
 
 /// How sure a sampled time is, and what else is to be said of a row.
-fn notes(page: &mut Page, record: &Record) {
+fn notes(page: &mut Sections, record: &Record) {
     let foreground = || record.events.iter().filter(|e| e.actor == "foreground");
     let sampled: Vec<String> = foreground()
         .filter(|event| event.is_sampled())
@@ -96,7 +96,7 @@ fn notes(page: &mut Page, record: &Record) {
     }
 }
 
-pub(super) fn classes(page: &mut Page, record: &Record) {
+pub(super) fn classes(page: &mut Sections, record: &Record) {
     const COLUMNS: [Column; 7] = [
         left("Wait Class", 24),
         right("Waits", 16),
@@ -116,13 +116,13 @@ pub(super) fn classes(page: &mut Page, record: &Record) {
         page.row(
             &COLUMNS,
             &[
-                row.class.clone(),
-                blank(&row.waits_count, 0),
-                blank(&row.timeouts_pct, 0),
-                number(&row.total_us.scaled(1e-6), 3),
-                blank(&row.avg_us.scaled(1e-3), 3),
+                row.class.clone().into(),
+                blank(&row.waits_count, 0).into(),
+                blank(&row.timeouts_pct, 0).into(),
+                Cell::figure(&row.total_us.scaled(1e-6), 3),
+                blank(&row.avg_us.scaled(1e-3), 3).into(),
                 percent(&row.db_time_pct),
-                format!(" {}", row.source),
+                format!(" {}", row.source).into(),
             ],
         );
     }
@@ -145,13 +145,13 @@ const EVENTS: [Column; 7] = [
     right("% Time", 9),
 ];
 
-pub(super) fn foreground(page: &mut Page, record: &Record) {
+pub(super) fn foreground(page: &mut Sections, record: &Record) {
     page.heading("Foreground Wait Events");
     page.line("% Time is of DB time; idle events are outside it and have none.");
     events(page, record, "foreground");
 }
 
-pub(super) fn background(page: &mut Page, record: &Record) {
+pub(super) fn background(page: &mut Sections, record: &Record) {
     page.heading("Background Wait Events");
     page.line(
         "% Time is of background elapsed time, or of all background waits where those are more.",
@@ -160,7 +160,7 @@ pub(super) fn background(page: &mut Page, record: &Record) {
 }
 
 /// Where the times come from: one line, or the events by their source.
-fn origin(page: &mut Page, rows: &[&EventRow], actor: &str) {
+fn origin(page: &mut Sections, rows: &[&EventRow], actor: &str) {
     let mut sources: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for row in rows {
         sources.entry(&row.source).or_default().push(&row.name);
@@ -186,7 +186,7 @@ fn origin(page: &mut Page, rows: &[&EventRow], actor: &str) {
 }
 
 /// Why events that were counted have no time.
-fn untimed(page: &mut Page, rows: &[&EventRow]) {
+fn untimed(page: &mut Sections, rows: &[&EventRow]) {
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for row in rows {
         if let (Some(reason), Some(_)) = (row.total_us.reason(), row.count.value()) {
@@ -201,7 +201,7 @@ fn untimed(page: &mut Page, rows: &[&EventRow]) {
     }
 }
 
-fn events(page: &mut Page, record: &Record, actor: &str) {
+fn events(page: &mut Sections, record: &Record, actor: &str) {
     let rows: Vec<&EventRow> = record.events.iter().filter(|e| e.actor == actor).collect();
     if rows.is_empty() {
         page.line("n/a (no waits)");
@@ -221,19 +221,19 @@ fn events(page: &mut Page, record: &Record, actor: &str) {
         page.row(
             &EVENTS,
             &[
-                event.name.clone(),
-                number(&event.count, 0),
-                number(&timeouts, 0),
-                number(&event.total_us.scaled(1e-6), 3),
-                number(&event.avg_us.scaled(1e-3), 3),
-                per_tx,
+                event.name.clone().into(),
+                Cell::figure(&event.count, 0),
+                Cell::figure(&timeouts, 0),
+                Cell::figure(&event.total_us.scaled(1e-6), 3),
+                Cell::figure(&event.avg_us.scaled(1e-3), 3),
+                per_tx.into(),
                 percent(&event.db_time_pct),
             ],
         );
     }
 }
 
-pub(super) fn histogram(page: &mut Page, record: &Record) {
+pub(super) fn histogram(page: &mut Sections, record: &Record) {
     page.heading("Wait Event Histogram");
     if record.events.is_empty() {
         page.line("n/a (no waits)");
@@ -264,7 +264,7 @@ pub(super) fn histogram(page: &mut Page, record: &Record) {
 }
 
 /// Waits by power-of-two bucket, from the first that holds any to the last.
-pub(super) fn buckets(page: &mut Page, events: &[&EventRow]) {
+pub(super) fn buckets(page: &mut Sections, events: &[&EventRow]) {
     const COLUMNS: [Column; 6] = [
         left("Event", 44),
         right("Below (us)", 14),
@@ -287,12 +287,12 @@ pub(super) fn buckets(page: &mut Page, events: &[&EventRow]) {
             page.row(
                 &COLUMNS,
                 &[
-                    row_name(event),
-                    bound(bucket),
-                    number(&Figure::Count(waits), 0),
+                    row_name(event).into(),
+                    bound(bucket).into(),
+                    Cell::figure(&Figure::Count(waits), 0),
                     percent(&pct(waits)),
                     percent(&pct(below)),
-                    format!(" {}", readable(bucket)),
+                    format!(" {}", readable(bucket)).into(),
                 ],
             );
         }
@@ -307,7 +307,7 @@ pub(super) fn row_name(event: &EventRow) -> String {
     }
 }
 
-fn percentiles(page: &mut Page, events: &[&EventRow]) {
+fn percentiles(page: &mut Sections, events: &[&EventRow]) {
     const COLUMNS: [Column; 8] = [
         left("Event (us)", 44),
         right("Waits", 14),
@@ -326,14 +326,14 @@ fn percentiles(page: &mut Page, events: &[&EventRow]) {
         page.row(
             &COLUMNS,
             &[
-                row_name(event),
-                number(&event.count, 0),
-                number(&event.avg_us, 1),
-                number(&event.p50_us, 1),
-                number(&event.p90_us, 1),
-                number(&event.p99_us, 1),
-                number(&event.p999_us, 1),
-                number(&event.max_us, 1),
+                row_name(event).into(),
+                Cell::figure(&event.count, 0),
+                Cell::figure(&event.avg_us, 1),
+                Cell::figure(&event.p50_us, 1),
+                Cell::figure(&event.p90_us, 1),
+                Cell::figure(&event.p99_us, 1),
+                Cell::figure(&event.p999_us, 1),
+                Cell::figure(&event.max_us, 1),
             ],
         );
     }

@@ -1,9 +1,10 @@
 //! Title, snapshots, integrity, warnings, advice and parameters.
 
-use super::page::{Column, Page, left, number, number_or_reason, right};
 use crate::integrity::violated;
 use assay_measure::record::{Figure, Record, Truth};
-use assay_measure::units::fixed;
+use assay_measure::section::{
+    Cell, Column, Sections, Weight, left, number, number_or_reason, right, wrapped,
+};
 
 /// ` "LABEL"` behind the run's id, or nothing.
 pub(super) fn label(record: &Record) -> String {
@@ -22,14 +23,13 @@ pub(super) fn verdict(record: &Record) -> String {
     text + "."
 }
 
-pub(super) fn title(page: &mut Page, record: &Record) {
+pub(super) fn title(page: &mut Sections, record: &Record) {
     let run = &record.run;
     let label = label(record);
-    page.line(&format!(
+    page.title(&format!(
         "ASSAY WORKLOAD REPORT for run {}{label}: {} on {}",
         run.id, run.workload, run.engine
     ));
-    page.line("");
     const IDENTITY: [Column; 7] = [
         left("Run", 14),
         left("Workload", 12),
@@ -43,13 +43,13 @@ pub(super) fn title(page: &mut Page, record: &Record) {
     page.row(
         &IDENTITY,
         &[
-            run.id.clone(),
-            run.workload.clone(),
-            run.engine.clone(),
-            version(record),
-            wall(&run.started),
-            number(&Figure::Count(run.sessions), 0),
-            run.seed.to_string(),
+            run.id.clone().into(),
+            run.workload.clone().into(),
+            run.engine.clone().into(),
+            version(record).into(),
+            wall(&run.started).into(),
+            Cell::figure(&Figure::Count(run.sessions), 0),
+            run.seed.to_string().into(),
         ],
     );
     if record.server.is_some() {
@@ -89,7 +89,7 @@ fn wall(text: &str) -> String {
     }
 }
 
-fn snapshots(page: &mut Page, record: &Record) {
+fn snapshots(page: &mut Sections, record: &Record) {
     let interval = &record.interval;
     const SNAPSHOTS: [Column; 4] = [
         left("", 12),
@@ -143,8 +143,8 @@ fn snapshots(page: &mut Page, record: &Record) {
     ));
 }
 
-pub(super) fn integrity(page: &mut Page, record: &Record) {
-    page.heading("Integrity");
+pub(super) fn integrity(page: &mut Sections, record: &Record) {
+    page.judgement("Integrity");
     if record.integrity.is_empty() {
         page.line("n/a (no identity was evaluated)");
         return;
@@ -158,42 +158,46 @@ pub(super) fn integrity(page: &mut Page, record: &Record) {
         violations.len(),
     ));
     for identity in violations {
-        let weight = if identity.exact {
-            "VIOLATED, A BUG OF ASSAY"
-        } else {
-            "violated"
+        let (weight, word) = match identity.exact {
+            true => (Weight::Bad, "VIOLATED, A BUG OF ASSAY"),
+            false => (Weight::Warning, "violated"),
         };
-        page.wrapped(
+        page.finding(
+            weight,
             &format!("{:<5} ", identity.id),
             &format!(
-                "{weight}: {} ({}): {}",
+                "{word}: {} ({}): {}",
                 identity.rule, identity.scope, identity.sentence
             ),
         );
     }
 }
 
-pub(super) fn warnings(page: &mut Page, record: &Record) {
-    page.heading("Warnings");
+pub(super) fn warnings(page: &mut Sections, record: &Record) {
+    page.judgement("Warnings");
     if record.warnings.is_empty() {
         page.line("none");
     }
     for warning in &record.warnings {
-        page.wrapped("  - ", warning);
+        page.finding(Weight::Warning, "  - ", warning);
     }
 }
 
-pub(super) fn advice(page: &mut Page, record: &Record) {
+pub(super) fn advice(page: &mut Sections, record: &Record) {
     if record.advice.is_empty() && record.advice_unjudged.is_empty() {
         return;
     }
-    page.heading("Advice");
+    page.judgement("Advice");
     if record.advice.is_empty() {
         page.line("none");
     }
     for advice in record.advice.iter().take(10) {
         let lead = format!("{:<4} {:<5} ", advice.id, advice.severity);
-        page.wrapped(&lead, &advice.text);
+        let weight = match advice.severity.as_str() {
+            "high" => Weight::Warning,
+            _ => Weight::Plain,
+        };
+        page.finding(weight, &lead, &advice.text);
     }
     if !record.advice_unjudged.is_empty() {
         let rules = record.advice_unjudged.join(", ");
@@ -201,9 +205,17 @@ pub(super) fn advice(page: &mut Page, record: &Record) {
     }
 }
 
-pub(super) fn identities(page: &mut Page, record: &Record) {
+pub(super) fn identities(page: &mut Sections, record: &Record) {
     page.heading("Integrity Detail");
     page.line("exact: a violation is a bug of assay; whole run: gate to drained, threads quiet; window: begin to end.");
+    const IDENTITIES: [Column; 5] = [
+        left("Identity", 5),
+        left("State", 9),
+        left("Kind", 6),
+        left("Scope", 10),
+        wrapped("Rule and Outcome"),
+    ];
+    page.untitled(&IDENTITIES);
     let mut others = 0_u64;
     for identity in &record.integrity {
         if record.server.is_some() && is_of_others(&identity.ok) {
@@ -216,13 +228,15 @@ pub(super) fn identities(page: &mut Page, record: &Record) {
             (Truth::Violated, false) => "violated",
             (Truth::Na(_), _) => "n/a",
         };
-        let kind = if identity.exact { "exact" } else { "" };
-        page.wrapped(
-            &format!(
-                "{:<5} {state:<8} {kind:<5} {:<9} ",
-                identity.id, identity.scope
-            ),
-            &format!("{}: {}", identity.rule, identity.sentence),
+        page.row(
+            &IDENTITIES,
+            &[
+                identity.id.clone(),
+                state.to_owned(),
+                if identity.exact { "exact" } else { "" }.to_owned(),
+                identity.scope.clone(),
+                format!("{}: {}", identity.rule, identity.sentence),
+            ],
         );
     }
     if others > 0 {
@@ -237,7 +251,7 @@ fn is_of_others(ok: &Truth) -> bool {
     matches!(ok, Truth::Na(reason) if reason.ends_with("unsupported"))
 }
 
-pub(super) fn parameters(page: &mut Page, record: &Record) {
+pub(super) fn parameters(page: &mut Sections, record: &Record) {
     page.heading("Parameters");
     const PARAMETERS: [Column; 3] = [left("Parameter", 28), left("Value", 42), left("Origin", 30)];
     if record.plan.settings.is_empty() {
@@ -274,8 +288,6 @@ pub(super) fn parameters(page: &mut Page, record: &Record) {
 }
 
 /// A percentage with one decimal.
-pub(super) fn percent(figure: &Figure) -> String {
-    figure
-        .value()
-        .map_or_else(|| "n/a".to_owned(), |value| fixed(value, 1))
+pub(super) fn percent(figure: &Figure) -> Cell {
+    Cell::figure(figure, 1)
 }

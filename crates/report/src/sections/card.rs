@@ -1,13 +1,14 @@
 //! The test card: the figures people put side by side, ready to paste.
 
-use super::page::{Page, number, number_or_reason};
+use assay_measure::facts::{self, FactKey};
 use assay_measure::record::{EventRow, Figure, Record};
+use assay_measure::section::{Sections, number, number_or_reason};
 use assay_measure::snapshot::Fact;
 use assay_measure::units::size;
 
 const MIB: f64 = 1_048_576.0;
 
-pub(super) fn test_card(page: &mut Page, record: &Record) {
+pub(super) fn test_card(page: &mut Sections, record: &Record) {
     page.heading("Test Card");
     page.two_columns(&platform(record), &processor(record));
     page.line("");
@@ -23,15 +24,18 @@ pub(super) fn test_card(page: &mut Page, record: &Record) {
             Some(_) => String::new(),
             None => format!(", {before}{}{after}", number(figure, 0)),
         };
-        page.line(&format!(
-            "{:<24} {}{}{}, {} % DB time{}",
-            format!("Wait event {}", nth + 1),
-            event.name,
-            known(&event.count, "", " waits"),
-            known(&event.avg_us, "average ", " us"),
-            number(&event.db_time_pct, 1),
-            if event.is_sampled() { " (sampled)" } else { "" },
-        ));
+        page.named(
+            &format!("Wait event {}", nth + 1),
+            24,
+            format!(
+                "{}{}{}, {} % DB time{}",
+                event.name,
+                known(&event.count, "", " waits"),
+                known(&event.avg_us, "average ", " us"),
+                number(&event.db_time_pct, 1),
+                if event.is_sampled() { " (sampled)" } else { "" },
+            ),
+        );
     }
 }
 
@@ -39,12 +43,8 @@ fn pair(name: &str, value: String) -> (String, String) {
     (name.to_owned(), value)
 }
 
-/// The first fact that one of the names finds.
-fn fact(facts: &[Fact], names: &[&str]) -> String {
-    let found = names
-        .iter()
-        .find_map(|name| facts.iter().find(|fact| fact.name == *name));
-    found.map_or_else(|| "n/a (absent)".to_owned(), |fact| fact.value.clone())
+fn fact(facts: &[Fact], key: FactKey) -> String {
+    key.told(facts).unwrap_or("n/a (absent)").to_owned()
 }
 
 fn platform(record: &Record) -> Vec<(String, String)> {
@@ -52,24 +52,21 @@ fn platform(record: &Record) -> Vec<(String, String)> {
     let memory = record.os.memory_bytes.get("total");
     let bytes = memory.and_then(|row| row.end.value());
     vec![
-        pair("Kernel", fact(host, &["kernel", "kernel_release"])),
-        pair(
-            "Virtualisation",
-            fact(host, &["virtualization", "virtualisation", "hypervisor"]),
-        ),
-        pair("CPU model", fact(host, &["cpu_model", "cpu"])),
+        pair("Kernel", fact(host, facts::KERNEL)),
+        pair("Virtualisation", fact(host, facts::VIRTUALISATION)),
+        pair("CPU model", fact(host, facts::CPU_MODEL)),
         pair("CPUs", number_or_reason(&record.os.cpus_count, 0)),
         pair(
             "Memory",
             match bytes {
                 Some(bytes) => size(bytes as u64),
-                None => fact(host, &["memory_bytes", "memory"]),
+                None => fact(host, facts::MEMORY_BYTES),
             },
         ),
         pair("Device", device(record)),
         pair(
             "File system",
-            fact(&record.plan.engine_facts, &["device_fs_type"]),
+            fact(&record.plan.engine_facts, facts::FILE_SYSTEM),
         ),
     ]
 }
@@ -77,17 +74,11 @@ fn platform(record: &Record) -> Vec<(String, String)> {
 /// Kernel name, model and kind of the disk under the data.
 fn device(record: &Record) -> String {
     let engine = &record.plan.engine_facts;
-    let known = |name: &str| {
-        let value = fact(engine, &[name]);
-        (!value.starts_with("n/a")).then_some(value)
-    };
-    if record.server.is_some() && known("device_disk").is_none() {
-        return fact(engine, &["device_disk"]);
+    if record.server.is_some() && facts::DISK.find(engine).is_none() {
+        return fact(engine, facts::DISK);
     }
-    let parts: Vec<String> = ["device_disk", "device_model", "device_scheduler"]
-        .into_iter()
-        .filter_map(known)
-        .collect();
+    let parts = [facts::DISK, facts::DISK_MODEL, facts::DISK_SCHEDULER];
+    let parts: Vec<&str> = parts.iter().filter_map(|key| key.find(engine)).collect();
     match parts.is_empty() {
         true => "n/a (absent)".to_owned(),
         false => parts.join(", "),
@@ -96,10 +87,8 @@ fn device(record: &Record) -> String {
 
 fn work(record: &Record) -> Vec<(String, String)> {
     let engine = &record.plan.engine_facts;
-    let block = engine
-        .iter()
-        .find(|fact| fact.name == "block_bytes")
-        .and_then(|fact| fact.value.parse::<f64>().ok());
+    let block = facts::BLOCK_BYTES.find(engine);
+    let block = block.and_then(|bytes| bytes.parse::<f64>().ok());
     let bytes_of = |blocks: &Figure| match (blocks.value(), block) {
         (Some(blocks), Some(block)) => size((blocks * block) as u64),
         _ => number_or_reason(blocks, 0),
@@ -114,13 +103,13 @@ fn work(record: &Record) -> Vec<(String, String)> {
         _ => update_pct,
     };
     vec![
-        pair("Block size", fact(engine, &["block_bytes"])),
+        pair("Block size", fact(engine, facts::BLOCK_BYTES)),
         pair("Cache", bytes_of(&record.checks.cache_blocks)),
         pair("Active data", bytes_of(&record.checks.active_blocks)),
         pair("Sessions", number(&Figure::Count(record.run.sessions), 0)),
         pair("Select:update %", ratio),
         pair("WORK_UNIT", setting("WORK_UNIT")),
-        pair("I/O mode achieved", fact(engine, &["io_mode_achieved"])),
+        pair("I/O mode achieved", fact(engine, facts::IO_MODE_ACHIEVED)),
         pair(
             "Hit % expected",
             number_or_reason(&record.checks.hit_expected_pct, 1),

@@ -1,7 +1,7 @@
 //! Host and instance CPU, memory, pressure, operating system statistics.
 
-use super::page::{Column, Page, left, number, number_or_reason, right};
 use assay_measure::record::{Figure, Record};
+use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
 use assay_measure::units::fixed;
 
 const MIB: f64 = 1_048_576.0;
@@ -10,7 +10,7 @@ fn pct(record: &Record, name: &str) -> Figure {
     record.os.cpu_pct.get(name).cloned().unwrap_or_default()
 }
 
-pub(super) fn host_cpu(page: &mut Page, record: &Record) {
+pub(super) fn host_cpu(page: &mut Sections, record: &Record) {
     page.heading("Host CPU");
     if record.os.cpu_s.is_empty() && record.os.cpu_pct.is_empty() {
         page.line("n/a (absent: /proc/stat)");
@@ -34,22 +34,22 @@ pub(super) fn host_cpu(page: &mut Page, record: &Record) {
     page.row(
         &COLUMNS,
         &[
-            number(&record.os.cpus_count, 0),
-            load(&record.os.load_begin),
-            load(&record.os.load_end),
-            share("user"),
-            share("system"),
-            share("iowait"),
-            share("steal"),
-            share("idle"),
-            share("busy"),
-            share("idle_awr"),
+            Cell::figure(&record.os.cpus_count, 0),
+            load(&record.os.load_begin).into(),
+            load(&record.os.load_end).into(),
+            share("user").into(),
+            share("system").into(),
+            share("iowait").into(),
+            share("steal").into(),
+            share("idle").into(),
+            share("busy").into(),
+            share("idle_awr").into(),
         ],
     );
     page.line("User to Idle sum to 100; so do Busy (user, system, steal) and Idle with I/O wait, AWR's view.");
 }
 
-pub(super) fn instance_cpu(page: &mut Page, record: &Record) {
+pub(super) fn instance_cpu(page: &mut Sections, record: &Record) {
     page.heading("Instance CPU");
     let model = &record.time_model;
     let used = model.db_cpu_us.plus(&model.bg_cpu_us).scaled(1e-6);
@@ -86,7 +86,7 @@ pub(super) fn instance_cpu(page: &mut Page, record: &Record) {
     ]);
 }
 
-pub(super) fn memory(page: &mut Page, record: &Record) {
+pub(super) fn memory(page: &mut Sections, record: &Record) {
     page.heading("Memory Statistics");
     const COLUMNS: [Column; 3] = [
         left("Memory (MB)", 36),
@@ -112,7 +112,7 @@ pub(super) fn memory(page: &mut Page, record: &Record) {
     page.row(&COLUMNS, &[name, mib(&process.begin), mib(&process.end)]);
 }
 
-pub(super) fn pressure(page: &mut Page, record: &Record) {
+pub(super) fn pressure(page: &mut Sections, record: &Record) {
     page.heading("Pressure Stall Information");
     if record.os.psi.is_empty() {
         page.line("n/a (absent: /proc/pressure)");
@@ -128,15 +128,15 @@ pub(super) fn pressure(page: &mut Page, record: &Record) {
         page.row(
             &COLUMNS,
             &[
-                name.replace('_', " "),
-                number(&row.total_us.scaled(1e-6), 3),
-                number(&row.share_pct, 1),
+                name.replace('_', " ").into(),
+                Cell::figure(&row.total_us.scaled(1e-6), 3),
+                Cell::figure(&row.share_pct, 1),
             ],
         );
     }
 }
 
-pub(super) fn statistics(page: &mut Page, record: &Record) {
+pub(super) fn statistics(page: &mut Sections, record: &Record) {
     page.heading("Operating System Statistics");
     const COLUMNS: [Column; 3] = [
         left("Statistic", 36),
@@ -148,7 +148,10 @@ pub(super) fn statistics(page: &mut Page, record: &Record) {
     page.columns(&COLUMNS);
     let mut row = |name: String, total: &Figure, decimals: usize| {
         let rate = number(&total.per(elapsed, "no measured window"), 1);
-        page.row(&COLUMNS, &[name, number(total, decimals), rate]);
+        page.row(
+            &COLUMNS,
+            &[name.into(), Cell::figure(total, decimals), rate.into()],
+        );
     };
     for column in [
         "user",
@@ -186,7 +189,7 @@ pub(super) fn statistics(page: &mut Page, record: &Record) {
     interfaces(page, record);
 }
 
-fn devices(page: &mut Page, record: &Record) {
+fn devices(page: &mut Sections, record: &Record) {
     const COLUMNS: [Column; 10] = [
         left("Device", 14),
         right("Reads/s", 13),
@@ -212,22 +215,22 @@ fn devices(page: &mut Page, record: &Record) {
         page.row(
             &COLUMNS,
             &[
-                disk.name.clone(),
-                rate(disk.reads_count as f64),
-                rate(disk.read_bytes as f64 / MIB),
-                number(&disk.read_avg_us, 0),
-                rate(disk.writes_count as f64),
-                rate(disk.write_bytes as f64 / MIB),
-                number(&disk.write_avg_us, 0),
-                rate(disk.flushes_count as f64),
-                number(&disk.busy_pct, 1),
-                number(&disk.queue_mean_count, 2),
+                disk.name.clone().into(),
+                rate(disk.reads_count as f64).into(),
+                rate(disk.read_bytes as f64 / MIB).into(),
+                Cell::figure(&disk.read_avg_us, 0),
+                rate(disk.writes_count as f64).into(),
+                rate(disk.write_bytes as f64 / MIB).into(),
+                Cell::figure(&disk.write_avg_us, 0),
+                rate(disk.flushes_count as f64).into(),
+                Cell::figure(&disk.busy_pct, 1),
+                Cell::figure(&disk.queue_mean_count, 2),
             ],
         );
     }
 }
 
-fn interfaces(page: &mut Page, record: &Record) {
+fn interfaces(page: &mut Sections, record: &Record) {
     const COLUMNS: [Column; 6] = [
         left("Interface", 14),
         right("In MB/s", 13),
@@ -247,12 +250,12 @@ fn interfaces(page: &mut Page, record: &Record) {
         page.row(
             &COLUMNS,
             &[
-                net.name.clone(),
-                rate(net.rx_bytes as f64 / MIB),
-                rate(net.rx_packets_count as f64),
-                rate(net.tx_bytes as f64 / MIB),
-                rate(net.tx_packets_count as f64),
-                number(&Figure::Count(net.errors_count), 0),
+                net.name.clone().into(),
+                rate(net.rx_bytes as f64 / MIB).into(),
+                rate(net.rx_packets_count as f64).into(),
+                rate(net.tx_bytes as f64 / MIB).into(),
+                rate(net.tx_packets_count as f64).into(),
+                Cell::figure(&Figure::Count(net.errors_count), 0),
             ],
         );
     }

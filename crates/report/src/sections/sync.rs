@@ -1,20 +1,20 @@
 //! The report of a durable-write curve.
 
 use super::header;
-use super::page::{Column, Page, left, number, number_or_reason, right};
 use assay_measure::record::{Figure, Record, SyncInfo, SyncStep};
+use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
 use assay_measure::units::{size, thousands};
+use std::borrow::Cow;
 
 /// The whole report.
-pub(super) fn render(record: &Record, info: &SyncInfo) -> String {
-    let mut page = Page::default();
+pub(super) fn render(record: &Record, info: &SyncInfo) -> Sections {
+    let mut page = Sections::default();
     let run = &record.run;
     let label = header::label(record);
-    page.line(&format!(
+    page.title(&format!(
         "ASSAY DURABLE WRITE REPORT for run {}{label}: {}",
         run.id, info.path
     ));
-    page.line("");
     page.line(&format!(
         "assay {}, started {}, {} s in all. {}",
         run.version,
@@ -47,12 +47,10 @@ pub(super) fn render(record: &Record, info: &SyncInfo) -> String {
     histogram(&mut page, info);
     steps(&mut page, info, "", "Every Step");
     facts(&mut page, record);
-    page.line("");
-    page.line("End of Report");
-    page.finish()
+    page
 }
 
-fn flush(page: &mut Page, info: &SyncInfo) {
+fn flush(page: &mut Sections, info: &SyncInfo) {
     page.heading("F0: One 4 KiB Overwrite Made Durable, One Stream");
     const TABLE: [Column; 9] = [
         left("", 20),
@@ -78,15 +76,15 @@ fn flush(page: &mut Page, info: &SyncInfo) {
         page.row(
             &TABLE,
             &[
-                name.to_owned(),
-                number(&step.writes_count, 0),
-                number(&step.elapsed_s, 2),
-                number(&latency.p50_us, 1),
-                number(&latency.p90_us, 1),
-                number(&latency.p99_us, 1),
-                number(&latency.p999_us, 1),
-                number(&latency.max_us, 1),
-                number(&step.per_s, 0),
+                name.to_owned().into(),
+                Cell::figure(&step.writes_count, 0),
+                Cell::figure(&step.elapsed_s, 2),
+                Cell::figure(&latency.p50_us, 1),
+                Cell::figure(&latency.p90_us, 1),
+                Cell::figure(&latency.p99_us, 1),
+                Cell::figure(&latency.p999_us, 1),
+                Cell::figure(&latency.max_us, 1),
+                Cell::figure(&step.per_s, 0),
             ],
         );
     }
@@ -97,7 +95,7 @@ fn flush(page: &mut Page, info: &SyncInfo) {
     ));
 }
 
-fn safety(page: &mut Page, info: &SyncInfo) {
+fn safety(page: &mut Sections, info: &SyncInfo) {
     page.heading(
         "What Each Level of Safety Costs (commits per second, one log unless said otherwise)",
     );
@@ -122,22 +120,22 @@ fn safety(page: &mut Page, info: &SyncInfo) {
         page.row(
             &TABLE,
             &[
-                row.level.clone(),
-                number(&row.single_per_s, 0),
-                number(&row.single_cost_pct, 1),
-                number(&row.single_p50_us, 1),
-                number(&row.many_per_s, 0),
-                number(&row.many_cost_pct, 1),
-                number(&row.many_p99_us, 1),
-                number(&row.many_commits_per_flush, 2),
-                row.meaning.clone(),
+                row.level.clone().into(),
+                Cell::figure(&row.single_per_s, 0),
+                Cell::figure(&row.single_cost_pct, 1),
+                Cell::figure(&row.single_p50_us, 1),
+                Cell::figure(&row.many_per_s, 0),
+                Cell::figure(&row.many_cost_pct, 1),
+                Cell::figure(&row.many_p99_us, 1),
+                Cell::figure(&row.many_commits_per_flush, 2),
+                row.meaning.clone().into(),
             ],
         );
     }
 }
 
 /// Rates by method and streams.
-fn curve(page: &mut Page, info: &SyncInfo, file: &str) {
+fn curve(page: &mut Sections, info: &SyncInfo, file: &str) {
     let rows: Vec<&SyncStep> = info
         .steps
         .iter()
@@ -161,36 +159,29 @@ fn curve(page: &mut Page, info: &SyncInfo, file: &str) {
             methods.push(&row.method);
         }
     }
-    let line = |lead: &str, cells: Vec<String>| {
-        let cells: String = cells.iter().map(|cell| format!("{cell:>12}")).collect();
-        format!("{lead:<20}{cells}")
-    };
-    page.line(&line(
-        "Streams",
-        streams.iter().map(|n| thousands(*n)).collect(),
-    ));
-    page.line(&line(
-        "-------------------",
-        vec!["-".repeat(11); streams.len()],
-    ));
-    let cells = |method: &str, cell: &dyn Fn(&SyncStep) -> String| -> Vec<String> {
+    let mut columns = vec![left("Streams", 20)];
+    columns.extend(streams.iter().map(|n| Column {
+        title: Cow::Owned(thousands(*n)),
+        ..right("", 12)
+    }));
+    page.columns(&columns);
+    let mut row = |lead: &str, method: &str, figure: &dyn Fn(&SyncStep) -> Figure| {
         let of = |n: &u64| {
             let mut rows = rows.iter();
             rows.find(|row| row.method == method && row.streams_count == *n)
-                .map_or_else(|| "n/a".to_owned(), |row| cell(row))
+                .map_or_else(|| "n/a".into(), |row| Cell::figure(&figure(row), 0))
         };
-        streams.iter().map(of).collect()
+        let mut cells = vec![Cell::from(lead)];
+        cells.extend(streams.iter().map(of));
+        page.row(&columns, &cells);
     };
     for method in methods {
-        page.line(&line(method, cells(method, &|row| number(&row.per_s, 0))));
-        page.line(&line(
-            "  p99 us",
-            cells(method, &|row| number(&row.latency.p99_us, 0)),
-        ));
+        row(method, method, &|row| row.per_s.clone());
+        row("  p99 us", method, &|row| row.latency.p99_us.clone());
     }
 }
 
-fn steps(page: &mut Page, info: &SyncInfo, part: &str, title: &str) {
+fn steps(page: &mut Sections, info: &SyncInfo, part: &str, title: &str) {
     page.heading(title);
     page.line("n: writes; s: length of the step; +-%: half the 95 % confidence interval of the rate, from its tenths.");
     const TABLE: [Column; 14] = [
@@ -218,20 +209,20 @@ fn steps(page: &mut Page, info: &SyncInfo, part: &str, title: &str) {
         page.row(
             &TABLE,
             &[
-                step.part.clone(),
-                step.method.clone(),
-                step.file.clone(),
-                step.streams_count.to_string(),
-                step.bytes.to_string(),
-                number(&step.writes_count, 0),
-                number(&step.elapsed_s, 2),
-                number(&step.per_s, 0),
-                number(&step.per_s_ci95_pct, 1),
-                number(&latency.p50_us, 1),
-                number(&latency.p90_us, 1),
-                number(&latency.p99_us, 1),
-                number(&latency.p999_us, 1),
-                number(&latency.max_us, 1),
+                step.part.clone().into(),
+                step.method.clone().into(),
+                step.file.clone().into(),
+                step.streams_count.to_string().into(),
+                step.bytes.to_string().into(),
+                Cell::figure(&step.writes_count, 0),
+                Cell::figure(&step.elapsed_s, 2),
+                Cell::figure(&step.per_s, 0),
+                Cell::figure(&step.per_s_ci95_pct, 1),
+                Cell::figure(&latency.p50_us, 1),
+                Cell::figure(&latency.p90_us, 1),
+                Cell::figure(&latency.p99_us, 1),
+                Cell::figure(&latency.p999_us, 1),
+                Cell::figure(&latency.max_us, 1),
             ],
         );
         if let (Figure::Na(why), true) = (&step.writes_count, !part.is_empty()) {
@@ -241,7 +232,7 @@ fn steps(page: &mut Page, info: &SyncInfo, part: &str, title: &str) {
 }
 
 /// F0 by powers of two of a microsecond.
-fn histogram(page: &mut Page, info: &SyncInfo) {
+fn histogram(page: &mut Sections, info: &SyncInfo) {
     let Some(step) = info.steps.iter().find(|step| step.part == "flush") else {
         return;
     };
@@ -249,19 +240,28 @@ fn histogram(page: &mut Page, info: &SyncInfo) {
     let buckets = step.latency.hist_ns.pow2_us();
     let most = buckets.iter().copied().max().unwrap_or(0).max(1);
     let all = step.latency.hist_ns.count().max(1);
+    const BUCKETS: [Column; 4] = [
+        left("Below", 16),
+        right("Writes", 12),
+        right("Share", 10),
+        left("", 42),
+    ];
+    page.untitled(&BUCKETS);
     for (index, count) in buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
         // Bucket i counts 2^(i-1) <= us < 2^i.
         let below = thousands(1 << index);
         let bar = "#".repeat((count * 40).div_ceil(most) as usize);
-        page.line(&format!(
-            "< {below:>11} us {:>11} {:>7.3} %  {bar}",
+        let cells = [
+            format!("< {below:>11} us"),
             thousands(*count),
-            100.0 * *count as f64 / all as f64
-        ));
+            format!("{:.3} %", 100.0 * *count as f64 / all as f64),
+            format!(" {bar}"),
+        ];
+        page.row(&BUCKETS, &cells);
     }
 }
 
-fn facts(page: &mut Page, record: &Record) {
+fn facts(page: &mut Sections, record: &Record) {
     page.heading("Place and Device");
     let facts = &record.plan.engine_facts;
     let pairs: Vec<(String, String)> = facts

@@ -1,14 +1,14 @@
 //! Driver statistics: operations, sessions, and what the load generator itself cost.
 
-use super::page::{Column, Page, left, number, number_or_reason, right};
 use assay_measure::record::{Figure, Latency, Record};
+use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
 use assay_measure::units::{size, thousands};
 
 /// Sessions listed one by one; beyond that the slowest and fastest stand for them.
 const LISTED: usize = 32;
 
 /// Operations that another tool counted; what it did not print is n/a.
-pub(super) fn imported(page: &mut Page, record: &Record) {
+pub(super) fn imported(page: &mut Sections, record: &Record) {
     page.heading("Driver Statistics");
     const COLUMNS: [Column; 9] = [
         left("Operation (us)", 28),
@@ -48,7 +48,7 @@ pub(super) fn imported(page: &mut Page, record: &Record) {
     }
 }
 
-pub(super) fn operations(page: &mut Page, record: &Record) {
+pub(super) fn operations(page: &mut Sections, record: &Record) {
     page.heading("Driver Statistics");
     let driver = &record.driver;
     if driver.ops.is_empty() {
@@ -76,17 +76,17 @@ pub(super) fn operations(page: &mut Page, record: &Record) {
         page.row(
             &COLUMNS,
             &[
-                name,
-                thousands(count),
-                per_s,
-                rows,
-                number(&latency.avg_us, 1),
-                number(&latency.p50_us, 1),
-                number(&latency.p90_us, 1),
-                number(&latency.p99_us, 1),
-                number(&latency.p999_us, 1),
-                number(&latency.max_us, 1),
-                " client".to_owned(),
+                name.into(),
+                thousands(count).into(),
+                per_s.into(),
+                rows.into(),
+                Cell::figure(&latency.avg_us, 1),
+                Cell::figure(&latency.p50_us, 1),
+                Cell::figure(&latency.p90_us, 1),
+                Cell::figure(&latency.p99_us, 1),
+                Cell::figure(&latency.p999_us, 1),
+                Cell::figure(&latency.max_us, 1),
+                " client".to_owned().into(),
             ],
         );
     };
@@ -118,7 +118,7 @@ pub(super) fn operations(page: &mut Page, record: &Record) {
     errors(page, record);
 }
 
-fn errors(page: &mut Page, record: &Record) {
+fn errors(page: &mut Sections, record: &Record) {
     let driver = &record.driver;
     page.pairs(&[
         (
@@ -168,7 +168,7 @@ fn in_flight(count: u64, us: &Figure) -> String {
     format!("{} for {} us", thousands(count), number(us, 0))
 }
 
-pub(super) fn sessions(page: &mut Page, record: &Record) {
+pub(super) fn sessions(page: &mut Sections, record: &Record) {
     page.heading("Sessions");
     let sessions = &record.driver.per_session;
     if sessions.is_empty() {
@@ -209,20 +209,20 @@ pub(super) fn sessions(page: &mut Page, record: &Record) {
         page.row(
             &COLUMNS,
             &[
-                session.session.to_string(),
-                session.schema.to_string(),
-                thousands(session.ops_count),
-                thousands(session.rows_count),
-                number(&session.busy_s, 3),
-                number(&session.think_s, 3),
-                number(&session.first_op_s, 3),
-                number(&session.last_op_s, 3),
+                session.session.to_string().into(),
+                session.schema.to_string().into(),
+                thousands(session.ops_count).into(),
+                thousands(session.rows_count).into(),
+                Cell::figure(&session.busy_s, 3),
+                Cell::figure(&session.think_s, 3),
+                Cell::figure(&session.first_op_s, 3),
+                Cell::figure(&session.last_op_s, 3),
             ],
         );
     }
 }
 
-pub(super) fn cost(page: &mut Page, record: &Record) {
+pub(super) fn cost(page: &mut Sections, record: &Record) {
     page.heading("Cost and Truth of the Measurement");
     let (driver, checks) = (&record.driver, &record.checks);
     let ops: u64 = driver.ops.iter().map(|op| op.count).sum();
@@ -250,10 +250,7 @@ pub(super) fn cost(page: &mut Page, record: &Record) {
         ),
         ("Sessions there were", &checks.little_expected_sessions, 2),
     ] {
-        page.line(&format!(
-            "{name:<48} {}",
-            number_or_reason(figure, decimals)
-        ));
+        page.named(name, 48, number_or_reason(figure, decimals));
     }
     let bytes = |figure: &Figure| match figure.value() {
         Some(bytes) => size(bytes as u64),
@@ -277,11 +274,11 @@ pub(super) fn cost(page: &mut Page, record: &Record) {
             &checks.device_write_bytes,
         ),
     ] {
-        page.line(&format!(
-            "{name:<48} engine {}, {whose} {}, devices {}",
-            bytes(engine),
-            bytes(process),
-            bytes(device)
-        ));
+        let (engine, process, device) = (bytes(engine), bytes(process), bytes(device));
+        page.named(
+            name,
+            48,
+            format!("engine {engine}, {whose} {process}, devices {device}"),
+        );
     }
 }

@@ -1,10 +1,10 @@
 //! Instance activity, absolute values, buffer pool, writer and log.
 
-use super::page::{Column, Page, left, number, number_or_reason, right};
 use assay_measure::record::{Figure, Record, StatRow};
+use assay_measure::section::{Cell, Column, Sections, left, number_or_reason, right};
 use assay_measure::stats::{self, Stat};
 
-pub(super) fn statistics(page: &mut Page, record: &Record) {
+pub(super) fn statistics(page: &mut Sections, record: &Record) {
     const COLUMNS: [Column; 6] = [
         left("Instance Activity Stats", 44),
         right("Total", 22),
@@ -13,7 +13,7 @@ pub(super) fn statistics(page: &mut Page, record: &Record) {
         right("per Op", 14),
         left(" Source", 20),
     ];
-    page.line("");
+    page.unheaded("Instance Activity Statistics");
     page.columns(&COLUMNS);
     if record.stats.is_empty() {
         page.line("n/a (no counters)");
@@ -29,21 +29,22 @@ pub(super) fn statistics(page: &mut Page, record: &Record) {
         page.row(
             &COLUMNS,
             &[
-                name,
-                number(&row.total.scaled(factor), 0),
-                number(&row.per_s.scaled(factor), 1),
-                number(&row.per_tx.scaled(factor), 1),
-                number(&row.per_op.scaled(factor), 1),
+                name.into(),
+                Cell::figure(&row.total.scaled(factor), 0),
+                Cell::figure(&row.per_s.scaled(factor), 1),
+                Cell::figure(&row.per_tx.scaled(factor), 1),
+                Cell::figure(&row.per_op.scaled(factor), 1),
                 match row.total.reason() {
                     Some(reason) => format!(" {} - n/a ({reason})", row.source),
                     None => format!(" {}", row.source),
-                },
+                }
+                .into(),
             ],
         );
     }
 }
 
-pub(super) fn absolute(page: &mut Page, record: &Record) {
+pub(super) fn absolute(page: &mut Sections, record: &Record) {
     page.heading("Instance Activity Stats - Absolute Values");
     if record.gauges.is_empty() {
         page.line("n/a (no gauges)");
@@ -54,7 +55,11 @@ pub(super) fn absolute(page: &mut Page, record: &Record) {
     for (name, row) in &record.gauges {
         page.row(
             &COLUMNS,
-            &[name.clone(), number(&row.begin, 0), number(&row.end, 0)],
+            &[
+                name.clone().into(),
+                Cell::figure(&row.begin, 0),
+                Cell::figure(&row.end, 0),
+            ],
         );
     }
 }
@@ -339,7 +344,9 @@ fn derive(record: &Record, (_, part, whole, factor, _): &Derived) -> Figure {
     }
 }
 
-fn list(page: &mut Page, record: &Record, title: &str, rows: &[Derived]) {
+const LIST: [Column; 2] = [left("Figure", 52), right("Value", 23)];
+
+fn list(page: &mut Sections, record: &Record, title: &str, rows: &[Derived]) {
     page.heading(title);
     let figures: Vec<Figure> = rows.iter().map(|row| derive(record, row)).collect();
     if figures
@@ -349,17 +356,18 @@ fn list(page: &mut Page, record: &Record, title: &str, rows: &[Derived]) {
         page.line("n/a (nothing counted)");
         return;
     }
+    page.untitled(&LIST);
     for (row, figure) in rows.iter().zip(&figures) {
         // What a target has no notion of is no gap in its report.
         if figure.reason() == Some("unsupported") {
             continue;
         }
         let value = number_or_reason(figure, row.4);
-        page.line(&format!("{:<52} {value:>22}", row.0));
+        page.row(&LIST, &[row.0.to_owned(), value]);
     }
 }
 
-pub(super) fn buffer_pool(page: &mut Page, record: &Record) {
+pub(super) fn buffer_pool(page: &mut Sections, record: &Record) {
     list(
         page,
         record,
@@ -368,6 +376,6 @@ pub(super) fn buffer_pool(page: &mut Page, record: &Record) {
     );
 }
 
-pub(super) fn redo(page: &mut Page, record: &Record) {
+pub(super) fn redo(page: &mut Sections, record: &Record) {
     list(page, record, "Log Activity", &LOG);
 }

@@ -1,8 +1,10 @@
 //! Activity history and the events on the time line.
 
-use super::page::{Column, Page, left, number, number_or_reason, right};
 use crate::record::{CPU, RUN_QUEUE, class_name};
 use assay_measure::record::{AshRow, Figure, Record, TimelineRow};
+use assay_measure::section::{
+    Cell, Column, Sections, left, number, number_or_reason, right, wrapped,
+};
 use assay_measure::snapshot::WaitClass;
 use assay_measure::units::fixed;
 
@@ -41,7 +43,7 @@ const LETTERS: [(&str, char, &str); 10] = [
     (class_name(WaitClass::Other), 'o', "active_other_count"),
 ];
 
-pub(super) fn history(page: &mut Page, record: &Record) {
+pub(super) fn history(page: &mut Sections, record: &Record) {
     let ash = &record.ash;
     if let Some(reason) = ash.ticks_count.reason() {
         page.missing("Activity History", reason);
@@ -73,7 +75,7 @@ pub(super) fn history(page: &mut Page, record: &Record) {
     chart(page, record);
 }
 
-fn table(page: &mut Page, record: &Record) {
+fn table(page: &mut Sections, record: &Record) {
     const COLUMNS: [Column; 5] = [
         left("Class / Event", 44),
         right("Samples", 14),
@@ -86,11 +88,11 @@ fn table(page: &mut Page, record: &Record) {
         page.row(
             &COLUMNS,
             &[
-                name,
-                number(&row.samples_count, 0),
-                number(&row.active_count, 2),
-                number(&row.share_pct, 1),
-                number(&row.share_error_pct, 1),
+                name.into(),
+                Cell::figure(&row.samples_count, 0),
+                Cell::figure(&row.active_count, 2),
+                Cell::figure(&row.share_pct, 1),
+                Cell::figure(&row.share_error_pct, 1),
             ],
         );
     };
@@ -114,7 +116,7 @@ fn by_activity(
 }
 
 /// One line a second: a letter for each share of a session, by class.
-fn chart(page: &mut Page, record: &Record) {
+fn chart(page: &mut Sections, record: &Record) {
     let series = &record.series;
     let step = series.t_s.len().div_ceil(ROWS).max(1);
     let mean = |name: &str, from: usize, to: usize| {
@@ -149,20 +151,26 @@ fn chart(page: &mut Page, record: &Record) {
         legend.join(", "),
         fixed(scale / CHART as f64, 3),
     ));
-    page.line(&format!("{:<10} {:>8} {:>6}", "Second", "Active", "CPUs"));
+    const COLUMNS: [Column; 4] = [
+        left("Second", 10),
+        right("Active", 9),
+        right("CPUs", 7),
+        left("By Class", CHART + 1),
+    ];
+    page.columns(&COLUMNS);
     for (row, active) in rows {
         let cpus = series
             .metrics
             .get("usable_cpus_count")
             .and_then(|c| c.get(row));
         let cpus = cpus.and_then(Figure::value);
-        page.line(&format!(
-            "{:<10} {:>8} {:>6} {}",
+        let cells = [
             fixed(series.t_s[row], 1),
             fixed(active.iter().sum(), 2),
             cpus.map_or_else(|| "n/a".to_owned(), |cpus| fixed(cpus, 1)),
             bar(&active, scale),
-        ));
+        ];
+        page.row(&COLUMNS, &cells);
     }
 }
 
@@ -179,7 +187,7 @@ fn bar(active: &[f64; LETTERS.len()], scale: f64) -> String {
     text
 }
 
-pub(super) fn timeline(page: &mut Page, record: &Record) {
+pub(super) fn timeline(page: &mut Sections, record: &Record) {
     page.heading("Events on the Time Line");
     if record.timeline.is_empty() {
         page.line(
@@ -187,9 +195,23 @@ pub(super) fn timeline(page: &mut Page, record: &Record) {
         );
         return;
     }
+    const COLUMNS: [Column; 5] = [
+        right("No", 3),
+        right("After Gate", 13),
+        left("", 3),
+        left("Wall Time", 24),
+        wrapped("What"),
+    ];
+    page.untitled(&COLUMNS);
     for (i, row) in record.timeline.iter().enumerate() {
-        let at = number(&row.at_s, 3);
-        page.wrapped(&format!("{:>3} {at:>12} s  ", i + 1), &sentence(row));
+        let cells = [
+            (i + 1).to_string(),
+            number(&row.at_s, 3),
+            "s".to_owned(),
+            super::wall(&row.wall),
+            sentence(row),
+        ];
+        page.row(&COLUMNS, &cells);
     }
     page.line("Seconds after the gate; their numbers stand in the per-second table.");
 }

@@ -1,12 +1,12 @@
 //! The text report of an imported record: where it comes from, what does not add up, then what there is.
 
-use super::page::{Column, Page, left, number, right};
 use super::{activity, header, io, load, platform, seconds, waits};
-use assay_measure::record::{EventRow, Figure, ImportInfo, ImportedValue, Record};
+use assay_measure::record::{EventRow, Figure, ImportInfo, Record};
+use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
 use assay_measure::units::fixed;
 
-pub(super) fn render(record: &Record, info: &ImportInfo) -> String {
-    let mut page = Page::default();
+pub(super) fn render(record: &Record, info: &ImportInfo) -> Sections {
+    let mut page = Sections::default();
     title(&mut page, record, info);
     header::integrity(&mut page, record);
     notes(&mut page, info);
@@ -25,19 +25,16 @@ pub(super) fn render(record: &Record, info: &ImportInfo) -> String {
         "Not in what was imported: ",
         &format!("{}.", missing.join(", ")),
     );
-    page.line("");
-    page.line("End of Report");
-    page.finish()
+    page
 }
 
-fn title(page: &mut Page, record: &Record, info: &ImportInfo) {
+fn title(page: &mut Sections, record: &Record, info: &ImportInfo) {
     let run = &record.run;
     let label = header::label(record);
-    page.line(&format!(
+    page.title(&format!(
         "IMPORTED REPORT for run {}{label}: Imported from {}",
         run.id, info.tool
     ));
-    page.line("");
     page.line(&format!("Recognised as {}{}.", info.format, version(info)));
     page.line("");
     const FILES: [Column; 4] = [
@@ -52,10 +49,10 @@ fn title(page: &mut Page, record: &Record, info: &ImportInfo) {
         page.row(
             &FILES,
             &[
-                file.path.clone(),
-                number(&Figure::Count(file.size_bytes), 0),
-                number(&Figure::Count(file.lines_count), 0),
-                values.count().to_string(),
+                file.path.clone().into(),
+                Cell::figure(&Figure::Count(file.size_bytes), 0),
+                Cell::figure(&Figure::Count(file.lines_count), 0),
+                values.count().to_string().into(),
             ],
         );
     }
@@ -74,7 +71,7 @@ fn version(info: &ImportInfo) -> String {
     }
 }
 
-fn interval(page: &mut Page, record: &Record) {
+fn interval(page: &mut Sections, record: &Record) {
     let interval = &record.interval;
     for (name, at, sessions) in [
         (
@@ -100,11 +97,11 @@ fn interval(page: &mut Page, record: &Record) {
     }
 }
 
-fn notes(page: &mut Page, info: &ImportInfo) {
+fn notes(page: &mut Sections, info: &ImportInfo) {
     if info.notes.is_empty() {
         return;
     }
-    page.heading("Notes on the Source");
+    page.judgement("Notes on the Source");
     for note in &info.notes {
         let path = path(info, note.file);
         let place = match note.line {
@@ -122,7 +119,7 @@ fn path(info: &ImportInfo, file: u64) -> &str {
         .map_or("?", |file| file.path.as_str())
 }
 
-fn facts(page: &mut Page, record: &Record) {
+fn facts(page: &mut Sections, record: &Record) {
     let facts = record.plan.engine_facts.iter().chain(&record.host.facts);
     let pairs: Vec<(String, String)> = facts
         .map(|fact| (fact.name.clone(), fact.value.clone()))
@@ -134,7 +131,11 @@ fn facts(page: &mut Page, record: &Record) {
 }
 
 /// A section: its name, whether there is anything for it, and how it is written.
-type Section = (&'static str, fn(&Record) -> bool, fn(&mut Page, &Record));
+type Section = (
+    &'static str,
+    fn(&Record) -> bool,
+    fn(&mut Sections, &Record),
+);
 
 const SECTIONS: &[Section] = &[
     (
@@ -226,7 +227,7 @@ fn has_events(record: &Record, actor: &str) -> bool {
 }
 
 /// Writes the sections that have something; the others' names come back.
-fn sections(page: &mut Page, record: &Record) -> Vec<&'static str> {
+fn sections(page: &mut Sections, record: &Record) -> Vec<&'static str> {
     let mut missing = Vec::new();
     for (name, has_data, write) in SECTIONS {
         match has_data(record) {
@@ -237,13 +238,13 @@ fn sections(page: &mut Page, record: &Record) -> Vec<&'static str> {
     missing
 }
 
-fn storage(page: &mut Page, record: &Record) {
+fn storage(page: &mut Sections, record: &Record) {
     if let Some(info) = &record.storage {
         super::storage::imported(page, info);
     }
 }
 
-fn time_model(page: &mut Page, record: &Record) {
+fn time_model(page: &mut Sections, record: &Record) {
     const MODEL: [Column; 3] = [
         left("Statistic", 44),
         right("Time (s)", 18),
@@ -271,13 +272,17 @@ fn time_model(page: &mut Page, record: &Record) {
         };
         page.row(
             &MODEL,
-            &[name.to_owned(), number(&figure.scaled(1e-6), 3), share],
+            &[
+                name.to_owned().into(),
+                Cell::figure(&figure.scaled(1e-6), 3),
+                share.into(),
+            ],
         );
     }
 }
 
 /// Buckets as they were printed, with percentiles interpolated within them.
-fn histograms(page: &mut Page, record: &Record) {
+fn histograms(page: &mut Sections, record: &Record) {
     page.heading("Wait Event Histogram");
     page.line("Percentiles are interpolated within a bucket of twice its lower bound; n/a where buckets are estimates.");
     const PERCENTILES: [Column; 6] = [
@@ -300,12 +305,12 @@ fn histograms(page: &mut Page, record: &Record) {
         page.row(
             &PERCENTILES,
             &[
-                waits::row_name(event),
-                number(&Figure::Count(sum), 0),
-                number(&event.p50_us, 0),
-                number(&event.p90_us, 0),
-                number(&event.p99_us, 0),
-                number(&event.p999_us, 0),
+                waits::row_name(event).into(),
+                Cell::figure(&Figure::Count(sum), 0),
+                Cell::figure(&event.p50_us, 0),
+                Cell::figure(&event.p90_us, 0),
+                Cell::figure(&event.p99_us, 0),
+                Cell::figure(&event.p999_us, 0),
             ],
         );
     }
@@ -316,28 +321,27 @@ fn histograms(page: &mut Page, record: &Record) {
     }
 }
 
-/// Values that stand nowhere else in the record.
-fn values(page: &mut Page, info: &ImportInfo) {
-    let alone: Vec<&ImportedValue> = info
-        .values
-        .iter()
-        .filter(|value| value.at.is_empty())
-        .collect();
-    if alone.is_empty() {
+/// Every value that was read, with the place it was read at.
+fn values(page: &mut Sections, info: &ImportInfo) {
+    if info.values.is_empty() {
         return;
     }
-    const VALUES: [Column; 6] = [
+    const VALUES: [Column; 8] = [
         left("Key", 44),
         left(" Of", 28),
         right("Value", 22),
         left(" Unit", 9),
         right("Printed", 16),
+        left(" As", 28),
+        left(" Layer", 9),
         left(" File:Line", 24),
     ];
     page.heading("Imported Values");
-    page.line("Values that have no section of their own, as printed and in our unit.");
+    page.line(
+        "Every value that was read, as printed and in our unit, with the place it was read at.",
+    );
     page.columns(&VALUES);
-    for value in alone {
+    for value in &info.values {
         let (unit, _) = crate::metrics::of_key(&value.key);
         page.row(
             &VALUES,
@@ -347,6 +351,8 @@ fn values(page: &mut Page, info: &ImportInfo) {
                 plain(&value.value),
                 format!(" {unit}"),
                 value.printed.clone(),
+                format!(" {}", value.name),
+                format!(" {}", value.layer),
                 format!(" {}:{}", path(info, value.file), value.line),
             ],
         );
@@ -364,6 +370,6 @@ fn plain(figure: &Figure) -> String {
             let decimals = (0..3).find(|decimals| is_at(*decimals)).unwrap_or(3);
             fixed(*value, usize::try_from(decimals).unwrap_or(3))
         }
-        figure => super::page::number_or_reason(figure, 0),
+        figure => number_or_reason(figure, 0),
     }
 }

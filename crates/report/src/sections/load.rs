@@ -1,13 +1,13 @@
 //! Load profile, efficiency and time model.
 
 use super::header::percent;
-use super::page::{Column, Page, left, number, right};
 use crate::record::{CPU, RUN_QUEUE};
 use assay_measure::record::{Figure, Record};
+use assay_measure::section::{Cell, Column, Sections, left, number, right};
 use assay_measure::units::fixed;
 use std::collections::BTreeMap;
 
-pub(super) fn load_profile(page: &mut Page, record: &Record) {
+pub(super) fn load_profile(page: &mut Sections, record: &Record) {
     const PROFILE: [Column; 6] = [
         left("Load Profile", 24),
         right("Per Second", 18),
@@ -16,7 +16,7 @@ pub(super) fn load_profile(page: &mut Page, record: &Record) {
         right("Per Call", 10),
         right("Per Op", 14),
     ];
-    page.line("");
+    page.unheaded("Load Profile");
     page.columns(&PROFILE);
     for row in &record.load_profile {
         let is_time = row.unit == "s";
@@ -28,12 +28,12 @@ pub(super) fn load_profile(page: &mut Page, record: &Record) {
         page.row(
             &PROFILE,
             &[
-                format!("{:>24}", format!("{}:", row.name)),
-                number(&row.per_s, 1),
-                cell(!only_rate, &row.per_tx, 1),
-                cell(is_time, &row.per_exec, 2),
-                cell(is_time, &row.per_call, 2),
-                cell(!only_rate, &row.per_op, 1),
+                format!("{:>24}", format!("{}:", row.name)).into(),
+                Cell::figure(&row.per_s, 1),
+                cell(!only_rate, &row.per_tx, 1).into(),
+                cell(is_time, &row.per_exec, 2).into(),
+                cell(is_time, &row.per_call, 2).into(),
+                cell(!only_rate, &row.per_op, 1).into(),
             ],
         );
     }
@@ -59,24 +59,25 @@ pub(super) fn load_profile(page: &mut Page, record: &Record) {
     }
 }
 
-pub(super) fn efficiency(page: &mut Page, record: &Record) {
+pub(super) fn efficiency(page: &mut Sections, record: &Record) {
     page.heading("Instance Efficiency Percentages (Target 100%)");
+    const PAIRS: [Column; 4] = [
+        right("Ratio", 24),
+        right("%", 11),
+        right("Ratio", 28),
+        right("%", 11),
+    ];
+    page.untitled(&PAIRS);
     for pair in record.efficiency.chunks(2) {
-        let cells: Vec<String> = pair
-            .iter()
-            .map(|row| {
-                format!(
-                    "{:>24} {:>10}",
-                    format!("{}:", row.name),
-                    number(&row.value_pct, 2)
-                )
-            })
-            .collect();
-        page.line(&cells.join("    "));
+        let cells = pair.iter().flat_map(|row| {
+            let name = format!("{}:", row.name);
+            [name.into(), Cell::figure(&row.value_pct, 2)]
+        });
+        page.row(&PAIRS, &cells.collect::<Vec<_>>());
     }
 }
 
-pub(super) fn time_model(page: &mut Page, record: &Record) {
+pub(super) fn time_model(page: &mut Sections, record: &Record) {
     const MODEL: [Column; 4] = [
         left("Statistic", 44),
         right("Time (s)", 18),
@@ -89,7 +90,7 @@ pub(super) fn time_model(page: &mut Page, record: &Record) {
     let db_time = model.db_time_us.value().unwrap_or(0.0);
     let source = |key: &str, figure: &Figure| {
         let source = model.sources.get(key).filter(|_| figure.value().is_some());
-        source.map_or_else(String::new, |source| format!(" {source}"))
+        Cell::from(source.map_or_else(String::new, |source| format!(" {source}")))
     };
     let foreground = [
         ("DB time", "db_time_us", &model.db_time_us),
@@ -107,8 +108,8 @@ pub(super) fn time_model(page: &mut Page, record: &Record) {
     for (name, key, figure) in foreground {
         let share = figure.scaled(100.0).per(db_time, "no DB time");
         let cells = [
-            name.to_owned(),
-            number(&figure.scaled(1e-6), 3),
+            name.into(),
+            Cell::figure(&figure.scaled(1e-6), 3),
             percent(&share),
             source(key, figure),
         ];
@@ -125,9 +126,9 @@ pub(super) fn time_model(page: &mut Page, record: &Record) {
     ];
     for (name, key, figure) in background {
         let cells = [
-            name.to_owned(),
-            number(&figure.scaled(1e-6), 3),
-            String::new(),
+            name.into(),
+            Cell::figure(&figure.scaled(1e-6), 3),
+            Cell::default(),
             source(key, figure),
         ];
         page.row(&MODEL, &cells);
@@ -140,7 +141,7 @@ pub(super) fn time_model(page: &mut Page, record: &Record) {
 }
 
 /// A server's time has two accounts, and they are not to be added up.
-fn accounts(page: &mut Page, record: &Record) {
+fn accounts(page: &mut Sections, record: &Record) {
     page.wrapped(
         "",
         "DB time is what the sessions saw of their operations. It has two accounts, not to be added up: the samples say \

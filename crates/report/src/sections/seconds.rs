@@ -1,7 +1,7 @@
 //! Per-second figures and steadiness.
 
-use super::page::{Column, Page, left, number, number_or_reason, right};
 use assay_measure::record::{Figure, Record};
+use assay_measure::section::{Column, Sections, left, number, number_or_reason, right};
 use assay_measure::units::fixed;
 
 /// A longer run is shown in so many steps, each the mean of its seconds.
@@ -19,7 +19,7 @@ const METRICS: [(&str, Column, usize); 9] = [
     ("op_p99_us", right("Op p99 (us)", 13), 1),
 ];
 
-pub(super) fn per_second(page: &mut Page, record: &Record) {
+pub(super) fn per_second(page: &mut Sections, record: &Record) {
     page.heading("Per-Second Steadiness");
     let series = &record.series;
     if series.t_s.is_empty() {
@@ -28,7 +28,7 @@ pub(super) fn per_second(page: &mut Page, record: &Record) {
     }
     summary(page, record);
     let mut columns = vec![left("Second", 10)];
-    columns.extend(METRICS.iter().map(|(_, column, _)| *column));
+    columns.extend(METRICS.iter().map(|(_, column, _)| column.clone()));
     if !record.timeline.is_empty() {
         columns.push(left("Events", 7));
     }
@@ -73,7 +73,7 @@ fn mean(values: &[Figure]) -> Figure {
     }
 }
 
-fn summary(page: &mut Page, record: &Record) {
+fn summary(page: &mut Sections, record: &Record) {
     let s = &record.checks.steadiness;
     page.line(&format!(
         "Operations/s over {} steps of {} s in the window: mean {}, lowest {}, highest {}.",

@@ -1,19 +1,18 @@
 //! The report of recovery as a figure.
 
 use super::header;
-use super::page::{Column, Page, number, number_or_reason, right};
 use assay_measure::record::{Record, RecoveryInfo};
+use assay_measure::section::{Cell, Column, Sections, number, number_or_reason, right};
 use assay_measure::units::{size, thousands};
 
 /// The whole report.
-pub(super) fn render(record: &Record, info: &RecoveryInfo) -> String {
-    let mut page = Page::default();
+pub(super) fn render(record: &Record, info: &RecoveryInfo) -> Sections {
+    let mut page = Sections::default();
     let run = &record.run;
-    page.line(&format!(
+    page.title(&format!(
         "ASSAY RECOVERY REPORT for run {}: {} on {}",
         run.id, run.workload, run.engine
     ));
-    page.line("");
     page.line(&format!(
         "assay {}, started {}. {}",
         run.version,
@@ -44,12 +43,10 @@ pub(super) fn render(record: &Record, info: &RecoveryInfo) -> String {
         if info.is_projection { " (projection, untested)" } else { "" }
     ));
     header::parameters(&mut page, record);
-    page.line("");
-    page.line("End of Report");
-    page.finish()
+    page
 }
 
-fn kills(page: &mut Page, info: &RecoveryInfo) {
+fn kills(page: &mut Sections, info: &RecoveryInfo) {
     page.heading("Kill by Kill: Times");
     const TABLE: [Column; 12] = [
         right("Distance", 10),
@@ -70,18 +67,18 @@ fn kills(page: &mut Page, info: &RecoveryInfo) {
         page.row(
             &TABLE,
             &[
-                size(step.distance_bytes),
-                number(&step.load_s, 1),
-                number(&step.old_commits_per_s, 0),
-                number(&step.age_at_kill_bytes.scaled(1.0 / 1_048_576.0), 1),
-                number(&step.replayed_bytes.scaled(1.0 / 1_048_576.0), 1),
-                number(&step.blocks_read_count, 0),
-                number(&step.blocks_written_count, 0),
-                number(&step.recovery_s, 3),
-                number(&step.replay_mb_per_s, 1),
-                number(&step.open_s, 3),
-                number(&step.first_commit_s, 3),
-                number(&step.rate_95_s, 1),
+                size(step.distance_bytes).into(),
+                Cell::figure(&step.load_s, 1),
+                Cell::figure(&step.old_commits_per_s, 0),
+                Cell::figure(&step.age_at_kill_bytes.scaled(1.0 / 1_048_576.0), 1),
+                Cell::figure(&step.replayed_bytes.scaled(1.0 / 1_048_576.0), 1),
+                Cell::figure(&step.blocks_read_count, 0),
+                Cell::figure(&step.blocks_written_count, 0),
+                Cell::figure(&step.recovery_s, 3),
+                Cell::figure(&step.replay_mb_per_s, 1),
+                Cell::figure(&step.open_s, 3),
+                Cell::figure(&step.first_commit_s, 3),
+                Cell::figure(&step.rate_95_s, 1),
             ],
         );
         for figure in [&step.replayed_bytes, &step.first_commit_s, &step.rate_95_s] {
@@ -92,7 +89,7 @@ fn kills(page: &mut Page, info: &RecoveryInfo) {
     }
 }
 
-fn losses(page: &mut Page, info: &RecoveryInfo) {
+fn losses(page: &mut Sections, info: &RecoveryInfo) {
     page.heading("Kill by Kill: Commits");
     const TABLE: [Column; 7] = [
         right("Distance", 10),
@@ -108,13 +105,13 @@ fn losses(page: &mut Page, info: &RecoveryInfo) {
         page.row(
             &TABLE,
             &[
-                size(step.distance_bytes),
-                thousands(step.acknowledged_count),
-                thousands(step.lost_count),
-                thousands(step.half_there_count),
-                thousands(step.unacknowledged_there_count),
-                number(&step.rolled_back_count, 0),
-                thousands(step.rows_compared_count),
+                size(step.distance_bytes).into(),
+                thousands(step.acknowledged_count).into(),
+                thousands(step.lost_count).into(),
+                thousands(step.half_there_count).into(),
+                thousands(step.unacknowledged_there_count).into(),
+                Cell::figure(&step.rolled_back_count, 0),
+                thousands(step.rows_compared_count).into(),
             ],
         );
     }

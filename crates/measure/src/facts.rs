@@ -1,0 +1,115 @@
+//! Facts about a host and an engine that more than one place names: each key once, with its title for people.
+//!
+//! Who provides a fact and who shows it use the same [`FactKey`], so a name that is spelled otherwise does not compile.
+
+use crate::snapshot::Fact;
+use crate::units::size;
+
+/// A fact under a stable name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FactKey {
+    /// Its name in records: snake case, unit last.
+    pub name: &'static str,
+    /// Its title for people.
+    pub title: &'static str,
+    /// Other names it has in records of imports and of older versions.
+    pub also: &'static [&'static str],
+}
+
+const fn key(name: &'static str, title: &'static str, also: &'static [&'static str]) -> FactKey {
+    FactKey { name, title, also }
+}
+
+/// Name of the host.
+pub const HOSTNAME: FactKey = key("hostname", "Host name", &[]);
+/// Release of the kernel.
+pub const KERNEL: FactKey = key("kernel", "Kernel", &["kernel_release"]);
+/// Model of the processor.
+pub const CPU_MODEL: FactKey = key("cpu_model", "CPU model", &["cpu"]);
+/// CPUs this process may use.
+pub const CPUS: FactKey = key("cpus_usable", "CPUs", &["cpus"]);
+/// Memory of the host, bytes.
+pub const MEMORY_BYTES: FactKey = key("memory_bytes", "Memory", &["memory"]);
+/// The hypervisor, or what tells that there is one.
+pub const VIRTUALISATION: FactKey = key(
+    "virtualisation",
+    "Virtualisation",
+    &["virtualization", "hypervisor"],
+);
+/// Make and model of the machine.
+pub const PRODUCT: FactKey = key("product", "Machine", &[]);
+/// How the engine's files were opened.
+pub const IO_MODE: FactKey = key("io_mode", "I/O mode", &[]);
+/// What that came to.
+pub const IO_MODE_ACHIEVED: FactKey = key("io_mode_achieved", "I/O mode achieved", &[]);
+/// Bytes of a block.
+pub const BLOCK_BYTES: FactKey = key("block_bytes", "Block size", &["block_size"]);
+/// File system under the data.
+pub const FILE_SYSTEM: FactKey = key("device_fs_type", "File system", &[]);
+/// Kernel's name of the disk under the data.
+pub const DISK: FactKey = key("device_disk", "Device", &[]);
+/// Model of that disk.
+pub const DISK_MODEL: FactKey = key("device_model", "Device model", &[]);
+/// I/O scheduler of that disk.
+pub const DISK_SCHEDULER: FactKey = key("device_scheduler", "Scheduler", &[]);
+
+impl FactKey {
+    /// Its value where it is known, under its own name before any other.
+    #[must_use]
+    pub fn find<'a>(&self, facts: &'a [Fact]) -> Option<&'a str> {
+        let value = self.told(facts)?;
+        (!value.starts_with("n/a")).then_some(value)
+    }
+
+    /// What is told of it: its value, or `n/a (reason)`.
+    #[must_use]
+    pub fn told<'a>(&self, facts: &'a [Fact]) -> Option<&'a str> {
+        let mut names = std::iter::once(&self.name).chain(self.also);
+        let found = names.find_map(|name| facts.iter().find(|fact| fact.name == *name))?;
+        Some(&found.value)
+    }
+
+    /// Its value for people: bytes as a size.
+    #[must_use]
+    pub fn shown(&self, facts: &[Fact]) -> Option<String> {
+        let value = self.find(facts)?;
+        match (self.name.ends_with("_bytes"), value.parse()) {
+            (true, Ok(bytes)) => Some(size(bytes)),
+            _ => Some(value.to_owned()),
+        }
+    }
+
+    /// The fact with this value.
+    #[must_use]
+    pub fn fact(&self, value: impl ToString) -> Fact {
+        Fact {
+            name: self.name.to_owned(),
+            value: value.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fact_is_found_by_any_name_it_ever_had_and_its_own_comes_first() {
+        let fact = |name: &str, value: &str| Fact {
+            name: name.to_owned(),
+            value: value.to_owned(),
+        };
+        let facts = [
+            fact("memory", "2 GB"),
+            MEMORY_BYTES.fact(1_u64 << 30),
+            fact("virtualization", "kvm"),
+            KERNEL.fact("n/a (absent)"),
+        ];
+        assert_eq!(MEMORY_BYTES.shown(&facts).as_deref(), Some("1 GiB"));
+        assert_eq!(MEMORY_BYTES.shown(&facts[..1]).as_deref(), Some("2 GB"));
+        assert_eq!(VIRTUALISATION.find(&facts), Some("kvm"));
+        assert_eq!(KERNEL.find(&facts), None);
+        assert_eq!(KERNEL.told(&facts), Some("n/a (absent)"));
+        assert_eq!(CPUS.told(&facts), None);
+    }
+}

@@ -1,0 +1,337 @@
+//! A report as data: sections of tables, pairs and sentences, each defined once and drawn by every face.
+//!
+//! Whoever knows a kind of test writes its sections with [`Sections`]; the fixed-width writer and the page read them.
+//! Widths are part of a table because scripts of the field read AWR's columns by position; a page takes no notice of them.
+
+use crate::record::Figure;
+use crate::units::{fixed, thousands};
+use std::borrow::Cow;
+use std::fmt;
+
+/// One section of a report.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Section {
+    /// Its heading; empty for what stands before the first one.
+    pub title: String,
+    /// Whether text prints the heading: AWR begins some sections with the titles of their columns instead.
+    pub is_headed: bool,
+    /// Whether it judges the figures: a page shows it before everything else.
+    pub is_judgement: bool,
+    /// What it holds, in order.
+    pub parts: Vec<Part>,
+}
+
+/// A piece of a section.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Part {
+    /// A line as it stands; an empty one is a gap.
+    Line(String),
+    /// A sentence behind a lead, wrapped between words.
+    Sentence {
+        /// What stands before it; later lines are indented by its width.
+        lead: String,
+        /// The sentence.
+        text: String,
+        /// How much it matters.
+        weight: Weight,
+    },
+    /// Rows under columns.
+    Table(Table),
+    /// Names and values, two pairs to a line.
+    Pairs {
+        /// Pairs of the left half.
+        left: Vec<(String, String)>,
+        /// Pairs of the right half.
+        right: Vec<(String, String)>,
+    },
+    /// A name and its value.
+    Named {
+        /// The name.
+        name: String,
+        /// Characters the name is filled up to in text.
+        width: usize,
+        /// The value.
+        value: Cell,
+    },
+}
+
+/// How much a sentence matters to the reader.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Weight {
+    /// It informs.
+    #[default]
+    Plain,
+    /// It may change what the figures mean.
+    Warning,
+    /// A figure of the report is not what it claims.
+    Bad,
+}
+
+/// Rows under columns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// Whether text prints the titles of the columns.
+    pub is_titled: bool,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// A row of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Row {
+    /// A cell for each column, or for the first of them.
+    Cells(Vec<Cell>),
+    /// What was said between two rows, across all columns: no table.
+    Between(Part),
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Its title with the unit.
+    pub title: Cow<'static, str>,
+    /// Characters in text; all but the first column's hold the space before them.
+    pub width: usize,
+    /// How its cells stand.
+    pub align: Align,
+}
+
+/// How the cells of a column stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    /// At the left: words.
+    Left,
+    /// At the right: figures.
+    Right,
+    /// At the left and wrapped between words; the last column only.
+    Wrapped,
+}
+
+/// A right-aligned column; its width holds the space before it.
+#[must_use]
+pub const fn right(title: &'static str, width: usize) -> Column {
+    Column::new(title, width, Align::Right)
+}
+
+/// A left-aligned column.
+#[must_use]
+pub const fn left(title: &'static str, width: usize) -> Column {
+    Column::new(title, width, Align::Left)
+}
+
+/// A last column of sentences.
+#[must_use]
+pub const fn wrapped(title: &'static str) -> Column {
+    Column::new(title, 0, Align::Wrapped)
+}
+
+impl Column {
+    const fn new(title: &'static str, width: usize, align: Align) -> Self {
+        Self {
+            title: Cow::Borrowed(title),
+            width,
+            align,
+        }
+    }
+}
+
+/// What stands in a cell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cell {
+    /// As shown.
+    pub text: String,
+    /// Why there is no figure; empty if there is one.
+    pub reason: String,
+}
+
+impl Cell {
+    /// A figure with so many decimals and thousands separators; `n/a` is one word, with its reason beside it.
+    #[must_use]
+    pub fn figure(figure: &Figure, decimals: usize) -> Self {
+        let text = match figure {
+            Figure::Count(count) if decimals == 0 => thousands(*count),
+            figure => match figure.value() {
+                Some(value) => fixed(value, decimals),
+                None => "n/a".to_owned(),
+            },
+        };
+        let reason = figure.reason().unwrap_or_default().to_owned();
+        Self { text, reason }
+    }
+}
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        let reason = String::new();
+        Self { text, reason }
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+/// The sections of a report, written one after the other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sections {
+    /// The first line of text; a page has its own.
+    pub title: Option<String>,
+    /// In order.
+    pub all: Vec<Section>,
+}
+
+impl Sections {
+    fn begin(&mut self, title: &str, is_headed: bool) {
+        self.all.push(Section {
+            title: title.to_owned(),
+            is_headed,
+            is_judgement: false,
+            parts: Vec::new(),
+        });
+    }
+
+    fn put(&mut self, part: Part) {
+        if self.all.is_empty() {
+            self.begin("", false);
+        }
+        if let Some(section) = self.all.last_mut() {
+            section.parts.push(part);
+        }
+    }
+
+    /// What the report is of, and its first section.
+    pub fn title(&mut self, title: &str) {
+        self.title = Some(title.to_owned());
+        self.begin("Run", false);
+    }
+
+    /// Begins a section.
+    pub fn heading(&mut self, title: &str) {
+        self.begin(title, true);
+    }
+
+    /// Begins a section that judges the figures.
+    pub fn judgement(&mut self, title: &str) {
+        self.heading(title);
+        if let Some(section) = self.all.last_mut() {
+            section.is_judgement = true;
+        }
+    }
+
+    /// Begins a section whose heading only a page shows, behind a gap.
+    pub fn unheaded(&mut self, title: &str) {
+        self.begin(title, false);
+        self.line("");
+    }
+
+    /// A section without data: one line with the reason.
+    pub fn missing(&mut self, title: &str, reason: &str) {
+        self.heading(title);
+        self.line(&format!("n/a ({reason})"));
+    }
+
+    /// One line.
+    pub fn line(&mut self, text: &str) {
+        self.put(Part::Line(text.to_owned()));
+    }
+
+    /// A sentence, wrapped between words, later lines indented.
+    pub fn wrapped(&mut self, lead: &str, text: &str) {
+        self.finding(Weight::Plain, lead, text);
+    }
+
+    /// A sentence that says how much it matters.
+    pub fn finding(&mut self, weight: Weight, lead: &str, text: &str) {
+        self.put(Part::Sentence {
+            lead: lead.to_owned(),
+            text: text.to_owned(),
+            weight,
+        });
+    }
+
+    /// A name and its value; `width` characters are the name's in text.
+    pub fn named(&mut self, name: &str, width: usize, value: impl Into<Cell>) {
+        self.put(Part::Named {
+            name: name.to_owned(),
+            width,
+            value: value.into(),
+        });
+    }
+
+    /// Names and values side by side in two columns.
+    pub fn two_columns(&mut self, left: &[(String, String)], right: &[(String, String)]) {
+        self.put(Part::Pairs {
+            left: left.to_vec(),
+            right: right.to_vec(),
+        });
+    }
+
+    /// Names and values, two pairs to a line, read down then across.
+    pub fn pairs(&mut self, pairs: &[(String, String)]) {
+        let (left, right) = pairs.split_at(pairs.len().div_ceil(2));
+        self.two_columns(left, right);
+    }
+
+    /// Begins a table: its titles and their rule.
+    pub fn columns(&mut self, columns: &[Column]) {
+        self.table(columns, true);
+    }
+
+    /// Begins a table whose titles only a page shows.
+    pub fn untitled(&mut self, columns: &[Column]) {
+        self.table(columns, false);
+    }
+
+    fn table(&mut self, columns: &[Column], is_titled: bool) {
+        self.put(Part::Table(Table {
+            columns: columns.to_vec(),
+            is_titled,
+            rows: Vec::new(),
+        }));
+    }
+
+    /// A row of the table begun last; lines written since then go across it.
+    pub fn row<C: Clone + Into<Cell>>(&mut self, columns: &[Column], cells: &[C]) {
+        let cells = cells.iter().cloned().map(Into::into).collect();
+        let same = |part: &Part| matches!(part, Part::Table(table) if table.columns == columns);
+        let parts = self.all.last().map(|section| section.parts.as_slice());
+        let at = parts.and_then(|parts| parts.iter().rposition(same));
+        if at.is_none() {
+            self.untitled(columns);
+        }
+        let Some(section) = self.all.last_mut() else {
+            return;
+        };
+        let at = at.unwrap_or(section.parts.len() - 1);
+        let since = section.parts.split_off(at + 1);
+        if let Some(Part::Table(table)) = section.parts.last_mut() {
+            table.rows.extend(since.into_iter().map(Row::Between));
+            table.rows.push(Row::Cells(cells));
+        }
+    }
+}
+
+/// A figure with so many decimals and thousands separators, for a sentence; `n/a` is one word.
+#[must_use]
+pub fn number(figure: &Figure, decimals: usize) -> String {
+    Cell::figure(figure, decimals).text
+}
+
+/// A figure as [`number`] that names its reason where there is none.
+#[must_use]
+pub fn number_or_reason(figure: &Figure, decimals: usize) -> String {
+    match figure.reason() {
+        Some(reason) => format!("n/a ({reason})"),
+        None => number(figure, decimals),
+    }
+}

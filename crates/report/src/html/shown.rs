@@ -1,0 +1,144 @@
+//! Sections as a page shows them: the same tables, pairs and sentences that text prints, without its widths.
+
+use super::table::{Cell, Table};
+use assay_measure::section::{self, Align, Part, Row, Section, Sections, Weight};
+use std::collections::BTreeSet;
+
+/// A table with more rows than this is folded.
+pub(crate) const ROWS_OPEN: usize = 40;
+
+/// A section with its address.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shown {
+    pub(crate) id: String,
+    pub(crate) title: String,
+    pub(crate) is_judgement: bool,
+    pub(crate) blocks: Vec<Block>,
+}
+
+/// A piece of a section.
+#[derive(Clone, Debug)]
+pub(crate) enum Block {
+    Sentence {
+        /// `bad`, `warn` or nothing.
+        class: &'static str,
+        /// What it is about, before it.
+        lead: String,
+        text: String,
+    },
+    Pairs(Vec<(String, String)>),
+    Table {
+        table: Table,
+        is_long: bool,
+    },
+}
+
+/// All sections that have a title.
+pub(crate) fn of(sections: &Sections) -> Vec<Shown> {
+    let titled = sections
+        .all
+        .iter()
+        .filter(|section| !section.title.is_empty());
+    let mut all: Vec<Shown> = titled.map(shown).collect();
+    let mut seen = BTreeSet::new();
+    for (nth, section) in all.iter_mut().enumerate() {
+        // Two jobs may have one name, and so may their sections.
+        if !seen.insert(section.id.clone()) {
+            section.id = format!("{}-{nth}", section.id);
+        }
+    }
+    all
+}
+
+fn shown(section: &Section) -> Shown {
+    Shown {
+        id: format!(
+            "t-{}",
+            crate::record::slug(&section.title).replace('_', "-")
+        ),
+        title: section.title.clone(),
+        is_judgement: section.is_judgement,
+        blocks: blocks(section),
+    }
+}
+
+fn blocks(section: &Section) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut named: Vec<Vec<Cell>> = Vec::new();
+    for part in &section.parts {
+        if let Part::Named { name, value, .. } = part {
+            named.push(vec![Cell::words(name.trim()), cell(value, Align::Right)]);
+            continue;
+        }
+        close(&mut blocks, &mut named, section);
+        match part {
+            Part::Named { .. } => {}
+            Part::Line(text) if text.trim().is_empty() => {}
+            Part::Line(_) | Part::Sentence { .. } => blocks.push(sentence(part)),
+            Part::Pairs { left, right } => {
+                blocks.push(Block::Pairs(left.iter().chain(right).cloned().collect()));
+            }
+            Part::Table(table) => blocks.push(folded(convert(table, &section.title))),
+        }
+    }
+    close(&mut blocks, &mut named, section);
+    blocks
+}
+
+/// Names and values one below the other are a table.
+fn close(blocks: &mut Vec<Block>, named: &mut Vec<Vec<Cell>>, section: &Section) {
+    if !named.is_empty() {
+        let table = Table::new("", &section.title, &["figure", "value"]);
+        blocks.push(folded(table.with(std::mem::take(named), "")));
+    }
+}
+
+fn folded(table: Table) -> Block {
+    Block::Table {
+        is_long: table.rows.len() > ROWS_OPEN,
+        table,
+    }
+}
+
+fn sentence(part: &Part) -> Block {
+    let (lead, text, weight) = match part {
+        Part::Line(text) => ("", text.as_str(), Weight::Plain),
+        Part::Sentence { lead, text, weight } => (lead.as_str(), text.as_str(), *weight),
+        Part::Table(_) | Part::Pairs { .. } | Part::Named { .. } => ("", "", Weight::Plain),
+    };
+    let lead = lead.trim().trim_start_matches('-');
+    Block::Sentence {
+        class: match weight {
+            Weight::Plain => "",
+            Weight::Warning => "warn",
+            Weight::Bad => "bad",
+        },
+        lead: lead.split_whitespace().collect::<Vec<_>>().join(" "),
+        text: text.trim().to_owned(),
+    }
+}
+
+fn convert(table: &section::Table, title: &str) -> Table {
+    let rows = table.rows.iter().map(|row| match row {
+        Row::Cells(cells) => {
+            let aligned = cells.iter().zip(&table.columns);
+            aligned.map(|(c, column)| cell(c, column.align)).collect()
+        }
+        Row::Between(part) => match sentence(part) {
+            Block::Sentence { lead, text, .. } => {
+                vec![Cell::words(format!("{lead} {text}").trim())]
+            }
+            Block::Pairs(_) | Block::Table { .. } => Vec::new(),
+        },
+    });
+    let titles: Vec<&str> = table.columns.iter().map(|c| c.title.trim()).collect();
+    Table::new("", title, &titles).with(rows.collect(), "nothing to list")
+}
+
+fn cell(cell: &section::Cell, align: Align) -> Cell {
+    Cell {
+        text: cell.text.trim().trim_end_matches(':').to_owned(),
+        reason: cell.reason.clone(),
+        is_number: align == Align::Right,
+    }
+}
