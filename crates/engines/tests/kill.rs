@@ -20,6 +20,7 @@ use assay_engines::native::paths::Places;
 use assay_measure::clock::Clock;
 use assay_measure::config::{Settings, Tables, command_line, resolve};
 use assay_measure::permutation::Permutation;
+use assay_measure::prng::SplitMix64;
 use assay_run::engine::{Assignment, Engine, Op, Outcome, Progress, Submit, Target};
 use assay_run::plan::{Plan, RedoStress};
 use assay_run::stop::Stop;
@@ -41,28 +42,7 @@ impl Progress for Silent {
     fn update(&self, _phase: &str, _done_bytes: u64, _total_bytes: u64) {}
 }
 
-/// SplitMix64: every decision of a case follows from its seed, except the instant of the kill.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-
-    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len() as u64) as usize]
-    }
-}
-
-/// One case: how the child runs.
+/// One case: how the child runs. Every decision follows from its seed, except the instant of the kill.
 #[derive(Clone, Debug)]
 struct Case {
     seed: u64,
@@ -78,23 +58,23 @@ struct Case {
 
 impl Case {
     fn of(seed: u64) -> Self {
-        let mut random = Random(seed);
+        let mut random = SplitMix64(seed);
         let shared = random.below(3) == 0;
         Self {
             seed,
             schemas: if shared { 1 } else { 3 },
             threads_per_schema: if shared { 4 } else { 1 },
-            width: random.of(&[1, 7, 16, 64]),
-            commit_every: random.of(&[1, 1, 3]),
+            width: random.pick(&[1, 7, 16, 64]),
+            commit_every: random.pick(&[1, 1, 3]),
             // Without waiting, acknowledged commits may be lost: only private schemas have an order to judge by.
-            commit_mode: random.of(if shared {
+            commit_mode: random.pick(if shared {
                 &["group", "sync"]
             } else {
                 &["group", "group", "sync", "none"]
             }),
-            stress: random.of(&[RedoStress::Lite, RedoStress::Heavy]),
-            cache_mb: random.of(&["2", "4", "32"]),
-            writers: random.of(&["1", "2"]),
+            stress: random.pick(&[RedoStress::Lite, RedoStress::Heavy]),
+            cache_mb: random.pick(&["2", "4", "32"]),
+            writers: random.pick(&["1", "2"]),
         }
     }
 
@@ -140,7 +120,7 @@ impl Case {
 
     /// Operation `i` of a session. Stamps name session and operation, and differ from case to case.
     fn op(&self, session: u32, schema: u32, i: u64) -> Op {
-        let mut random = Random(self.seed ^ (u64::from(session) << 40) ^ (i << 8));
+        let mut random = SplitMix64(self.seed ^ (u64::from(session) << 40) ^ (i << 8));
         Op::Update {
             schema,
             first_key: 1 + random.below(SCALE - u64::from(self.width) + 1),
@@ -490,8 +470,8 @@ fn one_case(seed: u64, place: &Path) {
     let _ = std::fs::remove_file(journal_of(place));
     let mut child = start("update", seed, place);
     // From before the first operation to long after the first log switches.
-    let mut random = Random(seed.wrapping_mul(77) ^ u64::from(std::process::id()));
-    let longest_ms = random.of(&[100, 400, 1500]);
+    let mut random = SplitMix64(seed.wrapping_mul(77) ^ u64::from(std::process::id()));
+    let longest_ms = random.pick(&[100, 400, 1500]);
     std::thread::sleep(Duration::from_millis(random.below(longest_ms)));
     while read_journal(place).entries.is_empty() && random.below(4) > 0 {
         assert!(

@@ -8,6 +8,8 @@
 //! one position in the square root of n has to be walked on. (Over the next
 //! power of two nearly half would, and each costs a mispredicted branch.)
 
+use crate::prng::{GOLDEN_GAMMA, SplitMix64};
+
 /// Rounds. Four with this round function give rank correlations distributed as
 /// a random permutation's; fewer, or a round of one multiplication, do not.
 const ROUNDS: usize = 4;
@@ -35,13 +37,13 @@ impl Permutation {
     pub fn new(seed: u64, schema: u32, n: u64) -> Self {
         assert!((1..=1 << 40).contains(&n), "{n} rows cannot be permuted");
         let b = ((n - 1).isqrt() + 1).max(2);
-        let mut state = seed ^ u64::from(schema).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut keys = SplitMix64(seed ^ u64::from(schema).wrapping_mul(GOLDEN_GAMMA));
         Self {
             rows: n,
             a: n.div_ceil(b),
             b,
             reciprocal: u64::MAX / b + 1,
-            round_keys: std::array::from_fn(|_| split_mix(&mut state)),
+            round_keys: std::array::from_fn(|_| keys.next_u64()),
         }
     }
 
@@ -123,16 +125,6 @@ fn mix(half: u64, key: u64, range: u64) -> u64 {
     let product = (half ^ key).wrapping_mul(ODD);
     let folded = (product ^ (product >> 32)).wrapping_mul(ODD);
     ((folded >> 32) * range) >> 32
-}
-
-/// SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
-/// Generators", 2014): turns a seed into independent round keys.
-fn split_mix(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// Pearson correlation of key and slot over all rows: both are permutations of

@@ -59,14 +59,11 @@ impl Stream {
     /// The stream of a session (from 1; 0 for what belongs to none) for one purpose.
     #[must_use]
     pub fn new(seed: u64, session: u64, purpose: Purpose) -> Self {
-        let mut state = split_mix(seed);
-        state = split_mix(state ^ session);
-        state = split_mix(state ^ purpose as u64);
+        let mut state = SplitMix64(seed).next_u64();
+        state = SplitMix64(state ^ session).next_u64();
+        state = SplitMix64(state ^ purpose as u64).next_u64();
         let mut bytes = [0_u8; 32];
-        for word in bytes.chunks_exact_mut(8) {
-            state = state.wrapping_add(GOLDEN_GAMMA);
-            word.copy_from_slice(&finalise(state).to_le_bytes());
-        }
+        SplitMix64(state).fill(&mut bytes);
         Self(Xoshiro256PlusPlus::from_seed(bytes))
     }
 
@@ -104,14 +101,48 @@ impl Stream {
 }
 
 /// 2^64 divided by the golden ratio, odd: SplitMix64's step.
-const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
+pub const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// One output of SplitMix64 (Steele, Lea, Flood 2014; constants of Vigna's version).
-fn split_mix(state: u64) -> u64 {
-    finalise(state.wrapping_add(GOLDEN_GAMMA))
+/// SplitMix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014; constants of Vigna's
+/// version). Any state is as good as any other, so that a number that means something can seed it.
+#[derive(Clone, Debug)]
+pub struct SplitMix64(pub u64);
+
+impl SplitMix64 {
+    /// The next 64 random bits.
+    #[inline]
+    pub fn next_u64(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(GOLDEN_GAMMA);
+        scramble(self.0)
+    }
+
+    /// 0 to `n` - 1, by the remainder: for tests, where its bias of n in 2^64 does not matter. 0 for `n` = 0.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.next_u64() % n.max(1)
+    }
+
+    /// One of the choices.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+
+    /// Fills `bytes` with random content.
+    #[inline]
+    pub fn fill(&mut self, bytes: &mut [u8]) {
+        for chunk in bytes.chunks_mut(8) {
+            let word = self.next_u64().to_le_bytes();
+            chunk.copy_from_slice(&word[..chunk.len()]);
+        }
+    }
 }
 
-fn finalise(mut z: u64) -> u64 {
+/// SplitMix64's finaliser: a bijection of 64 bits, by which every bit of the result depends on every bit of `z`.
+#[inline]
+#[must_use]
+pub fn scramble(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)

@@ -12,7 +12,7 @@ mod tests;
 use crate::engine::Op;
 use crate::plan::{Compat, Edge, Mix, Plan};
 use assay_measure::clock::Ns;
-use assay_measure::prng::{Purpose, Stream};
+use assay_measure::prng::{Purpose, Stream, scramble};
 
 /// Operations (or selects) of one window of the mix.
 const WINDOW: u64 = 100;
@@ -248,13 +248,6 @@ impl Session {
         let drawn = think.min_ns as f64 + self.think_length.uniform_f64() * span as f64;
         (drawn / step_ns as f64).round() as u64 * step_ns
     }
-}
-
-/// SplitMix64's finaliser (Steele, Lea, Flood 2014): a bijection of 64 bits.
-fn scramble(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 /// Exactly `pct` hits in every window of 100, at uniformly random positions

@@ -2,6 +2,7 @@
 //!
 //! Pure functions of the data set, the row and the stamp, shared by every target with rows of its own.
 
+use assay_measure::prng::{GOLDEN_GAMMA, SplitMix64};
 use assay_run::engine::EngineError;
 use std::fs::File;
 use std::io::Read;
@@ -29,7 +30,7 @@ pub(crate) fn fill_columns(
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     out.clear();
     out.resize(columns * COLUMN_BYTES, FILL);
-    let mut random = stamp ^ key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut random = stamp ^ key.wrapping_mul(GOLDEN_GAMMA);
     for column in out.chunks_exact_mut(COLUMN_BYTES) {
         for (i, digit) in column[..STAMP_DIGITS].iter_mut().enumerate() {
             *digit = DIGITS[(stamp >> (60 - 4 * i)) as usize & 15];
@@ -59,13 +60,15 @@ fn alphanumeric(byte: u8) -> u8 {
     value + if value < 10 { b'0' } else { b'A' - 10 }
 }
 
-/// SplitMix64: any state is as good as any other, so a page's number can seed it.
-pub(crate) struct Random(u64);
+/// What a row is filled with.
+pub(crate) struct Random(SplitMix64);
 
 impl Random {
     /// For row `row` of data set `data_set`; rows of different numbers have nothing in common.
     pub(crate) fn of_row(data_set: u64, row: u64) -> Self {
-        Self(data_set ^ row.wrapping_mul(0xd6e8_feb8_6659_fd93))
+        Self(SplitMix64(
+            data_set ^ row.wrapping_mul(0xd6e8_feb8_6659_fd93),
+        ))
     }
 
     /// Fills a column with random upper-case alphanumerics, all but its compressible share.
@@ -79,20 +82,9 @@ impl Random {
         fixed.fill(FILL);
     }
 
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     /// Fills with random bytes.
     pub(crate) fn fill(&mut self, bytes: &mut [u8]) {
-        for chunk in bytes.chunks_mut(8) {
-            let word = self.next().to_le_bytes();
-            chunk.copy_from_slice(&word[..chunk.len()]);
-        }
+        self.0.fill(bytes);
     }
 }
 

@@ -1,8 +1,9 @@
 //! The same durable writes through one io_uring: what an engine with a ring sees.
 
-use super::streams::{Offsets, noise, stamp};
+use super::streams::{Offsets, stamp};
 use super::{Bench, Outcome};
 use assay_block::{Backend, BlockError, CompletionLease, DirectFile, OpenMode, Ring, RingOptions};
+use assay_measure::prng::SplitMix64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,7 +40,7 @@ pub(super) fn run(bench: &Bench<'_>) -> Result<(Outcome, Option<String>), BlockE
     };
     let mut buffers: Vec<_> = std::iter::from_fn(|| ring.take_buffer()).collect();
     for (index, buffer) in buffers.iter_mut().enumerate() {
-        noise(buffer, index as u64 + 1);
+        SplitMix64(index as u64).fill(buffer);
     }
     drop(buffers);
     Ok((stream(bench, &mut ring)?, note))

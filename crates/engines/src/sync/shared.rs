@@ -4,9 +4,10 @@
 //! share the next. That is the timer-free group commit: it flushes as soon as the device is free.
 //! One by one: every commit writes and flushes for itself, one after the other.
 
-use super::streams::{Offsets, ended, merged, noise, stamp, started};
+use super::streams::{Offsets, ended, merged, stamp, started};
 use super::{Bench, Outcome};
 use assay_block::{BlockError, BlockingWriter};
+use assay_measure::prng::SplitMix64;
 use assay_measure::sync::SyncMethod;
 use std::sync::{Condvar, Mutex, MutexGuard, RwLock};
 
@@ -56,7 +57,7 @@ pub(super) fn run(bench: &Bench<'_>) -> Result<(Outcome, Option<String>), BlockE
     let streams = bench.step.streams;
     let most = (u64::from(streams) * COMMIT_BYTES).next_multiple_of(WRITE_BYTES);
     let mut file = BlockingWriter::open(bench.path, most as usize, true)?;
-    noise(file.buffer(), 1);
+    SplitMix64(1).fill(file.buffer());
     let writer = Writer {
         file,
         offsets: Offsets::new(bench.file_bytes, 0, 1, most),

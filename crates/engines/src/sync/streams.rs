@@ -3,6 +3,7 @@
 use super::scratch::MARKER_BYTES;
 use super::{Bench, Outcome};
 use assay_block::{BlockError, BlockingWriter};
+use assay_measure::prng::{GOLDEN_GAMMA, SplitMix64};
 use assay_measure::sync::SyncMethod;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -40,21 +41,9 @@ impl Offsets {
 /// Changes every sector of a write, so that no layer below can tell it is the same again.
 pub(super) fn stamp(buffer: &mut [u8], stream: u32, turn: u64) {
     for sector in buffer.chunks_exact_mut(512) {
-        let mixed = turn.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(stream);
+        let mixed = turn.wrapping_mul(GOLDEN_GAMMA) ^ u64::from(stream);
         sector[..8].copy_from_slice(&turn.to_le_bytes());
         sector[8..16].copy_from_slice(&mixed.to_le_bytes());
-    }
-}
-
-/// Bytes that do not compress.
-pub(super) fn noise(buffer: &mut [u8], seed: u64) {
-    let mut state = seed | 1;
-    for word in buffer.chunks_exact_mut(8) {
-        // xorshift64 (Marsaglia 2003).
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        word.copy_from_slice(&state.to_le_bytes());
     }
 }
 
@@ -75,7 +64,8 @@ pub(super) fn run(bench: &Bench<'_>) -> Result<Outcome, BlockError> {
     let mut writers = Vec::new();
     for stream in 0..step.streams {
         let mut writer = BlockingWriter::open(bench.path, step.bytes as usize, true)?;
-        noise(writer.buffer(), u64::from(stream) + 1);
+        // Bytes that do not compress.
+        SplitMix64(u64::from(stream)).fill(writer.buffer());
         writers.push(writer);
     }
     let together = Together {
@@ -223,8 +213,8 @@ mod tests {
     #[test]
     fn no_two_writes_are_alike() {
         let (mut one, mut two) = (vec![0; 1024], vec![0; 1024]);
-        noise(&mut one, 1);
-        noise(&mut two, 1);
+        SplitMix64(1).fill(&mut one);
+        two.copy_from_slice(&one);
         stamp(&mut one, 0, 7);
         stamp(&mut two, 0, 8);
         for sector in 0..2 {

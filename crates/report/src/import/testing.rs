@@ -1,6 +1,7 @@
 //! What the tests of all parsers need.
 
 use super::{Source, import, misplaced};
+use assay_measure::prng::SplitMix64;
 use assay_measure::record::{ImportInfo, ImportedValue, Record};
 
 /// A file of `testdata/import`.
@@ -84,13 +85,8 @@ pub(crate) fn told(record: &Record) -> String {
 
 /// Changes a text as pasting and cutting do: lines lost, doubled, torn; characters lost; by a number.
 pub(crate) fn mutated(text: &str, seed: u64) -> String {
-    let mut state = seed | 1;
-    let mut next = |below: usize| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as usize % below.max(1)
-    };
+    let mut random = SplitMix64(seed);
+    let mut next = |below: usize| random.below(below as u64) as usize;
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     for _ in 0..=next(8) {
         let at = next(lines.len());

@@ -1,9 +1,11 @@
 //! Sixteen bytes in every sector by which a file of ours is known again.
 //!
 //! The first word differs from write to write, the second is a checksum of it, of the sector's place and of the file's number:
-//! `second = mix(file ^ first) + offset * GOLDEN`. Whoever does not know the file's number makes such a pair once in 2^64
+//! `second = scramble(file ^ first) + offset * GOLDEN_GAMMA`. Whoever does not know the file's number makes such a pair once in 2^64
 //! tries, and a sector that lands elsewhere proves nothing. They stand at one of the 32 places of a sector, which moves from write
 //! to write, so that scrambling and proving are the same stores.
+
+use assay_measure::prng::{GOLDEN_GAMMA, scramble};
 
 /// Bytes of which one piece is changed by scrambling, and proves itself: the smallest unit that storage deduplicates.
 pub(in crate::storage) const SECTOR_BYTES: usize = 512;
@@ -11,15 +13,13 @@ pub(in crate::storage) const SECTOR_BYTES: usize = 512;
 const BYTES: usize = 16;
 /// Where it may stand in a sector.
 const PLACES: u64 = (SECTOR_BYTES / BYTES) as u64;
-/// 2^64 divided by the golden ratio, odd.
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Puts the proof of the file numbered `file` into each whole sector of `buffer`, which will lie at `offset`. `write`: the write's
 /// number.
 #[inline]
 pub(in crate::storage) fn stamp(file: u64, buffer: &mut [u8], offset: u64, write: u64) {
-    let first = write.wrapping_mul(GOLDEN);
-    let base = mix(file ^ first);
+    let first = write.wrapping_mul(GOLDEN_GAMMA);
+    let base = scramble(file ^ first);
     for (sector, at) in buffer.chunks_exact_mut(SECTOR_BYTES).zip(0_u64..) {
         // The place moves, so that no word of a sector stays what it was for long.
         let place = ((write + at) % PLACES) as usize * BYTES;
@@ -34,21 +34,13 @@ pub(in crate::storage) fn proves(file: u64, sector: &[u8], offset: u64) -> bool 
     let word = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).unwrap_or(0);
     sector.chunks_exact(BYTES).any(|pair| {
         let first = word(&pair[..8]);
-        second(mix(file ^ first), offset) == word(&pair[8..])
+        second(scramble(file ^ first), offset) == word(&pair[8..])
     })
 }
 
 #[inline]
 fn second(base: u64, offset: u64) -> u64 {
-    base.wrapping_add(offset.wrapping_mul(GOLDEN))
-}
-
-/// Every bit of the result depends on every bit of the word (the last steps of SplitMix64).
-#[inline]
-fn mix(mut word: u64) -> u64 {
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
+    base.wrapping_add(offset.wrapping_mul(GOLDEN_GAMMA))
 }
 
 #[cfg(test)]

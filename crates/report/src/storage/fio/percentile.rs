@@ -136,6 +136,7 @@ impl Extended {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_measure::prng::SplitMix64;
     use proptest::prelude::*;
 
     fn of(values: &[u64]) -> Histogram {
@@ -176,13 +177,11 @@ mod tests {
 
     #[test]
     fn io_05_percentiles_of_a_million_latencies_are_fios() {
-        let mut state = 1_u64;
+        let mut random = SplitMix64(1);
         let mut values: Vec<u64> = (0..1_000_000)
             .map(|_| {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1);
-                (state >> 20) >> (state % 41)
+                let drawn = random.next_u64();
+                (drawn >> 20) >> (drawn % 41)
             })
             .collect();
         let histogram = of(&values);

@@ -3,6 +3,7 @@ mod real;
 
 use super::*;
 use crate::storage::fixture;
+use assay_measure::prng::SplitMix64;
 
 /// Jobs of the real fio whose numbers are read back: all engines here, mixed and grouped jobs,
 /// several groups, syncs, rates, descriptions, lists and figures of other lengths, steady state.
@@ -65,12 +66,10 @@ fn io_03_every_block_size_is_shortened_as_the_real_fio_shortens_it() {
         .flat_map(|bit| [(1 << bit) - 1, 1 << bit, 3 << bit])
         .collect();
     sizes.extend((0..7).flat_map(|power| [10_u64.pow(power), 99_999 * 10_u64.pow(power) / 1000]));
-    let mut state = 7_u64;
+    let mut random = SplitMix64(7);
     sizes.extend((0..80).map(|_| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (state >> 44) >> ((state >> 20) % 12)
+        let drawn = random.next_u64();
+        (drawn >> 44) >> (drawn % 12)
     }));
     sizes.retain(|&size| (1..1 << 20).contains(&size));
     let names = sizes.iter().map(|size| format!("--name=j --bs={size}"));
