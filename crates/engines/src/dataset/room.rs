@@ -67,7 +67,7 @@ impl Room {
             return Ok(());
         }
         Err(EngineError::Unusable(format!(
-            "{paths} needs {} and {} must stay free, but only {} are free: {ways_out}",
+            "{paths} needs {} and {} must stay free for others, but only {} are free: {ways_out}",
             mebibytes(needed_bytes),
             mebibytes(self.keep_bytes),
             mebibytes(self.free_bytes)

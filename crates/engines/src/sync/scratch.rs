@@ -1,7 +1,8 @@
 //! The scratch file: where it may be, how it is known for ours, and that it goes away.
 
 use super::failed;
-use assay_block::{BlockingWriter, free_bytes};
+use crate::dataset::room::Room;
+use assay_block::BlockingWriter;
 use assay_run::engine::EngineError;
 use assay_run::owned;
 use assay_run::stop::Stop;
@@ -27,7 +28,7 @@ pub(super) const MARKER_BYTES: u64 = 4096;
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     path: PathBuf,
-    free_bytes: u64,
+    room: Room,
     /// Scratch files of ours that a killed probe left, to be removed before this one begins.
     left: Vec<PathBuf>,
 }
@@ -59,12 +60,8 @@ impl Place {
             Err(error) if error.kind() == ErrorKind::NotFound => (new_file(place)?, Vec::new()),
             Err(error) => return Err(cannot("examine", place, error)),
         };
-        let free_bytes = free_bytes(&path).map_err(failed)?;
-        Ok(Self {
-            path,
-            free_bytes,
-            left,
-        })
+        let room = Room::of(&path)?;
+        Ok(Self { path, room, left })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -77,26 +74,14 @@ impl Place {
     }
 
     pub(super) fn free_bytes(&self) -> u64 {
-        self.free_bytes
+        self.room.free_bytes
     }
 
     /// Checks that `needed` bytes fit and the file system stays usable for others.
     pub(super) fn check_space(&self, needed: u64) -> Result<(), EngineError> {
-        let dir = directory_of(&self.path);
-        let space = rustix::fs::statvfs(dir)
-            .map_err(|error| cannot("find the free space of", dir, error.into()))?;
-        let reserve = (space.f_blocks.saturating_mul(space.f_frsize) / 20).min(1 << 30);
-        if self.free_bytes >= needed + reserve {
-            return Ok(());
-        }
-        let mib = |bytes: u64| bytes.div_ceil(1 << 20);
-        Err(EngineError::Unusable(format!(
-            "{}: {} MiB are free, {} MiB are needed for the scratch file and {} MiB must stay free for others; make room or name another directory",
-            dir.display(),
-            self.free_bytes >> 20,
-            mib(needed),
-            mib(reserve),
-        )))
+        let directory = directory_of(&self.path).display().to_string();
+        let ways_out = "make room or name another directory";
+        self.room.fits(&directory, needed, ways_out)
     }
 }
 

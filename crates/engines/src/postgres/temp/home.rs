@@ -2,9 +2,9 @@
 
 use super::den::DATA;
 use super::owner::{self, Owner};
+use crate::dataset::room::Room;
 use assay_block::{DeviceFacts, device_facts};
 use assay_measure::config::Settings;
-use assay_measure::units;
 use assay_run::engine::EngineError;
 use std::hash::{BuildHasher, Hasher};
 use std::path::PathBuf;
@@ -85,15 +85,9 @@ impl Home {
 
     /// Checks that there is room for `needed_bytes`.
     pub(super) fn room(&self, needed_bytes: u64) -> Result<(), EngineError> {
-        match &self.facts.free_bytes {
-            Ok(free) if *free < needed_bytes => Err(EngineError::Unusable(format!(
-                "temp:postgres: the server and its data need about {}, but only {} are free in {}: use fewer schemas, a smaller SCALE, or PG_DIR for another file system",
-                units::size(needed_bytes),
-                units::size(*free),
-                self.base.display()
-            ))),
-            _ => Ok(()),
-        }
+        let what = format!("temp:postgres in {}", self.base.display());
+        let ways_out = "use fewer schemas, a smaller SCALE, or PG_DIR for another file system";
+        Room::of(&self.base)?.fits(&what, needed_bytes, ways_out)
     }
 }
 

@@ -233,7 +233,7 @@ impl FilePlan {
             let label = |what: &str| format!("{what} in {}", space.directory.display());
             let count = |key, what, bytes| line(key, label(what), LineValue::Count(bytes));
             lines.push(count("needed_bytes", "space needed", space.needed));
-            lines.push(count("free_bytes", "space free", space.free));
+            lines.push(count("free_bytes", "space free", space.room.free_bytes));
         }
         lines
     }

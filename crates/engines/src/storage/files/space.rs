@@ -1,11 +1,9 @@
-//! Free space: what is needed, what must stay for others.
+//! Free space: what the files of the jobs need of each file system.
 
-use super::{bytes_text, cannot};
+use super::cannot;
+use crate::dataset::room::Room;
 use assay_run::engine::EngineError;
 use std::path::{Path, PathBuf};
-
-/// Most that has to stay free, bytes.
-const MOST_RESERVE: u64 = 1 << 30;
 
 /// One file system that files are made in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,10 +12,8 @@ pub(super) struct Space {
     pub(super) directory: PathBuf,
     /// Bytes to be allocated there.
     pub(super) needed: u64,
-    /// Bytes that may still be allocated.
-    pub(super) free: u64,
-    /// Bytes that must stay free: 5 % of the file system or 1 GiB, whichever is less.
-    pub(super) reserve: u64,
+    /// What is free, and what must stay free.
+    pub(super) room: Room,
     /// The file system's identity.
     device: u64,
 }
@@ -37,13 +33,10 @@ pub(super) fn add(
         space.needed = space.needed.saturating_add(needed);
         return Ok(());
     }
-    let found = rustix::fs::statvfs(directory).map_err(failed)?;
-    let total = found.f_blocks.saturating_mul(found.f_frsize);
     spaces.push(Space {
         directory: directory.to_path_buf(),
         needed,
-        free: found.f_bavail.saturating_mul(found.f_frsize),
-        reserve: (total / 20).min(MOST_RESERVE),
+        room: Room::of(directory)?,
         device,
     });
     Ok(())
@@ -52,15 +45,8 @@ pub(super) fn add(
 impl Space {
     /// Why it does not fit.
     pub(super) fn refusal(&self) -> Option<EngineError> {
-        if self.free >= self.needed.saturating_add(self.reserve) {
-            return None;
-        }
-        Some(EngineError::Unusable(format!(
-            "{}: {} are needed for the files of the jobs and {} must stay free for others, {} are free; make room or choose a smaller size=",
-            self.directory.display(),
-            bytes_text(self.needed),
-            bytes_text(self.reserve),
-            bytes_text(self.free),
-        )))
+        let directory = self.directory.display().to_string();
+        let ways_out = "make room or choose a smaller size=";
+        self.room.fits(&directory, self.needed, ways_out).err()
     }
 }
