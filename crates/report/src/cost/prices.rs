@@ -1,5 +1,6 @@
 //! A price file as read: the user's own prices of the platforms runs were made on, with their date and source.
 
+use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -19,25 +20,12 @@ impl Day {
     /// The day that a text begins with, written `2026-11-21`; RFC 3339 times begin so.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
-        let digits = |at: std::ops::Range<usize>| {
-            let part = text.get(at)?;
-            let is_number = part.bytes().all(|byte| byte.is_ascii_digit());
-            part.parse::<u16>().ok().filter(|_| is_number)
-        };
-        let (year, month, day) = (digits(0..4)?, digits(5..7)?, digits(8..10)?);
-        let dashes = text.get(4..5) == Some("-") && text.get(7..8) == Some("-");
-        let leap =
-            year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-        let length = match month {
-            2 => 28 + u16::from(leap),
-            4 | 6 | 9 | 11 => 30,
-            _ => 31,
-        };
-        let is_day = year > 0 && (1..=12).contains(&month) && (1..=length).contains(&day);
-        (dashes && is_day).then_some(Self {
-            year,
-            month: month as u8,
-            day: day as u8,
+        let text = text.get(..10).filter(|text| text.contains('-'))?;
+        let day: Date = text.parse().ok()?;
+        Some(Self {
+            year: u16::try_from(day.year()).ok().filter(|year| *year > 0)?,
+            month: day.month().unsigned_abs(),
+            day: day.day().unsigned_abs(),
         })
     }
 

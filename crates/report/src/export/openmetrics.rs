@@ -6,6 +6,7 @@ use super::units::{Base, base, clean};
 use crate::metrics::{self, Group};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{Figure, Record};
+use jiff::Timestamp;
 
 /// The summary of a run, every sample at the run's end.
 #[must_use]
@@ -248,29 +249,8 @@ fn gauges(record: &Record, families: &mut Families) {
 
 /// Seconds since 1970 of an RFC 3339 time in UTC.
 fn seconds_since_1970(text: &str) -> Option<f64> {
-    let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
-    let mut date = date.splitn(3, '-').map(|part| part.parse::<i64>().ok());
-    let (year, month, day) = (date.next()??, date.next()??, date.next()??);
-    let mut time = time.splitn(3, ':');
-    let hour: f64 = time.next()?.parse().ok()?;
-    let minute: f64 = time.next()?.parse().ok()?;
-    let second: f64 = time.next()?.parse().ok()?;
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || !(0..10_000).contains(&year) {
-        return None;
-    }
-    // Days of the civil calendar, with years that begin in March so that the leap day is the last.
-    let (year, month) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
-    let days = 365 * year + year.div_euclid(4) - year.div_euclid(100)
-        + year.div_euclid(400)
-        + (153 * month + 2) / 5
-        + day
-        - 1
-        - 719_468;
-    Some(days as f64 * 86_400.0 + hour * 3600.0 + minute * 60.0 + second)
+    let instant: Timestamp = text.parse().ok().filter(|_| text.ends_with('Z'))?;
+    Some(instant.as_second() as f64 + f64::from(instant.subsec_nanosecond()) / 1e9)
 }
 
 #[cfg(test)]

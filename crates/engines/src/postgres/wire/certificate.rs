@@ -3,6 +3,7 @@
 //!
 //! Reads DER (X.690) of RFC 5280's `Certificate`; damaged input gives `None`, never a panic.
 
+use jiff::Timestamp;
 use sha2::{Digest, Sha256, Sha384, Sha512};
 
 /// Object identifiers, as DER writes them.
@@ -164,29 +165,11 @@ fn instant(kind: u8, body: &[u8]) -> Option<String> {
     }
 }
 
-/// `YYYYMMDDHHMMSS` of an instant in seconds since 1970 (days to civil: Howard Hinnant's algorithm).
+/// `YYYYMMDDHHMMSS` of an instant in seconds since 1970.
 pub(super) fn instant_of(seconds: u64) -> String {
-    let days = (seconds / 86_400 + 719_468) as i64;
-    let era = days / 146_097;
-    let day_of_era = days % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    let rest = seconds % 86_400;
-    format!(
-        "{year:04}{month:02}{day:02}{:02}{:02}{:02}",
-        rest / 3_600,
-        rest / 60 % 60,
-        rest % 60
-    )
+    let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+    let instant = Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX);
+    instant.strftime("%Y%m%d%H%M%S").to_string()
 }
 
 /// Whether a name of a certificate (`*.example.com` takes one label) is that of a host.

@@ -7,6 +7,7 @@ use crate::import::number;
 use crate::import::text::Line;
 use crate::record::slug;
 use assay_measure::snapshot::{Fact, SettingLine};
+use jiff::civil::DateTime;
 
 /// All text: no column holds numbers.
 const NO_NUMBERS: usize = usize::MAX;
@@ -125,29 +126,18 @@ fn snapshot(reader: &mut Reader<'_>, line: &Line, is_begin: bool) {
 
 /// `01-Jan-20 11:00:00` as RFC 3339 with the offset that means "unknown" (-00:00); months in English.
 fn moment(date: &str, time: &str) -> Option<String> {
-    const MONTHS: [&str; 12] = [
-        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    const FORMATS: [&str; 4] = [
+        "%d-%b-%y %H:%M:%S",
+        "%d-%b-%Y %H:%M:%S",
+        "%d-%b-%y %H:%M",
+        "%d-%b-%Y %H:%M",
     ];
-    let mut parts = date.split('-');
-    let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);
-    let day: u8 = day.parse().ok().filter(|day| (1..=31).contains(day))?;
-    let month = month.get(..3)?.to_ascii_lowercase();
-    let month = MONTHS.iter().position(|name| *name == month)? + 1;
-    let year: u32 = year.parse().ok().filter(|year| *year < 3000)?;
-    let year = if year < 100 { 2000 + year } else { year };
-    let mut clock = time.split(':');
-    let mut next = |most: u8| {
-        clock.next().map_or(Some(0), |part| {
-            part.parse::<u8>().ok().filter(|n| *n <= most)
-        })
-    };
-    let (hour, minute, second) = (next(23)?, next(59)?, next(60)?);
-    if !time.contains(':') {
-        return None;
-    }
-    Some(format!(
-        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}-00:00"
-    ))
+    let text = format!("{date} {time}");
+    let mut read = FORMATS
+        .iter()
+        .map(|format| DateTime::strptime(format, &text));
+    let found = read.find_map(Result::ok)?;
+    Some(found.strftime("%Y-%m-%dT%H:%M:%S-00:00").to_string())
 }
 
 /// `Elapsed:   60.00 (mins)`, in our own report with the seconds behind.
