@@ -7,15 +7,11 @@ use std::borrow::Cow;
 const SHOWN: char = '\u{fffd}';
 
 /// Whether a character does something else than being seen: the controls of ASCII and of Latin-1 but line end and
-/// tab, and those that change the direction of text.
+/// tab, and letters without a shape: marks of direction, joiners, line ends of other alphabets.
 #[must_use]
 pub fn is_unprintable(c: char) -> bool {
-    c.is_control() && !matches!(c, '\n' | '\t') || turns(c)
-}
-
-fn turns(c: char) -> bool {
-    matches!(c,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    c.is_control() && !matches!(c, '\n' | '\t')
+        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// The text with U+FFFD for every character that must not reach a terminal.
@@ -49,7 +45,7 @@ mod tests {
 
     #[test]
     fn nothing_that_moves_a_cursor_or_turns_letters_is_left() {
-        let evil = "a\x1b[2J\x07b\r\u{9b}31m\u{7f}\u{202e}c\u{2066}\td\n";
+        let evil = "a\x1b[2J\x07b\r\u{9b}31m\u{7f}\u{202e}c\u{2066}\u{2028}\u{feff}\td\n";
         let shown = plain(evil);
         assert!(!shown.contains(is_unprintable), "{shown:?}");
         assert_eq!(shown.chars().count(), evil.chars().count());

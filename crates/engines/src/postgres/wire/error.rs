@@ -1,5 +1,6 @@
 //! What can go wrong between us and a server, told apart by what a caller can do about it.
 
+use assay_measure::plain::is_unprintable;
 use assay_run::engine::EngineError;
 use std::collections::BTreeMap;
 
@@ -111,7 +112,7 @@ pub(in crate::postgres) fn clean(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(kept);
     let mut letters = text.chars().map(|letter| match letter {
         '\n' | '\r' | '\t' => ' ',
-        letter if letter.is_control() || moves_text(letter) => char::REPLACEMENT_CHARACTER,
+        letter if is_unprintable(letter) => char::REPLACEMENT_CHARACTER,
         letter => letter,
     });
     let mut kept: String = letters.by_ref().take(TEXT_CHARS_MAX).collect();
@@ -119,14 +120,6 @@ pub(in crate::postgres) fn clean(bytes: &[u8]) -> String {
         kept.push_str("...");
     }
     kept
-}
-
-/// Letters without a shape: line ends of other alphabets, marks of direction, joiners.
-fn moves_text(letter: char) -> bool {
-    matches!(
-        letter,
-        '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-    )
 }
 
 /// Why a request has no answer.
