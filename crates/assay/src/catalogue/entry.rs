@@ -5,6 +5,7 @@ use crate::exit::Failure;
 use crate::record;
 use crate::rundir::{self, RECORD, REPEAT, SERIES, SWEEP, TAGS, killed_io};
 use assay_measure::record::{Figure, Record};
+use assay_measure::sample::median;
 use assay_report::compare::Repeats;
 use assay_report::metrics::{self, Better, Metric};
 use assay_report::sweep::Sweep;
@@ -232,7 +233,8 @@ fn of_repeats(found: &Found, repeats: &Repeats) -> (Entry, Vec<Metric>) {
         let figures = members
             .iter()
             .filter_map(|(_, metrics)| metrics::find(metrics, key));
-        median(figures.filter_map(|metric| metric.value.value()).collect())
+        let values: Vec<f64> = figures.filter_map(|metric| metric.value.value()).collect();
+        median(&values)
     };
     let (first, figures) = members.first().cloned().unwrap_or_default();
     let metrics = figures.into_iter().map(|metric| Metric {
@@ -251,16 +253,6 @@ fn of_repeats(found: &Found, repeats: &Repeats) -> (Entry, Vec<Metric>) {
         ..first
     };
     (entry, metrics.collect())
-}
-
-/// The middle value; of an even number the mean of both.
-pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let upper = *values.get(values.len() / 2)?;
-    match values.len() % 2 {
-        1 => Some(upper),
-        _ => Some(f64::midpoint(values[values.len() / 2 - 1], upper)),
-    }
 }
 
 fn id_of(name: &str) -> String {

@@ -12,7 +12,7 @@ mod tags;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use entry::{Entry, card, median, places};
+pub(crate) use entry::{Entry, card, places};
 pub(crate) use filter::{Filter, instant};
 pub(crate) use store::{KeyInfo, Value};
 pub(crate) use tags::{Change, change as change_tags, read as tags_of};

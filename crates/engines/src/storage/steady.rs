@@ -7,6 +7,7 @@
 //! bytes per second, nanoseconds. The work loop feeds it; preconditioning uses the same arithmetic.
 
 use super::spec::{PaceOptions, Steady, SteadyMetric};
+use assay_measure::steady::{Fit, ROUNDS, Window};
 use assay_measure::storage::SteadyReading;
 use std::collections::VecDeque;
 
@@ -140,64 +141,10 @@ fn percent(value: f64, mean: f64) -> Option<f64> {
     (mean != 0.0).then(|| value * 100.0 / mean)
 }
 
-/// A row of values, one step apart.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fit {
-    /// Their mean.
-    pub mean: f64,
-    /// Largest distance of any from the mean.
-    pub deviation: f64,
-    /// Largest minus smallest.
-    pub excursion: f64,
-    /// Slope of the least-squares line, per step.
-    pub slope: f64,
-}
-
-impl Fit {
-    /// Mean, deviation, excursion, slope; `None` of nothing. One value has no slope: 0.
-    ///
-    /// Slope: sum((x - mean x)(y - mean y)) / sum((x - mean x)^2) with x = 0, 1, 2, ...
-    #[must_use]
-    pub fn of(values: &[f64]) -> Option<Self> {
-        let first = *values.first()?;
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let middle = (n - 1.0) / 2.0;
-        let (mut products, mut squares, mut deviation) = (0.0, 0.0, 0.0_f64);
-        let (mut least, mut most) = (first, first);
-        for (index, value) in values.iter().enumerate() {
-            let x = index as f64 - middle;
-            products += x * (value - mean);
-            squares += x * x;
-            deviation = deviation.max((value - mean).abs());
-            least = least.min(*value);
-            most = most.max(*value);
-        }
-        Some(Self {
-            mean,
-            deviation,
-            excursion: most - least,
-            slope: if squares > 0.0 {
-                products / squares
-            } else {
-                0.0
-            },
-        })
-    }
-}
-
-/// Rounds of a window.
-pub const SNIA_WINDOW: usize = 5;
 /// Rounds after which it is given up.
 pub const SNIA_MOST_ROUNDS: usize = 25;
-/// Largest minus smallest round of a steady window, percent of its mean.
-const SNIA_EXCURSION_PCT: f64 = 20.0;
-/// Rise or fall of the fitted line over a steady window, percent of its mean.
-const SNIA_SLOPE_PCT: f64 = 10.0;
-
-/// Rounds of random writes, judged as the SNIA Solid State Storage Performance Test Specification
-/// (2.0.1) defines Steady State: over five consecutive rounds the excursion is at
-/// most 20 % of the mean, and that of the fitted line at most 10 %; 25 rounds at most.
+/// Rounds of random writes, judged as the SNIA Solid State Storage Performance Test Specification defines Steady
+/// State ([`Window`]); 25 rounds at most.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SniaRounds {
     rounds: Vec<f64>,
@@ -219,19 +166,14 @@ impl SniaRounds {
     /// The last window is steady.
     #[must_use]
     pub fn is_steady(&self) -> bool {
-        self.spread().is_some_and(|(excursion, slope)| {
-            excursion <= SNIA_EXCURSION_PCT && slope.abs() <= SNIA_SLOPE_PCT
-        })
+        self.window().is_some_and(|window| window.is_steady())
     }
 
-    /// Excursion, and rise of the fitted line, of the last full window in percent of its mean;
-    /// `None` before it is full or when nothing was written in it.
+    /// The last full window; `None` before it is full or when nothing was written in it.
     #[must_use]
-    pub fn spread(&self) -> Option<(f64, f64)> {
-        let from = self.rounds.len().checked_sub(SNIA_WINDOW)?;
-        let fit = Fit::of(&self.rounds[from..])?;
-        let rise = fit.slope * (SNIA_WINDOW - 1) as f64;
-        Some((percent(fit.excursion, fit.mean)?, percent(rise, fit.mean)?))
+    pub fn window(&self) -> Option<Window> {
+        let from = self.rounds.len().checked_sub(ROUNDS)?;
+        Window::of(&self.rounds[from..])
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Judged, Missing, elapsed, finding, finding_of, need};
 use crate::integrity::{violated, violated_exact};
 use assay_measure::record::{Figure, Record};
+use assay_measure::sample::mean;
 use assay_measure::units::fixed;
 
 /// R15.
@@ -45,7 +46,6 @@ fn edges(record: &Record) -> Option<(f64, f64, f64)> {
     if rates.len() < 10 {
         return None;
     }
-    let mean = |rates: &[f64]| rates.iter().sum::<f64>() / rates.len() as f64;
     let edge = rates.len().div_ceil(20);
     let all = mean(&rates);
     (all > 0.0).then(|| {

@@ -3,6 +3,7 @@
 use crate::cost::Delivered;
 use crate::sweep::{Place, Step};
 use assay_measure::record::{Figure, Record, StorageGroup};
+use assay_measure::sample::median;
 use assay_measure::units::{fixed, shorten};
 
 /// One line of figures.
@@ -25,11 +26,7 @@ fn told(records: &[&Record], of: impl Fn(&Record) -> Option<f64>, unit: &str) ->
     let mut values: Vec<f64> = records.iter().filter_map(|record| of(record)).collect();
     values.sort_by(f64::total_cmp);
     let (least, most) = (values.first()?, values.last()?);
-    let middle = values.len() / 2;
-    let median = match values.len() % 2 {
-        1 => values[middle],
-        _ => (values[middle - 1] + values[middle]) / 2.0,
-    };
+    let median = median(&values)?;
     Some(match records.len() {
         1 => format!("{} {unit}", number(median)),
         _ if values.len() < records.len() => return None,

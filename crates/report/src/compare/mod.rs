@@ -10,7 +10,6 @@ mod histograms;
 mod model;
 mod repeats;
 mod sides;
-pub mod statistics;
 mod text;
 mod verdict;
 
@@ -31,8 +30,8 @@ pub use text::render;
 use crate::cost::{self, Cost};
 use crate::metrics::{Better, Group as Section, Metric};
 use assay_measure::record::{Advice, Figure, Record};
+use assay_measure::sample::{ALPHA, holm};
 use sides::Figures;
-use statistics::{ALPHA, holm};
 use verdict::Judgement;
 
 /// What else a comparison is to look at.

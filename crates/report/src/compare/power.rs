@@ -1,10 +1,10 @@
 //! How often a comparison cries wolf, and how often it finds a true slow-down of 5 %, on simulated pairs whose noise is
 //! resampled in blocks from the seconds of real runs (`fixture/real_rates.txt`), so that its autocorrelation stays.
 
-use super::statistics::mean;
 use super::tests::{set_pace, set_seconds};
 use super::*;
 use assay_measure::prng::{Purpose, Stream};
+use assay_measure::sample::mean;
 
 const REAL: &str = include_str!("../fixture/real_rates.txt");
 /// Pairs of each trial.

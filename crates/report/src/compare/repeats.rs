@@ -1,10 +1,10 @@
 //! Repeats of one run: how much its figures differ with nothing changed, and so what a comparison could show at all.
 
 use super::sides::REPEATS;
-use super::statistics::{ALPHA, Difference, Sample, mean, t_quantile, variance};
 use super::verdict::{pct, percent};
 use crate::metrics;
 use assay_measure::record::{Figure, Record};
+use assay_measure::sample::{ALPHA, Difference, Sample, mean, stddev, t_quantile, variance};
 use assay_measure::section::{Sections, left, number, right};
 use assay_measure::units::significant;
 use serde::{Deserialize, Serialize};
@@ -266,7 +266,7 @@ fn noise_row(metric: &metrics::Metric, values: &[f64], family: usize) -> NoiseRo
         min: Figure::decimal(least),
         max: Figure::decimal(most),
         range_pct: Figure::decimal(100.0 * (most - least) / middle),
-        variation_pct: Figure::decimal(100.0 * variance(values).sqrt() / mean(values)),
+        variation_pct: Figure::decimal(100.0 * stddev(values) / mean(values)),
         detectable_95_pct: enough(Figure::decimal(pct(
             Difference::welch(&side, &side).detectable(alpha, 0.95)
         ))),

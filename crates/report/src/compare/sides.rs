@@ -2,9 +2,9 @@
 //!
 //! Knows records; knows nothing of verdicts.
 
-use super::statistics::{Difference, Sample, mean, variance};
 use crate::metrics::{self, Metric};
 use assay_measure::record::{Figure, Record};
+use assay_measure::sample::{Difference, Sample, mean, stddev};
 use std::collections::BTreeMap;
 
 /// Fewest batches that say anything of their scatter.
@@ -111,8 +111,9 @@ impl<'a> Figures<'a> {
     /// Standard deviation between the runs over their mean, %.
     pub(super) fn spread_pct(&self, key: &str) -> Figure {
         match self.values(key) {
-            Ok(values) if values.len() > 1 => Figure::decimal(100.0 * variance(&values).sqrt())
-                .per(mean(&values), "nothing moved"),
+            Ok(values) if values.len() > 1 => {
+                Figure::decimal(100.0 * stddev(&values)).per(mean(&values), "nothing moved")
+            }
             Ok(_) => Figure::na("one run"),
             Err(reason) => Figure::na(&reason),
         }

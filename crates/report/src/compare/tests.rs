@@ -60,7 +60,7 @@ pub(super) fn set_seconds(record: &mut Record, shape: &[f64]) {
         metrics: metrics.collect(),
         heat: Vec::new(),
     };
-    let pace = statistics::mean(shape);
+    let pace = assay_measure::sample::mean(shape);
     for row in &mut record.load_profile {
         row.per_s = row.per_s.scaled(pace);
     }

@@ -2,8 +2,8 @@
 
 use super::model::{Against, Comparison, Finding, Pair, Row, Verdict};
 use super::sides::{Compared, Unjudged};
-use super::statistics::{ALPHA, Difference};
 use assay_measure::record::Figure;
+use assay_measure::sample::{ALPHA, Difference};
 use assay_measure::units::{fixed, significant};
 
 /// Beyond it "would have been seen" is no longer worth a figure.

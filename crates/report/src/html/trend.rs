@@ -6,6 +6,7 @@ use super::palette::{BLUE, GREY, VERMILION};
 use super::script::Assets;
 use super::table::{Cell, Table};
 use assay_measure::record::Figure;
+use assay_measure::sample::mean;
 
 /// One run of a trend.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,10 +47,6 @@ pub fn trend(title: &str, unit: &str, points: &[TrendPoint], assets: &Assets) ->
         ..Page::default()
     };
     page.render(assets)
-}
-
-fn mean(known: &[f64]) -> f64 {
-    known.iter().sum::<f64>() / known.len().max(1) as f64
 }
 
 fn tiles(known: &[f64], unit: &str) -> Vec<Tile> {

@@ -6,6 +6,7 @@ use super::kind_name;
 use super::series::slug;
 use assay_measure::history::{ActivityHistory, ActivityKey, ActivityStep, SessionState};
 use assay_measure::record::{AshInfo, AshRow, Figure, TimelineRow};
+use assay_measure::sample::variance;
 use assay_measure::snapshot::Snapshot;
 use assay_measure::stats;
 use assay_measure::timeline::TimelineEvent;
@@ -131,13 +132,10 @@ impl<'a> Looked<'a> {
         let batches: Vec<f64> = (0..BATCHES)
             .filter_map(|batch| counted(&self.steps[cut(batch)..cut(batch + 1)]))
             .collect();
-        let n = batches.len() as f64;
-        if n < 2.0 {
+        if batches.len() < 2 {
             return Figure::na("too few batches with activity");
         }
-        let mean = batches.iter().sum::<f64>() / n;
-        let scatter: f64 = batches.iter().map(|share| (share - mean).powi(2)).sum();
-        let between = scatter / (n - 1.0) / n;
+        let between = variance(&batches) / batches.len() as f64;
         let independent = p * (1.0 - p) / self.samples as f64;
         Figure::decimal(100.0 * between.max(independent).sqrt())
     }

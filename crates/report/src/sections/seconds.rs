@@ -1,6 +1,7 @@
 //! Per-second figures and steadiness.
 
 use assay_measure::record::{Figure, Record};
+use assay_measure::sample;
 use assay_measure::section::{Column, Sections, left, number, number_or_reason, right};
 use assay_measure::units::fixed;
 
@@ -69,7 +70,7 @@ fn mean(values: &[Figure]) -> Figure {
     match (known.len(), values.first()) {
         (0, Some(first)) => first.clone(),
         (0, None) => Figure::default(),
-        (n, _) => Figure::decimal(known.iter().sum::<f64>() / n as f64),
+        _ => Figure::decimal(sample::mean(&known)),
     }
 }
 

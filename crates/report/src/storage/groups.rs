@@ -4,6 +4,7 @@ use super::analysis::{self, Second, variation};
 use super::build::{way_rows, ways};
 use super::options::goes;
 use assay_measure::record::{Figure, Steadiness, StorageGroup, StorageSpread};
+use assay_measure::sample::mean;
 use assay_measure::storage::{DIRECTIONS, SecondReading, StorageReadings, Way};
 use std::collections::BTreeSet;
 
@@ -127,10 +128,6 @@ fn table(whole: &[&SecondReading], values: &[f64], bytes: &[f64]) -> Vec<Second>
 }
 
 const FEW: &str = "fewer than two whole seconds";
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
 
 fn least(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::INFINITY, f64::min)

@@ -1,19 +1,11 @@
 //! Whether throughput had settled by the end of a step.
 //!
-//! The rule of the SNIA Solid State Storage Performance Test Specification (section
-//! "steady state"), for seconds instead of hours: over a window of five rounds the
-//! largest and smallest round differ by at most 20 % of the mean, and the straight line
-//! fitted to them moves by at most 10 % of the mean.
+//! The rule of `assay_measure::steady`, for seconds instead of hours.
 
 use assay_measure::record::{Figure, Record};
+use assay_measure::sample::{mean, variance};
+use assay_measure::steady::{ROUNDS, Window};
 use serde::{Deserialize, Serialize};
-
-/// Rounds of a window.
-pub(super) const ROUNDS: usize = 5;
-/// Most that the rounds may differ, of their mean.
-pub(super) const RANGE: f64 = 0.20;
-/// Most that the fitted line may move over the window, of the mean.
-pub(super) const SLOPE: f64 = 0.10;
 
 /// The rule in words.
 pub(crate) const RULE: &str = "over the last half of the measured window (at least 5 s), cut into five rounds, \
@@ -84,32 +76,14 @@ fn seconds(record: &Record) -> Vec<Second> {
     out
 }
 
-/// Range and slope of five rounds, each over the mean; `None` if nothing happened.
-fn judge(seconds: &[Second]) -> Option<(f64, f64)> {
+/// Five rounds; `None` if nothing happened.
+fn judge(seconds: &[Second]) -> Option<Window> {
     let rounds: Vec<f64> = seconds
         .chunks_exact(seconds.len() / ROUNDS)
         .take(ROUNDS)
         .map(|round| round.iter().map(|s| s.rate).sum::<f64>() / round.len() as f64)
         .collect();
-    let mean = rounds.iter().sum::<f64>() / rounds.len() as f64;
-    if mean <= 0.0 {
-        return None;
-    }
-    let most = rounds.iter().copied().fold(0.0, f64::max);
-    let least = rounds.iter().copied().fold(f64::INFINITY, f64::min);
-    let middle = (ROUNDS - 1) as f64 / 2.0;
-    let (mut covariance, mut variance) = (0.0, 0.0);
-    for (at, round) in rounds.iter().enumerate() {
-        let x = at as f64 - middle;
-        covariance += x * (round - mean);
-        variance += x * x;
-    }
-    let rise = covariance / variance * (ROUNDS - 1) as f64;
-    Some(((most - least) / mean, rise / mean))
-}
-
-fn holds((range, slope): (f64, f64)) -> bool {
-    range <= RANGE && slope.abs() <= SLOPE
+    Window::of(&rounds)
 }
 
 /// Judges a record by the rule.
@@ -128,11 +102,13 @@ pub(crate) fn steady(record: &Record) -> Steady {
         0 => 0.0,
         from => all[from - 1].end_s,
     };
-    let settled = holds(found);
+    let settled = found.is_steady();
     // Back from the end, as long as the windows keep the rule.
     let from = (0..=all.len() - length)
         .rev()
-        .take_while(|from| judge(&all[*from..*from + length]).is_some_and(holds))
+        .take_while(|from| {
+            judge(&all[*from..*from + length]).is_some_and(|window| window.is_steady())
+        })
         .last();
     let first_measured = all.iter().position(|second| second.in_window).unwrap_or(0);
     let state = match from {
@@ -144,8 +120,8 @@ pub(crate) fn steady(record: &Record) -> Steady {
     Steady {
         state: state.to_owned(),
         window_s: Figure::decimal(last[length - 1].end_s - begin_of(all.len() - length)),
-        range_ratio: Figure::decimal(found.0),
-        slope_ratio: Figure::decimal(found.1),
+        range_ratio: Figure::decimal(found.excursion_ratio),
+        slope_ratio: Figure::decimal(found.slope_ratio),
         from_s: from.map_or_else(
             || Figure::na("never"),
             |from| Figure::decimal(begin_of(from)),
@@ -166,12 +142,7 @@ pub(super) fn standard_error(record: &Record) -> Option<f64> {
         return None;
     }
     let length = rates.len().div_ceil(BATCHES);
-    let batches: Vec<f64> = rates
-        .chunks_exact(length)
-        .map(|batch| batch.iter().sum::<f64>() / length as f64)
-        .collect();
-    let count = batches.len() as f64;
-    let mean = batches.iter().sum::<f64>() / count;
-    let squares: f64 = batches.iter().map(|batch| (batch - mean).powi(2)).sum();
-    (mean > 0.0 && count > 1.0).then(|| (squares / (count - 1.0) / count).sqrt() / mean)
+    let batches: Vec<f64> = rates.chunks_exact(length).map(mean).collect();
+    let (count, mean) = (batches.len() as f64, mean(&batches));
+    (mean > 0.0 && count > 1.0).then(|| (variance(&batches) / count).sqrt() / mean)
 }

@@ -7,6 +7,7 @@ mod tests;
 
 use crate::record;
 use assay_measure::record::{Figure, Record, SafetyRow, SyncInfo, SyncStep};
+use assay_measure::sample::{mean, stddev};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::sync::{SLICES, SyncMethod, SyncPart, SyncReading, SyncReadings};
 
@@ -123,14 +124,12 @@ fn step(reading: &SyncReading) -> SyncStep {
 /// (batch means), as a share of the mean.
 fn confidence(reading: &SyncReading) -> Figure {
     let counts: Vec<f64> = reading.slices.iter().map(|n| *n as f64).collect();
-    let mean = counts.iter().sum::<f64>() / SLICES as f64;
+    let mean = mean(&counts);
     // A growing file may reach its limit before the step's time is over.
     if mean < 3.0 || counts.contains(&0.0) {
         return Figure::na("fewer than ten full slices");
     }
-    let squares: f64 = counts.iter().map(|n| (n - mean).powi(2)).sum();
-    let deviation = (squares / (SLICES as f64 - 1.0)).sqrt();
-    Figure::decimal(100.0 * T_95_OF_9 * deviation / (SLICES as f64).sqrt() / mean)
+    Figure::decimal(100.0 * T_95_OF_9 * stddev(&counts) / (SLICES as f64).sqrt() / mean)
 }
 
 /// The levels, least safe first: name, method, meaning.

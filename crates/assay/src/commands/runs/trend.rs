@@ -1,11 +1,12 @@
 //! `runs trend`: one figure over the runs, and which runs lie outside its usual range.
 
 use super::list::{chosen, field, number};
-use crate::catalogue::{Catalogue, Entry, KeyInfo, Value, median};
+use crate::catalogue::{Catalogue, Entry, KeyInfo, Value};
 use crate::cli::{TrendFormat, WhichArgs};
 use crate::exit::{Code, Failure};
 use crate::{plan_text, ui};
 use assay_measure::record::Figure;
+use assay_measure::sample::median;
 use assay_report::html::{self, Assets, TrendPoint};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -92,9 +93,9 @@ fn usual(before: &[f64]) -> Option<(f64, f64)> {
     if before.len() < BEFORE_MIN {
         return None;
     }
-    let middle = median(before.to_vec())?;
-    let off = median(before.iter().map(|value| (value - middle).abs()).collect())?;
-    let half = (WIDTH * NORMAL * off).max(LEAST * middle.abs());
+    let middle = median(before)?;
+    let off: Vec<f64> = before.iter().map(|value| (value - middle).abs()).collect();
+    let half = (WIDTH * NORMAL * median(&off)?).max(LEAST * middle.abs());
     Some((middle - half, middle + half))
 }
 
@@ -202,7 +203,7 @@ fn closing(info: &KeyInfo, points: &[Point]) -> String {
         .iter()
         .filter(|point| !point.word(&info.better).is_empty())
         .count();
-    let middle = median(values.clone()).map_or_else(|| "n/a".to_owned(), number);
+    let middle = median(&values).map_or_else(|| "n/a".to_owned(), number);
     let mut out = format!(
         "{} values, median {middle} {}. The chart goes from the least to the most of what is in it.\n",
         values.len(),

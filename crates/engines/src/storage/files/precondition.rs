@@ -9,7 +9,7 @@
 
 use super::super::payload::proof;
 use super::super::spec::{Invocation, Job, Precondition};
-use super::super::steady::{SNIA_MOST_ROUNDS, SNIA_WINDOW, SniaRounds};
+use super::super::steady::{SNIA_MOST_ROUNDS, SniaRounds};
 use super::opened::Opened;
 use super::regions::smallest_block;
 use super::{bytes_text, cannot, failed};
@@ -19,6 +19,7 @@ use assay_block::{
 };
 use assay_measure::clock::Clock;
 use assay_measure::prng::{Purpose, Stream};
+use assay_measure::steady::ROUNDS;
 use assay_measure::storage::PreconditionReading;
 use assay_run::engine::EngineError;
 use assay_run::probe::Steps;
@@ -287,10 +288,11 @@ impl<'a> Sequence<'a> {
         reading.block_bytes = block;
         reading.round_s = round_ns as f64 / 1e9;
         reading.rounds = judge.rounds().to_vec();
-        reading.window = SNIA_WINDOW as u32;
+        reading.window = ROUNDS as u32;
         reading.attained = judge.is_steady();
-        reading.excursion_pct = judge.spread().map(|(excursion, _)| excursion);
-        reading.slope_pct = judge.spread().map(|(_, slope)| slope);
+        let window = judge.window();
+        reading.excursion_pct = window.map(|window| 100.0 * window.excursion_ratio);
+        reading.slope_pct = window.map(|window| 100.0 * window.slope_ratio);
         Ok(())
     }
 

@@ -134,10 +134,10 @@ fn five_rounds_alike_are_steady_and_25_are_the_end() {
     assert!(!fresh.round(49.0));
     assert!(fresh.is_steady());
     // 50, 48, 50, 51, 49: mean 49.6, excursion 3, slope (2 * (49 - 50) + 51 - 48) / 10 = 0.1.
-    let (excursion, rise) = fresh.spread().unwrap();
+    let window = fresh.window().unwrap();
     assert!(
-        close(excursion, 300.0 / 49.6) && close(rise, 40.0 / 49.6),
-        "{excursion} {rise}"
+        close(window.excursion_ratio, 3.0 / 49.6) && close(window.slope_ratio, 0.4 / 49.6),
+        "{window:?}"
     );
     let mut never = SniaRounds::default();
     let more =

@@ -1,6 +1,6 @@
 //! Where a per-second series changes its level, if it does.
 //!
-//! Binary segmentation (Scott and Knott 1974; Vostrikova 1981): the split with the largest
+//! Binary segmentation: the split with the largest
 //! standardised difference of means is kept if noise alone would hardly ever show one so large,
 //! and both sides are looked at again. How large noise alone gets is found by drawing series of
 //! the same length and noise (parametric bootstrap), since neighbouring seconds are not
@@ -9,6 +9,8 @@
 
 use super::noise::{Noise, clipped, median};
 use assay_measure::prng::{Purpose, Stream};
+use assay_measure::sample::mean;
+use assay_measure::steady::{Fit, Sums, segments};
 
 /// Fewer seconds than this say nothing of levels.
 pub(in crate::storage) const LEAST_SECONDS: usize = 10;
@@ -60,10 +62,13 @@ pub(in crate::storage) fn shape(values: &[f64]) -> Shape {
     let mut search = Search {
         noise,
         random: Stream::new(logs.len() as u64, 0, Purpose::Resample),
-        found: Vec::new(),
     };
-    search.within(&logs, 0);
-    let mut splits = search.found;
+    let mut split = |from: usize, to| {
+        let (at, chance) = search.split(&logs[from..to])?;
+        Some((from + at, chance))
+    };
+    let found = segments((0, logs.len()), &mut split).into_iter();
+    let mut splits: Vec<Split> = found.map(|(at, chance)| Split { at, chance }).collect();
     merge_alike(&points, &mut splits);
     let drift = drift(&logs, &splits, noise);
     if drift.is_some() {
@@ -75,33 +80,19 @@ pub(in crate::storage) fn shape(values: &[f64]) -> Shape {
     Shape { splits, drift }
 }
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len().max(1) as f64
-}
-
 struct Search {
     noise: Noise,
     random: Stream,
-    found: Vec<Split>,
 }
 
 impl Search {
-    fn within(&mut self, logs: &[f64], offset: usize) {
-        let Some((at, score)) = best_split(logs) else {
-            return;
-        };
+    /// The split of a part, and the chance of one as large, if small enough.
+    fn split(&mut self, logs: &[f64]) -> Option<(usize, f64)> {
+        let (at, score) = best_split(logs)?;
         // A part may be noisier than the whole, and is then judged by its own.
         let noise = self.noise.larger(Noise::of(logs, at));
-        let score = score / noise.long_run();
-        let Some(chance) = self.chance(noise, logs.len(), score) else {
-            return;
-        };
-        self.within(&logs[..at], offset);
-        self.found.push(Split {
-            at: offset + at,
-            chance,
-        });
-        self.within(&logs[at..], offset + at);
+        let chance = self.chance(noise, logs.len(), score / noise.long_run())?;
+        Some((at, chance))
     }
 
     /// Share of drawn series with a split as large, if small enough.
@@ -141,23 +132,10 @@ impl Search {
 
 /// The split with the largest difference of means, standardised for its place (not for the noise).
 fn best_split(values: &[f64]) -> Option<(usize, f64)> {
-    let n = values.len();
-    if n < 2 * LEAST_LEVEL {
-        return None;
-    }
-    let total: f64 = values.iter().sum();
-    let mut before: f64 = values[..LEAST_LEVEL - 1].iter().sum();
-    let mut best = (0, -1.0);
-    for at in LEAST_LEVEL..=n - LEAST_LEVEL {
-        before += values[at - 1];
-        let (left, right) = (at as f64, (n - at) as f64);
-        let apart = (before / left - (total - before) / right).abs();
-        let score = apart * (left * right / n as f64).sqrt();
-        if score > best.1 {
-            best = (at, score);
-        }
-    }
-    Some(best)
+    Sums::new(values).best_split((0, values.len()), LEAST_LEVEL, |sides| {
+        let ((left, right), (a, b)) = (sides.counts, sides.means);
+        (a - b).abs() * (left * right / (left + right)).sqrt()
+    })
 }
 
 /// Drops splits whose sides differ by less than is worth a word.
@@ -195,14 +173,11 @@ fn levels(points: &[f64], splits: &[Split]) -> Vec<f64> {
 fn drift(logs: &[f64], splits: &[Split], noise: Noise) -> Option<f64> {
     let n = logs.len() as f64;
     let middle = (n - 1.0) / 2.0;
-    let level = mean(logs);
-    let (mut covariance, mut variance) = (0.0, 0.0);
-    for (at, value) in logs.iter().enumerate() {
-        let x = at as f64 - middle;
-        covariance += x * (value - level);
-        variance += x * x;
-    }
-    let slope = covariance / variance;
+    let Fit {
+        mean: level, slope, ..
+    } = Fit::of(logs)?;
+    // Of the steps 0, 1, 2, ... about their middle: sum of squares.
+    let variance = n * (n * n - 1.0) / 12.0;
     let rise = (slope * (n - 1.0)).exp_m1();
     if rise.abs() < LEAST_CHANGE || slope.abs() < SLOPE_T * noise.long_run() / variance.sqrt() {
         return None;

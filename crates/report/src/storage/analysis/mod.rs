@@ -10,6 +10,7 @@ mod period;
 mod tests;
 
 use assay_measure::record::{Figure, StorageChange, StorageLevel};
+use assay_measure::sample::{mean, stddev};
 use change::LEAST_SECONDS;
 use noise::median;
 use period::Period;
@@ -107,11 +108,9 @@ fn level(seconds: &[Second], from: usize, to: usize) -> StorageLevel {
 
 /// Standard deviation over mean.
 pub(super) fn variation(values: &[f64]) -> Figure {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
+    let mean = mean(values);
     if values.len() < 2 || mean <= 0.0 {
         return Figure::na("fewer than two seconds with I/O");
     }
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    Figure::decimal((squares / (n - 1.0)).sqrt() / mean)
+    Figure::decimal(stddev(values) / mean)
 }

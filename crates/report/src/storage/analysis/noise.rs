@@ -6,6 +6,8 @@
 //! estimating change-points in the mean of an AR(1) process", Bernoulli 23, 2017), with the scale
 //! Qn of Rousseeuw and Croux (1993).
 
+use assay_measure::sample;
+
 /// Values further from the median of their neighbourhood than this many standard deviations are
 /// drawn in to it (Hampel's filter): one stalled second is no level.
 const CLIP_SIGMA: f64 = 4.0;
@@ -117,15 +119,9 @@ fn clipped_side(series: &[f64], sigma: f64) -> Vec<f64> {
     series.iter().enumerate().map(draw_in).collect()
 }
 
-/// The middle value; the mean of the two middle ones; 0 of nothing.
+/// The middle value; 0 of nothing.
 pub(super) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => f64::midpoint(sorted[n / 2 - 1], sorted[n / 2]),
-    }
+    sample::median(values).unwrap_or(0.0)
 }
 
 fn differences(series: &[f64], lag: usize) -> Vec<f64> {

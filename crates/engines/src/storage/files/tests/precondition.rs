@@ -1,8 +1,9 @@
 //! Preconditioning of real files.
 
 use super::super::super::spec::{Precondition, PreconditionOptions};
-use super::super::super::steady::{SNIA_MOST_ROUNDS, SNIA_WINDOW, SniaRounds};
+use super::super::super::steady::{SNIA_MOST_ROUNDS, SniaRounds};
 use super::*;
+use assay_measure::steady::ROUNDS;
 
 fn conditioned(method: Precondition, mut invocation: Invocation) -> Invocation {
     invocation.jobs[0].options.precondition = PreconditionOptions {
@@ -61,7 +62,7 @@ fn snia_goes_on_until_its_own_rule_says_steady_or_25_rounds_are_over() {
     opened.finish().unwrap();
     let reading = &readings[0];
     assert_eq!(reading.block_bytes, 4096);
-    assert!((SNIA_WINDOW..=SNIA_MOST_ROUNDS).contains(&reading.rounds.len()));
+    assert!((ROUNDS..=SNIA_MOST_ROUNDS).contains(&reading.rounds.len()));
     let mut judge = SniaRounds::default();
     let more: Vec<bool> = reading
         .rounds

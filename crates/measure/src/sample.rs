@@ -1,8 +1,7 @@
-//! The statistics a comparison rests on: Student's t, Welch's test on logarithms, Holm's correction, the smallest effect
+//! Statistics of samples: mean, variance, median; Student's t, Welch's test, Holm's correction, the smallest effect
 //! that would have been seen, and means of correlated readings.
 //!
-//! Pure arithmetic: knows nothing of records or of words. All differences are of natural logarithms, so that a
-//! difference of d is a ratio of exp(d), and swapping the sides only turns the sign.
+//! Pure arithmetic: knows nothing of records or of words.
 
 /// Two-sided error allowed in one family of figures: 5 %.
 pub const ALPHA: f64 = 0.05;
@@ -22,6 +21,24 @@ pub fn variance(values: &[f64]) -> f64 {
     let middle = mean(values);
     let squares: f64 = values.iter().map(|value| (value - middle).powi(2)).sum();
     squares / (values.len() - 1) as f64
+}
+
+/// The sample standard deviation (divisor n - 1); 0 for fewer than two values.
+#[must_use]
+pub fn stddev(values: &[f64]) -> f64 {
+    variance(values).sqrt()
+}
+
+/// The middle value, of an even number the mean of the two middle ones; `None` for no values.
+#[must_use]
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let upper = *sorted.get(sorted.len() / 2)?;
+    match sorted.len() % 2 {
+        1 => Some(upper),
+        _ => Some(f64::midpoint(sorted[sorted.len() / 2 - 1], upper)),
+    }
 }
 
 /// The autocorrelation at lag 1 (the usual estimate, divisor n); 0 where nothing varies.
@@ -308,6 +325,15 @@ mod tests {
             close(t_quantile(1.0 - p, df), -t, 6e-4);
             close(t_two_sided(t_quantile(p, df), df), 2.0 * (1.0 - p), 1e-9);
         }
+    }
+
+    #[test]
+    fn the_median_is_the_middle_or_between_the_two_middle_ones() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 3.0, 2.0]), Some(2.5));
+        assert_eq!(stddev(&[1.0, 2.0, 3.0]), 1.0);
+        assert_eq!(stddev(&[1.0]), 0.0);
     }
 
     #[test]
