@@ -64,6 +64,16 @@ pub fn device_facts(path: &Path) -> DeviceFacts {
     facts_of(&Roots::real(), path)
 }
 
+/// Kernel names of the whole devices under `paths`, without repetition. A partition stands for its disk; a mapped or
+/// striped device (dm, md) for itself. Paths on no block device (tmpfs, network file systems) yield none.
+pub fn disks_under(paths: &[PathBuf]) -> Vec<String> {
+    let disks = paths.iter().filter_map(|path| device_facts(path).disk.ok());
+    let mut names: Vec<String> = disks.collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 /// As [`device_facts`], with the kernel's file systems where `roots` says.
 pub(crate) fn facts_of(roots: &Roots, path: &Path) -> DeviceFacts {
     let mountinfo = std::fs::read_to_string(roots.proc.join("self/mountinfo")).unwrap_or_default();
@@ -157,16 +167,23 @@ impl DeviceFacts {
 
 /// One line of `/proc/self/mountinfo` (proc(5), "mountinfo").
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mount {
-    pub(crate) device: (u32, u32),
-    pub(crate) mount_point: PathBuf,
-    pub(crate) fs_type: String,
-    pub(crate) source: String,
-    pub(crate) options: String,
+pub struct Mount {
+    /// Major and minor number of the file system.
+    pub device: (u32, u32),
+    /// The directory inside the file system that is mounted.
+    pub root: PathBuf,
+    /// Where it is mounted.
+    pub mount_point: PathBuf,
+    /// Its type ("ext4", "cgroup2").
+    pub fs_type: String,
+    /// What is mounted ("/dev/vda1").
+    pub source: String,
+    /// Options of the mount, then those of the file system, comma-separated.
+    pub options: String,
 }
 
-/// Reads a mountinfo text. Lines that do not have the known shape are skipped.
-pub(crate) fn mounts(text: &str) -> Vec<Mount> {
+/// Reads a mountinfo text, in the order of mounting. Lines that do not have the known shape are skipped.
+pub fn mounts(text: &str) -> Vec<Mount> {
     text.lines().filter_map(mount).collect()
 }
 
@@ -174,7 +191,8 @@ fn mount(line: &str) -> Option<Mount> {
     let (before, after) = line.split_once(" - ")?;
     let mut fields = before.split(' ').skip(2);
     let device = number_pair(fields.next()?)?;
-    let mount_point = PathBuf::from(unescape(fields.nth(1)?));
+    let root = PathBuf::from(unescape(fields.next()?));
+    let mount_point = PathBuf::from(unescape(fields.next()?));
     let mount_options = fields.next()?;
     let mut fields = after.split(' ');
     let fs_type = unescape(fields.next()?);
@@ -189,6 +207,7 @@ fn mount(line: &str) -> Option<Mount> {
     }
     Some(Mount {
         device,
+        root,
         mount_point,
         fs_type,
         source,

@@ -25,7 +25,7 @@ mod thread;
 
 pub use blocking::BlockingWriter;
 pub use error::BlockError;
-pub use facts::{DeviceFacts, Known, device_facts};
+pub use facts::{DeviceFacts, Known, Mount, device_facts, disks_under, mounts};
 pub use file::{DirectFile, DirectIo, FileOptions, OpenMode, Preallocate, WriteThrough};
 pub use lanes::{LaneDone, LaneEngine, Lanes, LanesOptions, SyncCall, UringMode};
 pub use pool::{Exclusive, Lease, Pool, PoolOptions, Shared, Version};

@@ -8,7 +8,6 @@ use crate::stop::Stop;
 use assay_measure::clock::Ns;
 use assay_measure::config::{ParamDef, Settings};
 use assay_measure::snapshot::{Fact, OpKind, StatSet, WaitClass};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// Which session an operation belongs to: the index within its driver thread, from 0.
@@ -268,8 +267,8 @@ pub trait Engine: Send + Sync {
         let _ = late;
     }
 
-    /// Files or directories whose devices the host sampler should watch.
-    fn watched_paths(&self) -> Vec<PathBuf>;
+    /// Kernel names of the whole devices the data lies on, which the host sampler watches.
+    fn watched_disks(&self) -> Vec<String>;
 
     /// Called once, with every driver closed, after the drain or when a run could not
     /// start: flush, checkpoint, mark clean.

@@ -190,7 +190,7 @@ pub fn execute(
     let line = TimeLine::new(&control, engine, commands, options.host);
     // Simulated time moves in leaps: no instant in between can be looked at.
     let line = (!clock.is_simulated()).then_some(&line);
-    let sampler = options.host.then(|| Sampler::new(&engine.watched_paths()));
+    let sampler = options.host.then(|| Sampler::new(engine.watched_disks()));
     hooks.phase("connect");
     let job = Job {
         plan,

@@ -253,8 +253,8 @@ mod tests {
             self.1.fetch_add(1, Ordering::Relaxed) % 3 == 2
         }
 
-        fn watched_paths(&self) -> Vec<std::path::PathBuf> {
-            self.0.watched_paths()
+        fn watched_disks(&self) -> Vec<String> {
+            self.0.watched_disks()
         }
 
         fn close(&self) -> Result<(), crate::engine::EngineError> {

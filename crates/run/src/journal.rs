@@ -240,8 +240,8 @@ impl Engine for Journaled {
         self.engine.look(sessions)
     }
 
-    fn watched_paths(&self) -> Vec<PathBuf> {
-        self.engine.watched_paths()
+    fn watched_disks(&self) -> Vec<String> {
+        self.engine.watched_disks()
     }
 
     fn close(&self) -> Result<(), EngineError> {

@@ -8,7 +8,6 @@ use crate::plan::Plan;
 use assay_measure::clock::{Clock, Ns};
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_measure::stats;
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// See the module.
@@ -72,7 +71,7 @@ impl Engine for NullEngine {
         StatSet::default()
     }
 
-    fn watched_paths(&self) -> Vec<PathBuf> {
+    fn watched_disks(&self) -> Vec<String> {
         Vec::new()
     }
 

@@ -16,7 +16,6 @@ use assay_measure::snapshot::{Fact, OpKind, StatSet};
 use assay_measure::stats;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -184,7 +183,7 @@ impl Engine for SimEngine {
         StatSet::default()
     }
 
-    fn watched_paths(&self) -> Vec<PathBuf> {
+    fn watched_disks(&self) -> Vec<String> {
         Vec::new()
     }
 

@@ -104,6 +104,7 @@ fn mounts_are_read_with_their_escapes_and_optional_fields() {
     assert_eq!(all.len(), 5, "the line of no known shape is skipped");
     assert_eq!(all[2].mount_point, Path::new("/mnt/big disk"));
     assert_eq!(all[2].device, (253, 4));
+    assert_eq!(all[2].root, Path::new("/"));
     assert_eq!(all[2].options, "rw,noatime,attr2,dax=always");
     assert_eq!(all[3].source, "/dev/nowhere");
     assert_eq!(
@@ -111,6 +112,39 @@ fn mounts_are_read_with_their_escapes_and_optional_fields() {
         Err("file system btrfs has no single block device".to_owned())
     );
     assert_eq!(unescape("a\\134b\\04"), "a\\b\\04");
+}
+
+#[test]
+fn the_deepest_mount_wins_and_of_equals_the_last() {
+    let text = "1 0 0:1 / / rw - rootfs a rw\n2 1 0:2 / /proc rw - proc b rw\n\
+                3 1 0:3 / /proc rw - proc c rw\n4 1 0:4 / /pro rw - tmpfs d rw\n";
+    let of = |path| facts_in(&Roots::real(), text, Path::new(path));
+    assert_eq!(
+        of("/proc/self/stat").device,
+        Err("file system proc has no single block device".to_owned())
+    );
+    assert_eq!(
+        of("/proc/self/stat").mount_point,
+        Ok(PathBuf::from("/proc"))
+    );
+    assert_eq!(of("/no/such/place").mount_point, Ok(PathBuf::from("/")));
+    assert_eq!(mounts(text)[2].source, "c");
+}
+
+#[test]
+fn what_is_found_exists_as_a_whole_block_device_and_stands_for_itself() {
+    for name in disks_under(&[std::env::temp_dir(), PathBuf::from("/no/such/place")]) {
+        let entry = Path::new("/sys/class/block").join(&name);
+        assert!(
+            entry.exists() && !entry.join("partition").exists(),
+            "{name}"
+        );
+        let node = Path::new("/dev").join(&name);
+        if node.exists() {
+            assert_eq!(disks_under(&[node]), [name]);
+        }
+    }
+    assert!(disks_under(&[PathBuf::from("/proc")]).is_empty());
 }
 
 #[test]

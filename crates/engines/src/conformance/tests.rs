@@ -4,7 +4,6 @@ use super::*;
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_run::engine::{Assignment, Completion, Driver, EngineError, Outcome, Submit, Tag};
 use assay_run::sim::{Delay, SimEngine, SimOptions};
-use std::path::PathBuf;
 use std::time::Duration;
 
 fn simulated(options: &SimOptions) -> Vec<String> {
@@ -110,7 +109,7 @@ impl Engine for Bad {
         StatSet::default()
     }
 
-    fn watched_paths(&self) -> Vec<PathBuf> {
+    fn watched_disks(&self) -> Vec<String> {
         Vec::new()
     }
 

@@ -2,6 +2,7 @@
 
 use super::control::{CONTROL_NAME, ControlFile};
 use assay_run::engine::EngineError;
+use assay_run::host::text;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -55,14 +56,8 @@ fn holder(dir: &Path) -> Option<String> {
 /// Seconds since a process began.
 fn age_s(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything; the 22nd word is the 20th after it.
-    let begun: u64 = stat
-        .rsplit_once(')')?
-        .1
-        .split_whitespace()
-        .nth(19)?
-        .parse()
-        .ok()?;
+    // The 22nd field is the 20th after the name.
+    let begun: u64 = text::process_stat(&stat).nth(19)?.parse().ok()?;
     let uptime = fs::read_to_string("/proc/uptime").ok()?;
     let uptime: f64 = uptime.split_whitespace().next()?.parse().ok()?;
     (uptime as u64).checked_sub(begun / rustix::param::clock_ticks_per_second().max(1))

@@ -16,6 +16,7 @@ use assay_measure::clock::Clock;
 use assay_measure::snapshot::Fact;
 use assay_measure::sync::{SyncMethod, SyncReading, SyncReadings};
 use assay_run::engine::{EngineError, Line, LineValue};
+use assay_run::host::text;
 use assay_run::probe::{Aimed, Probe, Readings, Request, Steps};
 use assay_run::stop::Stop;
 use plan::Step;
@@ -213,14 +214,12 @@ impl Bench<'_> {
         }
     }
 
-    /// Bytes the device has written since the system started (`/proc/diskstats`, whose sectors
-    /// have 512 bytes whatever the device).
+    /// Bytes the device has written since the system started.
     fn written(&self) -> Option<u64> {
         let disk = self.disk?;
         let text = std::fs::read_to_string("/proc/diskstats").ok()?;
-        let mut lines = text.lines().map(str::split_ascii_whitespace);
-        let mut fields = lines.find(|fields| fields.clone().nth(2) == Some(disk))?;
-        Some(fields.nth(9)?.parse::<u64>().ok()? * 512)
+        let mut disks = text::diskstats(&text).into_iter();
+        Some(disks.find(|reading| reading.name == disk)?.write_bytes)
     }
 
     fn reading(&self, outcome: Outcome, note: Option<String>) -> SyncReading {

@@ -276,71 +276,10 @@ pub fn cpu_max_millis(text: &str) -> Option<Option<u64>> {
     Some(Some(quota.checked_mul(1000)?.checked_div(period)?))
 }
 
-/// One line of `/proc/self/mountinfo`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mount {
-    /// `major:minor` of the file system.
-    pub device: String,
-    /// Where it is mounted.
-    pub point: String,
-    /// `ext4`, `btrfs`, ...
-    pub file_system: String,
-    /// `/dev/vda1`, ...
-    pub source: String,
-    /// Mount options.
-    pub options: String,
-}
-
-/// `/proc/self/mountinfo`, in the order of mounting.
-#[must_use]
-pub fn mountinfo(text: &str) -> Vec<Mount> {
-    text.lines().filter_map(mount).collect()
-}
-
-fn mount(line: &str) -> Option<Mount> {
-    // id parent major:minor root point options [optional...] - type source super-options
-    let (left, right) = line.split_once(" - ")?;
-    let mut left = left.split(' ').skip(2);
-    let device = left.next()?.to_owned();
-    let point = unescape(left.nth(1)?);
-    let options = left.next()?.to_owned();
-    let mut right = right.split(' ');
-    Some(Mount {
-        device,
-        point,
-        file_system: right.next()?.to_owned(),
-        source: unescape(right.next()?),
-        options,
-    })
-}
-
-/// The kernel writes blanks and backslashes of paths as three octal digits.
-fn unescape(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let octal = tail
-            .get(..3)
-            .filter(|_| first == b'\\')
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        bytes.push(octal.unwrap_or(first));
-        rest = if octal.is_some() { &tail[3..] } else { tail };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// The mount that holds `path` (absolute, without symbolic links): the longest mount
-/// point that leads it; of equals the last mounted, which hides the others.
-#[must_use]
-pub fn mount_of<'a>(mounts: &'a [Mount], path: &str) -> Option<&'a Mount> {
-    mounts
-        .iter()
-        .filter(|mount| {
-            let rest = path.strip_prefix(mount.point.trim_end_matches('/'));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
-        .max_by_key(|mount| mount.point.trim_end_matches('/').len())
+/// The fields of `/proc/PID/stat` after the name, which may hold blanks and brackets itself: field 3 first.
+pub fn process_stat(text: &str) -> impl Iterator<Item = &str> {
+    let after = text.rsplit_once(')').map_or("", |(_, after)| after);
+    after.split_ascii_whitespace()
 }
 
 /// The first value of `key` in `/proc/cpuinfo`.
@@ -448,17 +387,10 @@ mod tests {
     }
 
     #[test]
-    fn mounts_with_blanks_and_the_deepest_wins() {
-        let text = "22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n\
-                    30 22 254:16 / /data rw - xfs /dev/vdb rw\n\
-                    31 30 0:40 / /data/my\\040disk rw master:2 - btrfs /dev/vdc rw\n";
-        let mounts = mountinfo(text);
-        assert_eq!(mounts[2].point, "/data/my disk");
-        let of = |path| mount_of(&mounts, path).map(|mount| mount.source.as_str());
-        assert_eq!(of("/data/x"), Some("/dev/vdb"));
-        assert_eq!(of("/data/my disk/y"), Some("/dev/vdc"));
-        assert_eq!(of("/database"), Some("/dev/vda1"));
-        assert_eq!(mount_of(&[], "/x"), None);
+    fn the_name_of_a_process_hides_no_field() {
+        let found: Vec<&str> = process_stat("7 (a) b) S 1 2\n").collect();
+        assert_eq!(found, ["S", "1", "2"]);
+        assert_eq!(process_stat("7").next(), None);
     }
 
     #[test]
@@ -476,7 +408,7 @@ mod tests {
             let _ = meminfo(&text);
             let _ = pressure(&text);
             let _ = net_dev(&text);
-            let _ = mountinfo(&text);
+            let _ = process_stat(&text).count();
             let _ = cgroup_path(&text, "cpu");
             let _ = cpu_list(&text);
             let _ = cpus_allowed(&text);

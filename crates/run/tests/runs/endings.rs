@@ -8,7 +8,6 @@ use assay_run::plan::Plan;
 use assay_run::sim::{Delay, Fault, SimEngine, SimOptions};
 use assay_run::stop::Stop;
 use assay_run::{Mark, Observer, Options, RunError, Unobserved, execute, trace};
-use std::path::PathBuf;
 
 fn ten_seconds() -> Plan {
     Plan {
@@ -370,7 +369,7 @@ impl Engine for Late {
         StatSet::default()
     }
 
-    fn watched_paths(&self) -> Vec<PathBuf> {
+    fn watched_disks(&self) -> Vec<String> {
         Vec::new()
     }
 

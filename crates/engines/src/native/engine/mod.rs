@@ -588,9 +588,10 @@ impl Engine for NativeEngine {
         self.instance.activity.read(sessions);
     }
 
-    fn watched_paths(&self) -> Vec<PathBuf> {
+    fn watched_disks(&self) -> Vec<String> {
         let places = self.places.list().iter();
-        places.map(|place| place.path.clone()).collect()
+        let paths: Vec<PathBuf> = places.map(|place| place.path.clone()).collect();
+        assay_block::disks_under(&paths)
     }
 
     fn close(&self) -> Result<(), EngineError> {

@@ -33,7 +33,6 @@ use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Progress
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use options::Options;
-use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -317,8 +316,8 @@ impl Engine for PgEngine {
         false
     }
 
-    fn watched_paths(&self) -> Vec<PathBuf> {
-        self.reads.watched_paths()
+    fn watched_disks(&self) -> Vec<String> {
+        assay_block::disks_under(&self.reads.watched_paths())
     }
 
     fn close(&self) -> Result<(), EngineError> {

@@ -6,6 +6,8 @@
 //! lets go, however it ends. Formats: the kernel's `Documentation/admin-guide/cgroup-v1/memory.rst` and
 //! `cgroup-v2.rst`.
 
+use assay_block::{Mount, mounts};
+use assay_run::host::text;
 use std::fs;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -63,37 +65,20 @@ pub(super) struct Spot {
     group: PathBuf,
 }
 
-/// A mounted hierarchy: its root inside the kernel's tree, and where it is mounted.
-struct Hierarchy {
-    root: String,
-    point: PathBuf,
-}
-
-/// The hierarchies of a `mountinfo` whose type is `kind` and, for version 1, which control memory.
-fn hierarchy(mountinfo: &str, kind: &str) -> Option<Hierarchy> {
-    mountinfo.lines().find_map(|line| {
-        let (left, right) = line.split_once(" - ")?;
-        let mut right = right.split(' ');
-        let (found, options) = (right.next()?, right.next_back()?);
-        if found != kind || (kind == "cgroup" && !options.split(',').any(|word| word == "memory")) {
-            return None;
-        }
-        let mut left = left.split(' ').skip(3);
-        Some(Hierarchy {
-            root: left.next()?.to_owned(),
-            point: PathBuf::from(left.next()?),
-        })
+/// The hierarchy of a `mountinfo` whose type is `kind` and, for version 1, which controls memory.
+fn hierarchy(mountinfo: &str, kind: &str) -> Option<Mount> {
+    mounts(mountinfo).into_iter().find(|mount| {
+        let mut options = mount.options.split(',');
+        mount.fs_type == kind && (kind != "cgroup" || options.any(|word| word == "memory"))
     })
 }
 
-impl Hierarchy {
-    /// Directory of group `path`, if it is below what is mounted.
-    fn directory(&self, path: &str) -> Option<PathBuf> {
-        let inner = Path::new(path).strip_prefix(&self.root).ok()?;
-        // The kernel writes `..` where the group is outside what this namespace shows.
-        let is_inside = inner.components().all(|part| part != Component::ParentDir);
-        is_inside.then(|| self.point.join(inner))
-    }
+/// Directory of group `path` of a hierarchy, if it is below what is mounted.
+fn directory(tree: &Mount, path: &str) -> Option<PathBuf> {
+    let inner = Path::new(path).strip_prefix(&tree.root).ok()?;
+    // The kernel writes `..` where the group is outside what this namespace shows.
+    let is_inside = inner.components().all(|part| part != Component::ParentDir);
+    is_inside.then(|| tree.mount_point.join(inner))
 }
 
 /// Chooses the place, from this process's `mountinfo` and the `cgroup` file of the postmaster.
@@ -101,19 +86,9 @@ impl Hierarchy {
 /// # Errors
 /// What is missing, with the way out.
 pub(super) fn spot(mountinfo: &str, membership: &str, name: &str) -> Result<Spot, String> {
-    let member = |wanted: &str| {
-        membership.lines().find_map(|line| {
-            let mut fields = line.splitn(3, ':');
-            let controllers = fields.nth(1)?;
-            let path = fields.next()?;
-            controllers
-                .split(',')
-                .any(|word| word == wanted)
-                .then_some(path)
-        })
-    };
+    let member = |controller| text::cgroup_path(membership, controller);
     if let (Some(tree), Some(path)) = (hierarchy(mountinfo, "cgroup"), member("memory")) {
-        let home = tree.directory(path).ok_or_else(|| {
+        let home = directory(&tree, path).ok_or_else(|| {
             format!("the server's memory cgroup {path} is outside what is mounted here")
         })?;
         let group = home.join(name);
@@ -126,13 +101,12 @@ pub(super) fn spot(mountinfo: &str, membership: &str, name: &str) -> Result<Spot
     let (Some(tree), Some(path)) = (hierarchy(mountinfo, "cgroup2"), member("")) else {
         return Err("no memory cgroup hierarchy is mounted on this host".to_owned());
     };
-    let home = tree
-        .directory(path)
+    let home = directory(&tree, path)
         .ok_or_else(|| format!("the server's cgroup {path} is outside what is mounted here"))?;
     // The group of the server holds processes; only the root may hold both processes and controlled children.
-    let parents = home.ancestors().skip(usize::from(home != tree.point));
+    let parents = home.ancestors().skip(usize::from(home != tree.mount_point));
     let parent = parents
-        .take_while(|dir| dir.starts_with(&tree.point))
+        .take_while(|dir| dir.starts_with(&tree.mount_point))
         .find(|dir| {
             let handed = fs::read_to_string(dir.join("cgroup.subtree_control")).unwrap_or_default();
             handed.split_ascii_whitespace().any(|word| word == "memory")
@@ -146,7 +120,7 @@ pub(super) fn spot(mountinfo: &str, membership: &str, name: &str) -> Result<Spot
         None => Err(format!(
             "no cgroup above {} hands memory control down: echo +memory > {}/cgroup.subtree_control",
             home.display(),
-            tree.point.display()
+            tree.mount_point.display()
         )),
     }
 }

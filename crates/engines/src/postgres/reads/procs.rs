@@ -6,10 +6,12 @@
 //! on that way in nanoseconds; the last look at each is kept instead.
 //! Formats: the kernel's `Documentation/filesystems/proc.rst` and `Documentation/scheduler/sched-stats.rst`.
 
+use assay_run::host::text::{self, keyed};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A reading during which a process ended is repeated so many times.
@@ -52,16 +54,12 @@ pub(super) struct Io {
 
 impl Io {
     fn parse(text: &str) -> Option<Self> {
-        let value = |key: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(key))?;
-            line.strip_prefix(':')?.trim().parse::<u64>().ok()
-        };
         Some(Self {
-            call_bytes: value("rchar")?,
-            calls: value("syscr")?,
-            device_bytes: value("read_bytes")?,
-            dirtied_bytes: value("write_bytes")?
-                .saturating_sub(value("cancelled_write_bytes").unwrap_or(0)),
+            call_bytes: keyed(text, "rchar:")?,
+            calls: keyed(text, "syscr:")?,
+            device_bytes: keyed(text, "read_bytes:")?,
+            dirtied_bytes: keyed(text, "write_bytes:")?
+                .saturating_sub(keyed(text, "cancelled_write_bytes:").unwrap_or(0)),
         })
     }
 
@@ -333,21 +331,20 @@ pub(super) fn pids(proc: &Path) -> Vec<i32> {
         .collect()
 }
 
-/// The fields of `/proc/<pid>/stat` after the name, which may hold blanks and brackets itself: field 3 first.
-fn stat_fields(proc: &Path, pid: i32) -> Option<Vec<String>> {
-    let text = fs::read_to_string(proc.join(format!("{pid}/stat"))).ok()?;
-    let rest = &text[text.rfind(')')? + 1..];
-    Some(rest.split_ascii_whitespace().map(str::to_owned).collect())
+/// A field of `/proc/<pid>/stat`, the one after the name first.
+fn stat_field<T: FromStr>(proc: &Path, pid: i32, at: usize) -> Option<T> {
+    let stat = fs::read_to_string(proc.join(format!("{pid}/stat"))).ok()?;
+    text::process_stat(&stat).nth(at)?.parse().ok()
 }
 
 /// Who started a process.
 pub(super) fn parent_of(proc: &Path, pid: i32) -> Option<i32> {
-    stat_fields(proc, pid)?.get(1)?.parse().ok()
+    stat_field(proc, pid, 1)
 }
 
 /// When a process started, clock ticks after boot.
 pub(super) fn start_ticks(proc: &Path, pid: i32) -> Option<u64> {
-    stat_fields(proc, pid)?.get(19)?.parse().ok()
+    stat_field(proc, pid, 19)
 }
 
 /// The process's number in the innermost namespace it lives in.

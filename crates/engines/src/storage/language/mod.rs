@@ -24,6 +24,7 @@ use self::table::{OptionDef, Use};
 use self::value::{Kind, Value};
 use self::words::{ORIGIN, Word};
 use crate::storage::spec::{Given, Invocation, Job, SpecError};
+use assay_run::host::text;
 use std::io;
 use std::path::Path;
 
@@ -72,9 +73,7 @@ impl World<'static> {
 
 fn memory_mib() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
-    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-    Some(kib / 1024)
+    Some(text::meminfo(&text).get("total")? >> 20)
 }
 
 /// Reads a command line (the words behind `assay io`) and the job files it names.

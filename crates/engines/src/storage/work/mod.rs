@@ -92,8 +92,8 @@ impl Work<'_> {
             .iter()
             .map(|file| file.resolved.clone())
             .collect();
-        let mut host = Sampler::new(&paths);
-        let disks = host.disks().to_vec();
+        let disks = assay_block::disks_under(&paths);
+        let mut host = Sampler::new(disks.clone());
         let waves = self.waves();
         let expected = waves.iter().map(|jobs| self.expected(jobs)).collect();
         let live = live::Live::new(plan.clones.len(), expected);
