@@ -5,10 +5,13 @@
 //! last change at most, never the file. It is locked (flock) while in use, and
 //! it names every file that `destroy` may remove.
 
+use super::control_format::first_slots;
+pub use super::control_format::{CONTROL_VERSION, SLOT_BYTES};
+pub(super) use super::control_format::{PATHS_BYTES, Stored, judge_slots};
 use super::device;
 use super::files::engine_error;
 use super::layout::Geometry;
-use super::paths::{self, DataPath, Marker};
+use super::paths::{DataPath, Marker};
 use super::planted::{Planted, planted};
 use assay_block::{BlockError, DeviceClaim, DirectFile, OpenMode, claim_device};
 use assay_run::engine::EngineError;
@@ -21,12 +24,6 @@ pub const CONTROL_NAME: &str = "control.assay";
 
 /// Name under which the control file is first written, then renamed.
 pub const CONTROL_TEMPORARY_NAME: &str = "control.assay.tmp";
-
-/// Format version this program writes and reads.
-pub const CONTROL_VERSION: u32 = 2;
-
-/// Bytes of one slot.
-pub const SLOT_BYTES: usize = 4096;
 
 /// Words the engine keeps for itself in the control file.
 pub const ENGINE_WORDS: usize = 16;
@@ -41,11 +38,6 @@ pub(crate) const FRESH_LOG_WORD: usize = 1;
 /// Log positions, sequences and transaction numbers stay below: nothing that is counted comes near, and sums cannot wrap.
 pub(crate) const MOST_NUMBER: u64 = 1 << 62;
 
-const MAGIC: &[u8; 8] = b"ASSAYCTL";
-const CRC_AT: usize = SLOT_BYTES - 4;
-/// The table of paths lies between the engine's words and the checksum.
-const PATHS_AT: usize = 144 + 8 * ENGINE_WORDS;
-const FLAG_OBFUSCATE: u32 = 1;
 /// Through the page cache: the slots are written whole and synchronised one at a time.
 const READ_WRITE: OpenMode = OpenMode {
     read: true,
@@ -164,114 +156,6 @@ impl Control {
             .sum();
         files + 2 * SLOT_BYTES as u64
     }
-
-    pub(super) fn encode(&self, sequence: u64) -> [u8; SLOT_BYTES] {
-        let mut slot = [0; SLOT_BYTES];
-        let g = &self.geometry;
-        let mut at = Cursor {
-            slot: &mut slot,
-            at: 0,
-        };
-        at.bytes(MAGIC);
-        at.u32(CONTROL_VERSION);
-        at.u32(SLOT_BYTES as u32);
-        at.u64(sequence);
-        at.u64(self.data_set);
-        at.u64(self.created_unix_s);
-        at.u32(self.state as u32);
-        at.u32(if self.obfuscate { FLAG_OBFUSCATE } else { 0 });
-        at.u32(g.block_bytes);
-        at.u32(g.schemas);
-        at.u64(g.scale);
-        at.u64(g.scan_blocks);
-        at.u64(g.seed);
-        at.u64(g.undo_blocks);
-        at.u64(g.blocks_per_file);
-        at.u32(self.loaded_schemas);
-        at.u32(self.compress_pct);
-        at.u32(self.redo_files);
-        at.u32(self.log_block_bytes);
-        at.u64(self.redo_file_bytes);
-        at.u64(self.checkpoint_lsn);
-        at.u64(self.log_sequence);
-        at.u64(self.change_number);
-        for word in self.engine {
-            at.u64(word);
-        }
-        let table = paths::encode(&self.paths, g.stripes, self.undo_path, self.redo_path);
-        slot[PATHS_AT..PATHS_AT + table.len()].copy_from_slice(&table);
-        let crc = crc32c::crc32c(&slot[..CRC_AT]);
-        slot[CRC_AT..].copy_from_slice(&crc.to_le_bytes());
-        slot
-    }
-
-    /// The sequence number and content of a slot; a fragment saying why if it is not one.
-    fn decode(slot: &[u8]) -> Result<(u64, Self), String> {
-        if slot.len() < SLOT_BYTES || slot[..8] != *MAGIC {
-            return Err("no control record".into());
-        }
-        let mut from = Reader { slot, at: 8 };
-        let version = from.u32();
-        if version != CONTROL_VERSION {
-            return Err(format!(
-                "format version {version}, this program reads version {CONTROL_VERSION}"
-            ));
-        }
-        let stored = Reader { slot, at: CRC_AT }.u32();
-        if from.u32() as usize != SLOT_BYTES || crc32c::crc32c(&slot[..CRC_AT]) != stored {
-            return Err("its checksum is wrong".into());
-        }
-        let sequence = from.u64();
-        if sequence >= MOST_NUMBER {
-            return Err(format!(
-                "its sequence {sequence} is not one that is counted to"
-            ));
-        }
-        let data_set = from.u64();
-        let created_unix_s = from.u64();
-        let state = match from.u32() {
-            1 => State::Loading,
-            2 => State::Clean,
-            3 => State::Open,
-            other => return Err(format!("state {other} is unknown")),
-        };
-        let flags = from.u32();
-        if flags & !FLAG_OBFUSCATE != 0 {
-            return Err(format!("flags {flags:#x} are unknown"));
-        }
-        let table = paths::decode(&slot[PATHS_AT..CRC_AT])?;
-        let geometry = Geometry {
-            block_bytes: from.u32(),
-            schemas: from.u32(),
-            scale: from.u64(),
-            scan_blocks: from.u64(),
-            seed: from.u64(),
-            undo_blocks: from.u64(),
-            blocks_per_file: from.u64(),
-            stripes: table.stripes,
-        };
-        let control = Self {
-            data_set,
-            created_unix_s,
-            state,
-            geometry,
-            obfuscate: flags & FLAG_OBFUSCATE != 0,
-            loaded_schemas: from.u32(),
-            compress_pct: from.u32(),
-            redo_files: from.u32(),
-            log_block_bytes: from.u32(),
-            redo_file_bytes: from.u64(),
-            checkpoint_lsn: from.u64(),
-            log_sequence: from.u64(),
-            change_number: from.u64(),
-            engine: std::array::from_fn(|_| from.u64()),
-            paths: table.paths,
-            undo_path: table.undo,
-            redo_path: table.redo,
-        };
-        control.validate()?;
-        Ok((sequence, control))
-    }
 }
 
 /// Name of the undo file.
@@ -287,17 +171,6 @@ pub fn data_name(file: u16) -> String {
 #[must_use]
 pub fn redo_name(file: u32) -> String {
     format!("redo-{:02}.assay", file + 1)
-}
-
-/// What a control file says, as it was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Stored {
-    /// What counts.
-    pub(super) control: Control,
-    /// Why the other slot is no record, where it should be one. Perhaps a write of it was torn, perhaps it was the newer
-    /// one and rotted: a data set that says clean is then said to be open, since redo tells whether it was used since.
-    pub(super) damage: Option<String>,
-    sequence: u64,
 }
 
 /// An open, locked control file. Dropping it releases the lock and changes nothing.
@@ -526,13 +399,6 @@ fn open_slots(path: &Path, mode: OpenMode) -> Result<DirectFile, BlockError> {
     }
 }
 
-/// Both slots of a new control file: the second holds the record.
-fn first_slots(control: &Control) -> [u8; 2 * SLOT_BYTES] {
-    let mut both = [0; 2 * SLOT_BYTES];
-    both[SLOT_BYTES..].copy_from_slice(&control.encode(1));
-    both
-}
-
 /// Keeps everybody else from a device that holds a control file; `None` for a directory.
 fn claim_home(path: &Path) -> Result<Option<DeviceClaim>, EngineError> {
     if !device::is_device(path) {
@@ -582,38 +448,6 @@ fn read_slots(file: &DirectFile) -> Result<Stored, EngineError> {
     })
 }
 
-/// The record that counts of both slots' bytes, or what is wrong with each.
-pub(super) fn judge_slots(both: &[u8]) -> Result<Stored, String> {
-    let mut best: Option<(u64, Control)> = None;
-    let mut reasons = Vec::new();
-    let mut empty = false;
-    for (number, at) in [(1, 0), (2, SLOT_BYTES)] {
-        let slot = both.get(at..).unwrap_or_default();
-        let slot = &slot[..slot.len().min(SLOT_BYTES)];
-        match Control::decode(slot) {
-            Ok(found) if best.as_ref().is_none_or(|b| b.0 < found.0) => best = Some(found),
-            Ok(_) => {}
-            Err(reason) => {
-                empty |= slot.iter().all(|byte| *byte == 0);
-                reasons.push(format!("slot {number}: {reason}"));
-            }
-        }
-    }
-    let Some((sequence, mut control)) = best else {
-        return Err(reasons.join(", "));
-    };
-    // Only the very first record stands alone, for a moment.
-    let damage = reasons.pop().filter(|_| !(empty && sequence == 1));
-    if damage.is_some() && control.state == State::Clean {
-        control.state = State::Open;
-    }
-    Ok(Stored {
-        control,
-        damage,
-        sequence,
-    })
-}
-
 /// Makes created, renamed and removed names in `dir` durable.
 pub(super) fn sync_dir(dir: &Path) -> Result<(), EngineError> {
     File::open(dir)
@@ -633,46 +467,6 @@ pub(super) fn io_error(doing: &str, path: &Path, source: io::Error) -> EngineErr
     EngineError::Io {
         what: format!("{doing} {}", path.display()),
         source,
-    }
-}
-
-/// The largest table of paths a slot has room for, bytes.
-pub(super) const PATHS_BYTES: usize = CRC_AT - PATHS_AT;
-
-struct Cursor<'a> {
-    slot: &'a mut [u8; SLOT_BYTES],
-    at: usize,
-}
-
-impl Cursor<'_> {
-    fn bytes(&mut self, bytes: &[u8]) {
-        self.slot[self.at..self.at + bytes.len()].copy_from_slice(bytes);
-        self.at += bytes.len();
-    }
-    fn u32(&mut self, value: u32) {
-        self.bytes(&value.to_le_bytes());
-    }
-    fn u64(&mut self, value: u64) {
-        self.bytes(&value.to_le_bytes());
-    }
-}
-
-struct Reader<'a> {
-    slot: &'a [u8],
-    at: usize,
-}
-
-impl Reader<'_> {
-    fn take<const N: usize>(&mut self) -> [u8; N] {
-        let bytes = &self.slot[self.at..self.at + N];
-        self.at += N;
-        bytes.try_into().expect("the slice has N bytes")
-    }
-    fn u32(&mut self) -> u32 {
-        u32::from_le_bytes(self.take())
-    }
-    fn u64(&mut self) -> u64 {
-        u64::from_le_bytes(self.take())
     }
 }
 

@@ -12,6 +12,7 @@ mod check;
 mod claim;
 mod content;
 pub mod control;
+mod control_format;
 mod control_rules;
 mod destroy;
 mod device;
