@@ -1,7 +1,7 @@
 //! Many reads or writes at once through a ring of recovery's own.
 
 use crate::native::files::{Files, is_full};
-use assay_block::{Backend, CompletionLease, Ring, RingOptions};
+use assay_block::{Backend, Buffer, CompletionLease, Ring, RingOptions};
 use assay_run::engine::EngineError;
 use std::time::Duration;
 
@@ -50,36 +50,13 @@ impl<'a> Io<'a> {
     pub(super) fn read(
         &mut self,
         spans: &[Span],
-        mut done: impl FnMut(usize, &[u8]) -> Result<(), EngineError>,
+        done: impl FnMut(usize, &[u8]) -> Result<(), EngineError>,
     ) -> Result<(), EngineError> {
-        let mut next = 0;
-        let mut left = spans.len();
-        while left > 0 {
-            while let Some(span) = spans.get(next) {
-                let Some(buffer) = self.ring.take_buffer() else {
-                    break;
-                };
-                let tag = next as u64;
-                if self
-                    .ring
-                    .read_buffer(span.file, span.offset, buffer, span.bytes, tag)
-                    .is_err()
-                {
-                    break;
-                }
-                next += 1;
-            }
-            self.wait()?;
-            while let Some(completion) = self.ring.pop() {
-                left -= 1;
-                let span = &spans[completion.tag as usize];
-                self.expect(span, "read", &completion.result)?;
-                if let CompletionLease::Buffer(buffer) = completion.lease {
-                    done(completion.tag as usize, &buffer[..span.bytes])?;
-                }
-            }
-        }
-        Ok(())
+        let start = |ring: &mut Ring, span: &Span, buffer: Buffer, at: usize| {
+            ring.read_buffer(span.file, span.offset, buffer, span.bytes, at as u64)
+                .is_ok()
+        };
+        self.transfer(spans, "read", start, done)
     }
 
     /// Writes all spans, each filled by `fill`. Durable only after [`Io::sync`].
@@ -91,20 +68,30 @@ impl<'a> Io<'a> {
         spans: &[Span],
         mut fill: impl FnMut(usize, &mut [u8]),
     ) -> Result<(), EngineError> {
+        let start = |ring: &mut Ring, span: &Span, mut buffer: Buffer, at: usize| {
+            fill(at, &mut buffer[..span.bytes]);
+            ring.write_buffer(span.file, span.offset, buffer, span.bytes, false, at as u64)
+                .is_ok()
+        };
+        self.transfer(spans, "write", start, |_, _| Ok(()))
+    }
+
+    /// Keeps the ring full of what `start` starts until all spans are done; `start` says whether there was room.
+    fn transfer(
+        &mut self,
+        spans: &[Span],
+        doing: &str,
+        mut start: impl FnMut(&mut Ring, &Span, Buffer, usize) -> bool,
+        mut done: impl FnMut(usize, &[u8]) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
         let mut next = 0;
         let mut left = spans.len();
         while left > 0 {
             while let Some(span) = spans.get(next) {
-                let Some(mut buffer) = self.ring.take_buffer() else {
+                let Some(buffer) = self.ring.take_buffer() else {
                     break;
                 };
-                fill(next, &mut buffer[..span.bytes]);
-                let tag = next as u64;
-                if self
-                    .ring
-                    .write_buffer(span.file, span.offset, buffer, span.bytes, false, tag)
-                    .is_err()
-                {
+                if !start(&mut self.ring, span, buffer, next) {
                     break;
                 }
                 next += 1;
@@ -112,8 +99,11 @@ impl<'a> Io<'a> {
             self.wait()?;
             while let Some(completion) = self.ring.pop() {
                 left -= 1;
-                let span = &spans[completion.tag as usize];
-                self.expect(span, "write", &completion.result)?;
+                let at = completion.tag as usize;
+                self.expect(&spans[at], doing, &completion.result)?;
+                if let CompletionLease::Buffer(buffer) = completion.lease {
+                    done(at, &buffer[..spans[at].bytes])?;
+                }
             }
         }
         Ok(())
