@@ -1,6 +1,6 @@
 //! Lines of plans and summaries, said the same way by every target.
 
-use assay_run::engine::{Line, LineValue};
+use assay_run::engine::{EngineError, Line, LineValue};
 
 pub(crate) fn text(key: &'static str, label: &str, value: String) -> Line {
     Line {
@@ -46,4 +46,18 @@ pub(crate) fn mebibytes(bytes: u64) -> String {
     } else {
         format!("{:.1} GiB", mib / 1024.0)
     }
+}
+
+/// Refuses settings that contradict those the data set was made with; each is a fragment that names both.
+///
+/// # Errors
+/// `Usage`, with all of them and the way out.
+pub(crate) fn made_otherwise(contradictions: &[String]) -> Result<(), EngineError> {
+    if contradictions.is_empty() {
+        return Ok(());
+    }
+    Err(EngineError::Usage(format!(
+        "the data set that is there was made with other settings ({}); leave these settings out, or run `assay destroy` first",
+        contradictions.join(", ")
+    )))
 }

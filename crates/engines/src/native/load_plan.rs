@@ -10,8 +10,8 @@ use super::layout::{Geometry, UNIT_BYTES};
 use super::memory::refuse_too_much;
 use super::paths::{Asked, DataPath, Places, absolute, fits, same};
 use super::survey::{Found, Ours, Room, file_system_of, survey};
-use crate::dataset::lines::mebibytes;
 pub(super) use crate::dataset::lines::{bytes, count, text};
+use crate::dataset::lines::{made_otherwise, mebibytes};
 use assay_block::{DeviceFacts, device_facts};
 use assay_measure::config::{Settings, Value};
 use assay_run::engine::{EngineError, Line, LineValue};
@@ -611,11 +611,5 @@ fn refuse_contradictions(control: &Control, settings: &Settings) -> Result<(), E
             format!("{name}={} but it has {has} {unit}", settings.get(name).text)
         })
         .collect();
-    if contradictions.is_empty() {
-        return Ok(());
-    }
-    Err(EngineError::Usage(format!(
-        "the data set that is there was made with other settings ({}); leave these settings out, or run `assay destroy` first",
-        contradictions.join(", ")
-    )))
+    made_otherwise(&contradictions)
 }

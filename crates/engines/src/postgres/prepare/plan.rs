@@ -1,6 +1,6 @@
 //! What a load would do: decided and refused here, before anything is created.
 
-use crate::dataset::lines::{bytes, count, text};
+use crate::dataset::lines::{bytes, count, made_otherwise, text};
 use crate::dataset::room::Room;
 use crate::postgres::layout::{self, Names, Storage, TUPLE_BYTES};
 use crate::postgres::marker::{self, FORMAT, Found, Marked, Marker, told};
@@ -653,13 +653,7 @@ fn refuse_contradictions(
             format!("{name}={} but it has {has}", settings.get(name).text)
         })
         .collect();
-    if contradictions.is_empty() {
-        return Ok(());
-    }
-    Err(EngineError::Usage(format!(
-        "the data set that is there was made with other settings ({}); leave these settings out, or run `assay destroy` first",
-        contradictions.join(", ")
-    )))
+    made_otherwise(&contradictions)
 }
 
 /// Room where the tables go. The error inside says why it is not known.
