@@ -273,6 +273,15 @@ impl Segments {
 mod tests {
     use super::*;
 
+    fn data_in(directory: &Path) -> DataDirectory {
+        DataDirectory {
+            path: directory.to_path_buf(),
+            source: "test",
+            root: PathBuf::from("/"),
+            reach: directory.to_path_buf(),
+        }
+    }
+
     #[test]
     fn segments_are_found_and_forgotten_pages_are_gone() {
         // A real disk: memory file systems forget nothing.
@@ -282,12 +291,7 @@ mod tests {
         fs::write(base.join("77"), vec![1; 4 << 20]).unwrap();
         fs::write(base.join("77.1"), vec![2; 1 << 20]).unwrap();
         fs::write(base.join("77_fsm"), [3]).unwrap();
-        let data = DataDirectory {
-            path: dir.path().to_path_buf(),
-            source: "test",
-            root: PathBuf::from("/"),
-            reach: dir.path().to_path_buf(),
-        };
+        let data = data_in(dir.path());
         let relation = Relation {
             path: "base/5/77".to_owned(),
             bytes: 5 << 20,
@@ -308,12 +312,7 @@ mod tests {
     #[test]
     fn what_is_no_file_of_the_servers_user_is_not_opened() {
         let dir = tempfile::tempdir().unwrap();
-        let data = DataDirectory {
-            path: dir.path().to_path_buf(),
-            source: "test",
-            root: PathBuf::from("/"),
-            reach: dir.path().to_path_buf(),
-        };
+        let data = data_in(dir.path());
         let pipe = rustix::fs::FileType::Fifo;
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         rustix::fs::mknodat(rustix::fs::CWD, dir.path().join("1"), pipe, mode, 0).unwrap();
@@ -332,12 +331,7 @@ mod tests {
     #[test]
     fn a_missing_file_is_named() {
         let dir = tempfile::tempdir().unwrap();
-        let data = DataDirectory {
-            path: dir.path().to_path_buf(),
-            source: "test",
-            root: PathBuf::from("/"),
-            reach: dir.path().to_path_buf(),
-        };
+        let data = data_in(dir.path());
         let relation = Relation {
             path: "base/5/77".to_owned(),
             bytes: 1,

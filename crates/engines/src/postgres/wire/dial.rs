@@ -53,7 +53,7 @@ pub(super) fn dial(
             let path = directory.join(format!(".s.PGSQL.{port}"));
             let stream = unix(&path, end, options)?;
             let patience = options.patience.clone();
-            let stream = Patient::unix(stream, host.clone(), Limit::Until(end), patience);
+            let stream = Patient::new(stream, host.clone(), Limit::Until(end), patience);
             let stream = stream.map_err(|source| PgError::Io {
                 what: format!("connecting to {}", path.display()),
                 source,
@@ -69,7 +69,7 @@ pub(super) fn dial(
                 port: *port,
             };
             let patience = options.patience.clone();
-            let stream = Patient::tcp(stream, reached.clone(), Limit::Until(end), patience);
+            let stream = Patient::new(stream, reached.clone(), Limit::Until(end), patience);
             let stream = stream.map_err(|source| PgError::Io {
                 what: format!("connecting to {host}"),
                 source,

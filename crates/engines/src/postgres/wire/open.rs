@@ -87,7 +87,7 @@ impl Connection {
         let host = options.hosts.first().cloned();
         let host = host.ok_or_else(|| PgError::Usage("no host to connect to".to_owned()))?;
         let limit = Limit::Until(None);
-        let stream = Patient::unix(stream, host.clone(), limit, options.patience.clone());
+        let stream = Patient::new(stream, host.clone(), limit, options.patience.clone());
         let stream = stream.map_err(|source| PgError::Io {
             what: "taking a stream over".to_owned(),
             source,

@@ -3,6 +3,7 @@
 use super::patience::{PIECE, Patience, Wait};
 use super::tls::Secured;
 use crate::postgres::conninfo::Host;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -29,43 +30,31 @@ pub(super) struct Patient<S> {
     wait: Wait,
 }
 
-impl Patient<UnixStream> {
-    pub(super) fn unix(
-        socket: UnixStream,
+impl<S: AsFd> Patient<S> {
+    /// Over a connected socket.
+    ///
+    /// # Errors
+    /// The socket takes no time limits.
+    pub(super) fn new(
+        socket: S,
         host: Host,
         limit: Limit,
         patience: Patience,
     ) -> std::io::Result<Self> {
-        socket.set_read_timeout(Some(PIECE))?;
-        socket.set_write_timeout(Some(PIECE))?;
-        Ok(Self::new(socket, host, limit, patience))
-    }
-}
-
-impl Patient<TcpStream> {
-    pub(super) fn tcp(
-        socket: TcpStream,
-        host: Host,
-        limit: Limit,
-        patience: Patience,
-    ) -> std::io::Result<Self> {
-        socket.set_read_timeout(Some(PIECE))?;
-        socket.set_write_timeout(Some(PIECE))?;
-        Ok(Self::new(socket, host, limit, patience))
-    }
-}
-
-impl<S> Patient<S> {
-    fn new(socket: S, host: Host, limit: Limit, patience: Patience) -> Self {
-        Self {
+        for way in [Timeout::Recv, Timeout::Send] {
+            set_socket_timeout(&socket, way, Some(PIECE))?;
+        }
+        Ok(Self {
             socket,
             host,
             limit,
             patience,
             wait: Wait::default(),
-        }
+        })
     }
+}
 
+impl<S> Patient<S> {
     /// Tries until it succeeds, fails, or has waited too long.
     fn patiently<T>(
         &mut self,
