@@ -242,15 +242,7 @@ fn table_row(line: &Line, columns: &[Column], run: &str) -> Option<Row> {
     let is_interval = interval.starts_with("avg_") || interval.parse::<u64>().is_ok();
     let cells: Vec<&str> = tokens.collect();
     (is_interval && cells.len() >= columns.len().min(5)).then_some(())?;
-    let cells = columns.iter().zip(cells);
-    Some(Row {
-        at: line.at,
-        run: run.to_owned(),
-        interval: interval.to_owned(),
-        cells: cells
-            .filter_map(|(column, token)| Some((*column, cell(*column, token)?)))
-            .collect(),
-    })
+    Some(row_of(line.at, (run, interval), columns, &cells))
 }
 
 fn flat_row(line: &Line, columns: &[Column]) -> Option<Row> {
@@ -263,15 +255,19 @@ fn flat_row(line: &Line, columns: &[Column]) -> Option<Row> {
     let (run, interval) = (find(Column::Run)?, find(Column::Interval)?);
     let is_interval = interval.starts_with("avg_") || interval.parse::<u64>().is_ok();
     is_interval.then_some(())?;
-    let cells = columns.iter().zip(&tokens);
-    Some(Row {
-        at: line.at,
+    Some(row_of(line.at, (run, interval), columns, &tokens))
+}
+
+fn row_of(at: At, (run, interval): (&str, &str), columns: &[Column], tokens: &[&str]) -> Row {
+    let cells = columns.iter().zip(tokens);
+    Row {
+        at,
         run: run.to_owned(),
         interval: interval.to_owned(),
         cells: cells
             .filter_map(|(column, token)| Some((*column, cell(*column, token)?)))
             .collect(),
-    })
+    }
 }
 
 fn reading(row: &Row, key: &str, name: &str, scope: &str, printed: Printed) -> Reading {

@@ -210,22 +210,16 @@ fn class(reader: &mut Reader<'_>, row: &Row, figures: Figures) {
         return;
     }
     let draft = &mut *reader.draft;
+    let new = || WaitClassRow {
+        class: name.to_owned(),
+        source: "sysstat".to_owned(),
+        timeouts_pct: Figure::default(),
+        ..WaitClassRow::default()
+    };
     let rows = &mut draft.record.wait_classes;
-    if rows.len() >= super::ROWS_MAX {
+    let Some(i) = super::row_of(rows, |row| row.class == name, new) else {
         return;
-    }
-    let i = rows
-        .iter()
-        .position(|row| row.class == name)
-        .unwrap_or_else(|| {
-            rows.push(WaitClassRow {
-                class: name.to_owned(),
-                source: "sysstat".to_owned(),
-                timeouts_pct: Figure::default(),
-                ..WaitClassRow::default()
-            });
-            rows.len() - 1
-        });
+    };
     let stem = slug(name);
     let reading = |key: &str, printed: Printed| {
         let reading = Reading::new(row.at, format!("{stem}_{key}"), printed);

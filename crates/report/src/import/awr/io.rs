@@ -54,21 +54,15 @@ fn profile_row(reader: &mut Reader<'_>, line: &Line, name: &str, numbers: Vec<Pr
         _ => "count",
     };
     let draft = &mut *reader.draft;
+    let new = || IoProfileRow {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        ..IoProfileRow::default()
+    };
     let rows = &mut draft.record.io_profile;
-    if rows.len() >= super::ROWS_MAX {
+    let Some(i) = super::row_of(rows, |row| row.name == name, new) else {
         return;
-    }
-    let i = rows
-        .iter()
-        .position(|row| row.name == name)
-        .unwrap_or_else(|| {
-            rows.push(IoProfileRow {
-                name: name.to_owned(),
-                unit: unit.to_owned(),
-                ..IoProfileRow::default()
-            });
-            rows.len() - 1
-        });
+    };
     let mut numbers = numbers.into_iter();
     let stem = slug(name);
     let mut next = |column: &str| {
@@ -166,21 +160,15 @@ fn function(reader: &mut Reader<'_>, row: &Row, name: &str) {
         return;
     }
     let draft = &mut *reader.draft;
+    let new = || IoRow {
+        function: name.to_owned(),
+        source: "sysstat".to_owned(),
+        ..IoRow::default()
+    };
     let rows = &mut draft.record.io_functions;
-    if rows.len() >= super::ROWS_MAX {
+    let Some(i) = super::row_of(rows, |row| row.function == name, new) else {
         return;
-    }
-    let i = rows
-        .iter()
-        .position(|row| row.function == name)
-        .unwrap_or_else(|| {
-            rows.push(IoRow {
-                function: name.to_owned(),
-                source: "sysstat".to_owned(),
-                ..IoRow::default()
-            });
-            rows.len() - 1
-        });
+    };
     let reading = |key: &str, printed: Printed| {
         Reading::new(row.at, format!("iostat_{key}"), printed).scope(name)
     };

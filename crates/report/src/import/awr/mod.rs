@@ -85,6 +85,22 @@ const SECTIONS: &[Section] = &[
 /// Rows that a list of the record takes at most: reports have fewer, and looking through more for each row takes long.
 pub(super) const ROWS_MAX: usize = 500;
 
+/// The row that is wanted, made if it is not there; `None` where there are too many.
+fn row_of<T>(
+    rows: &mut Vec<T>,
+    wanted: impl Fn(&T) -> bool,
+    new: impl FnOnce() -> T,
+) -> Option<usize> {
+    if rows.len() >= ROWS_MAX {
+        return None;
+    }
+    let found = rows.iter().position(wanted);
+    Some(found.unwrap_or_else(|| {
+        rows.push(new());
+        rows.len() - 1
+    }))
+}
+
 /// Sections of our own report that hold the same figures again, or none of the load.
 const OWN: [&str; 6] = [
     "Test Card",

@@ -72,20 +72,14 @@ pub(super) fn efficiency(reader: &mut Reader<'_>, _heading: &Line, lines: &[Line
                 continue;
             }
             let draft = &mut *reader.draft;
+            let new = || PercentRow {
+                name: name.clone(),
+                ..PercentRow::default()
+            };
             let rows = &mut draft.record.efficiency;
-            if rows.len() >= super::ROWS_MAX {
+            let Some(i) = super::row_of(rows, |row| row.name == name, new) else {
                 return;
-            }
-            let i = rows
-                .iter()
-                .position(|row| row.name == name)
-                .unwrap_or_else(|| {
-                    rows.push(PercentRow {
-                        name: name.clone(),
-                        ..PercentRow::default()
-                    });
-                    rows.len() - 1
-                });
+            };
             let reading =
                 Reading::new(line.at, format!("{}_pct", slug(&name)), printed).name(&name);
             put!(draft, reading, efficiency[i].value_pct);

@@ -184,31 +184,21 @@ fn empty() -> StorageLatency {
 fn fill_way(draft: &mut Draft, way: &Way, scope: &str, j: usize, w: usize) {
     let name = way.way;
     let key = |what: &str| format!("{name}_{what}");
-    if let Some(seen) = &way.ios {
-        let reading = syscall(seen.reading(key("ios_count")), "issued total", scope);
-        into!(draft, reading, jobs[j].ways[w].ios_count);
+    macro_rules! field {
+        ($seen:expr, $name:expr, $field:ident) => {
+            if let Some(seen) = $seen {
+                let reading = syscall(seen.reading(key(stringify!($field))), $name, scope);
+                into!(draft, reading, jobs[j].ways[w].$field);
+            }
+        };
     }
-    if let Some(seen) = &way.short {
-        let reading = syscall(seen.reading(key("short_ios_count")), "issued short", scope);
-        into!(draft, reading, jobs[j].ways[w].short_ios_count);
-    }
-    if let Some(seen) = &way.bytes {
-        let reading = syscall(seen.reading(key("moved_bytes")), "io", scope);
-        into!(draft, reading, jobs[j].ways[w].moved_bytes);
-    }
-    if let Some(seen) = &way.runtime_s {
-        let reading = syscall(seen.reading(key("runtime_s")), "runtime", scope);
-        into!(draft, reading, jobs[j].ways[w].runtime_s);
-    }
-    if let Some(seen) = &way.ios_per_s {
-        let reading = syscall(seen.reading(key("ios_per_s")), "IOPS", scope);
-        into!(draft, reading, jobs[j].ways[w].ios_per_s);
-    }
-    if let Some(seen) = &way.bytes_per_s {
-        let seen = seen.scaled(1.0 / MIB);
-        let reading = syscall(seen.reading(key("mib_per_s")), "BW", scope);
-        into!(draft, reading, jobs[j].ways[w].mib_per_s);
-    }
+    field!(&way.ios, "issued total", ios_count);
+    field!(&way.short, "issued short", short_ios_count);
+    field!(&way.bytes, "io", moved_bytes);
+    field!(&way.runtime_s, "runtime", runtime_s);
+    field!(&way.ios_per_s, "IOPS", ios_per_s);
+    let mib_per_s = way.bytes_per_s.as_ref().map(|seen| seen.scaled(1.0 / MIB));
+    field!(&mib_per_s, "BW", mib_per_s);
     match (&way.decimal_bytes_per_s, &way.bytes_per_s) {
         (Some(seen), _) => {
             let seen = seen.scaled(1.0 / MB);
