@@ -101,14 +101,19 @@ impl DirectFile {
         }
         let descriptor =
             open_raw(path, flags).map_err(|error| BlockError::io(path, "create", error))?;
-        Ok(Self {
-            handle: Handle::Os(descriptor),
+        Ok(Self::whole(Handle::Os(descriptor), path, false))
+    }
+
+    /// A file or device from its beginning.
+    fn whole(handle: Handle, path: &Path, direct: bool) -> Self {
+        Self {
+            handle,
             path: path.to_path_buf(),
-            direct: false,
+            direct,
             base: 0,
             room: None,
             locked: AtomicBool::new(false),
-        })
+        }
     }
 
     /// Opens a part of a block device as a file of its own: `room` bytes from `base` on. Offsets count from
@@ -144,27 +149,13 @@ impl DirectFile {
     pub fn open(path: &Path, mode: OpenMode) -> Result<Self, BlockError> {
         #[cfg(any(test, feature = "faults"))]
         if let Some(simulated) = crate::sim::SimDisk::find(path) {
-            return Ok(Self {
-                handle: Handle::Simulated(simulated),
-                path: path.to_path_buf(),
-                direct: mode.direct,
-                base: 0,
-                room: None,
-                locked: AtomicBool::new(false),
-            });
+            return Ok(Self::whole(Handle::Simulated(simulated), path, mode.direct));
         }
         let access = access_of(path, mode.read, mode.write)?;
         if mode.direct {
             match open_raw(path, access | OFlags::DIRECT) {
                 Ok(descriptor) => {
-                    return Ok(Self {
-                        handle: Handle::Os(descriptor),
-                        path: path.to_path_buf(),
-                        direct: true,
-                        base: 0,
-                        room: None,
-                        locked: AtomicBool::new(false),
-                    });
+                    return Ok(Self::whole(Handle::Os(descriptor), path, true));
                 }
                 Err(Errno::INVAL) => {}
                 Err(error) => return Err(BlockError::io(path, "open", error)),
@@ -172,14 +163,7 @@ impl DirectFile {
         }
         let descriptor =
             open_raw(path, access).map_err(|error| BlockError::io(path, "open", error))?;
-        Ok(Self {
-            handle: Handle::Os(descriptor),
-            path: path.to_path_buf(),
-            direct: false,
-            base: 0,
-            room: None,
-            locked: AtomicBool::new(false),
-        })
+        Ok(Self::whole(Handle::Os(descriptor), path, false))
     }
 
     /// The operating system's handle.
