@@ -173,3 +173,35 @@ pub fn segments<T>(
     found.extend(segments((at, to), split));
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_steady_within_20_and_10_percent() {
+        let window = Window::of(&[50.0, 48.0, 50.0, 51.0, 49.0]).expect("something happened");
+        // Mean 49.6, excursion 3, slope (2 * (49 - 50) + 51 - 48) / 10 = 0.1.
+        assert!((window.excursion_ratio - 3.0 / 49.6).abs() < 1e-12);
+        assert!((window.slope_ratio - 0.4 / 49.6).abs() < 1e-12);
+        assert!(window.is_steady());
+        let falling = Window::of(&[106.0, 103.0, 100.0, 97.0, 94.0]).expect("something happened");
+        assert!(!falling.is_steady());
+        assert_eq!(Window::of(&[0.0; 5]), None);
+    }
+
+    #[test]
+    fn levels_are_split_where_they_meet() {
+        let mut values = vec![10.0; 20];
+        values[7..13].fill(20.0);
+        let sums = Sums::new(&values);
+        let apart = |sides: &Sides| (sides.means.0 - sides.means.1).abs();
+        let mut split = |from, to| {
+            let best = sums.best_split((from, to), 3, apart);
+            best.filter(|(_, score)| *score > 4.0)
+        };
+        let found: Vec<usize> = segments((0, 20), &mut split).iter().map(|s| s.0).collect();
+        assert_eq!(found, [7, 13]);
+        assert_eq!(sums.best_split((0, 5), 3, apart), None);
+    }
+}
