@@ -1,0 +1,218 @@
+//! `compare` and `run --repeat` at the command line.
+
+use crate::common::{Place, with};
+use serde_json::{Value, json};
+
+/// A record with nothing but a few rates and a setting: what a reader needs and no more.
+fn record(place: &Place, name: &str, ops_per_s: f64, work_unit: &str) {
+    let row = |name: &str, per_s: f64| json!({"name": name, "unit": "count", "total": per_s * 60.0, "per_s": per_s, "per_op": per_s / ops_per_s});
+    let record = json!({
+        "schema": "assay/1",
+        "run": {"id": name, "workload": "slob", "engine": "native", "version": "0.1.0", "verdict": "complete", "sessions": 4},
+        "interval": {"elapsed_s": 60.0, "begin_s": 6.0},
+        "plan": {"settings": [{"name": "WORK_UNIT", "value": work_unit, "origin": "cli"}]},
+        "load_profile": [
+            row("Operations", ops_per_s),
+            row("Read IO requests", ops_per_s * 60.0),
+            row("Logical read (blocks)", ops_per_s * 67.0),
+        ],
+    });
+    std::fs::create_dir_all(place.path(name)).expect("made");
+    place.write(&format!("{name}/record.json"), &record.to_string());
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn row<'a>(comparison: &'a Value, key: &str) -> &'a Value {
+    let rows = comparison["rows"].as_array().expect("rows");
+    rows.iter()
+        .find(|row| row["key"] == key)
+        .unwrap_or_else(|| panic!("no {key}"))
+}
+
+/// Two groups of three: about 1000 and about 900 operations a second.
+fn two_groups(place: &Place) {
+    for (i, rate) in [1000.0, 1004.0, 996.0].into_iter().enumerate() {
+        record(place, &format!("a{i}"), rate, "64");
+        record(place, &format!("b{i}"), rate * 0.9, "64");
+    }
+}
+
+const GROUPS: &[&str] = &["compare", "a0,a1,a2", "b0,b1,b2"];
+
+#[test]
+fn groups_of_repeats_are_compared_and_gates_decide_the_exit_code() {
+    let place = Place::new();
+    two_groups(&place);
+    let done = place.assay(GROUPS).code(0);
+    assert!(
+        done.out.contains("ops_per_s: slower by 10.0 %"),
+        "{}",
+        done.out
+    );
+    assert!(done.out.contains("would have been seen"), "{}", done.out);
+    let done = place.assay(&with(GROUPS, &["--format", "json"])).code(0);
+    let comparison = parsed(&done.out);
+    assert_eq!(comparison["schema"], "assay-compare/1");
+    assert_eq!(
+        row(&comparison, "ops_per_s")["against"][0]["verdict"],
+        "worse"
+    );
+    let gate = |text: &str, code: i32| place.assay(&with(GROUPS, &["--fail-if", text])).code(code);
+    let fired = gate("ops_per_s < -5%", 5);
+    for words in [
+        "ops_per_s: B 899.995",
+        "against A",
+        "ratio 0.900",
+        "95 % interval",
+        "shown",
+    ] {
+        assert!(fired.err.contains(words), "{words}: {}", fired.err);
+    }
+    assert!(
+        fired.out.starts_with("Comparison"),
+        "the product comes all the same"
+    );
+    gate("ops_per_s < -15%", 0);
+    gate("ops_per_s < 950", 5);
+    gate("ops_per_s > 950", 0);
+    let unknown = gate("opps_per_s < -5%", 2);
+    assert!(unknown.err.contains("ops_per_s"), "{}", unknown.err);
+    assert_eq!(unknown.out, "");
+    let malformed = gate("ops_per_s -5%", 2);
+    assert!(malformed.err.contains("KEY < LIMIT"), "{}", malformed.err);
+}
+
+#[test]
+fn a_change_that_is_not_shown_fails_only_where_asked() {
+    let place = Place::new();
+    for (i, rate) in [1000.0, 1300.0, 700.0].into_iter().enumerate() {
+        record(&place, &format!("a{i}"), rate, "64");
+        record(&place, &format!("b{i}"), rate * 0.9, "64");
+    }
+    let args = with(GROUPS, &["--fail-if", "ops_per_s < -5%"]);
+    let unsure = place.assay(&args).code(0);
+    assert!(
+        unsure.err.contains("notice: not shown: ops_per_s < -5%"),
+        "{}",
+        unsure.err
+    );
+    place.assay(&with(&args, &["--fail-if-unsure"])).code(5);
+}
+
+#[test]
+fn another_test_is_neither_faster_nor_judged_by_a_gate() {
+    let place = Place::new();
+    record(&place, "a", 1000.0, "64");
+    record(&place, "b", 2000.0, "16");
+    let done = place
+        .assay(&["compare", "a", "b", "--fail-if", "ops_per_s < -5%"])
+        .code(4);
+    assert!(
+        done.out.contains("not comparable: WORK_UNIT 64 and 16"),
+        "{}",
+        done.out
+    );
+    assert!(!done.out.contains("faster by"), "{}", done.out);
+    assert!(done.err.contains("not judged"), "{}", done.err);
+}
+
+#[test]
+fn mistakes_name_the_run_and_the_way_out() {
+    let place = Place::new();
+    record(&place, "a", 1000.0, "64");
+    place.write("bad.json", "{}");
+    std::fs::create_dir(place.path("empty")).expect("made");
+    for (args, words) in [
+        (&["compare", "a"][..], "2 values"),
+        (&["compare", "a", "nowhere"], "assay runs list"),
+        (&["compare", "a", "empty"], "record.json"),
+        (&["compare", "a", "bad.json"], "bad.json"),
+        (&["compare", "a", "a", "-o", "no/such/file"], "no/such/file"),
+    ] {
+        let done = place.assay(args);
+        assert!(done.code == 2 || done.code == 6, "{args:?}: {}", done.code);
+        assert_eq!(done.out, "", "{args:?}");
+        assert!(done.err.contains(words), "{args:?}: {}", done.err);
+    }
+}
+
+#[test]
+fn faces_go_to_a_file_where_asked() {
+    let place = Place::new();
+    two_groups(&place);
+    let done = place.assay(&with(GROUPS, &["-o", "compared.txt"])).code(0);
+    assert_eq!(done.out, "");
+    assert!(place.read("compared.txt").starts_with("Comparison"));
+    place
+        .assay(&with(GROUPS, &["--format", "html", "-o", "compared.html"]))
+        .code(0);
+    let page = place.read("compared.html");
+    assert!(page.contains("<!DOCTYPE html>") || page.contains("<!doctype html>"));
+    place.write(
+        "prices.toml",
+        "date = 2026-11-01\ncurrency = \"USD\"\nsource = \"a price list\"\n\n[[platform]]\nname = \"box\"\n\n[[platform.hourly]]\nname = \"host\"\nprice = 0.1\n",
+    );
+    let done = place.assay(&with(
+        GROUPS,
+        &["--cost", "prices.toml", "--platform", "box"],
+    ));
+    // What a price file looks like is the cost command's own matter; here it is enough that it reaches the tables.
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.out.contains("cost_per_million_ops"), "{}", done.out);
+}
+
+#[test]
+fn repeats_are_one_group_with_a_noise_floor() {
+    let place = Place::new();
+    let run = [
+        "run", "--target", "null:", "-s", "2", "--time", "1", "--warmup", "0.1", "--repeat", "3",
+    ];
+    let done = place
+        .assay(&with(&run, &["-o", "three", "--label", "night"]))
+        .code(0);
+    assert!(done.out.contains("A/A Noise Floor"), "{}", done.out);
+    assert!(
+        done.out.contains("3 of 3 runs, complete") && done.out.contains("label night"),
+        "{}",
+        done.out
+    );
+    assert_eq!(place.read("three/repeat.txt"), done.out);
+    let kept = parsed(&place.read("three/repeat.json"));
+    assert_eq!(kept["schema"], "assay-repeat/1");
+    assert_eq!(kept["runs"].as_array().map(Vec::len), Some(3));
+    let noise = kept["noise"].as_array().expect("noise");
+    assert!(
+        noise
+            .iter()
+            .any(|row| row["key"] == "ops_per_s" && row["variation_pct"].is_f64())
+    );
+    let compared = place
+        .assay(&["compare", "three", "three", "--format", "json"])
+        .code(0);
+    let comparison = parsed(&compared.out);
+    let ops = row(&comparison, "ops_per_s");
+    assert_eq!(ops["against"][0]["method"], "repeats");
+    assert_eq!(ops["against"][0]["verdict"], "no-difference");
+    assert_eq!(place.assay(&["report", "three"]).code(0).out, done.out);
+    let lines = place
+        .assay(&["report", "three", "--format", "summary"])
+        .code(0)
+        .out;
+    assert_eq!(lines.lines().count(), 5);
+    place.assay(&["report", "three", "--format", "csv"]).code(2);
+    let listed = place
+        .assay(&["runs", "list", "--dir", ".", "--format", "json"])
+        .code(0)
+        .out;
+    assert!(
+        listed.contains("three") && listed.contains("repeat"),
+        "{listed}"
+    );
+    let shown = place.assay(&["runs", "show", "three"]).code(0).out;
+    assert!(shown.contains("repeat-3"), "{shown}");
+    place.assay(&["runs", "rm", "three"]).code(0);
+    assert!(!place.path("three").exists());
+}

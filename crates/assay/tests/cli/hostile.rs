@@ -1,0 +1,325 @@
+//! Hands that mean harm, or slip: runs that are removed while they go on, links in the place of directories, files
+//! that were edited, and limits that end a process.
+
+use crate::common::{Place, Started, with};
+use rustix::process::Signal;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+const RUN: &[&str] = &[
+    "run", "--target", "null:", "-s", "1", "--time", "1", "--warmup", "0",
+];
+const LONG: &[&str] = &["run", "--target", "null:", "--time", "10m", "--warmup", "0"];
+
+/// A finished run at this place.
+fn finished(place: &Place, name: &str) {
+    place.assay(&with(RUN, &["-o", name])).code(0);
+}
+
+/// Copies the files of a run.
+fn copy(place: &Place, from: &str, to: &str) {
+    fs::create_dir_all(place.path(to).join("config")).expect("made");
+    for file in place.files() {
+        if let Some(name) = file.strip_prefix(&format!("{from}/")) {
+            fs::copy(place.path(&file), place.path(to).join(name)).expect("copied");
+        }
+    }
+}
+
+/// Somebody's files with the names of ours.
+fn precious(place: &Place) {
+    fs::create_dir(place.path("precious")).expect("made");
+    for name in ["given", "effective", "job-1.fio", "record.json"] {
+        place.write(&format!("precious/{name}"), "mine");
+    }
+}
+
+fn all_precious(place: &Place) -> bool {
+    ["given", "effective", "job-1.fio", "record.json"]
+        .iter()
+        .all(|name| {
+            fs::read_to_string(place.path("precious").join(name)).is_ok_and(|text| text == "mine")
+        })
+}
+
+#[test]
+fn a_run_under_way_is_not_removed_recovered_or_tagged() {
+    let place = Place::new();
+    let run = place
+        .start(LONG)
+        .until("second", || place.has_mark("second"));
+    let before = place.files();
+    for command in [
+        &["runs", "rm", "last"][..],
+        &["runs", "recover", "last"],
+        &["runs", "tag", "last", "+x"],
+    ] {
+        let refused = place.assay(command).code(3);
+        assert!(
+            refused.err.contains("is writing there"),
+            "{command:?}: {}",
+            refused.err
+        );
+    }
+    let list = place.assay(&["runs", "list"]).code(0).out;
+    assert!(list.contains("under way"), "{list}");
+    place.assay(&["runs", "rebuild"]).code(0);
+    let still: Vec<String> = place
+        .files()
+        .into_iter()
+        .filter(|file| !file.contains("catalogue"))
+        .collect();
+    assert_eq!(still, before);
+    run.signal(Signal::TERM);
+    run.ended().code(130);
+    let list = place.assay(&["runs", "list"]).code(0).out;
+    assert!(list.contains("incomplete"), "{list}");
+    place.assay(&["runs", "tag", "last", "+x"]).code(0);
+    let dir = place.only_run();
+    place.assay(&["runs", "rm", "last"]).code(0);
+    assert!(!dir.exists());
+}
+
+#[test]
+fn links_are_not_followed_and_what_is_not_ours_is_left_and_named() {
+    let place = Place::new();
+    precious(&place);
+    finished(&place, "run");
+    copy(&place, "run", "other");
+    symlink("run", place.path("link")).expect("linked");
+    for name in ["link", "link/", "link/."] {
+        let refused = place.assay(&["runs", "rm", name]).code(2);
+        assert!(refused.err.contains("is a link"), "{}", refused.err);
+    }
+    assert!(place.path("run/record.json").exists());
+    // A link for config, a link for a file, somebody's file and directory.
+    fs::remove_dir_all(place.path("run/config")).expect("removed");
+    symlink(place.path("precious"), place.path("run/config")).expect("linked");
+    symlink(place.path("precious/given"), place.path("run/at-1.out")).expect("linked");
+    place.write("run/notes.txt", "mine");
+    fs::create_dir(place.path("run/fio.json")).expect("made");
+    let removed = place.assay(&["runs", "rm", "run"]).code(0);
+    for name in ["config", "at-1.out", "notes.txt", "fio.json"] {
+        assert!(removed.err.contains(name), "{name}: {}", removed.err);
+        assert!(
+            place.path("run").join(name).symlink_metadata().is_ok(),
+            "{name}"
+        );
+    }
+    assert!(!place.path("run/record.json").exists());
+    assert!(all_precious(&place));
+    // A file in config that is not ours.
+    place.write("other/config/given.bak", "mine");
+    let removed = place.assay(&["runs", "rm", "other"]).code(0);
+    assert!(removed.err.contains("config/given.bak"), "{}", removed.err);
+    assert_eq!(place.read("other/config/given.bak"), "mine");
+}
+
+#[test]
+fn a_racing_neighbour_that_swaps_config_for_a_link_loses_nothing() {
+    let place = Place::new();
+    precious(&place);
+    finished(&place, "model");
+    let done = AtomicBool::new(false);
+    let (run, theirs) = (place.path("run"), place.path("precious"));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (config, aside) = (run.join("config"), place.path("aside"));
+            while !done.load(Ordering::Relaxed) {
+                // Every step may fail: the directory comes and goes.
+                let _ = fs::rename(&config, &aside);
+                let _ = symlink(&theirs, &config);
+                std::thread::yield_now();
+                let _ = fs::remove_file(&config);
+                let _ = fs::rename(&aside, &config);
+            }
+        });
+        for _ in 0..30 {
+            let _ = fs::remove_dir_all(&run);
+            fs::create_dir_all(&run).expect("made");
+            for name in ["record.json", "series.jsonl", "report.txt"] {
+                fs::copy(place.path("model").join(name), run.join(name)).expect("copied");
+            }
+            let _ = fs::create_dir(run.join("config"));
+            let ran = place.assay(&["runs", "rm", "run"]);
+            assert!([0, 2, 6].contains(&ran.code), "{}: {}", ran.code, ran.err);
+            assert!(all_precious(&place), "{}", ran.err);
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn what_a_record_says_does_not_reach_the_terminal_as_commands_nor_a_spreadsheet_as_a_formula() {
+    let place = Place::new();
+    finished(&place, "assay-runs/one");
+    let text = place.read("assay-runs/one/record.json");
+    let mut record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let evil = "=1+1\u{1b}]0;x\u{7}\u{9b}2J\u{202e}\u{7f}";
+    record["run"]["label"] = evil.into();
+    record["warnings"] = serde_json::json!([evil]);
+    record["run"]["verdict_reasons"] = serde_json::json!([evil]);
+    place.write("assay-runs/one/record.json", &record.to_string());
+    let mut seen = Vec::new();
+    for format in [
+        "text",
+        "json",
+        "csv",
+        "csv-summary",
+        "openmetrics",
+        "summary",
+        "brief",
+    ] {
+        seen.push(place.assay(&["report", "last", "--format", format]).code(0));
+    }
+    // Without its script, which has every character there is.
+    let page = ["--format", "html", "--assets", "shared", "-o", "page.html"];
+    let mut page = place.assay(&with(&["report", "last"], &page)).code(0);
+    page.out = place.read("page.html");
+    seen.push(page);
+    for format in ["text", "json", "csv"] {
+        seen.push(place.assay(&["runs", "list", "--format", format]).code(0));
+    }
+    seen.push(place.assay(&["runs", "show", "last"]).code(0));
+    for ran in seen {
+        let bad = |c: char| c.is_control() && c != '\n' && c != '\t' || c == '\u{202e}';
+        assert!(
+            !ran.out.contains(bad) && !ran.err.contains(bad),
+            "{:?}",
+            ran.out
+        );
+    }
+    let csv = place
+        .assay(&["runs", "list", "--format", "csv"])
+        .code(0)
+        .out;
+    assert!(csv.contains(",'=1+1"), "{csv}");
+}
+
+#[test]
+fn a_hangup_saves_and_reports_unless_it_is_ignored() {
+    // Said by name: whoever runs the tests may ignore it, and what he starts inherits that.
+    for (way, time, code) in [("default", "600", 130), ("ignore", "3", 0)] {
+        let place = Place::new();
+        let program = place.command(&[]).get_program().to_owned();
+        let mut command = Command::new("env");
+        command
+            .arg(format!("--{way}-signal=HUP"))
+            .arg(program)
+            .args(["run", "--target", "null:", "--time", time, "--warmup", "0"])
+            .current_dir(place.path("."))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        let run = Started::new(&mut command).until("second", || place.has_mark("second"));
+        run.signal(Signal::HUP);
+        run.ended().code(code);
+        assert!(place.only_run().join("record.json").exists(), "{way}");
+    }
+}
+
+/// Runs the binary under a limit of the shell.
+fn limited(place: &Place, limit: &str, args: &str) -> crate::common::Ran {
+    let program = place.command(&[]).get_program().to_owned();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{limit}; exec \"$0\" {args}")]);
+    shell.arg(&program).current_dir(place.path("."));
+    Started::new(shell.stdout(Stdio::piped())).ended()
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_told_like_a_full_disk_and_recovery_invents_no_kill() {
+    let place = Place::new();
+    let args = "run --target null: --time 2 --warmup 0 -o run";
+    let ran = limited(&place, "ulimit -f 20", args).code(6);
+    assert!(ran.err.contains("ulimit -f"), "{}", ran.err);
+    assert!(!place.path("run/record.json").exists());
+    place.assay(&["runs", "recover", "run"]).code(0);
+    let record = place.read("run/record.json");
+    assert!(record.contains("or its disk was full"), "{record}");
+    assert!(!record.contains("the run was killed, its last"), "{record}");
+}
+
+#[test]
+fn an_import_is_refused_before_it_fills_the_memory() {
+    let place = Place::new();
+    let sparse = fs::File::create(place.path("sparse")).expect("made");
+    sparse.set_len(20 << 30).expect("set");
+    place.write("line", &"x".repeat(65_000_000));
+    for (file, why) in [("sparse", "1 GB"), ("line", "64 MB")] {
+        let refused = place.assay(&["import", file]).code(2);
+        assert!(refused.err.contains(why), "{}", refused.err);
+    }
+    fs::remove_file(place.path("line")).expect("removed");
+    // Memory for one such line, not for all of an endless one.
+    let endless = "import - < /dev/zero";
+    let refused = limited(&place, "ulimit -v 1000000", endless).code(2);
+    assert!(refused.err.contains("64 MB"), "{}", refused.err);
+    assert!(!place.path("assay-runs").exists());
+}
+
+#[test]
+fn a_run_that_the_control_group_would_kill_says_so_beforehand() {
+    let mine = fs::read_to_string("/proc/self/cgroup").expect("readable");
+    let v1 = mine
+        .lines()
+        .find_map(|line| line.split_once(":memory:").map(|(_, path)| path));
+    let root = Path::new("/sys/fs/cgroup/memory");
+    let above = v1.map(|path| root.join(path.trim_start_matches('/')));
+    let above = above.map(|dir| {
+        if dir.is_dir() {
+            dir
+        } else {
+            root.to_path_buf()
+        }
+    });
+    let group = above.map(|dir| dir.join(format!("assay-test-{}", std::process::id())));
+    // Only where this process may make a group; the arithmetic is tested beside the reader.
+    let Some(group) = group.filter(|dir| fs::create_dir(dir).is_ok()) else {
+        return;
+    };
+    let place = Place::new();
+    let limit = "memory.limit_in_bytes";
+    fs::write(group.join(limit), (300_u64 << 20).to_string()).expect("limited");
+    let enter = format!("echo $$ > {}/cgroup.procs", group.display());
+    let run = |cache: &str| {
+        let args = format!(
+            "run --target native:data -s 1 --set SCALE=2000 --set REDO_LOG_MB=32 --set UNDO_MB=8 --set CACHE_MB={cache} --time 1 --warmup 0"
+        );
+        limited(&place, &enter, &args)
+    };
+    let (refused, near, fits) = (run("1000"), run("200"), run("8"));
+    std::thread::sleep(Duration::from_millis(200));
+    fs::remove_dir(&group).expect("removed");
+    let refused = refused.code(3);
+    for part in ["CACHE_MB", "300 MiB", limit, "would kill it"] {
+        assert!(refused.err.contains(part), "{part}: {}", refused.err);
+    }
+    assert!(near.err.contains("may kill it"), "{}", near.err);
+    assert!(!fits.code(0).err.contains("kill"));
+}
+
+#[test]
+fn a_service_with_a_password_is_starred_in_everything_a_run_leaves() {
+    let place = Place::new();
+    place.write("slob.conf", "ADMIN_SQLNET_SERVICE='sys/Kq9hunter2@db'\nSQLNET_SERVICE_BASE=\"u/Kq9hunter2@//h:1/s\"\nDBA_PRIV_USER=system/Kq9hunter2\n");
+    let ran = place
+        .assay(&with(
+            RUN,
+            &["-c", "slob.conf", "-o", "run", "--format", "json"],
+        ))
+        .code(0);
+    let shown = place
+        .assay(&["config", "show", "-c", "slob.conf", "--target", "null:"])
+        .code(0);
+    for text in [ran.out, ran.err, shown.out, shown.err] {
+        assert!(!text.contains("Kq9hunter2"), "{text}");
+    }
+    for file in place.files().iter().filter(|file| file.starts_with("run/")) {
+        assert!(!place.read(file).contains("Kq9hunter2"), "{file}");
+    }
+    assert!(place.read("run/config/given").contains("sys/***@db"));
+}

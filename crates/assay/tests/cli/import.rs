@@ -1,0 +1,83 @@
+//! `assay import`: other tools' output becomes a record like any other.
+
+use crate::common::Place;
+use serde_json::Value;
+
+const LOAD_PROFILE: &str = include_str!("../../../../testdata/awr/load-profile-bm.txt");
+const IO_PROFILE: &str = include_str!("../../../../testdata/awr/io-profile-bm.txt");
+
+#[test]
+fn fragments_become_one_record_with_file_and_line_of_every_value() {
+    let place = Place::new();
+    place.write("lp.txt", LOAD_PROFILE);
+    place.write("io.txt", IO_PROFILE);
+    let args = ["import", "lp.txt", "io.txt", "-L", "bare metal", "-o", "bm"];
+    let done = place.assay(&args).code(0);
+    assert_eq!(place.read("bm/report.txt"), done.out);
+    assert!(done.out.contains("bare metal"), "{}", done.out);
+    let given = place.read("bm/config/given");
+    assert_eq!(given, "assay import lp.txt io.txt -L 'bare metal' -o bm\n");
+    let record: Value = serde_json::from_str(&place.read("bm/record.json")).expect("JSON");
+    assert_eq!(record["run"]["workload"], "imported");
+    assert_eq!(record["run"]["label"], "bare metal");
+    let files = record["import"]["files"].as_array().expect("files");
+    assert_eq!(files.len(), 2);
+    assert_eq!(files[0]["size_bytes"], LOAD_PROFILE.len());
+    let values = record["import"]["values"].as_array().expect("values");
+    assert!(
+        values.iter().any(|value| value["file"] == 1),
+        "none of io.txt"
+    );
+    for value in values {
+        let at = value["at"].as_str().expect("a pointer");
+        assert!(
+            at.is_empty() || record.pointer(at) == Some(&value["value"]),
+            "{value}"
+        );
+    }
+    place.assay(&["report", "bm"]).code(0);
+    place.assay(&["runs", "show", "bm"]).code(0);
+    place.assay(&["runs", "rm", "bm"]).code(0);
+    assert!(!place.path("bm").exists());
+}
+
+#[test]
+fn each_file_can_have_a_record_of_its_own_and_json_is_the_record() {
+    let place = Place::new();
+    place.write("a.txt", LOAD_PROFILE);
+    place.write("b.txt", &LOAD_PROFILE.replace("1,652,624.9", "2,200,000.1"));
+    place
+        .assay(&["import", "--each", "a.txt", "b.txt", "-o", "both"])
+        .code(0);
+    assert!(place.path("both/1-awr/record.json").is_file());
+    assert!(place.path("both/2-awr/record.json").is_file());
+    let done = place
+        .assay(&["import", "a.txt", "-o", "one", "--format", "json"])
+        .code(0);
+    assert_eq!(done.out, place.read("one/record.json"));
+}
+
+#[test]
+fn what_cannot_be_imported_is_refused_before_anything_is_created() {
+    let place = Place::new();
+    place.write("a.txt", LOAD_PROFILE);
+    place.write("b.txt", &LOAD_PROFILE.replace("1,652,624.9", "2,200,000.1"));
+    place.write("letter.txt", "Dear all,\nthe figures follow.\n");
+    for (args, says) in [
+        (
+            &["import", "letter.txt"][..],
+            "letter.txt: not recognised as any of",
+        ),
+        (&["import", "a.txt", "b.txt"], "b.txt:6 says 2,200,000.1"),
+        (
+            &["import", "--each", "a.txt", "letter.txt"],
+            "not recognised",
+        ),
+        (&["import", "none.txt"], "none.txt: No such file"),
+        (&["import"], "FILE"),
+    ] {
+        let done = place.assay(args).code(2);
+        assert!(done.err.contains(says), "{args:?}: {}", done.err);
+    }
+    assert_eq!(place.files(), ["a.txt", "b.txt", "letter.txt"]);
+}

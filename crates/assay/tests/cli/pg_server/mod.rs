@@ -1,0 +1,318 @@
+//! A PostgreSQL server that a test may stop, kill and start again: its postmaster is a child of the test.
+
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The socket's number: nothing listens on the network.
+const PORT: &str = "5432";
+
+/// A server of its own, gone with the test.
+pub(crate) struct Server {
+    programs: PathBuf,
+    dir: TempDir,
+    settings: Vec<String>,
+    child: Option<Child>,
+}
+
+/// How a server ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum End {
+    /// Sessions are told good-bye.
+    Fast,
+    /// They are told that it crashes.
+    Immediate,
+    /// Nobody is told anything.
+    Killed,
+}
+
+impl Server {
+    /// Initialised and started with these settings; `None`, said aloud, where none is installed.
+    pub(crate) fn start(settings: &[&str]) -> Option<Self> {
+        let server = Self::empty(settings)?;
+        let mut initdb = server.program("initdb");
+        initdb
+            .args(["--username=postgres", "--auth=trust", "--no-sync"])
+            .args(["--encoding=UTF8", "--locale=C", "--pgdata"])
+            .arg(server.data());
+        run(&mut initdb);
+        Some(server.started())
+    }
+
+    /// A hot standby of another, which is stopped for the copy: unpacked servers come without `pg_basebackup`.
+    pub(crate) fn standby_of(primary: &mut Self) -> Self {
+        let standby = Self::empty(&["hot_standby=on"]).expect("the primary's programs are there");
+        primary.stop(End::Fast);
+        let mut copy = Command::new("cp");
+        run(copy.arg("-a").arg(primary.data()).arg(standby.data()));
+        primary.start_again();
+        std::fs::write(standby.data().join("standby.signal"), "").expect("written");
+        let conf = standby.data().join("postgresql.auto.conf");
+        let follows = format!(
+            "primary_conninfo = 'host={} port={PORT} user=postgres'\n",
+            primary.dir.path().display()
+        );
+        std::fs::write(conf, follows).expect("written");
+        standby.started()
+    }
+
+    fn empty(settings: &[&str]) -> Option<Self> {
+        let Some(programs) = find_programs() else {
+            assert!(
+                std::env::var_os("ASSAY_REQUIRE_POSTGRES")
+                    .is_none_or(|versions| versions.is_empty()),
+                "no PostgreSQL server is installed"
+            );
+            announce("!! SKIPPED: a test of failures on PostgreSQL: no server is installed");
+            return None;
+        };
+        // Short, for the socket's sake, and where the server's user can reach it.
+        let dir = tempfile::Builder::new()
+            .prefix("assay-test-")
+            .tempdir()
+            .expect("a directory for a server");
+        if is_root() {
+            run(Command::new("chown").arg("postgres").arg(dir.path()));
+        }
+        Some(Self {
+            programs,
+            dir,
+            settings: settings.iter().map(|&one| one.to_owned()).collect(),
+            child: None,
+        })
+    }
+
+    fn started(mut self) -> Self {
+        self.start_again();
+        self
+    }
+
+    /// Starts what was stopped.
+    pub(crate) fn start_again(&mut self) {
+        let begun = Instant::now();
+        loop {
+            let mut postgres = self.program("postgres");
+            postgres.arg("-D").arg(self.data());
+            let usual = ["listen_addresses=", "fsync=off", "autovacuum=off"];
+            let usual = usual.iter().map(|&one| one.to_owned());
+            for setting in usual.chain(self.settings.clone()) {
+                postgres.args(["-c", &setting]);
+            }
+            postgres.arg("-k").arg(self.dir.path()).args(["-p", PORT]);
+            let log = std::fs::File::options()
+                .create(true)
+                .append(true)
+                .open(self.dir.path().join("log"))
+                .expect("a log");
+            postgres
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(log);
+            let mut child = postgres.spawn().expect("the server's program");
+            while child.try_wait().expect("a child").is_none() {
+                if self.answers() {
+                    self.child = Some(child);
+                    return;
+                }
+                assert!(begun.elapsed() < Duration::from_secs(60), "{}", self.log());
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            // The processes of one that was killed still hold its shared memory for a moment.
+            assert!(begun.elapsed() < Duration::from_secs(60), "{}", self.log());
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// Ends it, and waits until its processes are gone.
+    pub(crate) fn stop(&mut self, how: End) {
+        let Some(mut child) = self.child.take() else {
+            return;
+        };
+        let signal = match how {
+            End::Fast => rustix::process::Signal::INT,
+            End::Immediate => rustix::process::Signal::QUIT,
+            End::Killed => rustix::process::Signal::KILL,
+        };
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, signal).expect("it runs");
+        // One that a failed test left frozen hears of it.
+        rustix::process::kill_process(pid, rustix::process::Signal::CONT).expect("it runs");
+        child.wait().expect("a child");
+    }
+
+    /// Stops all of its processes where they are, as a host that hangs would.
+    pub(crate) fn freeze(&self) {
+        // The first one comes first: it would replace the others.
+        for pid in self.processes() {
+            signal(pid, rustix::process::Signal::STOP);
+        }
+    }
+
+    /// Lets them go on.
+    pub(crate) fn thaw(&self) {
+        for pid in self.processes() {
+            signal(pid, rustix::process::Signal::CONT);
+        }
+    }
+
+    /// Its first process and the children of that.
+    fn processes(&self) -> Vec<i32> {
+        let Some(child) = &self.child else {
+            return Vec::new();
+        };
+        let first = rustix::process::Pid::from_child(child)
+            .as_raw_nonzero()
+            .get();
+        let of = format!("/proc/{first}/task/{first}/children");
+        let children = std::fs::read_to_string(of).unwrap_or_default();
+        let children = children
+            .split_whitespace()
+            .filter_map(|pid| pid.parse().ok());
+        std::iter::once(first).chain(children).collect()
+    }
+
+    /// The URL of its database `postgres`.
+    pub(crate) fn url(&self) -> String {
+        self.url_of("postgres")
+    }
+
+    /// The same as another role.
+    pub(crate) fn url_of(&self, role: &str) -> String {
+        format!(
+            "postgres://{role}@/postgres?host={}",
+            self.dir.path().display()
+        )
+    }
+
+    /// Its socket.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.dir.path().join(format!(".s.PGSQL.{PORT}"))
+    }
+
+    /// Its data directory.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    /// What it said.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+    }
+
+    /// Statements, each in a transaction of its own; what they print, bare.
+    pub(crate) fn query(&self, sql: &[&str]) -> String {
+        let output = self.psql(sql).output().expect("psql");
+        assert!(output.status.success(), "{sql:?}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    }
+
+    /// psql with these statements, not started yet.
+    pub(crate) fn psql(&self, sql: &[&str]) -> Command {
+        self.psql_of("postgres", sql)
+    }
+
+    /// The same as another role.
+    pub(crate) fn psql_of(&self, role: &str, sql: &[&str]) -> Command {
+        let mut psql = self.program_or_known("psql");
+        psql.args(["-XAtq", "-U", role, "-p", PORT, "-d", "postgres", "-h"]);
+        psql.arg(self.dir.path());
+        for one in sql {
+            psql.args(["-c", one]);
+        }
+        psql.stdin(Stdio::null());
+        psql
+    }
+
+    /// Sessions of the program under test on this server.
+    pub(crate) fn sessions(&self) -> u32 {
+        let sql = "select count(*) from pg_stat_activity where application_name like 'assay%'";
+        self.query(&[sql]).parse().expect("a number")
+    }
+
+    /// Whether it takes sessions: a starting server closes them again.
+    fn answers(&self) -> bool {
+        if UnixStream::connect(self.socket()).is_err() {
+            return false;
+        }
+        let mut psql = self.psql(&["select 1"]);
+        psql.stdout(Stdio::null()).stderr(Stdio::null());
+        psql.status().is_ok_and(|status| status.success())
+    }
+
+    fn program(&self, name: &str) -> Command {
+        as_server_user(&self.programs.join(name))
+    }
+
+    /// Unpacked servers come without clients.
+    fn program_or_known(&self, name: &str) -> Command {
+        let own = self.programs.join(name);
+        Command::new(if own.is_file() { own } else { name.into() })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop(End::Immediate);
+    }
+}
+
+/// The newest of the system's packages, or what the environment names.
+fn find_programs() -> Option<PathBuf> {
+    let named = std::env::var("ASSAY_PG_BIN").unwrap_or_default();
+    let mut places: Vec<PathBuf> = named
+        .split(':')
+        .filter(|part| !part.is_empty())
+        .map(PathBuf::from)
+        .collect();
+    for version in (13..=18).rev() {
+        places.push(format!("/usr/lib/postgresql/{version}/bin").into());
+        places.push(format!("/usr/pgsql-{version}/bin").into());
+    }
+    let has_all = |dir: &PathBuf| {
+        ["postgres", "initdb"]
+            .iter()
+            .all(|name| dir.join(name).is_file())
+    };
+    places.into_iter().find(has_all)
+}
+
+/// One that has ended meanwhile needs none.
+pub(crate) fn signal(pid: i32, signal: rustix::process::Signal) {
+    if let Some(pid) = rustix::process::Pid::from_raw(pid) {
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// A server refuses to run as root; it ends with the thread of its test, however that ends.
+fn as_server_user(program: &Path) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "QUIT"]);
+    if is_root() {
+        command.args(["--reuid=postgres", "--regid=postgres", "--init-groups"]);
+    }
+    command.arg("--").arg(program).current_dir("/");
+    command
+}
+
+fn run(command: &mut Command) {
+    let output = command.stdin(Stdio::null()).output().expect("a program");
+    assert!(output.status.success(), "{command:?}: {output:?}");
+}
+
+/// Past the harness, which keeps what a passing test prints to itself.
+fn announce(line: &str) {
+    if let Ok(mut stderr) = std::fs::File::options()
+        .append(true)
+        .open("/proc/self/fd/2")
+    {
+        // Whoever closed it does not want to know.
+        let _ = writeln!(stderr, "{line}");
+    }
+}

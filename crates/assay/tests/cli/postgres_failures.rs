@@ -1,0 +1,613 @@
+//! What can go wrong with a PostgreSQL server before and in a run: one clear error or a counted class for each, the
+//! record is kept and marked, and no session stays on the server.
+
+mod claims;
+
+use crate::common::{Place, Ran, Started, with};
+use crate::pg_server::{End, Server};
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Two schemas of 8 MiB.
+const SMALL: &[&str] = &["-s", "2", "--set", "SCALE=1000"];
+/// A run that would last a minute if nothing happened.
+const LONG: &[&str] = &["--time", "60", "--warmup", "0", "-o", "run"];
+const SHORT: &[&str] = &["--time", "2", "--warmup", "0", "-o", "run"];
+
+fn prepare(place: &Place, url: &str) {
+    place
+        .assay(&with(&["prepare", "--target", url], SMALL))
+        .code(0);
+}
+
+fn arguments<'a>(verb: &'a str, url: &'a str, more: &[&[&'a str]]) -> Vec<&'a str> {
+    let more = more.concat();
+    // An option is given once.
+    let small = if more.contains(&"-s") {
+        &SMALL[2..]
+    } else {
+        SMALL
+    };
+    with(&with(&[verb, "--target", url], small), &more)
+}
+
+/// Starts a long run and returns it while it measures.
+fn measuring(place: &Place, url: &str, more: &[&str]) -> Started {
+    let started = place.start(&arguments("run", url, &[LONG, more]));
+    started.until("the window begins", || begun(place))
+}
+
+/// Whether the run in `run` measures; others before it are elsewhere.
+fn begun(place: &Place) -> bool {
+    let series = std::fs::read_to_string(place.path("run/series.jsonl"));
+    series.is_ok_and(|lines| lines.contains("\"mark\":\"begin\""))
+}
+
+/// The record of a run that could not go on: kept, marked, with one clear error.
+fn given_up(place: &Place, ran: Ran) -> (Value, String) {
+    let ran = ran.code(4);
+    let errors = ran.errors();
+    assert_eq!(errors.len(), 1, "{}", ran.err);
+    assert!(ran.out.contains("Verdict: invalid"), "{}", ran.out);
+    let record = record(place);
+    assert_eq!(record["run"]["verdict"], "invalid");
+    // It gave up long before its minute was over.
+    let elapsed = record["interval"]["whole_run_s"].as_f64();
+    assert!(elapsed.expect("a figure") < 50.0, "{elapsed:?}");
+    (record, errors[0].to_owned())
+}
+
+fn record(place: &Place) -> Value {
+    let text = place.read("run/record.json");
+    std::fs::rename(place.path("run"), place.path(&format!("run-{}", fresh())))
+        .expect("a run's directory");
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn fresh() -> u128 {
+    let now = std::time::SystemTime::now();
+    let since = now.duration_since(std::time::UNIX_EPOCH);
+    since.expect("a clock after 1970").as_nanos()
+}
+
+/// Sessions of ours are gone a moment after the program is.
+fn no_sessions(server: &Server) {
+    let begun = Instant::now();
+    while server.sessions() > 0 {
+        let left = server.query(&["select application_name, state, query from pg_stat_activity"]);
+        assert!(
+            begun.elapsed() < Duration::from_secs(10),
+            "still there: {left}"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Operations that failed, of a class.
+fn failed(record: &Value, class: &str) -> u64 {
+    let classes = record["driver"]["errors_count"].as_object();
+    let classes = classes.unwrap_or_else(|| panic!("no classes: {}", record["driver"]));
+    classes.get(class).and_then(Value::as_u64).unwrap_or(0)
+}
+
+#[test]
+fn a_server_that_is_stopped_in_a_run_ends_it_with_its_record_kept() {
+    let Some(mut server) = Server::start(&[]) else {
+        return;
+    };
+    let place = Place::new();
+    prepare(&place, &server.url());
+    for (how, place_of_loop) in [
+        (End::Fast, "LOOP=client"),
+        (End::Immediate, "LOOP=client"),
+        (End::Killed, "LOOP=client"),
+        (End::Fast, "LOOP=server"),
+        (End::Killed, "LOOP=server"),
+    ] {
+        let run = measuring(&place, &server.url(), &["--set", place_of_loop]);
+        server.stop(how);
+        let (_, error) = given_up(&place, run.ended());
+        assert!(error.contains("connection"), "{how:?}: {error}");
+        server.start_again();
+        no_sessions(&server);
+    }
+    // What it left behind is whole.
+    place.assay(&arguments("check", &server.url(), &[])).code(0);
+}
+
+#[test]
+fn a_terminated_backend_is_a_lost_session() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let place = Place::new();
+    prepare(&place, &server.url());
+    let run = measuring(&place, &server.url(), &[]);
+    let ended = server.query(&[
+        "select count(pg_terminate_backend(pid)) from (select pid from pg_stat_activity \
+         where application_name like 'assay%' and query ilike '%custid between%' limit 1) one",
+    ]);
+    assert_eq!(ended, "1");
+    let (_, error) = given_up(&place, run.ended());
+    assert!(error.contains("terminat"), "{error}");
+    no_sessions(&server);
+    // All at once, the one that reads the statistics too.
+    let run = measuring(&place, &server.url(), &["--set", "UPDATE_PCT=50"]);
+    server.query(&[
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'assay%'",
+    ]);
+    let (_, error) = given_up(&place, run.ended());
+    assert!(error.contains("terminat"), "{error}");
+    no_sessions(&server);
+    place.assay(&arguments("check", &server.url(), &[])).code(0);
+}
+
+#[test]
+fn a_killed_program_leaves_no_session() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let place = Place::new();
+    prepare(&place, &server.url());
+    for run_loop in ["LOOP=client", "LOOP=server"] {
+        let more = ["--set", run_loop, "--set", "UPDATE_PCT=50"];
+        measuring(&place, &server.url(), &more).kill();
+        no_sessions(&server);
+        std::fs::rename(place.path("run"), place.path(run_loop)).expect("what is left of the run");
+    }
+    place.assay(&arguments("check", &server.url(), &[])).code(0);
+}
+
+/// Passes bytes between TCP clients and a server's socket until it is cut.
+struct Proxy {
+    port: u16,
+    cut: Arc<AtomicBool>,
+}
+
+impl Proxy {
+    fn to(socket: &Path) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("bound").port();
+        let cut = Arc::new(AtomicBool::new(false));
+        let (socket, is_cut) = (socket.to_owned(), Arc::clone(&cut));
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let (Ok(client), Ok(server)) = (client, UnixStream::connect(&socket)) else {
+                    continue;
+                };
+                if is_cut.load(Ordering::Acquire) {
+                    continue;
+                }
+                pass(client, server, &is_cut);
+            }
+        });
+        Self { port, cut }
+    }
+}
+
+/// Both ways, each on a thread; looks up often enough to notice a cut.
+fn pass(client: TcpStream, server: UnixStream, cut: &Arc<AtomicBool>) {
+    let patience = Some(Duration::from_millis(20));
+    client.set_read_timeout(patience).expect("a socket");
+    server.set_read_timeout(patience).expect("a socket");
+    let other = client.try_clone().expect("a socket");
+    let (to, from) = (server.try_clone().expect("a socket"), server);
+    let (cut_here, cut_there) = (Arc::clone(cut), Arc::clone(cut));
+    std::thread::spawn(move || copy(&client, &to, &cut_here));
+    std::thread::spawn(move || {
+        copy(&from, &other, &cut_there);
+        // The client learns of it; the server does when its side is dropped.
+        let _ = other.shutdown(Shutdown::Both);
+    });
+}
+
+fn copy(mut from: impl Read, mut to: impl Write, cut: &AtomicBool) {
+    let mut piece = [0; 16 * 1024];
+    while !cut.load(Ordering::Acquire) {
+        match from.read(&mut piece) {
+            Ok(0) => return,
+            Ok(length) => {
+                if to.write_all(&piece[..length]).is_err() {
+                    return;
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(_) => return,
+        }
+    }
+}
+
+#[test]
+fn a_cut_connection_ends_the_run_with_its_record_kept() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let place = Place::new();
+    prepare(&place, &server.url());
+    let proxy = Proxy::to(&server.socket());
+    let url = format!("postgres://postgres@127.0.0.1:{}/postgres", proxy.port);
+    let run = measuring(&place, &url, &[]);
+    proxy.cut.store(true, Ordering::Release);
+    let (_, error) = given_up(&place, run.ended());
+    assert!(error.contains("connection"), "{error}");
+    // The server learns it too.
+    no_sessions(&server);
+}
+
+#[test]
+fn a_server_without_room_for_the_sessions_is_refused_with_the_numbers() {
+    let Some(server) = Server::start(&["max_connections=20"]) else {
+        return;
+    };
+    let place = Place::new();
+    prepare(&place, &server.url());
+    let ran = place
+        .assay(&arguments("run", &server.url(), &[SHORT, &["-t", "30"]]))
+        .code(3);
+    assert_eq!(ran.errors().len(), 1, "{}", ran.err);
+    assert!(
+        ran.err.contains("60") && ran.err.contains("20"),
+        "{}",
+        ran.err
+    );
+    assert!(!place.path("run").exists(), "nothing had begun");
+    no_sessions(&server);
+}
+
+#[test]
+fn statements_that_others_stop_are_counted_by_class() {
+    let Some(server) = Server::start(&["deadlock_timeout=10ms"]) else {
+        return;
+    };
+    let place = Place::new();
+    prepare(&place, &server.url());
+    let one_schema = ["-s", "1", "-t", "4", "--set", "UPDATE_PCT=100"];
+    // Sessions that change the same rows as a serial order would have it.
+    server.query(&["alter database postgres set default_transaction_isolation = serializable"]);
+    let ran = place.assay(&arguments("run", &server.url(), &[SHORT, &one_schema]));
+    let found = record(&place);
+    assert!(failed(&found, "serialization") > 0, "{}", found["driver"]);
+    assert!(ran.code == 0 || ran.code == 4, "{}", ran.err);
+    server.query(&["alter database postgres reset default_transaction_isolation"]);
+    // Locks held over several statements are taken in no order.
+    let several = with(&one_schema, &["--set", "COMMIT_EVERY=8"]);
+    let ran = place.assay(&arguments("run", &server.url(), &[SHORT, &several]));
+    let found = record(&place);
+    assert!(failed(&found, "deadlock") > 0, "{}", found["driver"]);
+    assert!(ran.code == 0 || ran.code == 4, "{}", ran.err);
+    no_sessions(&server);
+}
+
+/// A stranger's session that holds what the statement took until it is ended.
+struct Stranger<'a> {
+    server: &'a Server,
+    psql: std::process::Child,
+}
+
+impl<'a> Stranger<'a> {
+    fn holding(server: &'a Server, sql: &str) -> Self {
+        let held = format!("set statement_timeout = 0; begin; {sql}; select pg_sleep(600)");
+        let mut psql = server.psql(&[&held]);
+        let silent = std::process::Stdio::null;
+        psql.stdout(silent()).stderr(silent());
+        let psql = psql.spawn().expect("psql");
+        let stranger = Self { server, psql };
+        let begun = Instant::now();
+        while server.query(&[&format!("select count(*) {STRANGERS}")]) == "0" {
+            assert!(begun.elapsed() < Duration::from_secs(20), "it never held");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        stranger
+    }
+}
+
+/// Those that wait for nothing but their end.
+const STRANGERS: &str = "from pg_stat_activity where wait_event = 'PgSleep'";
+
+impl Drop for Stranger<'_> {
+    fn drop(&mut self) {
+        // The server would not notice that its client is gone.
+        let end = format!("select count(pg_terminate_backend(pid)) {STRANGERS}");
+        self.server.query(&[&end]);
+        let _ = self.psql.wait();
+    }
+}
+
+#[test]
+fn waits_that_take_longer_than_they_may_are_counted_by_class() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let place = Place::new();
+    prepare(&place, &server.url());
+    let sessions = ["-s", "1", "-t", "2", "--set", "UPDATE_PCT=100"];
+    for (limit, class) in [
+        ("statement_timeout", "statement timeout"),
+        ("lock_timeout", "lock timeout"),
+    ] {
+        for run_loop in ["LOOP=client", "LOOP=server"] {
+            server.query(&[&format!("alter database postgres set {limit} = '200ms'")]);
+            let held = "select count(*) from (select 1 from assay.cf1_1 for update) x";
+            let stranger = Stranger::holding(&server, held);
+            let more = with(&sessions, &["--set", run_loop]);
+            let ran = place
+                .assay(&arguments("run", &server.url(), &[SHORT, &more]))
+                .code(4);
+            drop(stranger);
+            let found = record(&place);
+            assert!(
+                failed(&found, class) > 0,
+                "{limit} {run_loop}: {}",
+                found["driver"]
+            );
+            assert_eq!(ran.errors().len(), 1, "{}", ran.err);
+            assert!(ran.out.contains(&format!("error {class}: ")), "{}", ran.out);
+            no_sessions(&server);
+            server.query(&[&format!("alter database postgres reset {limit}")]);
+        }
+    }
+    // Whoever may wait as long as it takes waits, and is seen waiting for a lock.
+    let held = "select count(*) from (select 1 from assay.cf1_1 for update) x";
+    let stranger = Stranger::holding(&server, held);
+    let run = place.start(&arguments("run", &server.url(), &[SHORT, &sessions]));
+    let run = run.until("the window begins", || begun(&place));
+    std::thread::sleep(Duration::from_millis(500));
+    drop(stranger);
+    run.ended().code(0);
+    let found = record(&place);
+    let waited = found["activity"].to_string();
+    assert!(
+        waited.contains("Lock:") || found.to_string().contains("enq: TX"),
+        "{waited}"
+    );
+    no_sessions(&server);
+}
+
+#[test]
+fn others_that_take_all_connections_stop_no_run_that_has_its_own() {
+    let Some(server) = Server::start(&["max_connections=22"]) else {
+        return;
+    };
+    let place = Place::new();
+    prepare(&place, &server.url());
+    let run = place.start(&arguments(
+        "run",
+        &server.url(),
+        &[&["--time", "4", "--warmup", "0", "-o", "run"]],
+    ));
+    let run = run.until("the window begins", || begun(&place));
+    // Two of these places are for the one who ends the others.
+    server.query(&["create role nobody_else login"]);
+    let mut others = Vec::new();
+    while others.len() < 30 {
+        let mut psql = server.psql_of("nobody_else", &["select pg_sleep(600)"]);
+        psql.stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null());
+        others.push(psql.spawn().expect("psql"));
+    }
+    let begun = Instant::now();
+    // The refused ones end by themselves, the others have all the places there are.
+    while others
+        .iter_mut()
+        .all(|psql| psql.try_wait().expect("a child").is_none())
+    {
+        assert!(begun.elapsed() < Duration::from_secs(20), "all got in");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let ran = run.ended().code(0);
+    assert!(ran.errors().is_empty(), "{}", ran.err);
+    let found = record(&place);
+    assert_eq!(found["run"]["verdict"], "complete");
+    // Whoever comes now is told how many places there are.
+    let ran = place
+        .assay(&arguments("run", &server.url(), &[SHORT]))
+        .code(3);
+    assert_eq!(ran.errors().len(), 1, "{}", ran.err);
+    assert!(ran.err.contains("max_connections is 22"), "{}", ran.err);
+    server.query(&[&format!(
+        "select count(pg_terminate_backend(pid)) {STRANGERS}"
+    )]);
+    for mut psql in others {
+        psql.wait().expect("a child");
+    }
+    no_sessions(&server);
+}
+
+#[test]
+fn a_role_that_may_not_have_so_many_sessions_is_told_and_keeps_none() {
+    let Some(server) = Server::start(&[]) else {
+        return;
+    };
+    let place = Place::new();
+    prepare(&place, &server.url());
+    server.query(&[
+        "create role few login connection limit 5",
+        "grant pg_read_all_data to few",
+    ]);
+    let many = ["-t", "4", "--set", "UPDATE_PCT=0"];
+    let ran = place
+        .assay(&arguments("run", &server.url_of("few"), &[SHORT, &many]))
+        .code(3);
+    assert_eq!(ran.errors().len(), 1, "{}", ran.err);
+    let told = &ran.errors()[0];
+    assert!(
+        told.contains("too many connections for role") && told.contains("CONNECTION LIMIT"),
+        "{told}"
+    );
+    no_sessions(&server);
+}
+
+#[test]
+fn a_hot_standby_serves_selects_and_refuses_the_rest_before_it_starts() {
+    let Some(mut primary) = Server::start(&[]) else {
+        return;
+    };
+    let place = Place::new();
+    prepare(&place, &primary.url());
+    let standby = Server::standby_of(&mut primary);
+    let ran = place
+        .assay(&arguments("run", &standby.url(), &[SHORT]))
+        .code(3);
+    assert_eq!(ran.errors().len(), 1, "{}", ran.err);
+    let told = ran.err.to_lowercase();
+    assert!(
+        told.contains("standby") || told.contains("read-only"),
+        "{told}"
+    );
+    assert!(told.contains("update_pct"), "the way out: {told}");
+    place
+        .assay(&arguments(
+            "run",
+            &standby.url(),
+            &[SHORT, &["--set", "UPDATE_PCT=0"]],
+        ))
+        .code(0);
+    let found = record(&place);
+    assert_eq!(found["run"]["verdict"], "complete");
+    // Nothing can be made or removed there either.
+    for verb in ["prepare", "destroy"] {
+        let ran = place.assay(&[
+            verb,
+            "--target",
+            &standby.url(),
+            "-s",
+            "4",
+            "--set",
+            "SCALE=1000",
+            "--set",
+            "PG_SCHEMA=other",
+        ]);
+        assert_eq!(ran.code, 3, "{verb}: {}", ran.err);
+        assert_eq!(ran.errors().len(), 1, "{verb}: {}", ran.err);
+    }
+    no_sessions(&standby);
+}
+
+#[test]
+fn a_server_one_may_not_enter_is_told_in_one_line() {
+    let Some(mut server) = Server::start(&["ssl=off"]) else {
+        return;
+    };
+    let place = Place::new();
+    server.query(&["create role keeper login password 'right'"]);
+    let rules = server.data().join("pg_hba.conf");
+    std::fs::write(
+        &rules,
+        "local all keeper scram-sha-256\nlocal all all trust\n",
+    )
+    .expect("written");
+    server.stop(End::Fast);
+    server.start_again();
+    let proxy = Proxy::to(&server.socket());
+    let tcp = format!("127.0.0.1:{}/postgres", proxy.port);
+    let socket = server
+        .url_of("keeper")
+        .replacen("keeper@", "keeper:wrong@", 1);
+    let cases = [
+        (socket, "password authentication failed"),
+        (server.url_of("keeper"), "password"),
+        (server.url_of("nobody_of_that_name"), "does not exist"),
+        (
+            format!("postgres://postgres@{tcp}?sslmode=require"),
+            "sslmode",
+        ),
+        (
+            server.url().replacen("/postgres?", "/nowhere?", 1),
+            "does not exist",
+        ),
+        (
+            "postgres://postgres@/postgres?host=/nowhere".to_owned(),
+            "/nowhere",
+        ),
+    ];
+    for (url, wanted) in cases {
+        for verb in ["run", "prepare", "check", "destroy"] {
+            let mut command = place.command(&arguments(verb, &url, &[]));
+            command
+                .env("PGPASSFILE", "/nonexistent")
+                .env_remove("PGPASSWORD");
+            let ran = Started::new(command.stdout(std::process::Stdio::piped())).ended();
+            assert_eq!(ran.code, 3, "{verb} {url}: {}", ran.err);
+            assert_eq!(ran.errors().len(), 1, "{verb} {url}: {}", ran.err);
+            let told = ran.err.to_lowercase();
+            assert!(told.contains(wanted), "{verb} {url}: {}", ran.err);
+            assert!(!ran.err.contains("wrong@"), "the password: {}", ran.err);
+        }
+    }
+    assert!(place.files().is_empty(), "{:?}", place.files());
+}
+
+/// Says what a server of an old version says to whoever comes.
+fn old_server() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let port = listener.local_addr().expect("bound").port();
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let Ok(mut client) = client else { continue };
+            std::thread::spawn(move || old_session(&mut client));
+        }
+    });
+    port
+}
+
+fn old_session(client: &mut TcpStream) -> Option<()> {
+    let mut length = [0; 4];
+    loop {
+        client.read_exact(&mut length).ok()?;
+        let mut body = vec![0; u32::from_be_bytes(length) as usize - 4];
+        client.read_exact(&mut body).ok()?;
+        // SSLRequest or GSSENCRequest, or the start itself.
+        if body[..2] == [0x04, 0xd2] {
+            client.write_all(b"N").ok()?;
+        } else {
+            break;
+        }
+    }
+    let mut answer = vec![b'R', 0, 0, 0, 8, 0, 0, 0, 0];
+    for (name, value) in [("server_version", "9.6.24"), ("client_encoding", "UTF8")] {
+        answer.push(b'S');
+        answer.extend_from_slice(
+            &u32::try_from(name.len() + value.len() + 6)
+                .ok()?
+                .to_be_bytes(),
+        );
+        answer.extend_from_slice(format!("{name}\0{value}\0").as_bytes());
+    }
+    answer.extend_from_slice(b"Z\0\0\0\x05I");
+    client.write_all(&answer).ok()?;
+    // Whatever is asked: it does not know.
+    let mut tag = [0];
+    while client.read_exact(&mut tag).is_ok() && tag[0] != b'X' {
+        client.read_exact(&mut length).ok()?;
+        let mut body = vec![0; u32::from_be_bytes(length) as usize - 4];
+        client.read_exact(&mut body).ok()?;
+        let mut error = vec![b'E'];
+        let fields = "SERROR\0C42704\0Mno such thing here\0\0";
+        error.extend_from_slice(&u32::try_from(fields.len() + 4).ok()?.to_be_bytes());
+        error.extend_from_slice(fields.as_bytes());
+        error.extend_from_slice(b"Z\0\0\0\x05I");
+        client.write_all(&error).ok()?;
+    }
+    Some(())
+}
+
+#[test]
+fn a_version_too_old_is_refused_by_its_number() {
+    let place = Place::new();
+    let url = format!("postgres://postgres@127.0.0.1:{}/postgres", old_server());
+    for verb in ["run", "prepare"] {
+        let ran = place.assay(&arguments(verb, &url, &[])).code(3);
+        assert_eq!(ran.errors().len(), 1, "{}", ran.err);
+        assert!(
+            ran.err.contains("9.6") && ran.err.contains("13"),
+            "{}",
+            ran.err
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! `assay sync`: the durable-write curve, and that nothing of it stays.
+
+use crate::common::{Place, with};
+use rustix::process::Signal;
+use serde_json::Value;
+
+const SHORT: &[&str] = &["--time", "1s"];
+
+#[test]
+fn it_measures_reports_and_leaves_only_its_record() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("disk")).expect("created");
+    let args = with(&["sync", "disk", "-o", "run"], SHORT);
+    let done = place.assay(&args).code(0);
+    assert!(
+        done.out.contains("What Each Level of Safety Costs"),
+        "{}",
+        done.out
+    );
+    assert_eq!(
+        place.files(),
+        ["run/record.json", "run/report.html", "run/report.txt"]
+    );
+    assert_eq!(place.read("run/report.txt"), done.out);
+    let record: Value = serde_json::from_str(&place.read("run/record.json")).expect("JSON");
+    assert_eq!(record["schema"], "assay/1");
+    assert_eq!(record["run"]["workload"], "sync");
+    let f0 = record["sync"]["f0_us"].as_f64().expect("F0 is a number");
+    assert!(f0 > 0.0);
+    let steps = record["sync"]["steps"].as_array().expect("steps");
+    for streams in [1, 2, 4, 8, 16, 32] {
+        for file in ["preallocated", "new"] {
+            let is_it = |step: &&Value| {
+                step["streams_count"] == streams && step["file"] == file && step["part"] == "curve"
+            };
+            assert!(steps.iter().filter(is_it).count() >= 3, "{streams} {file}");
+        }
+    }
+    let again = place.assay(&["report", "run"]).code(0);
+    assert_eq!(again.out, done.out);
+    place.assay(&["runs", "show", "run"]).code(0);
+}
+
+#[test]
+fn a_named_new_file_is_used_and_removed_and_json_is_the_record() {
+    let place = Place::new();
+    let args = with(&["sync", "log.tmp", "-o", "run", "--format", "json"], SHORT);
+    let done = place.assay(&args).code(0);
+    assert_eq!(done.out, place.read("run/record.json"));
+    assert!(!place.path("log.tmp").exists());
+}
+
+#[test]
+fn a_foreign_file_a_device_and_a_bad_time_are_refused() {
+    let place = Place::new();
+    place.write("theirs", "theirs");
+    let refused = place.assay(&["sync", "theirs"]).code(3);
+    assert!(refused.errors()[0].contains("was not made by assay sync"));
+    assert_eq!(place.read("theirs"), "theirs");
+    place.assay(&["sync", "/dev/null"]).code(3);
+    place.assay(&["sync", "no/such/directory"]).code(3);
+    for time in ["0", "10ms", "fast", "-1s"] {
+        place.assay(&["sync", "--time", time]).code(2);
+    }
+    assert_eq!(place.files(), ["theirs"]);
+}
+
+#[test]
+fn a_dry_run_touches_nothing() {
+    let place = Place::new();
+    let text = place.assay(&["sync", "--dry-run"]).code(0);
+    assert!(text.out.contains("scratch file"), "{}", text.out);
+    let json = place
+        .assay(&["sync", "--dry-run", "--format", "json"])
+        .code(0);
+    let plan: Value = serde_json::from_str(&json.out).expect("JSON");
+    assert!(plan["steps"].as_u64().is_some_and(|steps| steps > 40));
+    assert!(place.files().is_empty());
+}
+
+#[test]
+fn int_and_term_end_it_with_what_there_is_and_nothing_left() {
+    for (name, signal) in [("int", Signal::INT), ("term", Signal::TERM)] {
+        let place = Place::new();
+        std::fs::create_dir(place.path("disk")).expect("created");
+        let started = place.start(&["sync", "disk", "-o", "run", "--time", "60s"]);
+        let written = || {
+            let mut entries = std::fs::read_dir(place.path("disk")).expect("readable");
+            let file = entries.next().and_then(|entry| entry.ok()?.metadata().ok());
+            file.is_some_and(|file| file.len() >= 64 << 20)
+        };
+        let running = started.until("scratch file", written);
+        // Into the first step, so that there is something to report.
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        running.signal(signal);
+        let done = running.ended().code(130);
+        let left = std::fs::read_dir(place.path("disk")).expect("readable");
+        assert_eq!(left.count(), 0, "{name}");
+        assert!(
+            done.out.contains("incomplete"),
+            "{name}: {}{}",
+            done.out,
+            done.err
+        );
+        assert_eq!(
+            place.files(),
+            ["run/record.json", "run/report.html", "run/report.txt"],
+            "{name}"
+        );
+    }
+}
