@@ -180,38 +180,44 @@ fi
 begin "format"
 cargo fmt --all --check
 
+# The packages of one command decide which features a dependency gets, and each set of features is a build of its own:
+# so every command names the whole workspace, or `assay` with what else it needs, which comes to the same.
+faults=assay-block/faults,assay-engines/faults
+
 begin "clippy"
-cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+cargo clippy --workspace --all-targets --features "$faults" --locked --quiet -- -D warnings
+# Without the fault harness, as it is shipped.
+cargo clippy --package assay --package xtask --locked --quiet -- -D warnings
+
+# Optimised a little, with its checks on.
+begin "build"
+cargo build --locked --quiet --package assay --package xtask
 
 begin "tidy"
-cargo run --quiet --locked --package xtask -- tidy
+target/debug/xtask tidy
 
 begin "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked --quiet
 
-begin "unit and integration tests"
+begin "integration tests"
 # Most of them wait more than they compute: for timers, servers and the disk.
-ASSAY_PG_BIN=${POSTGRES_BINS:-} RUST_TEST_THREADS=$((2 * $(nproc))) cargo test --workspace --locked --lib --bins --tests
+export RUST_TEST_THREADS=$((2 * $(nproc)))
+# The program in them is the one that is shipped: without the fault harness.
+ASSAY_PG_BIN=${POSTGRES_BINS:-} cargo test --workspace --locked --bins --test '*'
 
-begin "fault harness: seeds, planted bugs, a slice of the exhaustive cuts"
-cargo clippy --package assay-block --package assay-engines --features assay-block/faults,assay-engines/faults --all-targets --locked --quiet -- -D warnings
-cargo test --package assay-engines --features faults --locked --quiet --lib faults
-cargo run --quiet --locked --package xtask -- faults --dev --seeds 0..1000
-cargo run --quiet --locked --package xtask -- faults --dev --planted 2>/dev/null
-cargo run --quiet --locked --package xtask -- faults --dev --exhaustive 0..3
+begin "unit tests, the fault harness among them: seeds, planted bugs, a slice of the exhaustive cuts"
+ASSAY_PG_BIN=${POSTGRES_BINS:-} cargo test --workspace --features "$faults" --locked --lib
 
 begin "documentation tests"
 cargo test --workspace --locked --doc --quiet
 
 # The end-to-end scripts and the small benches ask whether things work, not how fast: the binary that the tests above
-# built (optimised, with its checks on) saves the minutes of a release build, which the long part makes.
+# used (optimised a little, with its checks on) saves the minutes of a release build, which the long part makes.
 profile=debug
 if [ "$long" = yes ]; then
     profile=release
     begin "release build"
     cargo build --release --locked --quiet --package assay --package xtask
-else
-    cargo build --locked --quiet --package assay --package xtask
 fi
 
 # --- end to end -----------------------------------------------------------------------------------------------------

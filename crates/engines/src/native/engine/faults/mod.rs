@@ -5,6 +5,7 @@
 //! the disk after every crash. `docs/design/faults.md` tells more. For tests only (feature `faults`).
 
 mod base;
+mod command;
 mod dice;
 mod exhaustive;
 mod inspect;
@@ -14,6 +15,7 @@ mod seed;
 
 pub use crate::native::planted::{PLANTED, Planted};
 pub use base::Base;
+pub use command::{Say, command};
 pub use exhaustive::{Searched, WORKLOADS};
 pub use seed::Tally;
 

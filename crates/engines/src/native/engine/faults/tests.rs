@@ -69,3 +69,42 @@ fn what_failed_once_stays_mended() {
     harness.run(209_465..209_466, false, &mut tally).unwrap();
     assert_eq!(tally.detected, 1);
 }
+
+/// What a command of the harness says and whether all is well.
+fn said(words: &[&str]) -> (String, bool) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut said = String::new();
+    let good = command(dir.path(), words, &mut |line| {
+        said.push_str(&format!("{line}\n"));
+    });
+    (said, good.unwrap())
+}
+
+#[test]
+fn a_thousand_seeds_pass_and_meet_every_kind_of_fault() {
+    let (said, good) = said(&["--seeds", "0..1000"]);
+    assert!(good, "{said}");
+}
+
+#[test]
+fn every_planted_bug_is_found() {
+    let (said, good) = said(&["--planted"]);
+    assert!(good, "{said}");
+    let found = said.lines().filter(|line| !line.contains("NOT FOUND"));
+    assert_eq!(found.count(), 1 + PLANTED.len(), "{said}");
+}
+
+#[test]
+fn the_first_workloads_survive_every_cut() {
+    let (said, good) = said(&["--exhaustive", "0..3"]);
+    assert!(good, "{said}");
+}
+
+#[test]
+fn words_without_a_meaning_are_refused_with_the_usage() {
+    let dir = tempfile::tempdir().unwrap();
+    for words in [&[][..], &["--seeds", "1"], &["--seed", "x"]] {
+        let refused = command(dir.path(), words, &mut |line| panic!("{line}"));
+        assert!(refused.unwrap_err().contains("usage: faults"), "{words:?}");
+    }
+}
