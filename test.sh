@@ -208,9 +208,6 @@ ASSAY_PG_BIN=${POSTGRES_BINS:-} cargo test --workspace --locked --bins --test '*
 begin "unit tests, the fault harness among them: seeds, planted bugs, a slice of the exhaustive cuts"
 ASSAY_PG_BIN=${POSTGRES_BINS:-} cargo test --workspace --features "$faults" --locked --lib
 
-begin "documentation tests"
-cargo test --workspace --locked --doc --quiet
-
 # The end-to-end scripts and the small benches ask whether things work, not how fast: the binary that the tests above
 # used (optimised a little, with its checks on) saves the minutes of a release build, which the long part makes.
 profile=debug

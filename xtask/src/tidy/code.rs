@@ -23,6 +23,7 @@ pub(crate) fn check(file: &RustFile<'_>, violations: &mut Vec<Violation>) {
     attributes(file, violations);
     macros(file, violations);
     exits(file, violations);
+    documentation_tests(file, violations);
 }
 
 fn ascii(file: &RustFile<'_>, violations: &mut Vec<Violation>) {
@@ -175,5 +176,26 @@ fn exits(file: &RustFile<'_>, violations: &mut Vec<Violation>) {
             let text = "only the assay program ends the process: return an error".to_owned();
             violations.push(file.violation(file.source.code[index].line, "exit", text));
         }
+    }
+}
+
+/// rustdoc would take such blocks for tests; nobody runs those, since each is compiled and linked by itself.
+fn documentation_tests(file: &RustFile<'_>, violations: &mut Vec<Violation>) {
+    let mut inside = false;
+    for (index, line) in file.source.text.lines().enumerate() {
+        let line = line.trim_start();
+        let Some(text) = line.strip_prefix("///").or(line.strip_prefix("//!")) else {
+            inside = false;
+            continue;
+        };
+        let fence = text.trim_start().strip_prefix("```");
+        let opens = fence.is_some() && !inside;
+        let indented = !inside && text.starts_with("     ");
+        if indented || opens && fence.is_some_and(|kind| kind.trim() != "text") {
+            let text =
+                "code in documentation is not run: fence it as ```text, and test it in a test";
+            violations.push(file.violation(index + 1, "doc-test", text.to_owned()));
+        }
+        inside = if fence.is_some() { opens } else { inside };
     }
 }

@@ -58,6 +58,19 @@ fn files_have_at_most_800_lines_outside_tests() {
 }
 
 #[test]
+fn code_in_documentation_is_no_test() {
+    let fenced =
+        |kind: &str| format!("/// So:\n/// ```{kind}\n/// f(    1);\n/// ```\nfn f() {{}}\n");
+    assert_eq!(broken(&fenced("text")), [""; 0]);
+    for kind in ["", "rust", "no_run"] {
+        assert_eq!(broken(&fenced(kind)), ["doc-test"]);
+    }
+    let indented = format!("///\n///{}f(1);\nfn f() {{}}\n", " ".repeat(5));
+    assert_eq!(broken(&indented), ["doc-test"]);
+    assert_eq!(broken(&fenced("text").repeat(2)), [""; 0]);
+}
+
+#[test]
 fn long_tests_move_to_a_file_of_their_own() {
     let module = |lines: usize| {
         let body = "    const A: u8 = 0;\n".repeat(lines);
