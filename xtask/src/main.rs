@@ -1,5 +1,5 @@
 //! Project chores: `cargo xtask tidy` checks the rules no compiler checks,
-//! `cargo xtask bench` prints how fast assay is beside its yardsticks.
+//! `cargo xtask size` counts the code, `cargo xtask bench` prints how fast assay is beside its yardsticks.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::print_stdout,
@@ -9,6 +9,7 @@
 
 mod bench;
 mod lexer;
+mod size;
 mod source;
 mod tidy;
 
@@ -20,6 +21,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 usage: cargo xtask tidy                 check the project's own rules
+       cargo xtask size                 lines of code, tests and comments by crate
        cargo xtask bench [NAME...]      print ratios to the yardsticks; `bench --help` lists them
        cargo xtask faults [--dev] ARGS...   run the fault harness; `faults --help` lists its arguments
        cargo xtask get FILE PATH        print one value of a JSON file (PATH: run.workload, stats.0.name)
@@ -40,6 +42,10 @@ fn dispatch(args: &[String]) -> Result<ExitCode> {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["tidy"] => run_tidy(),
+        ["size"] => {
+            print!("{}", size::table(&tidy::Tree::load(&workspace_root())?));
+            Ok(ExitCode::SUCCESS)
+        }
         ["bench", "--help" | "-h"] => {
             println!("{}", bench::USAGE);
             Ok(ExitCode::SUCCESS)

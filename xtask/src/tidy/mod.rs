@@ -72,24 +72,33 @@ impl RustFile<'_> {
 
 /// Runs every rule; sorted by file and line.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
-    let sources: BTreeMap<&str, Source<'_>> = tree
-        .files
-        .iter()
-        .filter(|(path, _)| path.ends_with(".rs"))
-        .map(|(path, text)| (path.as_str(), Source::new(text)))
-        .collect();
+    let sources = sources(tree);
     let reached = modules::reached(tree, &sources);
     let mut violations = modules::dead_files(&sources, &reached);
-    for (path, source) in sources {
-        let file = RustFile {
-            path,
-            source,
-            test: reached.get(path).copied().unwrap_or(false),
-        };
+    for file in rust_files(tree) {
         code::check(&file, &mut violations);
     }
     workspace::check(tree, &mut violations);
     supply::check(tree, &mut violations);
     violations.sort();
     violations
+}
+
+fn sources(tree: &Tree) -> BTreeMap<&str, Source<'_>> {
+    let files = tree.files.iter().filter(|(path, _)| path.ends_with(".rs"));
+    files
+        .map(|(path, text)| (path.as_str(), Source::new(text)))
+        .collect()
+}
+
+/// Every Rust file, and whether it is compiled for tests only.
+pub(crate) fn rust_files(tree: &Tree) -> Vec<RustFile<'_>> {
+    let sources = sources(tree);
+    let reached = modules::reached(tree, &sources);
+    let file = |(path, source)| RustFile {
+        path,
+        source,
+        test: reached.get(path).copied().unwrap_or(false),
+    };
+    sources.into_iter().map(file).collect()
 }

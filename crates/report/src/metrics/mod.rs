@@ -5,6 +5,7 @@
 //! is the same for a run, an import and a probe, so that what means the same compares. Owns names, units and which
 //! way is better; knows nothing of how figures are shown.
 
+mod recovery;
 mod rows;
 mod sync;
 
@@ -99,6 +100,7 @@ pub enum Better {
 pub fn of(record: &Record) -> Vec<Metric> {
     let mut all = rows::primary(record);
     all.extend(sync::sync(record));
+    all.extend(recovery::recovery(record));
     all.extend(rows::load_profile(record));
     all.extend(rows::operations(record));
     all.extend(rows::events(record));
