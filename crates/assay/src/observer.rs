@@ -114,6 +114,11 @@ impl Observer for RunObserver<'_> {
         self.live.snapshot(now);
     }
 
+    /// The record's series is made here, and every snapshot is in the file.
+    fn needs_series(&self) -> bool {
+        false
+    }
+
     fn ready(&mut self) -> Result<(), String> {
         let Some((beside, stop)) = &self.beside else {
             return Ok(());

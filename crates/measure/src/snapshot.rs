@@ -536,7 +536,8 @@ pub struct RunData {
     /// After the drain.
     pub drained: Snapshot,
     /// One per second from the gate on, cumulative, with begin and end of the window; runs
-    /// beyond a quarter of an hour keep every second, fourth ... of them.
+    /// beyond a quarter of an hour keep every second, fourth ... of them. None where somebody
+    /// made the record's series of them as they came.
     pub series: Vec<Snapshot>,
     /// What the sessions did, by ticks from the gate on; `None` where nobody looked.
     #[serde(skip_serializing_if = "Option::is_none")]

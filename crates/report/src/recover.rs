@@ -10,13 +10,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::io::{self, BufRead, Read as _};
 
-const HALF_S_NS: u64 = NS_PER_S / 2;
-/// Snapshots kept for the identities over the series, at most: as many as a run keeps itself.
-const KEPT_MAX: usize = 900;
-
 /// What a killed run had measured up to its last whole second.
 pub struct Recovered {
-    /// The run; what is missing is the nearest that is there.
+    /// The run without its snapshots of seconds; what is missing is the nearest that is there.
     pub data: RunData,
     /// Every second of it.
     pub series: SeriesBuilder,
@@ -168,9 +164,6 @@ struct Marks {
     end: Option<Snapshot>,
     drained: Option<Snapshot>,
     last: Option<Snapshot>,
-    kept: Vec<Snapshot>,
-    /// Of full seconds only those divisible by two to this power are kept.
-    thinned: u32,
     series: SeriesBuilder,
 }
 
@@ -186,30 +179,7 @@ impl Marks {
         if let Some(before) = self.last.as_ref().filter(|_| mark != Mark::Drained) {
             self.series.push(before, &now);
         }
-        self.keep(mark, &now);
         self.last = Some(now);
-    }
-
-    /// One snapshot per instant between gate and end; of a long run every 2nd, 4th, ... second.
-    fn keep(&mut self, mark: Mark, now: &Snapshot) {
-        let thinned = self.thinned;
-        let on_step = |snapshot: &Snapshot, thinned: u32| {
-            ((snapshot.at_ns + HALF_S_NS) / NS_PER_S).is_multiple_of(1 << thinned)
-        };
-        let wanted = match mark {
-            Mark::Gate | Mark::Drained => false,
-            Mark::Begin | Mark::End => thinned == 0,
-            Mark::Second => on_step(now, thinned),
-        };
-        if !wanted || self.kept.last().is_some_and(|last| last.at_ns >= now.at_ns) {
-            return;
-        }
-        self.kept.push(now.clone());
-        if self.kept.len() > KEPT_MAX {
-            self.thinned += 1;
-            let thinned = self.thinned;
-            self.kept.retain(|snapshot| on_step(snapshot, thinned));
-        }
     }
 
     /// Puts the snapshots where they belong; false if the run never passed its gate.
@@ -237,7 +207,6 @@ impl Marks {
         data.end = self.end.take().unwrap_or_else(|| last.clone());
         data.drained = self.drained.take().unwrap_or(last);
         data.gate = gate;
-        data.series = std::mem::take(&mut self.kept);
         true
     }
 }
@@ -272,8 +241,6 @@ mod tests {
             (Mark::Drained, at(2510)),
         ];
         let (data, marks) = placed(readings).expect("it passed its gate");
-        let instants: Vec<u64> = data.series.iter().map(|s| s.at_ns / 1_000_000).collect();
-        assert_eq!(instants, [1000, 2001, 2500]);
         assert_eq!(
             (data.begin.at_ns, data.end.at_ns),
             (1_000_000_000, 2_500_000_000)
@@ -293,12 +260,11 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_keeps_few_snapshots_and_every_second_of_its_series() {
+    fn a_long_run_keeps_no_snapshots_and_every_second_of_its_series() {
         let seconds = (1..=4000).map(|s| (Mark::Second, at(s * 1000)));
         let readings = [(Mark::Gate, at(0))].into_iter().chain(seconds).collect();
         let (data, marks) = placed(readings).expect("it passed its gate");
-        assert_eq!(data.series.len(), 500);
-        assert!(data.series.iter().all(|s| s.at_ns % (8 * NS_PER_S) == 0));
+        assert_eq!(data.series.len(), 0);
         assert_eq!(marks.series.finish(&data).t_s.len(), 4000);
     }
 }

@@ -33,14 +33,16 @@ pub(crate) struct Marks {
     pub told_to_stop: bool,
 }
 
-/// Snapshots kept in memory at most: a quarter of an hour of seconds, some 100 MB
-/// with every histogram full.
+/// Snapshots kept in memory at most: a quarter of an hour of seconds, some 250 MB
+/// where 64 sessions do everything at once.
 const SERIES_MAX: usize = 900;
 
 /// The cumulative snapshots kept for the record. A longer run keeps every second,
 /// fourth ... of them, so that memory stays bounded; observers still see each one.
 #[derive(Debug, Default)]
 struct Series {
+    /// Whether anybody needs them.
+    is_kept: bool,
     kept: Vec<Snapshot>,
     /// Only full seconds divisible by two to this power are kept.
     thinned: u32,
@@ -49,7 +51,8 @@ struct Series {
 impl Series {
     /// Adds the snapshot of full second `second`; one that is not (`None`) always stays.
     fn push(&mut self, second: Option<u64>, now: Snapshot) {
-        if second.is_some_and(|second| !second.is_multiple_of(1 << self.thinned)) {
+        let is_between = second.is_some_and(|second| !second.is_multiple_of(1 << self.thinned));
+        if is_between || !self.is_kept {
             return;
         }
         self.kept.push(now);
@@ -134,7 +137,10 @@ impl Collector<'_> {
         } else {
             "warm-up"
         });
-        let mut series = Series::default();
+        let mut series = Series {
+            is_kept: self.observer.needs_series(),
+            ..Series::default()
+        };
         let mut second = 1;
         let told = loop {
             let at = self.mark_instant(second, begin.is_none());

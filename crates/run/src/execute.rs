@@ -49,6 +49,11 @@ pub trait Observer {
     fn ready(&mut self) -> Result<(), String> {
         Ok(())
     }
+    /// Whether the run's data must hold the snapshots between gate and end: some hundreds of KB each, which an
+    /// observer that makes of them what it needs as they come can do without.
+    fn needs_series(&self) -> bool {
+        true
+    }
     /// What the sessions did since the last call; told before the snapshot.
     fn activity(&mut self, part: &ActivityHistory) {
         let _ = part;

@@ -1,23 +1,22 @@
 //! Identities that involve the host's own accounts, and those over the series.
 
 use super::{Rule, Scope, Side, known, moved, moved_sum};
-use crate::record::{Deltas, Span, delta, disk_deltas};
+use crate::record::{Deltas, Rises, delta, disk_deltas};
 use assay_measure::record::{Figure, Identity, Record};
-use assay_measure::snapshot::{Reading, Snapshot};
+use assay_measure::snapshot::Reading;
 use assay_measure::stats;
-use std::collections::BTreeMap;
 
 /// The kernel counts CPU time in ticks of 10 ms, and samples host readings beside the
 /// snapshots, not at their instant: so many seconds per CPU may be missing or extra.
 const HOST_SLACK_S: f64 = 0.05;
 
-pub(super) fn identities(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
+pub(super) fn identities(deltas: &Deltas<'_>, record: &Record, rises: &Rises) -> Vec<Identity> {
     let mut all = cpu(deltas, record);
     all.extend(columns(deltas, record));
     all.push(device_queue(deltas));
     all.push(throughput(deltas));
     all.extend(process_bytes(deltas));
-    all.push(monotone(deltas));
+    all.push(monotone(deltas, rises));
     all.push(
         Rule::within(
             "I39",
@@ -207,31 +206,8 @@ fn process_bytes(deltas: &Deltas<'_>) -> Vec<Identity> {
 }
 
 /// Every counter rises from snapshot to snapshot, and its steps add up to its whole delta.
-fn monotone(deltas: &Deltas<'_>) -> Identity {
-    let data = deltas.data;
-    // The sort keeps this order where instants are equal: one thread may end and drain at once, and what
-    // the writers wrote at close belongs to the drained snapshot.
-    let mut marks: Vec<&Snapshot> = [&data.gate, &data.begin]
-        .into_iter()
-        .chain(&data.series)
-        .chain([&data.end, &data.drained])
-        .collect();
-    marks.sort_by_key(|mark| (mark.at_ns, mark.driver.busy_ns));
-    let mut verdicts: BTreeMap<&str, (u64, bool)> = BTreeMap::new();
-    for pair in marks.windows(2) {
-        for (name, now) in &pair[1].stats.counters {
-            let then = pair[0].stats.counters.get(name);
-            let before = match then {
-                Some(Reading::Count(before)) => *before,
-                _ => 0,
-            };
-            let Reading::Count(now) = now else { continue };
-            let (steps, rises) = verdicts.entry(name).or_insert((0, true));
-            *rises &= *now >= before;
-            *steps += now.saturating_sub(before);
-        }
-    }
-    let whole = Span::new(marks[0], marks[marks.len() - 1]);
+fn monotone(deltas: &Deltas<'_>, rises: &Rises) -> Identity {
+    let whole = &deltas.whole.stats.counters;
     Rule::exact(
         "I44",
         Scope::Whole,
@@ -239,13 +215,15 @@ fn monotone(deltas: &Deltas<'_>) -> Identity {
     )
     .tally(
         deltas,
-        verdicts.into_iter().map(|(name, (steps, rises))| {
-            let delta = match whole.stats.counters.get(name) {
+        rises.iter().map(|(name, rise)| {
+            let delta = match whole.get(name) {
                 Some(Reading::Count(delta)) => Some(*delta),
                 _ => None,
             };
-            // A counter that first appears later starts from 0.
-            (name.to_owned(), rises && delta == Some(steps))
+            (
+                name.to_owned(),
+                rise.never_fell && delta == Some(rise.steps),
+            )
         }),
     )
 }

@@ -17,7 +17,7 @@ mod tests;
 
 pub use imported::imported;
 
-use crate::record::{Deltas, Span};
+use crate::record::{Deltas, Rises, Span};
 use assay_measure::record::{Figure, Identity, Record, Truth};
 use assay_measure::stats::Stat;
 use assay_measure::units::fixed;
@@ -231,9 +231,9 @@ fn moved_difference(span: &Span<'_>, from: Stat, less: Stat) -> Side {
 }
 
 /// All identities in the order of their numbers.
-pub(crate) fn evaluate(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
+pub(crate) fn evaluate(deltas: &Deltas<'_>, record: &Record, rises: &Rises) -> Vec<Identity> {
     let mut all = counters::identities(deltas);
-    all.extend(host::identities(deltas, record));
+    all.extend(host::identities(deltas, record, rises));
     if deltas.is_server() {
         // Another's counters move when they are published, for others' work too: no bug of assay.
         all.iter_mut().for_each(|identity| identity.exact = false);

@@ -1,6 +1,6 @@
 use super::*;
 use crate::fixture;
-use crate::record::build;
+use crate::record::{SeriesBuilder, build, build_with};
 use assay_measure::histogram::Histogram;
 use assay_measure::snapshot::{Actor, OpKind, Reading, RunData};
 use assay_measure::stats::{self, DICTIONARY};
@@ -224,7 +224,7 @@ fn identity_i20_and_i19_add_up_events_by_actor_and_class() {
     record.events.pop();
     record.wait_classes.pop();
     let run = fixture::run();
-    let again = evaluate(&Deltas::new(&run), &record);
+    let again = evaluate(&Deltas::new(&run), &record, &Rises::of(&run));
     let ok = |id: &str| again.iter().find(|i| i.id == id).unwrap().ok.clone();
     assert_eq!(ok("I20"), Truth::Violated);
     assert_eq!(ok("I19"), Truth::Violated);
@@ -282,7 +282,7 @@ fn identity_i26_rates_multiply_back_to_totals() {
     let run = fixture::run();
     let mut record = build(&run);
     record.load_profile[3].per_s = 1.0.into();
-    let again = evaluate(&Deltas::new(&run), &record);
+    let again = evaluate(&Deltas::new(&run), &record, &Rises::of(&run));
     let found = again.iter().find(|i| i.id == "I26a").unwrap();
     assert_eq!(found.ok, Truth::Violated);
     assert!(found.sentence.contains("Redo size"), "{}", found.sentence);
@@ -373,6 +373,33 @@ fn identity_i44_a_counter_that_falls_is_named() {
     let found = identity(&run, "I44");
     assert_eq!(found.ok, Truth::Violated);
     assert!(found.sentence.contains(&name), "{}", found.sentence);
+}
+
+#[test]
+fn identity_i44_is_judged_on_every_snapshot_of_a_run_that_kept_none() {
+    let name = stats::PHYSICAL_READS.name;
+    let judged = |fallen: bool| {
+        let mut run = fixture::run();
+        let mut series = SeriesBuilder::default();
+        let mut last = run.gate.clone();
+        for (second, mut now) in std::mem::take(&mut run.series).into_iter().enumerate() {
+            if fallen && second == 10 {
+                let counters = &mut now.stats.counters;
+                counters.insert(name.to_owned(), Reading::Count(1));
+            }
+            series.push(&last, &now);
+            last = now;
+        }
+        let record = build_with(&run, series);
+        let found = record.integrity.into_iter().find(|i| i.id == "I44");
+        found.expect("it is evaluated")
+    };
+    let whole = judged(false);
+    assert_eq!(whole, identity(&fixture::run(), "I44"));
+    assert_eq!(whole.ok, Truth::Holds);
+    let found = judged(true);
+    assert_eq!(found.ok, Truth::Violated);
+    assert!(found.sentence.contains(name), "{}", found.sentence);
 }
 
 #[test]

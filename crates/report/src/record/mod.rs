@@ -10,6 +10,7 @@ mod layers;
 mod load;
 mod notes;
 mod reads;
+mod rises;
 mod series;
 mod server;
 mod totals;
@@ -24,6 +25,7 @@ pub(crate) use events::{class_name, latency, percentile_us};
 pub(crate) use host::{disk_deltas, os};
 pub(crate) use load::ROWS as LOAD_ROWS;
 pub(crate) use notes::HIT_POINTS;
+pub(crate) use rises::Rises;
 pub use series::SeriesBuilder;
 pub(crate) use series::slug;
 pub(crate) use totals::sampled_of;
@@ -43,17 +45,23 @@ use deltas::seconds;
 pub fn build(data: &RunData) -> Record {
     let deltas = Deltas::new(data);
     let series = series::series(&deltas);
-    derive(&deltas, series)
+    derive(&deltas, series, &Rises::of(data))
 }
 
-/// [`build`], with the series that was made of the snapshots as they came: of a long run it has every second, and
-/// `data` only every second, fourth ... of them.
+/// [`build`], with the series that was made of the snapshots as they came, every one of which `data` may lack.
 #[must_use]
-pub fn build_with(data: &RunData, series: SeriesBuilder) -> Record {
-    derive(&Deltas::new(data), series.finish(data))
+pub fn build_with(data: &RunData, mut series: SeriesBuilder) -> Record {
+    let mut rises = series.take_rises();
+    // Of a run that ended in its first second nothing came; what the close wrote comes after the last step.
+    if rises.is_empty() {
+        rises = Rises::of(data);
+    } else {
+        rises.push(&data.drained);
+    }
+    derive(&Deltas::new(data), series.finish(data), &rises)
 }
 
-fn derive(deltas: &Deltas<'_>, series: Series) -> Record {
+fn derive(deltas: &Deltas<'_>, series: Series, rises: &Rises) -> Record {
     let data = deltas.data;
     let ash = activity::ash(deltas);
     let events = events::events(deltas, &ash);
@@ -81,7 +89,7 @@ fn derive(deltas: &Deltas<'_>, series: Series) -> Record {
     record.checks = notes::checks(deltas, &record);
     record.reads = reads::sources(deltas, &record.checks);
     record.server = server::server(deltas, &record);
-    record.integrity = crate::integrity::evaluate(deltas, &record);
+    record.integrity = crate::integrity::evaluate(deltas, &record, rises);
     record.warnings = notes::warnings(deltas, &record);
     record.advice = crate::advice::advise(&record);
     record.advice_unjudged = crate::advice::unjudged(&record);

@@ -23,6 +23,8 @@ pub(crate) struct Told {
     pub(crate) marks: Vec<(Mark, Snapshot)>,
     pub(crate) stop_at_second: Option<(u64, u32)>,
     pub(crate) stop: Stop,
+    /// What it was told is enough: the data needs no series.
+    pub(crate) makes_series: bool,
 }
 
 impl Observer for Told {
@@ -41,6 +43,10 @@ impl Observer for Told {
                 self.stop.request();
             }
         }
+    }
+
+    fn needs_series(&self) -> bool {
+        !self.makes_series
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whole runs on the simulated engine: exact, in milliseconds (slob-method 8; the
 //! numbers in the names are its items).
 
-use crate::common::{ops, ops_of, simulate};
+use crate::common::{Ran, Told, ops, ops_of, simulate, try_simulate};
 use assay_measure::clock::NS_PER_S;
 use assay_measure::snapshot::{OpKind, Verdict};
 use assay_measure::stats;
@@ -431,6 +431,32 @@ fn a_long_run_keeps_a_bounded_series_that_still_adds_up() {
     );
     let last = data.series.last().map(|snapshot| ops(&snapshot.driver));
     assert_eq!(last, Some(ops(&data.end.driver)));
+}
+
+#[test]
+fn snapshots_that_an_observer_makes_a_series_of_are_not_kept() {
+    let plan = Plan {
+        work_loop: 500,
+        ..Plan::plain(1, 1, 20_000)
+    };
+    let slow = || SimOptions {
+        select: Delay::Fixed(100 * MS),
+        ..SimOptions::default()
+    };
+    let told = Told {
+        makes_series: true,
+        ..Told::default()
+    };
+    let kept = simulate(&plan, slow());
+    let ran = try_simulate(&plan, slow(), told).expect("a run that ends");
+    assert!(kept.data.series.len() >= 49, "{}", kept.data.series.len());
+    assert_eq!(ran.data.series.len(), 0);
+    let seconds = |ran: &Ran| -> Vec<(Mark, u64)> {
+        let marks = ran.told.marks.iter();
+        marks.map(|(mark, now)| (*mark, ops(&now.driver))).collect()
+    };
+    assert_eq!(seconds(&ran), seconds(&kept));
+    assert_eq!(ops(&ran.data.end.driver), 500);
 }
 
 #[test]

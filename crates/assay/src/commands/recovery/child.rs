@@ -240,4 +240,8 @@ impl Observer for Teller {
             let _ = ui::product(&format!("{} {commits} {age}\n", now.at_ns));
         }
     }
+
+    fn needs_series(&self) -> bool {
+        false
+    }
 }

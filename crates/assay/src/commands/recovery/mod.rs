@@ -459,6 +459,10 @@ impl Observer for Watcher<'_> {
             self.stop.request();
         }
     }
+
+    fn needs_series(&self) -> bool {
+        false
+    }
 }
 
 fn seconds(ns: u64) -> Figure {

@@ -2,6 +2,7 @@
 
 use super::super::activity::{CLASS_METRICS, step_metrics};
 use super::super::deltas::{Span, seconds};
+use super::super::rises::Rises;
 use super::columns::Columns;
 use super::heat::Heat;
 use super::step;
@@ -21,6 +22,8 @@ pub struct SeriesBuilder {
     heat: Heat,
     /// What the sessions did since the last step.
     activity: Option<ActivityHistory>,
+    /// What is asked of every snapshot beside.
+    rises: Rises,
 }
 
 impl SeriesBuilder {
@@ -32,6 +35,10 @@ impl SeriesBuilder {
     /// Adds the step between two snapshots of one run, the later of which is not yet in it. A step of no time is
     /// none: a full second and the begin of the window may be one instant.
     pub fn push(&mut self, from: &Snapshot, to: &Snapshot) {
+        if self.rises.is_empty() {
+            self.rises.push(from);
+        }
+        self.rises.push(to);
         if to.at_ns <= from.at_ns {
             return;
         }
@@ -46,6 +53,11 @@ impl SeriesBuilder {
         if let Some(activity) = &mut self.activity {
             activity.steps.retain(|step| step.at_ns > to.at_ns);
         }
+    }
+
+    /// What the counters did in all steps so far.
+    pub(crate) fn take_rises(&mut self) -> Rises {
+        std::mem::take(&mut self.rises)
     }
 
     /// The whole series; `data` says when the window began and ended.
