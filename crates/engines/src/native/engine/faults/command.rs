@@ -21,11 +21,35 @@ usage: faults --seed N               run one seed and say what happens in it
 /// Seeds that a thread takes at a time.
 const SHARE: u64 = 50;
 
+/// What the words ask for.
+enum Task {
+    One(u64),
+    Campaign(Range<u64>),
+    Exhaustive(Range<u64>),
+    Planted(u64),
+}
+
 /// Does what the words ask for over data sets made below `dir`, and says what came of it, line by line; whether all is well.
 ///
 /// # Errors
-/// Words that mean nothing, with the usage; a directory that cannot be written.
+/// Words that mean nothing, with the usage, before anything is made; a directory that cannot be written.
 pub fn command(dir: &Path, words: &[&str], say: &mut Say<'_>) -> Result<bool, String> {
+    let task = task(words)?;
+    let prepare = |log_block| {
+        let path = dir.join(format!("log-block-{log_block}"));
+        Base::prepare(&path, log_block).map_err(|error| error.to_string())
+    };
+    let bases = [prepare(512)?, prepare(4096)?];
+    let harness = Harness::new(&bases);
+    Ok(match task {
+        Task::One(seed) => one(&harness, seed, say),
+        Task::Campaign(seeds) => campaign(&harness, seeds, say),
+        Task::Exhaustive(workloads) => exhaustive(&harness, workloads, say),
+        Task::Planted(most) => planted(&harness, most, say),
+    })
+}
+
+fn task(words: &[&str]) -> Result<Task, String> {
     let number = |text: &str| {
         text.parse::<u64>()
             .map_err(|_| format!("`{text}` is no number\n{USAGE}"))
@@ -36,21 +60,15 @@ pub fn command(dir: &Path, words: &[&str], say: &mut Say<'_>) -> Result<bool, St
             .ok_or(format!("`{text}` is no range A..B\n{USAGE}"))?;
         Ok::<_, String>(number(from)?..number(to)?)
     };
-    let prepare = |log_block| {
-        let path = dir.join(format!("log-block-{log_block}"));
-        Base::prepare(&path, log_block).map_err(|error| error.to_string())
-    };
-    let bases = [prepare(512)?, prepare(4096)?];
-    let harness = Harness::new(&bases);
-    match words {
-        ["--seed", seed] => Ok(one(&harness, number(seed)?, say)),
-        ["--seeds", seeds] => Ok(campaign(&harness, range(seeds)?, say)),
-        ["--exhaustive"] => Ok(exhaustive(&harness, 0..WORKLOADS, say)),
-        ["--exhaustive", workloads] => Ok(exhaustive(&harness, range(workloads)?, say)),
-        ["--planted"] => Ok(planted(&harness, 6000, say)),
-        ["--planted", most] => Ok(planted(&harness, number(most)?, say)),
-        _ => Err(USAGE.to_owned()),
-    }
+    Ok(match words {
+        ["--seed", seed] => Task::One(number(seed)?),
+        ["--seeds", seeds] => Task::Campaign(range(seeds)?),
+        ["--exhaustive"] => Task::Exhaustive(0..WORKLOADS),
+        ["--exhaustive", workloads] => Task::Exhaustive(range(workloads)?),
+        ["--planted"] => Task::Planted(6000),
+        ["--planted", most] => Task::Planted(number(most)?),
+        _ => return Err(USAGE.to_owned()),
+    })
 }
 
 fn one(harness: &Harness<'_>, seed: u64, say: &mut Say<'_>) -> bool {
