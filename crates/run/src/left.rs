@@ -105,8 +105,15 @@ impl Mark {
     /// It cannot be removed.
     pub fn take_away(self) -> io::Result<()> {
         unlinkat(&self.directory, self.name.as_str(), AtFlags::empty())?;
-        drop(self.file);
         Ok(())
+    }
+}
+
+impl Drop for Mark {
+    /// Closing is not enough: a child that is just being started has the file too, until it runs its program.
+    fn drop(&mut self) {
+        // What cannot be unlocked is unlocked when the last one closes it.
+        let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
 
@@ -228,6 +235,16 @@ mod tests {
         assert_eq!(shell_word("--name=a b"), "'--name=a b'");
         assert_eq!(shell_word("it's"), r"'it'\''s'");
         assert_eq!(shell_word(""), "''");
+    }
+
+    #[test]
+    fn a_dropped_mark_is_nobodys_though_a_child_still_has_its_file() {
+        let (_dir, place) = place();
+        let mark = Mark::put(&place.join("thing"), Kind::File).expect("a mark");
+        let of_a_child = mark.file.try_clone().expect("one file, opened once");
+        drop(mark);
+        assert_eq!(found(&place).len(), 1);
+        drop(of_a_child);
     }
 
     #[test]
