@@ -200,7 +200,7 @@ pub(super) fn timeline(page: &mut Sections, record: &Record) {
         right("No", 3),
         right("After Gate", 13),
         left("", 3),
-        left("Wall Time", 24),
+        left("UTC", 9),
         wrapped("What"),
     ];
     page.untitled(&COLUMNS);
@@ -209,7 +209,7 @@ pub(super) fn timeline(page: &mut Sections, record: &Record) {
             (i + 1).to_string(),
             number(&row.at_s, 3),
             "s".to_owned(),
-            super::wall(&row.wall),
+            row.wall.chars().skip(11).take(8).collect(),
             sentence(row),
         ];
         page.row(&COLUMNS, &cells);
