@@ -19,7 +19,7 @@ for run in "${runs[@]}"; do
     for name in record.json series.jsonl report.txt; do
         [ -s "$run$name" ] || fail "no $run$name"
     done
-    [ "$(json "${run}record.json" schema)" = "assay/1" ] || fail "schema of ${run}record.json"
+    [ "$(json "${run}record.json" schema)" = "assay/2" ] || fail "schema of ${run}record.json"
     [ -n "$(ls "${run}config")" ] || fail "no configuration in $run"
 done
 cmp -s first.txt "${runs[0]}report.txt" || cmp -s first.txt "${runs[1]}report.txt" \
@@ -45,7 +45,7 @@ done
 echo "- the record on stdout is the record in the directory"
 expect 0 "$ASSAY" run "${SMALL[@]}" --time 2 --warmup 0 --format json -o third
 cp out.txt third.json
-[ "$(json third.json schema)" = "assay/1" ] || fail "stdout is not a record"
+[ "$(json third.json schema)" = "assay/2" ] || fail "stdout is not a record"
 [ "$(json third.json run)" = "$(json third/record.json run)" ] || fail "two different records"
 
 echo "- list, show, report, check, destroy"

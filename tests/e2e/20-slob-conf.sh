@@ -16,8 +16,15 @@ done
 grep -q "WORK_UNIT  *256" report.txt || fail "WORK_UNIT is not the file's"
 
 echo "- every second operation on schema 1, three in ten an update"
-total=$(json run1/record.json stats."execute count".value 2>/dev/null || true)
-[ -z "$total" ] || echo "  $total operations"
+total=$(json run1/record.json interval.ops_count)
+updates=$(json run1/record.json driver.ops.1.count)
+hot=$(json run1/record.json driver.hot_schema_hits_count)
+# Within six standard deviations of a share.
+share() {
+    awk -v found="$1" -v total="$total" -v p="$2" 'BEGIN { d = found - p * total; exit !(total > 100 && d * d <= 36 * p * (1 - p) * total) }'
+}
+share "$updates" 0.3 || fail "$updates updates of $total operations"
+share "$hot" 0.5 || fail "$hot of $total operations on the hot schema"
 
 echo "- secrets stay secret"
 if grep -rlF Welcome1 run1 report.txt err.txt; then

@@ -14,7 +14,7 @@ wait "$pid" || true
 before=$(wc -l <killed/series.jsonl)
 
 expect 0 "$ASSAY" runs recover killed
-[ "$(json killed/record.json schema)" = "assay/1" ] || fail "no record recovered"
+[ "$(json killed/record.json schema)" = "assay/2" ] || fail "no record recovered"
 grep -qi incomplete killed/record.json || fail "the recovered record is not marked incomplete"
 [ -s killed/report.txt ] || fail "no report recovered"
 has killed/report.txt incomplete
@@ -27,7 +27,7 @@ cp -r killed torn
 rm -f torn/record.json torn/report.txt
 truncate -s -20 torn/series.jsonl
 expect 0 "$ASSAY" runs recover torn
-[ "$(json torn/record.json schema)" = "assay/1" ] || fail "no record from a torn series"
+[ "$(json torn/record.json schema)" = "assay/2" ] || fail "no record from a torn series"
 
 echo "- the data set that was not closed is recovered by the next run, which says so"
 expect 0 "$ASSAY" run --target native:data "${SMALL[@]}" -s 4 --time 2 --warmup 0 -o again

@@ -79,6 +79,6 @@ pid=
 expect 0 "$ASSAY" runs recover killed
 has out.txt "command: echo before the kill; exit 0"
 has out.txt "Sessions inside a call, looked at every"
-[ "$(json killed/record.json ash.max_active_count)" = 4 ] || fail "four sessions were active"
+[ "$(json killed/record.json instance.ash.max_active_count)" = 4 ] || fail "four sessions were active"
 echo "- killed: history and events recovered"
 expect 0 "$ASSAY" destroy --target native:data

@@ -8,7 +8,7 @@ expect 0 "$ASSAY" sync place --time 4s -o run
 [ -z "$(ls -A place)" ] || { ls -A place; fail "something is left behind"; }
 has out.txt "What Each Level of Safety Costs"
 [ "$(json run/record.json run.workload)" = sync ] || fail "the record's workload"
-[ -n "$(json run/record.json sync.f0_us)" ] || fail "no F0"
+[ -n "$(json run/record.json parts.sync.f0_us)" ] || fail "no F0"
 
 echo "- what KILL leaves, the next one removes"
 "$ASSAY" sync place --time 60s -o killed >out.txt 2>err.txt &

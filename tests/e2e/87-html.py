@@ -124,7 +124,7 @@ def numbers_of_the_run():
     check(compared >= 7, "only %d series are drawn" % compared)
     for key in ("device_read_requests_count_per_s", "db_cpu_s_per_s"):
         check(key in series["metrics"], "the series has no " + key)
-    event = next(e for e in record["events"] if e["name"] == "db file sequential read")
+    event = next(e for e in record["instance"]["events"] if e["name"] == "db file sequential read")
     used = [i for i, n in enumerate(event["hist_us"]) if n]
     part = event["hist_us"][used[0]:used[-1] + 1]
     bars = trace("c-hist-foreground-db-file-sequential-read", "% of waits")

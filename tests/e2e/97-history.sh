@@ -74,10 +74,10 @@ Timestamp.__gt__ = lambda self, other: (self.sec, self.nsec) > (other.sec, other
 record = json.load(open("run/record.json"))
 families = {f.name: f for f in parse(open("openmetrics.txt").read())}
 reads = [s for s in families["assay_physical_read_io_requests"].samples]
-total = record["stats"]["physical_read_io_requests_count"]["total"]
+total = record["instance"]["stats"]["physical_read_io_requests_count"]["total"]
 assert reads[0].value == total, (reads, total)
 assert reads[0].labels["label"] == 'a "b" \\c', reads[0].labels
-waits = {e["name"]: e for e in record["events"]}
+waits = {e["name"]: e for e in record["instance"]["events"]}
 for sample in families["assay_event_wait_seconds"].samples:
     if sample.name.endswith("_count"):
         assert sample.value == waits[sample.labels["event"]]["count"] or sample.labels["actor"] == "background"

@@ -5,12 +5,15 @@
 //! may depend on it; it depends on none of ours.
 #![forbid(unsafe_code)]
 
+pub mod chart;
 pub mod clock;
 pub mod config;
 pub mod counters;
 pub mod facts;
 pub mod histogram;
 pub mod history;
+pub mod kind;
+pub mod palette;
 pub mod permutation;
 pub mod plain;
 pub mod prng;

@@ -39,6 +39,22 @@ pub fn csv_field(text: &str) -> String {
     }
 }
 
+/// An event's name as a key: lower case, words joined by `_`.
+#[must_use]
+pub fn slug(name: &str) -> String {
+    let words = name
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty());
+    let mut key = String::new();
+    for word in words {
+        if !key.is_empty() {
+            key.push('_');
+        }
+        key.push_str(&word.to_ascii_lowercase());
+    }
+    key
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,10 +1,10 @@
 //! The record: everything one run measured, with everything a reader needs.
 //!
-//! Schema `assay/1`. Text, summary, CSV and comparison read this and nothing
-//! else, so every derived figure is already here, unrounded. Keys end in their
-//! unit; a figure is a number or `{"na": "reason"}`. Readers ignore keys they do
-//! not know and take `n/a (absent)` for keys they miss, so old and new versions
-//! read each other's records.
+//! Schema `assay/2`: an envelope that every kind of test shares, `instance` for what a database shows of itself, and
+//! `parts` for what only one kind has. Every face reads this and nothing else, so every derived figure is already
+//! here, unrounded. Keys end in their unit; a figure is a number or `{"na": "reason"}`. Readers ignore keys they do
+//! not know and take `n/a (absent)` for keys they miss, so old and new versions read each other's records; those of
+//! `assay/1` are brought into this shape by [`upgrade`].
 
 use crate::histogram::Histogram;
 use crate::snapshot::{Fact, SettingLine};
@@ -15,24 +15,35 @@ mod activity;
 mod event;
 mod figure;
 mod import;
+mod instance;
 mod io;
 mod judged;
+pub mod metric;
+mod parts;
 mod path;
 mod reads;
 mod recovery;
+mod series;
 mod server;
 mod storage;
 mod sync;
+mod upgrade;
 
 pub use activity::{AshInfo, AshRow, TimelineRow};
 pub use event::{EventRow, SAMPLED, WaitClassRow};
 pub use figure::{Figure, Truth};
 pub use import::{ImportInfo, ImportNote, ImportedFile, ImportedValue};
+pub use instance::{
+    Instance, LayerRow, LoadRow, PercentRow, RequestLayers, ScanInfo, StatRow, TimeModel,
+};
 pub use io::{IoProfileRow, IoRow};
 pub use judged::{Advice, Identity};
+pub use metric::Metric;
+pub use parts::{Part, Parts};
 pub use path::PathRow;
 pub use reads::ReadSources;
 pub use recovery::{RecoveryInfo, RecoveryStep};
+pub use series::{HeatRow, Series};
 pub use server::{ServerInfo, ServerRow};
 pub use storage::{
     StorageChange, StorageCpu, StorageDevices, StorageGroup, StorageInfo, StorageJob,
@@ -40,9 +51,14 @@ pub use storage::{
     StorageSteady, StorageWay,
 };
 pub use sync::{SafetyRow, SyncInfo, SyncStep};
+pub use upgrade::upgrade;
 
 /// The value of [`Record::schema`] this version writes.
-pub const SCHEMA: &str = "assay/1";
+pub const SCHEMA: &str = "assay/2";
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
 
 /// One run, complete and self-sufficient.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -50,6 +66,8 @@ pub const SCHEMA: &str = "assay/1";
 pub struct Record {
     /// [`SCHEMA`].
     pub schema: String,
+    /// The sort of test, by the name of its [`crate::kind::Kind`].
+    pub kind: String,
     /// What ran and how it ended.
     pub run: RunInfo,
     /// The measured window and its denominators.
@@ -58,44 +76,22 @@ pub struct Record {
     pub plan: PlanInfo,
     /// Facts about the host.
     pub host: HostInfo,
-    /// The rows of "Load Profile", in report order.
-    pub load_profile: Vec<LoadRow>,
-    /// The rows of "Instance Efficiency".
-    pub efficiency: Vec<PercentRow>,
-    /// Every counter by its key (`physical_read_io_requests_count`), window deltas.
-    pub stats: BTreeMap<String, StatRow>,
-    /// Values that go up and down, by name with unit last.
-    pub gauges: BTreeMap<String, GaugeRow>,
-    /// Where the time went.
-    pub time_model: TimeModel,
-    /// Foreground time by wait class, largest first.
-    pub wait_classes: Vec<WaitClassRow>,
-    /// Every event that waited in the window, largest total first.
-    pub events: Vec<EventRow>,
-    /// The same requests at each layer: the session's wait, the ring, the device.
-    pub layers: Vec<RequestLayers>,
-    /// What multi-block reads of the scan table delivered; n/a where none were run.
-    pub scan: ScanInfo,
-    /// Where the reads came from; only where a server did them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reads: Option<ReadSources>,
-    /// I/O by function and file type, window deltas.
-    pub io_functions: Vec<IoRow>,
-    /// I/O by path and file type, window deltas, with the device below each path beside it.
-    pub paths: Vec<PathRow>,
-    /// The rows of "IO Profile", in report order.
-    pub io_profile: Vec<IoProfileRow>,
     /// The host during the window.
+    #[serde(skip_serializing_if = "is_default")]
     pub os: OsInfo,
+    /// Every figure under a stable key, the few that a comparison is judged by first.
+    pub metrics: Vec<Metric>,
     /// What the load generator itself measured.
+    #[serde(skip_serializing_if = "is_default")]
     pub driver: DriverInfo,
     /// Per second, from the gate on.
+    #[serde(skip_serializing_if = "is_default")]
     pub series: Series,
-    /// Active session history.
-    pub ash: AshInfo,
     /// Events on the time line, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<TimelineRow>,
     /// What has to be said beside the numbers.
+    #[serde(skip_serializing_if = "is_default")]
     pub checks: Checks,
     /// The identities of awr-statistics 2.3, in order.
     pub integrity: Vec<Identity>,
@@ -106,21 +102,15 @@ pub struct Record {
     /// Rules that could not be judged, each with the figure that is missing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub advice_unjudged: Vec<String>,
-    /// The server the sessions worked on; only where there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub server: Option<ServerInfo>,
-    /// Recovery as a figure; only in a record of `assay recovery`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub recovery: Option<RecoveryInfo>,
-    /// The durable-write curve; only in a record of `assay sync`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sync: Option<SyncInfo>,
-    /// The storage probe; only in a record of `assay io`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub storage: Option<StorageInfo>,
     /// Where figures came from that assay did not measure; only in a record of `assay import`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "provenance", skip_serializing_if = "Option::is_none")]
     pub import: Option<ImportInfo>,
+    /// What a database shows of itself.
+    #[serde(skip_serializing_if = "is_default")]
+    pub instance: Instance,
+    /// What only one kind of test has, by the kind's name.
+    #[serde(skip_serializing_if = "is_default")]
+    pub parts: Parts,
 }
 
 /// What ran and how it ended.
@@ -203,62 +193,6 @@ pub struct HostInfo {
     pub facts: Vec<Fact>,
 }
 
-/// One row of "Load Profile". Totals are window deltas in `unit`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct LoadRow {
-    /// The report's label without its colon, e.g. `Redo size (bytes)`.
-    pub name: String,
-    /// `s`, `bytes`, `blocks`, `count` or `mib`.
-    pub unit: String,
-    /// Over the window.
-    pub total: Figure,
-    /// Per second of the window.
-    pub per_s: Figure,
-    /// Per commit or rollback.
-    pub per_tx: Figure,
-    /// Per execution.
-    pub per_exec: Figure,
-    /// Per user call.
-    pub per_call: Figure,
-    /// Per driver operation.
-    pub per_op: Figure,
-    /// How the total was obtained: `sysstat`, `pg_stat_database`, `proc`, `client`, ...
-    pub source: String,
-}
-
-/// A named percentage.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PercentRow {
-    /// The report's label, e.g. `Buffer Hit %`.
-    pub name: String,
-    /// 0..100.
-    pub value_pct: Figure,
-}
-
-/// One counter over the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct StatRow {
-    /// The field's name, as in `V$SYSSTAT`.
-    pub name: String,
-    /// `count`, `blocks`, `bytes` or `ns`.
-    pub unit: String,
-    /// Window delta.
-    pub total: Figure,
-    /// Per second of the window.
-    pub per_s: Figure,
-    /// Per commit or rollback.
-    pub per_tx: Figure,
-    /// Per driver operation.
-    pub per_op: Figure,
-    /// Gate to the end of the drain: the delta the exact identities use.
-    pub whole_run_total: Figure,
-    /// How it was obtained: `sysstat`, `pg_stat_io`, `proc`, `client`, ...
-    pub source: String,
-}
-
 /// One gauge at both ends of the window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -267,103 +201,6 @@ pub struct GaugeRow {
     pub begin: Figure,
     /// At the end snapshot.
     pub end: Figure,
-}
-
-/// Where the time went, window deltas in us.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct TimeModel {
-    /// Foreground wall time in calls, idle waits excluded.
-    pub db_time_us: Figure,
-    /// CPU of the driver threads.
-    pub db_cpu_us: Figure,
-    /// CPU of background threads.
-    pub bg_cpu_us: Figure,
-    /// Wall time of background threads outside idle waits.
-    pub bg_elapsed_us: Figure,
-    /// Wall time of the sessions between dispatch and suspension.
-    pub on_thread_us: Figure,
-    /// Time sessions were ready but not dispatched.
-    pub run_queue_us: Figure,
-    /// CPU burnt inside timed waits.
-    pub cpu_in_wait_us: Figure,
-    /// Runnable but not on a CPU, by the kernel's account of the driver threads.
-    pub kernel_run_delay_us: Figure,
-    /// Foreground non-idle waits.
-    pub fg_wait_us: Figure,
-    /// Background non-idle waits.
-    pub bg_wait_us: Figure,
-    /// How each of the above was obtained, by its key: `client`, `proc`, `sampled`, ...
-    pub sources: BTreeMap<String, String>,
-}
-
-/// One kind of request at each layer it passes, window deltas. "Latency by layer".
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct RequestLayers {
-    /// What is requested, in words: `single-block read`, `log write`, ...
-    pub request: String,
-    /// The event whose waits these requests end, e.g. `db file sequential read`.
-    pub event: String,
-    /// `read` or `write`.
-    pub direction: String,
-    /// One wait of the event covers several requests, or fewer: then the two means differ by
-    /// construction, and no share is lost between them.
-    pub is_batched: bool,
-    /// From the begin of the wait to its end; layer `engine`. Its fine histogram is the event's.
-    pub engine: LayerRow,
-    /// From the call that gave the request to the kernel to the call that took its completion; layer `syscall`.
-    pub syscall: LayerRow,
-    /// From the block layer to the device and back (`/proc/diskstats`); layer `device`. Means only, and of
-    /// everything the devices did in this direction; `log write` includes the flush.
-    pub device: LayerRow,
-    /// Share of the engine's mean spent above the ring (queueing before the submit), 0..100.
-    pub lost_above_syscall_pct: Figure,
-    /// Share of the ring's mean spent above the device (kernel, file system, completion to reaping), 0..100;
-    /// negative where the device's mean is of slower requests than these.
-    pub lost_above_device_pct: Figure,
-    /// Share of the engine's mean (batched: of the ring's mean) spent above the device, 0..100.
-    pub lost_total_pct: Figure,
-    /// What limits the comparison, in sentences.
-    pub notes: Vec<String>,
-}
-
-/// One layer of a [`RequestLayers`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct LayerRow {
-    /// `engine`, `syscall` or `device`.
-    pub layer: String,
-    /// Waits (engine), requests (syscall), requests the devices completed in this direction (device).
-    pub count: Figure,
-    /// Bytes of those requests; n/a for the engine's waits.
-    pub moved_bytes: Figure,
-    /// How long they took.
-    pub latency: Latency,
-    /// How it was obtained: `sysstat`, `ring`, `diskstats`.
-    pub source: String,
-}
-
-/// What scans delivered in the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ScanInfo {
-    /// Scans ended.
-    pub scans_count: Figure,
-    /// Blocks of the scan tables delivered to sessions by scans that ended.
-    pub blocks_count: Figure,
-    /// Bytes read past the cache (direct path reads), by scans under way too.
-    pub direct_bytes: Figure,
-    /// Those bytes per second, 10^6 bytes.
-    pub direct_mb_per_s: Figure,
-    /// Those bytes per second, 2^20 bytes.
-    pub direct_mib_per_s: Figure,
-    /// Read requests past the cache.
-    pub direct_requests_count: Figure,
-    /// Streams of one scan (SCAN_PARALLEL).
-    pub streams_count: Figure,
-    /// CPU of the whole process per 10^9 bytes read past the cache, s; n/a where other operations ran too.
-    pub cpu_per_gb_s: Figure,
 }
 
 /// The host during the window.
@@ -604,59 +441,6 @@ pub struct SessionRow {
     pub first_op_s: Figure,
     /// End of the last operation, s after the gate.
     pub last_op_s: Figure,
-}
-
-/// Per-second figures from the gate on. Row i of every metric belongs to `t_s[i]`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Series {
-    /// Nominal step, s: 1, or more where only every second, fourth ... snapshot of a long run was there.
-    pub step_s: Figure,
-    /// End of each step, s after the gate.
-    pub t_s: Vec<f64>,
-    /// Whether the step lies inside the measured window.
-    pub in_window: Vec<bool>,
-    /// By name with unit last, e.g. `ops_count_per_s`, `db_file_sequential_read_p99_us`; decimals of a run's own
-    /// seconds have seven significant digits.
-    pub metrics: BTreeMap<String, Vec<Figure>>,
-    /// Waits by step and power-of-two bucket, for the events with a distribution; a long run's steps are joined.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub heat: Vec<HeatRow>,
-}
-
-impl Series {
-    /// Makes every column as long as the steps are many: what is missing is n/a, what is too much goes. A series
-    /// that was read may have been edited; readers count on this.
-    pub fn square(&mut self) {
-        let steps = self.t_s.len();
-        self.in_window.resize(steps, false);
-        for column in self.metrics.values_mut() {
-            column.resize(steps, Figure::na("absent"));
-        }
-        for row in &mut self.heat {
-            row.buckets.resize(row.t_s.len(), Vec::new());
-            for (bucket, _) in row.buckets.iter_mut().flatten() {
-                *bucket = (*bucket).min(BUCKETS - 1);
-            }
-        }
-    }
-}
-
-/// Power-of-two buckets of a distribution, as in [`EventRow::hist_us`].
-const BUCKETS: u8 = 34;
-
-/// How the waits of one event, or the operations of one kind, were distributed from step to step.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct HeatRow {
-    /// Event or kind of operation, e.g. `db file sequential read`.
-    pub name: String,
-    /// `engine` for waits, `client` for operations, `syscall` for requests.
-    pub layer: String,
-    /// End of each step, s after the gate.
-    pub t_s: Vec<f64>,
-    /// Counts of each step, sparse: (i, n) is n durations of 2^(i-1) <= us < 2^i, as in [`EventRow::hist_us`].
-    pub buckets: Vec<Vec<(u8, u64)>>,
 }
 
 /// What has to be said beside the numbers (DESIGN section 8).

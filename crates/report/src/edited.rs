@@ -26,7 +26,9 @@ static FROZEN: LazyLock<Vec<Value>> = LazyLock::new(|| {
         crate::import::import(&[source]).expect("it is read")
     };
     let mut recovered = crate::record::build(&crate::fixture::run());
-    recovered.recovery = Some(RecoveryInfo::default());
+    recovered.parts.put(&RecoveryInfo::default());
+    recovered.kind = "recovery".to_owned();
+    crate::kinds::figure(&mut recovered);
     [
         crate::record::build(&crate::fixture::run()),
         crate::record::build(&crate::fixture::postgres(15)),

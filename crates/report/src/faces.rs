@@ -3,7 +3,7 @@
 use crate::compare::{self, Group, Options};
 use crate::cost::{self, Prices};
 use crate::html::{self, Assets, TrendPoint};
-use crate::{advice, brief, csv, export, integrity, json, metrics, result_line, summary, text};
+use crate::{advice, brief, csv, export, integrity, json, result_line, summary, text};
 use assay_measure::record::Record;
 
 /// Draws every face of a record, alone, compared with `other`, priced and followed; the name and the text of each.
@@ -82,7 +82,8 @@ fn priced(record: &Record) -> Vec<(&'static str, String)> {
 }
 
 fn trend(record: &Record, assets: &Assets) -> String {
-    let points: Vec<TrendPoint> = metrics::of(record)
+    let points: Vec<TrendPoint> = record
+        .metrics
         .iter()
         .map(|metric| TrendPoint {
             run: metric.full_key(),

@@ -1,9 +1,9 @@
 //! The record as JSON: what `record.json` holds and `--format json` prints.
 
-use crate::bounds;
+use crate::{bounds, kinds};
 use assay_measure::plain::is_unprintable;
-use assay_measure::record::{Record, SCHEMA};
-use serde::Serialize;
+use assay_measure::record::{Record, SCHEMA, upgrade};
+use serde::{Deserialize, Serialize};
 use serde_json::ser::Formatter;
 use std::io::{Result as IoResult, Write};
 use thiserror::Error;
@@ -125,12 +125,27 @@ impl Formatter for Lines {
     }
 }
 
-/// Reads a record; unknown keys are ignored, missing ones are n/a (absent).
+/// What tells which shape the rest has.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Envelope {
+    schema: String,
+}
+
+/// Reads a record of this schema or of an earlier one; unknown keys are ignored, missing ones are n/a (absent).
 ///
 /// # Errors
 /// When the text is not JSON of this shape, or of another schema.
 pub fn read(text: &str) -> Result<Record, RecordError> {
-    let mut record: Record = serde_json::from_str(text)?;
+    let Envelope { schema } = serde_json::from_str(text)?;
+    let mut record: Record = match schema == SCHEMA {
+        true => serde_json::from_str(text)?,
+        false => {
+            let mut value = serde_json::from_str(text)?;
+            upgrade(&mut value);
+            Record::deserialize(value)?
+        }
+    };
     if record.schema != SCHEMA {
         return Err(RecordError::Schema {
             found: record.schema,
@@ -141,6 +156,10 @@ pub fn read(text: &str) -> Result<Record, RecordError> {
     }
     // Somebody may have edited it: every reader may count on columns of one length.
     record.series.square();
+    kinds::of(&record).readable(&record)?;
+    if record.metrics.is_empty() {
+        kinds::figure(&mut record);
+    }
     Ok(record)
 }
 
@@ -173,7 +192,7 @@ mod tests {
             .find(|line| line.contains("\"hist_us\""))
             .unwrap();
         assert!(histogram.ends_with("],"), "{histogram}");
-        assert!(text.contains("\"events\": [\n  {\n"), "{}", &text[..200]);
+        assert!(text.contains("\"events\": [\n   {\n"), "{}", &text[..200]);
         let pretty = serde_json::to_string_pretty(&record).unwrap();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(
@@ -191,7 +210,7 @@ mod tests {
 
     #[test]
     fn another_schema_is_refused_by_name() {
-        let error = read(r#"{"schema":"assay/2"}"#).unwrap_err();
-        assert!(error.to_string().contains("assay/2"), "{error}");
+        let error = read(r#"{"schema":"assay/9"}"#).unwrap_err();
+        assert!(error.to_string().contains("assay/9"), "{error}");
     }
 }

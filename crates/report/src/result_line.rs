@@ -11,7 +11,7 @@ use assay_measure::units::fixed;
 /// The lines of a record; `None` where the target is no server.
 #[must_use]
 pub fn render(record: &Record) -> Option<String> {
-    let server = record.server.as_ref()?;
+    let server = record.instance.server.as_ref()?;
     Some(lines(record, server).join("\n") + "\n")
 }
 

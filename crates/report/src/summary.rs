@@ -44,11 +44,21 @@ pub fn units() -> String {
 #[must_use]
 pub fn line(record: &Record) -> String {
     let load = |name: &str| {
-        let row = record.load_profile.iter().find(|row| row.name == name);
+        let row = record
+            .instance
+            .load_profile
+            .iter()
+            .find(|row| row.name == name);
         row.map_or_else(Figure::default, |row| row.per_s.clone())
     };
     let total_mib = || {
-        let named = |name: &str| record.io_profile.iter().find(|row| row.name == name);
+        let named = |name: &str| {
+            record
+                .instance
+                .io_profile
+                .iter()
+                .find(|row| row.name == name)
+        };
         // A server's views do not count all it moves; then the data's bytes are what there is.
         let (all, data) = (named("Total (MB)"), named("Database (MB)"));
         let pick = |pick: fn(&assay_measure::record::IoProfileRow) -> &Figure| {
@@ -107,7 +117,13 @@ fn decimal(figure: &Figure) -> String {
 /// Average wait of an event. A commit may write the log itself, so an event that the
 /// named actor never waited for is taken from the other.
 fn average(record: &Record, name: &str, actor: &str) -> String {
-    let named = || record.events.iter().filter(|event| event.name == name);
+    let named = || {
+        record
+            .instance
+            .events
+            .iter()
+            .filter(|event| event.name == name)
+    };
     let event: Option<&EventRow> = named()
         .find(|event| event.actor == actor)
         .or_else(|| named().next());
@@ -117,12 +133,19 @@ fn average(record: &Record, name: &str, actor: &str) -> String {
 /// The first row of "Top Foreground Events".
 fn top_wait(record: &Record) -> String {
     let event = record
+        .instance
         .events
         .iter()
         .filter(|event| event.actor == "foreground" && event.class != "Idle")
         .filter_map(|event| Some((event.total_us.value()?, event.name.as_str())));
-    let cpu = record.time_model.db_cpu_us.value().map(|us| (us, "DB CPU"));
+    let cpu = record
+        .instance
+        .time_model
+        .db_cpu_us
+        .value()
+        .map(|us| (us, "DB CPU"));
     let queue = record
+        .instance
         .time_model
         .run_queue_us
         .value()

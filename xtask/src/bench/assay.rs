@@ -147,7 +147,7 @@ pub(crate) fn settings(pairs: &[(&str, &str)]) -> Vec<String> {
         .collect()
 }
 
-/// `record.json`, schema `assay/1`.
+/// `record.json`, schema `assay/2`.
 pub(crate) struct Record(Value);
 
 impl Record {
@@ -177,7 +177,7 @@ impl Record {
 
     /// A figure of an event, e.g. `p99_us` of `db file sequential read`.
     pub(crate) fn event(&self, name: &str, figure: &str) -> f64 {
-        let events = self.0["events"].as_array();
+        let events = self.0["instance"]["events"].as_array();
         let row = events
             .into_iter()
             .flatten()
@@ -188,7 +188,7 @@ impl Record {
 
     /// A latency figure of one layer (`engine`, `syscall`, `device`) of an event's requests, e.g. `p99_us`.
     pub(crate) fn layer(&self, event: &str, layer: &str, figure: &str) -> f64 {
-        let rows = self.0["layers"].as_array();
+        let rows = self.0["instance"]["layers"].as_array();
         let row = rows.into_iter().flatten().find(|row| row["event"] == event);
         row.and_then(|row| row[layer]["latency"][figure].as_f64())
             .unwrap_or(f64::NAN)

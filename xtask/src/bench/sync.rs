@@ -59,7 +59,10 @@ fn probe(options: &Options) -> Result<Value> {
 
 /// Writes per second of a step on the preallocated file by fdatasync; n/a is NaN.
 fn rate(record: &Value, part: &str, streams: u64) -> f64 {
-    let steps = record["sync"]["steps"].as_array().into_iter().flatten();
+    let steps = record["parts"]["sync"]["steps"]
+        .as_array()
+        .into_iter()
+        .flatten();
     let mut steps = steps.filter(|step| {
         step["part"] == part
             && step["streams_count"] == streams

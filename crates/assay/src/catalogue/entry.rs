@@ -4,10 +4,10 @@ use super::tags;
 use crate::exit::Failure;
 use crate::record;
 use crate::rundir::{self, RECORD, REPEAT, SERIES, SWEEP, TAGS, killed_io};
-use assay_measure::record::{Figure, Record};
+use assay_measure::record::metric::{Better, Group, find, plain};
+use assay_measure::record::{Figure, Metric, Record};
 use assay_measure::sample::median;
 use assay_report::compare::Repeats;
-use assay_report::metrics::{self, Better, Metric};
 use assay_report::sweep::Sweep;
 use std::fs;
 use std::io;
@@ -148,22 +148,14 @@ pub(crate) fn card(dir: &Path) -> Option<Entry> {
 
 fn of_record(record: &Record) -> (Entry, Vec<Metric>) {
     let run = &record.run;
-    let kind = match record {
-        _ if record.import.is_some() => "import",
-        _ if record.recovery.is_some() => "recovery",
-        _ if record.sync.is_some() => "sync",
-        _ if record.storage.is_some() => "io",
-        _ => "run",
-    };
     let host = record
         .host
         .facts
         .iter()
         .find(|fact| fact.name == "hostname");
-    let metrics = metrics::of(record);
-    let ops = metrics::find(&metrics, "ops_per_s");
+    let ops = find(&record.metrics, "ops_per_s");
     let entry = Entry {
-        kind: kind.to_owned(),
+        kind: record.kind.clone(),
         id: run.id.clone(),
         started: to_the_second(&run.started),
         workload: run.workload.clone(),
@@ -177,7 +169,7 @@ fn of_record(record: &Record) -> (Entry, Vec<Metric>) {
         ops_per_s: ops.and_then(|metric| metric.value.value()),
         ..Entry::default()
     };
-    (entry, metrics)
+    (entry, record.metrics.clone())
 }
 
 fn to_the_second(started: &str) -> String {
@@ -207,18 +199,17 @@ fn of_sweep(swept: &Sweep) -> (Entry, Vec<Metric>) {
 }
 
 fn best_rate(rate: f64) -> Metric {
+    let rate = Figure::decimal(rate);
     Metric {
-        key: "ops_per_s".to_owned(),
-        scope: String::new(),
-        name: "Operations".to_owned(),
-        group: metrics::Group::Primary,
-        unit: "1/s".to_owned(),
-        better: Better::Higher,
-        is_primary: true,
-        value: Figure::decimal(rate),
-        counter: None,
-        series: None,
         layer: "client".to_owned(),
+        ..plain(
+            Group::Primary,
+            "ops_per_s",
+            "Operations",
+            "1/s",
+            Better::Higher,
+            rate,
+        )
     }
 }
 
@@ -230,9 +221,7 @@ fn of_repeats(found: &Found, repeats: &Repeats) -> (Entry, Vec<Metric>) {
     });
     let members: Vec<(Entry, Vec<Metric>)> = members.collect();
     let middle = |key: &str| {
-        let figures = members
-            .iter()
-            .filter_map(|(_, metrics)| metrics::find(metrics, key));
+        let figures = members.iter().filter_map(|(_, metrics)| find(metrics, key));
         let values: Vec<f64> = figures.filter_map(|metric| metric.value.value()).collect();
         median(&values)
     };

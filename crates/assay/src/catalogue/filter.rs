@@ -5,6 +5,11 @@ use crate::exit::Failure;
 use assay_measure::units;
 use jiff::{SignedDuration, Timestamp};
 
+/// Asks for what was imported, whatever its kind.
+pub(crate) const IMPORT: &str = "import";
+/// The workload of what was imported.
+pub(crate) const IMPORTED: &str = "imported";
+
 /// Everything asked for must hold; what was not asked for holds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
@@ -39,7 +44,8 @@ impl Filter {
             let of_key = |tag: &String| tag.split_once('=').is_some_and(|(key, _)| key == wanted);
             entry.tags.iter().any(|tag| tag == wanted || of_key(tag))
         };
-        any(&self.kind, &entry.kind)
+        let is_import = self.kind.iter().any(|kind| kind == IMPORT) && entry.workload == IMPORTED;
+        (any(&self.kind, &entry.kind) || is_import)
             && is(&self.workload, &entry.workload)
             && is(&self.engine, &entry.engine)
             && any(&self.labels, &entry.label)

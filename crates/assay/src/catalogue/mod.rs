@@ -13,7 +13,7 @@ mod tags;
 mod tests;
 
 pub(crate) use entry::{Entry, card, places};
-pub(crate) use filter::{Filter, instant};
+pub(crate) use filter::{Filter, IMPORT, IMPORTED, instant};
 pub(crate) use store::{KeyInfo, Value};
 pub(crate) use tags::{Change, change as change_tags, read as tags_of};
 

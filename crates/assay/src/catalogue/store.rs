@@ -4,7 +4,7 @@ use super::FILE;
 use super::entry::{self, Entry, Found, Stamp};
 use crate::ui;
 use assay_measure::record::Figure;
-use assay_report::metrics::Better;
+use assay_measure::record::metric::{self, Better};
 use rusqlite::{
     Connection, Error, ErrorCode, OpenFlags, OptionalExtension as _, TransactionBehavior, params,
 };
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// "assay" in a file's header, so that nobody else's database is taken for ours.
 const APPLICATION: i64 = 0x6173_6179;
 /// Version of the tables; another one is read anew from the records.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 /// How long another process may hold the file.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -321,11 +321,7 @@ fn insert(connection: &Connection, found: &Found, entry: &Entry) -> Result<i64, 
     Ok(run)
 }
 
-fn key_number(
-    connection: &Connection,
-    key: &str,
-    metric: &assay_report::metrics::Metric,
-) -> Result<i64, Error> {
+fn key_number(connection: &Connection, key: &str, metric: &metric::Metric) -> Result<i64, Error> {
     let better = match metric.better {
         Better::Higher => "higher",
         Better::Lower => "lower",

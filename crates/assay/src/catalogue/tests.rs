@@ -12,7 +12,7 @@ fn run(dir: &TempDir, name: &str, ops_per_s: f64) {
     };
     record.run.id = name.rsplit('-').next().unwrap_or_default().to_owned();
     record.run.verdict = "complete".to_owned();
-    record.load_profile.push(LoadRow {
+    record.instance.load_profile.push(LoadRow {
         name: "Operations".to_owned(),
         unit: "count".to_owned(),
         per_s: ops_per_s.into(),

@@ -93,7 +93,7 @@ pub(crate) struct WhichArgs {
     /// Runs with this tag, repeatable: all of them; NAME, KEY or KEY=VALUE
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Vec<String>,
-    /// run, sweep, repeat, io, sync, recovery, import or killed, repeatable
+    /// slob, storage, sync, recovery, sweep, repeat, killed, ... or import for whatever was imported; repeatable
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Vec<String>,
     /// slob, io, sync, ...

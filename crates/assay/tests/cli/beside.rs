@@ -267,7 +267,7 @@ fn identity_i28_samples_agree_with_the_clocks_and_think_time_is_no_activity() {
     let sets: Vec<&str> = think.iter().flat_map(|set| ["--set", *set]).collect();
     place.assay(&with(RUN, &sets)).code(0);
     let idle = record(&place);
-    let active = idle["ash"]["active_count"]
+    let active = idle["instance"]["ash"]["active_count"]
         .as_f64()
         .expect("ticks were made");
     // Four sessions that think nearly all the time: a thousandth of them is active.
@@ -275,7 +275,7 @@ fn identity_i28_samples_agree_with_the_clocks_and_think_time_is_no_activity() {
     fs::remove_dir_all(place.path("kept")).expect("removed");
     place.assay(RUN).code(0);
     let busy = record(&place);
-    let ash = &busy["ash"];
+    let ash = &busy["instance"]["ash"];
     assert!(ash["ticks_count"].as_u64().is_some_and(|n| n > 0), "{ash}");
     assert_eq!(ash["max_active_count"], 4);
     assert!(ash["by_class"].get("CPU").is_some(), "{ash}");

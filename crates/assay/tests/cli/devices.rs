@@ -115,7 +115,7 @@ fn a_device_is_a_data_set_only_after_its_name_was_said_twice() {
     let more = ["--set", "UPDATE_PCT=50", "--set", "CACHE_MB=4"];
     let ran = place.assay(&with(&with(&args, &more), &["--target", &target]));
     let record: serde_json::Value = serde_json::from_str(&ran.code(0).out).expect("a record");
-    let paths = record["paths"].as_array().expect("rows");
+    let paths = record["instance"]["paths"].as_array().expect("rows");
     let kinds: Vec<&str> = paths
         .iter()
         .filter_map(|row| row["file_type"].as_str())

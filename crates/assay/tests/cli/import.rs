@@ -20,10 +20,10 @@ fn fragments_become_one_record_with_file_and_line_of_every_value() {
     let record: Value = serde_json::from_str(&place.read("bm/record.json")).expect("JSON");
     assert_eq!(record["run"]["workload"], "imported");
     assert_eq!(record["run"]["label"], "bare metal");
-    let files = record["import"]["files"].as_array().expect("files");
+    let files = record["provenance"]["files"].as_array().expect("files");
     assert_eq!(files.len(), 2);
     assert_eq!(files[0]["size_bytes"], LOAD_PROFILE.len());
-    let values = record["import"]["values"].as_array().expect("values");
+    let values = record["provenance"]["values"].as_array().expect("values");
     assert!(
         values.iter().any(|value| value["file"] == 1),
         "none of io.txt"

@@ -61,7 +61,7 @@ fn a_run_prints_fios_report_and_leaves_its_record() {
         ]
     );
     let record = document(&place.read("run/record.json"));
-    assert_eq!(record["schema"], "assay/1");
+    assert_eq!(record["schema"], "assay/2");
     assert_eq!(record["run"]["workload"], "io");
     assert_eq!(record["run"]["verdict"], "complete");
     assert!(

@@ -52,7 +52,7 @@ fn identity_io1_to_io5_hold_on_random_reads_through_the_ring() {
     let record = record(&place);
     exact_ones_hold(&record);
     assert_eq!(identity(&record, "IO2")["ok"], true);
-    let info = &record["storage"];
+    let info = &record["parts"]["storage"];
     assert_eq!(info["jobs"][0]["numjobs_count"], 2);
     let read = &info["jobs"][0]["ways"][0];
     assert!(read["lat"]["p99_us"].is_number(), "{read}");
@@ -79,7 +79,7 @@ fn identity_io6_holds_for_a_log_that_syncs_each_write() {
     let record = record(&place);
     exact_ones_hold(&record);
     assert_eq!(identity(&record, "IO6")["ok"], true);
-    let job = &record["storage"]["jobs"][0];
+    let job = &record["parts"]["storage"]["jobs"][0];
     assert_eq!(job["ways"][0]["way"], "write");
     assert!(job["sync"]["count"].as_u64().is_some_and(|n| n >= 200));
     let slat = &job["ways"][0]["slat"]["avg_us"]["na"];
@@ -115,7 +115,7 @@ fn a_rate_has_a_response_and_the_section_below_fios_text() {
     let record = record(&place);
     assert_eq!(identity(&record, "IO9")["ok"], true);
     assert_eq!(
-        record["storage"]["groups"][0]["analysed"],
+        record["parts"]["storage"]["groups"][0]["analysed"],
         "response latency"
     );
 }
@@ -149,7 +149,7 @@ fn every_face_of_a_storage_record_reads_the_record_alone() {
     let summary = face("summary");
     assert_eq!(summary.lines().count(), 3, "{summary}");
     let json: Value = serde_json::from_str(&face("json")).expect("JSON");
-    assert_eq!(json["storage"]["jobs"][0]["ways"][0]["ios_count"], 50_000);
+    assert_eq!(json["parts"]["storage"]["jobs"][0]["ways"][0]["ios_count"], 50_000);
 }
 
 #[test]

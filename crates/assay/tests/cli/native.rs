@@ -37,9 +37,9 @@ fn setting<'a>(record: &'a serde_json::Value, name: &str) -> &'a serde_json::Val
 }
 
 fn whole_run(record: &serde_json::Value, key: &str) -> u64 {
-    record["stats"][key]["whole_run_total"]
+    record["instance"]["stats"][key]["whole_run_total"]
         .as_u64()
-        .unwrap_or_else(|| panic!("{key}: {}", record["stats"][key]))
+        .unwrap_or_else(|| panic!("{key}: {}", record["instance"]["stats"][key]))
 }
 
 #[test]
@@ -323,20 +323,25 @@ fn a_parallel_scan_reads_past_the_cache_and_reports_its_bandwidth() {
         (&streams["value"], &streams["origin"]),
         (&"3".into(), &"cli".into())
     );
-    assert_eq!(record["scan"]["streams_count"], 3);
-    assert!(record["scan"]["direct_mb_per_s"].as_f64().expect("a rate") > 0.0);
+    assert_eq!(record["instance"]["scan"]["streams_count"], 3);
+    assert!(
+        record["instance"]["scan"]["direct_mb_per_s"]
+            .as_f64()
+            .expect("a rate")
+            > 0.0
+    );
     // Scans only: what was read past the cache is all there was, whole tables of 512 blocks.
     let blocks = whole_run(&record, "table_scan_blocks_gotten_blocks");
     assert!(blocks > 0 && blocks.is_multiple_of(512), "{blocks}");
     assert_eq!(whole_run(&record, "physical_reads_direct_blocks"), blocks);
     assert_eq!(whole_run(&record, "physical_reads_cache_blocks"), 0);
-    let layers = record["layers"].as_array().expect("a list");
+    let layers = record["instance"]["layers"].as_array().expect("a list");
     assert_eq!(layers.len(), 1, "{layers:?}");
     assert_eq!(layers[0]["event"], "direct path read");
     // Begun on one side, ended on the other: at both ends of the window some are under way,
     // 2 sessions x 3 streams x 4 requests at most.
     let ended = layers[0]["syscall"]["count"].as_u64().expect("a count");
-    let begun = record["scan"]["direct_requests_count"]
+    let begun = record["instance"]["scan"]["direct_requests_count"]
         .as_u64()
         .expect("a count");
     assert!(ended.abs_diff(begun) <= 24, "{ended} of {begun}");

@@ -22,7 +22,9 @@ fn kills_lose_nothing_and_are_timed() {
     let record: Value = serde_json::from_str(&done.out).expect("JSON");
     assert_eq!(record["run"]["workload"], "recovery");
     assert_eq!(record["run"]["verdict"], "complete", "{}", done.err);
-    let steps = record["recovery"]["steps"].as_array().expect("steps");
+    let steps = record["parts"]["recovery"]["steps"]
+        .as_array()
+        .expect("steps");
     assert_eq!(steps.len(), 2);
     for step in steps {
         assert_eq!(step["lost_count"], 0, "{step}");

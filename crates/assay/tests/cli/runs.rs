@@ -46,7 +46,7 @@ fn a_run_prints_its_report_alone_and_leaves_its_record() {
         done.out
     );
     let record = json(&fs::read_to_string(dir.join("record.json")).expect("kept"));
-    assert_eq!(record["schema"], "assay/1");
+    assert_eq!(record["schema"], "assay/2");
     assert_eq!(record["run"]["id"], parts[2]);
     assert_eq!(record["run"]["sessions"], 4);
     let effective = fs::read_to_string(dir.join("config/effective")).expect("kept");
@@ -419,7 +419,7 @@ fn runs_are_labelled_tagged_filtered_and_followed() {
     let found = json(&place.assay(&list).code(0).out);
     assert_eq!(found.as_array().map(Vec::len), Some(2));
     assert_eq!(found[0]["label"], "nightly");
-    assert_eq!(found[0]["kind"], "run");
+    assert_eq!(found[0]["kind"], "slob");
     place
         .assay(&[
             "runs",

@@ -19,7 +19,7 @@ struct Shape(serde_json::Value);
 impl Shape {
     /// So much of a counter per operation.
     fn per_op(&self, key: &str) -> f64 {
-        let row = &self.0["stats"][key];
+        let row = &self.0["instance"]["stats"][key];
         let total = row["whole_run_total"].as_f64();
         total.unwrap_or_else(|| panic!("{key}: {row}")) / UPDATES as f64
     }

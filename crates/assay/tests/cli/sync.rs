@@ -23,11 +23,13 @@ fn it_measures_reports_and_leaves_only_its_record() {
     );
     assert_eq!(place.read("run/report.txt"), done.out);
     let record: Value = serde_json::from_str(&place.read("run/record.json")).expect("JSON");
-    assert_eq!(record["schema"], "assay/1");
+    assert_eq!(record["schema"], "assay/2");
     assert_eq!(record["run"]["workload"], "sync");
-    let f0 = record["sync"]["f0_us"].as_f64().expect("F0 is a number");
+    let f0 = record["parts"]["sync"]["f0_us"]
+        .as_f64()
+        .expect("F0 is a number");
     assert!(f0 > 0.0);
-    let steps = record["sync"]["steps"].as_array().expect("steps");
+    let steps = record["parts"]["sync"]["steps"].as_array().expect("steps");
     for streams in [1, 2, 4, 8, 16, 32] {
         for file in ["preallocated", "new"] {
             let is_it = |step: &&Value| {

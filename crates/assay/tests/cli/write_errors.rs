@@ -57,7 +57,7 @@ fn stopped(place: &Place, ran: Ran, file: &str) -> serde_json::Value {
 }
 
 fn whole_run(record: &serde_json::Value, key: &str) -> u64 {
-    let total = &record["stats"][key]["whole_run_total"];
+    let total = &record["instance"]["stats"][key]["whole_run_total"];
     total.as_u64().unwrap_or_else(|| panic!("{key}: {total}"))
 }
 

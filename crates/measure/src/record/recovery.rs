@@ -1,6 +1,6 @@
 //! Recovery as a figure in a record.
 
-use super::Figure;
+use super::{Figure, Part};
 use serde::{Deserialize, Serialize};
 
 /// What `assay recovery` measured: kills of a loaded data set and what came after.
@@ -69,4 +69,8 @@ pub struct RecoveryStep {
     pub unacknowledged_there_count: u64,
     /// Rows compared with what was acknowledged.
     pub rows_compared_count: u64,
+}
+
+impl Part for RecoveryInfo {
+    const NAME: &str = "recovery";
 }

@@ -1,6 +1,6 @@
 //! The storage probe in a record.
 
-use super::{DiskRow, Figure, SettingLine, Steadiness};
+use super::{DiskRow, Figure, Part, SettingLine, Steadiness};
 use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -340,4 +340,8 @@ pub struct StorageDevices {
     pub device_write_bytes: Figure,
     /// Device over job.
     pub write_ratio: Figure,
+}
+
+impl Part for StorageInfo {
+    const NAME: &str = "storage";
 }

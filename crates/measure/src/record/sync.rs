@@ -1,6 +1,6 @@
 //! The durable-write curve in a record.
 
-use super::{Figure, Latency};
+use super::{Figure, Latency, Part};
 use serde::{Deserialize, Serialize};
 
 /// What `assay sync` measured. Layer of every latency and rate: `syscall`, that is
@@ -88,4 +88,8 @@ pub struct SafetyRow {
     pub single_cost_pct: Figure,
     /// The same with many streams.
     pub many_cost_pct: Figure,
+}
+
+impl Part for SyncInfo {
+    const NAME: &str = "sync";
 }

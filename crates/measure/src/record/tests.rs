@@ -58,8 +58,7 @@ prop_compose! {
         Record {
             schema: SCHEMA.to_owned(),
             run: RunInfo { label, seed, ..RunInfo::default() },
-            load_profile,
-            events,
+            instance: Instance { load_profile, events, ..Instance::default() },
             integrity,
             os: OsInfo { cpu_pct, ..OsInfo::default() },
             series: Series { t_s, metrics, ..Series::default() },
@@ -121,13 +120,23 @@ fn a_factor_of_one_keeps_a_count_exact() {
 
 #[test]
 fn keys_of_the_schema_end_in_their_unit_where_they_hold_a_figure() {
-    let record = Record {
-        events: vec![EventRow::default()],
-        load_profile: vec![LoadRow::default()],
-        layers: vec![RequestLayers::default()],
+    // What says nothing at all is left out: each part gets one figure.
+    let mut record = Record {
+        instance: Instance {
+            events: vec![EventRow::default()],
+            load_profile: vec![LoadRow::default()],
+            layers: vec![RequestLayers::default()],
+            ..Instance::default()
+        },
         ..Record::default()
     };
+    record.os.cpus_count = Figure::Count(1);
+    record.driver.threads_count = 1;
+    record.checks.cache_blocks = Figure::Count(1);
     let json = serde_json::to_value(&record).unwrap();
+    for part in ["os", "driver", "checks", "instance"] {
+        assert!(json.get(part).is_some(), "{part}");
+    }
     const UNITS: &[&str] = &[
         "_s",
         "_us",

@@ -13,7 +13,7 @@ pub(super) fn cpu_saturated(record: &Record) -> Judged {
     if busy < BUSY {
         return Ok(None);
     }
-    let model = &record.time_model;
+    let model = &record.instance.time_model;
     let load_known = !record.os.load_end.is_empty();
     let queue = match (model.db_time_us.value(), model.run_queue_us.value()) {
         (Some(db_time), Some(queue)) if db_time > 0.0 => Some(100.0 * queue / db_time),

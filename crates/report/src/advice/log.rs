@@ -110,7 +110,7 @@ pub(super) fn not_a_standard_update(record: &Record) -> Judged {
     const ROWS_PER_UPDATE: f64 = 32.0;
     const REDO: std::ops::RangeInclusive<f64> = 750.0..=870.0;
     const CHANGES: std::ops::RangeInclusive<f64> = 2.0..=2.3;
-    if record.server.is_some() {
+    if record.instance.server.is_some() {
         // The published vectors are of engines with undo in their log.
         return Ok(None);
     }

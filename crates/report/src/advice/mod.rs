@@ -132,7 +132,7 @@ fn need(figure: &Figure, name: &str) -> Result<f64, Missing> {
 
 /// A counter's total in the window.
 fn stat(record: &Record, key: &str) -> Result<f64, Missing> {
-    match record.stats.get(key) {
+    match record.instance.stats.get(key) {
         Some(row) => need(&row.total, key),
         None => Err(Missing(format!("{key}: absent"))),
     }
@@ -142,19 +142,19 @@ fn foreground(
     record: &Record,
     is_it: impl Fn(&EventRow) -> bool,
 ) -> impl Iterator<Item = &EventRow> {
-    let events = record.events.iter();
+    let events = record.instance.events.iter();
     events.filter(move |event| event.actor == "foreground" && is_it(event))
 }
 
 /// Share of DB time of the foreground events that `is_it` picks, 0..100.
 fn share(record: &Record, is_it: impl Fn(&EventRow) -> bool) -> Result<f64, Missing> {
-    need(&record.time_model.db_time_us, "DB time")?;
+    need(&record.instance.time_model.db_time_us, "DB time")?;
     let shares = foreground(record, is_it).filter_map(|event| event.db_time_pct.value());
     Ok(shares.sum())
 }
 
 fn named<'a>(record: &'a Record, name: &str, actor: &str) -> Option<&'a EventRow> {
-    let mut events = record.events.iter();
+    let mut events = record.instance.events.iter();
     events.find(|event| event.name == name && event.actor == actor)
 }
 

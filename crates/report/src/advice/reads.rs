@@ -86,7 +86,7 @@ pub(super) fn page_cache(record: &Record) -> Judged {
         // A neighbour's reads would hide ours: what this process caused is the sharper figure.
         (Some(device), Some(process)) => (device.min(process), "the devices"),
         (Some(device), None) => (device, "the devices"),
-        (None, Some(process)) if record.reads.is_some() => {
+        (None, Some(process)) if record.instance.reads.is_some() => {
             (process, "the kernel, for the server's processes,")
         }
         (None, Some(process)) => (process, "the kernel, for this process,"),
@@ -98,7 +98,7 @@ pub(super) fn page_cache(record: &Record) -> Judged {
     if ratio >= THRESHOLD {
         return Ok(None);
     }
-    let way_out = match &record.reads {
+    let way_out = match &record.instance.reads {
         None => String::new(),
         Some(reads) if reads.evict_asked.is_empty() => " For a test of storage: --evict direct (PostgreSQL 16+), \
             --evict continuous or --evict cgroup:SIZE, or data several times larger than this host's memory."
@@ -248,7 +248,7 @@ pub(super) fn batched_waits(record: &Record) -> Judged {
 pub(super) fn cached(record: &Record) -> Judged {
     const ALL: f64 = 99.9;
     const SOME: f64 = 20.0;
-    let mut rows = record.efficiency.iter();
+    let mut rows = record.instance.efficiency.iter();
     let printed = rows.find(|row| row.name.trim() == "Buffer Hit %" && record.import.is_some());
     let measured = match printed {
         Some(row) => &row.value_pct,
@@ -258,7 +258,7 @@ pub(super) fn cached(record: &Record) -> Judged {
         return Ok(None);
     };
     let evidence = [("buffer_hit_pct", pct)];
-    let cache = match (&record.reads, &record.import) {
+    let cache = match (&record.instance.reads, &record.import) {
         (Some(_), _) => "the server's buffers (shared_buffers)",
         (None, Some(_)) => "the buffer cache",
         (None, None) => "CACHE_MB",

@@ -3,7 +3,7 @@
 //! R28 needs prices ([`super::costs()`]), R29 projections: the sweep that computes them says it.
 
 use super::finding_of;
-use assay_measure::record::{Advice, Record, StorageGroup};
+use assay_measure::record::{Advice, Record, StorageGroup, StorageInfo};
 use assay_measure::units::{fixed, size, thousands};
 
 /// Rates within this part of each other are the same.
@@ -23,7 +23,7 @@ pub fn several(records: &[&Record]) -> Vec<Advice> {
         .iter()
         .any(|record| record.advice.iter().any(|advice| advice.id == "R11"));
     if !is_said {
-        found.extend(two_limits(groups(records)));
+        found.extend(two_limits(&groups(records)));
     }
     found.sort_by_key(|advice| advice.severity != "high");
     found
@@ -100,14 +100,15 @@ impl Point {
     }
 }
 
-fn groups<'r>(records: &'r [&Record]) -> impl Iterator<Item = &'r StorageGroup> + Clone {
-    records
+fn groups(records: &[&Record]) -> Vec<StorageGroup> {
+    let parts = records
         .iter()
-        .flat_map(|record| record.storage.iter().flat_map(|info| &info.groups))
+        .filter_map(|record| record.parts.get::<StorageInfo>());
+    parts.flat_map(|info| info.groups).collect()
 }
 
 /// Rates of requests of one direction.
-fn points<'r>(groups: impl Iterator<Item = &'r StorageGroup>, way: &str) -> Vec<Point> {
+fn points(groups: &[StorageGroup], way: &str) -> Vec<Point> {
     let of_group = |group: &StorageGroup| {
         // Both directions at once share the device.
         let [row] = group.ways.as_slice() else {
@@ -127,7 +128,7 @@ fn points<'r>(groups: impl Iterator<Item = &'r StorageGroup>, way: &str) -> Vec<
             ios_per_s: ios,
         })
     };
-    let mut points: Vec<Point> = groups
+    let mut points: Vec<Point> = (groups.iter())
         .filter_map(of_group)
         .filter(|point| point.request_bytes > 0.0)
         .collect();
@@ -137,16 +138,14 @@ fn points<'r>(groups: impl Iterator<Item = &'r StorageGroup>, way: &str) -> Vec<
 
 /// R11 of one record with several groups.
 pub(super) fn two_limits_of(record: &Record) -> super::Judged {
-    Ok(two_limits(groups(&[record])))
+    Ok(two_limits(&groups(&[record])))
 }
 
 /// R11: as many requests at one size and its double, and as many bytes from there to the next.
-pub(crate) fn two_limits<'r>(
-    groups: impl Iterator<Item = &'r StorageGroup> + Clone,
-) -> Option<Advice> {
+pub(crate) fn two_limits(groups: &[StorageGroup]) -> Option<Advice> {
     let same = |a: f64, b: f64| (a / b - 1.0).abs() <= SAME;
     for way in ["read", "write"] {
-        let points = points(groups.clone(), way);
+        let points = points(groups, way);
         let pairs = || {
             let pairs = points.iter().enumerate();
             pairs

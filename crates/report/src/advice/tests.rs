@@ -2,7 +2,9 @@ use super::*;
 use crate::fixture;
 use crate::record::build;
 use assay_measure::histogram::Histogram;
-use assay_measure::record::{Identity, LayerRow, OpRow, RequestLayers, Truth};
+use assay_measure::record::{
+    Identity, Instance, LayerRow, OpRow, RequestLayers, StorageInfo, Truth,
+};
 use assay_measure::snapshot::{
     Actor, EventReading, Fact, Reading, RunData, SettingLine, WaitClass,
 };
@@ -86,7 +88,12 @@ fn cpu(record: &mut Record, name: &str, pct: f64) {
 }
 
 fn total(record: &mut Record, key: &str, total: f64) {
-    record.stats.get_mut(key).expect("a known key").total = total.into();
+    record
+        .instance
+        .stats
+        .get_mut(key)
+        .expect("a known key")
+        .total = total.into();
 }
 
 fn set(record: &mut Record, name: &str, value: &str) {
@@ -142,12 +149,12 @@ fn advice_r01_is_silent_on_a_run_that_waits() {
 fn advice_r02_fires_on_full_cpus_with_a_queue() {
     let mut record = record();
     cpu(&mut record, "busy", 97.0);
-    record.time_model.run_queue_us = record.time_model.db_time_us.scaled(0.06);
+    record.instance.time_model.run_queue_us = record.instance.time_model.db_time_us.scaled(0.06);
     assert_eq!(fires(&record, "R2").severity, "note");
-    record.time_model.run_queue_us = record.time_model.db_time_us.scaled(0.12);
+    record.instance.time_model.run_queue_us = record.instance.time_model.db_time_us.scaled(0.12);
     assert_eq!(fires(&record, "R2").severity, "high");
     // The load alone will do.
-    record.time_model.run_queue_us = Figure::Count(0);
+    record.instance.time_model.run_queue_us = Figure::Count(0);
     record.os.load_end = vec![Figure::Decimal(7.0)];
     fires(&record, "R2");
 }
@@ -157,7 +164,7 @@ fn advice_r02_is_silent_on_idle_cpus_and_on_full_ones_without_a_queue() {
     is_silent(&record(), "R2");
     let mut full = record();
     cpu(&mut full, "busy", 99.0);
-    full.time_model.run_queue_us = Figure::Count(0);
+    full.instance.time_model.run_queue_us = Figure::Count(0);
     is_silent(&full, "R2");
 }
 
@@ -187,10 +194,10 @@ fn advice_r04_fires_and_names_blocked_submission_and_starved_writers() {
     let mut record = waiting("free buffer waits", WaitClass::Configuration, 10_000, 1600);
     assert_eq!(fires(&record, "R4").severity, "high");
     cpu(&mut record, "busy", 96.0);
-    record.events.push(EventRow {
+    record.instance.events.push(EventRow {
         name: "db file async I/O submit".to_owned(),
         actor: "background".to_owned(),
-        total_us: record.time_model.bg_elapsed_us.scaled(0.6),
+        total_us: record.instance.time_model.bg_elapsed_us.scaled(0.6),
         ..EventRow::default()
     });
     let said = fires(&record, "R4");
@@ -277,6 +284,7 @@ fn advice_r08_fires_with_both_modes() {
 fn advice_r08_is_silent_without_a_valley_between_the_modes() {
     let mut record = record();
     let reads = record
+        .instance
         .events
         .iter_mut()
         .find(|e| e.name == "db file sequential read");
@@ -320,7 +328,10 @@ fn advice_r1_reads_a_load_profile_that_stands_alone() {
             ..Default::default()
         };
         Record {
-            load_profile: vec![row("DB Time(s)", db_time_s), row("DB CPU(s)", db_cpu_s)],
+            instance: Instance {
+                load_profile: vec![row("DB Time(s)", db_time_s), row("DB CPU(s)", db_cpu_s)],
+                ..Instance::default()
+            },
             import: Some(assay_measure::record::ImportInfo::default()),
             ..Record::default()
         }
@@ -537,7 +548,7 @@ fn layers(engine_us: f64, device_us: Option<f64>) -> Record {
         row.latency.avg_us = us.map_or_else(|| Figure::na("no device known"), Figure::Decimal);
         row
     };
-    record.layers = vec![RequestLayers {
+    record.instance.layers = vec![RequestLayers {
         request: "single-block read".to_owned(),
         engine: row(Some(engine_us)),
         syscall: row(Some(engine_us * 0.9)),
@@ -686,6 +697,7 @@ fn loaded(sessions: u64, reads_per_s: f64, read_us: f64, busy_pct: f64, cpus: u6
             .record_n((read_us * 1000.0) as u64, 10_000);
     }
     let row = record
+        .instance
         .load_profile
         .iter_mut()
         .find(|row| row.name == "Read IO requests")
@@ -780,16 +792,15 @@ fn sized(kib: f64, ios_per_s: f64) -> Record {
         mb_per_s: (kib * 1024.0 * ios_per_s / 1e6).into(),
         ..StorageWay::default()
     };
-    Record {
-        storage: Some(StorageInfo {
-            groups: vec![StorageGroup {
-                ways: vec![way],
-                ..StorageGroup::default()
-            }],
-            ..StorageInfo::default()
-        }),
-        ..Record::default()
-    }
+    let mut record = Record::default();
+    record.parts.put(&StorageInfo {
+        groups: vec![StorageGroup {
+            ways: vec![way],
+            ..StorageGroup::default()
+        }],
+        ..StorageInfo::default()
+    });
+    record
 }
 
 #[test]
@@ -820,10 +831,11 @@ fn advice_r11_two_limits_show_over_block_sizes() {
     assert_eq!(over(&device, "R11"), None);
     let mut one = sized(4.0, 14_500.0);
     let groups = [sized(8.0, 14_500.0), sized(16.0, 7_200.0)];
-    let more = groups
-        .into_iter()
-        .flat_map(|record| record.storage.unwrap().groups);
-    one.storage.as_mut().unwrap().groups.extend(more);
+    let part = |record: &Record| record.parts.get::<StorageInfo>().unwrap();
+    let mut all = part(&one);
+    all.groups
+        .extend(groups.iter().flat_map(|record| part(record).groups));
+    one.parts.put(&all);
     assert!(says(&one, "R11").is_some());
     one.advice = advise(&one);
     assert_eq!(over(&[one], "R11"), None, "said once");
@@ -894,6 +906,7 @@ fn advice_r07_rates_per_hour_need_a_quarter_of_an_hour() {
     let mut switches = |seconds: f64, count: f64| {
         record.interval.elapsed_s = seconds.into();
         record
+            .instance
             .stats
             .get_mut("redo_log_switches_count")
             .unwrap()
@@ -951,7 +964,7 @@ fn advice_r30_names_what_an_import_contradicts_itself_in() {
 #[test]
 fn advice_r08_and_r18_read_what_an_import_printed() {
     let mut record = imported(&[]);
-    let mut event = super::super::record::build(&fixture::run()).events[0].clone();
+    let mut event = super::super::record::build(&fixture::run()).instance.events[0].clone();
     event.name = "cell single block physical read".to_owned();
     event.actor = "foreground".to_owned();
     event.hist_us = vec![0; 34];
@@ -968,15 +981,18 @@ fn advice_r08_and_r18_read_what_an_import_printed() {
     ] {
         event.hist_us[bucket] = count;
     }
-    record.events = vec![event];
+    record.instance.events = vec![event];
     let said = fires(&record, "R8");
     let pct = |key: &str| said.evidence[key].value().unwrap();
     assert!((3.0..3.6).contains(&pct("slow_waits_pct")), "{said:?}");
     assert!((50.0..62.0).contains(&pct("slow_time_pct")), "{said:?}");
-    record.efficiency.push(assay_measure::record::PercentRow {
-        name: "Buffer Hit %".to_owned(),
-        value_pct: 99.95.into(),
-    });
+    record
+        .instance
+        .efficiency
+        .push(assay_measure::record::PercentRow {
+            name: "Buffer Hit %".to_owned(),
+            value_pct: 99.95.into(),
+        });
     assert!(
         fires(&record, "R18")
             .text

@@ -18,7 +18,7 @@ pub(super) fn cpu_bound(record: &Record) -> Judged {
          The test measures logical I/O, not storage.",
         fixed(pct, 1),
         fixed(cpu_s, 2),
-        match (&record.server, &record.import) {
+        match (&record.instance.server, &record.import) {
             (Some(_), _) => "the server's sessions",
             (_, Some(_)) => "the sessions",
             _ => "the driver threads",
@@ -31,9 +31,9 @@ pub(super) fn cpu_bound(record: &Record) -> Judged {
 /// Share of DB time on or waiting for a CPU, 0..100, and DB CPU in s a second; none without any DB time. A load profile
 /// alone, as people paste it, says both per second without the length of the window.
 fn on_cpu(record: &Record) -> Result<Option<(f64, f64)>, Missing> {
-    let model = &record.time_model;
+    let model = &record.instance.time_model;
     let per_s = |name: &str| {
-        let mut rows = record.load_profile.iter();
+        let mut rows = record.instance.load_profile.iter();
         rows.find(|row| row.name == name)
             .and_then(|row| row.per_s.value())
     };
@@ -137,11 +137,11 @@ pub(super) fn above_the_device(record: &Record) -> Judged {
         let device = row.device.latency.avg_us.value().filter(|us| *us > 0.0)?;
         Some((count * engine, engine, device))
     };
-    let judged = record.layers.iter().filter(|row| !row.is_batched);
+    let judged = record.instance.layers.iter().filter(|row| !row.is_batched);
     let known = judged.filter_map(|row| Some((row, means(row)?)));
     let most = known.max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0));
     let Some((row, (_, engine, device))) = most else {
-        return match record.layers.iter().find(|row| !row.is_batched) {
+        return match record.instance.layers.iter().find(|row| !row.is_batched) {
             Some(row) => {
                 need(&row.device.latency.avg_us, "device latency")?;
                 Ok(None)

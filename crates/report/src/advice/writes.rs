@@ -20,6 +20,7 @@ pub(super) fn writer_bound(record: &Record) -> Judged {
     let submit = named(record, "db file async I/O submit", "background")
         .and_then(|event| event.total_us.value());
     let background = record
+        .instance
         .time_model
         .bg_elapsed_us
         .value()
@@ -112,7 +113,7 @@ pub(super) fn amplification(record: &Record) -> Judged {
         return Ok(None);
     }
     let engine = record.checks.engine_write_bytes.value();
-    let (more, checkpoints) = match record.server.is_some() {
+    let (more, checkpoints) = match record.instance.server.is_some() {
         true => (" and page images in the log", ", rarer checkpoints"),
         false => (", undo and redo", ""),
     };

@@ -7,15 +7,17 @@
 mod figures;
 mod price;
 
+pub(crate) use figures::number;
+
 #[cfg(test)]
 mod tests;
 
 use crate::cost::Cost;
-use crate::sweep::steady;
+use crate::kinds;
 use assay_measure::facts::{self, FactKey};
+use assay_measure::kind::Headline;
 use assay_measure::record::{Advice, Record, Truth};
-use assay_measure::units::{fixed, shorten, thousands};
-use figures::Row;
+use assay_measure::units::{fixed, shorten};
 
 /// Most lines of a page.
 pub const LINES: usize = 60;
@@ -35,13 +37,17 @@ pub fn render(records: &[&Record], cost: Option<&Cost>) -> String {
     let Some(first) = records.first() else {
         return String::new();
     };
+    let headlines: Vec<Headline> = records
+        .iter()
+        .map(|record| kinds::of(record).headline(record))
+        .collect();
     let mut page = Page::default();
     title(&mut page, records, first);
-    page.part("What was tested", &tested(records, first));
-    for row in figures::rows(records) {
-        figure(&mut page, &row);
+    page.part("What was tested", &tested(records, first, &headlines));
+    for (title, text) in figures::rows(&headlines) {
+        page.item(title, &text);
     }
-    page.part("Steadiness", &steadiness(records));
+    page.part("Steadiness", &steadiness(&headlines));
     page.line("");
     limits(&mut page, records, cost);
     page.part("Can it be trusted", &trust(records));
@@ -151,8 +157,10 @@ fn title(page: &mut Page, records: &[&Record], first: &Record) {
 }
 
 /// One paragraph.
-fn tested(records: &[&Record], record: &Record) -> String {
-    let mut text = what_ran(record);
+fn tested(records: &[&Record], record: &Record, headlines: &[Headline]) -> String {
+    let mut text = headlines
+        .first()
+        .map_or_else(String::new, |headline| headline.tested.clone());
     if let [_, _, ..] = records {
         text.push_str(&format!(
             " It was run {} times; figures are the median of the repeats with their range.",
@@ -188,149 +196,27 @@ fn tested(records: &[&Record], record: &Record) -> String {
     text
 }
 
-fn what_ran(record: &Record) -> String {
-    if let Some(info) = &record.storage {
-        let jobs: Vec<String> = info
-            .jobs
-            .iter()
-            .take(3)
-            .map(|job| {
-                let depth = job.iodepth_count * job.numjobs_count.max(1);
-                format!(
-                    "{} ({} of {}, {depth} in flight)",
-                    job.name, job.rw, job.block_sizes
-                )
-            })
-            .collect();
-        let more = match info.jobs.len() {
-            0..=3 => String::new(),
-            jobs => format!(" and {} more", jobs - 3),
-        };
-        return format!(
-            "The bare storage, without a database: {}{more}.",
-            jobs.join(", ")
-        );
-    }
-    if let Some(info) = &record.sync {
-        return format!("Durable writes, the price of a commit, on {}.", info.path);
-    }
-    if let Some(info) = &record.recovery {
-        return format!(
-            "Crash and recovery: {} kills of a data set under load by {} sessions.",
-            info.steps.len(),
-            info.sessions_count
-        );
-    }
-    let setting = |name: &str| {
-        let line = record.plan.settings.iter().find(|line| line.name == name)?;
-        (!line.value.is_empty()).then_some(line.value.as_str())
-    };
-    let window = record
-        .interval
-        .elapsed_s
-        .value()
-        .map(|s| format!("for {} s", fixed(s, 0)));
-    let share = setting("UPDATE_PCT").map(|pct| format!("{pct} % updates"));
-    let unit = setting("WORK_UNIT").map(|blocks| format!("{blocks} blocks an operation"));
-    let scale = setting("SCALE").map(|scale| format!("SCALE {scale}"));
-    let cache = setting("CACHE_MB").map(|mb| format!("cache {mb} MiB"));
-    let what: Vec<String> = [share, unit, scale, cache].into_iter().flatten().collect();
-    let sessions = match record.run.sessions {
-        0 => "Sessions".to_owned(),
-        1 => "1 session".to_owned(),
-        many => format!("{} sessions", thousands(many)),
-    };
-    let what = if what.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", what.join(", "))
-    };
-    let window = window.map_or_else(String::new, |window| format!(" {window}"));
-    format!(
-        "{sessions} on {} did the {} workload{what}{window}.",
-        record.run.engine, record.run.workload
-    )
-}
-
-fn figure(page: &mut Page, row: &Row) {
-    page.item(row.title, &row.text);
-}
-
 /// The verdict on steadiness, and how it was reached.
-fn steadiness(records: &[&Record]) -> String {
-    let mut texts: Vec<String> = records.iter().map(|record| steady_one(record)).collect();
-    let Some(first) = texts.first().cloned() else {
+fn steadiness(headlines: &[Headline]) -> String {
+    let mut texts: Vec<&str> = headlines
+        .iter()
+        .map(|headline| headline.steadiness.as_str())
+        .collect();
+    let Some(first) = texts.first().copied() else {
         return String::new();
     };
+    let good = texts
+        .iter()
+        .filter(|text| text.starts_with("steady"))
+        .count();
     texts.dedup();
     match texts.len() {
-        1 => first,
-        _ => {
-            let good = records
-                .iter()
-                .filter(|record| steady_one(record).starts_with("steady"))
-                .count();
-            format!(
-                "{good} of {} repeats were steady. First: {first}",
-                records.len()
-            )
-        }
+        1 => first.to_owned(),
+        _ => format!(
+            "{good} of {} repeats were steady. First: {first}",
+            headlines.len()
+        ),
     }
-}
-
-fn steady_one(record: &Record) -> String {
-    if let Some(info) = &record.storage {
-        let Some(group) = info.groups.iter().max_by_key(|group| group.changes.len()) else {
-            return "n/a (no jobs)".to_owned();
-        };
-        let variation =
-            group
-                .iops_total_per_s
-                .variation_ratio
-                .value()
-                .map_or_else(String::new, |ratio| {
-                    format!(
-                        "; seconds vary by {} % of their mean",
-                        fixed(100.0 * ratio, 1)
-                    )
-                });
-        if let Some(why) = &group.not_analysed {
-            return format!("n/a ({why}){variation}");
-        }
-        if group.analysed.is_empty() {
-            return format!("n/a (no figures by the second){variation}");
-        }
-        return match (group.changes.len(), group.drift_ratio.value()) {
-            (0, None) => {
-                format!("steady: no change of level and no drift over the seconds{variation}.")
-            }
-            (0, Some(drift)) => format!(
-                "not steady: it drifts by {} % from begin to end{variation}.",
-                fixed(100.0 * drift, 0)
-            ),
-            (changes, _) => format!(
-                "not steady: {changes} change(s) of level{variation}; price and rate are those of the last level."
-            ),
-        };
-    }
-    let found = steady::steady(record);
-    let (Some(range), Some(slope)) = (found.range_ratio.value(), found.slope_ratio.value()) else {
-        return format!("n/a ({})", found.range_ratio.reason().unwrap_or("absent"));
-    };
-    let word = match found.state.as_str() {
-        "yes" => "steady",
-        "late" => "steady only late in the window",
-        _ => "not steady",
-    };
-    format!(
-        "{word}: over the last {} s, cut into five rounds, operations per second range over {} % of their mean (20 % allowed) and their trend moves {} % (10 % allowed).",
-        found
-            .window_s
-            .value()
-            .map_or_else(|| "n/a".to_owned(), |s| fixed(s, 0)),
-        fixed(100.0 * range, 1),
-        fixed(100.0 * slope.abs(), 1)
-    )
 }
 
 /// The weightiest findings; of repeats those of the first run that has any, and in how many they are.

@@ -50,11 +50,13 @@ fn repeats_are_told_by_median_and_range() {
         .map(|rate: f64| {
             let mut record = run();
             let row = record
+                .instance
                 .load_profile
                 .iter_mut()
                 .find(|row| row.name == "Operations")
                 .unwrap();
             row.per_s = rate.into();
+            crate::kinds::figure(&mut record);
             record
         })
         .into();

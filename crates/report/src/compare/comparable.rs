@@ -3,7 +3,9 @@
 
 use super::model::{Check, Finding};
 use super::sides::Group;
-use assay_measure::record::{Figure, Record, StorageJob};
+use crate::kinds;
+use assay_measure::kind::UNKNOWN;
+use assay_measure::record::{Figure, Record};
 use assay_measure::units::significant;
 
 /// Work per operation may differ by so much: what the published pair of runs kept (51,700.6 and 51,713.3 bytes of redo a
@@ -11,7 +13,6 @@ use assay_measure::units::significant;
 const WORK_RATIO: f64 = 0.05;
 /// Windows within this of each other count as equally long.
 const LENGTH_RATIO: f64 = 0.02;
-const UNKNOWN: &str = "not known";
 
 /// Settings of a run that make it another test: their names, what they are called.
 const FORBIDDING: [(&str, &str); 26] = [
@@ -71,9 +72,9 @@ const TOLERATED: [&str; 12] = [
 pub(super) fn checks(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<Check> {
     let (a, b) = (baseline.records[0], candidate.records[0]);
     let mut all = vec![
-        text("workload", workload(a), workload(b), Finding::Forbids),
-        text("engine", &a.run.engine, &b.run.engine, Finding::Tolerable),
-        text(
+        Check::text("workload", workload(a), workload(b), Finding::Forbids),
+        Check::text("engine", &a.run.engine, &b.run.engine, Finding::Tolerable),
+        Check::text(
             "assay version",
             &a.run.version,
             &b.run.version,
@@ -83,7 +84,7 @@ pub(super) fn checks(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<Check> 
     let versions = (version(a), version(b));
     // Our own engines have assay's version.
     if versions != Default::default() {
-        all.push(text(
+        all.push(Check::text(
             "engine version",
             &versions.0,
             &versions.1,
@@ -91,8 +92,10 @@ pub(super) fn checks(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<Check> 
         ));
     }
     all.extend(settings(a, b));
-    all.extend(probe_options(a, b));
-    all.push(text(
+    if a.kind == b.kind {
+        all.extend(kinds::of(a).conditions(a, b));
+    }
+    all.push(Check::text(
         "I/O mode achieved",
         &io_mode(a),
         &io_mode(b),
@@ -110,21 +113,6 @@ pub(super) fn checks(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<Check> 
 /// The checks in one list where a difference is not "same" twice over: for the face.
 pub(super) fn forbids(checks: &[Check]) -> bool {
     checks.iter().any(|check| check.finding == Finding::Forbids)
-}
-
-fn text(what: &str, baseline: &str, candidate: &str, otherwise: Finding) -> Check {
-    let finding = match (baseline, candidate) {
-        ("", _) | (_, "") => Finding::Unknown,
-        (a, b) if a == b => Finding::Same,
-        _ => otherwise,
-    };
-    let told = |value: &str| if value.is_empty() { UNKNOWN } else { value }.to_owned();
-    Check {
-        what: what.to_owned(),
-        baseline: told(baseline),
-        candidate: told(candidate),
-        finding,
-    }
 }
 
 fn workload(record: &Record) -> &str {
@@ -167,7 +155,7 @@ fn settings(a: &Record, b: &Record) -> Vec<Check> {
         if (left.is_none() && right.is_none()) || (idle(a, name) && idle(b, name)) {
             return None;
         }
-        Some(text(
+        Some(Check::text(
             what,
             left.unwrap_or(""),
             right.unwrap_or(""),
@@ -186,105 +174,12 @@ fn settings(a: &Record, b: &Record) -> Vec<Check> {
     all
 }
 
-/// Options of a storage probe that say where, not what.
-const PLACES: [&str; 9] = [
-    "name",
-    "directory",
-    "filename",
-    "filename_format",
-    "output",
-    "description",
-    "runtime",
-    "ramp_time",
-    "eta",
-];
-
-/// What a storage probe did, job by job.
-fn probe_options(a: &Record, b: &Record) -> Vec<Check> {
-    let (Some(left), Some(right)) = (&a.storage, &b.storage) else {
-        return Vec::new();
-    };
-    let mut all = vec![text(
-        "jobs",
-        &left.jobs.len().to_string(),
-        &right.jobs.len().to_string(),
-        Finding::Forbids,
-    )];
-    for (i, (from, to)) in left.jobs.iter().zip(&right.jobs).enumerate() {
-        let of_job = |check: Check| match left.jobs.len() {
-            1 => check,
-            _ => Check {
-                what: format!("{} of job {}", check.what, i + 1),
-                ..check
-            },
-        };
-        let both = job_shape(from, to).into_iter().chain(job_options(from, to));
-        all.extend(both.map(of_job));
-    }
-    all
-}
-
-/// What makes two storage jobs the same test.
-fn job_shape(from: &StorageJob, to: &StorageJob) -> Vec<Check> {
-    // A job of another tool's output may not say how deep or wide it was.
-    let known = |count: u64| match count {
-        0 => String::new(),
-        count => count.to_string(),
-    };
-    let count = |what: &str, of: fn(&StorageJob) -> u64, otherwise: Finding| {
-        text(what, &known(of(from)), &known(of(to)), otherwise)
-    };
-    let (yes, no) = (Finding::Forbids, Finding::Tolerable);
-    vec![
-        text("rw", &from.rw, &to.rw, yes),
-        text("block size", &from.block_sizes, &to.block_sizes, yes),
-        count("iodepth", |job| job.iodepth_count, yes),
-        count("numjobs", |job| job.numjobs_count, yes),
-        count("region bytes", |job| job.region_bytes, no),
-        text("ioengine", &from.ioengine, &to.ioengine, no),
-    ]
-}
-
-/// Options in [`job_shape`] already.
-const SHAPE: [&str; 7] = [
-    "rw",
-    "readwrite",
-    "bs",
-    "iodepth",
-    "numjobs",
-    "size",
-    "ioengine",
-];
-
-/// The other options in which two storage jobs differ.
-fn job_options(from: &StorageJob, to: &StorageJob) -> Vec<Check> {
-    let both = from.options.iter().chain(&to.options);
-    let mut names: Vec<&str> = both.map(|option| option.name.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names.retain(|name| !PLACES.contains(name) && !SHAPE.contains(name));
-    let value = |job: &StorageJob, name: &str| {
-        let found = job.options.iter().find(|option| option.name == name);
-        match found.map(|option| option.value.as_str()) {
-            None => "(not given)".to_owned(),
-            Some("") => "yes".to_owned(),
-            Some(value) => value.to_owned(),
-        }
-    };
-    let checks = names
-        .into_iter()
-        .map(|name| text(name, &value(from, name), &value(to, name), Finding::Forbids));
-    checks
-        .filter(|check| check.finding != Finding::Same)
-        .collect()
-}
-
 fn sessions(a: &Record, b: &Record) -> Check {
     let told = |record: &Record| match record.run.sessions {
         0 => String::new(),
         sessions => sessions.to_string(),
     };
-    text("sessions", &told(a), &told(b), Finding::Forbids)
+    Check::text("sessions", &told(a), &told(b), Finding::Forbids)
 }
 
 /// Six digits without the zeros that end them.
@@ -352,7 +247,7 @@ fn window(a: &Record, b: &Record) -> Vec<Check> {
         })
     };
     if let (Some(x), Some(y)) = (whole(a), whole(b)) {
-        all.push(text(
+        all.push(Check::text(
             "share of the window all sessions worked",
             x,
             y,
@@ -410,7 +305,11 @@ fn work(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<Check> {
 }
 
 fn per_work(record: &Record, name: &str, op: bool) -> Option<f64> {
-    let row = record.load_profile.iter().find(|row| row.name == name)?;
+    let row = record
+        .instance
+        .load_profile
+        .iter()
+        .find(|row| row.name == name)?;
     let figure: &Figure = if op { &row.per_op } else { &row.per_tx };
     figure.value()
 }
@@ -428,7 +327,7 @@ fn repeats(letter: &str, group: &Group<'_>) -> Vec<Check> {
     for record in &group.records[1..] {
         let mut unlike = settings(first, record);
         unlike.push(sessions(first, record));
-        unlike.push(text(
+        unlike.push(Check::text(
             "workload",
             workload(first),
             workload(record),

@@ -48,7 +48,7 @@ pub(super) fn shared(groups: &[Group<'_>]) -> Vec<SharedHistogram> {
 }
 
 fn waited(record: &Record) -> impl Iterator<Item = &EventRow> {
-    let events = record.events.iter();
+    let events = record.instance.events.iter();
     events.filter(|event| event.actor != "background" && event.hist_us.iter().any(|n| *n > 0))
 }
 

@@ -28,7 +28,8 @@ pub use sides::Group;
 pub use text::render;
 
 use crate::cost::{self, Cost};
-use crate::metrics::{Better, Group as Section, Metric};
+use assay_measure::record::Metric;
+use assay_measure::record::metric::{Better, Counted, Group as Section};
 use assay_measure::record::{Advice, Figure, Record};
 use assay_measure::sample::{ALPHA, holm};
 use sides::Figures;
@@ -206,7 +207,7 @@ fn section(group: Section) -> &'static str {
 }
 
 fn cell(side: &Figures<'_>, key: &str) -> Cell {
-    let of = |column: fn(&crate::metrics::Counted) -> &Figure| {
+    let of = |column: fn(&Counted) -> &Figure| {
         side.joined(key, |metric| match &metric.counter {
             Some(counter) => column(counter).clone(),
             None => Figure::na("no counter"),

@@ -1,6 +1,7 @@
 //! What a comparison says: the structure that text, JSON and HTML are faces of (schema `assay-compare/1`).
 
 use crate::cost::Cost;
+pub use assay_measure::kind::{Check, Finding};
 use assay_measure::record::{Advice, Figure};
 use serde::{Deserialize, Serialize};
 
@@ -96,35 +97,6 @@ pub struct Pair {
     pub method_text: String,
     /// Declared figures that were tested together: what Holm's correction divides by.
     pub family_count: u64,
-}
-
-/// Something that two groups should have in common.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Check {
-    /// What, in the operator's words.
-    pub what: String,
-    /// Of the baseline.
-    pub baseline: String,
-    /// Of the other group.
-    pub candidate: String,
-    /// Whether that can be tolerated.
-    pub finding: Finding,
-}
-
-/// Whether two groups are alike in one respect.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Finding {
-    /// Alike.
-    Same,
-    /// Different, in a way that leaves the figures comparable.
-    Tolerable,
-    /// Different, in a way that forbids to call one side faster.
-    Forbids,
-    /// One side or both do not say.
-    #[default]
-    Unknown,
 }
 
 /// One figure of every group.
@@ -272,19 +244,6 @@ impl Verdict {
             self,
             Self::Better | Self::Worse | Self::Higher | Self::Lower
         )
-    }
-}
-
-impl Finding {
-    /// As tables print it.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Same => "same",
-            Self::Tolerable => "differs, tolerable",
-            Self::Forbids => "differs, forbids \"faster\"",
-            Self::Unknown => "not known",
-        }
     }
 }
 

@@ -39,15 +39,17 @@ fn resampled(from: &[f64], seconds: usize, draw: &mut Stream) -> Vec<f64> {
 /// A small record with the figures a comparison is judged by and nothing else, so that thousands are quick.
 fn base() -> Record {
     let mut record = crate::record::build(&crate::fixture::run());
-    record.stats.clear();
-    record.efficiency.clear();
-    record.io_profile.clear();
+    record.instance.stats.clear();
+    record.instance.efficiency.clear();
+    record.instance.io_profile.clear();
     record.os.cpu_pct.clear();
     record.driver.ops.clear();
     record.integrity.clear();
     record
+        .instance
         .events
         .retain(|event| event.name == "db file sequential read");
+    crate::kinds::figure(&mut record);
     record
 }
 
@@ -112,6 +114,7 @@ fn single_runs(noise: &str, seconds: usize, seed: u64) -> Trial {
 fn repeats(noise: &str, runs: usize, seconds: usize, seed: u64) -> Trial {
     let (real, mut base) = (real(noise), base());
     base.series = Default::default();
+    crate::kinds::figure(&mut base);
     Trial::run(seed, |draw| {
         let one = |_| {
             let mut record = base.clone();

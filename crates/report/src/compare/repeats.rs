@@ -2,8 +2,8 @@
 
 use super::sides::REPEATS;
 use super::verdict::{pct, percent};
-use crate::metrics;
-use assay_measure::record::{Figure, Record};
+use assay_measure::record::metric::find;
+use assay_measure::record::{Figure, Metric, Record};
 use assay_measure::sample::{ALPHA, Difference, Sample, mean, stddev, t_quantile, variance};
 use assay_measure::section::{Sections, left, number, right};
 use assay_measure::units::significant;
@@ -219,14 +219,13 @@ fn noise(records: &[&Record]) -> Vec<NoiseRow> {
     if records.len() < 2 {
         return Vec::new();
     }
-    let runs: Vec<Vec<metrics::Metric>> =
-        records.iter().map(|record| metrics::of(record)).collect();
-    let primary: Vec<&metrics::Metric> =
-        runs[0].iter().filter(|metric| metric.is_primary).collect();
+    let runs: Vec<&[Metric]> = records
+        .iter()
+        .map(|record| record.metrics.as_slice())
+        .collect();
+    let primary: Vec<&Metric> = runs[0].iter().filter(|metric| metric.is_primary).collect();
     let known = |key: &str| -> Option<Vec<f64>> {
-        let values = runs
-            .iter()
-            .map(|run| metrics::find(run, key)?.value.value());
+        let values = runs.iter().map(|run| find(run, key)?.value.value());
         values
             .collect::<Option<Vec<f64>>>()
             .filter(|all| all.iter().all(|v| *v > 0.0))
@@ -235,14 +234,14 @@ fn noise(records: &[&Record]) -> Vec<NoiseRow> {
         .iter()
         .filter(|metric| known(&metric.full_key()).is_some())
         .count();
-    let row = |metric: &&metrics::Metric| {
+    let row = |metric: &&Metric| {
         let key = metric.full_key();
         Some(noise_row(metric, &known(&key)?, family))
     };
     primary.iter().filter_map(row).collect()
 }
 
-fn noise_row(metric: &metrics::Metric, values: &[f64], family: usize) -> NoiseRow {
+fn noise_row(metric: &Metric, values: &[f64], family: usize) -> NoiseRow {
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
     let middle = mean(&logs).exp();
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);

@@ -2,7 +2,7 @@
 //!
 //! Knows records; knows nothing of verdicts.
 
-use crate::metrics::{self, Metric};
+use assay_measure::record::Metric;
 use assay_measure::record::{Figure, Record};
 use assay_measure::sample::{Difference, Sample, mean, stddev};
 use std::collections::BTreeMap;
@@ -55,7 +55,7 @@ impl<'a> Figures<'a> {
         for (at, record) in group.records.iter().enumerate() {
             let mut run = BTreeMap::new();
             let more = costs.get(at).into_iter().flatten().cloned();
-            for metric in metrics::of(record).into_iter().chain(more) {
+            for metric in record.metrics.iter().cloned().chain(more) {
                 let key = usual_key(&metric);
                 if !order.contains(&key) {
                     order.push(key.clone());

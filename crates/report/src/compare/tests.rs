@@ -1,4 +1,5 @@
 use super::*;
+use crate::kinds;
 use assay_measure::record::{LoadRow, Series};
 use assay_measure::snapshot::SettingLine;
 
@@ -11,14 +12,14 @@ fn paced(speed: f64) -> Record {
 
 /// Makes a record's figures those of a run at `speed` times its pace, with the same work per operation.
 pub(super) fn set_pace(record: &mut Record, speed: f64) {
-    for row in &mut record.load_profile {
+    for row in &mut record.instance.load_profile {
         row.per_s = row.per_s.scaled(speed);
         row.total = row.total.scaled(speed);
         if row.name == "DB CPU(s)" {
             row.per_op = row.per_op.scaled(1.0 / speed);
         }
     }
-    for event in &mut record.events {
+    for event in &mut record.instance.events {
         for figure in [&mut event.avg_us, &mut event.p50_us, &mut event.p99_us] {
             *figure = figure.scaled(1.0 / speed);
         }
@@ -33,6 +34,7 @@ pub(super) fn set_pace(record: &mut Record, speed: f64) {
             .iter_mut()
             .for_each(|figure| *figure = figure.scaled(factor));
     }
+    kinds::figure(record);
 }
 
 /// Gives the record a series of so many seconds, whose rates follow `shape` (mean about 1) and latencies its inverse.
@@ -61,9 +63,10 @@ pub(super) fn set_seconds(record: &mut Record, shape: &[f64]) {
         heat: Vec::new(),
     };
     let pace = assay_measure::sample::mean(shape);
-    for row in &mut record.load_profile {
+    for row in &mut record.instance.load_profile {
         row.per_s = row.per_s.scaled(pace);
     }
+    kinds::figure(record);
 }
 
 fn compared(sides: &[&[&Record]]) -> Comparison {
@@ -221,6 +224,7 @@ fn advice_r24_two_different_tests_are_never_called_faster() {
 fn more_work_per_operation_is_another_test() {
     let (a, mut b) = (paced(1.0), paced(1.0));
     let row = b
+        .instance
         .load_profile
         .iter_mut()
         .find(|row| row.name == "Redo size (bytes)")
@@ -249,9 +253,10 @@ fn more_work_per_operation_is_another_test() {
 fn runs_of_different_length_are_compared_by_their_rates() {
     let (a, mut b) = (paced(1.0), paced(1.0));
     b.interval.elapsed_s = Figure::decimal(40.0);
-    for row in &mut b.load_profile {
+    for row in &mut b.instance.load_profile {
         row.total = row.total.scaled(2.0);
     }
+    kinds::figure(&mut b);
     let comparison = compared(&[&[&a], &[&b]]);
     let row = comparison.row("ops_per_s").unwrap();
     assert_eq!(
@@ -282,6 +287,7 @@ fn what_has_no_scatter_gets_a_ratio_and_no_more() {
     );
     assert_eq!(ops.p.value(), None);
     a.series = Series::default();
+    kinds::figure(&mut a);
     let single = compared(&[&[&a], &[&b]]);
     let ops = against(&single, "ops_per_s");
     assert_eq!(ops.verdict, Verdict::OneValue);
@@ -295,7 +301,7 @@ fn what_has_no_scatter_gets_a_ratio_and_no_more() {
 fn published(per_tx: &[(&str, f64)], tx_per_s: f64, read_us: f64) -> Record {
     let mut record = Record::default();
     for (name, per_tx) in per_tx {
-        record.load_profile.push(LoadRow {
+        record.instance.load_profile.push(LoadRow {
             name: (*name).to_owned(),
             unit: "count".to_owned(),
             per_s: Figure::decimal(per_tx * tx_per_s),
@@ -303,19 +309,23 @@ fn published(per_tx: &[(&str, f64)], tx_per_s: f64, read_us: f64) -> Record {
             ..LoadRow::default()
         });
     }
-    record.load_profile.push(LoadRow {
+    record.instance.load_profile.push(LoadRow {
         name: "Transactions".to_owned(),
         unit: "count".to_owned(),
         per_s: Figure::decimal(tx_per_s),
         ..LoadRow::default()
     });
-    record.events.push(assay_measure::record::EventRow {
-        name: "cell single block physical read".to_owned(),
-        actor: "foreground".to_owned(),
-        count: Figure::Count(249_854),
-        avg_us: Figure::decimal(read_us),
-        ..Default::default()
-    });
+    record
+        .instance
+        .events
+        .push(assay_measure::record::EventRow {
+            name: "cell single block physical read".to_owned(),
+            actor: "foreground".to_owned(),
+            count: Figure::Count(249_854),
+            avg_us: Figure::decimal(read_us),
+            ..Default::default()
+        });
+    kinds::figure(&mut record);
     record
 }
 
@@ -335,7 +345,8 @@ fn the_published_pair_did_the_same_work_and_differs_by_latency() {
         published(&metal, 32.0, 463.0),
         published(&machine, 54.1, 257.0),
     );
-    vm.events[0].name = "db file sequential read".to_owned();
+    vm.instance.events[0].name = "db file sequential read".to_owned();
+    kinds::figure(&mut vm);
     let comparison = compared(&[&[&bm], &[&vm]]);
     let work: Vec<&Check> = comparison.pairs[0]
         .checks
@@ -508,6 +519,7 @@ fn a_comparison_reads_as_reviewed() {
     set_seconds(&mut a, &waves(600, 0.05));
     set_seconds(&mut b, &waves(600, 0.06));
     b.interval.elapsed_s = Figure::decimal(30.0);
+    kinds::figure(&mut b);
     let comparison = compared(&[&[&a], &[&b]]);
     insta::assert_snapshot!("comparison", render(&comparison));
     let mut short = comparison;

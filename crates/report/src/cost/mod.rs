@@ -4,7 +4,6 @@
 //! reads it can compute it again ([`identity`], I43). Owns the arithmetic of money; knows no vendor and fetches nothing.
 
 mod between;
-mod delivered;
 mod parse;
 mod prices;
 mod text;
@@ -12,8 +11,8 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+pub use assay_measure::kind::Delivered;
 pub use between::{Between, between};
-pub use delivered::Delivered;
 pub use parse::{PriceError, parse};
 pub use prices::{
     Day, Default as FieldDefault, Field, Item, KINDS, Kind, Nature, Platform, Prices,
@@ -22,7 +21,9 @@ pub(crate) use text::inputs;
 pub use text::{render, section};
 
 use crate::integrity::{Rule, Scope};
-use crate::metrics::{Better, Group, Metric};
+use crate::kinds;
+use assay_measure::record::Metric;
+use assay_measure::record::metric::{Better, Group, plain};
 use assay_measure::record::{Figure, Identity, Record};
 use assay_measure::units::fixed;
 use serde::{Deserialize, Serialize};
@@ -242,7 +243,7 @@ pub fn of(prices: &Prices, platform: Option<&str>, record: &Record) -> Result<Co
     cost.run.clone_from(&record.run.id);
     cost.label.clone_from(&record.run.label);
     cost.started.clone_from(&record.run.started);
-    cost.delivered = Delivered::of(record);
+    cost.delivered = kinds::delivered(record);
     deliver(&mut cost);
     match Day::read(&record.run.started) {
         Some(day) => cost.warnings.extend(stale(&cost, day)),
@@ -609,17 +610,17 @@ pub fn metrics(cost: &Cost) -> Vec<Metric> {
         .filter(|unit| unit.total.value().is_some());
     known
         .map(|unit| Metric {
-            key: unit.key.clone(),
-            scope: String::new(),
             name: format!("{} {}", cost.currency, unit.name),
-            group: Group::Primary,
-            unit: cost.currency.clone(),
-            better: Better::Lower,
             is_primary: Some(unit.key.as_str()) == primary,
-            value: unit.total.clone(),
-            counter: None,
-            series: None,
             layer: "client".to_owned(),
+            ..plain(
+                Group::Primary,
+                &unit.key,
+                &unit.name,
+                &cost.currency,
+                Better::Lower,
+                unit.total.clone(),
+            )
         })
         .collect()
 }

@@ -1,6 +1,7 @@
 use super::*;
+use crate::kinds;
 use crate::storage::fixture as probe;
-use assay_measure::record::{LoadRow, RunInfo, StorageChange, StorageLevel};
+use assay_measure::record::{Instance, LoadRow, RunInfo, StorageChange, StorageInfo, StorageLevel};
 use assay_measure::snapshot::Fact;
 use proptest::prelude::*;
 
@@ -25,15 +26,20 @@ fn published(label: &str, reads_per_s: f64, mib_per_s: f64, executes_per_s: Opti
             verdict: "imported".to_owned(),
             ..RunInfo::default()
         },
-        load_profile: vec![
-            row("Read IO requests", "count", reads_per_s),
-            row("Read IO (MB)", "mib", mib_per_s),
-        ],
+        instance: Instance {
+            load_profile: vec![
+                row("Read IO requests", "count", reads_per_s),
+                row("Read IO (MB)", "mib", mib_per_s),
+            ],
+            ..Instance::default()
+        },
         ..Record::default()
     };
     record
+        .instance
         .load_profile
         .extend(executes_per_s.map(|rate| row("Executes (SQL)", "count", rate)));
+    kinds::figure(&mut record);
     record
 }
 
@@ -332,9 +338,10 @@ fn old_prices_and_runs_without_a_date_are_warned_of() {
 #[test]
 fn a_spent_burst_is_not_delivered() {
     let mut record = crate::storage::build(&crate::fixture::run(), &probe::readings());
-    let info = record.storage.as_mut().unwrap();
+    let mut info = record.parts.get::<StorageInfo>().unwrap();
     info.groups.truncate(1);
-    let group = &mut info.groups[0];
+    record.parts.put(&info);
+    let group = &info.groups[0];
     let mean: f64 = group
         .ways
         .iter()
@@ -344,15 +351,16 @@ fn a_spent_burst_is_not_delivered() {
         median: median.into(),
         ..StorageLevel::default()
     };
-    let reads = |record: &Record| Delivered::of(record).ios_per_s.value().unwrap();
+    let reads = |record: &Record| kinds::delivered(record).ios_per_s.value().unwrap();
     let before = reads(&record);
     assert!((before - mean).abs() < 1e-6 * mean, "{before} {mean}");
-    let group = &mut record.storage.as_mut().unwrap().groups[0];
+    let group = &mut info.groups[0];
     group.analysed = "IOPS".to_owned();
     group.levels = vec![level(2.0 * mean), level(mean / 4.0)];
     group.changes = vec![StorageChange::default()];
+    record.parts.put(&info);
     assert!((reads(&record) - mean / 4.0).abs() < 1e-6 * mean);
-    assert!(Delivered::of(&record).notes[0].contains("burst"));
+    assert!(kinds::delivered(&record).notes[0].contains("burst"));
 }
 
 #[test]

@@ -10,15 +10,15 @@ mod tests;
 
 pub use openmetrics::{series, summary};
 
-use crate::metrics::{self, Better};
 use assay_measure::plain::csv_field;
+use assay_measure::record::metric::Better;
 use assay_measure::record::{Figure, Record};
 
 /// Every figure of a record as CSV, a line each: what it is, its value, or why there is none.
 #[must_use]
 pub fn csv_summary(record: &Record) -> String {
     let mut out = String::from("key,scope,name,value,unit,better,layer,primary,reason\n");
-    for metric in metrics::of(record) {
+    for metric in &record.metrics {
         let value = match &metric.value {
             Figure::Count(count) => count.to_string(),
             Figure::Decimal(value) => value.to_string(),

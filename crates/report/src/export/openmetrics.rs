@@ -3,8 +3,8 @@
 
 use super::families::{Families, Kind, Labels, Meta};
 use super::units::{Base, base, clean};
-use crate::metrics::{self, Group};
 use assay_measure::histogram::Histogram;
+use assay_measure::record::metric::Group;
 use assay_measure::record::{Figure, Record};
 use jiff::Timestamp;
 
@@ -114,7 +114,7 @@ fn put(families: &mut Families, meta: &Meta<'_>, own: &Labels, figure: &Figure, 
 }
 
 fn counters(record: &Record, families: &mut Families) {
-    for (key, row) in &record.stats {
+    for (key, row) in &record.instance.stats {
         let Base {
             name, factor, unit, ..
         } = base(key);
@@ -156,7 +156,7 @@ fn events(record: &Record, families: &mut Families) {
     let time = "Time of events that are not timed one by one";
     let name = "assay_event_wait_time_seconds";
     let time = Meta::new(name, Kind::Counter, "seconds", time);
-    for event in &record.events {
+    for event in &record.instance.events {
         let own = vec![
             ("event", event.name.clone()),
             ("class", event.class.clone()),
@@ -188,7 +188,7 @@ fn operations(record: &Record, families: &mut Families) {
 }
 
 fn requests(record: &Record, families: &mut Families) {
-    for layers in &record.layers {
+    for layers in &record.instance.layers {
         let own = vec![
             ("request", layers.request.clone()),
             ("event", layers.event.clone()),
@@ -226,7 +226,7 @@ fn host(record: &Record, families: &mut Families) {
 /// What is neither a counter nor a histogram above.
 fn gauges(record: &Record, families: &mut Families) {
     let counted = [Group::Statistic, Group::LoadProfile, Group::Event];
-    let all = metrics::of(record).into_iter();
+    let all = record.metrics.iter();
     for metric in all.filter(|metric| !counted.contains(&metric.group)) {
         let Base {
             name,

@@ -84,6 +84,7 @@ fn counts_times_and_distributions_are_those_of_the_record_in_base_units() {
     assert_eq!(value("assay_ops_per_second{", ""), 100.0);
     assert_eq!(value("assay_read_seconds{", "stat=\"avg\""), 500e-6);
     let event = record
+        .instance
         .events
         .iter()
         .find(|event| event.name == "db file sequential read")
@@ -105,7 +106,7 @@ fn counts_times_and_distributions_are_those_of_the_record_in_base_units() {
     let below: u64 = event.hist_us[..=10].iter().sum();
     assert_eq!(bounded("0.001024"), below as f64);
     assert_eq!(bounded("+Inf"), count);
-    let reads = record.stats["physical_read_io_requests_count"]
+    let reads = record.instance.stats["physical_read_io_requests_count"]
         .total
         .value()
         .unwrap();
@@ -115,14 +116,20 @@ fn counts_times_and_distributions_are_those_of_the_record_in_base_units() {
 #[test]
 fn what_is_not_known_is_named_with_its_reason_and_never_a_number() {
     let mut record = crate::record::build(&crate::fixture::run());
-    let row = record.stats.get_mut("redo_size_bytes").unwrap();
+    let row = record.instance.stats.get_mut("redo_size_bytes").unwrap();
     row.total = Figure::na("not \"counted\"\\");
     let text = summary(&record);
     assert!(!text.contains("assay_redo_size_bytes_total"), "{text}");
     let said =
         "metric=\"assay_redo_size_bytes\",source=\"sysstat\",reason=\"not \\\"counted\\\"\\\\\"} 1";
     assert!(text.contains(said), "{text}");
-    record.stats.get_mut("redo_wastage_bytes").unwrap().per_s = Figure::na("not, counted");
+    record
+        .instance
+        .stats
+        .get_mut("redo_wastage_bytes")
+        .unwrap()
+        .per_s = Figure::na("not, counted");
+    crate::kinds::figure(&mut record);
     let line = "redo_wastage_bytes_per_s,,redo wastage,,bytes/s,,engine,0,\"not, counted\"\n";
     let table = csv_summary(&record);
     assert!(table.contains(line), "{table}");
@@ -149,7 +156,7 @@ fn a_series_has_each_known_second_at_its_instant() {
 #[test]
 fn the_summary_table_has_every_metric_with_its_unit() {
     for record in records() {
-        let metrics = metrics::of(&record);
+        let metrics = &record.metrics;
         let table = csv_summary(&record);
         assert_eq!(table.lines().count(), metrics.len() + 1);
     }
@@ -200,7 +207,8 @@ proptest! {
     fn any_text_in_a_label_is_one_label(label in "\\PC{0,20}|[\\\\\"\n{},= ]{0,12}", name in "\\PC{0,20}") {
         let mut record = crate::record::build(&crate::fixture::run());
         record.run.label = Some(label);
-        record.events[0].name = name;
+        record.instance.events[0].name = name;
+        crate::kinds::figure(&mut record);
         check(&summary(&record));
         check(&series(&record).unwrap_or("# EOF\n".to_owned()));
     }

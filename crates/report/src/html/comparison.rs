@@ -1,12 +1,12 @@
 //! The page of a comparison: what was found first, then ratios with their intervals, then histograms over each other.
 
-use super::chart::{Axis, Chart, Drawn, Kind, Mark, Rows, Trace};
 use super::charts::latency::{bucket_name, used};
 use super::page::{Finding as Found, Item, Page, Tile, View, advice, named, view};
-use super::palette::{BLUE, GREY, nth};
 use super::script::Assets;
 use super::table::{Cell as Shown, Table};
 use crate::compare::{Comparison, Finding, Pair, Row, SharedHistogram, Verdict};
+use assay_measure::chart::{Axis, Chart, Drawn, Mark, Rows, Stroke, Trace};
+use assay_measure::palette::{BLUE, GREY, nth};
 use assay_measure::record::Figure;
 use assay_measure::units::significant;
 
@@ -221,9 +221,9 @@ fn forest(comparison: &Comparison, nth: usize) -> Drawn {
     };
     let low = off(&|row| against(row).low_ratio);
     let high = off(&|row| against(row).high_ratio);
-    let mut sure = Trace::new("ratio, 95 % interval", Kind::Points, BLUE, y(&with));
+    let mut sure = Trace::new("ratio, 95 % interval", Stroke::Points, BLUE, y(&with));
     sure.error = Some((low, high));
-    let unsure = Trace::new("ratio alone", Kind::Points, GREY, y(&|row| !with(row)));
+    let unsure = Trace::new("ratio alone", Stroke::Points, GREY, y(&|row| !with(row)));
     chart.traces = vec![sure, unsure];
     Drawn::or(chart, "no declared figure has a ratio")
 }
@@ -265,7 +265,9 @@ fn overlaid(comparison: &Comparison, histogram: &SharedHistogram, of_time: bool)
             .map(|bucket| all.get(bucket).copied())
             .collect();
         let name = format!("{} {}", group.letter, group.name);
-        chart.traces.push(Trace::new(&name, Kind::Bar, nth(at), y));
+        chart
+            .traces
+            .push(Trace::new(&name, Stroke::Bar, nth(at), y));
     }
     Drawn::or(chart, "no waits")
 }
@@ -293,7 +295,7 @@ fn cost(comparison: &Comparison) -> Option<Drawn> {
             chart.traces.push(
                 Trace::new(
                     &name,
-                    Kind::Points,
+                    Stroke::Points,
                     nth(at),
                     vec![Some(price * rate / 1000.0)],
                 )

@@ -2,9 +2,9 @@
 //!
 //! Fonts and the colours of text, grid and background are the page's and set there, since they change with its theme.
 
-use super::chart::{Axis, Chart, Heat, Kind, Rows, Trace};
-use super::palette::{GREY, INK};
 use super::sample::{self, POINTS};
+use assay_measure::chart::{Axis, Chart, Heat, Rows, Stroke, Trace};
+use assay_measure::palette::{GREY, INK};
 use plotly::common::{
     Anchor, ColorBar, ColorScale, ColorScalePalette, DashType, ErrorData, ErrorType, HoverInfo,
     Line, Marker, MarkerSymbol, Mode, Orientation, Title,
@@ -42,7 +42,7 @@ pub(crate) fn json(chart: &Chart) -> String {
 /// The traces with as few points as a screen can show.
 fn sampled(chart: &Chart) -> Vec<Box<dyn PlotTrace>> {
     let stacked: Vec<&[Option<f64>]> = (chart.traces.iter())
-        .filter(|trace| trace.kind == Kind::Stacked)
+        .filter(|trace| trace.kind == Stroke::Stacked)
         .map(|trace| trace.y.as_slice())
         .collect();
     let shared = sample::together(&stacked, POINTS);
@@ -50,7 +50,7 @@ fn sampled(chart: &Chart) -> Vec<Box<dyn PlotTrace>> {
     for trace in &chart.traces {
         let rows = trace.x.as_ref().unwrap_or(&chart.rows);
         let kept = match trace.kind {
-            Kind::Stacked => shared.clone(),
+            Stroke::Stacked => shared.clone(),
             // What is a cloud of points has no order to keep extremes of, but its columns are those of time.
             _ => sample::line(&trace.y, POINTS),
         };
@@ -80,7 +80,7 @@ fn plotted<X>(trace: &Trace, x: Vec<X>, y: Vec<Option<f64>>) -> Box<dyn PlotTrac
 where
     X: serde::Serialize + Clone + 'static,
 {
-    if trace.kind == Kind::Bar {
+    if trace.kind == Stroke::Bar {
         let bar = Bar::new(x, y)
             .name(escaped(&trace.name))
             .marker(Marker::new().color(trace.color));
@@ -94,22 +94,22 @@ where
         .name(escaped(&trace.name))
         .connect_gaps(false);
     let scatter = match trace.kind {
-        Kind::Line | Kind::Bar => scatter.mode(Mode::Lines).line(line(DashType::Solid)),
-        Kind::Dashed => scatter.mode(Mode::Lines).line(line(DashType::Dash)),
-        Kind::Dotted => scatter.mode(Mode::Lines).line(line(DashType::Dot)),
-        Kind::Stacked => scatter
+        Stroke::Line | Stroke::Bar => scatter.mode(Mode::Lines).line(line(DashType::Solid)),
+        Stroke::Dashed => scatter.mode(Mode::Lines).line(line(DashType::Dash)),
+        Stroke::Dotted => scatter.mode(Mode::Lines).line(line(DashType::Dot)),
+        Stroke::Stacked => scatter
             .mode(Mode::Lines)
             .stack_group("one")
             .line(Line::new().color(trace.color).width(0.5))
             .fill_color(trace.color),
-        Kind::Points => scatter
+        Stroke::Points => scatter
             .mode(Mode::Markers)
             .marker(Marker::new().color(trace.color).size(6)),
-        Kind::Joined => scatter
+        Stroke::Joined => scatter
             .mode(Mode::LinesMarkers)
             .line(line(DashType::Solid))
             .marker(Marker::new().color(trace.color).size(8)),
-        Kind::Hollow => scatter.mode(Mode::Markers).marker(
+        Stroke::Hollow => scatter.mode(Mode::Markers).marker(
             Marker::new()
                 .color(trace.color)
                 .size(9)
@@ -160,9 +160,9 @@ fn heat_map(heat: &Heat) -> Box<dyn PlotTrace> {
 
 fn layout(chart: &Chart) -> Layout {
     let numbers = matches!(chart.rows, Rows::Numbers(_)) && chart.heat.is_none();
-    let bars = chart.traces.iter().any(|trace| trace.kind == Kind::Bar);
+    let bars = chart.traces.iter().any(|trace| trace.kind == Stroke::Bar);
     let named = !numbers && chart.heat.is_none();
-    let hover = match chart.traces.iter().any(|t| t.kind == Kind::Points) {
+    let hover = match chart.traces.iter().any(|t| t.kind == Stroke::Points) {
         true => HoverMode::Closest,
         false => HoverMode::XUnified,
     };

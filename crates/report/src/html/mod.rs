@@ -4,12 +4,10 @@
 //! behind it, so that both show the same figures. Every other module here says which charts and tables a kind of record
 //! has. Reads records only and does no I/O: who asks for a page keeps it, and the shared script, where they belong.
 
-mod chart;
-mod charts;
+pub(crate) mod charts;
 mod comparison;
 mod draw;
 mod page;
-mod palette;
 mod repeats;
 mod sample;
 mod script;
@@ -24,14 +22,16 @@ pub use script::{Assets, SHARED, script};
 pub use sweep::sweep;
 pub use trend::{TrendPoint, trend};
 
+use crate::kinds;
 use assay_measure::record::Record;
 
 /// The page of a record of any kind: its charts, and the sections of its text.
 #[must_use]
 pub fn page(record: &Record, assets: &Assets) -> String {
-    let charts = charts::of(record);
-    let mut page = page::Page::of(record, charts);
-    page.sections = shown::of(&crate::sections::of(record));
+    let mut views = Vec::new();
+    kinds::of(record).charts(record, &mut |drawn| views.push(page::view(drawn)));
+    let mut page = page::Page::of(record, views);
+    page.sections = shown::of(&kinds::sections(record));
     page.render(assets)
 }
 

@@ -1,14 +1,14 @@
 //! The page around charts and tables: what comes first, and how it is put together.
 
-use super::chart::{Chart, Drawn, Kind, Trace};
 use super::draw;
 use super::script::{Assets, SHARED, script};
 use super::shown::{Block, ROWS_OPEN, Shown};
 use super::table::{Table, behind};
 use crate::integrity::violated;
-use crate::metrics::{self, Group};
 use askama::Template;
+use assay_measure::chart::{Chart, Drawn, Stroke, Trace};
 use assay_measure::plain::plain;
+use assay_measure::record::metric::Group;
 use assay_measure::record::{Advice, Figure, Record};
 use assay_measure::units::{fixed, significant};
 
@@ -197,9 +197,9 @@ fn aria(chart: &Chart) -> String {
         );
     }
     let kind = match chart.traces.first().map(|trace| trace.kind) {
-        Some(Kind::Stacked) => "Stacked areas",
-        Some(Kind::Bar) => "Bars",
-        Some(Kind::Points | Kind::Hollow) => "Points",
+        Some(Stroke::Stacked) => "Stacked areas",
+        Some(Stroke::Bar) => "Bars",
+        Some(Stroke::Points | Stroke::Hollow) => "Points",
         _ => "Lines",
     };
     let series: Vec<String> = chart.traces.iter().map(range).collect();
@@ -254,7 +254,7 @@ pub(crate) fn advice(advice: &Advice) -> Item {
 
 fn tiles(record: &Record) -> Vec<Tile> {
     let mut tiles = Vec::new();
-    for metric in metrics::of(record) {
+    for metric in &record.metrics {
         if metric.group != Group::Primary {
             break;
         }
@@ -269,7 +269,7 @@ fn tiles(record: &Record) -> Vec<Tile> {
                 figure => headline(figure.value().unwrap_or_default()),
             },
             unit: if metric.value.value().is_some() {
-                metric.unit
+                metric.unit.clone()
             } else {
                 String::new()
             },

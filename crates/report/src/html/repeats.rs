@@ -1,12 +1,12 @@
 //! The page of repeats: how much one and the same test differs with nothing changed.
 
-use super::chart::{Axis, Chart, Drawn, Kind, Rows, Trace};
 use super::page::{Page, named, view};
-use super::palette::{BLUE, ORANGE};
 use super::script::Assets;
 use super::table::{Cell, Table};
 use crate::compare::Repeats;
 use crate::sections::wall;
+use assay_measure::chart::{Axis, Chart, Drawn, Rows, Stroke, Trace};
+use assay_measure::palette::{BLUE, ORANGE};
 use assay_measure::record::Figure;
 
 /// The page of a directory of repeats.
@@ -67,7 +67,7 @@ fn rates(repeats: &Repeats) -> Drawn {
                 .map(|run| run.directory.clone())
                 .collect(),
         ),
-        traces: vec![Trace::new("operations", Kind::Bar, BLUE, y)],
+        traces: vec![Trace::new("operations", Stroke::Bar, BLUE, y)],
         ..Chart::default()
     };
     Drawn::or(chart, "no run has the figure")
@@ -85,8 +85,8 @@ fn noise(repeats: &Repeats) -> Drawn {
         y: Axis::of("of the mean", "%"),
         rows: Rows::Names(repeats.noise.iter().map(|row| row.name.clone()).collect()),
         traces: vec![
-            Trace::new("standard deviation between runs", Kind::Bar, BLUE, column(|row| &row.variation_pct)),
-            Trace::new("smallest difference shown", Kind::Bar, ORANGE, column(|row| &row.detectable_95_pct)),
+            Trace::new("standard deviation between runs", Stroke::Bar, BLUE, column(|row| &row.variation_pct)),
+            Trace::new("smallest difference shown", Stroke::Bar, ORANGE, column(|row| &row.detectable_95_pct)),
         ],
         ..Chart::default()
     };

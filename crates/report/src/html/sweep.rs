@@ -1,11 +1,11 @@
 //! The page of a sweep: its curves, where they bend, and what the steps measured.
 
-use super::chart::{Axis, Chart, Drawn, Kind, Mark, Rows, Trace};
 use super::page::{Finding, Page, advice, named, view};
-use super::palette::{BLUE, GREEN, GREY, INK, ORANGE, SKY, VERMILION};
 use super::script::Assets;
 use super::table::{Cell, Table};
 use crate::sweep::{Curve, Step, Sweep};
+use assay_measure::chart::{Axis, Chart, Drawn, Mark, Rows, Stroke, Trace};
+use assay_measure::palette::{BLUE, GREEN, GREY, INK, ORANGE, SKY, VERMILION};
 use assay_measure::record::Figure;
 
 /// The page of a sweep.
@@ -146,10 +146,10 @@ fn charts_of(swept: &Sweep, curve: &Curve, nth: usize) -> Vec<Drawn> {
     let column =
         |of: &dyn Fn(&Step) -> &Figure| steps.iter().map(|step| of(step).value()).collect();
     latency.traces = vec![
-        Trace::new("max", Kind::Dotted, VERMILION, column(&|s| &s.op.max_us)),
-        Trace::new("p99", Kind::Joined, ORANGE, column(&|s| &s.op.p99_us)),
-        Trace::new("p50", Kind::Joined, SKY, column(&|s| &s.op.p50_us)),
-        Trace::new("mean", Kind::Dotted, GREY, column(&|s| &s.op.avg_us)),
+        Trace::new("max", Stroke::Dotted, VERMILION, column(&|s| &s.op.max_us)),
+        Trace::new("p99", Stroke::Joined, ORANGE, column(&|s| &s.op.p99_us)),
+        Trace::new("p50", Stroke::Joined, SKY, column(&|s| &s.op.p50_us)),
+        Trace::new("mean", Stroke::Dotted, GREY, column(&|s| &s.op.avg_us)),
     ];
     if let Some(goal) = swept.sweep.goal_p99_us.value() {
         latency.limits = vec![Mark {
@@ -165,7 +165,7 @@ fn charts_of(swept: &Sweep, curve: &Curve, nth: usize) -> Vec<Drawn> {
     );
     cpu.traces = vec![Trace::new(
         "CPU per operation",
-        Kind::Joined,
+        Stroke::Joined,
         GREEN,
         column(&|s| &s.cpu_us_per_op),
     )];
@@ -183,7 +183,7 @@ fn throughput_traces(steps: &[&Step], loads: &[f64], curve: &Curve) -> Vec<Trace
             2.0 * error * step.ops_per_s.value().unwrap_or_default()
         })
         .collect();
-    let mut measured = Trace::new("measured", Kind::Joined, BLUE, rates);
+    let mut measured = Trace::new("measured", Stroke::Joined, BLUE, rates);
     measured.error = Some((off.clone(), off));
     let mut traces = vec![measured];
     if curve.usl.fitted {
@@ -193,7 +193,7 @@ fn throughput_traces(steps: &[&Step], loads: &[f64], curve: &Curve) -> Vec<Trace
             .iter()
             .map(Figure::value)
             .collect();
-        traces.push(Trace::new("fitted law", Kind::Dashed, ORANGE, fitted));
+        traces.push(Trace::new("fitted law", Stroke::Dashed, ORANGE, fitted));
     }
     if curve.load == "sessions" {
         let little = steps.iter().zip(loads).map(|(step, load)| {
@@ -202,7 +202,7 @@ fn throughput_traces(steps: &[&Step], loads: &[f64], curve: &Curve) -> Vec<Trace
         });
         traces.push(Trace::new(
             "sessions / mean latency",
-            Kind::Dotted,
+            Stroke::Dotted,
             INK,
             little.collect(),
         ));
@@ -214,7 +214,7 @@ fn throughput_traces(steps: &[&Step], loads: &[f64], curve: &Curve) -> Vec<Trace
             .map(|point| point.ops_per_s.value.value())
             .collect();
         let x = projected.iter().map(|point| point.load as f64).collect();
-        traces.push(Trace::new("projection, untested", Kind::Hollow, GREY, y).at(x));
+        traces.push(Trace::new("projection, untested", Stroke::Hollow, GREY, y).at(x));
     }
     traces
 }

@@ -1,7 +1,7 @@
 //! Tables: of a report, and the one behind each chart.
 
-use super::chart::{Chart, Heat, Rows, Trace};
 use super::sample::buckets;
+use assay_measure::chart::{Chart, Heat, Rows, Trace};
 use assay_measure::record::Figure;
 use assay_measure::units::{fixed, significant, thousands};
 

@@ -160,7 +160,7 @@ fn text_and_page_have_the_same_sections_and_cells() {
     for record in [frozen(), record::build(&fixture::postgres(18)), probed()] {
         let page = page(&record, &shared());
         let text = crate::text::render(&record);
-        let sections = crate::sections::of(&record);
+        let sections = crate::kinds::sections(&record);
         let (mut headings, mut seen) = (0, 0);
         with_page(&page, |document| {
             let words = |name: &str| -> BTreeSet<String> {
@@ -308,7 +308,7 @@ fn what_a_user_named_is_text_and_never_markup() {
     record.run.label = Some(EVIL.to_owned());
     record.run.workload = EVIL.to_owned();
     record.warnings.push(EVIL.to_owned());
-    record.events[0].name = EVIL.to_owned();
+    record.instance.events[0].name = EVIL.to_owned();
     record.timeline[0].text = EVIL.to_owned();
     record
         .os

@@ -1,10 +1,10 @@
 //! The page of one figure over several runs.
 
-use super::chart::{Axis, Chart, Drawn, Kind, Rows, Trace};
 use super::page::{Page, Tile, headline, named, view};
-use super::palette::{BLUE, GREY, VERMILION};
 use super::script::Assets;
 use super::table::{Cell, Table};
+use assay_measure::chart::{Axis, Chart, Drawn, Rows, Stroke, Trace};
+use assay_measure::palette::{BLUE, GREY, VERMILION};
 use assay_measure::record::Figure;
 use assay_measure::sample::mean;
 
@@ -83,10 +83,10 @@ fn line(title: &str, unit: &str, points: &[TrendPoint]) -> Chart {
         ..Chart::default()
     };
     chart.traces = vec![
-        Trace::new("complete runs", Kind::Joined, BLUE, column(&complete)),
+        Trace::new("complete runs", Stroke::Joined, BLUE, column(&complete)),
         Trace::new(
             "other runs",
-            Kind::Hollow,
+            Stroke::Hollow,
             VERMILION,
             column(&|p| !complete(p)),
         ),
@@ -94,7 +94,7 @@ fn line(title: &str, unit: &str, points: &[TrendPoint]) -> Chart {
     if known.len() > 1 {
         chart.traces.push(Trace::new(
             "mean",
-            Kind::Dashed,
+            Stroke::Dashed,
             GREY,
             vec![Some(mean(&known)); points.len()],
         ));

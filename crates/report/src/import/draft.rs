@@ -3,7 +3,9 @@
 use super::number::Printed;
 use super::text::{At, Text};
 use super::{ImportError, Place};
-use assay_measure::record::{Figure, ImportInfo, ImportNote, ImportedFile, ImportedValue, Record};
+use assay_measure::record::{
+    Figure, ImportInfo, ImportNote, ImportedFile, ImportedValue, Record, StorageInfo,
+};
 use std::collections::HashMap;
 
 /// Notes of one text at most: what goes wrong on every line of a long one is said often enough by then.
@@ -107,6 +109,8 @@ impl Slot for f64 {
 pub(crate) struct Draft {
     /// The record; figures that were read go into it by [`put!`] and [`put_in!`] alone.
     pub(crate) record: Record,
+    /// Its part of the kind `storage`, if it gets one.
+    pub(crate) storage: Option<StorageInfo>,
     info: ImportInfo,
     seen: HashMap<String, usize>,
     conflict: Option<ImportError>,
@@ -270,7 +274,10 @@ impl Draft {
     }
 
     /// The record with its provenances, unless what was read contradicts itself.
-    pub(super) fn finish(self) -> Result<(Record, ImportInfo), ImportError> {
+    pub(super) fn finish(mut self) -> Result<(Record, ImportInfo), ImportError> {
+        if let Some(info) = &self.storage {
+            self.record.parts.put(info);
+        }
         match self.conflict {
             Some(conflict) => Err(conflict),
             None => Ok((self.record, self.info)),

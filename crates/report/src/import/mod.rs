@@ -28,7 +28,7 @@ macro_rules! put {
 }
 
 /// The same below a part that is reached otherwise (an option, a key of a map):
-/// `put_in!(draft, reading, "/storage", draft.record.storage.get_or_insert_default(), groups[0].ways[1].iops_per_s)`.
+/// `put_in!(draft, reading, "/parts/storage", draft.storage.get_or_insert_default(), groups[0].ways[1].iops_per_s)`.
 macro_rules! put_in {
     ($draft:expr, $reading:expr, $base:expr, $place:expr, $($path:tt)+) => {{
         let at = format!("{}{}", $base, pointer!($($path)+));
@@ -185,6 +185,8 @@ impl Confidence {
 /// One tool's parser.
 struct Parser {
     tool: Tool,
+    /// The kind of test it does; its parser may know better.
+    kind: &'static str,
     /// What the user may give it, for messages.
     takes: &'static str,
     looks_like: fn(&Text) -> Confidence,
@@ -196,84 +198,98 @@ struct Parser {
 const PARSERS: &[Parser] = &[
     Parser {
         tool: Tool::Awr,
+        kind: "instance",
         takes: "AWR text (whole, or its sections)",
         looks_like: awr::looks_like,
         read: awr::read,
     },
     Parser {
         tool: Tool::Statspack,
+        kind: "instance",
         takes: "Statspack text",
         looks_like: awr::looks_like_statspack,
         read: awr::read,
     },
     Parser {
         tool: Tool::Assay,
+        kind: "slob",
         takes: "an assay text report",
         looks_like: awr::looks_like_assay,
         read: awr::read_assay,
     },
     Parser {
         tool: Tool::Fio,
+        kind: "storage",
         takes: "fio text or JSON",
         looks_like: fio::looks_like,
         read: fio::read,
     },
     Parser {
         tool: Tool::Iperf3,
+        kind: "network",
         takes: "iperf3 text or JSON",
         looks_like: iperf3::looks_like,
         read: iperf3::read,
     },
     Parser {
         tool: Tool::Ping,
+        kind: "ping",
         takes: "ping",
         looks_like: ping::looks_like,
         read: ping::read,
     },
     Parser {
         tool: Tool::Oratcptest,
+        kind: "redo",
         takes: "oratcptest",
         looks_like: oratcptest::looks_like,
         read: oratcptest::read,
     },
     Parser {
         tool: Tool::StressNg,
+        kind: "cpu",
         takes: "stress-ng metrics (text or YAML)",
         looks_like: stress_ng::looks_like,
         read: stress_ng::read,
     },
     Parser {
         tool: Tool::Swingbench,
+        kind: "orders",
         takes: "Swingbench (data generator, parse_results table, results XML)",
         looks_like: swingbench::looks_like,
         read: swingbench::read,
     },
     Parser {
         tool: Tool::Slob,
+        kind: "slob",
         takes: "SLOB (banner, load log, load summary, awr_info table)",
         looks_like: slob::looks_like,
         read: slob::read,
     },
     Parser {
         tool: Tool::Pgio,
+        kind: "slob",
         takes: "pgio",
         looks_like: pgio::looks_like,
         read: pgio::read,
     },
     Parser {
         tool: Tool::Pgbench,
+        kind: "transactions",
         takes: "pgbench",
         looks_like: pgbench::looks_like,
         read: pgbench::read,
     },
     Parser {
         tool: Tool::Sysbench,
+        kind: "transactions",
         takes: "sysbench",
         looks_like: sysbench::looks_like,
         read: sysbench::read,
     },
     Parser {
         tool: Tool::Vdbench,
+        kind: "storage",
         takes: "vdbench (table or flat file)",
         looks_like: vdbench::looks_like,
         read: vdbench::read,
@@ -336,10 +352,14 @@ pub fn import(sources: &[Source]) -> Result<Record, ImportError> {
     if run.engine.is_empty() {
         parser.tool.key().clone_into(&mut run.engine);
     }
+    if record.kind.is_empty() {
+        parser.kind.clone_into(&mut record.kind);
+    }
     record.import = Some(info);
     record.integrity = crate::integrity::imported(&record);
     record.advice = crate::advice::advise(&record);
     record.advice_unjudged = crate::advice::unjudged(&record);
+    crate::kinds::figure(&mut record);
     Ok(record)
 }
 

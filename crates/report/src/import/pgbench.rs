@@ -298,9 +298,9 @@ fn tps(at: At, value: &str, draft: &mut Draft) {
     put!(
         draft,
         client(at, "transactions_per_s", "tps", printed),
-        load_profile[row].per_s
+        instance.load_profile[row].per_s
     );
-    let per_s = draft.record.load_profile[row].per_s.clone();
+    let per_s = draft.record.instance.load_profile[row].per_s.clone();
     let all = op_row(draft, ALL);
     draft.record.driver.ops[all].per_s = per_s;
 }
@@ -313,9 +313,9 @@ fn processed(at: At, name: &str, count: Option<Printed>, draft: &mut Draft) {
     put!(
         draft,
         client(at, "transactions_count", name, printed),
-        load_profile[row].total
+        instance.load_profile[row].total
     );
-    let total = draft.record.load_profile[row].total.value();
+    let total = draft.record.instance.load_profile[row].total.value();
     let all = op_row(draft, ALL);
     draft.record.driver.ops[all].count = total.unwrap_or(0.0) as u64;
 }
@@ -405,7 +405,7 @@ fn elapsed(draft: &mut Draft) {
     if draft.record.interval.elapsed_s.value().is_some() {
         return;
     }
-    let rows = &draft.record.load_profile;
+    let rows = &draft.record.instance.load_profile;
     let Some(row) = rows.iter().find(|row| row.name == "Transactions") else {
         return;
     };
@@ -439,9 +439,9 @@ mod tests {
     #[test]
     fn compare_finds_transactions_and_operations() {
         let record = imported("pgbench-15-progress.txt");
-        let metrics = crate::metrics::of(&record);
+        let metrics = &record.metrics;
         for key in ["transactions_per_s", "ops_per_s", "transaction_per_s"] {
-            let metric = crate::metrics::find(&metrics, key).expect(key);
+            let metric = assay_measure::record::metric::find(metrics, key).expect(key);
             assert_eq!(metric.value.value(), Some(854.275_682), "{key}");
         }
         assert_eq!(record.series.metrics["commits_count_per_s"].len(), 4);

@@ -104,7 +104,7 @@ fn result(at: At, text: &str, draft: &mut Draft) {
     if let Some(printed) = between(text, "RIOPS >", "<").and_then(number::measure) {
         let row = load_row(draft, "Physical read (blocks)", "blocks");
         let reading = engine(at, "physical_read_blocks_per_s", "RIOPS", printed);
-        put!(draft, reading, load_profile[row].per_s);
+        put!(draft, reading, instance.load_profile[row].per_s);
         draft.note(
             at,
             "RIOPS counts misses of the database's cache; some of them the system's page cache had",
@@ -142,13 +142,13 @@ fn totals(draft: &mut Draft) {
     let read = moved(draft, "pgio_blocks_read_count");
     if let Some(read) = read {
         let row = load_row(draft, "Physical read (blocks)", "blocks");
-        draft.record.load_profile[row].total = Figure::Count(read as u64);
+        draft.record.instance.load_profile[row].total = Figure::Count(read as u64);
     }
     let hits = draft.number_of("", "cache_hits_blocks_per_s");
     let reads = draft.number_of("", "physical_read_blocks_per_s");
     if let (Some(hits), Some(reads)) = (hits, reads) {
         let row = load_row(draft, "Logical read (blocks)", "blocks");
-        draft.record.load_profile[row].per_s = (hits + reads).into();
+        draft.record.instance.load_profile[row].per_s = (hits + reads).into();
     }
 }
 
@@ -164,8 +164,11 @@ mod tests {
     #[test]
     fn reads_are_misses_and_logical_reads_are_both() {
         let record = imported("pgio.txt");
-        let metrics = crate::metrics::of(&record);
-        let of = |key| crate::metrics::find(&metrics, key).and_then(|metric| metric.value.value());
+        let metrics = &record.metrics;
+        let of = |key| {
+            assay_measure::record::metric::find(metrics, key)
+                .and_then(|metric| metric.value.value())
+        };
         assert_eq!(of("logical_reads_per_s"), Some(21_600.0));
         assert_eq!(of("physical_read_blocks_per_s"), Some(20_000.0));
         assert_eq!(record.run.sessions, 16);

@@ -247,8 +247,8 @@ mod tests {
         let mean = op.service.hist_ns.mean_ns().expect("counted") / 1e3;
         assert!((mean - 51.0).abs() < 0.5, "{mean}");
         assert_eq!(number(&record, "", "rtt_us_mdev"), 17.0);
-        let metrics = crate::metrics::of(&record);
-        let avg = crate::metrics::find(&metrics, "rtt_us_avg").expect("a metric");
+        let metrics = &record.metrics;
+        let avg = assay_measure::record::metric::find(metrics, "rtt_us_avg").expect("a metric");
         assert_eq!(avg.value.value(), Some(51.0));
     }
 

@@ -9,7 +9,7 @@ const NOT_PRINTED: &str = "not printed";
 
 /// Place of the row of the load profile with this name; added where it is not there yet.
 pub(crate) fn load_row(draft: &mut Draft, name: &str, unit: &str) -> usize {
-    let rows = &mut draft.record.load_profile;
+    let rows = &mut draft.record.instance.load_profile;
     let found = rows.iter().position(|row| row.name == name);
     found.unwrap_or_else(|| {
         let na = || Figure::na(NOT_PRINTED);
@@ -61,13 +61,13 @@ fn no_latency() -> Latency {
 
 /// Where an operation is a transaction: the row `Operations` is the row `Transactions`.
 pub(crate) fn operations_are_transactions(draft: &mut Draft) {
-    let rows = &draft.record.load_profile;
+    let rows = &draft.record.instance.load_profile;
     let Some(row) = rows.iter().find(|row| row.name == "Transactions").cloned() else {
         return;
     };
     let at = load_row(draft, "Operations", "count");
     let name = "Operations".to_owned();
-    draft.record.load_profile[at] = LoadRow { name, ..row };
+    draft.record.instance.load_profile[at] = LoadRow { name, ..row };
     let series = &mut draft.record.series.metrics;
     if let Some(steps) = series.get("commits_count_per_s").cloned() {
         series.entry("ops_count_per_s".to_owned()).or_insert(steps);

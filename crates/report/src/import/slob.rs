@@ -277,7 +277,7 @@ fn tuple(at: At, names: &[&str], line: &str, draft: &mut Draft) {
             if let Some(printed) = number::measure(cell) {
                 let key = format!("{}_per_s", crate::record::slug(row));
                 let reading = Reading::new(at, key, printed.scaled(*factor)).name(name);
-                put!(draft, reading, load_profile[place].per_s);
+                put!(draft, reading, instance.load_profile[place].per_s);
             }
         } else if let Some((_, key)) = LATENCIES.iter().find(|(column, _)| column == name) {
             // An event that did not happen prints 0, or nothing.
@@ -337,8 +337,8 @@ mod tests {
     #[test]
     fn the_analysers_table_fills_the_load_profile() {
         let record = imported("slob-awr-info.txt");
-        let metrics = crate::metrics::of(&record);
-        let reads = crate::metrics::find(&metrics, "reads_per_s").expect("a metric");
+        let metrics = &record.metrics;
+        let reads = assay_measure::record::metric::find(metrics, "reads_per_s").expect("a metric");
         assert_eq!(reads.value.value(), Some(71_554.0));
         assert_eq!(record.run.sessions, 128);
         assert!(

@@ -72,6 +72,7 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
     for text in texts {
         let mut lines = text.lines.iter();
         let is_sql = lines.any(|line| line.text.trim_start().starts_with("transactions:"));
+        kind(text).clone_into(&mut draft.record.kind);
         let mut reader = Reader {
             kind: if is_sql { "transaction" } else { "event" },
             part: Part::Head,
@@ -82,6 +83,19 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
     }
     operations_are_transactions(draft);
     Ok(())
+}
+
+/// Of which kind a test is, by a line that no other test prints; SQL and what has no such line are transactions.
+fn kind(text: &Text) -> &'static str {
+    const MARKS: [(&str, &str); 4] = [
+        ("Prime numbers limit:", "cpu"),
+        (" transferred (", "memory"),
+        ("Total transferred", "storage"),
+        ("File operations:", "storage"),
+    ];
+    let has = |mark: &str| text.lines.iter().any(|line| line.text.contains(mark));
+    let found = MARKS.iter().find(|(mark, _)| has(mark));
+    found.map_or("transactions", |(_, kind)| kind)
 }
 
 fn client(at: At, key: &str, name: &str, printed: Printed) -> Reading {
@@ -378,16 +392,16 @@ fn transactions(at: At, value: &str, draft: &mut Draft) {
         put!(
             draft,
             client(at, "transactions_count", "transactions", printed),
-            load_profile[row].total
+            instance.load_profile[row].total
         );
     }
     if let Some(printed) = between(value, "(", " per sec").and_then(number::measure) {
         put!(
             draft,
             client(at, "transactions_per_s", "transactions", printed),
-            load_profile[row].per_s
+            instance.load_profile[row].per_s
         );
-        let per_s = draft.record.load_profile[row].per_s.clone();
+        let per_s = draft.record.instance.load_profile[row].per_s.clone();
         let op = op_row(draft, "transaction");
         draft.record.driver.ops[op].per_s = per_s;
     }
@@ -401,9 +415,9 @@ fn operations(at: At, name: &str, printed: Option<Printed>, draft: &mut Draft) {
     put!(
         draft,
         client(at, "ops_per_s", name, printed),
-        load_profile[row].per_s
+        instance.load_profile[row].per_s
     );
-    let per_s = draft.record.load_profile[row].per_s.clone();
+    let per_s = draft.record.instance.load_profile[row].per_s.clone();
     let op = op_row(draft, "event");
     draft.record.driver.ops[op].per_s = per_s;
 }
@@ -415,7 +429,7 @@ fn requests(at: At, name: &str, row: &str, printed: Option<Printed>, draft: &mut
         put!(
             draft,
             client(at, &key, name, printed),
-            load_profile[place].per_s
+            instance.load_profile[place].per_s
         );
     }
 }
@@ -432,7 +446,7 @@ fn old_file_io(at: At, text: &str, draft: &mut Draft) {
             put!(
                 draft,
                 client(at, &key, mark.trim_matches([' ', ',']), printed),
-                load_profile[place].total
+                instance.load_profile[place].total
             );
         }
     }
@@ -463,9 +477,9 @@ mod tests {
     #[test]
     fn compare_finds_transactions_and_operations() {
         let record = imported("sysbench-1.0-oltp.txt");
-        let metrics = crate::metrics::of(&record);
+        let metrics = &record.metrics;
         for key in ["transactions_per_s", "ops_per_s"] {
-            let metric = crate::metrics::find(&metrics, key).expect(key);
+            let metric = assay_measure::record::metric::find(metrics, key).expect(key);
             assert_eq!(metric.value.value(), Some(258.68), "{key}");
         }
         let op = &record.driver.ops[0];

@@ -26,8 +26,9 @@ fn a_pasted_load_profile_is_a_record_whose_values_say_where_they_stand() {
         (redo.printed.as_str(), redo.line, redo.rounding),
         ("1,652,624.9", 6, 0.05)
     );
-    let metrics = crate::metrics::of(&record);
-    let rate = crate::metrics::find(&metrics, "transactions_per_s").expect("a metric");
+    let metrics = &record.metrics;
+    let rate =
+        assay_measure::record::metric::find(metrics, "transactions_per_s").expect("a metric");
     assert_eq!(rate.value.value(), Some(32.0));
     assert_eq!(record.run.verdict, "imported");
 }

@@ -162,7 +162,7 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
             );
         }
     }
-    if let Some(info) = draft.record.storage.clone() {
+    if let Some(info) = draft.storage.clone() {
         load_of(&mut draft.record, &info);
     }
     Ok(())
@@ -290,7 +290,7 @@ fn directions(row: &Row) -> Vec<(&'static str, f64)> {
 
 /// An average line: a job of its own, in a group of its own.
 fn job(row: &Row, draft: &mut Draft) {
-    let info = draft.record.storage.get_or_insert_default();
+    let info = draft.storage.get_or_insert_default();
     if info.jobs.iter().any(|job| job.name == row.run) {
         draft.note(
             row.at,
@@ -329,8 +329,8 @@ fn job(row: &Row, draft: &mut Draft) {
         put_in!(
             draft,
             reading,
-            "/storage",
-            draft.record.storage.get_or_insert_default(),
+            "/parts/storage",
+            draft.storage.get_or_insert_default(),
             jobs[j].in_flight_mean_count
         );
     }
@@ -366,7 +366,7 @@ fn frame(row: &Row, j: usize, directions: &[(&str, f64)]) -> StorageJob {
 }
 
 fn way(row: &Row, draft: &mut Draft, j: usize, w: usize, way: &str, share: f64) {
-    let info = draft.record.storage.get_or_insert_default();
+    let info = draft.storage.get_or_insert_default();
     let target = &mut info.jobs[j].ways[w];
     let part = |column| {
         row.of(column)
@@ -391,8 +391,8 @@ fn way(row: &Row, draft: &mut Draft, j: usize, w: usize, way: &str, share: f64) 
             put_in!(
                 draft,
                 reading,
-                "/storage",
-                draft.record.storage.get_or_insert_default(),
+                "/parts/storage",
+                draft.storage.get_or_insert_default(),
                 jobs[j].ways[w].lat.avg_us
             );
         }
@@ -413,15 +413,15 @@ fn way(row: &Row, draft: &mut Draft, j: usize, w: usize, way: &str, share: f64) 
         put_in!(
             draft,
             reading,
-            "/storage",
-            draft.record.storage.get_or_insert_default(),
+            "/parts/storage",
+            draft.storage.get_or_insert_default(),
             jobs[j].ways[w].lat.max_us
         );
     }
 }
 
 fn group(draft: &mut Draft, j: usize) {
-    let info = draft.record.storage.get_or_insert_default();
+    let info = draft.storage.get_or_insert_default();
     let job = &mut info.jobs[j];
     let in_flight: Option<f64> = (job.ways.iter())
         .map(|way| Some(way.ios_per_s.value()? * way.lat.avg_us.value()? / 1e6))
@@ -508,11 +508,15 @@ mod tests {
     #[test]
     fn reads_alone_are_read_as_reads() {
         let record = imported("vdbench-summary.txt");
-        let metrics = crate::metrics::of(&record);
-        let of = |key| crate::metrics::find(&metrics, key).and_then(|metric| metric.value.value());
+        let metrics = &record.metrics;
+        let of = |key| {
+            assay_measure::record::metric::find(metrics, key)
+                .and_then(|metric| metric.value.value())
+        };
         assert_eq!(of("reads_per_s"), Some(8_000.0));
         assert_eq!(of("read_us_avg"), Some(2_000.0));
-        let job = &record.storage.as_ref().expect("a storage part").jobs[0];
+        let info: assay_measure::record::StorageInfo = record.parts.get().expect("a storage part");
+        let job = &info.jobs[0];
         assert_eq!(job.in_flight_mean_count.value(), Some(16.0));
         assert_eq!(record.series.metrics["read_ios_count_per_s"].len(), 4);
     }
@@ -520,7 +524,8 @@ mod tests {
     #[test]
     fn a_mix_is_split_by_its_share_of_reads() {
         let record = imported("vdbench-two-runs.txt");
-        let job = &record.storage.as_ref().expect("a storage part").jobs[1];
+        let info: assay_measure::record::StorageInfo = record.parts.get().expect("a storage part");
+        let job = &info.jobs[1];
         let rates: Vec<_> = job
             .ways
             .iter()

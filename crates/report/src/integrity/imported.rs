@@ -100,27 +100,30 @@ impl<'a> Printed<'a> {
     }
 
     pub(super) fn total(&self, stat: Stat) -> Option<Side> {
-        let row = self.record.stats.get(stat.key)?;
-        self.side(&row.total, &format!("/stats/{}/total", stat.key))
+        let row = self.record.instance.stats.get(stat.key)?;
+        self.side(&row.total, &format!("/instance/stats/{}/total", stat.key))
     }
 
     pub(super) fn load(&self, name: &str, column: &str) -> Option<Side> {
-        let rows = &self.record.load_profile;
+        let rows = &self.record.instance.load_profile;
         let i = rows.iter().position(|row| row.name == name)?;
         let figure = match column {
             "per_tx" => &rows[i].per_tx,
             _ => &rows[i].per_s,
         };
-        self.side(figure, &format!("/load_profile/{i}/{column}"))
+        self.side(figure, &format!("/instance/load_profile/{i}/{column}"))
     }
 
     pub(super) fn io_profile(&self, name: &str) -> Option<[Side; 2]> {
-        let rows = &self.record.io_profile;
+        let rows = &self.record.instance.io_profile;
         let i = rows.iter().position(|row| row.name == name)?;
-        let read = self.side(&rows[i].read_per_s, &format!("/io_profile/{i}/read_per_s"))?;
+        let read = self.side(
+            &rows[i].read_per_s,
+            &format!("/instance/io_profile/{i}/read_per_s"),
+        )?;
         let write = self.side(
             &rows[i].write_per_s,
-            &format!("/io_profile/{i}/write_per_s"),
+            &format!("/instance/io_profile/{i}/write_per_s"),
         )?;
         Some([read, write])
     }
@@ -131,10 +134,12 @@ impl<'a> Printed<'a> {
 
     /// Time waited in all events that are wanted.
     fn waited(&self, wanted: impl Fn(&EventRow) -> bool) -> Option<Side> {
-        let rows = self.record.events.iter().enumerate();
+        let rows = self.record.instance.events.iter().enumerate();
         let rows = rows.filter(|(_, event)| wanted(event));
-        rows.filter_map(|(i, row)| self.side(&row.total_us, &format!("/events/{i}/total_us")))
-            .reduce(Side::plus)
+        rows.filter_map(|(i, row)| {
+            self.side(&row.total_us, &format!("/instance/events/{i}/total_us"))
+        })
+        .reduce(Side::plus)
     }
 
     fn elapsed(&self) -> Option<Side> {
@@ -214,7 +219,7 @@ fn judge_of(
 /// I/O by function: the sum, the total, and the I/O profile.
 fn functions(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let sum = |key: &str| {
-        let rows = p.record.io_functions.iter();
+        let rows = p.record.instance.io_functions.iter();
         rows.filter_map(|row| p.alone(&row.function, key))
             .reduce(Side::plus)
     };
@@ -246,9 +251,12 @@ fn functions(p: &Printed<'_>, all: &mut Vec<Identity>) {
 }
 
 fn events(p: &Printed<'_>, all: &mut Vec<Identity>) {
-    let db_time = p.side(&p.record.time_model.db_time_us, "/time_model/db_time_us");
-    for (i, event) in p.record.events.iter().enumerate() {
-        let at = |column: &str| format!("/events/{i}/{column}");
+    let db_time = p.side(
+        &p.record.instance.time_model.db_time_us,
+        "/instance/time_model/db_time_us",
+    );
+    for (i, event) in p.record.instance.events.iter().enumerate() {
+        let at = |column: &str| format!("/instance/events/{i}/{column}");
         let (count, total) = (
             p.side(&event.count, &at("count")),
             p.side(&event.total_us, &at("total_us")),
@@ -313,13 +321,13 @@ const SINGLE_READS: [&str; 2] = ["db file sequential read", "cell single block p
 
 /// Waits of the function that holds those events.
 fn reads_waited(p: &Printed<'_>) -> Option<Side> {
-    let rows = &p.record.io_functions;
+    let rows = &p.record.instance.io_functions;
     let i = rows
         .iter()
         .position(|row| row.function == "Buffer Cache Reads")?;
     p.side(
         &rows[i].waits_count,
-        &format!("/io_functions/{i}/waits_count"),
+        &format!("/instance/io_functions/{i}/waits_count"),
     )
 }
 
@@ -386,12 +394,15 @@ fn histogram(all: &mut Vec<Identity>, event: &EventRow, count: Option<Side>, tot
 fn classes(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let is_in =
         |event: &EventRow, name: &str, actor: &str| event.actor == actor && event.class == name;
-    for (i, class) in p.record.wait_classes.iter().enumerate() {
+    for (i, class) in p.record.instance.wait_classes.iter().enumerate() {
         if class.class == "DB CPU" {
             continue;
         }
         let sum = p.waited(|event| is_in(event, &class.class, "foreground"));
-        let total = p.side(&class.total_us, &format!("/wait_classes/{i}/total_us"));
+        let total = p.side(
+            &class.total_us,
+            &format!("/instance/wait_classes/{i}/total_us"),
+        );
         judge_of(
             all,
             &class.class,
@@ -438,7 +449,7 @@ fn wait_statistics(p: &Printed<'_>, all: &mut Vec<Identity>) {
         allowed,
     );
     // Oracle counts it in hundredths of a second.
-    let user_io = p.record.stats.get("user_i_o_wait_time_count");
+    let user_io = p.record.instance.stats.get("user_i_o_wait_time_count");
     let user_io = user_io
         .and_then(|row| p.side(&row.total, ""))
         .map(|side| side.times(1e4));
@@ -559,8 +570,8 @@ fn rates(p: &Printed<'_>, all: &mut Vec<Identity>) {
         return;
     };
     let mut first = None;
-    for (key, row) in &p.record.stats {
-        let at = |column: &str| format!("/stats/{key}/{column}");
+    for (key, row) in &p.record.instance.stats {
+        let at = |column: &str| format!("/instance/stats/{key}/{column}");
         let is_printed = |column: &str| p.rounding.contains_key(at(column).as_str());
         if !is_printed("total") || !is_printed("per_s") {
             continue;

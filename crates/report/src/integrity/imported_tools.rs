@@ -3,7 +3,9 @@
 //! Each is judged for every job, stream or transaction it applies to; the one furthest off stands for all and is named.
 
 use super::{Rule, Scope, Side};
-use assay_measure::record::{Identity, ImportInfo, ImportedValue, Record, StorageJob, Truth};
+use assay_measure::record::{
+    Identity, ImportInfo, ImportedValue, Record, StorageInfo, StorageJob, Truth,
+};
 use std::collections::BTreeMap;
 
 const MIB: f64 = 1_048_576.0;
@@ -23,7 +25,11 @@ pub(super) fn identities(record: &Record) -> Vec<Identity> {
     let Some(info) = &record.import else {
         return Vec::new();
     };
-    let read = Read { record, info };
+    let read = Read {
+        record,
+        storage: record.parts.get().unwrap_or_default(),
+        info,
+    };
     let all = [
         read.in_flight(),
         read.throughput(),
@@ -42,6 +48,7 @@ pub(super) fn identities(record: &Record) -> Vec<Identity> {
 /// A record with what was read into it.
 struct Read<'a> {
     record: &'a Record,
+    storage: StorageInfo,
     info: &'a ImportInfo,
 }
 
@@ -104,8 +111,7 @@ impl Read<'_> {
     }
 
     fn jobs(&self) -> &[StorageJob] {
-        let storage = self.record.storage.as_ref();
-        storage.map_or(&[], |storage| storage.jobs.as_slice())
+        self.storage.jobs.as_slice()
     }
 
     /// The scope of each job, as the parsers name them.
@@ -214,7 +220,7 @@ impl Read<'_> {
             0.0,
         );
         let mut cases = Vec::new();
-        for group in self.record.storage.iter().flat_map(|info| &info.groups) {
+        for group in &self.storage.groups {
             let of_group = format!("group {}", group.group);
             for way in &group.ways {
                 let key = format!("{}_moved_bytes", way.way);
@@ -355,6 +361,7 @@ impl Read<'_> {
         let kinds = ["swingbench", "pgbench", "sysbench"];
         let rate = self
             .record
+            .instance
             .load_profile
             .iter()
             .find(|row| row.name == "Operations")?;

@@ -221,8 +221,8 @@ fn identity_i20_and_i19_add_up_events_by_actor_and_class() {
     assert!(holds(&fixture::run(), "I19"));
     assert!(holds(&fixture::run(), "I20"));
     let mut record = build(&fixture::run());
-    record.events.pop();
-    record.wait_classes.pop();
+    record.instance.events.pop();
+    record.instance.wait_classes.pop();
     let run = fixture::run();
     let again = evaluate(&Deltas::new(&run), &record, &Rises::of(&run));
     let ok = |id: &str| again.iter().find(|i| i.id == id).unwrap().ok.clone();
@@ -281,7 +281,7 @@ fn identity_i26_rates_multiply_back_to_totals() {
     assert!(holds(&fixture::run(), "I26a"));
     let run = fixture::run();
     let mut record = build(&run);
-    record.load_profile[3].per_s = 1.0.into();
+    record.instance.load_profile[3].per_s = 1.0.into();
     let again = evaluate(&Deltas::new(&run), &record, &Rises::of(&run));
     let found = again.iter().find(|i| i.id == "I26a").unwrap();
     assert_eq!(found.ok, Truth::Violated);

@@ -92,7 +92,7 @@ fn histograms(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
 
 /// The events with a count and a time of the same source.
 fn counted(record: &Record) -> impl Iterator<Item = &EventRow> {
-    let events = record.events.iter();
+    let events = record.instance.events.iter();
     events.filter(|event| event.avg_us.value().is_some())
 }
 
@@ -153,7 +153,7 @@ fn db_time(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
         .at_most()
         .judge(
             deltas,
-            known(record.time_model.db_time_us.clone()),
+            known(record.instance.time_model.db_time_us.clone()),
             Ok(window_us),
         ),
     ]
@@ -163,16 +163,23 @@ fn db_time(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
 fn wait_sums(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     const ALLOWED_US: f64 = 1000.0;
     let idle = crate::record::class_name(WaitClass::Idle);
-    let busy = || record.events.iter().filter(|event| event.class != idle);
+    let busy = || {
+        record
+            .instance
+            .events
+            .iter()
+            .filter(|event| event.class != idle)
+    };
     let all_us: f64 = busy().filter_map(|event| event.total_us.value()).sum();
     let foreground = busy().filter(|event| event.actor == "foreground");
     let foreground_us: f64 = foreground.filter_map(|event| event.total_us.value()).sum();
     let classes = record
+        .instance
         .wait_classes
         .iter()
         .filter(|row| row.class != "DB CPU");
     let class_us: f64 = classes.filter_map(|row| row.total_us.value()).sum();
-    let model = &record.time_model;
+    let model = &record.instance.time_model;
     vec![
         Rule::within(
             "I19",
@@ -237,6 +244,7 @@ fn rates(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let back = |rate: fn(&LoadRow) -> &Figure, times: &Figure| {
         let times = times.value();
         record
+            .instance
             .load_profile
             .iter()
             .filter(move |row| rate(row).value().is_some())
@@ -292,7 +300,7 @@ fn closed_loop(deltas: &Deltas<'_>, record: &Record) -> Identity {
 /// The samples of the activity history against the measured times: what was seen ten times
 /// a second and what was timed know nothing of each other.
 fn sampled(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
-    let ash = &record.ash;
+    let ash = &record.instance.ash;
     let allowed = ash.db_time_allowed_ratio.value().unwrap_or(0.0);
     let measured = known(ash.db_time_measured_s.clone());
     let little = Rule::within(

@@ -3,8 +3,8 @@
 use super::deltas::{Deltas, seconds};
 use super::events::class_name;
 use super::kind_name;
-use super::series::slug;
 use assay_measure::history::{ActivityHistory, ActivityKey, ActivityStep, SessionState};
+use assay_measure::plain::slug;
 use assay_measure::record::{AshInfo, AshRow, Figure, TimelineRow};
 use assay_measure::sample::variance;
 use assay_measure::snapshot::Snapshot;

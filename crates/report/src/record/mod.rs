@@ -19,6 +19,7 @@ mod totals;
 mod tests;
 
 pub(crate) use activity::{CPU, RUN_QUEUE};
+pub(crate) use assay_measure::plain::slug;
 pub(crate) use deltas::{Deltas, Span, delta};
 pub(crate) use driver::kind_name;
 pub(crate) use events::{class_name, latency, percentile_us};
@@ -27,11 +28,10 @@ pub(crate) use load::ROWS as LOAD_ROWS;
 pub(crate) use notes::HIT_POINTS;
 pub(crate) use rises::Rises;
 pub use series::SeriesBuilder;
-pub(crate) use series::slug;
 pub(crate) use totals::sampled_of;
 
 use assay_measure::record::{
-    Figure, HostInfo, Interval, PlanInfo, Record, RunInfo, SCHEMA, Series,
+    Figure, HostInfo, Instance, Interval, PlanInfo, Record, RunInfo, SCHEMA, Series,
 };
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::stats;
@@ -65,8 +65,7 @@ fn derive(deltas: &Deltas<'_>, series: Series, rises: &Rises) -> Record {
     let data = deltas.data;
     let ash = activity::ash(deltas);
     let events = events::events(deltas, &ash);
-    let mut record = Record {
-        interval: interval(deltas),
+    let instance = Instance {
         load_profile: load::profile(deltas),
         efficiency: load::efficiency(deltas),
         stats: load::statistics(deltas),
@@ -79,20 +78,27 @@ fn derive(deltas: &Deltas<'_>, series: Series, rises: &Rises) -> Record {
         io_functions: io::functions(deltas),
         paths: io::paths(deltas),
         io_profile: io::profile(deltas),
+        ash,
+        ..Instance::default()
+    };
+    let mut record = Record {
+        kind: data.workload.clone(),
+        interval: interval(deltas),
         os: os(deltas),
         driver: driver::driver(deltas),
         series,
-        ash,
+        instance,
         timeline: activity::timeline(&data.timeline),
         ..labelled(data)
     };
     record.checks = notes::checks(deltas, &record);
-    record.reads = reads::sources(deltas, &record.checks);
-    record.server = server::server(deltas, &record);
+    record.instance.reads = reads::sources(deltas, &record.checks);
+    record.instance.server = server::server(deltas, &record);
     record.integrity = crate::integrity::evaluate(deltas, &record, rises);
     record.warnings = notes::warnings(deltas, &record);
     record.advice = crate::advice::advise(&record);
     record.advice_unjudged = crate::advice::unjudged(&record);
+    crate::kinds::figure(&mut record);
     record
 }
 

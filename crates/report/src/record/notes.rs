@@ -29,7 +29,11 @@ pub(super) fn checks(deltas: &Deltas<'_>, record: &Record) -> Checks {
         None => Figure::na(UNSUPPORTED),
     };
     let efficiency = |name: &str| {
-        let row = record.efficiency.iter().find(|row| row.name == name);
+        let row = record
+            .instance
+            .efficiency
+            .iter()
+            .find(|row| row.name == name);
         row.map_or_else(Figure::default, |row| row.value_pct.clone())
     };
     let (little, expected) = little(deltas);
@@ -264,7 +268,7 @@ fn load(record: &Record, out: &mut Vec<String>) {
 fn shared_host(record: &Record, out: &mut Vec<String>) {
     const DRIVER_PCT: f64 = 20.0;
     const BUSY_PCT: f64 = 90.0;
-    let Some(server) = &record.server else {
+    let Some(server) = &record.instance.server else {
         return;
     };
     let busy = record.os.cpu_pct.get("busy").and_then(Figure::value);
@@ -287,7 +291,7 @@ fn driver(record: &Record, out: &mut Vec<String>) {
     let thread_s = record.driver.threads_count as f64 * elapsed;
     let delay = record.driver.thread_run_delay_s.value().unwrap_or(0.0);
     // The threads that drive a server's sessions do little: it is the server that takes the CPUs.
-    let is_server = record.server.is_some();
+    let is_server = record.instance.server.is_some();
     if delay > 0.05 * thread_s && thread_s > 0.0 {
         let or = match is_server {
             true => "with fewer sessions, or drive the server from another host",
@@ -343,7 +347,7 @@ fn sources(record: &Record, out: &mut Vec<String>) {
     let Some(engine) = checks.engine_read_bytes.value().filter(|b| *b > SOME_BYTES) else {
         return;
     };
-    let whose = match record.reads {
+    let whose = match record.instance.reads {
         Some(_) => "the server's processes",
         None => "this process",
     };
@@ -361,7 +365,7 @@ fn sources(record: &Record, out: &mut Vec<String>) {
              Read latency and IOPS here are not those of a device. {}",
             size(engine as u64),
             size(below as u64),
-            match &record.reads {
+            match &record.instance.reads {
                 Some(_) => "Repeat with --evict, or with data several times larger than this host's memory.",
                 None => "Use IO_MODE=setall on a file system that supports direct I/O.",
             }
@@ -397,7 +401,7 @@ fn host(record: &Record, out: &mut Vec<String>) {
             fixed(us / 1e6, 2)
         ));
     }
-    let model = &record.time_model;
+    let model = &record.instance.time_model;
     if let (Some(busy), Some(queue), Some(db_time)) = (
         pct("busy"),
         model.run_queue_us.value(),
@@ -422,7 +426,7 @@ fn host(record: &Record, out: &mut Vec<String>) {
         out.push(format!(
             "The host swapped {} pages during the window: memory was short and latencies include paging. Use a smaller {}.",
             fixed(swapped, 0),
-            if record.server.is_some() { "shared_buffers" } else { "CACHE_MB" }
+            if record.instance.server.is_some() { "shared_buffers" } else { "CACHE_MB" }
         ));
     }
 }

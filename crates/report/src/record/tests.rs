@@ -5,6 +5,7 @@ use assay_measure::snapshot::{OpKind, Reading};
 
 fn load<'a>(record: &'a Record, name: &str) -> &'a assay_measure::record::LoadRow {
     record
+        .instance
         .load_profile
         .iter()
         .find(|row| row.name == name)
@@ -47,13 +48,16 @@ fn db_time_is_that_inside_the_window_also_of_operations_that_span_its_ends() {
         .insert(name.to_owned(), before.stats.counters[name].clone());
     run.end.driver.in_flight_ns = 4_080_000_000;
     let record = build(&run);
-    assert_eq!(record.time_model.db_time_us, Figure::decimal(80_000_000.0));
+    assert_eq!(
+        record.instance.time_model.db_time_us,
+        Figure::decimal(80_000_000.0)
+    );
 }
 
 #[test]
 fn slob_37_logical_reads_are_misses_and_hits_and_executes_are_operations() {
     let record = build(&fixture::run());
-    let total = |key: &str| record.stats[key].total.value().unwrap();
+    let total = |key: &str| record.instance.stats[key].total.value().unwrap();
     assert_eq!(
         total("session_logical_reads_blocks"),
         total("physical_reads_blocks")
@@ -92,7 +96,7 @@ fn a_counter_the_engine_lacks_is_na_and_stays_na_in_sums() {
             .insert(name.to_owned(), Reading::Na("denied".to_owned()));
     }
     let record = build(&run);
-    let total = &record.io_profile[0];
+    let total = &record.instance.io_profile[0];
     assert_eq!(total.write_per_s, Figure::na("denied"));
     assert_eq!(total.read_write_per_s, Figure::na("denied"));
     assert_eq!(total.read_per_s, Figure::decimal(6000.0));
@@ -121,6 +125,7 @@ fn an_event_that_went_backwards_is_named_and_not_shown_as_zero() {
     let record = build(&run);
     assert!(
         record
+            .instance
             .events
             .iter()
             .all(|event| event.name != "db file sequential read")
@@ -133,6 +138,7 @@ fn percentiles_are_those_of_the_window_and_na_with_too_few_samples() {
     let record = build(&fixture::run());
     let event = |name: &str| {
         record
+            .instance
             .events
             .iter()
             .find(|event| event.name == name)
@@ -152,6 +158,7 @@ fn background_shares_never_exceed_their_whole() {
     let sum = |run: &RunData| -> f64 {
         let record = build(run);
         let background = record
+            .instance
             .events
             .iter()
             .filter(|event| event.actor == "background");

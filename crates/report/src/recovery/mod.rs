@@ -1,15 +1,65 @@
 //! Recovery as a figure: the line through the kills, the recommendation, the findings.
 
+mod charts;
+mod headline;
+mod metrics;
+mod sections;
+
 #[cfg(test)]
 mod tests;
 
 use crate::advice::finding_of;
-use crate::record;
-use assay_measure::record::{Advice, Figure, Record, RecoveryInfo, RecoveryStep};
+use crate::{instance, kinds, record};
+use assay_measure::chart::Drawn;
+use assay_measure::kind::{Delivered, Headline, Kind};
+use assay_measure::record::{Advice, Figure, Metric, Part, Record, RecoveryInfo, RecoveryStep};
+use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units::{fixed, size, thousands};
 
 const MIB: f64 = 1_048_576.0;
+
+/// The kind of `assay recovery`.
+#[derive(Debug)]
+pub struct Recovery;
+
+impl Recovery {
+    fn info(record: &Record) -> RecoveryInfo {
+        record.parts.get().unwrap_or_default()
+    }
+}
+
+impl Kind for Recovery {
+    fn name(&self) -> &'static str {
+        RecoveryInfo::NAME
+    }
+
+    fn metrics(&self, record: &Record) -> Vec<Metric> {
+        let mut all = metrics::all(&Self::info(record));
+        all.extend(instance::figures(record));
+        all
+    }
+
+    fn sections(&self, record: &Record) -> Sections {
+        sections::render(record, &Self::info(record))
+    }
+
+    fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn)) {
+        charts::all(&Self::info(record)).into_iter().for_each(draw);
+    }
+
+    fn headline(&self, record: &Record) -> Headline {
+        headline::of(record, &Self::info(record))
+    }
+
+    fn delivered(&self, record: &Record) -> Delivered {
+        instance::delivered(record)
+    }
+
+    fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
+        record.parts.read::<RecoveryInfo>().map(drop)
+    }
+}
 
 /// Builds the record of measured steps. `run` brings labels, settings and facts; what follows
 /// from the steps is filled in here.
@@ -24,7 +74,9 @@ pub fn build(run: &RunData, measured: RecoveryInfo) -> Record {
     }
     let mut record = record::labelled(&run);
     record.advice = advise(&info);
-    record.recovery = Some(info);
+    record.parts.put(&info);
+    RecoveryInfo::NAME.clone_into(&mut record.kind);
+    kinds::figure(&mut record);
     record
 }
 

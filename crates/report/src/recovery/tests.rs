@@ -34,7 +34,7 @@ fn near(figure: &Figure, wanted: f64) {
 
 #[test]
 fn the_line_and_the_recommendation_follow_from_the_kills() {
-    let info = built(info()).recovery.unwrap();
+    let info = built(info()).parts.get::<RecoveryInfo>().unwrap();
     near(&info.fixed_s, 0.5);
     near(&info.per_mib_s, 0.01);
     near(&info.recommended_distance_bytes, 50.0 * MIB);
@@ -47,7 +47,7 @@ fn beyond_what_was_measured_it_is_a_projection() {
     let mut far = info();
     far.rto_wanted_s = Figure::Decimal(30.0);
     let record = built(far);
-    assert!(record.recovery.as_ref().unwrap().is_projection);
+    assert!(record.parts.get::<RecoveryInfo>().unwrap().is_projection);
     assert!(record.advice[0].text.contains("projection, untested"));
 }
 
@@ -63,7 +63,7 @@ fn what_cannot_be_kept_or_fitted_is_said() {
     );
     let mut one = info();
     one.steps.truncate(1);
-    let info = built(one).recovery.unwrap();
+    let info = built(one).parts.get::<RecoveryInfo>().unwrap();
     assert_eq!(info.recommended_distance_bytes.value(), None);
     assert_eq!(
         line(&[(1.0, 3.0), (2.0, 2.0)]),

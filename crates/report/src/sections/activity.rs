@@ -15,10 +15,10 @@ pub(super) fn statistics(page: &mut Sections, record: &Record) {
     ];
     page.unheaded("Instance Activity Statistics");
     page.columns(&COLUMNS);
-    if record.stats.is_empty() {
+    if record.instance.stats.is_empty() {
         page.line("n/a (no counters)");
     }
-    let mut rows: Vec<&StatRow> = record.stats.values().collect();
+    let mut rows: Vec<&StatRow> = record.instance.stats.values().collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     for row in rows {
         // Stored in ns; people read us.
@@ -46,13 +46,13 @@ pub(super) fn statistics(page: &mut Sections, record: &Record) {
 
 pub(super) fn absolute(page: &mut Sections, record: &Record) {
     page.heading("Instance Activity Stats - Absolute Values");
-    if record.gauges.is_empty() {
+    if record.instance.gauges.is_empty() {
         page.line("n/a (no gauges)");
         return;
     }
     const COLUMNS: [Column; 3] = [left("Statistic", 44), right("Begin", 22), right("End", 22)];
     page.columns(&COLUMNS);
-    for (name, row) in &record.gauges {
+    for (name, row) in &record.instance.gauges {
         page.row(
             &COLUMNS,
             &[
@@ -331,7 +331,7 @@ const LOG: [Derived; 17] = [
 ];
 
 fn total(record: &Record, stat: Stat) -> Figure {
-    let row = record.stats.get(stat.key);
+    let row = record.instance.stats.get(stat.key);
     row.map_or_else(|| Figure::na("unsupported"), |row| row.total.clone())
 }
 

@@ -14,6 +14,7 @@ pub(super) fn test_card(page: &mut Sections, record: &Record) {
     page.line("");
     page.two_columns(&work(record), &storage(record));
     let mut top: Vec<&EventRow> = record
+        .instance
         .events
         .iter()
         .filter(|event| event.actor == "foreground" && event.class != "Idle")
@@ -74,7 +75,7 @@ fn platform(record: &Record) -> Vec<(String, String)> {
 /// Kernel name, model and kind of the disk under the data.
 fn device(record: &Record) -> String {
     let engine = &record.plan.engine_facts;
-    if record.server.is_some() && facts::DISK.find(engine).is_none() {
+    if record.instance.server.is_some() && facts::DISK.find(engine).is_none() {
         return fact(engine, facts::DISK);
     }
     let parts = [facts::DISK, facts::DISK_MODEL, facts::DISK_SCHEDULER];
@@ -142,14 +143,18 @@ fn processor(record: &Record) -> Vec<(String, String)> {
 }
 
 fn per_s(record: &Record, name: &str) -> Figure {
-    let row = record.load_profile.iter().find(|row| row.name == name);
+    let row = record
+        .instance
+        .load_profile
+        .iter()
+        .find(|row| row.name == name);
     row.map_or_else(Figure::default, |row| row.per_s.clone())
 }
 
 fn storage(record: &Record) -> Vec<(String, String)> {
     let rate = |name: &str| number_or_reason(&per_s(record, name), 1);
     let average = |name: &str, actor: &str| {
-        let mut events = record.events.iter();
+        let mut events = record.instance.events.iter();
         let event = events.find(|event| event.name == name && event.actor == actor);
         event.map_or_else(
             || "n/a (no waits)".to_owned(),

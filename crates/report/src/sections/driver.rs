@@ -256,7 +256,7 @@ pub(super) fn cost(page: &mut Sections, record: &Record) {
         Some(bytes) => size(bytes as u64),
         None => number_or_reason(figure, 0),
     };
-    let whose = match record.server.is_some() {
+    let whose = match record.instance.server.is_some() {
         true => "server processes",
         false => "process",
     };

@@ -34,7 +34,7 @@ pub(crate) fn facts(record: &Record) -> Vec<(String, String)> {
             format!("{} s", fixed(elapsed, 1)),
         ));
     }
-    if let Some(server) = &record.server
+    if let Some(server) = &record.instance.server
         && !server.version.is_empty()
     {
         facts.push(("Server".to_owned(), server.version.clone()));

@@ -7,13 +7,13 @@ use assay_measure::section::{
 };
 
 /// ` "LABEL"` behind the run's id, or nothing.
-pub(super) fn label(record: &Record) -> String {
+pub(crate) fn label(record: &Record) -> String {
     let label = record.run.label.as_deref();
     label.map_or_else(String::new, |label| format!(" \"{label}\""))
 }
 
 /// `Verdict: valid.`, with the reasons where there are any.
-pub(super) fn verdict(record: &Record) -> String {
+pub(crate) fn verdict(record: &Record) -> String {
     let run = &record.run;
     let mut text = format!("Verdict: {}", run.verdict);
     if !run.verdict_reasons.is_empty() {
@@ -23,7 +23,7 @@ pub(super) fn verdict(record: &Record) -> String {
     text + "."
 }
 
-pub(super) fn title(page: &mut Sections, record: &Record) {
+pub(crate) fn title(page: &mut Sections, record: &Record) {
     let run = &record.run;
     let label = label(record);
     page.title(&format!(
@@ -52,7 +52,7 @@ pub(super) fn title(page: &mut Sections, record: &Record) {
             run.seed.to_string().into(),
         ],
     );
-    if record.server.is_some() {
+    if record.instance.server.is_some() {
         page.line(&format!("Measured and reported by assay {}.", run.version));
     }
     page.line("");
@@ -69,7 +69,7 @@ pub(super) fn title(page: &mut Sections, record: &Record) {
 
 /// The version of what was measured: a server's own number, else ours, whose engine it was.
 fn version(record: &Record) -> String {
-    let server = record.server.as_ref();
+    let server = record.instance.server.as_ref();
     let told = server.and_then(|server| server.version.split_whitespace().next());
     told.map_or_else(|| format!("assay {}", record.run.version), str::to_owned)
 }
@@ -134,7 +134,7 @@ fn snapshots(page: &mut Sections, record: &Record) {
     page.line(&format!("   Elapsed: {}", minutes(&interval.elapsed_s)));
     page.line(&format!(
         "   DB Time: {}",
-        minutes(&record.time_model.db_time_us.scaled(1e-6))
+        minutes(&record.instance.time_model.db_time_us.scaled(1e-6))
     ));
     page.line(&format!(
         "Snapshots took up to {} ms to collect; sessions were active for {} % of the window.",
@@ -143,7 +143,7 @@ fn snapshots(page: &mut Sections, record: &Record) {
     ));
 }
 
-pub(super) fn integrity(page: &mut Sections, record: &Record) {
+pub(crate) fn integrity(page: &mut Sections, record: &Record) {
     page.judgement("Integrity");
     if record.integrity.is_empty() {
         page.line("n/a (no identity was evaluated)");
@@ -173,7 +173,7 @@ pub(super) fn integrity(page: &mut Sections, record: &Record) {
     }
 }
 
-pub(super) fn warnings(page: &mut Sections, record: &Record) {
+pub(crate) fn warnings(page: &mut Sections, record: &Record) {
     page.judgement("Warnings");
     if record.warnings.is_empty() {
         page.line("none");
@@ -183,7 +183,7 @@ pub(super) fn warnings(page: &mut Sections, record: &Record) {
     }
 }
 
-pub(super) fn advice(page: &mut Sections, record: &Record) {
+pub(crate) fn advice(page: &mut Sections, record: &Record) {
     if record.advice.is_empty() && record.advice_unjudged.is_empty() {
         return;
     }
@@ -205,7 +205,7 @@ pub(super) fn advice(page: &mut Sections, record: &Record) {
     }
 }
 
-pub(super) fn identities(page: &mut Sections, record: &Record) {
+pub(crate) fn identities(page: &mut Sections, record: &Record) {
     page.heading("Integrity Detail");
     page.line("exact: a violation is a bug of assay; whole run: gate to drained, threads quiet; window: begin to end.");
     const IDENTITIES: [Column; 5] = [
@@ -218,7 +218,7 @@ pub(super) fn identities(page: &mut Sections, record: &Record) {
     page.untitled(&IDENTITIES);
     let mut others = 0_u64;
     for identity in &record.integrity {
-        if record.server.is_some() && is_of_others(&identity.ok) {
+        if record.instance.server.is_some() && is_of_others(&identity.ok) {
             others += 1;
             continue;
         }
@@ -251,7 +251,7 @@ fn is_of_others(ok: &Truth) -> bool {
     matches!(ok, Truth::Na(reason) if reason.ends_with("unsupported"))
 }
 
-pub(super) fn parameters(page: &mut Sections, record: &Record) {
+pub(crate) fn parameters(page: &mut Sections, record: &Record) {
     page.heading("Parameters");
     const PARAMETERS: [Column; 3] = [left("Parameter", 28), left("Value", 42), left("Origin", 30)];
     if record.plan.settings.is_empty() {
@@ -288,6 +288,6 @@ pub(super) fn parameters(page: &mut Sections, record: &Record) {
 }
 
 /// A percentage with one decimal.
-pub(super) fn percent(figure: &Figure) -> Cell {
+pub(crate) fn percent(figure: &Figure) -> Cell {
     Cell::figure(figure, 1)
 }

@@ -45,7 +45,7 @@ const LETTERS: [(&str, char, &str); 10] = [
 ];
 
 pub(super) fn history(page: &mut Sections, record: &Record) {
-    let ash = &record.ash;
+    let ash = &record.instance.ash;
     if let Some(reason) = ash.ticks_count.reason() {
         page.missing("Activity History", reason);
         return;
@@ -97,9 +97,9 @@ fn table(page: &mut Sections, record: &Record) {
             ],
         );
     };
-    for (class, row) in by_activity(&record.ash.by_class) {
+    for (class, row) in by_activity(&record.instance.ash.by_class) {
         line(class.clone(), row);
-        let events = by_activity(&record.ash.by_event);
+        let events = by_activity(&record.instance.ash.by_event);
         for (event, row) in events.filter(|(event, row)| row.class == *class && *event != class) {
             line(format!("  {event}"), row);
         }

@@ -1,18 +1,20 @@
 //! The text report of an imported record: where it comes from, what does not add up, then what there is.
 
 use super::{activity, header, io, load, platform, seconds, waits};
+use assay_measure::kind::Kind;
+use assay_measure::record::metric::of_key;
 use assay_measure::record::{EventRow, Figure, ImportInfo, Record};
 use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
 use assay_measure::units::fixed;
 
-pub(super) fn render(record: &Record, info: &ImportInfo) -> Sections {
+pub(crate) fn render(record: &Record, info: &ImportInfo, kind: &dyn Kind) -> Sections {
     let mut page = Sections::default();
     title(&mut page, record, info);
     header::integrity(&mut page, record);
     notes(&mut page, info);
     header::advice(&mut page, record);
     facts(&mut page, record);
-    let missing = sections(&mut page, record);
+    let missing = sections(&mut page, record, kind);
     values(&mut page, info);
     if !record.integrity.is_empty() {
         header::identities(&mut page, record);
@@ -89,7 +91,7 @@ fn interval(page: &mut Sections, record: &Record) {
         let minutes = number(&seconds.scaled(1.0 / 60.0), 2);
         format!("{minutes:>16} (mins) {:>16} (s)", number(seconds, 3))
     };
-    let db_time = record.time_model.db_time_us.scaled(1e-6);
+    let db_time = record.instance.time_model.db_time_us.scaled(1e-6);
     for (name, figure) in [("Elapsed:", &interval.elapsed_s), ("DB Time:", &db_time)] {
         if figure.value().is_some() {
             page.line(&format!("   {name} {}", minutes(figure)));
@@ -137,20 +139,23 @@ type Section = (
     fn(&mut Sections, &Record),
 );
 
+/// What stands last.
+const PER_SECOND: &str = "Per Second";
+
 const SECTIONS: &[Section] = &[
     (
         "Load Profile",
-        |r| !r.load_profile.is_empty(),
+        |r| !r.instance.load_profile.is_empty(),
         load::load_profile,
     ),
     (
         "Instance Efficiency",
-        |r| !r.efficiency.is_empty(),
+        |r| !r.instance.efficiency.is_empty(),
         load::efficiency,
     ),
     (
         "Top Foreground Events",
-        |r| r.events.iter().any(is_top),
+        |r| r.instance.events.iter().any(is_top),
         waits::top_events,
     ),
     ("Host CPU", |r| !r.os.cpu_pct.is_empty(), platform::host_cpu),
@@ -159,15 +164,19 @@ const SECTIONS: &[Section] = &[
         |r| !r.os.memory_bytes.is_empty(),
         platform::memory,
     ),
-    ("IO Profile", |r| !r.io_profile.is_empty(), io::profile),
+    (
+        "IO Profile",
+        |r| !r.instance.io_profile.is_empty(),
+        io::profile,
+    ),
     (
         "Time Model",
-        |r| r.time_model.db_time_us.value().is_some(),
+        |r| r.instance.time_model.db_time_us.value().is_some(),
         time_model,
     ),
     (
         "Wait Classes",
-        |r| !r.wait_classes.is_empty(),
+        |r| !r.instance.wait_classes.is_empty(),
         waits::classes,
     ),
     (
@@ -182,23 +191,24 @@ const SECTIONS: &[Section] = &[
     ),
     (
         "Wait Event Histogram",
-        |r| r.events.iter().any(|e| !e.hist_us.is_empty()),
+        |r| r.instance.events.iter().any(|e| !e.hist_us.is_empty()),
         histograms,
     ),
     (
         "Instance Activity Stats",
-        |r| !r.stats.is_empty(),
+        |r| !r.instance.stats.is_empty(),
         activity::statistics,
     ),
     (
         "Absolute Values",
-        |r| !r.gauges.is_empty(),
+        |r| !r.instance.gauges.is_empty(),
         activity::absolute,
     ),
     (
         "IOStat by Function",
         |r| {
-            r.io_functions
+            r.instance
+                .io_functions
                 .iter()
                 .any(|row| row.read_requests_count.value().is_some())
         },
@@ -209,9 +219,8 @@ const SECTIONS: &[Section] = &[
         |r| !r.driver.ops.is_empty(),
         super::driver::imported,
     ),
-    ("Storage", |r| r.storage.is_some(), storage),
     (
-        "Per Second",
+        PER_SECOND,
         |r| !r.series.t_s.is_empty(),
         seconds::per_second,
     ),
@@ -223,13 +232,16 @@ fn is_top(event: &EventRow) -> bool {
 
 fn has_events(record: &Record, actor: &str) -> bool {
     let of_actor = |event: &EventRow| event.actor == actor && event.count.value().is_some();
-    record.events.iter().any(of_actor)
+    record.instance.events.iter().any(of_actor)
 }
 
-/// Writes the sections that have something; the others' names come back.
-fn sections(page: &mut Sections, record: &Record) -> Vec<&'static str> {
+/// Writes the sections that have something, those of the kind before the seconds; the others' names come back.
+fn sections(page: &mut Sections, record: &Record, kind: &dyn Kind) -> Vec<&'static str> {
     let mut missing = Vec::new();
     for (name, has_data, write) in SECTIONS {
+        if *name == PER_SECOND {
+            kind.imported(record, page);
+        }
         match has_data(record) {
             true => write(page, record),
             false => missing.push(*name),
@@ -238,19 +250,13 @@ fn sections(page: &mut Sections, record: &Record) -> Vec<&'static str> {
     missing
 }
 
-fn storage(page: &mut Sections, record: &Record) {
-    if let Some(info) = &record.storage {
-        super::storage::imported(page, info);
-    }
-}
-
 fn time_model(page: &mut Sections, record: &Record) {
     const MODEL: [Column; 3] = [
         left("Statistic", 44),
         right("Time (s)", 18),
         right("% DB Time", 12),
     ];
-    let model = &record.time_model;
+    let model = &record.instance.time_model;
     page.heading("Time Model Statistics");
     page.columns(&MODEL);
     let db_time = model.db_time_us.value().unwrap_or(0.0);
@@ -295,6 +301,7 @@ fn histograms(page: &mut Sections, record: &Record) {
     ];
     let events = || {
         record
+            .instance
             .events
             .iter()
             .filter(|event| !event.hist_us.is_empty())
@@ -342,7 +349,7 @@ fn values(page: &mut Sections, info: &ImportInfo) {
     );
     page.columns(&VALUES);
     for value in &info.values {
-        let (unit, _) = crate::metrics::of_key(&value.key);
+        let (unit, _) = of_key(&value.key);
         page.row(
             &VALUES,
             &[

@@ -14,7 +14,7 @@ pub(super) fn profile(page: &mut Sections, record: &Record) {
     ];
     page.unheaded("IO Profile");
     page.columns(&PROFILE);
-    for row in &record.io_profile {
+    for row in &record.instance.io_profile {
         page.row(
             &PROFILE,
             &[
@@ -72,7 +72,7 @@ pub(super) fn by_path(page: &mut Sections, record: &Record) {
         left(" Source", 9),
     ];
     page.heading("I/O by Path");
-    if record.paths.is_empty() {
+    if record.instance.paths.is_empty() {
         page.line("n/a (no I/O, or not the target's to count)");
         return;
     }
@@ -85,7 +85,7 @@ pub(super) fn by_path(page: &mut Sections, record: &Record) {
         let figure = figure.scaled(factor).per(elapsed, "no measured window");
         number(&figure, 1)
     };
-    for row in &record.paths {
+    for row in &record.instance.paths {
         let device = match row.device.as_str() {
             "" => "n/a",
             name => name,
@@ -133,14 +133,14 @@ fn add(sum: &mut Option<IoRow>, row: &IoRow) {
 
 fn table(page: &mut Sections, record: &Record, title: &str, key: fn(&IoRow) -> String) {
     page.heading(title);
-    if record.io_functions.is_empty() {
+    if record.instance.io_functions.is_empty() {
         page.line("n/a (no I/O)");
         return;
     }
     page.columns(&IOSTAT);
     let mut sums: BTreeMap<String, Option<IoRow>> = BTreeMap::new();
     let mut total = None;
-    for row in &record.io_functions {
+    for row in &record.instance.io_functions {
         add(sums.entry(key(row)).or_default(), row);
         add(&mut total, row);
     }
@@ -192,7 +192,7 @@ fn cells(record: &Record, name: String, row: &IoRow) -> [String; 10] {
 /// Why columns of some functions have no figure, each reason once.
 fn reasons(page: &mut Sections, record: &Record) {
     let mut said: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
-    for row in &record.io_functions {
+    for row in &record.instance.io_functions {
         for (column, figure) in [
             ("read requests", &row.read_requests_count),
             ("bytes read", &row.read_bytes),

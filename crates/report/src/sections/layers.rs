@@ -21,7 +21,7 @@ const LAYERS: [Column; 9] = [
 
 pub(super) fn by_layer(page: &mut Sections, record: &Record) {
     page.heading("Latency by Layer");
-    if record.layers.is_empty() {
+    if record.instance.layers.is_empty() {
         page.line("n/a (unsupported, or no requests)");
         return;
     }
@@ -32,7 +32,7 @@ pub(super) fn by_layer(page: &mut Sections, record: &Record) {
         "% Above is the share of the layer above that this layer does not explain, % of Total its mean over the wait's.",
     );
     page.columns(&LAYERS);
-    for row in &record.layers {
+    for row in &record.instance.layers {
         request(page, row);
     }
 }
@@ -93,7 +93,7 @@ fn cells(layer: &LayerRow, lost: Cell, share: Cell) -> [Cell; 9] {
 
 /// What scans delivered; one line with the reason where there were none.
 pub(super) fn scan(page: &mut Sections, record: &Record) {
-    let scan = &record.scan;
+    let scan = &record.instance.scan;
     if let (Some(reason), None | Some(0.0)) = (scan.direct_bytes.reason(), scan.scans_count.value())
     {
         page.missing("Scan Throughput", reason);
@@ -103,7 +103,7 @@ pub(super) fn scan(page: &mut Sections, record: &Record) {
     page.named("Scans ended", NAME, Cell::figure(&scan.scans_count, 0));
     let blocks = Cell::figure(&scan.blocks_count, 0);
     page.named("Blocks of ended scans", NAME, blocks);
-    if record.server.is_some() {
+    if record.instance.server.is_some() {
         through_buffers(page, record);
     }
     for (name, figure, decimals) in [
@@ -132,7 +132,7 @@ fn through_buffers(page: &mut Sections, record: &Record) {
     let block = facts.iter().find(|fact| fact.name == "block_bytes");
     let block: Option<f64> = block.and_then(|fact| fact.value.parse().ok());
     let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
-    let blocks = &record.scan.blocks_count;
+    let blocks = &record.instance.scan.blocks_count;
     let mb_per_s = match block {
         Some(block) => blocks
             .scaled(block / 1e6)

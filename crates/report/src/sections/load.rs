@@ -18,7 +18,7 @@ pub(super) fn load_profile(page: &mut Sections, record: &Record) {
     ];
     page.unheaded("Load Profile");
     page.columns(&PROFILE);
-    for row in &record.load_profile {
+    for row in &record.instance.load_profile {
         let is_time = row.unit == "s";
         let only_rate = row.name == "Transactions";
         let cell = |shown: bool, figure: &Figure, decimals: usize| match shown {
@@ -38,7 +38,7 @@ pub(super) fn load_profile(page: &mut Sections, record: &Record) {
         );
     }
     let mut sources: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for row in &record.load_profile {
+    for row in &record.instance.load_profile {
         sources.entry(&row.source).or_default().push(&row.name);
     }
     if sources.is_empty() {
@@ -47,7 +47,7 @@ pub(super) fn load_profile(page: &mut Sections, record: &Record) {
     let each = |(source, names): (&&str, &Vec<&str>)| format!("{source} ({})", names.join(", "));
     let each: Vec<String> = sources.iter().map(each).collect();
     page.wrapped("Sources of the profile: ", &format!("{}.", each.join("; ")));
-    let missing = record.load_profile.iter();
+    let missing = record.instance.load_profile.iter();
     let missing = missing.filter(|row| row.per_s.value().is_none());
     let missing = missing.filter_map(|row| Some((row.total.reason()?, row.name.as_str())));
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -68,7 +68,7 @@ pub(super) fn efficiency(page: &mut Sections, record: &Record) {
         right("%", 11),
     ];
     page.untitled(&PAIRS);
-    for pair in record.efficiency.chunks(2) {
+    for pair in record.instance.efficiency.chunks(2) {
         let cells = pair.iter().flat_map(|row| {
             let name = format!("{}:", row.name);
             [name.into(), Cell::figure(&row.value_pct, 2)]
@@ -86,7 +86,7 @@ pub(super) fn time_model(page: &mut Sections, record: &Record) {
     ];
     page.heading("Time Model Statistics");
     page.columns(&MODEL);
-    let model = &record.time_model;
+    let model = &record.instance.time_model;
     let db_time = model.db_time_us.value().unwrap_or(0.0);
     let source = |key: &str, figure: &Figure| {
         let source = model.sources.get(key).filter(|_| figure.value().is_some());
@@ -133,7 +133,7 @@ pub(super) fn time_model(page: &mut Sections, record: &Record) {
         ];
         page.row(&MODEL, &cells);
     }
-    if record.server.is_some() {
+    if record.instance.server.is_some() {
         accounts(page, record);
         return;
     }
@@ -149,12 +149,12 @@ fn accounts(page: &mut Sections, record: &Record) {
          a CPU (DB CPU) or queued for one (run queue). A process that was woken and still queues for a CPU shows its \
          wait, so waits hold run queue and, around short waits, CPU.",
     );
-    let ash = &record.ash;
+    let ash = &record.instance.ash;
     let cpu: f64 = [CPU, RUN_QUEUE]
         .iter()
         .filter_map(|class| ash.by_class.get(*class)?.active_count.value())
         .sum();
-    let db_time = record.time_model.db_time_us.scaled(1e-6);
+    let db_time = record.instance.time_model.db_time_us.scaled(1e-6);
     let (Some(all), Some(db), Some(window), Some(allowed)) = (
         ash.active_count.value(),
         db_time.value().filter(|s| *s > 0.0),

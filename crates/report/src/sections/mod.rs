@@ -6,7 +6,7 @@ mod activity;
 mod card;
 mod driver;
 mod facts;
-mod header;
+pub(crate) mod header;
 mod history;
 mod imported;
 mod io;
@@ -14,32 +14,18 @@ mod layers;
 mod load;
 mod platform;
 mod reads;
-mod recovery;
 mod seconds;
 mod server;
-mod storage;
-mod sync;
 mod waits;
 
 pub(crate) use facts::{facts, wall};
+pub(crate) use imported::render as imported;
 
 use assay_measure::record::Record;
 use assay_measure::section::Sections;
 
-/// The sections of a record.
-pub(crate) fn of(record: &Record) -> Sections {
-    if let Some(info) = &record.import {
-        return imported::render(record, info);
-    }
-    if let Some(info) = &record.recovery {
-        return recovery::render(record, info);
-    }
-    if let Some(info) = &record.sync {
-        return sync::render(record, info);
-    }
-    if let Some(info) = &record.storage {
-        return storage::render(record, info);
-    }
+/// The sections of a workload.
+pub(crate) fn workload(record: &Record) -> Sections {
     let mut page = Sections::default();
     header::title(&mut page, record);
     header::integrity(&mut page, record);
@@ -65,7 +51,7 @@ pub(crate) fn of(record: &Record) -> Sections {
     waits::histogram(&mut page, record);
     layers::by_layer(&mut page, record);
     layers::scan(&mut page, record);
-    let no_sql = match record.server {
+    let no_sql = match record.instance.server {
         Some(_) => "unknowable: the statements are those of the operations, see Driver Statistics",
         None => "unsupported: this target runs no SQL",
     };
@@ -76,7 +62,7 @@ pub(crate) fn of(record: &Record) -> Sections {
     io::by_filetype(&mut page, record);
     io::by_both(&mut page, record);
     io::by_path(&mut page, record);
-    let no_segments = match record.server {
+    let no_segments = match record.instance.server {
         Some(_) => {
             "unknowable by segment: tables and indexes of the data set are summed under Database Server"
         }

@@ -51,7 +51,7 @@ pub(super) fn host_cpu(page: &mut Sections, record: &Record) {
 
 pub(super) fn instance_cpu(page: &mut Sections, record: &Record) {
     page.heading("Instance CPU");
-    let model = &record.time_model;
+    let model = &record.instance.time_model;
     let used = model.db_cpu_us.plus(&model.bg_cpu_us).scaled(1e-6);
     let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
     let cpus = record.os.cpus_count.value().unwrap_or(0.0);

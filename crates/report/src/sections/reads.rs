@@ -14,7 +14,9 @@ const LAYERS: [Column; 5] = [
 const MIB: f64 = 1_048_576.0;
 
 pub(super) fn sources(page: &mut Sections, record: &Record) {
-    let Some(reads) = &record.reads else { return };
+    let Some(reads) = &record.instance.reads else {
+        return;
+    };
     page.heading("Where the Reads Came From");
     page.line("A block the engine had to read was asked of the operating system; only what the lower layers fetched came from a device.");
     layers(

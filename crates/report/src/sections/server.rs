@@ -37,7 +37,7 @@ const PAIR: usize = 36;
 
 /// RIOPS and CACHE_HITS/s over the true window, and the rows before and after it.
 pub(super) fn result(page: &mut Sections, record: &Record) {
-    let Some(server) = &record.server else {
+    let Some(server) = &record.instance.server else {
         return;
     };
     page.heading("Result Line");
@@ -79,7 +79,7 @@ fn capital(text: &str) -> String {
 
 /// Where server and driver ran, what the server says of itself, and shares only it can tell.
 pub(super) fn server(page: &mut Sections, record: &Record) {
-    let Some(server) = &record.server else {
+    let Some(server) = &record.instance.server else {
         return;
     };
     page.heading("Database Server");
@@ -108,7 +108,7 @@ pub(super) fn server(page: &mut Sections, record: &Record) {
 
 fn placement(page: &mut Sections, record: &Record, server: &ServerInfo) {
     let driver = &record.driver.thread_cpu_s;
-    let model = &record.time_model;
+    let model = &record.instance.time_model;
     let used = model.db_cpu_us.plus(&model.bg_cpu_us).scaled(1e-6);
     page.line("");
     page.line(&format!(

@@ -23,6 +23,7 @@ pub(super) fn top_events(page: &mut Sections, record: &Record) {
     page.heading(&format!("Top {TOP} Foreground Events by Total Wait Time"));
     page.columns(&COLUMNS);
     let mut rows: Vec<(f64, [Cell; 8])> = record
+        .instance
         .events
         .iter()
         .filter(|event| event.actor == "foreground" && event.class != "Idle")
@@ -40,7 +41,7 @@ pub(super) fn top_events(page: &mut Sections, record: &Record) {
             (event.total_us.value().unwrap_or(0.0), cells)
         })
         .collect();
-    let model = &record.time_model;
+    let model = &record.instance.time_model;
     let db_time = model.db_time_us.value().unwrap_or(0.0);
     for (name, figure, key) in [
         ("DB CPU", &model.db_cpu_us, "db_cpu_us"),
@@ -74,7 +75,13 @@ pub(super) fn top_events(page: &mut Sections, record: &Record) {
 
 /// How sure a sampled time is, and what else is to be said of a row.
 fn notes(page: &mut Sections, record: &Record) {
-    let foreground = || record.events.iter().filter(|e| e.actor == "foreground");
+    let foreground = || {
+        record
+            .instance
+            .events
+            .iter()
+            .filter(|e| e.actor == "foreground")
+    };
     let sampled: Vec<String> = foreground()
         .filter(|event| event.is_sampled())
         .map(|event| {
@@ -107,12 +114,12 @@ pub(super) fn classes(page: &mut Sections, record: &Record) {
         left(" Source", 9),
     ];
     page.heading("Foreground Wait Class");
-    if record.wait_classes.is_empty() {
+    if record.instance.wait_classes.is_empty() {
         page.line("n/a (no foreground time)");
         return;
     }
     page.columns(&COLUMNS);
-    for row in &record.wait_classes {
+    for row in &record.instance.wait_classes {
         page.row(
             &COLUMNS,
             &[
@@ -202,7 +209,12 @@ fn untimed(page: &mut Sections, rows: &[&EventRow]) {
 }
 
 fn events(page: &mut Sections, record: &Record, actor: &str) {
-    let rows: Vec<&EventRow> = record.events.iter().filter(|e| e.actor == actor).collect();
+    let rows: Vec<&EventRow> = record
+        .instance
+        .events
+        .iter()
+        .filter(|e| e.actor == actor)
+        .collect();
     if rows.is_empty() {
         page.line("n/a (no waits)");
         return;
@@ -235,16 +247,21 @@ fn events(page: &mut Sections, record: &Record, actor: &str) {
 
 pub(super) fn histogram(page: &mut Sections, record: &Record) {
     page.heading("Wait Event Histogram");
-    if record.events.is_empty() {
+    if record.instance.events.is_empty() {
         page.line("n/a (no waits)");
         return;
     }
     let timed: Vec<&EventRow> = record
+        .instance
         .events
         .iter()
         .filter(|e| e.is_timed_singly())
         .collect();
-    let others = record.events.iter().filter(|e| !e.is_timed_singly());
+    let others = record
+        .instance
+        .events
+        .iter()
+        .filter(|e| !e.is_timed_singly());
     let others: Vec<String> = others.map(row_name).collect();
     if !others.is_empty() {
         page.wrapped(

@@ -50,7 +50,7 @@ pub(super) fn advise(
         found.extend(view.uneven(group));
     }
     // Both limits at once are said once.
-    match crate::advice::two_limits(info.groups.iter()) {
+    match crate::advice::two_limits(&info.groups) {
         Some(both) => found.push(both),
         None => found.extend(caps::same_top(&view)),
     }

@@ -2,10 +2,11 @@
 
 use super::options::{self, Options};
 use super::{advice, groups, integrity, series, warnings};
+use crate::kinds;
 use crate::record::{self, Deltas, os, percentile_us};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{
-    Checks, Figure, IoProfileRow, LoadRow, Record, StorageCpu, StorageDevices, StorageInfo,
+    Checks, Figure, IoProfileRow, LoadRow, Part, Record, StorageCpu, StorageDevices, StorageInfo,
     StorageJob, StorageLatency, StoragePrecondition, StorageRefusal, StorageSteady, StorageWay,
 };
 use assay_measure::snapshot::{HostReading, RunData, SettingLine, Snapshot, Verdict};
@@ -51,7 +52,9 @@ pub fn build(run: &RunData, readings: &StorageReadings) -> Record {
     record.integrity = integrity::evaluate(readings);
     record.warnings = warnings::warnings(readings, &info, &record);
     record.advice = advice::advise(readings, &info, &record);
-    record.storage = Some(info);
+    record.parts.put(&info);
+    StorageInfo::NAME.clone_into(&mut record.kind);
+    kinds::figure(&mut record);
     record
 }
 
@@ -541,7 +544,7 @@ pub(crate) fn load(record: &mut Record, info: &StorageInfo) {
         per_s: of(way, |row| &row.ios_per_s),
         ..LoadRow::default()
     };
-    record.load_profile = vec![
+    record.instance.load_profile = vec![
         row("Read IO requests", "read"),
         row("Write IO requests", "write"),
     ];
@@ -549,7 +552,7 @@ pub(crate) fn load(record: &mut Record, info: &StorageInfo) {
         of("read", |row| &row.mib_per_s),
         of("write", |row| &row.mib_per_s),
     );
-    record.io_profile = vec![IoProfileRow {
+    record.instance.io_profile = vec![IoProfileRow {
         name: "Total (MB)".to_owned(),
         unit: "mib".to_owned(),
         read_write_per_s: read.plus(&write),

@@ -8,12 +8,18 @@ mod advice;
 mod analysis;
 mod build;
 mod caps;
+mod charts;
+mod conditions;
+mod delivered;
 pub mod fio;
 mod groups;
+mod headline;
 mod integrity;
+mod metrics;
 mod native;
 mod options;
 mod section;
+mod sections;
 mod series;
 mod warnings;
 
@@ -27,4 +33,70 @@ pub use native::native;
 pub use section::section;
 
 pub(crate) use build::load as load_of;
-pub(crate) use section::{notes, ring, seed, timing};
+
+use crate::instance;
+use assay_measure::chart::Drawn;
+use assay_measure::kind::{Check, Delivered, Headline, Kind};
+use assay_measure::record::{Metric, Part, Record, StorageInfo};
+use assay_measure::section::Sections;
+
+/// The kind of `assay io`, and of what other storage tools print.
+#[derive(Debug)]
+pub struct Storage;
+
+impl Storage {
+    fn info(record: &Record) -> StorageInfo {
+        record.parts.get().unwrap_or_default()
+    }
+}
+
+impl Kind for Storage {
+    fn name(&self) -> &'static str {
+        StorageInfo::NAME
+    }
+
+    fn metrics(&self, record: &Record) -> Vec<Metric> {
+        let mut all = instance::figures(record);
+        all.extend(metrics::all(&Self::info(record)));
+        all
+    }
+
+    fn sections(&self, record: &Record) -> Sections {
+        sections::render(record, &Self::info(record))
+    }
+
+    fn imported(&self, record: &Record, page: &mut Sections) {
+        if record.parts.has::<StorageInfo>() {
+            sections::imported(page, &Self::info(record));
+        }
+    }
+
+    fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn)) {
+        charts::all(record, &Self::info(record))
+            .into_iter()
+            .for_each(draw);
+    }
+
+    fn headline(&self, record: &Record) -> Headline {
+        match record.parts.has::<StorageInfo>() {
+            true => headline::of(&Self::info(record)),
+            false => instance::headline(record),
+        }
+    }
+
+    fn delivered(&self, record: &Record) -> Delivered {
+        let info = Self::info(record);
+        match info.groups.is_empty() {
+            true => instance::delivered(record),
+            false => delivered::of(&info.groups),
+        }
+    }
+
+    fn conditions(&self, baseline: &Record, candidate: &Record) -> Vec<Check> {
+        conditions::all(&Self::info(baseline), &Self::info(candidate))
+    }
+
+    fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
+        record.parts.read::<StorageInfo>().map(drop)
+    }
+}

@@ -1,6 +1,6 @@
 //! The one key that fio's JSON does not have: what fio leaves out.
 
-use assay_measure::record::Record;
+use assay_measure::record::{Record, StorageInfo};
 use serde_json::{Value, json};
 
 /// The value of the JSON face's `native` key: the storage section of the record with what has to
@@ -16,7 +16,7 @@ pub fn native(record: &Record) -> Value {
         "verdict": record.run.verdict,
         "verdict_reasons": record.run.verdict_reasons,
         "seed": record.run.seed,
-        "storage": part(serde_json::to_value(&record.storage)),
+        "storage": part(serde_json::to_value(record.parts.get::<StorageInfo>())),
         "series": part(serde_json::to_value(&record.series)),
         "integrity": part(serde_json::to_value(&record.integrity)),
         "warnings": record.warnings,

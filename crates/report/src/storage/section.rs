@@ -14,7 +14,7 @@ const MOST_JOBS: usize = 4;
 /// The section, beginning with its heading; empty for a record of another kind.
 #[must_use]
 pub fn section(record: &Record) -> String {
-    let Some(info) = &record.storage else {
+    let Some(info) = &record.parts.get::<StorageInfo>() else {
         return String::new();
     };
     let mut page = Sections::default();

@@ -1,10 +1,14 @@
 use super::*;
-use assay_measure::record::{Figure, Record, Truth};
+use assay_measure::record::{Figure, Record, StorageInfo, Truth};
 use assay_measure::storage::{Latency, StorageReadings};
 use proptest::prelude::*;
 use sample::{Loop, SLAT_NS, around, labels, readings};
 
 pub(crate) mod sample;
+
+fn part(record: &Record) -> StorageInfo {
+    record.parts.get().unwrap()
+}
 
 fn built(readings: &StorageReadings) -> Record {
     build(&labels(), readings)
@@ -98,7 +102,7 @@ fn io_nothing_measured_is_na_and_not_zero() {
     let text = crate::text::render(&record);
     assert!(text.contains("End of Report"), "{text}");
     assert!(section(&record).contains("0 violated"));
-    let info = record.storage.unwrap();
+    let info = part(&record);
     assert!(info.process_cpu_us_per_io.reason().is_some());
     assert!(info.devices.device_read_bytes.reason().is_some());
 }
@@ -297,12 +301,12 @@ mod identities {
             assert!(matches!(outcome(&record, id), Truth::Na(_)), "{id}");
         }
         // Without instants nobody knows how long how many were under way.
-        let job = &record.storage.as_ref().unwrap().jobs[0];
+        let job = &part(&record).jobs[0];
         assert_eq!(
             job.in_flight_mean_count,
             Figure::na("no instants were taken")
         );
-        let lat = &record.storage.unwrap().jobs[0].ways[0].lat;
+        let lat = &part(&record).jobs[0].ways[0].lat;
         assert_eq!(lat.avg_us, Figure::na("not taken, as asked for"));
     }
 }
@@ -526,7 +530,7 @@ mod findings {
         slow(&mut readings, 900_000_000);
         let record = built(&readings);
         assert!(advice(&record, "A13").unwrap().contains("the due time"));
-        let info = record.storage.as_ref().unwrap();
+        let info = part(&record);
         assert_eq!(info.groups[0].analysed, "response latency");
         assert!(section(&record).contains("response (from the due time)"));
     }
@@ -587,13 +591,7 @@ mod findings {
         let mut memory = readings(&[Loop::read("data", 8, &[4000; 20])]);
         memory.facts = sample::facts(&[("is_tmpfs", "yes")]);
         assert!(warned(&built(&memory), "tmpfs"));
-        assert!(
-            built(&memory)
-                .storage
-                .unwrap()
-                .io_mode_achieved
-                .starts_with("memory")
-        );
+        assert!(part(&built(&memory)).io_mode_achieved.starts_with("memory"));
     }
 
     #[test]

@@ -105,7 +105,11 @@ impl Step {
     pub fn of(place: Place, record: &Record) -> Self {
         let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
         let load = |name: &str| {
-            let row = record.load_profile.iter().find(|row| row.name == name);
+            let row = record
+                .instance
+                .load_profile
+                .iter()
+                .find(|row| row.name == name);
             row.map_or_else(Figure::default, |row| row.per_s.clone())
         };
         let ops_per_s = record.interval.ops_count.per(elapsed, "no time passed");
@@ -113,8 +117,8 @@ impl Step {
         let ios = reads.plus(&writes).scaled(elapsed);
         let cpu_us = record.os.process.cpu_s.scaled(1e6);
         // A server's work is done by its own processes, and costs beside ours.
-        let model = &record.time_model;
-        let work_us = match record.server.is_some() {
+        let model = &record.instance.time_model;
+        let work_us = match record.instance.server.is_some() {
             true => cpu_us.plus(&model.db_cpu_us).plus(&model.bg_cpu_us),
             false => cpu_us.clone(),
         };
@@ -242,7 +246,7 @@ fn reading(record: &Record) -> StepLatency {
         event.actor == "foreground" && event.class == "User I/O" && event.name.contains("read")
     };
     let time = |event: &EventRow| event.total_us.value().unwrap_or(0.0);
-    let events = record.events.iter().filter(is_read);
+    let events = record.instance.events.iter().filter(is_read);
     let Some(event) = events.max_by(|a, b| time(a).total_cmp(&time(b))) else {
         let none = || Figure::na("no reads waited for");
         return StepLatency {
@@ -266,7 +270,7 @@ fn reading(record: &Record) -> StepLatency {
 
 /// First row of "Top Foreground Events", the time on CPU and in its queue being one of them.
 fn top_event(record: &Record) -> String {
-    let model = &record.time_model;
+    let model = &record.instance.time_model;
     let rows = [
         ("DB CPU", &model.db_cpu_us),
         ("run queue", &model.run_queue_us),
@@ -275,6 +279,7 @@ fn top_event(record: &Record) -> String {
         .into_iter()
         .filter_map(|(name, time)| Some((time.value()?, name)));
     record
+        .instance
         .events
         .iter()
         .filter(|event| event.actor == "foreground" && event.class != "Idle")

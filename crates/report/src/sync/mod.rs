@@ -1,13 +1,20 @@
 //! The durable-write curve: from raw steps to the record, and what follows from it.
 
 mod advice;
+mod charts;
+mod headline;
+mod metrics;
+mod sections;
 
 #[cfg(test)]
 mod tests;
 
-use crate::record;
-use assay_measure::record::{Figure, Record, SafetyRow, SyncInfo, SyncStep};
+use crate::{instance, kinds, record};
+use assay_measure::chart::Drawn;
+use assay_measure::kind::{Delivered, Headline, Kind};
+use assay_measure::record::{Figure, Metric, Part, Record, SafetyRow, SyncInfo, SyncStep};
 use assay_measure::sample::{mean, stddev};
+use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::sync::{SLICES, SyncMethod, SyncPart, SyncReading, SyncReadings};
 
@@ -15,6 +22,48 @@ use assay_measure::sync::{SLICES, SyncMethod, SyncPart, SyncReading, SyncReading
 const T_95_OF_9: f64 = 2.262;
 const STOPPED: &str = "the probe was stopped before this step";
 const NO_FLUSH: &str = "nothing is flushed";
+
+/// The kind of `assay sync`.
+#[derive(Debug)]
+pub struct DurableWrites;
+
+impl DurableWrites {
+    fn info(record: &Record) -> SyncInfo {
+        record.parts.get().unwrap_or_default()
+    }
+}
+
+impl Kind for DurableWrites {
+    fn name(&self) -> &'static str {
+        SyncInfo::NAME
+    }
+
+    fn metrics(&self, record: &Record) -> Vec<Metric> {
+        let mut all = metrics::all(&Self::info(record));
+        all.extend(instance::figures(record));
+        all
+    }
+
+    fn sections(&self, record: &Record) -> Sections {
+        sections::render(record, &Self::info(record))
+    }
+
+    fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn)) {
+        charts::all(&Self::info(record)).into_iter().for_each(draw);
+    }
+
+    fn headline(&self, record: &Record) -> Headline {
+        headline::of(record, &Self::info(record))
+    }
+
+    fn delivered(&self, record: &Record) -> Delivered {
+        instance::delivered(record)
+    }
+
+    fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
+        record.parts.read::<SyncInfo>().map(drop)
+    }
+}
 
 /// Builds the record of a probe. `run` brings the labels and the host's facts; of the
 /// measurements in it nothing is read.
@@ -40,7 +89,9 @@ pub fn build(run: &RunData, readings: &SyncReadings) -> Record {
     let info = info(readings);
     record.advice = advice::advise(readings, &info);
     record.warnings = advice::warnings(readings);
-    record.sync = Some(info);
+    record.parts.put(&info);
+    SyncInfo::NAME.clone_into(&mut record.kind);
+    kinds::figure(&mut record);
     record
 }
 

@@ -88,7 +88,7 @@ fn f0(us: u64) -> SyncReadings {
 #[test]
 fn f0_the_ratio_and_the_limit_of_a_commit_delay_are_derived() {
     let record = built(&readings());
-    let info = record.sync.as_ref().unwrap();
+    let info = record.parts.get::<SyncInfo>().unwrap();
     let near = |figure: &Figure, wanted: f64| {
         let value = figure.value().unwrap();
         assert!((value / wanted - 1.0).abs() < 0.01, "{value} for {wanted}");
@@ -97,7 +97,10 @@ fn f0_the_ratio_and_the_limit_of_a_commit_delay_are_derived() {
     near(&info.sync_over_unsynced_ratio, 2.5);
     near(&info.commit_delay_limit_per_s, 20_000.0);
     assert_eq!(record.run.verdict, "complete");
-    assert_eq!(record.schema, "assay/1");
+    assert_eq!(
+        (record.schema.as_str(), record.kind.as_str()),
+        ("assay/2", "sync")
+    );
     let group = &info.safety[1];
     near(&group.many_commits_per_flush, 10.0);
     near(&group.many_per_s, 160_000.0);
@@ -123,7 +126,7 @@ fn a_stopped_probe_is_incomplete_and_what_is_missing_is_n_a() {
     readings.stopped = true;
     let record = built(&readings);
     assert_eq!(record.run.verdict, "incomplete");
-    let info = record.sync.unwrap();
+    let info = record.parts.get::<SyncInfo>().unwrap();
     assert_eq!(info.unsynced_us, Figure::na(STOPPED));
     assert_eq!(info.sync_over_unsynced_ratio, Figure::na(STOPPED));
     assert_eq!(info.safety[0].single_per_s, Figure::na(STOPPED));
@@ -136,7 +139,8 @@ fn a_refused_step_has_its_reason_and_no_zero() {
     readings.steps[2].latency = Histogram::new();
     readings.steps[2].note = Some(refused.to_owned());
     let record = built(&readings);
-    let step = &record.sync.unwrap().steps[2];
+    let info: SyncInfo = record.parts.get().unwrap();
+    let step = &info.steps[2];
     assert_eq!(step.writes_count, Figure::na(refused));
     assert_eq!(step.per_s, Figure::na(refused));
 }

@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::sections;
+use crate::kinds;
 use assay_measure::plain::plain;
 use assay_measure::record::Record;
 use assay_measure::section::{Align, Cell, Column, Part, Row, Section, Sections, Table};
@@ -19,7 +19,7 @@ const WIDTH: usize = 116;
 /// Renders a record as text, each line at most as wide as its longest name or sentence.
 #[must_use]
 pub fn render(record: &Record) -> String {
-    let mut text = write(&sections::of(record));
+    let mut text = write(&kinds::sections(record));
     text.push_str("\nEnd of Report\n");
     match plain(&text) {
         Cow::Borrowed(_) => text,

@@ -21,7 +21,7 @@ fn recorded(version: u32) -> assay_measure::record::Record {
         15 => include_str!("../fixture/postgres-15.json"),
         _ => include_str!("../fixture/postgres-18.json"),
     };
-    serde_json::from_str(text).expect("a record")
+    crate::json::read(text).expect("a record")
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn a_real_servers_record_agrees_with_itself() {
         let record = recorded(version);
         let violated = crate::integrity::violated(&record);
         assert!(violated.is_empty(), "{version}: {violated:#?}");
-        let server = record.server.as_ref().expect("a server");
+        let server = record.instance.server.as_ref().expect("a server");
         assert!(server.version.starts_with(&version.to_string()));
         // The rows before and after the window are what the rate was computed from.
         let [before, after] = server.rows.as_slice() else {
@@ -49,7 +49,12 @@ fn a_real_servers_record_agrees_with_itself() {
         let elapsed = record.interval.elapsed_s.value().unwrap();
         assert!((moved / elapsed - rate).abs() < 1e-6 * rate, "{version}");
         // One wait is one row, whatever its names.
-        let names: Vec<&str> = record.events.iter().map(|row| row.name.as_str()).collect();
+        let names: Vec<&str> = record
+            .instance
+            .events
+            .iter()
+            .map(|row| row.name.as_str())
+            .collect();
         assert!(!names.contains(&"IO:DataFileWrite"), "{names:?}");
         assert!(!names.contains(&"IO:DataFileRead"), "{names:?}");
     }

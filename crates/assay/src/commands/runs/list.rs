@@ -1,6 +1,6 @@
 //! `runs list`: a line for each run.
 
-use crate::catalogue::{Catalogue, Entry, Filter, Value, instant, path_of};
+use crate::catalogue::{Catalogue, Entry, Filter, IMPORT, IMPORTED, Value, instant, path_of};
 use crate::cli::{ListFormat, WhichArgs};
 use crate::exit::{Code, Failure};
 use crate::{plan_text, ui};
@@ -169,9 +169,8 @@ fn aligned(entries: &[Entry], columns: &[Column<'_>]) -> String {
 /// A sweep of a workload is not a run of it.
 fn workload(run: &Entry) -> String {
     match run.kind.as_str() {
-        "sweep" | "repeat" | "import" if run.kind != run.workload => {
-            format!("{} {}", run.workload, run.kind).trim().to_owned()
-        }
+        "sweep" | "repeat" => format!("{} {}", run.workload, run.kind).trim().to_owned(),
+        kind if run.workload == IMPORTED => format!("{kind} {IMPORT}"),
         _ => dash(&run.workload),
     }
 }

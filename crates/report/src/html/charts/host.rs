@@ -1,8 +1,8 @@
 //! The host: its CPUs with steal, its queues, and where the kernel says that tasks stall.
 
 use super::time::{self, NO_SERIES};
-use crate::html::chart::{Axis, Drawn, Kind, Trace};
-use crate::html::palette::{BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION};
+use assay_measure::chart::{Axis, Drawn, Stroke, Trace};
+use assay_measure::palette::{BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION};
 use assay_measure::record::Record;
 
 pub(super) fn all(record: &Record) -> Vec<Drawn> {
@@ -14,11 +14,11 @@ fn cpu(record: &Record) -> Drawn {
     let y = Axis::of("share of all CPUs", "%");
     let mut chart = time::chart(record, "c-host-cpu", "Host CPU", y, note);
     let columns = [
-        ("host_user_pct", "user", Kind::Stacked, GREEN),
-        ("host_system_pct", "system", Kind::Stacked, VERMILION),
-        ("host_iowait_pct", "iowait", Kind::Stacked, SKY),
-        ("host_steal_pct", "steal", Kind::Stacked, PURPLE),
-        ("host_idle_pct", "idle", Kind::Stacked, GREY),
+        ("host_user_pct", "user", Stroke::Stacked, GREEN),
+        ("host_system_pct", "system", Stroke::Stacked, VERMILION),
+        ("host_iowait_pct", "iowait", Stroke::Stacked, SKY),
+        ("host_steal_pct", "steal", Stroke::Stacked, PURPLE),
+        ("host_idle_pct", "idle", Stroke::Stacked, GREY),
     ];
     chart.traces = time::traces(record, &columns);
     let has = |key: &str| record.series.metrics.contains_key(key);
@@ -37,7 +37,7 @@ fn cpu(record: &Record) -> Drawn {
             let known: Option<f64> = parts.iter().map(|part| *part.get(row)?).sum();
             known.map(|sum| (100.0 - sum).max(0.0))
         });
-        let busy = Trace::new("user and system", Kind::Stacked, GREEN, busy.collect());
+        let busy = Trace::new("user and system", Stroke::Stacked, GREEN, busy.collect());
         chart.traces.insert(0, busy);
     }
     Drawn::or(chart, NO_SERIES)
@@ -49,15 +49,15 @@ fn queue(record: &Record) -> Drawn {
     let y = Axis::of("tasks", "count");
     let mut chart = time::chart(record, "c-run-queue", title, y, note);
     let columns = [
-        ("runnable_tasks_count", "runnable tasks", Kind::Line, BLUE),
-        ("load_1m", "load, 1 minute", Kind::Line, ORANGE),
+        ("runnable_tasks_count", "runnable tasks", Stroke::Line, BLUE),
+        ("load_1m", "load, 1 minute", Stroke::Line, ORANGE),
         (
             "active_run_queue_count",
             "sessions in the run queue",
-            Kind::Line,
+            Stroke::Line,
             GREEN,
         ),
-        ("usable_cpus_count", "CPUs", Kind::Dashed, VERMILION),
+        ("usable_cpus_count", "CPUs", Stroke::Dashed, VERMILION),
     ];
     chart.traces = time::traces(record, &columns);
     Drawn::or(chart, NO_SERIES)
@@ -69,11 +69,16 @@ fn pressure(record: &Record) -> Drawn {
     let y = Axis::of("share of time", "%");
     let mut chart = time::chart(record, "c-pressure", title, y, note);
     let columns = [
-        ("psi_cpu_some_pct", "CPU, some", Kind::Line, GREEN),
-        ("psi_io_some_pct", "I/O, some", Kind::Line, BLUE),
-        ("psi_io_full_pct", "I/O, full", Kind::Dashed, BLUE),
-        ("psi_memory_some_pct", "memory, some", Kind::Line, PURPLE),
-        ("psi_memory_full_pct", "memory, full", Kind::Dashed, PURPLE),
+        ("psi_cpu_some_pct", "CPU, some", Stroke::Line, GREEN),
+        ("psi_io_some_pct", "I/O, some", Stroke::Line, BLUE),
+        ("psi_io_full_pct", "I/O, full", Stroke::Dashed, BLUE),
+        ("psi_memory_some_pct", "memory, some", Stroke::Line, PURPLE),
+        (
+            "psi_memory_full_pct",
+            "memory, full",
+            Stroke::Dashed,
+            PURPLE,
+        ),
     ];
     chart.traces = time::traces(record, &columns);
     Drawn::or(

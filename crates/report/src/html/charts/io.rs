@@ -1,8 +1,8 @@
 //! Requests and bytes per second: what the engine asked for beside what the devices did.
 
 use super::time::{self, NO_SERIES};
-use crate::html::chart::{Axis, Drawn, Kind};
-use crate::html::palette::{BLUE, ORANGE, PURPLE, SKY, VERMILION};
+use assay_measure::chart::{Axis, Drawn, Stroke};
+use assay_measure::palette::{BLUE, ORANGE, PURPLE, SKY, VERMILION};
 use assay_measure::record::Record;
 
 const NOTE: &str = "Solid is what the engine asked for (layer engine), dashed what the devices under its files completed (layer device, whoever asked). Devices far below the engine: a cache between them answers. Devices above the engine: others use them, or requests are split.";
@@ -13,37 +13,37 @@ pub(super) fn requests(record: &Record) -> Drawn {
         (
             "read_io_requests_count_per_s",
             "reads, engine",
-            Kind::Line,
+            Stroke::Line,
             BLUE,
         ),
         (
             "write_io_requests_count_per_s",
             "writes, engine",
-            Kind::Line,
+            Stroke::Line,
             VERMILION,
         ),
         (
             "log_file_sync_waits_count_per_s",
             "log file syncs",
-            Kind::Line,
+            Stroke::Line,
             PURPLE,
         ),
         (
             "redo_writes_count_per_s",
             "redo writes, engine",
-            Kind::Dotted,
+            Stroke::Dotted,
             PURPLE,
         ),
         (
             "device_read_requests_count_per_s",
             "reads, device",
-            Kind::Dashed,
+            Stroke::Dashed,
             SKY,
         ),
         (
             "device_write_requests_count_per_s",
             "writes, device",
-            Kind::Dashed,
+            Stroke::Dashed,
             ORANGE,
         ),
     ];
@@ -57,14 +57,19 @@ pub(super) fn requests(record: &Record) -> Drawn {
 /// Bytes per second by kind.
 pub(super) fn bytes(record: &Record) -> Drawn {
     let columns = [
-        ("read_mib_per_s", "reads, engine", Kind::Line, BLUE),
-        ("write_mib_per_s", "writes, engine", Kind::Line, VERMILION),
-        ("redo_mib_per_s", "redo generated", Kind::Line, PURPLE),
-        ("device_read_mib_per_s", "reads, device", Kind::Dashed, SKY),
+        ("read_mib_per_s", "reads, engine", Stroke::Line, BLUE),
+        ("write_mib_per_s", "writes, engine", Stroke::Line, VERMILION),
+        ("redo_mib_per_s", "redo generated", Stroke::Line, PURPLE),
+        (
+            "device_read_mib_per_s",
+            "reads, device",
+            Stroke::Dashed,
+            SKY,
+        ),
         (
             "device_write_mib_per_s",
             "writes, device",
-            Kind::Dashed,
+            Stroke::Dashed,
             ORANGE,
         ),
     ];

@@ -1,9 +1,9 @@
 //! Latency: percentiles over time, heat maps, and histograms in waits and in time.
 
 use super::time::{self, NO_SERIES};
-use crate::html::chart::{Axis, Chart, Drawn, Heat, Kind, Rows, Trace};
-use crate::html::palette::{BLUE, GREEN, GREY, ORANGE, SKY, VERMILION, nth};
 use crate::record::slug;
+use assay_measure::chart::{Axis, Chart, Drawn, Heat, Rows, Stroke, Trace};
+use assay_measure::palette::{BLUE, GREEN, GREY, ORANGE, SKY, VERMILION, nth};
 use assay_measure::record::{EventRow, Figure, HeatRow, Record};
 use assay_measure::units;
 
@@ -15,7 +15,7 @@ const BACKGROUND: usize = 2;
 /// The events with the most time whose waits were timed one by one.
 pub(crate) fn leading(record: &Record) -> Vec<&EventRow> {
     let of = |actor: &'static str| {
-        let events = record.events.iter();
+        let events = record.instance.events.iter();
         events.filter(move |e| e.actor == actor && e.class != "Idle" && has_waits(e))
     };
     let foreground = of("foreground").take(EVENTS - BACKGROUND);
@@ -54,8 +54,13 @@ pub(super) fn over_time(record: &Record) -> Vec<Drawn> {
     let title = "Latency over time: device requests (layer device)";
     let mut device = time::chart(record, "c-latency-device", title, y, note);
     let columns = [
-        ("device_read_avg_us", "reads, mean", Kind::Line, BLUE),
-        ("device_write_avg_us", "writes, mean", Kind::Line, VERMILION),
+        ("device_read_avg_us", "reads, mean", Stroke::Line, BLUE),
+        (
+            "device_write_avg_us",
+            "writes, mean",
+            Stroke::Line,
+            VERMILION,
+        ),
     ];
     device.traces = time::traces(record, &columns);
     if device.traces.iter().any(Trace::has_data) {
@@ -71,12 +76,12 @@ fn percentiles(record: &Record, name: &str, stem: &str, layer: &str) -> Drawn {
     let y = Axis::log("latency", "us");
     let id = format!("c-latency-{}", stem.replace('_', "-"));
     let mut chart = time::chart(record, &id, &title, y, note);
-    const COLUMNS: [(&str, &str, Kind, &str); 5] = [
-        ("max", "max", Kind::Dotted, VERMILION),
-        ("p99", "p99", Kind::Line, ORANGE),
-        ("p90", "p90", Kind::Dashed, GREEN),
-        ("p50", "p50", Kind::Line, SKY),
-        ("avg", "mean", Kind::Dotted, GREY),
+    const COLUMNS: [(&str, &str, Stroke, &str); 5] = [
+        ("max", "max", Stroke::Dotted, VERMILION),
+        ("p99", "p99", Stroke::Line, ORANGE),
+        ("p90", "p90", Stroke::Dashed, GREEN),
+        ("p50", "p50", Stroke::Line, SKY),
+        ("avg", "mean", Stroke::Dotted, GREY),
     ];
     for (column, name, kind, color) in COLUMNS {
         if let Some(y) = time::column(record, &format!("{stem}_{column}_us")) {
@@ -205,7 +210,7 @@ fn histogram(event: &EventRow) -> Drawn {
 pub(super) type Percentiles = (String, Vec<(&'static str, Figure)>);
 
 /// Percentiles of several things side by side.
-pub(super) fn percentile_chart(id: &str, title: &str, note: &str, all: &[Percentiles]) -> Drawn {
+pub(crate) fn percentile_chart(id: &str, title: &str, note: &str, all: &[Percentiles]) -> Drawn {
     let names = all.first().map_or(&[][..], |(_, figures)| figures);
     let mut chart = Chart {
         id: id.to_owned(),
@@ -220,7 +225,7 @@ pub(super) fn percentile_chart(id: &str, title: &str, note: &str, all: &[Percent
         let y = figures.iter().map(|(_, figure)| figure.value()).collect();
         chart
             .traces
-            .push(Trace::new(name, Kind::Joined, nth(at), y));
+            .push(Trace::new(name, Stroke::Joined, nth(at), y));
     }
     Drawn::or(chart, "no percentile is known")
 }
@@ -242,8 +247,8 @@ pub(crate) fn of_buckets(id: &str, title: &str, buckets: &[u64]) -> Drawn {
         ..Chart::default()
     };
     chart.traces = vec![
-        Trace::new("% of waits", Kind::Bar, BLUE, part(&waits)),
-        Trace::new("% of time", Kind::Bar, ORANGE, part(&time)),
+        Trace::new("% of waits", Stroke::Bar, BLUE, part(&waits)),
+        Trace::new("% of time", Stroke::Bar, ORANGE, part(&time)),
     ];
     Drawn::or(chart, "no waits")
 }

@@ -1,8 +1,8 @@
 //! Active sessions: by class over time, and against the reads they caused.
 
 use super::time::{self, NO_SERIES};
-use crate::html::chart::{Axis, Chart, Drawn, Kind, Rows, Trace};
-use crate::html::palette::{BLUE, CLASSES, INK, VERMILION};
+use assay_measure::chart::{Axis, Chart, Drawn, Rows, Stroke, Trace};
+use assay_measure::palette::{BLUE, CLASSES, INK, VERMILION};
 use assay_measure::record::{Figure, Record};
 
 const TITLE: &str = "Average active sessions by wait class";
@@ -12,7 +12,7 @@ pub(super) fn by_class(record: &Record) -> Drawn {
     if record.series.t_s.is_empty() {
         return Drawn::missing(TITLE, NO_SERIES);
     }
-    let interval = record.ash.interval_achieved_ms.value();
+    let interval = record.instance.ash.interval_achieved_ms.value();
     let note = match interval {
         Some(ms) => format!(
             "Sessions inside a call, looked at every {ms:.0} ms and averaged over each step (layer engine; source sampled)."
@@ -28,14 +28,16 @@ pub(super) fn by_class(record: &Record) -> Drawn {
         if let Some(y) = time::column(record, &format!("active_{word}_count"))
             && y.iter().any(|value| *value > Some(0.0))
         {
-            chart.traces.push(Trace::new(name, Kind::Stacked, color, y));
+            chart
+                .traces
+                .push(Trace::new(name, Stroke::Stacked, color, y));
         }
     }
     if chart.traces.is_empty() {
         let all = (
             "average_active_sessions_count",
             "All classes",
-            Kind::Line,
+            Stroke::Line,
             BLUE,
         );
         chart.traces = time::traces(record, &[all]);
@@ -44,7 +46,7 @@ pub(super) fn by_class(record: &Record) -> Drawn {
         return Drawn::missing(TITLE, "the series has no active sessions");
     }
     chart.traces.push(cpus(record));
-    let cpu = ("db_cpu_s_per_s", "DB CPU", Kind::Dotted, INK);
+    let cpu = ("db_cpu_s_per_s", "DB CPU", Stroke::Dotted, INK);
     chart.traces.extend(time::traces(record, &[cpu]));
     Drawn::or(chart, NO_SERIES)
 }
@@ -55,7 +57,7 @@ fn cpus(record: &Record) -> Trace {
     let known = keys.iter().find_map(|key| time::column(record, key));
     let steady = || vec![record.os.cpus_count.value(); record.series.t_s.len()];
     let y = known.unwrap_or_else(steady);
-    Trace::new("CPUs", Kind::Dashed, VERMILION, y)
+    Trace::new("CPUs", Stroke::Dashed, VERMILION, y)
 }
 
 /// Each step as a point: whether more sessions still bring more reads.
@@ -85,7 +87,7 @@ pub(super) fn against_reads(record: &Record) -> Drawn {
         rows: Rows::Numbers(points.iter().map(|(read, _)| *read).collect()),
         traces: vec![Trace::new(
             "steps",
-            Kind::Points,
+            Stroke::Points,
             BLUE,
             points.iter().map(|(_, active)| Some(*active)).collect(),
         )],

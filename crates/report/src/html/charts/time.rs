@@ -1,6 +1,6 @@
 //! Time across: the axis, the columns of a series and what happened when.
 
-use crate::html::chart::{Axis, Chart, Kind, Mark, Rows, Trace};
+use assay_measure::chart::{Axis, Chart, Mark, Rows, Stroke, Trace};
 use assay_measure::record::{Figure, Record, Series};
 
 /// A run beyond this is shown in hours.
@@ -86,7 +86,10 @@ pub(super) fn column(record: &Record, key: &str) -> Option<Vec<Option<f64>>> {
 }
 
 /// Traces of the columns that are there: key, name, kind, colour.
-pub(super) fn traces(record: &Record, columns: &[(&str, &str, Kind, &'static str)]) -> Vec<Trace> {
+pub(super) fn traces(
+    record: &Record,
+    columns: &[(&str, &str, Stroke, &'static str)],
+) -> Vec<Trace> {
     let there = columns.iter().filter_map(|(key, name, kind, color)| {
         Some(Trace::new(name, *kind, color, column(record, key)?))
     });

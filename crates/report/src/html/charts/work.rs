@@ -1,8 +1,8 @@
 //! The work itself: operations over time, the cache behind them, and how evenly the sessions got along.
 
 use super::time::{self, NO_SERIES};
-use crate::html::chart::{Axis, Chart, Drawn, Kind, Rows, Trace};
-use crate::html::palette::{BLUE, GREEN, INK, ORANGE, PURPLE};
+use assay_measure::chart::{Axis, Chart, Drawn, Rows, Stroke, Trace};
+use assay_measure::palette::{BLUE, GREEN, INK, ORANGE, PURPLE};
 use assay_measure::record::Record;
 
 /// Sessions shown one by one, at most.
@@ -15,8 +15,8 @@ pub(super) fn throughput(record: &Record) -> Drawn {
     let y = Axis::of("rate", "1/s");
     let mut chart = time::chart(record, "c-operations", "Operations per second", y, note);
     let columns = [
-        ("ops_count_per_s", "operations", Kind::Line, BLUE),
-        ("commits_count_per_s", "commits", Kind::Line, PURPLE),
+        ("ops_count_per_s", "operations", Stroke::Line, BLUE),
+        ("commits_count_per_s", "commits", Stroke::Line, PURPLE),
     ];
     chart.traces = time::traces(record, &columns);
     Drawn::or(chart, NO_SERIES)
@@ -65,12 +65,12 @@ pub(super) fn cache(record: &Record) -> Vec<Drawn> {
             if points.iter().any(Option::is_some) {
                 chart
                     .traces
-                    .push(Trace::new(name, Kind::Points, color, points));
+                    .push(Trace::new(name, Stroke::Points, color, points));
             }
         }
         chart
             .traces
-            .insert(0, Trace::new(name, Kind::Line, color, y));
+            .insert(0, Trace::new(name, Stroke::Line, color, y));
         all.push(Drawn::or(chart, NO_SERIES));
     }
     all
@@ -101,7 +101,7 @@ pub(super) fn per_session(record: &Record) -> Drawn {
                 .collect(),
         );
         let y = ops.iter().map(|(count, _)| Some(*count as f64)).collect();
-        chart.traces = vec![Trace::new("operations", Kind::Bar, BLUE, y)];
+        chart.traces = vec![Trace::new("operations", Stroke::Bar, BLUE, y)];
         return Drawn::or(chart, "no sessions");
     }
     let (low, high) = (ops[0].0, ops[ops.len() - 1].0);
@@ -118,6 +118,6 @@ pub(super) fn per_session(record: &Record) -> Drawn {
     let names = (0..bins.len()).map(|bin| (low + bin as u64 * width).to_string());
     chart.rows = Rows::Names(names.collect());
     let y = bins.into_iter().map(Some).collect();
-    chart.traces = vec![Trace::new("sessions", Kind::Bar, BLUE, y)];
+    chart.traces = vec![Trace::new("sessions", Stroke::Bar, BLUE, y)];
     Drawn::or(chart, "no sessions")
 }

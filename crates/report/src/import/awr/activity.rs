@@ -77,7 +77,7 @@ pub(super) fn absolute(reader: &mut Reader<'_>, _heading: &Line, lines: &[Line])
             continue;
         };
         let (name, draft) = (row.name.to_owned(), &mut *reader.draft);
-        let base = format!("/gauges/{}", step(&name));
+        let base = format!("/instance/gauges/{}", step(&name));
         let reading = |when: &str, printed: Printed| {
             let key = format!("{}_{when}_count", slug(&name));
             Reading::new(line.at, key, printed)
@@ -99,7 +99,12 @@ fn gauge<'a>(
     draft: &'a mut crate::import::draft::Draft,
     name: &str,
 ) -> &'a mut assay_measure::record::GaugeRow {
-    draft.record.gauges.entry(name.to_owned()).or_default()
+    draft
+        .record
+        .instance
+        .gauges
+        .entry(name.to_owned())
+        .or_default()
 }
 
 /// `Instance Activity Stats - Thread Activity`: log switches.
@@ -191,6 +196,7 @@ fn keep(reader: &mut Reader<'_>, line: &Line, row: Row<'_>) {
     let draft = &mut *reader.draft;
     draft
         .record
+        .instance
         .stats
         .entry(key.clone())
         .or_insert_with(|| StatRow {
@@ -204,7 +210,7 @@ fn keep(reader: &mut Reader<'_>, line: &Line, row: Row<'_>) {
         Some(_) => number::measure(&row.total.text).unwrap_or(row.total),
         None => row.total,
     };
-    let base = format!("/stats/{}", step(&key));
+    let base = format!("/instance/stats/{}", step(&key));
     let reading = |column: &str, printed: Printed| {
         let key = format!("{key}{column}");
         Reading::new(line.at, key, printed.scaled(factor)).name(name)
@@ -247,5 +253,10 @@ fn keep(reader: &mut Reader<'_>, line: &Line, row: Row<'_>) {
 }
 
 fn stat_row<'a>(draft: &'a mut crate::import::draft::Draft, key: &str) -> &'a mut StatRow {
-    draft.record.stats.entry(key.to_owned()).or_default()
+    draft
+        .record
+        .instance
+        .stats
+        .entry(key.to_owned())
+        .or_default()
 }

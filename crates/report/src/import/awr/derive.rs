@@ -36,7 +36,7 @@ struct Known {
 fn elapsed(reader: &mut Reader<'_>) {
     let draft = &mut *reader.draft;
     let mut best: Option<Known> = None;
-    for (key, row) in &draft.record.stats {
+    for (key, row) in &draft.record.instance.stats {
         let (Some(total), Some(rate)) = (row.total.value(), row.per_s.value()) else {
             continue;
         };
@@ -77,7 +77,14 @@ fn elapsed(reader: &mut Reader<'_>) {
 
 /// Commits and rollbacks: as counted, else from figures that are printed per second and per transaction.
 fn transactions(draft: &mut Draft, elapsed_s: Option<f64>) {
-    let of = |key: &str| draft.record.stats.get(key).map(|row| row.total.clone());
+    let of = |key: &str| {
+        draft
+            .record
+            .instance
+            .stats
+            .get(key)
+            .map(|row| row.total.clone())
+    };
     if let (Some(commits), Some(rollbacks)) = (of("user_commits_count"), of("user_rollbacks_count"))
         && commits.value().is_some()
     {
@@ -99,12 +106,13 @@ fn transactions(draft: &mut Draft, elapsed_s: Option<f64>) {
 
 fn transaction_rate(draft: &Draft) -> Option<Known> {
     let mut best: Option<Known> = None;
-    let loads = draft.record.load_profile.iter().map(|row| {
+    let loads = draft.record.instance.load_profile.iter().map(|row| {
         let stem = super::load::stem(&row.name, &row.unit);
         (stem, &row.per_s, &row.per_tx)
     });
     let stats = draft
         .record
+        .instance
         .stats
         .iter()
         .map(|(key, row)| (key.clone(), &row.per_s, &row.per_tx));
@@ -129,18 +137,22 @@ fn transaction_rate(draft: &Draft) -> Option<Known> {
 }
 
 fn totals(record: &mut Record, elapsed_s: f64) {
-    for row in &mut record.load_profile {
+    for row in &mut record.instance.load_profile {
         if row.total == Figure::default() {
             row.total = row.per_s.scaled(elapsed_s);
         }
     }
     let rate = |name: &str| {
-        let row = record.load_profile.iter().find(|row| row.name == name)?;
+        let row = record
+            .instance
+            .load_profile
+            .iter()
+            .find(|row| row.name == name)?;
         row.per_s
             .value()
             .map(|rate| Figure::decimal(rate * elapsed_s))
     };
-    let counted = |key: &str| record.stats.get(key).map(|row| row.total.clone());
+    let counted = |key: &str| record.instance.stats.get(key).map(|row| row.total.clone());
     let execs = counted("execute_count").or_else(|| rate("Executes (SQL)"));
     let calls = counted("user_calls_count").or_else(|| rate("User calls"));
     let ops = rate("Operations");
@@ -153,7 +165,7 @@ fn totals(record: &mut Record, elapsed_s: f64) {
             *place = figure;
         }
     }
-    for row in record.stats.values_mut() {
+    for row in record.instance.stats.values_mut() {
         if row.per_s == Figure::default() {
             row.per_s = row.total.per(elapsed_s, "no measured window");
         }
@@ -164,6 +176,7 @@ fn totals(record: &mut Record, elapsed_s: f64) {
 fn functions(draft: &mut Draft, elapsed_s: f64) {
     let names: Vec<String> = draft
         .record
+        .instance
         .io_functions
         .iter()
         .map(|row| row.function.clone())
@@ -179,7 +192,7 @@ fn functions(draft: &mut Draft, elapsed_s: f64) {
             over("iostat_write_requests_per_s"),
         );
         let avg = draft.number(name, "iostat_wait_us_avg");
-        let row = &mut draft.record.io_functions[i];
+        let row = &mut draft.record.instance.io_functions[i];
         if let Some(reads) = reads {
             row.read_requests_count = reads;
         }
@@ -194,7 +207,11 @@ fn functions(draft: &mut Draft, elapsed_s: f64) {
 
 fn times(record: &mut Record, elapsed_s: Option<f64>) {
     let total = |name: &str| {
-        let row = record.load_profile.iter().find(|row| row.name == name)?;
+        let row = record
+            .instance
+            .load_profile
+            .iter()
+            .find(|row| row.name == name)?;
         row.per_s
             .value()
             .zip(elapsed_s)
@@ -205,7 +222,7 @@ fn times(record: &mut Record, elapsed_s: Option<f64>) {
         total("DB CPU(s)"),
         total("Background CPU(s)"),
     ];
-    let model = &mut record.time_model;
+    let model = &mut record.instance.time_model;
     for (place, figure) in [
         &mut model.db_time_us,
         &mut model.db_cpu_us,
@@ -242,7 +259,7 @@ fn by_share(events: &[EventRow]) -> Figure {
 }
 
 fn averages(record: &mut Record) {
-    for event in &mut record.events {
+    for event in &mut record.instance.events {
         if event.avg_us == Figure::default() {
             let count = event.count.value().unwrap_or(0.0);
             event.avg_us = event.total_us.per(count, "no waits");
@@ -260,8 +277,8 @@ fn averages(record: &mut Record) {
 
 /// Where an average was printed coarser than time over waits gives it (older layouts print whole ms), that is taken.
 fn finer_averages(draft: &mut Draft) {
-    for i in 0..draft.record.events.len() {
-        let event = &draft.record.events[i];
+    for i in 0..draft.record.instance.events.len() {
+        let event = &draft.record.instance.events[i];
         let (stem, actor) = (slug(&event.name), event.actor.clone());
         let key = |what: &str| format!("{stem}_{what}");
         let off = |what: &str| draft.rounding(&actor, &key(what));
@@ -281,14 +298,14 @@ fn finer_averages(draft: &mut Draft) {
         let error = value * (of_total / total + of_waits / waits);
         if error < of_avg && (value - printed).abs() <= of_avg + error {
             draft.displaced(&actor, &key("us_avg"));
-            draft.record.events[i].avg_us = Figure::decimal(value);
+            draft.record.instance.events[i].avg_us = Figure::decimal(value);
         }
     }
 }
 
 /// Foreground before background, the largest total first, as the record has its events.
 fn by_time(draft: &mut Draft) {
-    let events = &mut draft.record.events;
+    let events = &mut draft.record.instance.events;
     let mut order: Vec<usize> = (0..events.len()).collect();
     order.sort_by(|a, b| {
         let (a, b) = (&events[*a], &events[*b]);
@@ -298,7 +315,7 @@ fn by_time(draft: &mut Draft) {
             .then(total(&b.total_us).total_cmp(&total(&a.total_us)))
     });
     *events = order.iter().map(|old| events[*old].clone()).collect();
-    draft.reordered("events", &order);
+    draft.reordered("instance/events", &order);
 }
 
 /// Percentile of power-of-two buckets, interpolated within the one that holds it; n/a with fewer than ten waits beyond.
@@ -363,7 +380,7 @@ fn cpu(record: &mut Record) {
 /// A histogram that holds more waits than the interval had was not differenced.
 fn since_startup(draft: &mut Draft) {
     let mut found = Vec::new();
-    for (i, event) in draft.record.events.iter().enumerate() {
+    for (i, event) in draft.record.instance.events.iter().enumerate() {
         let counted: u64 = event.hist_us.iter().sum();
         let Some(waits) = event.count.value().filter(|waits| *waits > 0.0) else {
             continue;
@@ -375,7 +392,7 @@ fn since_startup(draft: &mut Draft) {
         }
     }
     for (i, more) in found {
-        let event = &mut draft.record.events[i];
+        let event = &mut draft.record.instance.events[i];
         event.note = format!(
             "its histogram holds {more:.1} % more waits than the interval had: it counts since the instance started, or background waits too"
         );

@@ -86,7 +86,11 @@ pub(super) fn foreground(reader: &mut Reader<'_>, heading: &Line, lines: &[Line]
     if let Some(total) = after(lines, "Total FG Wait Time:") {
         let reading = total.0.scaled(1e6);
         let reading = Reading::new(total.1, "fg_wait_us", reading).name("Total FG Wait Time");
-        put!(reader.draft, reading.again(), time_model.fg_wait_us);
+        put!(
+            reader.draft,
+            reading.again(),
+            instance.time_model.fg_wait_us
+        );
     }
     read(reader, heading, lines, "foreground");
 }
@@ -128,7 +132,7 @@ fn cpu(reader: &mut Reader<'_>, row: &Row, figures: Figures) {
         let reading = Reading::new(row.at, "db_cpu_us", total)
             .name("DB CPU")
             .again();
-        put!(reader.draft, reading, time_model.db_cpu_us);
+        put!(reader.draft, reading, instance.time_model.db_cpu_us);
     }
     if let Some(share) = figures.share {
         let reading = Reading::new(row.at, "db_cpu_db_time_pct", share).name("DB CPU");
@@ -140,7 +144,7 @@ fn cpu(reader: &mut Reader<'_>, row: &Row, figures: Figures) {
 pub(super) fn row_of(reader: &mut Reader<'_>, actor: &str, printed: &str) -> usize {
     let (name, class) = names::event(printed);
     let key = (actor.to_owned(), name.to_owned());
-    let events = &mut reader.draft.record.events;
+    let events = &mut reader.draft.record.instance.events;
     if let Some(i) = reader.event_rows.get(&key) {
         return *i;
     }
@@ -158,7 +162,7 @@ pub(super) fn row_of(reader: &mut Reader<'_>, actor: &str, printed: &str) -> usi
 fn event(reader: &mut Reader<'_>, at: At, actor: &str, printed: &str, figures: Figures) {
     let i = row_of(reader, actor, printed);
     let draft = &mut *reader.draft;
-    let row = &mut draft.record.events[i];
+    let row = &mut draft.record.instance.events[i];
     if row.class.is_empty() {
         row.class.clone_from(&figures.class);
     }
@@ -169,19 +173,31 @@ fn event(reader: &mut Reader<'_>, at: At, actor: &str, printed: &str, figures: F
         reading.name(&name).scope(scope).again()
     };
     if let Some(waits) = figures.waits {
-        put!(draft, reading("waits_count", waits), events[i].count);
+        put!(
+            draft,
+            reading("waits_count", waits),
+            instance.events[i].count
+        );
     }
     if let Some(timeouts) = figures.timeouts {
         draft.alone(reading("timeouts_pct", timeouts));
     }
     if let Some(total) = figures.total_us {
-        put!(draft, reading("total_us", total), events[i].total_us);
+        put!(
+            draft,
+            reading("total_us", total),
+            instance.events[i].total_us
+        );
     }
     if let Some(avg) = figures.avg_us {
-        put!(draft, reading("us_avg", avg), events[i].avg_us);
+        put!(draft, reading("us_avg", avg), instance.events[i].avg_us);
     }
     if let Some(share) = figures.share {
-        put!(draft, reading("db_time_pct", share), events[i].db_time_pct);
+        put!(
+            draft,
+            reading("db_time_pct", share),
+            instance.events[i].db_time_pct
+        );
     }
 }
 
@@ -189,11 +205,15 @@ fn event(reader: &mut Reader<'_>, at: At, actor: &str, printed: &str, figures: F
 pub(super) fn classes(reader: &mut Reader<'_>, heading: &Line, lines: &[Line]) {
     if let Some((total, at)) = after(lines, "Total FG Wait Time:") {
         let reading = Reading::new(at, "fg_wait_us", total.scaled(1e6)).name("Total FG Wait Time");
-        put!(reader.draft, reading.again(), time_model.fg_wait_us);
+        put!(
+            reader.draft,
+            reading.again(),
+            instance.time_model.fg_wait_us
+        );
     }
     if let Some((cpu, at)) = after(lines, "DB CPU time:") {
         let reading = Reading::new(at, "db_cpu_us", cpu.scaled(1e6)).name("DB CPU time");
-        put!(reader.draft, reading.again(), time_model.db_cpu_us);
+        put!(reader.draft, reading.again(), instance.time_model.db_cpu_us);
     }
     for table in tables(heading, lines, 1, reader.titles_max()) {
         let columns = Columns::new(&table.ruler);
@@ -216,7 +236,7 @@ fn class(reader: &mut Reader<'_>, row: &Row, figures: Figures) {
         timeouts_pct: Figure::default(),
         ..WaitClassRow::default()
     };
-    let rows = &mut draft.record.wait_classes;
+    let rows = &mut draft.record.instance.wait_classes;
     let Some(i) = super::row_of(rows, |row| row.class == name, new) else {
         return;
     };
@@ -229,27 +249,35 @@ fn class(reader: &mut Reader<'_>, row: &Row, figures: Figures) {
         put!(
             draft,
             reading("waits_count", waits),
-            wait_classes[i].waits_count
+            instance.wait_classes[i].waits_count
         );
     }
     if let Some(timeouts) = figures.timeouts {
         put!(
             draft,
             reading("timeouts_pct", timeouts),
-            wait_classes[i].timeouts_pct
+            instance.wait_classes[i].timeouts_pct
         );
     }
     if let Some(total) = figures.total_us {
-        put!(draft, reading("total_us", total), wait_classes[i].total_us);
+        put!(
+            draft,
+            reading("total_us", total),
+            instance.wait_classes[i].total_us
+        );
     }
     if let Some(avg) = figures.avg_us {
-        put!(draft, reading("us_avg", avg), wait_classes[i].avg_us);
+        put!(
+            draft,
+            reading("us_avg", avg),
+            instance.wait_classes[i].avg_us
+        );
     }
     if let Some(share) = figures.share {
         put!(
             draft,
             reading("db_time_pct", share),
-            wait_classes[i].db_time_pct
+            instance.wait_classes[i].db_time_pct
         );
     }
 }

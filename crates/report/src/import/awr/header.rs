@@ -168,7 +168,7 @@ fn db_time(reader: &mut Reader<'_>, line: &Line) {
         put!(
             reader.draft,
             reading.name("DB Time").again(),
-            time_model.db_time_us
+            instance.time_model.db_time_us
         );
     }
 }

@@ -68,16 +68,16 @@ fn counted(
     };
     let i = open(reader, actor, name);
     let draft = &mut *reader.draft;
-    let name = draft.record.events[i].name.clone();
+    let name = draft.record.instance.events[i].name.clone();
     let key = format!("{}_waits_below_2e{index}_us_count", slug(&name));
     let reading = Reading::new(row.at, key, waits).name(&name).scope(actor);
-    put!(draft, reading, events[i].hist_us[index]);
+    put!(draft, reading, instance.events[i].hist_us[index]);
 }
 
 /// The event's row with room for a histogram.
 fn open(reader: &mut Reader<'_>, actor: &str, name: &str) -> usize {
     let i = events::row_of(reader, actor, name);
-    let row = &mut reader.draft.record.events[i];
+    let row = &mut reader.draft.record.instance.events[i];
     if row.hist_us.is_empty() {
         row.hist_us = vec![0; BUCKETS];
     }
@@ -134,7 +134,7 @@ fn share_row(reader: &mut Reader<'_>, row: &Row, bounds: &[Option<Bound>]) {
     }
     let total = row.cells.get(1).and_then(|cell| number::count(cell));
     let i = events::row_of(reader, "foreground", &name);
-    let name = reader.draft.record.events[i].name.clone();
+    let name = reader.draft.record.instance.events[i].name.clone();
     let stem = slug(&name);
     let mut parts: Vec<(usize, f64)> = Vec::new();
     let waits = total.as_ref().and_then(Printed::number);
@@ -164,7 +164,7 @@ fn share_row(reader: &mut Reader<'_>, row: &Row, bounds: &[Option<Bound>]) {
 
 /// Buckets from shares: estimates to the share's rounding, good for shape and not for sums.
 fn estimated(reader: &mut Reader<'_>, i: usize, parts: &[(usize, f64)]) {
-    let row = &mut reader.draft.record.events[i];
+    let row = &mut reader.draft.record.instance.events[i];
     if parts.is_empty() || !row.hist_us.is_empty() {
         return;
     }

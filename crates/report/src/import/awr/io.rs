@@ -59,7 +59,7 @@ fn profile_row(reader: &mut Reader<'_>, line: &Line, name: &str, numbers: Vec<Pr
         unit: unit.to_owned(),
         ..IoProfileRow::default()
     };
-    let rows = &mut draft.record.io_profile;
+    let rows = &mut draft.record.instance.io_profile;
     let Some(i) = super::row_of(rows, |row| row.name == name, new) else {
         return;
     };
@@ -71,13 +71,13 @@ fn profile_row(reader: &mut Reader<'_>, line: &Line, name: &str, numbers: Vec<Pr
         Some(Reading::new(line.at, key, printed).name(name))
     };
     if let Some(reading) = next("read_write_per_s") {
-        put!(draft, reading, io_profile[i].read_write_per_s);
+        put!(draft, reading, instance.io_profile[i].read_write_per_s);
     }
     if let Some(reading) = next("read_per_s") {
-        put!(draft, reading, io_profile[i].read_per_s);
+        put!(draft, reading, instance.io_profile[i].read_per_s);
     }
     if let Some(reading) = next("write_per_s") {
-        put!(draft, reading, io_profile[i].write_per_s);
+        put!(draft, reading, instance.io_profile[i].write_per_s);
     }
 }
 
@@ -165,7 +165,7 @@ fn function(reader: &mut Reader<'_>, row: &Row, name: &str) {
         source: "sysstat".to_owned(),
         ..IoRow::default()
     };
-    let rows = &mut draft.record.io_functions;
+    let rows = &mut draft.record.instance.io_functions;
     let Some(i) = super::row_of(rows, |row| row.function == name, new) else {
         return;
     };
@@ -176,21 +176,21 @@ fn function(reader: &mut Reader<'_>, row: &Row, name: &str) {
         put!(
             draft,
             reading("read_bytes", data),
-            io_functions[i].read_bytes
+            instance.io_functions[i].read_bytes
         );
     }
     if let Some(data) = cell(row, 4, Suffix::Binary) {
         put!(
             draft,
             reading("written_bytes", data),
-            io_functions[i].write_bytes
+            instance.io_functions[i].write_bytes
         );
     }
     if let Some(waits) = waits {
         put!(
             draft,
             reading("waits_count", waits),
-            io_functions[i].waits_count
+            instance.io_functions[i].waits_count
         );
     }
 }

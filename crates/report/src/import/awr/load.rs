@@ -137,7 +137,7 @@ fn rate(
     per: Per,
     printed: Printed,
 ) {
-    if reader.draft.record.load_profile.len() >= super::ROWS_MAX {
+    if reader.draft.record.instance.load_profile.len() >= super::ROWS_MAX {
         return;
     }
     let i = row(reader, name, unit);
@@ -153,11 +153,11 @@ fn rate(
     let reading = Reading::new(line.at, key, printed).name(name);
     let draft = &mut *reader.draft;
     match per {
-        Per::Second => put!(draft, reading, load_profile[i].per_s),
-        Per::Transaction => put!(draft, reading, load_profile[i].per_tx),
-        Per::Exec => put!(draft, reading, load_profile[i].per_exec),
-        Per::Call => put!(draft, reading, load_profile[i].per_call),
-        Per::Op => put!(draft, reading, load_profile[i].per_op),
+        Per::Second => put!(draft, reading, instance.load_profile[i].per_s),
+        Per::Transaction => put!(draft, reading, instance.load_profile[i].per_tx),
+        Per::Exec => put!(draft, reading, instance.load_profile[i].per_exec),
+        Per::Call => put!(draft, reading, instance.load_profile[i].per_call),
+        Per::Op => put!(draft, reading, instance.load_profile[i].per_op),
         Per::Other => {}
     }
 }
@@ -173,7 +173,7 @@ pub(super) fn stem(name: &str, unit: &str) -> String {
 
 /// Index of a row, made if there is none.
 fn row(reader: &mut Reader<'_>, name: &str, unit: &str) -> usize {
-    let rows = &mut reader.draft.record.load_profile;
+    let rows = &mut reader.draft.record.instance.load_profile;
     if let Some(i) = rows.iter().position(|row| row.name == name) {
         return i;
     }

@@ -41,20 +41,28 @@ const IO: [(&str, &str, Stat, Stat, f64); 4] = [
 /// Adds the rows that are not there and whose statistics are. They are derived: none is listed as imported.
 pub(super) fn complete(record: &mut Record) {
     for (name, unit, stat, factor) in LOAD_ROWS {
-        let is_there = record.load_profile.iter().any(|row| row.name == name);
-        if let (false, Some(stat)) = (is_there, record.stats.get(stat.key)) {
+        let is_there = record
+            .instance
+            .load_profile
+            .iter()
+            .any(|row| row.name == name);
+        if let (false, Some(stat)) = (is_there, record.instance.stats.get(stat.key)) {
             let row = load(name, unit, stat, factor);
-            record.load_profile.push(row);
+            record.instance.load_profile.push(row);
         }
     }
     for (name, unit, reads, writes, factor) in IO {
-        let is_there = record.io_profile.iter().any(|row| row.name == name);
+        let is_there = record
+            .instance
+            .io_profile
+            .iter()
+            .any(|row| row.name == name);
         let rate = |stat: Stat| {
-            let row = record.stats.get(stat.key)?;
+            let row = record.instance.stats.get(stat.key)?;
             Some(row.per_s.scaled(factor))
         };
         if let (false, Some(read), Some(write)) = (is_there, rate(reads), rate(writes)) {
-            record.io_profile.push(IoProfileRow {
+            record.instance.io_profile.push(IoProfileRow {
                 name: name.to_owned(),
                 unit: unit.to_owned(),
                 read_write_per_s: read.plus(&write),

@@ -26,9 +26,9 @@ fn read(sources: &[Source]) -> Record {
 }
 
 fn event<'a>(record: &'a Record, name: &str, actor: &str) -> &'a EventRow {
-    let mut events = record.events.iter();
+    let mut events = record.instance.events.iter();
     let found = events.find(|event| event.name == name && event.actor == actor);
-    found.unwrap_or_else(|| panic!("{name} in {:#?}", record.events))
+    found.unwrap_or_else(|| panic!("{name} in {:#?}", record.instance.events))
 }
 
 fn notes(record: &Record) -> Vec<String> {
@@ -81,24 +81,31 @@ fn the_same_run(record: &Record) {
     near(record, "/interval/execs_count", 60_000.0);
     near(
         record,
-        "/stats/physical_read_io_requests_count/total",
+        "/instance/stats/physical_read_io_requests_count/total",
         3_000_000.0,
     );
-    near(record, "/stats/redo_size_bytes/per_s", 517_008.0);
+    near(record, "/instance/stats/redo_size_bytes/per_s", 517_008.0);
     near(record, "/os/cpus_count", 16.0);
     near(record, "/os/cpu_pct/idle_awr", 99.0);
     near(record, "/os/cpu_pct/idle", 85.0);
     near(record, "/os/cpu_pct/busy", 1.0);
     near(record, "/os/load_end/0", 3.1);
-    let db_time = record.time_model.db_time_us.value().expect("DB time");
+    let db_time = record
+        .instance
+        .time_model
+        .db_time_us
+        .value()
+        .expect("DB time");
     assert!((db_time / 1_600_200_000.0 - 1.0).abs() < 1e-3, "{db_time}");
-    let metrics = crate::metrics::of(record);
-    let rate = |key: &str| crate::metrics::find(&metrics, key).and_then(|m| m.value.value());
+    let metrics = &record.metrics;
+    let rate =
+        |key: &str| assay_measure::record::metric::find(metrics, key).and_then(|m| m.value.value());
     assert_eq!(rate("transactions_per_s"), Some(10.0));
     assert_eq!(rate("redo_bytes_per_s"), Some(517_008.0));
     let sync = event(record, "log file sync", "foreground");
     assert_eq!(sync.count.value(), Some(6000.0));
     let redo = record
+        .instance
         .load_profile
         .iter()
         .find(|row| row.name == "Redo size (bytes)");
@@ -129,7 +136,11 @@ fn a_whole_report_of_11_2_is_read() {
     // The detail of long waits further down is of the same waits.
     assert!(!says(&record, "the first is kept"), "{:#?}", notes(&record));
     // Of a time that is printed twice, in hundredths and in us, the finer one counts.
-    near(&record, "/stats/redo_synch_time_ns/total", 9_000_321_000.0);
+    near(
+        &record,
+        "/instance/stats/redo_synch_time_ns/total",
+        9_000_321_000.0,
+    );
     let coarse = record.import.iter().flat_map(|info| &info.values);
     let coarse: Vec<_> = coarse
         .filter(|value| value.key == "redo_synch_time_cs")
@@ -144,10 +155,17 @@ fn a_whole_report_of_11_2_is_read() {
     );
     // This layout has no such rows: they follow from the statistics, and so do the figures a comparison is judged by.
     assert!(!sample("awr-11.2.txt").text.contains("Read IO requests:"));
-    let metrics = crate::metrics::of(&record);
-    let of = |key: &str| crate::metrics::find(&metrics, key).and_then(|m| m.value.value());
+    let metrics = &record.metrics;
+    let of =
+        |key: &str| assay_measure::record::metric::find(metrics, key).and_then(|m| m.value.value());
     assert_eq!(of("reads_per_s"), Some(5000.0));
-    assert!(record.io_profile.iter().any(|row| row.name == "Total (MB)"));
+    assert!(
+        record
+            .instance
+            .io_profile
+            .iter()
+            .any(|row| row.name == "Total (MB)")
+    );
     // Names cut at 26 and 30 characters are one event.
     let switch = event(
         &record,
@@ -165,23 +183,30 @@ fn a_whole_report_of_11_2_is_read() {
     );
     let writes = event(&record, "db file parallel write", "background");
     assert_eq!(writes.total_us.value(), Some(30e6));
-    near(&record, "/stats/redo_log_switches_count/total", 3.0);
-    near(&record, "/time_model/bg_cpu_us", 7.2e6);
+    near(
+        &record,
+        "/instance/stats/redo_log_switches_count/total",
+        3.0,
+    );
+    near(&record, "/instance/time_model/bg_cpu_us", 7.2e6);
     near(&record, "/os/cpu_s/iowait", 1344.0);
-    near(&record, "/gauges/logons current/end", 41.0);
+    near(&record, "/instance/gauges/logons current/end", 41.0);
     assert!(
         record
+            .instance
             .efficiency
             .iter()
             .any(|row| row.name == "Buffer Hit %" && row.value_pct.value() == Some(27.62))
     );
     assert!(
         record
+            .instance
             .efficiency
             .iter()
             .any(|row| row.name == "% Non-Parse CPU")
     );
     let lgwr = record
+        .instance
         .io_functions
         .iter()
         .find(|row| row.function == "LGWR")
@@ -220,13 +245,15 @@ fn a_whole_report_of_19c_is_read() {
     let reads = event(&record, "cell single block physical read", "foreground");
     assert_eq!(reads.avg_us.value(), Some(500.0));
     let class = record
+        .instance
         .wait_classes
         .iter()
         .find(|row| row.class == "Commit")
         .expect("a class");
     assert_eq!(class.avg_us.value(), Some(1500.0));
-    let metrics = crate::metrics::of(&record);
-    let rate = crate::metrics::find(&metrics, "reads_per_s").and_then(|m| m.value.value());
+    let metrics = &record.metrics;
+    let rate =
+        assay_measure::record::metric::find(metrics, "reads_per_s").and_then(|m| m.value.value());
     assert_eq!(rate, Some(5000.0));
 }
 
@@ -235,7 +262,7 @@ fn a_statspack_report_is_read() {
     let record = read(&[sample("statspack-11.2.txt")]);
     the_same_run(&record);
     assert_eq!(record.import.as_ref().expect("an import").tool, "statspack");
-    near(&record, "/time_model/db_cpu_us", 60e6);
+    near(&record, "/instance/time_model/db_cpu_us", 60e6);
 }
 
 #[test]
@@ -265,6 +292,7 @@ fn pasted_damage_is_tolerated_and_noted() {
         .replace("SQL*Plus", "...\n...");
     let record = read(&[source("torn.txt", &torn)]);
     let redo = record
+        .instance
         .load_profile
         .iter()
         .find(|row| row.name == "Redo size (bytes)")
@@ -288,10 +316,13 @@ fn parts_in_several_files_are_the_record_of_the_whole() {
     let whole = read(&[source("whole.txt", &text)]);
     let at = text.find("Time Model Statistics").expect("a section");
     let parts = read(&[source("a.txt", &text[..at]), source("b.txt", &text[at..])]);
-    assert_eq!((&parts.stats, &parts.events), (&whole.stats, &whole.events));
     assert_eq!(
-        (&parts.interval, &parts.time_model),
-        (&whole.interval, &whole.time_model)
+        (&parts.instance.stats, &parts.instance.events),
+        (&whole.instance.stats, &whole.instance.events)
+    );
+    assert_eq!(
+        (&parts.interval, &parts.instance.time_model),
+        (&whole.interval, &whole.instance.time_model)
     );
 }
 

@@ -25,24 +25,46 @@ pub(super) fn model(reader: &mut Reader<'_>, heading: &Line, lines: &[Line]) {
             let reading = |key: &str| Reading::new(row.at, key, us.clone()).name(name).again();
             let draft = &mut *reader.draft;
             match name {
-                "DB time" => put!(draft, reading("db_time_us"), time_model.db_time_us),
-                "DB CPU" => put!(draft, reading("db_cpu_us"), time_model.db_cpu_us),
-                "background cpu time" => put!(draft, reading("bg_cpu_us"), time_model.bg_cpu_us),
-                "background elapsed time" => {
-                    put!(draft, reading("bg_elapsed_us"), time_model.bg_elapsed_us)
+                "DB time" => put!(draft, reading("db_time_us"), instance.time_model.db_time_us),
+                "DB CPU" => put!(draft, reading("db_cpu_us"), instance.time_model.db_cpu_us),
+                "background cpu time" => {
+                    put!(draft, reading("bg_cpu_us"), instance.time_model.bg_cpu_us)
                 }
-                "foreground waits" => put!(draft, reading("fg_wait_us"), time_model.fg_wait_us),
-                "background waits" => put!(draft, reading("bg_wait_us"), time_model.bg_wait_us),
-                "on thread" => put!(draft, reading("on_thread_us"), time_model.on_thread_us),
-                "run queue" => put!(draft, reading("run_queue_us"), time_model.run_queue_us),
+                "background elapsed time" => {
+                    put!(
+                        draft,
+                        reading("bg_elapsed_us"),
+                        instance.time_model.bg_elapsed_us
+                    )
+                }
+                "foreground waits" => {
+                    put!(draft, reading("fg_wait_us"), instance.time_model.fg_wait_us)
+                }
+                "background waits" => {
+                    put!(draft, reading("bg_wait_us"), instance.time_model.bg_wait_us)
+                }
+                "on thread" => put!(
+                    draft,
+                    reading("on_thread_us"),
+                    instance.time_model.on_thread_us
+                ),
+                "run queue" => put!(
+                    draft,
+                    reading("run_queue_us"),
+                    instance.time_model.run_queue_us
+                ),
                 "CPU inside waits" => {
-                    put!(draft, reading("cpu_in_wait_us"), time_model.cpu_in_wait_us)
+                    put!(
+                        draft,
+                        reading("cpu_in_wait_us"),
+                        instance.time_model.cpu_in_wait_us
+                    )
                 }
                 "run delay of driver threads (kernel)" => {
                     put!(
                         draft,
                         reading("kernel_run_delay_us"),
-                        time_model.kernel_run_delay_us
+                        instance.time_model.kernel_run_delay_us
                     );
                 }
                 "" => {}
@@ -76,13 +98,13 @@ pub(super) fn efficiency(reader: &mut Reader<'_>, _heading: &Line, lines: &[Line
                 name: name.clone(),
                 ..PercentRow::default()
             };
-            let rows = &mut draft.record.efficiency;
+            let rows = &mut draft.record.instance.efficiency;
             let Some(i) = super::row_of(rows, |row| row.name == name, new) else {
                 return;
             };
             let reading =
                 Reading::new(line.at, format!("{}_pct", slug(&name)), printed).name(&name);
-            put!(draft, reading, efficiency[i].value_pct);
+            put!(draft, reading, instance.efficiency[i].value_pct);
         }
     }
 }

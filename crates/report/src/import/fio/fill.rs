@@ -18,7 +18,7 @@ const NOT_PRINTED: &str = "not printed";
 /// Writes a figure of the storage part.
 macro_rules! into {
     ($draft:expr, $reading:expr, $($path:tt)+) => {
-        put_in!($draft, $reading, "/storage", $draft.record.storage.get_or_insert_default(), $($path)+)
+        put_in!($draft, $reading, "/parts/storage", $draft.storage.get_or_insert_default(), $($path)+)
     };
 }
 
@@ -28,7 +28,7 @@ pub(super) fn fill(run: Run, draft: &mut Draft) {
         started.clone_into(&mut draft.record.run.started);
     }
     let scopes = scopes(&run.jobs);
-    let info = draft.record.storage.get_or_insert_default();
+    let info = draft.storage.get_or_insert_default();
     "syscall".clone_into(&mut info.layer);
     info.process_cpu_us_per_io = Figure::na(NOT_PRINTED);
     "n/a (not printed)".clone_into(&mut info.io_mode_achieved);
@@ -46,7 +46,7 @@ pub(super) fn fill(run: Run, draft: &mut Draft) {
     for disk in &run.disks {
         fill_disk(draft, disk);
     }
-    let Some(info) = draft.record.storage.clone() else {
+    let Some(info) = draft.storage.clone() else {
         return;
     };
     let runtimes = info.jobs.iter().filter_map(|job| job.runtime_s.value());
@@ -74,7 +74,7 @@ fn scopes(jobs: &[Job]) -> Vec<String> {
 }
 
 fn fill_job(draft: &mut Draft, job: &Job, scope: &str) {
-    let info = draft.record.storage.get_or_insert_default();
+    let info = draft.storage.get_or_insert_default();
     let j = info.jobs.len();
     info.jobs.push(frame(job));
     if job.error.is_some() {
@@ -83,7 +83,7 @@ fn fill_job(draft: &mut Draft, job: &Job, scope: &str) {
     for (w, way) in job.ways.iter().enumerate() {
         fill_way(draft, way, scope, j, w);
     }
-    let base = format!("/storage/jobs/{j}/sync");
+    let base = format!("/parts/storage/jobs/{j}/sync");
     fill_latency(draft, &job.sync, scope, "sync_us", &base, |info| {
         &mut info.jobs[j].sync
     });
@@ -206,12 +206,12 @@ fn fill_way(draft: &mut Draft, way: &Way, scope: &str, j: usize, w: usize) {
             into!(draft, reading, jobs[j].ways[w].mb_per_s);
         }
         (None, Some(seen)) => {
-            let info = draft.record.storage.get_or_insert_default();
+            let info = draft.storage.get_or_insert_default();
             info.jobs[j].ways[w].mb_per_s = seen.scaled(1.0 / MB).printed.value;
         }
         (None, None) => {}
     }
-    let base = format!("/storage/jobs/{j}/ways/{w}");
+    let base = format!("/parts/storage/jobs/{j}/ways/{w}");
     let at = |what: &str| format!("{base}/{what}");
     fill_latency(draft, &way.lat, scope, &key("lat_us"), &at("lat"), |info| {
         &mut info.jobs[j].ways[w].lat
@@ -262,7 +262,7 @@ fn fill_latency(
                     draft,
                     reading,
                     base,
-                    place(draft.record.storage.get_or_insert_default()),
+                    place(draft.storage.get_or_insert_default()),
                     $field
                 );
             }
@@ -279,7 +279,7 @@ fn fill_latency(
             draft,
             reading,
             base,
-            place(draft.record.storage.get_or_insert_default()),
+            place(draft.storage.get_or_insert_default()),
             count
         );
     }
@@ -302,7 +302,7 @@ fn fill_latency(
         }
     }
     if let Some(histogram) = histogram(lat) {
-        place(draft.record.storage.get_or_insert_default()).hist_ns = histogram;
+        place(draft.storage.get_or_insert_default()).hist_ns = histogram;
     }
 }
 
@@ -343,7 +343,7 @@ fn histogram(lat: &Lat) -> Option<Histogram> {
 
 /// What follows from the figures of one job.
 fn derive(draft: &mut Draft, j: usize) {
-    let info = draft.record.storage.get_or_insert_default();
+    let info = draft.storage.get_or_insert_default();
     let job = &mut info.jobs[j];
     let runtimes = job.ways.iter().filter_map(|way| way.runtime_s.value());
     let longest = runtimes.fold(0.0, f64::max);
@@ -370,7 +370,7 @@ fn derive(draft: &mut Draft, j: usize) {
 
 /// The report groups: what `Run status` printed, else the sums of their jobs.
 fn groups(draft: &mut Draft, run: &Run, first: usize) {
-    let info = draft.record.storage.get_or_insert_default();
+    let info = draft.storage.get_or_insert_default();
     let mut ids: Vec<u32> = info.jobs[first..].iter().map(|job| job.group).collect();
     ids.dedup();
     for id in ids {
@@ -471,7 +471,7 @@ fn mean(ways: &[&StorageWay], of: fn(&StorageWay) -> &StorageLatency) -> Storage
 
 /// What `Run status` printed of a group goes over the sums.
 fn fill_group(draft: &mut Draft, id: u32, printed: &GroupWay) {
-    let info = draft.record.storage.get_or_insert_default();
+    let info = draft.storage.get_or_insert_default();
     let group = info.groups.iter().position(|group| group.group == id);
     let place = group.and_then(|g| {
         let ways = info.groups[g].ways.iter();

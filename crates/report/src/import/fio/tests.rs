@@ -2,7 +2,7 @@
 
 use super::super::testing::{imported, info, number, sample, survives, told, value};
 use super::super::{Source, Tool, import, recognise};
-use assay_measure::record::{Record, StorageWay};
+use assay_measure::record::{Record, StorageInfo, StorageWay};
 use std::collections::BTreeMap;
 
 const SAMPLES: [&str; 6] = [
@@ -14,8 +14,12 @@ const SAMPLES: [&str; 6] = [
     "fio-3.33-two-groups.json",
 ];
 
-fn ways(record: &Record, job: usize) -> &[StorageWay] {
-    &record.storage.as_ref().expect("a storage part").jobs[job].ways
+fn part(record: &Record) -> StorageInfo {
+    record.parts.get().expect("a storage part")
+}
+
+fn ways(record: &Record, job: usize) -> Vec<StorageWay> {
+    part(record).jobs.swap_remove(job).ways
 }
 
 #[test]
@@ -29,7 +33,7 @@ fn every_sample_is_recognised_and_read_as_frozen() {
 #[test]
 fn the_published_run_gives_its_figures() {
     let record = imported("fio-3.7-randread-4k-qd256.txt");
-    let info = record.storage.as_ref().expect("a storage part");
+    let info = part(&record);
     let job = &info.jobs[0];
     assert_eq!((job.numjobs_count, job.iodepth_count), (4, 256));
     assert_eq!(
@@ -104,7 +108,7 @@ fn bins_of_json_plus_become_the_histogram() {
 #[test]
 fn old_layouts_have_their_own_units() {
     let record = imported("fio-2.1.txt");
-    let jobs = &record.storage.as_ref().expect("a storage part").jobs;
+    let jobs = part(&record).jobs;
     let blocks: Vec<&str> = jobs.iter().map(|job| job.block_sizes.as_str()).collect();
     assert_eq!(blocks, ["8 KiB", "4 KiB"]);
     let read = &ways(&record, 0)[0];
@@ -115,11 +119,11 @@ fn old_layouts_have_their_own_units() {
     );
     assert_eq!(read.clat.p9999_us.value(), Some(98_816.0));
     assert_eq!(number(&record, "sdb", "disk_busy_pct"), 99.61);
-    let groups = &record.storage.as_ref().expect("a storage part").groups;
+    let groups = part(&record).groups;
     assert_eq!(groups.len(), 2);
     assert_eq!(
         value(&record, "group 0", "read_mib_per_s").at,
-        "/storage/groups/0/ways/0/mib_per_s"
+        "/parts/storage/groups/0/ways/0/mib_per_s"
     );
     assert!(
         ways(&record, 1)[0].slat.avg_us.value().is_none(),
@@ -174,10 +178,7 @@ fn comes_back(face: &str, rounding_of_percentiles: f64) {
     let readings = crate::storage::fixture::readings();
     let ours = crate::storage::build(&assay_measure::snapshot::RunData::default(), &readings);
     let back = super::super::testing::record_of("own", face);
-    let (ours, again) = (
-        ours.storage.expect("a probe"),
-        back.storage.clone().expect("a probe"),
-    );
+    let (ours, again) = (part(&ours), part(&back));
     assert_eq!(ours.jobs.len(), again.jobs.len());
     let mut checked = 0;
     for (j, (a, b)) in ours.jobs.iter().zip(&again.jobs).enumerate() {
@@ -188,7 +189,7 @@ fn comes_back(face: &str, rounding_of_percentiles: f64) {
         assert_eq!(a.ways.len(), b.ways.len(), "{}", a.name);
         for (w, (x, y)) in a.ways.iter().zip(&b.ways).enumerate() {
             assert_eq!((&x.way, x.ios_count), (&y.way, y.ios_count));
-            let base = format!("/storage/jobs/{j}/ways/{w}");
+            let base = format!("/parts/storage/jobs/{j}/ways/{w}");
             for (at, ours, theirs, share) in [
                 ("ios_per_s", &x.ios_per_s, &y.ios_per_s, 0.001),
                 ("mib_per_s", &x.mib_per_s, &y.mib_per_s, 0.001),

@@ -67,7 +67,7 @@ fn whole(draft: &mut Draft, at: At, name: &str, what: Whole, printed: Option<Pri
             put!(
                 draft,
                 client(at, "transactions_per_s", name, printed),
-                load_profile[row].per_s
+                instance.load_profile[row].per_s
             );
         }
         Whole::Total => {
@@ -75,7 +75,7 @@ fn whole(draft: &mut Draft, at: At, name: &str, what: Whole, printed: Option<Pri
             put!(
                 draft,
                 client(at, "transactions_count", name, printed),
-                load_profile[row].total
+                instance.load_profile[row].total
             );
         }
         Whole::Alone(key) => draft.alone(client(at, key, name, printed)),

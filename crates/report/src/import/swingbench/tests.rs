@@ -32,9 +32,9 @@ fn the_published_table_gives_its_figures() {
         (record.run.sessions, record.interval.elapsed_s.value()),
         (128, Some(600.0))
     );
-    let metrics = crate::metrics::of(&record);
+    let metrics = &record.metrics;
     for key in ["transactions_per_s", "ops_per_s"] {
-        let metric = crate::metrics::find(&metrics, key).expect(key);
+        let metric = assay_measure::record::metric::find(metrics, key).expect(key);
         assert_eq!(metric.value.value(), Some(7796.54));
     }
     let avg = value(&record, "", "order_products_us_avg");

@@ -18,7 +18,7 @@ fn about(figure: &Figure, expected: f64) {
 
 #[test]
 fn the_window_is_summed_by_class_event_and_kind_of_operation() {
-    let ash = build(&fixture::run()).ash;
+    let ash = build(&fixture::run()).instance.ash;
     about(&ash.ticks_count, 200.0);
     about(&ash.ticks_expected_count, 200.0);
     about(&ash.interval_achieved_ms, 100.0);
@@ -47,7 +47,7 @@ fn the_window_is_summed_by_class_event_and_kind_of_operation() {
 
 #[test]
 fn the_error_of_a_share_is_that_of_independent_samples_or_the_larger_one_of_the_batches() {
-    let ash = build(&fixture::run()).ash;
+    let ash = build(&fixture::run()).instance.ash;
     // Every batch of two seconds holds the same share of reads: no inflation.
     let independent = 100.0 * (0.75_f64 * 0.25 / 800.0).sqrt();
     about(&ash.by_class["User I/O"].share_error_pct, independent);
@@ -57,7 +57,7 @@ fn the_error_of_a_share_is_that_of_independent_samples_or_the_larger_one_of_the_
     for (tick, step) in history.steps.iter_mut().enumerate() {
         step.cells[1].0 = if tick < 120 { 3 } else { 1 };
     }
-    let row = build(&run).ash.by_class["Commit"].clone();
+    let row = build(&run).instance.ash.by_class["Commit"].clone();
     about(&row.share_pct, 12.5);
     let batches = [0.25, 0.25, 0.25, 0.25, 0.25, 0.0, 0.0, 0.0, 0.0, 0.0_f64];
     let scatter: f64 = batches.iter().map(|b| (b - 0.125).powi(2)).sum();
@@ -70,7 +70,7 @@ fn holes_shorten_the_time_looked_at_and_not_the_average() {
     let history = run.activity.as_mut().expect("a history");
     history.steps.drain(100..120);
     history.steps[100].hole_ns = 1_600_000_000;
-    let ash = build(&run).ash;
+    let ash = build(&run).instance.ash;
     about(&ash.holes_s, 1.6);
     about(&ash.ticks_count, 180.0);
     about(&ash.active_count, 4.0);
@@ -84,7 +84,7 @@ fn cpu_beyond_the_sampled_is_flagged_and_never_a_negative_queue() {
     for step in &mut history.steps {
         step.cells = vec![(0, 4, 400_000_000)];
     }
-    let ash = build(&run).ash;
+    let ash = build(&run).instance.ash;
     let reason = ash.run_queue_count.reason().unwrap_or_default();
     assert!(reason.contains("more CPU was used"), "{reason}");
 }
@@ -95,7 +95,7 @@ fn without_a_history_every_figure_is_na() {
         activity: None,
         ..fixture::run()
     };
-    let ash = build(&run).ash;
+    let ash = build(&run).instance.ash;
     assert_eq!(
         ash.samples_count.reason(),
         Some("unsupported: sessions were not sampled")
@@ -105,7 +105,7 @@ fn without_a_history_every_figure_is_na() {
         activity: Some(ActivityHistory::default()),
         ..fixture::run()
     };
-    assert_eq!(build(&empty).ash.active_count.value(), None);
+    assert_eq!(build(&empty).instance.ash.active_count.value(), None);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use assay_measure::snapshot::RunData;
 
 fn row<'a>(record: &'a Record, request: &str) -> &'a RequestLayers {
     record
+        .instance
         .layers
         .iter()
         .find(|row| row.request == request)
@@ -82,7 +83,13 @@ fn a_mixed_direction_gets_a_row_of_all_its_requests() {
     let single = row(&record, "single-block read");
     assert_eq!(single.lost_total_pct.value(), None);
     assert_eq!(rounded(&single.lost_above_syscall_pct), Some(4.0));
-    assert!(record.layers.iter().all(|row| row.request != "all writes"));
+    assert!(
+        record
+            .instance
+            .layers
+            .iter()
+            .all(|row| row.request != "all writes")
+    );
 }
 
 #[test]
@@ -189,7 +196,7 @@ fn a_run_without_timed_requests_has_no_layers() {
         snapshot.stats.requests.clear();
     }
     let record = build(&run);
-    assert!(record.layers.is_empty());
+    assert!(record.instance.layers.is_empty());
     assert!(crate::text::render(&record).contains("Latency by Layer\n~~~~~~~~~~~~~~~~\nn/a ("));
 }
 
@@ -213,18 +220,24 @@ fn a_scan_is_given_in_both_units_and_with_its_cpu() {
         });
     }
     let record = build(&run);
-    assert_eq!(record.scan.scans_count, Figure::Count(20));
-    assert_eq!(record.scan.direct_requests_count, Figure::Count(mib));
-    assert_eq!(rounded(&record.scan.direct_mib_per_s), Some(1000.0));
-    assert_eq!(rounded(&record.scan.direct_mb_per_s), Some(1048.6));
+    assert_eq!(record.instance.scan.scans_count, Figure::Count(20));
+    assert_eq!(
+        record.instance.scan.direct_requests_count,
+        Figure::Count(mib)
+    );
+    assert_eq!(
+        rounded(&record.instance.scan.direct_mib_per_s),
+        Some(1000.0)
+    );
+    assert_eq!(rounded(&record.instance.scan.direct_mb_per_s), Some(1048.6));
     let text = crate::text::render(&record);
     assert!(text.contains("MiB/s (2^20)"), "{text}");
     assert!(text.contains("1,000.0"), "{text}");
-    let reason = record.scan.cpu_per_gb_s.reason();
+    let reason = record.instance.scan.cpu_per_gb_s.reason();
     assert_eq!(reason, Some("other operations ran too"));
     // The process's CPU of the window over what was read: 15.6 s over 20.97 GB.
     run.begin.driver.ops.clear();
     run.end.driver.ops.clear();
-    let cpu = build(&run).scan.cpu_per_gb_s.value().unwrap();
+    let cpu = build(&run).instance.scan.cpu_per_gb_s.value().unwrap();
     assert!((cpu - 15.6 / 20.97).abs() < 0.01, "{cpu}");
 }

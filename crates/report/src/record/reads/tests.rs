@@ -72,7 +72,7 @@ fn advice<'a>(record: &'a Record, id: &str) -> Option<&'a str> {
 #[test]
 fn an_engine_of_our_own_has_no_such_section() {
     let record = build(&fixture::run());
-    assert_eq!(record.reads, None);
+    assert_eq!(record.instance.reads, None);
     assert!(!crate::text::render(&record).contains("Where the Reads Came From"));
 }
 
@@ -80,7 +80,7 @@ fn an_engine_of_our_own_has_no_such_section() {
 fn the_page_cache_share_is_what_no_device_delivered() {
     // 6000 of 6700 gets a second are asked of the operating system, a quarter of them reach a device.
     let record = build(&server(Some(0.25), Some(0.25)));
-    let reads = record.reads.expect("a server");
+    let reads = record.instance.reads.expect("a server");
     let value = |figure: &assay_measure::record::Figure| figure.value().expect("known");
     assert!((value(&reads.page_cache_pct) - 75.0).abs() < 1e-6);
     assert!((value(&reads.engine_blocks_per_s) - 6000.0).abs() < 1e-6);
@@ -92,7 +92,7 @@ fn the_page_cache_share_is_what_no_device_delivered() {
 #[test]
 fn advice_r13_counts_a_neighbours_reads_for_nobody_and_names_the_way_out() {
     let record = build(&server(Some(0.1), Some(3.0)));
-    let reads = record.reads.as_ref().expect("a server");
+    let reads = record.instance.reads.as_ref().expect("a server");
     assert_eq!(reads.basis, "server processes");
     assert!((reads.page_cache_pct.value().expect("known") - 90.0).abs() < 1e-6);
     let said = advice(&record, "R13").expect("a tenth is less than half");
@@ -128,7 +128,7 @@ fn advice_r13_says_that_what_was_asked_did_not_help() {
 fn advice_r13_is_silent_where_the_reads_are_physical() {
     let record = evicted(server(Some(1.02), Some(1.05)), "direct");
     assert_eq!(advice(&record, "R13"), None);
-    let reads = record.reads.expect("a server");
+    let reads = record.instance.reads.expect("a server");
     assert_eq!(reads.page_cache_pct.value(), Some(0.0));
     assert_eq!(
         reads.true_blocks_per_s.value(),
@@ -139,7 +139,7 @@ fn advice_r13_is_silent_where_the_reads_are_physical() {
 #[test]
 fn what_nobody_may_see_is_said_and_not_zero() {
     let record = build(&server(None, None));
-    let reads = record.reads.as_ref().expect("a server");
+    let reads = record.instance.reads.as_ref().expect("a server");
     assert_eq!(
         reads.page_cache_pct.reason(),
         Some("denied: not the server's user")
@@ -163,7 +163,7 @@ fn what_nobody_may_see_is_said_and_not_zero() {
 #[test]
 fn the_devices_judge_where_the_processes_cannot_be_seen() {
     let record = build(&server(None, Some(0.4)));
-    let reads = record.reads.expect("a server");
+    let reads = record.instance.reads.expect("a server");
     assert_eq!(reads.basis, "devices");
     assert!((reads.page_cache_pct.value().expect("known") - 60.0).abs() < 1e-6);
 }

@@ -35,18 +35,3 @@ pub(super) fn series(deltas: &Deltas<'_>) -> Series {
     }
     builder.finish(data)
 }
-
-/// An event's name as a key: lower case, words joined by `_`.
-pub(crate) fn slug(name: &str) -> String {
-    let words = name
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .filter(|word| !word.is_empty());
-    let mut key = String::new();
-    for word in words {
-        if !key.is_empty() {
-            key.push('_');
-        }
-        key.push_str(&word.to_ascii_lowercase());
-    }
-    key
-}

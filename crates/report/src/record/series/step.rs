@@ -3,7 +3,7 @@
 use super::super::deltas::{Span, counter, delta, micros};
 use super::super::events::{mean_us, percentile_us};
 use super::super::host::{cpu_delta_ns, cpu_total_ns, disk_deltas};
-use super::slug;
+use crate::record::slug;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::Figure;
 use assay_measure::snapshot::Actor;

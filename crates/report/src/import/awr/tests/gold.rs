@@ -52,7 +52,7 @@ fn identity_i26_elapsed_time_and_transactions_follow_from_totals_and_rates() {
     let elapsed = record.interval.elapsed_s.value().expect("derived");
     assert!((elapsed - 303.17).abs() < 0.005, "{elapsed}");
     assert_eq!(
-        record.stats.len(),
+        record.instance.stats.len(),
         22,
         "rows that are not in our dictionary too"
     );

@@ -44,8 +44,8 @@ fn comes_back(record: &Record) {
     let mut compared = 0;
     for value in info.values.iter().filter(|value| !value.at.is_empty()) {
         // Rows of a function are sums over its file types.
-        if value.at.starts_with("/io_functions")
-            || value.at.starts_with("/wait_classes") && value.scope.is_empty()
+        if value.at.starts_with("/instance/io_functions")
+            || value.at.starts_with("/instance/wait_classes") && value.scope.is_empty()
         {
             continue;
         }
@@ -73,8 +73,9 @@ fn comes_back(record: &Record) {
 
 /// Everything that is printed came back.
 fn complete(record: &Record, back: &Record) {
-    for row in &record.load_profile {
+    for row in &record.instance.load_profile {
         let found = back
+            .instance
             .load_profile
             .iter()
             .find(|other| other.name == row.name);
@@ -86,8 +87,8 @@ fn complete(record: &Record, back: &Record) {
             row.name
         );
     }
-    for row in &record.events {
-        let mut others = back.events.iter();
+    for row in &record.instance.events {
+        let mut others = back.instance.events.iter();
         let found = others.find(|other| (&other.name, &other.actor) == (&row.name, &row.actor));
         let found = found.unwrap_or_else(|| panic!("{}", row.name));
         assert_eq!(
@@ -100,17 +101,30 @@ fn complete(record: &Record, back: &Record) {
             assert_eq!(found.hist_us, row.hist_us, "{}", row.name);
         }
     }
-    for (key, row) in &record.stats {
-        let found = back.stats.get(key).unwrap_or_else(|| panic!("{key}"));
+    for (key, row) in &record.instance.stats {
+        let found = back
+            .instance
+            .stats
+            .get(key)
+            .unwrap_or_else(|| panic!("{key}"));
         assert_eq!(
             found.total.value().is_some(),
             row.total.value().is_some(),
             "{key}"
         );
     }
-    assert_eq!(back.io_profile.len(), record.io_profile.len());
-    assert_eq!(back.efficiency.len(), record.efficiency.len());
-    assert_eq!(back.wait_classes.len(), record.wait_classes.len());
+    assert_eq!(
+        back.instance.io_profile.len(),
+        record.instance.io_profile.len()
+    );
+    assert_eq!(
+        back.instance.efficiency.len(),
+        record.instance.efficiency.len()
+    );
+    assert_eq!(
+        back.instance.wait_classes.len(),
+        record.instance.wait_classes.len()
+    );
     for share in [
         "user", "system", "iowait", "steal", "idle", "busy", "idle_awr",
     ] {
@@ -120,9 +134,10 @@ fn complete(record: &Record, back: &Record) {
             "{share}"
         );
     }
-    for row in &record.io_functions {
+    for row in &record.instance.io_functions {
         assert!(
-            back.io_functions
+            back.instance
+                .io_functions
                 .iter()
                 .any(|other| other.function == row.function),
             "{}",

@@ -1,6 +1,6 @@
 //! The report of recovery as a figure.
 
-use super::header;
+use crate::sections::header;
 use assay_measure::record::{Record, RecoveryInfo};
 use assay_measure::section::{Cell, Column, Sections, number, number_or_reason, right};
 use assay_measure::units::{size, thousands};

@@ -1,14 +1,10 @@
 //! The metrics of the durable-write curve.
 
-use super::rows::{lower, plain};
-use super::{Better, Group, Metric};
-use assay_measure::record::Record;
+use assay_measure::record::metric::{Better, Group, lower, plain};
+use assay_measure::record::{Metric, SyncInfo};
 
-/// One stream's durable write and commits per second by level of safety; nothing without a curve.
-pub(super) fn sync(record: &Record) -> Vec<Metric> {
-    let Some(info) = &record.sync else {
-        return Vec::new();
-    };
+/// One stream's durable write and commits per second by level of safety.
+pub(super) fn all(info: &SyncInfo) -> Vec<Metric> {
     let of_layer = |metric: Metric| Metric {
         layer: "syscall".to_owned(),
         ..metric

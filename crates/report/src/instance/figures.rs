@@ -1,35 +1,29 @@
-//! The metrics of each part of a record.
+//! The figures of what a database shows of itself, of the load generator, and of what no other part has.
 
-use super::{Better, Counted, Group, Metric};
-use crate::record::slug;
-use assay_measure::record::{EventRow, Figure, LoadRow, Record, StorageLatency, StorageWay};
+use assay_measure::plain::slug;
+use assay_measure::record::metric::{Better, Counted, Group, lower, of_key, plain};
+use assay_measure::record::{EventRow, LoadRow, Metric, Record};
 
-/// A metric with nothing but a name and a figure.
-pub(super) fn plain(
-    group: Group,
-    key: &str,
-    name: &str,
-    unit: &str,
-    better: Better,
-    value: Figure,
-) -> Metric {
-    Metric {
-        key: key.to_owned(),
-        scope: String::new(),
-        name: name.to_owned(),
-        group,
-        unit: unit.to_owned(),
-        better,
-        is_primary: group == Group::Primary,
-        value,
-        counter: None,
-        series: None,
-        layer: "engine".to_owned(),
-    }
+/// All of them; a record that has none of a part has none of its figures.
+pub(crate) fn all(record: &Record) -> Vec<Metric> {
+    let mut all = primary(record);
+    all.extend(load_profile(record));
+    all.extend(operations(record));
+    all.extend(events(record));
+    all.extend(io_profile(record));
+    all.extend(imported(record));
+    all.extend(efficiency(record));
+    all.extend(host(record));
+    all.extend(statistics(record));
+    all
 }
 
 fn load<'a>(record: &'a Record, name: &str) -> Option<&'a LoadRow> {
-    record.load_profile.iter().find(|row| row.name == name)
+    record
+        .instance
+        .load_profile
+        .iter()
+        .find(|row| row.name == name)
 }
 
 fn counted(row: &LoadRow) -> Counted {
@@ -94,7 +88,7 @@ const READ_EVENTS: [&str; 3] = [
     "db file parallel read",
 ];
 
-pub(super) fn primary(record: &Record) -> Vec<Metric> {
+fn primary(record: &Record) -> Vec<Metric> {
     let mut all = Vec::new();
     for (key, row_name, unit, layer, series) in PRIMARY_RATES {
         if let Some(row) = load(record, row_name) {
@@ -135,71 +129,16 @@ pub(super) fn primary(record: &Record) -> Vec<Metric> {
             &value,
         ));
     }
-    all.extend(primary_storage(record));
     all
-}
-
-/// The whole of a storage probe: its groups taken together, latency where there is but one.
-fn primary_storage(record: &Record) -> Vec<Metric> {
-    let Some(info) = &record.storage else {
-        return Vec::new();
-    };
-    let mut all = Vec::new();
-    let [group] = info.groups.as_slice() else {
-        return all;
-    };
-    for way in &group.ways {
-        let (plural, layer) = (format!("{}s_per_s", way.way), "syscall");
-        let name = format!("{} IOPS", way.way);
-        let better = Better::Higher;
-        all.push(Metric {
-            layer: layer.to_owned(),
-            series: Some(format!("{}_ios_count_per_s", way.way)),
-            ..plain(
-                Group::Primary,
-                &plural,
-                &name,
-                "1/s",
-                better,
-                way.ios_per_s.clone(),
-            )
-        });
-        for (suffix, figure) in latencies(&way.lat) {
-            if ["avg", "p50", "p99"].contains(&suffix) {
-                let name = format!("{} latency {suffix}", way.way);
-                let key = format!("{}_us_{suffix}", way.way);
-                all.push(Metric {
-                    layer: layer.to_owned(),
-                    ..lower(Group::Primary, &key, &name, figure)
-                });
-            }
-        }
-        for (suffix, figure) in submitted_only(way) {
-            if ["p50", "p99"].contains(&suffix) {
-                let name = format!("{} clat {suffix}", way.way);
-                let key = format!("{}_clat_us_{suffix}", way.way);
-                all.push(Metric {
-                    layer: layer.to_owned(),
-                    ..lower(Group::Primary, &key, &name, figure)
-                });
-            }
-        }
-    }
-    all
-}
-
-/// A time of which less is better, us.
-pub(super) fn lower(group: Group, key: &str, name: &str, figure: &Figure) -> Metric {
-    plain(group, key, name, "us", Better::Lower, figure.clone())
 }
 
 fn foreground<'a>(record: &'a Record, name: &str) -> Option<&'a EventRow> {
-    let mut events = record.events.iter();
+    let mut events = record.instance.events.iter();
     events.find(|event| event.actor == "foreground" && event.name == name)
 }
 
-pub(super) fn load_profile(record: &Record) -> Vec<Metric> {
-    let rows = record.load_profile.iter();
+fn load_profile(record: &Record) -> Vec<Metric> {
+    let rows = record.instance.load_profile.iter();
     rows.map(|row| {
         let key = format!("{}_per_s", slug(&row.name));
         let unit = match row.unit.as_str() {
@@ -222,7 +161,7 @@ pub(super) fn load_profile(record: &Record) -> Vec<Metric> {
     .collect()
 }
 
-pub(super) fn operations(record: &Record) -> Vec<Metric> {
+fn operations(record: &Record) -> Vec<Metric> {
     let mut all = Vec::new();
     for op in &record.driver.ops {
         let group = Group::Operation;
@@ -258,10 +197,10 @@ pub(super) fn operations(record: &Record) -> Vec<Metric> {
     all
 }
 
-pub(super) fn events(record: &Record) -> Vec<Metric> {
+fn events(record: &Record) -> Vec<Metric> {
     let mut all = Vec::new();
     let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
-    for event in &record.events {
+    for event in &record.instance.events {
         let who = match event.actor.as_str() {
             "background" => "background_",
             _ => "",
@@ -295,9 +234,9 @@ pub(super) fn events(record: &Record) -> Vec<Metric> {
     all
 }
 
-pub(super) fn io_profile(record: &Record) -> Vec<Metric> {
+fn io_profile(record: &Record) -> Vec<Metric> {
     let mut all = Vec::new();
-    for row in &record.io_profile {
+    for row in &record.instance.io_profile {
         for (suffix, figure) in [
             ("", &row.read_write_per_s),
             ("_read", &row.read_per_s),
@@ -319,87 +258,8 @@ pub(super) fn io_profile(record: &Record) -> Vec<Metric> {
     all
 }
 
-fn latencies(latency: &StorageLatency) -> [(&'static str, &Figure); 9] {
-    [
-        ("avg", &latency.avg_us),
-        ("min", &latency.min_us),
-        ("p50", &latency.p50_us),
-        ("p90", &latency.p90_us),
-        ("p95", &latency.p95_us),
-        ("p99", &latency.p99_us),
-        ("p999", &latency.p999_us),
-        ("p9999", &latency.p9999_us),
-        ("max", &latency.max_us),
-    ]
-}
-
-/// Statistics that exist from the submission on alone: fio's own percentiles leave the way to it out.
-fn submitted_only(way: &StorageWay) -> Vec<(&'static str, &Figure)> {
-    let pairs = latencies(&way.lat).into_iter().zip(latencies(&way.clat));
-    pairs
-        .filter(|((_, lat), (_, clat))| lat.value().is_none() && clat.value().is_some())
-        .map(|(_, clat)| clat)
-        .collect()
-}
-
-pub(super) fn storage(record: &Record) -> Vec<Metric> {
-    let Some(info) = &record.storage else {
-        return Vec::new();
-    };
-    let mut all = Vec::new();
-    for (i, job) in info.jobs.iter().enumerate() {
-        // Several jobs may have one name; from the second on their place tells them apart.
-        let is_second = info.jobs[..i].iter().any(|other| other.name == job.name);
-        let scope = match is_second {
-            true => format!("{} {}", job.name, i + 1),
-            false => job.name.clone(),
-        };
-        all.extend(job.ways.iter().flat_map(|way| storage_way(&scope, way)));
-    }
-    all
-}
-
-fn storage_way(job: &str, way: &StorageWay) -> Vec<Metric> {
-    let of_job = |metric: Metric| Metric {
-        scope: job.to_owned(),
-        layer: "syscall".to_owned(),
-        ..metric
-    };
-    let way_name = &way.way;
-    let (group, higher) = (Group::Storage, Better::Higher);
-    let mut all = vec![
-        of_job(plain(
-            group,
-            &format!("{way_name}_ios_per_s"),
-            &format!("{way_name} IOPS"),
-            "1/s",
-            higher,
-            way.ios_per_s.clone(),
-        )),
-        of_job(plain(
-            group,
-            &format!("{way_name}_mib_per_s"),
-            &format!("{way_name} MiB/s"),
-            "MiB/s",
-            higher,
-            way.mib_per_s.clone(),
-        )),
-    ];
-    for (suffix, figure) in latencies(&way.lat) {
-        let key = format!("{way_name}_lat_us_{suffix}");
-        let name = format!("{way_name} latency {suffix}");
-        all.push(of_job(lower(group, &key, &name, figure)));
-    }
-    for (suffix, figure) in submitted_only(way) {
-        let key = format!("{way_name}_clat_us_{suffix}");
-        let name = format!("{way_name} clat {suffix}");
-        all.push(of_job(lower(group, &key, &name, figure)));
-    }
-    all
-}
-
 /// Values of an import that have no home elsewhere in the record; those that have are metrics already.
-pub(super) fn imported(record: &Record) -> Vec<Metric> {
+fn imported(record: &Record) -> Vec<Metric> {
     let values = record.import.iter().flat_map(|info| &info.values);
     let homeless = values.filter(|value| value.at.is_empty());
     homeless
@@ -421,45 +281,8 @@ pub(super) fn imported(record: &Record) -> Vec<Metric> {
         .collect()
 }
 
-/// `read_us` of `read_us_p995`.
-fn without_percentile(key: &str) -> &str {
-    let is_digits = |text: &&str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let split = key.rsplit_once("_p");
-    let found = split.filter(|(_, percent)| is_digits(percent));
-    found.map_or(key, |(stem, _)| stem)
-}
-
-/// Unit and better way of a key, by its ending with the statistic left out.
-pub(crate) fn of_key(key: &str) -> (&'static str, Better) {
-    const STATISTICS: [&str; 7] = ["_avg", "_mean", "_min", "_max", "_stddev", "_mdev", "_sum"];
-    const UNITS: [(&str, &str, Better); 16] = [
-        ("_bits_per_s", "bits/s", Better::Higher),
-        ("_bytes_per_s", "bytes/s", Better::Higher),
-        ("_mib_per_s", "MiB/s", Better::Higher),
-        ("_mb_per_s", "MB/s", Better::Higher),
-        ("_blocks_per_s", "blocks/s", Better::Higher),
-        ("_per_min", "1/min", Better::Higher),
-        ("_per_s", "1/s", Better::Higher),
-        ("_us", "us", Better::Lower),
-        ("_ms", "ms", Better::Lower),
-        ("_ns", "ns", Better::Lower),
-        ("_s", "s", Better::Neither),
-        ("_pct", "%", Better::Neither),
-        ("_bytes", "bytes", Better::Neither),
-        ("_blocks", "blocks", Better::Neither),
-        ("_count", "count", Better::Neither),
-        ("_ratio", "ratio", Better::Neither),
-    ];
-    let stem = STATISTICS
-        .iter()
-        .find_map(|statistic| key.strip_suffix(statistic))
-        .unwrap_or_else(|| without_percentile(key));
-    let found = UNITS.iter().find(|(ending, ..)| stem.ends_with(ending));
-    found.map_or(("", Better::Neither), |(_, unit, better)| (unit, *better))
-}
-
-pub(super) fn efficiency(record: &Record) -> Vec<Metric> {
-    let rows = record.efficiency.iter();
+fn efficiency(record: &Record) -> Vec<Metric> {
+    let rows = record.instance.efficiency.iter();
     rows.map(|row| {
         let key = format!("{}_pct", slug(&row.name));
         let value = row.value_pct.clone();
@@ -475,7 +298,7 @@ pub(super) fn efficiency(record: &Record) -> Vec<Metric> {
     .collect()
 }
 
-pub(super) fn host(record: &Record) -> Vec<Metric> {
+fn host(record: &Record) -> Vec<Metric> {
     let shares = record.os.cpu_pct.iter();
     shares
         .map(|(name, share)| {
@@ -496,8 +319,8 @@ pub(super) fn host(record: &Record) -> Vec<Metric> {
         .collect()
 }
 
-pub(super) fn statistics(record: &Record) -> Vec<Metric> {
-    let rows = record.stats.iter();
+fn statistics(record: &Record) -> Vec<Metric> {
+    let rows = record.instance.stats.iter();
     rows.map(|(key, row)| {
         let unit = match row.unit.as_str() {
             "count" => "1/s".to_owned(),

@@ -2,43 +2,43 @@
 
 /// One chart and all its figures, at full resolution.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Chart {
+pub struct Chart {
     /// Unique within its page; the element's id.
-    pub(crate) id: String,
+    pub id: String,
     /// Heading.
-    pub(crate) title: String,
+    pub title: String,
     /// Where the figures come from and how to read them, in sentences.
-    pub(crate) note: String,
+    pub note: String,
     /// Across.
-    pub(crate) x: Axis,
+    pub x: Axis,
     /// Up.
-    pub(crate) y: Axis,
+    pub y: Axis,
     /// What the traces without rows of their own share.
-    pub(crate) rows: Rows,
+    pub rows: Rows,
     /// What is drawn.
-    pub(crate) traces: Vec<Trace>,
+    pub traces: Vec<Trace>,
     /// A heat map instead of traces.
-    pub(crate) heat: Option<Heat>,
+    pub heat: Option<Heat>,
     /// Vertical lines: instants and loads of note.
-    pub(crate) marks: Vec<Mark>,
+    pub marks: Vec<Mark>,
     /// Horizontal lines: goals and limits.
-    pub(crate) limits: Vec<Mark>,
+    pub limits: Vec<Mark>,
 }
 
 /// What runs along one side.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Axis {
+pub struct Axis {
     /// What it shows.
-    pub(crate) title: String,
+    pub title: String,
     /// In which unit; empty for names.
-    pub(crate) unit: String,
+    pub unit: String,
     /// Logarithmic.
-    pub(crate) log: bool,
+    pub log: bool,
 }
 
 impl Axis {
     /// A linear axis.
-    pub(crate) fn of(title: &str, unit: &str) -> Self {
+    pub fn of(title: &str, unit: &str) -> Self {
         Self {
             title: title.to_owned(),
             unit: unit.to_owned(),
@@ -47,7 +47,7 @@ impl Axis {
     }
 
     /// A logarithmic axis.
-    pub(crate) fn log(title: &str, unit: &str) -> Self {
+    pub fn log(title: &str, unit: &str) -> Self {
         Self {
             log: true,
             ..Self::of(title, unit)
@@ -55,7 +55,7 @@ impl Axis {
     }
 
     /// Title with unit.
-    pub(crate) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         match self.unit.is_empty() {
             true => self.title.clone(),
             false => format!("{} ({})", self.title, self.unit),
@@ -65,7 +65,7 @@ impl Axis {
 
 /// Where the values of a trace stand.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Rows {
+pub enum Rows {
     /// At these numbers, rising.
     Numbers(Vec<f64>),
     /// At these names, in this order.
@@ -79,8 +79,15 @@ impl Default for Rows {
 }
 
 impl Rows {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// How many there are.
-    pub(crate) fn len(&self) -> usize {
+    #[must_use]
+    pub fn len(&self) -> usize {
         match self {
             Self::Numbers(numbers) => numbers.len(),
             Self::Names(names) => names.len(),
@@ -90,7 +97,7 @@ impl Rows {
 
 /// How a trace is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Stroke {
     /// A solid line.
     Line,
     /// A dashed line.
@@ -111,24 +118,24 @@ pub(crate) enum Kind {
 
 /// One line, area, set of bars or of points.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Trace {
+pub struct Trace {
     /// In the legend and in the table.
-    pub(crate) name: String,
+    pub name: String,
     /// How it is drawn.
-    pub(crate) kind: Kind,
+    pub kind: Stroke,
     /// `#rrggbb`, or `ink` for the colour of the page's text.
-    pub(crate) color: &'static str,
+    pub color: &'static str,
     /// One value a row; none where it is n/a.
-    pub(crate) y: Vec<Option<f64>>,
+    pub y: Vec<Option<f64>>,
     /// Rows of its own instead of the chart's.
-    pub(crate) x: Option<Rows>,
+    pub x: Option<Rows>,
     /// How far the true value may lie below and above each value.
-    pub(crate) error: Option<(Vec<f64>, Vec<f64>)>,
+    pub error: Option<(Vec<f64>, Vec<f64>)>,
 }
 
 impl Trace {
     /// A trace over the chart's rows.
-    pub(crate) fn new(name: &str, kind: Kind, color: &'static str, y: Vec<Option<f64>>) -> Self {
+    pub fn new(name: &str, kind: Stroke, color: &'static str, y: Vec<Option<f64>>) -> Self {
         Self {
             name: name.to_owned(),
             kind,
@@ -140,7 +147,7 @@ impl Trace {
     }
 
     /// A trace over rows of its own.
-    pub(crate) fn at(self, x: Vec<f64>) -> Self {
+    pub fn at(self, x: Vec<f64>) -> Self {
         Self {
             x: Some(Rows::Numbers(x)),
             ..self
@@ -148,34 +155,34 @@ impl Trace {
     }
 
     /// Whether it has a single value.
-    pub(crate) fn has_data(&self) -> bool {
+    pub fn has_data(&self) -> bool {
         self.y.iter().any(Option::is_some)
     }
 }
 
 /// Counts by step and row.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Heat {
+pub struct Heat {
     /// Where each column ends, s after the gate.
-    pub(crate) t_s: Vec<f64>,
+    pub t_s: Vec<f64>,
     /// Names of the rows from below.
-    pub(crate) rows: Vec<String>,
+    pub rows: Vec<String>,
     /// By row, then by column.
-    pub(crate) counts: Vec<Vec<u64>>,
+    pub counts: Vec<Vec<u64>>,
 }
 
 /// A line across the chart with a few words.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Mark {
+pub struct Mark {
     /// Where, in the axis' unit.
-    pub(crate) at: f64,
+    pub at: f64,
     /// What it is.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 /// A chart, or why there is none.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Drawn {
+pub enum Drawn {
     /// It is there.
     Chart(Box<Chart>),
     /// It would be empty.
@@ -189,7 +196,7 @@ pub(crate) enum Drawn {
 
 impl Drawn {
     /// No chart of this title, for this reason.
-    pub(crate) fn missing(title: &str, reason: &str) -> Self {
+    pub fn missing(title: &str, reason: &str) -> Self {
         Self::Missing {
             title: title.to_owned(),
             reason: reason.to_owned(),
@@ -197,7 +204,7 @@ impl Drawn {
     }
 
     /// The chart without its empty traces; missing for this reason if none is left.
-    pub(crate) fn or(mut chart: Chart, reason: &str) -> Self {
+    pub fn or(mut chart: Chart, reason: &str) -> Self {
         chart.traces.retain(Trace::has_data);
         match chart.traces.is_empty() && chart.heat.is_none() {
             true => Self::missing(&chart.title, reason),

@@ -1,15 +1,11 @@
 //! The metrics of recovery: how long an outage lasts, by checkpoint distance.
 
-use super::rows::plain;
-use super::{Better, Group, Metric};
-use assay_measure::record::{Figure, Record, RecoveryInfo, RecoveryStep};
+use assay_measure::record::metric::{Better, Group, plain};
+use assay_measure::record::{Figure, Metric, RecoveryInfo, RecoveryStep};
 use assay_measure::units::size;
 
-/// The longest outage, and each kill under its checkpoint distance; nothing in a record of another kind.
-pub(super) fn recovery(record: &Record) -> Vec<Metric> {
-    let Some(info) = &record.recovery else {
-        return Vec::new();
-    };
+/// The longest outage, and each kill under its checkpoint distance.
+pub(super) fn all(info: &RecoveryInfo) -> Vec<Metric> {
     let mut all = vec![
         plain(
             Group::Primary,
@@ -105,9 +101,9 @@ fn kill(step: &RecoveryStep) -> Vec<Metric> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metrics;
+    use assay_measure::record::metric;
 
-    fn record(first_commits: &[Figure]) -> Record {
+    fn info(first_commits: &[Figure]) -> RecoveryInfo {
         let steps = first_commits
             .iter()
             .zip(1..)
@@ -118,34 +114,31 @@ mod tests {
                 lost_count: 1,
                 ..RecoveryStep::default()
             });
-        Record {
-            recovery: Some(RecoveryInfo {
-                steps: steps.collect(),
-                ..RecoveryInfo::default()
-            }),
-            ..Record::default()
+        RecoveryInfo {
+            steps: steps.collect(),
+            ..RecoveryInfo::default()
         }
     }
 
-    fn value(record: &Record, key: &str) -> Figure {
-        let all = metrics::of(record);
-        let found = metrics::find(&all, key);
+    fn value(info: &RecoveryInfo, key: &str) -> Figure {
+        let all = all(info);
+        let found = metric::find(&all, key);
         found.unwrap_or_else(|| panic!("no {key}")).value.clone()
     }
 
     #[test]
     fn the_longest_outage_is_declared_and_each_kill_has_its_own() {
-        let record = record(&[1.0.into(), 3.0.into(), 2.0.into()]);
-        assert_eq!(value(&record, "first_commit_s_max"), 3.0.into());
-        assert_eq!(value(&record, "rate_95_s_max"), 2.5.into());
-        assert_eq!(value(&record, "lost_commits_count"), 3_u64.into());
-        assert_eq!(value(&record, "2_mib.first_commit_s"), 3.0.into());
+        let info = info(&[1.0.into(), 3.0.into(), 2.0.into()]);
+        assert_eq!(value(&info, "first_commit_s_max"), 3.0.into());
+        assert_eq!(value(&info, "rate_95_s_max"), 2.5.into());
+        assert_eq!(value(&info, "lost_commits_count"), 3_u64.into());
+        assert_eq!(value(&info, "2_mib.first_commit_s"), 3.0.into());
     }
 
     #[test]
     fn a_kill_that_is_not_known_may_be_the_worst() {
         let unknown = Figure::na("never came back");
-        let record = record(&[1.0.into(), unknown.clone()]);
-        assert_eq!(value(&record, "first_commit_s_max"), unknown);
+        let info = info(&[1.0.into(), unknown.clone()]);
+        assert_eq!(value(&info, "first_commit_s_max"), unknown);
     }
 }

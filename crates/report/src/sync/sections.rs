@@ -1,6 +1,6 @@
 //! The report of a durable-write curve.
 
-use super::header;
+use crate::sections::header;
 use assay_measure::record::{Figure, Record, SyncInfo, SyncStep};
 use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
 use assay_measure::units::{size, thousands};

@@ -1,8 +1,8 @@
 //! Charts of the storage probe, and of what other storage tools left.
 
-use super::latency::{of_buckets, percentile_chart};
-use crate::html::chart::{Axis, Chart, Drawn, Kind, Mark, Rows, Trace};
-use crate::html::palette::{BLUE, GREY, ORANGE, SKY, VERMILION, nth};
+use crate::html::charts::latency::{of_buckets, percentile_chart};
+use assay_measure::chart::{Axis, Chart, Drawn, Mark, Rows, Stroke, Trace};
+use assay_measure::palette::{BLUE, GREY, ORANGE, SKY, VERMILION, nth};
 use assay_measure::record::{Figure, Record, StorageGroup, StorageInfo, StorageLatency};
 
 /// Directions with the colour of each.
@@ -56,10 +56,10 @@ struct Seconds<'a> {
 }
 
 /// Percentiles of a second and how each is drawn.
-const PARTS: [(&str, Kind); 3] = [
-    ("p50", Kind::Line),
-    ("p99", Kind::Dashed),
-    ("max", Kind::Dotted),
+const PARTS: [(&str, Stroke); 3] = [
+    ("p50", Stroke::Line),
+    ("p99", Stroke::Dashed),
+    ("max", Stroke::Dotted),
 ];
 
 impl Seconds<'_> {
@@ -78,7 +78,7 @@ impl Seconds<'_> {
     }
 
     /// Adds a column of the series, if there is one.
-    fn put(&self, chart: &mut Chart, key: &str, name: &str, kind: Kind, color: &'static str) {
+    fn put(&self, chart: &mut Chart, key: &str, name: &str, kind: Stroke, color: &'static str) {
         if let Some(column) = self.record.series.metrics.get(key) {
             let value = |row: &usize| column.get(*row).and_then(Figure::value);
             let y = self.rows.iter().map(value).collect();
@@ -91,13 +91,13 @@ impl Seconds<'_> {
         let mut chart = self.chart("iops", "IOPS", Axis::of("I/Os", "1/s"), note);
         for (way, color) in WAYS {
             let key = format!("{way}_ios_count_per_s");
-            self.put(&mut chart, &key, &format!("{way}s"), Kind::Line, color);
+            self.put(&mut chart, &key, &format!("{way}s"), Stroke::Line, color);
         }
         for disk in disks {
             for (way, color) in [("reads", SKY), ("writes", ORANGE)] {
                 let key = format!("device_{disk}_{way}_count_per_s");
                 let name = format!("{way}, device {disk}");
-                self.put(&mut chart, &key, &name, Kind::Dashed, color);
+                self.put(&mut chart, &key, &name, Stroke::Dashed, color);
             }
         }
         chart
@@ -109,7 +109,7 @@ impl Seconds<'_> {
         let mut chart = self.chart("bytes", "MB per second", y, note);
         for (way, color) in WAYS {
             let key = format!("{way}_mb_per_s");
-            self.put(&mut chart, &key, &format!("{way}s"), Kind::Line, color);
+            self.put(&mut chart, &key, &format!("{way}s"), Stroke::Line, color);
         }
         chart
     }
@@ -138,7 +138,7 @@ impl Seconds<'_> {
         let mut chart = self.chart("busy", "Device busy", y, note);
         for (at, disk) in disks.iter().enumerate() {
             let key = format!("device_{disk}_busy_pct");
-            self.put(&mut chart, &key, disk, Kind::Line, nth(at));
+            self.put(&mut chart, &key, disk, Stroke::Line, nth(at));
         }
         chart
     }
@@ -234,12 +234,12 @@ fn in_flight(info: &StorageInfo) -> Drawn {
         y: Axis::of("I/Os in flight", "count"),
         rows: Rows::Names(jobs.iter().map(|job| job.name.clone()).collect()),
         traces: vec![
-            Trace::new("asked for", Kind::Bar, GREY, column(&|at| {
+            Trace::new("asked for", Stroke::Bar, GREY, column(&|at| {
                 let asked = jobs[at].iodepth_count * jobs[at].numjobs_count;
                 (asked > 0).then_some(asked as f64)
             })),
-            Trace::new("counted", Kind::Bar, BLUE, column(&|at| jobs[at].in_flight_mean_count.value())),
-            Trace::new("Little's law", Kind::Bar, ORANGE, column(&|at| jobs[at].little_count.value())),
+            Trace::new("counted", Stroke::Bar, BLUE, column(&|at| jobs[at].in_flight_mean_count.value())),
+            Trace::new("Little's law", Stroke::Bar, ORANGE, column(&|at| jobs[at].little_count.value())),
         ],
         ..Chart::default()
     };

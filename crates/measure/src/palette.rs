@@ -4,24 +4,24 @@
 //! on black; what they say is said by name, order or dash as well.
 
 /// The colour of the page's text.
-pub(crate) const INK: &str = "ink";
+pub const INK: &str = "ink";
 /// What stands back.
-pub(crate) const GREY: &str = "#8c8c8c";
+pub const GREY: &str = "#8c8c8c";
 /// Reads.
-pub(crate) const BLUE: &str = "#0072b2";
+pub const BLUE: &str = "#0072b2";
 /// Writes.
-pub(crate) const VERMILION: &str = "#d55e00";
+pub const VERMILION: &str = "#d55e00";
 /// Redo.
-pub(crate) const PURPLE: &str = "#cc79a7";
+pub const PURPLE: &str = "#cc79a7";
 /// The second of two.
-pub(crate) const ORANGE: &str = "#e69f00";
+pub const ORANGE: &str = "#e69f00";
 /// On CPU.
-pub(crate) const GREEN: &str = "#009e73";
+pub const GREEN: &str = "#009e73";
 /// Mild.
-pub(crate) const SKY: &str = "#56b4e9";
+pub const SKY: &str = "#56b4e9";
 
 /// Wait classes from below as they are stacked, by name as the record has it and by the word in keys of a series.
-pub(crate) const CLASSES: [(&str, &str, &str); 11] = [
+pub const CLASSES: [(&str, &str, &str); 11] = [
     ("CPU", "cpu", GREEN),
     ("Run queue", "run_queue", "#44aa99"),
     ("User I/O", "user_io", BLUE),
@@ -41,7 +41,7 @@ const OTHERS: [&str; 9] = [
 ];
 
 /// The nth colour.
-pub(crate) fn nth(n: usize) -> &'static str {
+pub fn nth(n: usize) -> &'static str {
     OTHERS[n % OTHERS.len()]
 }
 

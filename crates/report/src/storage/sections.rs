@@ -1,7 +1,7 @@
 //! The report of a storage probe from its record alone.
 
-use super::header;
-use crate::storage::{notes, ring, seed, timing};
+use super::section::{notes, ring, seed, timing};
+use crate::sections::header;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{
     Figure, Record, StorageGroup, StorageInfo, StorageJob, StorageLatency, StorageWay,

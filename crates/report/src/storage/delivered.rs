@@ -1,90 +1,12 @@
-//! What a run delivered, as far as it can be paid for: sustained rates, with what they were taken from.
+//! What a storage probe delivered, as far as it can be paid for.
 
-use crate::metrics;
-use assay_measure::record::{Figure, Record, StorageGroup};
-use assay_measure::units::{fixed, thousands};
-use serde::{Deserialize, Serialize};
-
-const MIB: f64 = 1_048_576.0;
-const MB: f64 = 1e6;
-/// A last quarter below this share of the first is a fall that a month would not average away.
-const FELL: f64 = 0.9;
-
-/// Rates of the measured window; of a probe whose level fell, those of its last level.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Delivered {
-    /// Read requests per second.
-    pub reads_per_s: Figure,
-    /// Write requests per second.
-    pub writes_per_s: Figure,
-    /// Both; the reads alone where nothing is known of writes.
-    pub ios_per_s: Figure,
-    /// Bytes both ways per second, 10^6.
-    pub mb_per_s: Figure,
-    /// Operations per second.
-    pub ops_per_s: Figure,
-    /// Transactions per second.
-    pub transactions_per_s: Figure,
-    /// Executions per second.
-    pub executes_per_s: Figure,
-    /// The window they hold for, s.
-    pub window_s: Figure,
-    /// What has to be said of them, in sentences.
-    pub notes: Vec<String>,
-}
-
-impl Delivered {
-    /// What a record delivered.
-    #[must_use]
-    pub fn of(record: &Record) -> Self {
-        let mut found = match &record.storage {
-            Some(info) if !info.groups.is_empty() => probe(&info.groups),
-            _ => workload(record),
-        };
-        found.ios_per_s = match (found.reads_per_s.value(), found.writes_per_s.value()) {
-            (Some(_), None) => found.reads_per_s.clone(),
-            (None, Some(_)) => found.writes_per_s.clone(),
-            _ => found.reads_per_s.plus(&found.writes_per_s),
-        };
-        found
-    }
-}
-
-fn workload(record: &Record) -> Delivered {
-    let metrics = metrics::of(record);
-    let known = |key: &str| {
-        let metric = metrics::find(&metrics, key);
-        metric.map_or_else(Figure::default, |metric| metric.value.clone())
-    };
-    let some_mib = |key: &str| known(key).value().map(|mib| mib * MIB / MB);
-    let mb = match (some_mib("read_io_mb_per_s"), some_mib("write_io_mb_per_s")) {
-        (None, None) => known("read_io_mb_per_s"),
-        (read, write) => Figure::decimal(read.unwrap_or(0.0) + write.unwrap_or(0.0)),
-    };
-    let mut notes = Vec::new();
-    let trend = record.checks.steadiness.last_over_first_ratio.value();
-    if let Some(trend) = trend.filter(|trend| *trend < FELL && *trend > 0.0) {
-        notes.push(format!(
-            "The rate fell over the window (last quarter {} % of the first): what lasts costs more per unit than stated here. Run longer before it is quoted.",
-            fixed(100.0 * trend, 0)
-        ));
-    }
-    Delivered {
-        reads_per_s: known("reads_per_s"),
-        writes_per_s: known("writes_per_s"),
-        mb_per_s: mb,
-        ops_per_s: known("ops_per_s"),
-        transactions_per_s: known("transactions_per_s"),
-        executes_per_s: known("executes_sql_per_s"),
-        window_s: record.interval.elapsed_s.clone(),
-        notes,
-        ..Delivered::default()
-    }
-}
+use crate::kinds::FELL;
+use assay_measure::kind::Delivered;
+use assay_measure::record::{Figure, StorageGroup};
+use assay_measure::units::thousands;
 
 /// The best of a probe's groups, each at the level it ended at: a burst that was spent is not delivered.
-fn probe(groups: &[StorageGroup]) -> Delivered {
+pub(super) fn of(groups: &[StorageGroup]) -> Delivered {
     let mut notes = Vec::new();
     let factors: Vec<f64> = groups
         .iter()

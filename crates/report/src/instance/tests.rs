@@ -1,10 +1,10 @@
-use super::*;
+use assay_measure::record::metric::find;
 
 #[test]
 fn a_run_has_its_primary_metrics_under_short_keys() {
     let record = crate::record::build(&crate::fixture::run());
-    let metrics = of(&record);
-    let value = |key: &str| find(&metrics, key).and_then(|metric| metric.value.value());
+    let metrics = &record.metrics;
+    let value = |key: &str| find(metrics, key).and_then(|metric| metric.value.value());
     assert_eq!(value("ops_per_s"), Some(100.0));
     assert_eq!(value("reads_per_s"), Some(6000.0));
     assert_eq!(value("read_us_avg"), Some(500.0));
@@ -15,7 +15,7 @@ fn a_run_has_its_primary_metrics_under_short_keys() {
         .map(|metric| metric.key.as_str())
         .collect();
     assert_eq!(primary.len(), 10, "{primary:?}");
-    let by_step = |key: &str| find(&metrics, key).and_then(|metric| metric.series.as_deref());
+    let by_step = |key: &str| find(metrics, key).and_then(|metric| metric.series.as_deref());
     assert_eq!(by_step("ops_per_s"), Some("ops_count_per_s"));
     assert_eq!(
         by_step("read_us_p99"),
@@ -34,8 +34,8 @@ fn every_key_of_a_record_is_unique() {
         crate::storage::build(&crate::fixture::run(), &probe),
     ];
     for record in &records {
-        let metrics = of(record);
-        for metric in &metrics {
+        let metrics = &record.metrics;
+        for metric in metrics {
             let same = metrics
                 .iter()
                 .filter(|other| other.full_key() == metric.full_key());
@@ -43,15 +43,4 @@ fn every_key_of_a_record_is_unique() {
         }
         assert!(!metrics.is_empty());
     }
-}
-
-#[test]
-fn a_key_says_its_unit_and_which_way_is_better() {
-    assert_eq!(
-        rows::of_key("tcp_throughput_bits_per_s_mean"),
-        ("bits/s", Better::Higher)
-    );
-    assert_eq!(rows::of_key("rtt_us_mdev"), ("us", Better::Lower));
-    assert_eq!(rows::of_key("loss_pct"), ("%", Better::Neither));
-    assert_eq!(rows::of_key("nonsense"), ("", Better::Neither));
 }

@@ -1,0 +1,197 @@
+//! The contract of a kind of test: what its records say, written once and read by every face.
+//!
+//! A kind is a folder and one line in the registry of the program. Whoever draws, compares, prices or lists records asks
+//! the record's kind and knows none by name.
+
+use crate::chart::Drawn;
+use crate::record::{Figure, Metric, Record};
+use crate::section::Sections;
+use serde::{Deserialize, Serialize};
+
+/// A sort of test.
+pub trait Kind: Sync {
+    /// What [`Record::kind`] says.
+    fn name(&self) -> &'static str;
+
+    /// THE list of its figures: what comparison, gates, trends, cost and exports read in [`Record::metrics`].
+    fn metrics(&self, record: &Record) -> Vec<Metric>;
+
+    /// The tables, pairs and sentences of a record that was measured here.
+    fn sections(&self, record: &Record) -> Sections;
+
+    /// What it adds to the sections of an imported record, after those that any import may have.
+    fn imported(&self, _record: &Record, _page: &mut Sections) {}
+
+    /// The charts, in order. Each is drawn before the next is made: a long series is held once.
+    fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn));
+
+    /// The answer: what was tested, the few figures, and whether they are steady.
+    fn headline(&self, record: &Record) -> Headline;
+
+    /// What can be paid for.
+    fn delivered(&self, record: &Record) -> Delivered;
+
+    /// What must be equal for two records to be of the same test, beyond what holds for any two.
+    fn conditions(&self, _baseline: &Record, _candidate: &Record) -> Vec<Check> {
+        Vec::new()
+    }
+
+    /// Whether its part of the record has its shape.
+    ///
+    /// # Errors
+    /// When somebody edited the part into another one.
+    fn readable(&self, _record: &Record) -> Result<(), serde_json::Error> {
+        Ok(())
+    }
+}
+
+/// The first things to know of a record.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Headline {
+    /// What was tested, in one sentence.
+    pub tested: String,
+    /// The few figures.
+    pub rows: Vec<Line>,
+    /// The verdict on steadiness, and how it was reached; a good one begins with `steady`.
+    pub steadiness: String,
+}
+
+/// Figures that stand side by side. Repeats of one test have the same lines.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Line {
+    /// What they are; empty where they go on from the line before.
+    pub title: &'static str,
+    /// What they are of, before the first.
+    pub lead: String,
+    /// The figures.
+    pub told: Vec<Told>,
+    /// What stands between two of them.
+    pub glue: &'static str,
+    /// What is said where none of them is known.
+    pub otherwise: String,
+}
+
+impl Line {
+    /// Figures under a title, with what is said where none is known.
+    #[must_use]
+    pub fn of(title: &'static str, told: Vec<Told>, otherwise: &str) -> Self {
+        Self {
+            title,
+            lead: String::new(),
+            told,
+            glue: ", ",
+            otherwise: otherwise.to_owned(),
+        }
+    }
+}
+
+/// One figure of a [`Line`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Told {
+    /// The figure.
+    pub value: Figure,
+    /// Its unit and what it is, behind it.
+    pub unit: String,
+    /// What is said in its place where it is not known; empty for nothing.
+    pub otherwise: String,
+}
+
+impl Told {
+    /// A figure that is left out where it is not known.
+    #[must_use]
+    pub fn new(value: &Figure, unit: &str) -> Self {
+        Self {
+            value: value.clone(),
+            unit: unit.to_owned(),
+            otherwise: String::new(),
+        }
+    }
+}
+
+/// Rates of the measured window; of a probe whose level fell, those of its last level.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Delivered {
+    /// Read requests per second.
+    pub reads_per_s: Figure,
+    /// Write requests per second.
+    pub writes_per_s: Figure,
+    /// Both; the reads alone where nothing is known of writes.
+    pub ios_per_s: Figure,
+    /// Bytes both ways per second, 10^6.
+    pub mb_per_s: Figure,
+    /// Operations per second.
+    pub ops_per_s: Figure,
+    /// Transactions per second.
+    pub transactions_per_s: Figure,
+    /// Executions per second.
+    pub executes_per_s: Figure,
+    /// The window they hold for, s.
+    pub window_s: Figure,
+    /// What has to be said of them, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// Something that two groups should have in common.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Check {
+    /// What, in the operator's words.
+    pub what: String,
+    /// Of the baseline.
+    pub baseline: String,
+    /// Of the other group.
+    pub candidate: String,
+    /// Whether that can be tolerated.
+    pub finding: Finding,
+}
+
+/// Whether two groups are alike in one respect.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Finding {
+    /// Alike.
+    Same,
+    /// Different, in a way that leaves the figures comparable.
+    Tolerable,
+    /// Different, in a way that forbids to call one side faster.
+    Forbids,
+    /// One side or both do not say.
+    #[default]
+    Unknown,
+}
+
+/// What is told of a side that does not say.
+pub const UNKNOWN: &str = "not known";
+
+impl Check {
+    /// Two words that should be equal; an empty one is not known.
+    #[must_use]
+    pub fn text(what: &str, baseline: &str, candidate: &str, otherwise: Finding) -> Self {
+        let finding = match (baseline, candidate) {
+            ("", _) | (_, "") => Finding::Unknown,
+            (a, b) if a == b => Finding::Same,
+            _ => otherwise,
+        };
+        let told = |value: &str| if value.is_empty() { UNKNOWN } else { value }.to_owned();
+        Self {
+            what: what.to_owned(),
+            baseline: told(baseline),
+            candidate: told(candidate),
+            finding,
+        }
+    }
+}
+
+impl Finding {
+    /// As tables print it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Same => "same",
+            Self::Tolerable => "differs, tolerable",
+            Self::Forbids => "differs, forbids \"faster\"",
+            Self::Unknown => "not known",
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! What only one kind of test has to say, opaque to everybody else.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What one kind of test keeps in a record, under a name of its own.
+pub trait Part: Serialize + DeserializeOwned {
+    /// Its key in `parts`.
+    const NAME: &'static str;
+}
+
+/// Parts by name, as JSON: only a kind knows the shape of its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Parts(BTreeMap<String, Value>);
+
+impl Parts {
+    /// The part of this type; `None` if the record has none, or none of this shape.
+    #[must_use]
+    pub fn get<P: Part>(&self) -> Option<P> {
+        self.read().ok().flatten()
+    }
+
+    /// The part of this type, if there is one.
+    ///
+    /// # Errors
+    /// When what stands under its name has another shape: somebody edited the record.
+    pub fn read<P: Part>(&self) -> Result<Option<P>, serde_json::Error> {
+        self.0.get(P::NAME).map(P::deserialize).transpose()
+    }
+
+    /// Whether there is a part of this type.
+    #[must_use]
+    pub fn has<P: Part>(&self) -> bool {
+        self.0.contains_key(P::NAME)
+    }
+
+    /// Keeps a part in place of the one there was.
+    ///
+    /// # Panics
+    /// When a part cannot be written as JSON, which no part of ours is: their maps have strings for keys.
+    pub fn put<P: Part>(&mut self, part: &P) {
+        let value = serde_json::to_value(part).expect("a part is plain data");
+        self.0.insert(P::NAME.to_owned(), value);
+    }
+}

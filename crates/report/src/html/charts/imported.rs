@@ -1,0 +1,82 @@
+//! Charts of imports.
+
+use super::latency;
+use assay_measure::chart::{Axis, Chart, Drawn, Rows, Stroke, Trace};
+use assay_measure::palette::BLUE;
+use assay_measure::record::Record;
+
+/// Charts of an import: what its figures give.
+pub(super) fn all(record: &Record) -> Vec<Drawn> {
+    let mut all = vec![top_events(record)];
+    let events = record
+        .instance
+        .events
+        .iter()
+        .filter(|event| event.p50_us.value().is_some() || event.p99_us.value().is_some());
+    let percentiles: Vec<_> = (events.take(8))
+        .map(|event| {
+            let figures = vec![
+                ("p50", event.p50_us.clone()),
+                ("p90", event.p90_us.clone()),
+                ("p99", event.p99_us.clone()),
+                ("p99.9", event.p999_us.clone()),
+                ("max", event.max_us.clone()),
+            ];
+            (event.name.clone(), figures)
+        })
+        .collect();
+    let operations: Vec<_> = (record.driver.ops.iter())
+        .map(|op| {
+            let latency = &op.response;
+            let figures = vec![
+                ("min", latency.min_us.clone()),
+                ("p50", latency.p50_us.clone()),
+                ("p90", latency.p90_us.clone()),
+                ("p99", latency.p99_us.clone()),
+                ("max", latency.max_us.clone()),
+            ];
+            (op.kind.clone(), figures)
+        })
+        .collect();
+    if !operations.is_empty() {
+        all.push(latency::percentile_chart(
+            "c-op-percentiles",
+            "Latency percentiles by operation",
+            "As imported (layer client).",
+            &operations,
+        ));
+    }
+    all.push(latency::percentile_chart(
+        "c-event-percentiles",
+        "Latency percentiles by event",
+        "As imported, or from the imported histogram.",
+        &percentiles,
+    ));
+    all.extend(latency::histograms(record));
+    all
+}
+
+fn top_events(record: &Record) -> Drawn {
+    let mut rows: Vec<(String, f64)> = (record.instance.events.iter())
+        .filter(|event| event.actor == "foreground" && event.class != "Idle")
+        .filter_map(|event| Some((event.name.clone(), event.db_time_pct.value()?)))
+        .take(10)
+        .collect();
+    let model = &record.instance.time_model;
+    let cpu = model.db_time_us.value().filter(|all| *all > 0.0);
+    if let Some((cpu, all)) = model.db_cpu_us.value().zip(cpu) {
+        rows.push(("DB CPU".to_owned(), 100.0 * cpu / all));
+    }
+    rows.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let chart = Chart {
+        id: "c-top-events".to_owned(),
+        title: "Share of DB time".to_owned(),
+        note: "Foreground events and DB CPU as imported (layer engine); CPU inside waits counts twice, so they may add up to more than 100.".to_owned(),
+        x: Axis::of("event", ""),
+        y: Axis::of("share of DB time", "%"),
+        rows: Rows::Names(rows.iter().map(|(name, _)| name.clone()).collect()),
+        traces: vec![Trace::new("% DB time", Stroke::Bar, BLUE, rows.iter().map(|(_, share)| Some(*share)).collect())],
+        ..Chart::default()
+    };
+    Drawn::or(chart, "the import has no events with a share of DB time")
+}

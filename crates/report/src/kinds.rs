@@ -1,0 +1,65 @@
+//! Every kind of test whose records are read, one line each, and what is done to a record by its kind.
+
+use crate::instance::Workload;
+use crate::recovery::Recovery;
+use crate::sections;
+use crate::storage::Storage;
+use crate::sync::DurableWrites;
+use assay_measure::kind::{Delivered, Kind};
+use assay_measure::record::Record;
+use assay_measure::record::metric::ordered;
+use assay_measure::section::Sections;
+
+/// A last part of a window below this share of its first is a fall that a month would not average away.
+pub(crate) const FELL: f64 = 0.9;
+
+/// The kinds; of a record that no kind is named in, the first is asked.
+static KINDS: &[&dyn Kind] = &[
+    &Workload("slob"),
+    &Storage,
+    &DurableWrites,
+    &Recovery,
+    &Workload("instance"),
+    &Workload("transactions"),
+    &Workload("orders"),
+    &Workload("network"),
+    &Workload("ping"),
+    &Workload("redo"),
+    &Workload("cpu"),
+    &Workload("memory"),
+];
+
+/// The kind of a record.
+#[must_use]
+pub fn of(record: &Record) -> &'static dyn Kind {
+    let mut kinds = KINDS.iter();
+    let found = kinds.find(|kind| kind.name() == record.kind);
+    *found.unwrap_or(&KINDS[0])
+}
+
+/// Gives a record its figures. Whoever makes a record, or changes one, calls it last.
+pub fn figure(record: &mut Record) {
+    let metrics = of(record).metrics(record);
+    record.metrics = ordered(metrics, &record.series);
+}
+
+/// The sections of a record, measured here or imported.
+#[must_use]
+pub fn sections(record: &Record) -> Sections {
+    match &record.import {
+        Some(info) => sections::imported(record, info, of(record)),
+        None => of(record).sections(record),
+    }
+}
+
+/// What a record delivered.
+#[must_use]
+pub fn delivered(record: &Record) -> Delivered {
+    let mut found = of(record).delivered(record);
+    found.ios_per_s = match (found.reads_per_s.value(), found.writes_per_s.value()) {
+        (Some(_), None) => found.reads_per_s.clone(),
+        (None, Some(_)) => found.writes_per_s.clone(),
+        _ => found.reads_per_s.plus(&found.writes_per_s),
+    };
+    found
+}

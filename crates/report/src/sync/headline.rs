@@ -1,0 +1,34 @@
+//! The first things to know of a durable-write curve: what one durable write costs.
+
+use crate::instance;
+use assay_measure::kind::{Headline, Line, Told};
+use assay_measure::record::{Figure, Record, SyncInfo, SyncStep};
+
+/// The headline of a curve.
+pub(super) fn of(record: &Record, info: &SyncInfo) -> Headline {
+    let flush = |get: fn(&SyncStep) -> &Figure| {
+        let mut steps = info.steps.iter();
+        let step = steps.find(|step| step.part == "flush");
+        step.map_or_else(Figure::default, |step| get(step).clone())
+    };
+    let line = |title, figure: &Figure, unit| {
+        Line::of(title, vec![Told::new(figure, unit)], "n/a (absent)")
+    };
+    Headline {
+        tested: format!("Durable writes, the price of a commit, on {}.", info.path),
+        rows: vec![
+            line(
+                "Rate",
+                &flush(|step| &step.per_s),
+                "durable writes/s by one stream",
+            ),
+            line(
+                "p99 at that rate",
+                &flush(|step| &step.latency.p99_us),
+                "us",
+            ),
+            line("F0", &info.f0_us, "us, median of one durable 4 KiB write"),
+        ],
+        steadiness: instance::steadiness(record),
+    }
+}
