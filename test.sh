@@ -182,7 +182,7 @@ cargo fmt --all --check
 
 # The packages of one command decide which features a dependency gets, and each set of features is a build of its own:
 # so every command names the whole workspace, or `assay` with what else it needs, which comes to the same.
-faults=assay-block/faults,assay-engines/faults
+faults=assay-block/faults,assay-native/faults
 
 begin "clippy"
 cargo clippy --workspace --all-targets --features "$faults" --locked --quiet -- -D warnings
@@ -265,7 +265,7 @@ if [ "$long" = yes ]; then
     fi
 
     begin "200 kills"
-    ASSAY_KILLS=200 cargo test --locked --package assay-engines --test kill
+    ASSAY_KILLS=200 cargo test --locked --package assay-native --test kill
 
     begin "fault harness: 100,000 seeds and every cut of all workloads"
     "$XTASK" faults --seeds 0..100000

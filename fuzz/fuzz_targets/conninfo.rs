@@ -3,7 +3,7 @@
 //! The input is the location up to the first `---` line, the service file up to the second, the password file after it.
 #![no_main]
 
-use assay_engines::postgres::conninfo::{FileText, Surroundings, options};
+use assay_sql::postgres::conninfo::{FileText, Surroundings, options};
 use libfuzzer_sys::fuzz_target;
 use std::path::{Path, PathBuf};
 

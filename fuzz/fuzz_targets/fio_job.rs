@@ -4,7 +4,7 @@
 //! The input's lines up to `---` are words; the rest is what any job file and standard input hold.
 #![no_main]
 
-use assay_engines::storage::language::{self, World};
+use assay_storage::language::{self, World};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,7 +1,7 @@
 //! Any words in a control file with the right checksums: never a panic, a hang or much memory.
 #![no_main]
 
-use assay_engines::native::fuzzing::Ground;
+use assay_native::fuzzing::Ground;
 use libfuzzer_sys::fuzz_target;
 use std::sync::OnceLock;
 
@@ -17,6 +17,6 @@ fn ground() -> &'static Ground {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    assay_engines::native::fuzzing::slots(bytes);
+    assay_native::fuzzing::slots(bytes);
     ground().control(bytes).expect("the files are written");
 });

@@ -1,7 +1,7 @@
 //! Any words in redo, transaction headers and undo with the right checksums: recovered or refused, never a panic, a hang or much memory.
 #![no_main]
 
-use assay_engines::native::fuzzing::Ground;
+use assay_native::fuzzing::Ground;
 use libfuzzer_sys::fuzz_target;
 use std::sync::OnceLock;
 

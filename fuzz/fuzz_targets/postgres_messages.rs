@@ -5,8 +5,8 @@
 //! them is reached, and wrong where the script says so.
 #![no_main]
 
-use assay_engines::postgres::conninfo::{ConnectOptions, FileText, Surroundings, options};
-use assay_engines::postgres::wire::{Bind, Call, Connection, PgError};
+use assay_sql::postgres::conninfo::{ConnectOptions, FileText, Surroundings, options};
+use assay_sql::postgres::wire::{Bind, Call, Connection, PgError};
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 use std::io::{Read, Write};

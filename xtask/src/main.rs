@@ -93,7 +93,7 @@ fn run_faults(profile: &str, args: &[&str]) -> Result<ExitCode> {
     let status = std::process::Command::new("cargo")
         .current_dir(workspace_root())
         .args(["run", "--quiet", "--locked", "--profile", profile])
-        .args(["--package", "assay-engines", "--features", "faults"])
+        .args(["--package", "assay-native", "--features", "faults"])
         .args(["--example", "faults", "--"])
         .args(args)
         .status()

@@ -2,8 +2,8 @@
 
 use crate::cli::SettingArgs;
 use crate::exit::{Code, Failure};
+use crate::registry;
 use crate::{plan_text, progress, ui};
-use assay_engines::registry;
 use assay_measure::config::{
     self, Layer, Origin, ParamDef, Problem, Resolved, Settings, Tables, Value,
 };

@@ -21,6 +21,7 @@ mod plan_text;
 mod progress;
 mod record;
 mod recover;
+mod registry;
 mod rundir;
 mod signals;
 mod ui;

@@ -1,12 +1,12 @@
 //! The identities of the report on real runs of the native engine: every kind of run
 //! that moves the counters of an identity must find it holding, not merely unknown.
 
-use assay_engines::native::Native;
-use assay_engines::native::params::PARAMS;
 use assay_measure::clock::Clock;
 use assay_measure::config::{Settings, Tables, command_line, resolve};
 use assay_measure::record::{Record, Truth};
 use assay_measure::snapshot::Verdict;
+use assay_native::Native;
+use assay_native::params::PARAMS;
 use assay_report::record;
 use assay_run::engine::{Progress, Target};
 use assay_run::plan::Plan;

@@ -357,7 +357,7 @@ pub trait Running: Send {
     fn end(self: Box<Self>) -> Result<Vec<Line>, EngineError>;
 }
 
-/// A target: one folder of `engines/`, one line in the registry.
+/// A target: one crate or folder, one line in the registry of the program.
 pub trait Target: Sync {
     /// `native`, `postgres`, ...: also the URL scheme.
     fn name(&self) -> &'static str;

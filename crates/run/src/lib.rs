@@ -7,7 +7,9 @@
 
 mod collector;
 pub mod command;
+pub mod conformance;
 mod control;
+pub mod dataset;
 mod driver_loop;
 pub mod engine;
 mod execute;

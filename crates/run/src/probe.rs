@@ -34,7 +34,7 @@ impl Request {
     }
 }
 
-/// A kind of probe: one folder of `engines/`, one line in the registry.
+/// A kind of probe: one crate or folder, one line in the registry of the program.
 pub trait Probe: Sync {
     /// `sync`, ...: also the command's name and the record's workload.
     fn name(&self) -> &'static str;

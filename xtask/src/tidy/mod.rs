@@ -75,10 +75,11 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let sources = sources(tree);
     let reached = modules::reached(tree, &sources);
     let mut violations = modules::dead_files(&sources, &reached);
-    for file in rust_files(tree) {
-        code::check(&file, &mut violations);
+    let files = rust_files(tree);
+    for file in &files {
+        code::check(file, &mut violations);
     }
-    workspace::check(tree, &mut violations);
+    workspace::check(tree, &files, &mut violations);
     supply::check(tree, &mut violations);
     violations.sort();
     violations

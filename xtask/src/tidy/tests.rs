@@ -212,31 +212,65 @@ fn every_dependency_is_argued_for() {
     assert_eq!(used(unused), ["dependencies"]);
 }
 
+/// The rules broken by a target in a folder of `crates/run`, with this registry, README and test, and one more file.
+fn broken_by_target(
+    registry: &str,
+    readme: &str,
+    test: &str,
+    more: (&str, &str),
+) -> Vec<&'static str> {
+    let target = format!("impl Target for Null {{}}\n#[cfg(test)]\nmod tests {{\n{test}\n}}\n");
+    let mut tree = tree(&[
+        (
+            "crates/run/src/lib.rs",
+            "#![forbid(unsafe_code)]\nmod null;\nmod more;",
+        ),
+        ("crates/run/src/null/mod.rs", &target),
+        ("crates/assay/src/registry.rs", registry),
+        (readme, "What it writes."),
+        more,
+    ]);
+    let registry = ("crates/assay/src/registry.rs".to_owned(), false);
+    tree.packages[0].roots.push(registry);
+    rules(&tree)
+}
+
 #[test]
 fn targets_are_listed_described_and_tested() {
-    let engines = |registry: &str, readme: &str, test: &str| {
-        let mut tree = tree(&[
-            (
-                "crates/engines/src/lib.rs",
-                "#![forbid(unsafe_code)]\nmod registry;\nmod null;\nmod conformance;",
-            ),
-            ("crates/engines/src/registry.rs", registry),
-            ("crates/engines/src/conformance/mod.rs", ""),
-            ("crates/engines/src/null/mod.rs", test),
-            (readme, "What it writes."),
-        ]);
-        tree.packages[0].roots = vec![("crates/engines/src/lib.rs".to_owned(), false)];
-        rules(&tree)
-    };
-    let readme = "crates/engines/src/null/README.md";
+    let registry = "#![forbid(unsafe_code)]\nuse assay_run::null::Null;";
+    let unlisted = "#![forbid(unsafe_code)]\n// Null";
+    let readme = "crates/run/src/null/README.md";
     let suite = "use crate::conformance;";
-    assert_eq!(engines("use crate::null::Null;", readme, suite), [""; 0]);
-    assert_eq!(engines("// null", readme, suite), ["engines"]);
+    let none = ("crates/run/src/more.rs", "");
+    assert_eq!(broken_by_target(registry, readme, suite, none), [""; 0]);
+    assert_eq!(broken_by_target(unlisted, readme, suite, none), ["targets"]);
     assert_eq!(
-        engines("use crate::null::Null;", "README.md", suite),
-        ["engines"]
+        broken_by_target(registry, "README.md", suite, none),
+        ["targets"]
     );
-    assert_eq!(engines("use crate::null::Null;", readme, ""), ["engines"]);
+    assert_eq!(broken_by_target(registry, readme, "", none), ["targets"]);
+    let elsewhere = ("crates/run/src/more.rs", "use crate::conformance;");
+    assert_eq!(
+        broken_by_target(registry, readme, "", elsewhere),
+        ["targets"]
+    );
+}
+
+#[test]
+fn every_target_and_probe_has_a_folder_of_its_own() {
+    let broken = |more: (&str, &str)| {
+        let registry = "#![forbid(unsafe_code)]\nuse x::{Disk, Null};";
+        let readme = "crates/run/src/null/README.md";
+        broken_by_target(registry, readme, "use crate::conformance;", more)
+    };
+    let probe = "impl Probe for Disk {}\n#[cfg(test)]\nuse crate::conformance;";
+    // In the crate itself it has neither a README nor the crate to itself.
+    assert_eq!(
+        broken(("crates/run/src/more.rs", probe)),
+        ["targets", "targets"]
+    );
+    let of_a_test = format!("#[cfg(test)]\nmod tests {{\n{probe}\n}}\n");
+    assert_eq!(broken(("crates/run/src/more.rs", &of_a_test)), [""; 0]);
 }
 
 #[test]

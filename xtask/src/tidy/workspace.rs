@@ -1,20 +1,23 @@
 //! Rules about the project as a whole: who depends on whom, what is listed where.
 
 use super::tree::Package;
-use super::{Tree, Violation};
+use super::{RustFile, Tree, Violation};
 use crate::lexer::Kind;
 use crate::source::Source;
 use std::collections::BTreeSet;
 
+/// What a crate of targets or probes may depend on: never on another of them.
+const FEATURE: &[&str] = &["assay-run", "assay-measure", "assay-block"];
+
 /// Which of our crates each crate may depend on.
-const LAYERS: [(&str, &[&str]); 8] = [
+const LAYERS: [(&str, &[&str]); 11] = [
     ("assay-measure", &[]),
     ("assay-block", &[]),
     ("assay-run", &["assay-measure"]),
-    (
-        "assay-engines",
-        &["assay-run", "assay-measure", "assay-block"],
-    ),
+    ("assay-native", FEATURE),
+    ("assay-sql", FEATURE),
+    ("assay-storage", FEATURE),
+    ("assay-probes", FEATURE),
     ("assay-report", &["assay-measure"]),
     (
         "assay-control",
@@ -26,7 +29,10 @@ const LAYERS: [(&str, &[&str]); 8] = [
             "assay-measure",
             "assay-block",
             "assay-run",
-            "assay-engines",
+            "assay-native",
+            "assay-sql",
+            "assay-storage",
+            "assay-probes",
             "assay-report",
             "assay-control",
         ],
@@ -37,15 +43,16 @@ const LAYERS: [(&str, &[&str]); 8] = [
 /// The one crate that may name an asynchronous runtime.
 const RUNTIME_CRATE: &str = "assay-control";
 const DEPENDENCIES: &str = "docs/DEPENDENCIES.md";
-const ENGINES: &str = "crates/engines/src/";
+/// Where every target and probe has its line.
+const REGISTRY: &str = "crates/assay/src/registry.rs";
 
 /// Every rule of this module.
-pub(crate) fn check(tree: &Tree, violations: &mut Vec<Violation>) {
+pub(crate) fn check(tree: &Tree, files: &[RustFile<'_>], violations: &mut Vec<Violation>) {
     for package in &tree.packages {
         layers(package, violations);
     }
     dependency_lines(tree, violations);
-    engine_folders(tree, violations);
+    targets(tree, files, violations);
     machine_paths(tree, violations);
 }
 
@@ -111,46 +118,78 @@ fn dependency_lines(tree: &Tree, violations: &mut Vec<Violation>) {
     }
 }
 
-/// A target is a folder with a README, named in the registry, that runs the conformance suite.
-fn engine_folders(tree: &Tree, violations: &mut Vec<Violation>) {
-    let below = |path: &str| path.strip_prefix(ENGINES).map(str::to_owned);
-    let inside: Vec<String> = tree.files.keys().filter_map(|p| below(p)).collect();
-    let folders: BTreeSet<&str> = inside
-        .iter()
-        .filter_map(|path| path.split_once('/').map(|(folder, _)| folder))
-        .filter(|folder| !matches!(*folder, "conformance" | "dataset"))
-        .collect();
-    for path in &inside {
-        let loose = !path.contains('/') && path.ends_with(".rs");
-        if loose && !matches!(path.as_str(), "lib.rs" | "registry.rs" | "conformance.rs") {
-            let text = "a target or probe is a folder with a README.md".to_owned();
-            violations.push(violation(&format!("{ENGINES}{path}"), 0, "engines", text));
-        }
-    }
-    let registry_path = format!("{ENGINES}registry.rs");
-    let registry = tree.files.get(&registry_path).map_or("", String::as_str);
+/// A target or probe, found by its trait wherever it is made, has a folder of its own with a README, its line in the
+/// registry and tests that run the conformance suite.
+fn targets(tree: &Tree, files: &[RustFile<'_>], violations: &mut Vec<Violation>) {
+    let registry = tree.files.get(REGISTRY).map_or("", String::as_str);
     let named = names(registry);
-    for folder in folders {
-        let path = format!("{ENGINES}{folder}/README.md");
-        if !tree.files.contains_key(&path) {
-            let text = "missing: privileges, versions, what the target writes".to_owned();
-            violations.push(violation(&path, 0, "engines", text));
+    let made: Vec<Made<'_>> = files.iter().flat_map(made_in).collect();
+    for target in &made {
+        let Made { name, folder, .. } = target;
+        // A crate that is one target describes it at its top.
+        let home = folder.strip_suffix("/src").unwrap_or(folder);
+        let readme = format!("{home}/README.md");
+        if !tree.files.contains_key(&readme) {
+            let text = format!("missing: privileges, versions, what `{name}` writes");
+            violations.push(violation(&readme, 0, "targets", text));
         }
-        if !named.contains(folder) {
-            let text = format!("`{folder}` is not listed");
-            violations.push(violation(&registry_path, 0, "engines", text));
+        if !named.contains(name) {
+            let text = format!("`{name}` is not listed");
+            violations.push(violation(REGISTRY, 0, "targets", text));
         }
-        let folder_path = format!("{ENGINES}{folder}/");
-        let suite = tree
-            .files
-            .iter()
-            .filter(|(path, _)| path.starts_with(&folder_path) && path.ends_with(".rs"))
-            .any(|(_, text)| names(text).contains("conformance"));
-        if !suite {
-            let text = "its tests do not run the conformance suite".to_owned();
-            violations.push(violation(&folder_path, 0, "engines", text));
+        let inside = |path: &str| {
+            path.strip_prefix(folder)
+                .is_some_and(|rest| rest.starts_with('/'))
+        };
+        if !files.iter().any(|f| inside(f.path) && runs_suite(f)) {
+            let text = format!("the tests of `{name}` do not run the conformance suite");
+            violations.push(violation(folder, 0, "targets", text));
+        }
+        let within = |other: &&Made<'_>| other.name != *name && inside(other.path);
+        if let Some(other) = made.iter().find(within) {
+            let text = format!(
+                "`{name}` needs a folder of its own: `{}` lies in it",
+                other.name
+            );
+            violations.push(violation(target.path, 0, "targets", text));
         }
     }
+}
+
+/// A target or probe.
+struct Made<'a> {
+    /// Its type.
+    name: &'a str,
+    path: &'a str,
+    folder: &'a str,
+}
+
+/// The targets and probes a file makes, tests' own left out.
+fn made_in<'a>(file: &'a RustFile<'_>) -> Vec<Made<'a>> {
+    let code = &file.source.code;
+    let made = code.windows(3).enumerate().filter_map(|(index, words)| {
+        let [kind, word, name] = words else {
+            return None;
+        };
+        let is = matches!(kind.text, "Target" | "Probe") && word.is("for");
+        if !is || name.kind != Kind::Ident || file.is_test(index) {
+            return None;
+        }
+        Some(Made {
+            name: name.text,
+            path: file.path,
+            folder: file.path.rsplit_once('/')?.0,
+        })
+    });
+    made.collect()
+}
+
+/// Whether a test in this file names the suite.
+fn runs_suite(file: &RustFile<'_>) -> bool {
+    let mut code = file.source.code.iter().enumerate();
+    code.any(|(index, token)| {
+        token.kind == Kind::Ident && token.text == "conformance" && file.is_test(index)
+    })
 }
 
 /// Identifiers a source uses, outside strings and comments.

@@ -1,7 +1,7 @@
 //! Questions that are answered without a job: help, versions, what an option means.
 
 use crate::exit::Failure;
-use assay_engines::storage::language;
+use assay_storage::language;
 
 const INTRODUCTION: &str = "\
 Measures the bare storage by fio's options, job files and reports

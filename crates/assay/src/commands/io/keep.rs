@@ -4,13 +4,13 @@ use super::NAME;
 use crate::exit::Failure;
 use crate::record;
 use crate::rundir::{FIO_JSON, RECORD, REPORT, RunDir, job_file};
-use assay_engines::storage::spec::{self, Invocation};
 use assay_measure::record::Record;
 use assay_measure::snapshot::{RunData, SettingLine};
 use assay_measure::storage::StorageReadings;
 use assay_report::storage::fio;
 use assay_run::host;
 use assay_run::left::shell_word;
+use assay_storage::spec::{self, Invocation};
 
 /// The invocation as it came.
 pub(super) struct Given {

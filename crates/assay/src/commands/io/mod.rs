@@ -10,14 +10,14 @@ use crate::cli::IoArgs;
 use crate::exit::{Code, Failure};
 use crate::rundir::{self, RunDir};
 use crate::{plan_text, signals, ui};
-use assay_engines::storage::language::{self, World};
-use assay_engines::storage::spec::{Invocation, OutputFormat, OutputOptions};
 use assay_measure::record::Record;
 use assay_measure::storage::StorageReadings;
 use assay_report::storage::fio;
 use assay_run::engine::EngineError;
 use assay_run::probe::{Aimed, Readings};
 use assay_run::stop::Stop;
+use assay_storage::language::{self, World};
+use assay_storage::spec::{Invocation, OutputFormat, OutputOptions};
 use sink::Sink;
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -72,7 +72,7 @@ fn parse(words: &[String]) -> Result<(Invocation, Vec<String>), Failure> {
 }
 
 fn aim(invocation: Invocation) -> Result<Box<dyn Aimed>, Failure> {
-    assay_engines::storage::aim(invocation).map_err(refused)
+    assay_storage::aim(invocation).map_err(refused)
 }
 
 /// A refusal may name several files, a line each.

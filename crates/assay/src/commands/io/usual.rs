@@ -3,7 +3,6 @@
 use crate::exit::{Code, Failure};
 use crate::rundir;
 use crate::ui;
-use assay_engines::storage;
 use assay_run::left::{Kind, Mark};
 use std::path::{Path, PathBuf};
 
@@ -36,7 +35,7 @@ pub(super) fn expanded(words: &[String]) -> (Vec<String>, Option<PathBuf>) {
         "--unlink=1".to_owned(),
     ];
     if !rest.iter().any(|word| word.starts_with("--ioengine")) {
-        let (engine, why) = storage::usual_engine();
+        let (engine, why) = assay_storage::usual_engine();
         all.push(format!("--ioengine={}", engine.name()));
         if let Some(why) = why {
             ui::say(&format!("notice: {why}"));

@@ -4,10 +4,10 @@ use super::sink::Sink;
 use crate::exit::Failure;
 use crate::progress::Line;
 use crate::ui;
-use assay_engines::storage::spec::{Eta, OutputOptions};
 use assay_measure::storage::{StorageLive, StorageReadings};
 use assay_report::storage::fio;
 use assay_run::probe::{Readings, Steps};
+use assay_storage::spec::{Eta, OutputOptions};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 

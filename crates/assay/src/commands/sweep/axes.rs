@@ -4,7 +4,7 @@ use crate::affinity;
 use crate::cli::SweepArgs;
 use crate::configure::{Said, said};
 use crate::exit::Failure;
-use assay_engines::registry;
+use crate::registry;
 use assay_measure::config::{ParamKind, SLOB_PARAMS};
 use assay_measure::units;
 use assay_report::sweep::Axis;

@@ -1,0 +1,93 @@
+//! Every target and every probe, one line each: adding one touches its folder and this list.
+
+use assay_native::Native;
+use assay_probes::sync::DurableWrites;
+use assay_run::engine::Target;
+use assay_run::null::Null;
+use assay_run::probe::Probe;
+use assay_sql::postgres::Postgres;
+use assay_storage::StorageProbe;
+
+/// The targets, in the order of their help.
+pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Null];
+
+/// The probes, in the order of their help.
+pub(crate) static PROBES: &[&dyn Probe] = &[&DurableWrites, &StorageProbe];
+
+/// The probe of this name, which is also its command.
+#[must_use]
+pub(crate) fn probe(name: &str) -> Option<&'static dyn Probe> {
+    PROBES.iter().copied().find(|probe| probe.name() == name)
+}
+
+/// The target of this name, which is also its URL scheme.
+#[must_use]
+pub(crate) fn find(name: &str) -> Option<&'static dyn Target> {
+    TARGETS.iter().copied().find(|target| target.name() == name)
+}
+
+/// Begins the URL of a server started for one command: `temp:postgres`, `temp:postgres:16`.
+pub(crate) const TEMPORARY: &str = "temp";
+
+/// The target of a URL and its place there. `temp:NAME[...]` is target NAME at `temp[...]`.
+#[must_use]
+pub(crate) fn locate(url: &str) -> Option<(&'static dyn Target, String)> {
+    let (scheme, rest) = url.split_once(':')?;
+    if scheme != TEMPORARY {
+        return find(scheme).map(|target| (target, rest.to_owned()));
+    }
+    let name_ends = rest.find(':').unwrap_or(rest.len());
+    let (name, more) = rest.split_at(name_ends);
+    let target = find(name).filter(|target| target.can_be_temporary())?;
+    Some((target, format!("{TEMPORARY}{more}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_temporary_server_is_a_place_of_its_target() {
+        let place = |url| locate(url).map(|(target, place)| (target.name(), place));
+        assert_eq!(
+            place("temp:postgres"),
+            Some(("postgres", "temp".to_owned()))
+        );
+        assert_eq!(
+            place("temp:postgres:16"),
+            Some(("postgres", "temp:16".to_owned()))
+        );
+        assert_eq!(place("native:a:b"), Some(("native", "a:b".to_owned())));
+        assert_eq!(place("temp:native"), None);
+        assert_eq!(place("temp:"), None);
+    }
+
+    #[test]
+    fn names_are_unique_schemes_and_every_target_is_found_by_its_own() {
+        for target in TARGETS {
+            let name = target.name();
+            assert!(name.chars().all(|c| c.is_ascii_lowercase()), "{name}");
+            assert_eq!(
+                TARGETS.iter().filter(|t| t.name() == name).count(),
+                1,
+                "{name}"
+            );
+            assert_eq!(find(name).map(Target::about), Some(target.about()));
+        }
+        assert!(find("absent").is_none());
+    }
+
+    #[test]
+    fn every_default_of_every_target_is_a_legal_value() {
+        use assay_measure::config::{Tables, resolve};
+        for target in TARGETS {
+            let tables = Tables {
+                target: target.name(),
+                params: target.params(),
+                others: &[],
+            };
+            let problems = resolve(&tables, &[]).problems;
+            assert!(problems.is_empty(), "{}: {problems:?}", target.name());
+        }
+    }
+}

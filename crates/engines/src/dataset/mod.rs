@@ -1,5 +1,0 @@
-//! What targets that hold a data set share: the content of a row, the lines of a plan, the room left on a file system.
-
-pub(crate) mod lines;
-pub(crate) mod room;
-pub(crate) mod rows;

@@ -1,0 +1,406 @@
+//! Bulk I/O over a data set: a few threads with a ring each, in pieces of at most 1 MiB.
+//!
+//! Used by the load (direct path writes) and by the check (sequential reads).
+//! It knows pages, files and pieces; what is in them is its callers' business.
+
+use super::files::{Files, engine_error, is_full};
+use super::layout::{Page, PageMap};
+use assay_block::{Backend, Buffer, CompletionLease, Ring, RingOptions};
+use assay_run::engine::{EngineError, Progress};
+use assay_run::stop::Stop;
+use assay_run::threads::spawn;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Largest request, and the file alignment pieces are cut at.
+pub(super) const PIECE_BYTES: u64 = 1 << 20;
+
+/// Requests each thread keeps in flight.
+const DEPTH: usize = 8;
+
+/// Buffers of all threads together, so that 256 loaders do not take 2 GiB.
+const MOST_BUFFERS: usize = 256;
+
+/// How often progress is shown and a stop request is looked for.
+const TICK: Duration = Duration::from_millis(200);
+
+/// A run of blocks or bytes to be cut into pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Span {
+    /// Consecutive pages of the data files or of the undo file.
+    Pages { first: Page, count: u64 },
+    /// Part of a file that has no pages (redo).
+    Bytes { file: u16, offset: u64, bytes: u64 },
+}
+
+/// One request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// File index.
+    pub(super) file: u16,
+    /// Byte offset in it.
+    pub(super) offset: u64,
+    /// Bytes, at most [`PIECE_BYTES`].
+    pub(super) bytes: usize,
+    /// First page, unless it is a part of a file without pages.
+    pub(super) first: Option<Page>,
+}
+
+/// Cuts spans into pieces at file borders and at multiples of 1 MiB in the file.
+pub(super) struct Pieces<I> {
+    map: PageMap,
+    spans: I,
+    current: Option<Span>,
+}
+
+impl<I: Iterator<Item = Span>> Pieces<I> {
+    pub(super) fn new(map: PageMap, spans: I) -> Self {
+        Self {
+            map,
+            spans,
+            current: None,
+        }
+    }
+}
+
+impl<I: Iterator<Item = Span>> Iterator for Pieces<I> {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        loop {
+            let span = match self.current.take() {
+                Some(span) => span,
+                None => self.spans.next()?,
+            };
+            match span {
+                Span::Pages { count: 0, .. } | Span::Bytes { bytes: 0, .. } => {}
+                Span::Pages { first, count } => {
+                    let (file, offset) = self.map.locate(first);
+                    let block_bytes = u64::from(self.map.geometry.block_bytes);
+                    let aligned = (PIECE_BYTES - offset % PIECE_BYTES) / block_bytes;
+                    let in_file = self.map.pages_in_run(first);
+                    let blocks = count.min(aligned).min(in_file);
+                    self.current = Some(Span::Pages {
+                        first: Page(first.0 + blocks),
+                        count: count - blocks,
+                    });
+                    return Some(Piece {
+                        file,
+                        offset,
+                        bytes: (blocks * block_bytes) as usize,
+                        first: Some(first),
+                    });
+                }
+                Span::Bytes {
+                    file,
+                    offset,
+                    bytes,
+                } => {
+                    let step = bytes.min(PIECE_BYTES - offset % PIECE_BYTES);
+                    self.current = Some(Span::Bytes {
+                        file,
+                        offset: offset + step,
+                        bytes: bytes - step,
+                    });
+                    return Some(Piece {
+                        file,
+                        offset,
+                        bytes: step as usize,
+                        first: None,
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Judges the content of a piece.
+pub(super) type Visit<'a> = &'a (dyn Fn(&Piece, &[u8]) -> Result<(), EngineError> + Sync);
+
+/// What is done with each piece.
+#[derive(Clone, Copy)]
+pub(super) enum Job<'a> {
+    /// Written.
+    Write {
+        /// Called once for each buffer, before its first use: what `fill` then need not repeat.
+        dress: &'a (dyn Fn(&mut [u8]) + Sync),
+        /// Makes the content of a piece.
+        fill: &'a (dyn Fn(&Piece, &mut [u8]) + Sync),
+    },
+    /// Read.
+    Read {
+        /// Judges the content of a piece.
+        visit: Visit<'a>,
+    },
+}
+
+/// Who watches long work.
+#[derive(Clone, Copy)]
+pub(super) struct Watch<'a> {
+    pub(super) stop: &'a Stop,
+    pub(super) progress: &'a dyn Progress,
+}
+
+/// What all threads of one phase share.
+struct Shared<'a, I> {
+    files: &'a Files,
+    pieces: Mutex<I>,
+    job: Job<'a>,
+    done_bytes: AtomicU64,
+    halt: AtomicBool,
+}
+
+/// Does `job` on all pieces with `threads` threads; `total_bytes` is for the progress line only.
+///
+/// # Errors
+/// The first error of any thread, or `Interrupted`; nothing is in flight on return.
+pub(super) fn transfer(
+    files: &Files,
+    threads: usize,
+    pieces: impl Iterator<Item = Piece> + Send,
+    job: Job<'_>,
+    (phase, total_bytes): (&str, u64),
+    watch: Watch<'_>,
+) -> Result<(), EngineError> {
+    let shared = Shared {
+        files,
+        pieces: Mutex::new(pieces),
+        job,
+        done_bytes: AtomicU64::new(0),
+        halt: AtomicBool::new(false),
+    };
+    // A phase of a few pieces needs no more threads than pieces.
+    let threads = threads.clamp(1, (total_bytes / PIECE_BYTES + 1).min(256) as usize);
+    let depth = (MOST_BUFFERS / threads).clamp(2, DEPTH);
+    let mut failure = None;
+    std::thread::scope(|scope| {
+        let (sender, results) = mpsc::channel();
+        for number in 0..threads {
+            let (sender, shared) = (sender.clone(), &shared);
+            let started = spawn(scope, format!("assay-load{number}"), move || {
+                // The receiver outlives every sender: it waits for them to go.
+                let _ = sender.send(pump(shared, depth));
+            });
+            if let Err(error) = started {
+                shared.halt.store(true, Ordering::Release);
+                failure = Some(error);
+                break;
+            }
+        }
+        drop(sender);
+        loop {
+            match results.recv_timeout(TICK) {
+                Ok(Ok(())) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Err(error)) => {
+                    shared.halt.store(true, Ordering::Release);
+                    failure.get_or_insert(error);
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if watch.stop.requested() {
+                shared.halt.store(true, Ordering::Release);
+            }
+            let done = shared.done_bytes.load(Ordering::Relaxed);
+            watch.progress.update(phase, done, total_bytes);
+        }
+    });
+    let done = shared.done_bytes.load(Ordering::Relaxed);
+    watch.progress.update(phase, done, total_bytes);
+    match failure {
+        Some(error) => Err(error),
+        None if shared.halt.load(Ordering::Acquire) => Err(EngineError::Interrupted),
+        None => Ok(()),
+    }
+}
+
+/// One thread: keeps its ring full until the pieces run out or somebody says halt.
+fn pump<I: Iterator<Item = Piece>>(
+    shared: &Shared<'_, I>,
+    depth: usize,
+) -> Result<(), EngineError> {
+    let mut ring = Ring::open(RingOptions {
+        entries: depth as u32 * 2,
+        buffers: depth,
+        buffer_bytes: PIECE_BYTES as usize,
+        pool: None,
+        files: shared.files.list.clone(),
+        backend: Backend::Auto,
+        helpers: depth,
+    })
+    .map_err(engine_error)?;
+    dress_buffers(&mut ring, shared.job);
+    let mut under_way: Vec<Option<Piece>> = vec![None; depth];
+    let mut outcome = Ok(());
+    loop {
+        while outcome.is_ok() && !shared.halt.load(Ordering::Acquire) {
+            let Some(slot) = under_way.iter().position(Option::is_none) else {
+                break;
+            };
+            let next = shared
+                .pieces
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .next();
+            let Some(piece) = next else { break };
+            let buffer = ring
+                .take_buffer()
+                .expect("there are as many buffers as slots");
+            start(&mut ring, shared.job, &piece, buffer, slot);
+            under_way[slot] = Some(piece);
+        }
+        if ring.in_flight() == 0 {
+            return outcome;
+        }
+        ring.submit(1, TICK).map_err(engine_error)?;
+        while let Some(completion) = ring.pop() {
+            let piece = under_way[completion.tag as usize]
+                .take()
+                .expect("a tag names the slot of its piece");
+            let CompletionLease::Buffer(buffer) = completion.lease else {
+                unreachable!("only buffers are read and written here");
+            };
+            let judged = judge(shared, &piece, completion.result, &buffer);
+            ring.give_back(buffer);
+            outcome = outcome.and(judged);
+        }
+    }
+}
+
+fn dress_buffers(ring: &mut Ring, job: Job<'_>) {
+    let Job::Write { dress, .. } = job else {
+        return;
+    };
+    let mut dressed = Vec::new();
+    while let Some(mut buffer) = ring.take_buffer() {
+        dress(&mut buffer);
+        dressed.push(buffer);
+    }
+    for buffer in dressed {
+        ring.give_back(buffer);
+    }
+}
+
+fn start(ring: &mut Ring, job: Job<'_>, piece: &Piece, mut buffer: Buffer, slot: usize) {
+    let tag = slot as u64;
+    let queued = match job {
+        Job::Write { fill, .. } => {
+            fill(piece, &mut buffer[..piece.bytes]);
+            ring.write_buffer(piece.file, piece.offset, buffer, piece.bytes, false, tag)
+        }
+        Job::Read { .. } => ring.read_buffer(piece.file, piece.offset, buffer, piece.bytes, tag),
+    };
+    assert!(queued.is_ok(), "the ring has room for twice the buffers");
+}
+
+fn judge<I>(
+    shared: &Shared<'_, I>,
+    piece: &Piece,
+    result: std::io::Result<u32>,
+    buffer: &[u8],
+) -> Result<(), EngineError> {
+    let path = || shared.files.path(piece.file).display().to_string();
+    let (doing, write) = match shared.job {
+        Job::Write { .. } => ("writing", true),
+        Job::Read { .. } => ("reading", false),
+    };
+    match result {
+        Ok(moved) if moved as usize == piece.bytes => {}
+        // A write that stops short of its end has met the end of the space.
+        Ok(moved) if write => {
+            return Err(EngineError::Unusable(format!(
+                "only {moved} of {} bytes could be written at byte {} of {}: the file system may be full",
+                piece.bytes,
+                piece.offset,
+                path()
+            )));
+        }
+        Ok(moved) => {
+            return Err(EngineError::Damaged(format!(
+                "{} ends at byte {}, inside its data",
+                path(),
+                piece.offset + u64::from(moved)
+            )));
+        }
+        Err(e) if is_full(&e) => {
+            return Err(EngineError::Unusable(format!(
+                "no space left while writing {}: {e}",
+                path()
+            )));
+        }
+        Err(source) => {
+            return Err(EngineError::Io {
+                what: format!("{doing} {} at byte {}", path(), piece.offset),
+                source,
+            });
+        }
+    }
+    if let Job::Read { visit } = shared.job {
+        visit(piece, &buffer[..piece.bytes])?;
+    }
+    shared
+        .done_bytes
+        .fetch_add(piece.bytes as u64, Ordering::Relaxed);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::{Geometry, UNDO_BASE};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn pieces_cover_their_spans_once_and_in_order(
+            first in 0u64..900, count in 0u64..900, per_file in 2u64..600, shift in 12u32..17,
+            stripes in 1u16..5,
+        ) {
+            let map = Geometry {
+                block_bytes: 1 << shift,
+                schemas: 2,
+                scale: 1000,
+                scan_blocks: 8,
+                seed: 0,
+                undo_blocks: 2000,
+                blocks_per_file: per_file,
+                stripes,
+            }
+            .map();
+            for base in [0, UNDO_BASE] {
+                let span = Span::Pages { first: Page(base + first), count };
+                let mut next = base + first;
+                for piece in Pieces::new(map, std::iter::once(span)) {
+                    prop_assert_eq!(piece.first, Some(Page(next)));
+                    prop_assert_eq!((piece.file, piece.offset), map.locate(Page(next)));
+                    let blocks = piece.bytes as u64 >> shift;
+                    prop_assert!(blocks > 0);
+                    let last = Page(next + blocks - 1);
+                    let end = (piece.file, piece.offset + piece.bytes as u64 - (1 << shift));
+                    prop_assert_eq!(end, map.locate(last));
+                    prop_assert_eq!(piece.offset / PIECE_BYTES, end.1 / PIECE_BYTES);
+                    next += blocks;
+                }
+                prop_assert_eq!(next, base + first + count);
+            }
+        }
+
+        #[test]
+        fn byte_spans_are_cut_at_every_mebibyte(offset in 0u64..3 << 20, bytes in 0u64..5 << 20) {
+            let map = Geometry {
+                block_bytes: 8192, schemas: 1, scale: 1, scan_blocks: 0, seed: 0,
+                undo_blocks: 0, blocks_per_file: 2, stripes: 1,
+            }
+            .map();
+            let mut next = offset;
+            for piece in Pieces::new(map, std::iter::once(Span::Bytes { file: 3, offset, bytes })) {
+                prop_assert_eq!(piece.offset, next);
+                prop_assert!(piece.bytes as u64 <= PIECE_BYTES);
+                next += piece.bytes as u64;
+                prop_assert!(next == offset + bytes || next.is_multiple_of(PIECE_BYTES));
+            }
+            prop_assert_eq!(next, offset + bytes);
+        }
+    }
+}

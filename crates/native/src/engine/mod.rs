@@ -1,0 +1,615 @@
+//! The running native engine: cache, sessions, redo, writers.
+//!
+//! `open` puts an instance together from a data set that is clean or was just recovered;
+//! driver threads get their `NativeDriver`; the writer threads serve all. The data set's
+//! life cycle (prepare, check, destroy) is outside.
+
+mod activity;
+mod cache;
+mod checkpoint;
+mod context;
+mod counters;
+mod driver;
+#[cfg(feature = "faults")]
+pub mod faults;
+mod instance;
+mod node;
+mod options;
+mod page_table;
+mod path_io;
+mod redo;
+mod row_locks;
+mod scan;
+mod select;
+mod session;
+mod undo;
+mod update;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use crate::bulk::Watch;
+use crate::claim;
+use crate::control::{Control, ControlFile};
+use crate::device;
+use crate::files::Files;
+use crate::layout::UNIT_BYTES;
+use crate::load_plan::nothing_here;
+use crate::memory::refuse_too_much;
+use crate::paths::{Asked, Places};
+use crate::recovery::{Recovery, ensure_clean};
+use crate::redo_format::FIRST_LSN;
+use crate::survey::{Found, survey};
+use assay_block::{Backend, Pool, PoolOptions, Ring, RingOptions};
+use assay_measure::clock::Clock;
+use assay_measure::config::Settings;
+use assay_measure::snapshot::{Fact, StatSet};
+use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, LineValue};
+use assay_run::plan::Plan;
+use counters::export_ring;
+use instance::{Instance, MAX_THREADS, Parts, locked};
+pub(crate) use options::MAX_SCAN_BUFFERS;
+use options::{ChecksumMode, CommitMode, FreeWait, IndexMode, Options};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+/// Blocking calls in synchronous I/O modes are carried by at most this many helper threads.
+const MAX_HELPERS: usize = 64;
+/// Buffers of a driver thread for log writes: one it fills, one in flight. Scans have their own beside them.
+const LOG_BUFFERS: usize = 2;
+
+/// An open native data set.
+struct NativeEngine {
+    instance: Arc<Instance>,
+    places: Places,
+    /// Devices of the data set, kept from others while it is open.
+    _claims: Vec<device::Claim>,
+    writers: Mutex<Vec<WriterThread>>,
+    ring_facts: Mutex<Vec<Fact>>,
+    /// What was recovered at open.
+    recovery: Option<Recovery>,
+}
+
+/// Opens the data set at the paths asked for, for a run; one that was not closed is recovered first.
+///
+/// # Errors
+/// [`EngineError::Unusable`] when it is loading, in use or unreadable; [`EngineError::Usage`] when
+/// the plan does not fit it; `Damaged` or `Interrupted` while it is recovered.
+pub(super) fn open(
+    asked: &Asked,
+    plan: &Plan,
+    settings: &Settings,
+    watch: Watch<'_>,
+) -> Result<Box<dyn Engine>, EngineError> {
+    let places = match survey(asked, &[])? {
+        Found::Ours(ours) => ours.places,
+        Found::Nothing => return Err(nothing_here(asked.first())),
+    };
+    let dir = places.home();
+    let mut control_file = claim::take(dir)?;
+    let block_bytes = u64::from(control_file.control().geometry.block_bytes);
+    refuse_too_much(settings, plan.sessions() as u64, block_bytes)?;
+    let claims = device::claim(&places)?;
+    let recovery = ensure_clean(&places, &mut control_file, settings, watch)?;
+    let control = control_file.control().clone();
+    if plan.schemas > control.loaded_schemas {
+        return Err(EngineError::Usage(format!(
+            "{} schemas are asked for, {} are loaded in {}",
+            plan.schemas,
+            control.loaded_schemas,
+            dir.display()
+        )));
+    }
+    let options = Options::resolve(settings, plan, &control)?;
+    let files = Files::open(&places, &control, options.direct)?;
+    let instance = Arc::new(assemble(
+        control_file,
+        files,
+        options,
+        plan,
+        (Clock::real(), MAX_THREADS),
+    )?);
+    if instance.undo.free_extents() < plan.sessions() {
+        return Err(EngineError::Usage(format!(
+            "the undo file of {} has {} extents for {} sessions: prepare with a larger UNDO_MB or use fewer sessions",
+            dir.display(),
+            instance.undo.free_extents(),
+            plan.sessions()
+        )));
+    }
+    instance.path_io.find_devices();
+    let (writers, ring_facts) = start_writers(&instance)?;
+    Ok(Box::new(NativeEngine {
+        instance,
+        places,
+        _claims: claims,
+        writers: Mutex::new(writers),
+        ring_facts: Mutex::new(ring_facts),
+        recovery,
+    }))
+}
+
+/// Puts an instance together, for at most so many driver threads; starts nothing.
+fn assemble(
+    control_file: ControlFile,
+    files: Files,
+    options: Options,
+    plan: &Plan,
+    (clock, threads): (Clock, usize),
+) -> Result<Instance, EngineError> {
+    let control = control_file.control();
+    let pool = Pool::new(&PoolOptions {
+        frames: options.cache_frames,
+        frame_bytes: control.geometry.block_bytes as usize,
+        huge_pages: options.huge_pages,
+    })
+    .map_err(|e| {
+        EngineError::Unusable(format!(
+            "buffer cache of {} blocks: {e}",
+            options.cache_frames
+        ))
+    })?;
+    let redo = redo::Redo::new(&redo::RedoConfig {
+        buffer_bytes: options.log_buffer_bytes,
+        block_bytes: control.log_block_bytes as usize,
+        files: control.redo_files as usize,
+        file_bytes: control.redo_file_bytes,
+        start_lsn: control.checkpoint_lsn.max(FIRST_LSN),
+        sequence: control.log_sequence,
+        data_set: control.data_set,
+        threads,
+        max_flights: options.commit.log_writes(),
+    });
+    Ok(Instance::new(Parts {
+        cache: cache::Cache::new(pool, options.drop_on_unpin, options.scan_pct),
+        options,
+        control: control_file,
+        files,
+        redo,
+        active_scale: plan.scale,
+        redo_stress: plan.redo_stress,
+        obfuscate: plan.obfuscate,
+        clock,
+        threads,
+    }))
+}
+
+/// A writer that panics stops the engine instead of leaving its sessions waiting.
+struct WriterGuard<'a> {
+    instance: &'a Instance,
+    number: usize,
+}
+
+impl Drop for WriterGuard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.instance.fail("a database writer's thread panicked");
+        }
+        if self.number > 0 {
+            self.instance.helpers.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
+type WriterThread = JoinHandle<Result<(), EngineError>>;
+
+/// Starts all writers; returns their threads and what the last one's ring obtained.
+fn start_writers(instance: &Arc<Instance>) -> Result<(Vec<WriterThread>, Vec<Fact>), EngineError> {
+    let mut threads = Vec::new();
+    let mut facts = Vec::new();
+    for number in 0..instance.options.writers {
+        match start_writer(instance, number) {
+            Ok((thread, obtained)) => {
+                threads.push(thread);
+                facts = obtained;
+            }
+            Err(error) => {
+                // Nothing was changed yet: those that run end at once.
+                let _ = stop_writers(instance, threads);
+                return Err(error);
+            }
+        }
+    }
+    Ok((threads, facts))
+}
+
+/// Tells the writers to write everything and end, and waits for them.
+fn stop_writers(instance: &Instance, threads: Vec<WriterThread>) -> Result<(), EngineError> {
+    locked(&instance.orders).stop = true;
+    instance.ordered.notify_all();
+    let mut result = Ok(());
+    for thread in threads {
+        let ended = thread.join().unwrap_or_else(|_| {
+            Err(EngineError::Unusable(
+                "a database writer's thread panicked".to_owned(),
+            ))
+        });
+        result = result.and(ended);
+    }
+    result
+}
+
+/// Starts one writer; returns its thread and what its ring obtained.
+fn start_writer(
+    instance: &Arc<Instance>,
+    number: usize,
+) -> Result<(WriterThread, Vec<Fact>), EngineError> {
+    let shared = Arc::clone(instance);
+    if number > 0 {
+        instance.helpers.fetch_add(1, Ordering::AcqRel);
+    }
+    let (report, opened) = std::sync::mpsc::sync_channel(1);
+    let thread = std::thread::Builder::new()
+        .name(format!("assay-dbw{number}"))
+        .spawn(move || {
+            let _guard = WriterGuard {
+                instance: &shared,
+                number,
+            };
+            let ring = Ring::open(writer::ring_options(&shared, backend(&shared.options)));
+            let ring = match ring {
+                Ok(ring) => ring,
+                Err(error) => {
+                    let _ = report.send(Err(error));
+                    return Ok(());
+                }
+            };
+            let _ = report.send(Ok(ring_facts(&ring)));
+            let result = writer::Writer::new(&shared, ring, number).run();
+            if let Err(error) = &result {
+                shared.fail(&error.to_string());
+            }
+            result
+        });
+    let thread =
+        thread.map_err(|source| assay_run::threads::refused("of the database writer", &source))?;
+    match opened.recv() {
+        Ok(Ok(facts)) => Ok((thread, facts)),
+        Ok(Err(error)) => Err(EngineError::Unusable(format!(
+            "the database writer's ring: {error}"
+        ))),
+        Err(_) => Err(EngineError::Unusable(
+            "the database writer ended before it began".to_owned(),
+        )),
+    }
+}
+
+fn backend(options: &Options) -> Backend {
+    if options.asynchronous {
+        Backend::Auto
+    } else {
+        Backend::Helpers
+    }
+}
+
+fn fact(name: &str, value: impl ToString) -> Fact {
+    Fact {
+        name: name.to_owned(),
+        value: value.to_string(),
+    }
+}
+
+fn ring_facts(ring: &Ring) -> Vec<Fact> {
+    let features = ring.features();
+    let refused: Vec<String> = features
+        .refused
+        .iter()
+        .map(|(name, why)| format!("{name} ({why})"))
+        .collect();
+    let listed = |items: &[String]| {
+        if items.is_empty() {
+            "none".to_owned()
+        } else {
+            items.join(", ")
+        }
+    };
+    vec![
+        fact("io_backend", features.backend),
+        fact("ring_features_obtained", listed(&features.obtained)),
+        fact("ring_features_refused", listed(&refused)),
+    ]
+}
+
+impl NativeEngine {
+    fn open_ring(&self, sessions: usize) -> Result<Ring, EngineError> {
+        let instance = &self.instance;
+        let options = &instance.options;
+        let reads = if options.batched { options.io_depth } else { 1 };
+        let scan_buffers = options.scan_buffers(sessions);
+        let entries = (sessions * reads + scan_buffers + 16)
+            .next_power_of_two()
+            .clamp(64, 4096);
+        let ring = Ring::open(RingOptions {
+            entries: entries as u32,
+            buffers: LOG_BUFFERS + scan_buffers,
+            buffer_bytes: 1 << 20,
+            pool: Some(Arc::clone(&instance.cache.pool)),
+            files: instance.files.list.clone(),
+            backend: backend(options),
+            helpers: sessions.max(scan_buffers).clamp(1, MAX_HELPERS),
+        })
+        .map_err(|e| EngineError::Unusable(format!("a driver thread's ring: {e}")))?;
+        *locked(&self.ring_facts) = ring_facts(&ring);
+        Ok(ring)
+    }
+
+    fn data_set_facts(&self) -> Vec<Fact> {
+        let geometry = &self.instance.geometry;
+        // One lock for all: a second one in the same statement would wait for the first.
+        let control = locked(&self.instance.control).control().clone();
+        let mut facts = self.path_facts(&control);
+        facts.extend([
+            fact("data_set", self.places.home().display()),
+            fact("data_set_id", format!("{:016x}", self.instance.data_set)),
+            fact("block_bytes", geometry.block_bytes),
+            fact("log_block_bytes", control.log_block_bytes),
+            fact("redo_files", control.redo_files),
+            fact("redo_file_bytes", control.redo_file_bytes),
+            fact("schemas_loaded", control.loaded_schemas),
+            fact("scale_blocks", geometry.scale),
+            fact("scan_blocks", geometry.scan_blocks),
+            fact("index_levels", self.instance.map.index.levels),
+        ]);
+        facts
+    }
+
+    /// Where what lies, if it is on several paths.
+    fn path_facts(&self, control: &Control) -> Vec<Fact> {
+        let list = self.places.list();
+        if list.len() == 1 {
+            return Vec::new();
+        }
+        let place = |number: u16| list[usize::from(number)].path.display();
+        let data: Vec<String> = (0..control.geometry.stripes)
+            .map(|number| place(number).to_string())
+            .collect();
+        let mut facts = vec![
+            fact("data_paths", data.join(", ")),
+            fact("undo_path", place(control.undo_path)),
+            fact("redo_path", place(control.redo_path)),
+        ];
+        if data.len() > 1 {
+            facts.push(fact("allocation_unit_bytes", UNIT_BYTES));
+        }
+        facts
+    }
+
+    fn recovery_facts(&self) -> Vec<Fact> {
+        let lines = self.recovery.iter().flat_map(Recovery::lines);
+        lines
+            .map(|line| match line.value {
+                LineValue::Count(n) => fact(line.key, n),
+                LineValue::Decimal(x) => fact(line.key, format!("{x:.3}")),
+                LineValue::Text(text) => fact(line.key, text),
+            })
+            .collect()
+    }
+
+    fn option_facts(&self) -> Vec<Fact> {
+        let options = &self.instance.options;
+        let huge = self.instance.cache.pool.huge_pages_bytes();
+        let commit = match options.commit {
+            CommitMode::None => "none (acknowledged before the log write: not durable)",
+            CommitMode::Group => "group (durable, shared log writes)",
+            CommitMode::Sync => "sync (durable, one log write each)",
+        };
+        let index = if options.index == IndexMode::Btree {
+            "btree"
+        } else {
+            "computed"
+        };
+        let cache_blocks = if options.drop_on_unpin {
+            0
+        } else {
+            options.cache_frames
+        };
+        vec![
+            fact("cache_blocks", cache_blocks),
+            fact("cache_frames", options.cache_frames),
+            fact(
+                "cache_huge_page_bytes",
+                huge.map_or("n/a (unknowable)".to_owned(), |b| b.to_string()),
+            ),
+            fact(
+                "cache_read",
+                if options.optimistic {
+                    "optimistic"
+                } else {
+                    "pinned"
+                },
+            ),
+            fact("io_mode_requested", &options.io_mode),
+            fact("io_mode_achieved", self.achieved_io_mode()),
+            fact("scan_read", self.scan_read()),
+            fact("index", index),
+            fact(
+                "read_consistency",
+                "current blocks (no read-consistent copies)",
+            ),
+            fact("commit_mode", commit),
+            fact("log_writer", "led by the committing driver thread"),
+        ]
+    }
+
+    /// What the writers, the log and the checkpoint were asked for and work with.
+    fn writer_facts(&self) -> Vec<Fact> {
+        let (options, redo) = (&self.instance.options, &self.instance.redo);
+        let off = |value: u64, text: String| if value == 0 { "off".to_owned() } else { text };
+        let checksum = match options.checksum {
+            ChecksumMode::Off => "off (neither computed nor verified)",
+            ChecksumMode::Typical => "typical (computed when written, verified when read)",
+            ChecksumMode::Full => "full (as typical, and verified before each change)",
+        };
+        let free_wait = match options.free_wait {
+            FreeWait::Timed => "timed_10ms (a session looks again every 10 ms)",
+            FreeWait::Posted => "posted (the writer wakes it)",
+        };
+        let timeout_s = options.checkpoint_timeout_ns / 1_000_000_000;
+        let interval = options.checkpoint_interval_blocks;
+        vec![
+            fact("db_writers", locked(&self.writers).len()),
+            fact("db_writer_batch_requests", options.writer_requests),
+            fact("db_writer_request_bytes_max", options.writer_bytes),
+            fact("db_block_checksum", checksum),
+            fact("free_wait", free_wait),
+            fact("cache_scan_pct", options.scan_pct),
+            fact("multiblock_read_blocks", options.multiblock),
+            fact("log_buffer_bytes", redo.capacity()),
+            fact("log_flush_due_bytes", redo.due_bytes()),
+            fact(
+                "checkpoint_log_bytes_max",
+                redo.file_payload_bytes() / 10 * 9,
+            ),
+            fact(
+                "checkpoint_timeout",
+                off(timeout_s, format!("{timeout_s} s")),
+            ),
+            fact(
+                "checkpoint_interval",
+                off(interval, format!("{interval} log blocks")),
+            ),
+            fact(
+                "checkpoint_dirty_blocks_max",
+                off(options.recovery_blocks, options.recovery_blocks.to_string()),
+            ),
+        ]
+    }
+
+    /// How scans read their table.
+    fn scan_read(&self) -> String {
+        let options = &self.instance.options;
+        if self.instance.geometry.scan_blocks == 0 {
+            return "n/a (no scan table)".to_owned();
+        }
+        let bytes = options.multiblock * self.instance.geometry.block_bytes as usize;
+        if scan::goes_through_cache(&self.instance) {
+            return format!(
+                "db file scattered read of {bytes} bytes (the table is at most 2 % of the cache), 1 stream"
+            );
+        }
+        format!(
+            "direct path read of {bytes} bytes, {} streams of {} reads in flight, at most {} reads per driver thread",
+            options.scan_streams,
+            options.scan_depth,
+            options::MAX_SCAN_BUFFERS
+        )
+    }
+
+    /// What the I/O mode came to, judged by the files, the file system and the ring.
+    fn achieved_io_mode(&self) -> String {
+        let direct = self.instance.files.list.iter().all(|f| f.is_direct());
+        let memory = |path: &Path| assay_block::device_facts(path).is_tmpfs;
+        let tmpfs = self.places.list().iter().any(|place| memory(&place.path));
+        let uring = locked(&self.ring_facts)
+            .first()
+            .is_some_and(|f| f.value.contains("io_uring"));
+        match (direct && !tmpfs, uring) {
+            (true, true) => "setall (O_DIRECT, io_uring)".to_owned(),
+            (true, false) => "directio (O_DIRECT, blocking calls in helper threads)".to_owned(),
+            (false, true) if tmpfs => {
+                "asynch (memory file system: O_DIRECT has no effect, io_uring)".to_owned()
+            }
+            (false, true) => "asynch (page cache, io_uring)".to_owned(),
+            (false, false) => "none (page cache, blocking calls in helper threads)".to_owned(),
+        }
+    }
+}
+
+impl Engine for NativeEngine {
+    fn facts(&self) -> Vec<Fact> {
+        let mut facts = self.data_set_facts();
+        facts.extend(self.recovery_facts());
+        facts.extend(self.option_facts());
+        facts.extend(self.writer_facts());
+        facts.extend(locked(&self.ring_facts).iter().cloned());
+        let device = assay_block::device_facts(self.places.home());
+        facts.extend(
+            device
+                .lines()
+                .into_iter()
+                .map(|(name, value)| fact(&format!("device_{name}"), value)),
+        );
+        facts
+    }
+
+    fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
+        let wanted = match self.instance.options.driver_threads {
+            0 => cpus,
+            threads => threads,
+        };
+        wanted.clamp(1, sessions.clamp(1, MAX_THREADS))
+    }
+
+    fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
+        let ring = self.open_ring(assignment.sessions.len())?;
+        Ok(Box::new(driver::NativeDriver::open(
+            &self.instance,
+            assignment,
+            ring,
+        )))
+    }
+
+    fn sample(&self) -> StatSet {
+        let instance = &self.instance;
+        let mut set = StatSet::default();
+        locked(&instance.background).export(u64::from(instance.geometry.block_bytes), &mut set);
+        for ring in locked(&instance.ring_totals).iter() {
+            export_ring(&ring.all, &mut set);
+            instance.path_io.export(&ring.by_file, &mut set);
+        }
+        instance.path_io.export_blocking(&mut set);
+        let mut gauge = |name: &str, value: u64| set.gauges.insert(name.to_owned(), value);
+        gauge("dirty_buffers", instance.cache.dirty_frames());
+        gauge("redo_buffer_unflushed_bytes", instance.redo.pending());
+        gauge(
+            "checkpoint_age_bytes",
+            instance.redo.tail().saturating_sub(
+                instance
+                    .checkpoint_lsn
+                    .load(std::sync::atomic::Ordering::Acquire),
+            ),
+        );
+        gauge(
+            "checkpoint_target_age_bytes",
+            instance
+                .redo
+                .tail()
+                .saturating_sub(instance.target_lsn.load(Ordering::Acquire)),
+        );
+        gauge("log_sequence", instance.redo.sequence());
+        gauge("cache_blocks", instance.cache.pool.frames() as u64);
+        set
+    }
+
+    fn activity(&self, sessions: &mut [Doing]) {
+        self.instance.activity.read(sessions);
+    }
+
+    fn watched_disks(&self) -> Vec<String> {
+        let places = self.places.list().iter();
+        let paths: Vec<PathBuf> = places.map(|place| place.path.clone()).collect();
+        assay_block::disks_under(&paths)
+    }
+
+    fn close(&self) -> Result<(), EngineError> {
+        let threads = std::mem::take(&mut *locked(&self.writers));
+        if threads.is_empty() {
+            return Ok(());
+        }
+        let result = stop_writers(&self.instance, threads);
+        match self.instance.failure() {
+            Some(reason) => Err(EngineError::Unusable(reason.to_owned())),
+            None => result,
+        }
+    }
+}
+
+impl Drop for NativeEngine {
+    fn drop(&mut self) {
+        // Whoever forgot to close gets an unclean data set, but no thread that outlives the engine.
+        let _ = self.close();
+    }
+}

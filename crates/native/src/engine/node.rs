@@ -1,0 +1,64 @@
+//! Reading an index node where it lies in its frame.
+//!
+//! The node may change under an optimistic reader, who finds out afterwards; so
+//! nothing read here may lead outside the frame, whatever its value.
+
+use crate::layout::Page;
+use assay_block::Pool;
+
+const ENTRIES_WORD: usize = 8;
+const FIRST_ENTRY_WORD: usize = 10;
+
+/// A view of one index node.
+pub(crate) struct Node<'p> {
+    pub(crate) pool: &'p Pool,
+    pub(crate) frame: u32,
+}
+
+impl Node<'_> {
+    fn entries(&self) -> usize {
+        let said = (self.pool.word(self.frame, ENTRIES_WORD) & 0xffff_ffff) as usize;
+        said.min((self.pool.frame_bytes() / 8 - FIRST_ENTRY_WORD) / 2)
+    }
+
+    fn key(&self, i: usize) -> u64 {
+        self.pool.word(self.frame, FIRST_ENTRY_WORD + 2 * i)
+    }
+
+    fn value(&self, i: usize) -> u64 {
+        self.pool.word(self.frame, FIRST_ENTRY_WORD + 2 * i + 1)
+    }
+
+    /// The last entry whose key is not above `key`, by binary search.
+    fn position(&self, key: u64) -> Option<usize> {
+        let (mut low, mut high) = (0, self.entries());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.key(middle) <= key {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        low.checked_sub(1)
+    }
+
+    /// The child that covers `key`.
+    pub(crate) fn child_of(&self, key: u64) -> Option<u64> {
+        self.position(key).map(|i| self.value(i))
+    }
+
+    /// Appends the pages of up to `most` rows from `key` on; whether the leaf holds `key`.
+    pub(crate) fn rows_from(&self, key: u64, most: usize, out: &mut Vec<Page>) -> bool {
+        out.clear();
+        let Some(first) = self.position(key) else {
+            return false;
+        };
+        if self.key(first) != key {
+            return false;
+        }
+        let last = self.entries().min(first + most);
+        out.extend((first..last).map(|i| Page(self.value(i))));
+        true
+    }
+}

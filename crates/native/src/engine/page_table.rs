@@ -1,0 +1,160 @@
+//! Page to frame: a hash table read without locks.
+//!
+//! A bucket is one cache line: seven entries and an overflow count. An entry
+//! packs the page (40 bits, plus one so that 0 is empty) and the frame (24
+//! bits), so a lookup costs one line and no pointer chase. Whoever changes the
+//! table holds the page's shard of the cache; readers may see an entry that is
+//! about to go and therefore check the frame itself.
+
+use crate::layout::Page;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const ENTRIES: usize = 7;
+const OVERFLOW: usize = 7;
+const FRAME_BITS: u32 = 24;
+/// Frames an entry can name: 16.7 million, 128 GiB of 8 KiB blocks.
+pub(crate) const MAX_FRAMES: usize = 1 << FRAME_BITS;
+/// How far an entry may stray from its home bucket before the table counts as full.
+const MAX_PROBES: usize = 64;
+
+#[repr(align(64))]
+struct Bucket([AtomicU64; 8]);
+
+/// The table. Sized for a given number of frames, never grows.
+pub(crate) struct PageTable {
+    buckets: Vec<Bucket>,
+    mask: usize,
+}
+
+fn entry(page: Page, frame: u32) -> u64 {
+    ((page.0 + 1) << FRAME_BITS) | u64::from(frame)
+}
+
+/// Mixes a page number (Stafford's variant 13 of the splitmix finaliser).
+#[inline]
+pub(crate) fn mix(page: Page) -> u64 {
+    let mut z = page.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z ^ (z >> 27)
+}
+
+impl PageTable {
+    /// A table for up to `frames` entries, at most three of seven places used on average.
+    pub(crate) fn new(frames: usize) -> Self {
+        let buckets = (frames / 3).max(1).next_power_of_two();
+        let empty = || Bucket(std::array::from_fn(|_| AtomicU64::new(0)));
+        Self {
+            buckets: (0..buckets).map(|_| empty()).collect(),
+            mask: buckets - 1,
+        }
+    }
+
+    #[inline]
+    fn home(&self, page: Page) -> usize {
+        mix(page) as usize & self.mask
+    }
+
+    /// The frame that may hold `page`.
+    #[inline]
+    pub(crate) fn lookup(&self, page: Page) -> Option<u32> {
+        let mut at = self.home(page);
+        let wanted = page.0 + 1;
+        for _ in 0..MAX_PROBES {
+            let bucket = &self.buckets[at].0;
+            for slot in &bucket[..ENTRIES] {
+                let value = slot.load(Ordering::Acquire);
+                if value >> FRAME_BITS == wanted {
+                    return Some((value & (MAX_FRAMES as u64 - 1)) as u32);
+                }
+            }
+            if bucket[OVERFLOW].load(Ordering::Relaxed) == 0 {
+                return None;
+            }
+            at = (at + 1) & self.mask;
+        }
+        None
+    }
+
+    /// Adds an entry; the page must not be in the table. The caller holds the page's shard.
+    pub(crate) fn insert(&self, page: Page, frame: u32) -> bool {
+        let home = self.home(page);
+        for probe in 0..MAX_PROBES {
+            let at = (home + probe) & self.mask;
+            for slot in &self.buckets[at].0[..ENTRIES] {
+                // Other shards may overflow into this bucket at the same time.
+                if slot.load(Ordering::Relaxed) == 0
+                    && slot
+                        .compare_exchange(
+                            0,
+                            entry(page, frame),
+                            Ordering::AcqRel,
+                            Ordering::Relaxed,
+                        )
+                        .is_ok()
+                {
+                    return true;
+                }
+            }
+            self.buckets[at].0[OVERFLOW].fetch_add(1, Ordering::AcqRel);
+        }
+        for probe in 0..MAX_PROBES {
+            self.buckets[(home + probe) & self.mask].0[OVERFLOW].fetch_sub(1, Ordering::AcqRel);
+        }
+        false
+    }
+
+    /// Removes an entry. The caller holds the page's shard.
+    pub(crate) fn remove(&self, page: Page, frame: u32) {
+        let home = self.home(page);
+        let value = entry(page, frame);
+        for probe in 0..MAX_PROBES {
+            let at = (home + probe) & self.mask;
+            for slot in &self.buckets[at].0[..ENTRIES] {
+                if slot.load(Ordering::Relaxed) == value {
+                    slot.store(0, Ordering::Release);
+                    for passed in 0..probe {
+                        self.buckets[(home + passed) & self.mask].0[OVERFLOW]
+                            .fetch_sub(1, Ordering::AcqRel);
+                    }
+                    return;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::HashMap;
+
+    proptest! {
+        #[test]
+        fn the_table_agrees_with_a_map(steps in proptest::collection::vec((0u64..400, any::<bool>()), 1..2000)) {
+            let table = PageTable::new(128);
+            let mut model: HashMap<u64, u32> = HashMap::new();
+            for (n, (page, add)) in steps.into_iter().enumerate() {
+                let frame = n as u32;
+                if add && model.len() < 128 && !model.contains_key(&page) {
+                    prop_assert!(table.insert(Page(page), frame));
+                    model.insert(page, frame);
+                } else if let Some(frame) = model.remove(&page) {
+                    table.remove(Page(page), frame);
+                }
+                prop_assert_eq!(table.lookup(Page(page)), model.get(&page).copied());
+            }
+            for page in 0..400 {
+                prop_assert_eq!(table.lookup(Page(page)), model.get(&page).copied());
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_at_the_end_of_the_number_space_keeps_its_identity() {
+        let table = PageTable::new(8);
+        let last = Page((1 << 40) - 2);
+        assert!(table.insert(last, MAX_FRAMES as u32 - 1));
+        assert_eq!(table.lookup(last), Some(MAX_FRAMES as u32 - 1));
+    }
+}

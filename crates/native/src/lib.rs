@@ -1,0 +1,40 @@
+//! The native target: the database I/O path with no database.
+//!
+//! A small block engine on files of its own: [`layout`], [`block_format`]
+//! and [`control`] say what the data set is, `prepare`, `check`
+//! and `destroy` are its life cycle, and [`engine`] runs sessions on it.
+//! `docs/design/native-layout.md` gives every byte.
+#![forbid(unsafe_code)]
+
+mod audit;
+pub mod block_format;
+mod bulk;
+mod check;
+mod claim;
+mod content;
+pub mod control;
+mod control_format;
+mod control_rules;
+mod destroy;
+mod device;
+pub mod engine;
+pub mod files;
+#[cfg(any(test, feature = "faults"))]
+pub mod fuzzing;
+pub mod layout;
+mod load_plan;
+mod memory;
+pub mod params;
+pub mod paths;
+pub mod planted;
+mod prepare;
+mod recovery;
+mod redo_format;
+mod survey;
+mod target;
+mod undo_format;
+
+pub use target::Native;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,275 @@
+//! The scratch file: where it may be, how it is known for ours, and that it goes away.
+
+use super::failed;
+use assay_block::BlockingWriter;
+use assay_run::dataset::room::Room;
+use assay_run::engine::EngineError;
+use assay_run::owned;
+use assay_run::stop::Stop;
+use rustix::fs::FlockOperation;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What the first block begins with: nothing else is ever removed.
+const MARKER: &[u8] = b"assay sync scratch file 1: holds no data, may be removed\n";
+/// Before and after the id in the name of a scratch file in a directory.
+const NAME: (&str, &str) = ("assay-sync-", ".scratch");
+/// Written at once while the file is made.
+const CHUNK_BYTES: usize = 1 << 20;
+/// Nobody takes that long from making the file to writing its marker.
+const NEWBORN: Duration = Duration::from_secs(60);
+/// Bytes of the block that holds the marker.
+pub(super) const MARKER_BYTES: u64 = 4096;
+
+/// Where the scratch file will be.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    path: PathBuf,
+    room: Room,
+    /// Scratch files of ours that a killed probe left, to be removed before this one begins.
+    left: Vec<PathBuf>,
+}
+
+impl Place {
+    /// A new file in a directory, or the new file named. Looks without touching.
+    pub(super) fn find(place: &Path) -> Result<Self, EngineError> {
+        let (path, left) = match fs::metadata(place) {
+            Ok(found) if found.is_dir() => {
+                let id = std::process::id();
+                let path = place.join(format!("{}{id:08x}{}", NAME.0, NAME.1));
+                (path, left_in(place)?)
+            }
+            Ok(_) => match whose(place) {
+                Whose::Left => (place.to_path_buf(), vec![place.to_path_buf()]),
+                Whose::InUse => {
+                    return Err(refuse(
+                        place,
+                        "another assay sync is using it; wait for it to end",
+                    ));
+                }
+                Whose::Foreign => {
+                    return Err(refuse(
+                        place,
+                        "it exists and was not made by assay sync; name a directory or a new file",
+                    ));
+                }
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => (new_file(place)?, Vec::new()),
+            Err(error) => return Err(cannot("examine", place, error)),
+        };
+        let room = Room::of(&path)?;
+        Ok(Self { path, room, left })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What a killed probe left, removed before this one begins.
+    pub(super) fn left(&self) -> &[PathBuf] {
+        &self.left
+    }
+
+    pub(super) fn free_bytes(&self) -> u64 {
+        self.room.free_bytes
+    }
+
+    /// Checks that `needed` bytes fit and the file system stays usable for others.
+    pub(super) fn check_space(&self, needed: u64) -> Result<(), EngineError> {
+        let directory = directory_of(&self.path).display().to_string();
+        let ways_out = "make room or name another directory";
+        self.room.fits(&directory, needed, ways_out)
+    }
+}
+
+fn new_file(place: &Path) -> Result<PathBuf, EngineError> {
+    if fs::symlink_metadata(place).is_ok() {
+        return Err(refuse(
+            place,
+            "it is a symbolic link to nothing; name the file itself",
+        ));
+    }
+    let dir = directory_of(place);
+    if dir.is_dir() {
+        Ok(place.to_path_buf())
+    } else {
+        Err(EngineError::Unusable(format!(
+            "{}: there is no directory {}; make it first",
+            place.display(),
+            dir.display()
+        )))
+    }
+}
+
+/// The directory a file is in.
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Scratch files of ours in a directory that nobody uses any more.
+fn left_in(dir: &Path) -> Result<Vec<PathBuf>, EngineError> {
+    let entries = fs::read_dir(dir).map_err(|error| cannot("list", dir, error))?;
+    let named = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(NAME.0) && name.ends_with(NAME.1)
+    };
+    Ok(entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(named)
+        .filter(|path| matches!(whose(path), Whose::Left) || is_stillborn(path))
+        .collect())
+}
+
+enum Whose {
+    /// Ours, and whoever made it is gone.
+    Left,
+    /// Ours, and in use.
+    InUse,
+    Foreign,
+}
+
+fn whose(path: &Path) -> Whose {
+    let is_file = fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+    let Ok(mut file) = owned::open_file(path, rustix::process::geteuid().as_raw()) else {
+        return Whose::Foreign;
+    };
+    let mut begins = [0; MARKER.len()];
+    if !is_file || file.read_exact(&mut begins).is_err() || begins != *MARKER {
+        return Whose::Foreign;
+    }
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Whose::Left,
+        Err(_) => Whose::InUse,
+    }
+}
+
+/// Whether a file with one of our names is empty since its maker was killed before the marker was in it.
+fn is_stillborn(path: &Path) -> bool {
+    let Ok(found) = fs::symlink_metadata(path) else {
+        return false;
+    };
+    let age = found.modified().ok().and_then(|at| at.elapsed().ok());
+    found.is_file()
+        && found.len() == 0
+        && found.uid() == rustix::process::geteuid().as_raw()
+        && age.is_some_and(|age| age > NEWBORN)
+}
+
+fn refuse(path: &Path, why: &str) -> EngineError {
+    EngineError::Unusable(format!("refusing to write to {}: {why}", path.display()))
+}
+
+fn cannot(what: &str, path: &Path, source: io::Error) -> EngineError {
+    EngineError::Io {
+        what: format!("cannot {what} {}", path.display()),
+        source,
+    }
+}
+
+/// The scratch file, there as long as this value is.
+pub(super) struct Scratch {
+    path: PathBuf,
+    /// Holds the lock.
+    file: File,
+    bytes: u64,
+    direct: bool,
+    removed: bool,
+}
+
+impl Scratch {
+    /// Creates the file with its marker, `bytes` of zeroes written and synced. `None` if stopped
+    /// in between: then it is gone again.
+    pub(super) fn create(
+        place: &Place,
+        bytes: u64,
+        stop: &Stop,
+    ) -> Result<Option<Self>, EngineError> {
+        for left in &place.left {
+            fs::remove_file(left).map_err(|error| cannot("remove", left, error))?;
+        }
+        let path = place.path();
+        let file = File::options()
+            .write(true)
+            .create_new(true)
+            .open(path)
+            .map_err(|error| cannot("create", path, error))?;
+        // From here on the file is removed whatever happens.
+        let mut scratch = Self {
+            path: path.to_path_buf(),
+            file,
+            bytes,
+            direct: false,
+            removed: false,
+        };
+        rustix::fs::flock(&scratch.file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|error| cannot("lock", path, error.into()))?;
+        let marked = scratch
+            .file
+            .write_all(MARKER)
+            .and_then(|()| scratch.file.sync_all());
+        marked.map_err(|error| cannot("write", path, error))?;
+        Ok(scratch.fill(stop)?.then_some(scratch))
+    }
+
+    /// Writes zeroes over all but the marker's block; false if stopped.
+    fn fill(&mut self, stop: &Stop) -> Result<bool, EngineError> {
+        let mut writer = BlockingWriter::open(&self.opened(), CHUNK_BYTES, true).map_err(failed)?;
+        self.direct = writer.is_direct();
+        let mut at = MARKER_BYTES;
+        while at < self.bytes {
+            if stop.requested() {
+                return Ok(false);
+            }
+            let len = (self.bytes - at).min(CHUNK_BYTES as u64);
+            writer.write(at, len as usize, false).map_err(failed)?;
+            at += len;
+        }
+        writer.sync_all().map_err(failed)?;
+        // The name lasts too, so that no later sync has to carry it.
+        let dir = directory_of(&self.path);
+        File::open(dir)
+            .and_then(|dir| dir.sync_all())
+            .map_err(|error| cannot("synchronise", dir, error))?;
+        Ok(true)
+    }
+
+    /// A path that leads to this very file, whatever somebody else puts under its name.
+    pub(super) fn opened(&self) -> PathBuf {
+        owned::through(&self.file)
+    }
+
+    pub(super) fn is_direct(&self) -> bool {
+        self.direct
+    }
+
+    /// Cuts off what the last step let grow and empties the device's cache, so that no step pays
+    /// for the one before it.
+    pub(super) fn settle(&mut self) -> Result<(), EngineError> {
+        let settled = self
+            .file
+            .set_len(self.bytes)
+            .and_then(|()| self.file.sync_all());
+        settled.map_err(|error| cannot("synchronise", &self.path, error))
+    }
+
+    /// Removes the file and says if that failed.
+    pub(super) fn remove(mut self) -> Result<(), EngineError> {
+        self.removed = true;
+        fs::remove_file(&self.path).map_err(|error| cannot("remove", &self.path, error))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !self.removed {
+            // The error that led here is the one to tell.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+use super::scratch::{Place, Scratch};
+use super::*;
+use assay_measure::sync::SyncPart;
+use assay_run::conformance::probe_suite;
+use std::fs;
+
+/// Below the build directory: the system's temporary directory may be memory.
+fn directory() -> tempfile::TempDir {
+    let executable = std::env::current_exe().unwrap();
+    tempfile::tempdir_in(executable.parent().unwrap()).unwrap()
+}
+
+struct Silent;
+
+impl Steps for Silent {
+    fn step(&self, _: usize, _: usize, _: &str) {}
+}
+
+fn aimed(dir: &Path, time: Duration) -> Aim {
+    let place = Place::find(dir).unwrap();
+    let facts = device_facts(place.path());
+    Aim {
+        steps: plan::steps(facts.logical_block_bytes.as_ref().ok().copied()),
+        place,
+        facts,
+        time,
+        file_bytes: 4 << 20,
+        growth_bytes: 1 << 20,
+    }
+}
+
+#[test]
+fn it_passes_the_suite() {
+    let dir = directory();
+    let violations = probe_suite(&DurableWrites, dir.path());
+    assert!(violations.is_empty(), "{violations:#?}");
+}
+
+#[test]
+fn every_step_counts_what_it_did() {
+    let dir = directory();
+    let aim = aimed(dir.path(), Duration::from_millis(1500));
+    let Readings::Sync(readings) = aim.measure(&Stop::new(), &Silent).unwrap() else {
+        panic!("another probe's readings");
+    };
+    assert_eq!(readings.steps.len(), aim.steps.len());
+    for step in &readings.steps {
+        let writes = step.latency.count();
+        if step
+            .note
+            .as_deref()
+            .is_some_and(|why| why.contains("at least"))
+        {
+            assert_eq!(writes, 0);
+            continue;
+        }
+        assert!(writes >= 1, "{step:?}");
+        assert!(step.slices.iter().sum::<u64>() <= writes);
+        match step.method {
+            SyncMethod::WriteOnly => assert_eq!(step.flushes, 0),
+            SyncMethod::Group => assert!((1..=writes).contains(&step.flushes), "{step:?}"),
+            _ => assert_eq!(step.flushes, writes, "{step:?}"),
+        }
+        if step.growing {
+            assert!(
+                writes * step.bytes <= aim.growth_bytes,
+                "it ends at the limit"
+            );
+        }
+    }
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn many_streams_share_flushes() {
+    let dir = directory();
+    let mut aim = aimed(dir.path(), Duration::from_millis(300));
+    aim.steps
+        .retain(|step| step.part == SyncPart::Safety && step.method == SyncMethod::Group);
+    let Readings::Sync(readings) = aim.measure(&Stop::new(), &Silent).unwrap() else {
+        panic!("another probe's readings");
+    };
+    let many = readings.steps.iter().find(|step| step.streams > 1).unwrap();
+    assert!(many.flushes < many.latency.count(), "{many:?}");
+}
+
+#[test]
+fn what_a_killed_probe_left_is_removed_and_what_is_in_use_is_not() {
+    let dir = directory();
+    let left = dir.path().join("assay-sync-0000abcd.scratch");
+    let place = Place::find(&left).unwrap();
+    let scratch = Scratch::create(&place, 1 << 20, &Stop::new())
+        .unwrap()
+        .unwrap();
+    let copy = fs::read(&left).unwrap();
+    // In use: neither named nor found in its directory is it touched.
+    assert!(Place::find(&left).is_err());
+    let beside = Place::find(dir.path()).unwrap();
+    drop(Scratch::create(&beside, 1 << 20, &Stop::new()).unwrap());
+    assert!(left.exists());
+    drop(scratch);
+    assert!(!left.exists());
+    // Killed: the file is there and nobody holds its lock.
+    fs::write(&left, copy).unwrap();
+    let theirs = dir.path().join("assay-sync-theirs.scratch");
+    fs::write(&theirs, "theirs").unwrap();
+    let after = Place::find(dir.path()).unwrap();
+    assert!(left.exists(), "looking touches nothing");
+    drop(Scratch::create(&after, 1 << 20, &Stop::new()).unwrap());
+    assert!(!left.exists());
+    assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
+}
+
+#[test]
+fn one_killed_before_its_marker_was_written_is_removed_once_it_is_old() {
+    let dir = directory();
+    let old = dir.path().join("assay-sync-00000001.scratch");
+    let young = dir.path().join("assay-sync-00000002.scratch");
+    let file = fs::File::create(&old).unwrap();
+    let hour = std::time::Duration::from_secs(3600);
+    file.set_modified(std::time::SystemTime::now() - hour)
+        .unwrap();
+    fs::write(&young, "").unwrap();
+    let place = Place::find(dir.path()).unwrap();
+    assert_eq!(place.left(), [old]);
+}
+
+#[test]
+fn a_name_that_somebody_swaps_leads_to_no_other_file() {
+    let dir = directory();
+    let canary = dir.path().join("canary");
+    fs::write(&canary, "sings").unwrap();
+    let named = dir.path().join("scratch");
+    let place = Place::find(&named).unwrap();
+    let scratch = Scratch::create(&place, 1 << 20, &Stop::new())
+        .unwrap()
+        .unwrap();
+    fs::rename(&named, dir.path().join("moved")).unwrap();
+    std::os::unix::fs::symlink(&canary, &named).unwrap();
+    let mut writer = assay_block::BlockingWriter::open(&scratch.opened(), 4096, true).unwrap();
+    writer.write(0, 4096, true).unwrap();
+    assert_eq!(fs::read_to_string(&canary).unwrap(), "sings");
+}
+
+#[test]
+fn links_devices_and_missing_directories_are_refused() {
+    let dir = directory();
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink(dir.path().join("absent"), &link).unwrap();
+    for place in [
+        link.as_path(),
+        Path::new("/dev/null"),
+        &dir.path().join("a/b"),
+    ] {
+        let error = Place::find(place).unwrap_err();
+        assert!(matches!(error, EngineError::Unusable(_)), "{error}");
+    }
+}
+
+#[test]
+fn too_little_space_is_said_with_figures() {
+    let dir = directory();
+    let place = Place::find(dir.path()).unwrap();
+    let error = place.check_space(u64::MAX / 4).unwrap_err();
+    assert!(error.to_string().contains("must stay free"), "{error}");
+}

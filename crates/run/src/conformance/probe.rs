@@ -1,0 +1,153 @@
+//! What every probe promises: it says its plan, measures, and leaves its place as it found it.
+
+use super::expect;
+use crate::engine::EngineError;
+use crate::probe::{Probe, Readings, Request, Steps};
+use crate::stop::Stop;
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// Runs every check in an empty directory; returns each violation as a sentence.
+///
+/// # Panics
+/// Where the directory itself cannot be used.
+#[must_use]
+pub fn probe_suite(probe: &dyn Probe, dir: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    a_plan_touches_nothing(probe, dir, &mut found);
+    it_measures_and_leaves_nothing(probe, dir, &mut found);
+    a_stop_leaves_nothing(probe, dir, &mut found);
+    foreign_files_are_refused(probe, dir, &mut found);
+    found
+}
+
+const SHORT: Duration = Duration::from_millis(300);
+
+/// The steps as they were announced; stops after one of them.
+#[derive(Default)]
+struct Heard {
+    steps: Mutex<Vec<(usize, usize)>>,
+    stop_at: Option<(usize, Stop)>,
+}
+
+impl Steps for Heard {
+    fn step(&self, number: usize, of: usize, _what: &str) {
+        self.steps
+            .lock()
+            .expect("no test thread panicked")
+            .push((number, of));
+        if let Some((at, stop)) = &self.stop_at
+            && *at == number
+        {
+            stop.request();
+        }
+    }
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).expect("the directory is there");
+    let name = |entry: std::io::Result<std::fs::DirEntry>| {
+        let entry = entry.expect("its entries are readable");
+        entry.file_name().to_string_lossy().into_owned()
+    };
+    let mut names: Vec<String> = entries.map(name).collect();
+    names.sort();
+    names
+}
+
+fn leaves_nothing(when: &str, dir: &Path, found: &mut Vec<String>) {
+    let names = names(dir);
+    expect(found, names.is_empty(), || {
+        format!("{when}: {names:?} is left behind")
+    });
+}
+
+fn a_plan_touches_nothing(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>) {
+    match probe.aim(&Request::at(dir, SHORT)) {
+        Ok(aimed) => expect(found, !aimed.plan().is_empty(), || "plan: empty".to_owned()),
+        Err(error) => found.push(format!("aim at an empty directory: {error}")),
+    }
+    leaves_nothing("plan", dir, found);
+}
+
+fn it_measures_and_leaves_nothing(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>) {
+    let heard = Heard::default();
+    let measured = probe
+        .aim(&Request::at(dir, SHORT))
+        .and_then(|aimed| aimed.measure(&Stop::new(), &heard));
+    match measured {
+        Ok(readings) => {
+            let (measured, stopped) = told(&readings);
+            expect(found, measured, || "measure: nothing".to_owned());
+            expect(found, !stopped, || "measure: stopped".to_owned());
+        }
+        Err(error) => found.push(format!("measure: {error}")),
+    }
+    let steps = heard.steps.into_inner().expect("no test thread panicked");
+    let of = steps.first().map_or(0, |(_, of)| *of);
+    let wanted: Vec<(usize, usize)> = (0..=of).map(|number| (number, of)).collect();
+    expect(found, of > 0 && steps == wanted, || {
+        format!("steps: {steps:?} are not 0..={of} in order")
+    });
+    leaves_nothing("measure", dir, found);
+}
+
+/// Whether anything was measured, and whether it says that it was stopped.
+fn told(readings: &Readings) -> (bool, bool) {
+    match readings {
+        Readings::Sync(sync) => (!sync.steps.is_empty(), sync.stopped),
+        Readings::Storage(storage) => (
+            storage
+                .clones
+                .iter()
+                .any(|clone| clone.ways.iter().any(|way| way.ios > 0)),
+            storage.stopped,
+        ),
+    }
+}
+
+fn a_stop_leaves_nothing(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>) {
+    for stop_at in [0, 2] {
+        let stop = Stop::new();
+        let heard = Heard {
+            stop_at: Some((stop_at, stop.clone())),
+            ..Heard::default()
+        };
+        let ended = probe
+            .aim(&Request::at(dir, SHORT))
+            .and_then(|aimed| aimed.measure(&stop, &heard));
+        let said = match &ended {
+            Ok(readings) => told(readings).1,
+            Err(error) => matches!(error, EngineError::Interrupted),
+        };
+        expect(found, said, || {
+            format!("stop at step {stop_at}: it does not say so")
+        });
+        leaves_nothing(&format!("stop at step {stop_at}"), dir, found);
+    }
+}
+
+fn foreign_files_are_refused(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>) {
+    let file = dir.join("theirs");
+    std::fs::write(&file, "theirs").expect("the directory is writable");
+    let refused = probe
+        .aim(&Request::at(&file, SHORT))
+        .and_then(|aimed| aimed.measure(&Stop::new(), &Heard::default()));
+    expect(found, refused.is_err(), || {
+        "a foreign file: it is not refused".to_owned()
+    });
+    let kept = std::fs::read_to_string(&file).unwrap_or_default();
+    expect(found, kept == "theirs", || {
+        "a foreign file: it was changed".to_owned()
+    });
+    let _ = std::fs::remove_file(&file);
+    leaves_nothing("a foreign file", dir, found);
+    let absent = dir.join("no/such/file");
+    expect(
+        found,
+        probe.aim(&Request::at(&absent, SHORT)).is_err(),
+        || "a directory that is not there: it is not refused".to_owned(),
+    );
+    leaves_nothing("a directory that is not there", dir, found);
+}

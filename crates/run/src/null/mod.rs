@@ -1,0 +1,162 @@
+//! The null target: `null:` stores nothing and answers at once. A run on it shows what
+//! the load generator itself costs and how many operations it could ever drive.
+//! It lies here and not beside the other targets because every run on any of them measures that cost.
+
+mod engine;
+
+pub use engine::NullEngine;
+
+use crate::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Target};
+use crate::plan::Plan;
+use crate::stop::Stop;
+use assay_measure::clock::Clock;
+use assay_measure::config::{ParamDef, Settings, Value};
+
+/// Schemas when nobody says how many, as for a fresh native data set.
+const SCHEMAS_DEFAULT: u32 = 4;
+
+/// `null:`, whatever follows.
+#[derive(Clone, Copy, Debug)]
+pub struct Null;
+
+fn nothing(what: &str) -> EngineError {
+    EngineError::Usage(format!(
+        "the null target stores nothing, so there is nothing to {what}"
+    ))
+}
+
+impl Target for Null {
+    fn name(&self) -> &'static str {
+        "null"
+    }
+
+    fn about(&self) -> &'static str {
+        "no work at all: what the load generator itself costs: null:"
+    }
+
+    fn params(&self) -> &'static [ParamDef] {
+        &[]
+    }
+
+    /// As large as the settings say: nothing was loaded that could contradict them.
+    fn inspect(&self, _location: &str, settings: &Settings) -> Result<Presence, EngineError> {
+        let int = |name: &str| match settings.get(name).value {
+            Value::Int(n) => Some(n),
+            _ => None,
+        };
+        let block_bytes = int("BLOCK_SZ").unwrap_or(8192);
+        let blocks = |name: &str| settings.blocks(name, block_bytes).unwrap_or(0);
+        Ok(Presence::Present(DataSet {
+            schemas: int("SCHEMAS").map_or(SCHEMAS_DEFAULT, |n| n as u32),
+            scale_blocks: blocks("SCALE"),
+            scan_blocks: blocks("SCAN_TABLE_SZ"),
+            block_bytes,
+            state: "nothing stored".to_owned(),
+            unfinished: None,
+        }))
+    }
+
+    fn plan_prepare(&self, _: &str, _: &Settings, _: u32) -> Result<Vec<Line>, EngineError> {
+        Err(nothing("prepare"))
+    }
+
+    fn prepare(
+        &self,
+        _location: &str,
+        _settings: &Settings,
+        _schemas: u32,
+        _stop: &Stop,
+        _progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError> {
+        Err(nothing("prepare"))
+    }
+
+    fn check(
+        &self,
+        _location: &str,
+        _settings: &Settings,
+        _stop: &Stop,
+        _progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError> {
+        Err(nothing("check"))
+    }
+
+    fn plan_destroy(&self, _: &str, _: &Settings) -> Result<Vec<Line>, EngineError> {
+        Err(nothing("destroy"))
+    }
+
+    fn destroy(&self, _: &str, _: &Settings) -> Result<Vec<Line>, EngineError> {
+        Err(nothing("destroy"))
+    }
+
+    fn open(
+        &self,
+        _: &str,
+        plan: &Plan,
+        _: &Settings,
+        _: &Stop,
+        _: &dyn Progress,
+    ) -> Result<Box<dyn Engine>, EngineError> {
+        Ok(Box::new(NullEngine::new(plan, &Clock::real())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conformance::{Ground, Subject, claims_suite_of_nothing, suite};
+    use assay_measure::config::{Tables, command_line, resolve};
+
+    fn settings(given: &[(&str, &str)]) -> Settings {
+        let tables = Tables {
+            target: "null",
+            params: Null.params(),
+            others: &[],
+        };
+        let options = given
+            .iter()
+            .map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
+        resolve(&tables, &[command_line(options)]).settings
+    }
+
+    #[test]
+    fn it_is_as_large_as_asked() {
+        let settings = settings(&[("SCALE", "5000"), ("SCHEMAS", "7")]);
+        let Ok(Presence::Present(data)) = Null.inspect("", &settings) else {
+            panic!("it is always there");
+        };
+        assert_eq!((data.schemas, data.scale_blocks), (7, 5000));
+        assert!(Plan::from_settings(&settings, &data, 7, 1, 1).is_ok());
+    }
+
+    #[test]
+    fn without_settings_it_has_the_default_schemas_and_nothing_to_prepare() {
+        let settings = settings(&[]);
+        let Ok(Presence::Present(data)) = Null.inspect("", &settings) else {
+            panic!("it is always there");
+        };
+        assert_eq!((data.schemas, data.scale_blocks), (4, 32_768));
+        let refused = Null.plan_prepare("", &settings, 4);
+        assert!(matches!(refused, Err(EngineError::Usage(_))));
+    }
+
+    #[test]
+    fn its_runs_go_together_and_there_is_nothing_to_claim() {
+        let violations = claims_suite_of_nothing(Ground {
+            target: &Null,
+            location: "",
+            settings: &settings(&[]),
+            runs_share: true,
+        });
+        assert!(violations.is_empty(), "{violations:#?}");
+    }
+
+    #[test]
+    fn it_passes_the_suite() {
+        let violations = suite(&mut |plan| Subject {
+            engine: Box::new(NullEngine::new(plan, &Clock::real())),
+            clock: Clock::real(),
+        });
+        assert!(violations.is_empty(), "{violations:#?}");
+    }
+}

@@ -1,0 +1,532 @@
+//! Verifying a data set: the exact checks made before a load counts as done, and on request every row.
+//!
+//! Everything is asked of the server with the rights of the tables' owner; no extension is needed.
+
+use super::claim::{self, Purpose};
+use super::growth::{self, Grown};
+use super::layout::{Names, column_names, index_name, literal, rows_name, scan_name};
+use super::marker::{self, Found, Marker, Ours, told};
+use super::place::Place;
+use super::server::Server;
+use super::site::Guard;
+use super::wire::{Connection, Rows};
+use assay_measure::config::Settings;
+use assay_run::dataset::lines::{count, decimal, text};
+use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS};
+use assay_run::engine::{EngineError, Line, Progress};
+use assay_run::stop::Stop;
+use serde_json::Value;
+use std::time::Instant;
+
+/// How much is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    /// Some pages of each table and the whole index, right after the load: nothing may be dirtied.
+    Loaded,
+    /// The same, at any later time.
+    Sampled,
+    /// Every row.
+    Full,
+}
+
+/// Pages of each table that a sampled check reads, about: enough for a correlation that chance does not reach.
+const SAMPLES: u64 = 12_000;
+
+/// Largest rank correlation of key and position, from this many rows up: below, chance alone exceeds it.
+const MOST_CORRELATION: f64 = 0.05;
+const FEWEST_CORRELATED: u64 = 10_000;
+
+/// What is verified.
+pub(super) struct Subject<'a> {
+    pub(super) names: &'a Names,
+    pub(super) marker: &'a Marker,
+    /// SLOB schema.
+    pub(super) n: u32,
+    pub(super) work_unit: u64,
+    pub(super) level: Level,
+}
+
+/// What verifying found, summed over SLOB schemas.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Findings {
+    /// SLOB schemas verified.
+    schemas: u64,
+    /// Rows of `cf1`.
+    rows: u64,
+    /// Pages of `cf1`, fewest and most of a schema.
+    pages: Option<(u64, u64)>,
+    /// Pages of all `cf1` and `cf2`.
+    table_pages: u64,
+    scan_pages: u64,
+    index_pages: u64,
+    toast_pages: u64,
+    /// Pages whose rows were looked at.
+    sampled: u64,
+    /// The largest in size.
+    correlation: f64,
+    /// Pages that looking dirtied.
+    dirtied: u64,
+}
+
+impl Findings {
+    /// Adds those of other schemas.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.schemas += other.schemas;
+        self.rows += other.rows;
+        self.pages = match (self.pages, other.pages) {
+            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+            (one, None) | (None, one) => one,
+        };
+        self.table_pages += other.table_pages;
+        self.scan_pages += other.scan_pages;
+        self.index_pages += other.index_pages;
+        self.toast_pages += other.toast_pages;
+        self.sampled += other.sampled;
+        if other.correlation.abs() > self.correlation.abs() {
+            self.correlation = other.correlation;
+        }
+        self.dirtied += other.dirtied;
+    }
+
+    /// For people and for JSON.
+    pub(super) fn lines(&self, marker: &Marker, work_unit: u64) -> Vec<Line> {
+        if self.schemas == 0 {
+            return Vec::new();
+        }
+        let (fewest, most) = self.pages.unwrap_or_default();
+        let block = marker.block_bytes;
+        vec![
+            count("checked_schemas", "SLOB schemas verified", self.schemas),
+            count(
+                "checked_rows",
+                "Rows, each key of 1 to SCALE once",
+                self.rows,
+            ),
+            count("max_key", "Largest key of each schema", marker.scale),
+            count("table_pages_min", "Pages of a table, fewest", fewest),
+            count("table_pages_max", "Pages of a table, most", most),
+            count("table_bytes", "Tables, bytes", self.table_pages * block),
+            count(
+                "scan_table_bytes",
+                "Scan tables, bytes",
+                self.scan_pages * block,
+            ),
+            count(
+                "index_pages",
+                "Index pages of all schemas",
+                self.index_pages,
+            ),
+            count("toast_bytes", "Out-of-line bytes", self.toast_pages * block),
+            count(
+                "sampled_pages",
+                "Pages looked at, each with one row",
+                self.sampled,
+            ),
+            decimal(
+                "rank_correlation",
+                "Largest rank correlation of key and position",
+                self.correlation,
+            ),
+            count(
+                "probe_pages",
+                "Table pages a range of WORK_UNIT keys touches",
+                work_unit.min(marker.scale),
+            ),
+            count(
+                "dirtied_pages",
+                "Pages that reading them dirtied",
+                self.dirtied,
+            ),
+        ]
+    }
+}
+
+/// Checks the data set of a server.
+///
+/// # Errors
+/// `Damaged` with the first violation; `Unusable` when there is none or somebody changes it; `Interrupted`.
+pub(super) fn check(
+    place: &Place,
+    settings: &Settings,
+    stop: &Stop,
+    progress: &dyn Progress,
+) -> Result<Vec<Line>, EngineError> {
+    let begun = Instant::now();
+    let names = Names::new(settings)?;
+    let options = place.connect_options()?;
+    let mut connection = claim::take(&options, &names, Purpose::Check)?;
+    Server::ask(&mut connection)?;
+    let ours = match marker::find(&mut connection, &names)? {
+        Found::Ours(ours) => ours,
+        Found::Nothing | Found::Empty(_) => return Err(nothing_here(&names)),
+    };
+    let level = match settings.text("CHECK") {
+        "sampled" => Level::Sampled,
+        _ => Level::Full,
+    };
+    let marked = &ours.marked;
+    let marker = &marked.marker;
+    let tables = marked.tables(&names, |_| true);
+    let mut guard = Guard::stand(&options, &names, &ours.owner, &tables, false)?;
+    ours.owner.act(&mut connection)?;
+    let grown = growth::find(&mut connection, &names, marked)?;
+    if growth::too_far(&grown) {
+        return Err(EngineError::Damaged(growth::told_of(&grown)));
+    }
+    let pages = (marker.scale + marker.scan_blocks) * marker.block_bytes;
+    let total = pages * marked.loaded.len() as u64;
+    let mut findings = Findings::default();
+    for (done, n) in (0_u64..).zip(&marked.loaded) {
+        if stop.requested() {
+            return Err(EngineError::Interrupted);
+        }
+        progress.update("check", done * pages, total);
+        let work_unit = settings.int("WORK_UNIT");
+        let subject = Subject {
+            names: &names,
+            marker,
+            n: *n,
+            work_unit,
+            level,
+        };
+        findings.merge(&verify(&mut connection, &subject)?);
+    }
+    progress.update("check", total, total);
+    guard.end();
+    connection.close();
+    let mut lines = findings.lines(marker, settings.int("WORK_UNIT"));
+    lines.extend(besides(&ours, &grown));
+    lines.push(decimal(
+        "check_s",
+        "Check time, s",
+        begun.elapsed().as_secs_f64(),
+    ));
+    Ok(lines)
+}
+
+/// What is to be told of a sound data set besides.
+fn besides(ours: &Ours, grown: &[Grown]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    if !grown.is_empty() {
+        lines.push(text(
+            "grown",
+            "Grown since the load",
+            growth::told_of(grown),
+        ));
+    }
+    if !ours.foreign.is_empty() {
+        lines.push(text(
+            "foreign",
+            "Not assay's, in the same schema",
+            ours.foreign.join(", "),
+        ));
+    }
+    lines
+}
+
+/// The refusal of a database without a data set.
+pub(super) fn nothing_here(names: &Names) -> EngineError {
+    EngineError::Unusable(format!(
+        "the database holds no data set in schema {}; run `assay prepare` first, or name another with PG_SCHEMA",
+        names.schema()
+    ))
+}
+
+/// Checks one SLOB schema.
+///
+/// # Errors
+/// `Damaged` with the first violation; the server's.
+pub(super) fn verify(
+    connection: &mut Connection,
+    subject: &Subject<'_>,
+) -> Result<Findings, EngineError> {
+    let doing = format!("verifying SLOB schema {}", subject.n);
+    let mut prober = Prober {
+        connection,
+        subject,
+        doing,
+    };
+    // The whole of it is read by this session alone, in the order of the pages, by plans that are known.
+    prober.sql(
+        "set enable_seqscan = on; set synchronize_seqscans = off; set max_parallel_workers_per_gather = 0; set jit = off",
+    )?;
+    let mut findings = prober.shape()?;
+    prober.keys()?;
+    prober.sample(&mut findings)?;
+    if subject.marker.scan_blocks > 0 {
+        prober.scan_rows()?;
+    }
+    prober.probe()?;
+    Ok(findings)
+}
+
+struct Prober<'a> {
+    connection: &'a mut Connection,
+    subject: &'a Subject<'a>,
+    doing: String,
+}
+
+impl Prober<'_> {
+    fn sql(&mut self, sql: &str) -> Result<Rows, EngineError> {
+        self.connection.query(sql).map_err(told(&self.doing))
+    }
+
+    /// The one row of a query.
+    fn row(&mut self, sql: &str) -> Result<Vec<Option<String>>, EngineError> {
+        let rows = self.sql(sql)?.rows.into_iter().next();
+        rows.ok_or_else(|| self.damaged("the catalog holds no row about its tables"))
+    }
+
+    /// The one row of a query, as numbers; NULL is 0.
+    fn numbers<const N: usize>(&mut self, sql: &str) -> Result<[f64; N], EngineError> {
+        let row = self.row(sql)?;
+        Ok(std::array::from_fn(|at| {
+            let text = row.get(at).and_then(Option::as_deref);
+            text.and_then(|text| text.parse().ok()).unwrap_or(0.0)
+        }))
+    }
+
+    fn damaged(&self, what: &str) -> EngineError {
+        EngineError::Damaged(format!("SLOB schema {}: {what}", self.subject.n))
+    }
+
+    fn holds(&self, whether: bool, what: impl FnOnce() -> String) -> Result<(), EngineError> {
+        if whether {
+            Ok(())
+        } else {
+            Err(self.damaged(&what()))
+        }
+    }
+
+    /// What the catalog and the files say: pages, storage of the columns, the index.
+    fn shape(&mut self) -> Result<Findings, EngineError> {
+        let marker = self.subject.marker;
+        let name = rows_name(self.subject.n);
+        let table = self.table_facts(&name)?;
+        self.holds(table.plain_columns == COLUMNS as u64, || {
+            format!(
+                "{} of {COLUMNS} columns of {name} have storage PLAIN",
+                table.plain_columns
+            )
+        })?;
+        self.holds(table.index_is_good, || {
+            format!(
+                "index {} is missing, not valid, or not on the key",
+                index_name(self.subject.n)
+            )
+        })?;
+        let scan = match marker.scan_blocks {
+            0 => TableFacts::default(),
+            _ => self.table_facts(&scan_name(self.subject.n))?,
+        };
+        self.holds(table.toast_pages + scan.toast_pages == 0, || {
+            format!(
+                "{} pages are out of line (TOAST)",
+                table.toast_pages + scan.toast_pages
+            )
+        })?;
+        for (name, pages, rows) in [
+            (name, table.pages, marker.scale),
+            (scan_name(self.subject.n), scan.pages, marker.scan_blocks),
+        ] {
+            let most = growth::most(rows);
+            self.holds((rows..=most).contains(&pages), || {
+                format!("{name} has {pages} pages, {rows} to {most} expected")
+            })?;
+        }
+        Ok(Findings {
+            schemas: 1,
+            rows: marker.scale,
+            pages: Some((table.pages, table.pages)),
+            table_pages: table.pages,
+            scan_pages: scan.pages,
+            index_pages: table.index_pages,
+            ..Findings::default()
+        })
+    }
+
+    fn table_facts(&mut self, name: &str) -> Result<TableFacts, EngineError> {
+        let subject = self.subject;
+        let columns: Vec<String> = column_names().collect();
+        let row = self.connection.query(&format!(
+            "select pg_relation_size(c.oid), \
+             coalesce((select pg_relation_size(t.oid) from pg_class t where t.oid = c.reltoastrelid), 0), \
+             (select count(*) from pg_attribute a where a.attrelid = c.oid and not a.attisdropped \
+              and a.attstorage = 'p' and a.attname = any({})), \
+             (select pg_relation_size(i.indexrelid) from pg_index i join pg_class x on x.oid = i.indexrelid \
+              where i.indrelid = c.oid and x.relname = {}), \
+             (select i.indisvalid and i.indisready and i.indkey::text = '1' and i.indpred is null and m.amname = 'btree' \
+              from pg_index i join pg_class x on x.oid = i.indexrelid join pg_am m on m.oid = x.relam \
+              where i.indrelid = c.oid and x.relname = {}) \
+             from pg_class c join pg_namespace s on s.oid = c.relnamespace \
+             where c.relkind = 'r' and s.nspname = {} and c.relname = {}",
+            literal(&format!("{{{}}}", columns.join(","))),
+            literal(&index_name(subject.n)),
+            literal(&index_name(subject.n)),
+            literal(subject.names.schema()),
+            literal(name),
+        ));
+        let rows = row.map_err(told(&self.doing))?.rows;
+        let row = rows.into_iter().next();
+        let row = row.ok_or_else(|| self.damaged(&format!("table {name} is not there")))?;
+        let number = |at: usize| {
+            let text = row.get(at).and_then(Option::as_deref);
+            text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0)
+        };
+        let block = subject.marker.block_bytes;
+        Ok(TableFacts {
+            pages: number(0) / block,
+            toast_pages: number(1) / block,
+            plain_columns: number(2),
+            index_pages: number(3) / block,
+            index_is_good: row.get(4).and_then(Option::as_deref) == Some("t"),
+        })
+    }
+
+    /// Every key of 1 to SCALE is in the index once.
+    fn keys(&mut self) -> Result<(), EngineError> {
+        let scale = self.subject.marker.scale;
+        self.sql("set enable_seqscan = off; set enable_bitmapscan = off; set enable_indexscan = on; set enable_indexonlyscan = on")?;
+        let [rows, least, most, out_of_place] = self.numbers(&format!(
+            "select count(*), min(custid), max(custid), count(*) filter (where custid <> place) \
+             from (select custid, row_number() over (order by custid) as place from {}) as keys",
+            self.subject.names.rows_table(self.subject.n)
+        ))?;
+        self.sql("set enable_seqscan = on; set enable_bitmapscan = on")?;
+        let name = rows_name(self.subject.n);
+        self.holds(rows == scale as f64, || {
+            format!("{name} has {rows} rows, {scale} expected")
+        })?;
+        self.holds(most == scale as f64 && least == 1.0, || {
+            format!("the keys of {name} are {least} to {most}, 1 to {scale} expected")
+        })?;
+        self.holds(out_of_place == 0.0, || {
+            format!("{out_of_place} keys of {name} come twice or are missing")
+        })
+    }
+
+    /// Looks at pages: one row in each, at a place that has nothing to do with its key, of the right length.
+    fn sample(&mut self, findings: &mut Findings) -> Result<(), EngineError> {
+        let subject = self.subject;
+        let scale = subject.marker.scale;
+        let name = rows_name(subject.n);
+        let mut table = subject.names.rows_table(subject.n);
+        if subject.level != Level::Full && scale > SAMPLES {
+            let percent = SAMPLES as f64 * 100.0 / scale as f64;
+            table += &format!(" tablesample system ({percent}) repeatable ({})", subject.n);
+        }
+        let plan = self.explained(&format!("select count(c2), count(c20) from {table}"))?;
+        findings.dirtied = plan["Shared Dirtied Blocks"].as_u64().unwrap_or(0);
+        self.holds(
+            subject.level != Level::Loaded || findings.dirtied == 0,
+            || {
+                format!(
+                    "reading {name} dirtied {} pages: the load left them unfrozen",
+                    findings.dirtied
+                )
+            },
+        )?;
+        let lengths: Vec<String> = column_names()
+            .map(|c| format!("octet_length({c})"))
+            .collect();
+        let [rows, shared, correlation, odd] = self.numbers(&format!(
+            "select count(*), count(*) filter (where page = before), corr(custid::float8, page::float8), \
+             count(*) filter (where bytes is distinct from {}) \
+             from (select custid, page, bytes, lag(page) over () as before \
+                   from (select custid, ((ctid::text::point)[0])::bigint as page, {} as bytes from {table}) as rows) as pages",
+            COLUMNS * COLUMN_BYTES,
+            lengths.join(" + ")
+        ))?;
+        let fewest = scale.min(1000) as f64;
+        self.holds(rows >= fewest, || {
+            format!(
+                "only {rows} rows of {name} were found in the pages looked at, {fewest} expected"
+            )
+        })?;
+        self.holds(shared == 0.0, || {
+            format!("{shared} of {rows} rows of {name} share a page with another")
+        })?;
+        self.holds(odd == 0.0, || {
+            format!("{odd} of {rows} rows of {name} have columns of other lengths than {COLUMN_BYTES} bytes")
+        })?;
+        // With fewer pairs, chance alone reaches the limit.
+        let judged = scale >= FEWEST_CORRELATED && rows >= FEWEST_CORRELATED as f64 * 0.8;
+        self.holds(!judged || correlation.abs() < MOST_CORRELATION, || {
+            format!(
+                "key and position correlate ({correlation:.4}, must stay below {MOST_CORRELATION})"
+            )
+        })?;
+        findings.sampled = rows as u64;
+        findings.correlation = correlation;
+        Ok(())
+    }
+
+    fn scan_rows(&mut self) -> Result<(), EngineError> {
+        let wanted = self.subject.marker.scan_blocks;
+        let table = self.subject.names.scan_table(self.subject.n);
+        let [rows] = self.numbers(&format!("select count(c2) from {table}"))?;
+        self.holds(rows == wanted as f64, || {
+            format!(
+                "{} has {rows} rows, {wanted} expected",
+                scan_name(self.subject.n)
+            )
+        })
+    }
+
+    /// A range of WORK_UNIT keys touches as many pages of the table: the bitmap of their places says how many.
+    fn probe(&mut self) -> Result<(), EngineError> {
+        let scale = self.subject.marker.scale;
+        let width = self.subject.work_unit.min(scale);
+        let starts = scale - width + 1;
+        let first = u64::from(self.subject.n).wrapping_mul(0x9e37_79b9_7f4a_7c15) % starts + 1;
+        self.sql("set enable_seqscan = off; set enable_indexscan = off; set enable_indexonlyscan = off; set enable_bitmapscan = on")?;
+        let plan = self.explained(&format!(
+            "select count(c2) from {} where custid between {first} and {}",
+            self.subject.names.rows_table(self.subject.n),
+            first + width - 1
+        ))?;
+        self.sql(
+            "set enable_seqscan = on; set enable_indexscan = on; set enable_indexonlyscan = on",
+        )?;
+        let node = node(&plan, "Bitmap Heap Scan")
+            .ok_or_else(|| self.damaged("the server does not use the index for a range of keys"))?;
+        let number = |key: &str| node[key].as_f64().unwrap_or(0.0);
+        let (pages, rows) = (
+            number("Exact Heap Blocks") + number("Lossy Heap Blocks"),
+            number("Actual Rows"),
+        );
+        self.holds(pages == width as f64 && rows == width as f64, || {
+            format!("a range of {width} keys from {first} touches {pages} pages and {rows} rows")
+        })
+    }
+
+    /// The plan of a statement that was executed, with what it did to buffers.
+    fn explained(&mut self, sql: &str) -> Result<Value, EngineError> {
+        let row = self.row(&format!(
+            "explain (analyze, buffers, timing off, format json) {sql}"
+        ))?;
+        let text = row.into_iter().next().flatten().unwrap_or_default();
+        let plans: Value = serde_json::from_str(&text)
+            .map_err(|_| self.damaged("the server's EXPLAIN is no JSON"))?;
+        Ok(plans[0]["Plan"].clone())
+    }
+}
+
+/// What the catalog says of a table.
+#[derive(Default)]
+struct TableFacts {
+    pages: u64,
+    toast_pages: u64,
+    plain_columns: u64,
+    index_pages: u64,
+    index_is_good: bool,
+}
+
+/// The first node of a plan of this type.
+fn node<'p>(plan: &'p Value, kind: &str) -> Option<&'p Value> {
+    if plan["Node Type"].as_str() == Some(kind) {
+        return Some(plan);
+    }
+    let inner = plan["Plans"].as_array()?;
+    inner.iter().find_map(|plan| node(plan, kind))
+}

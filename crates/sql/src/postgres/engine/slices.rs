@@ -1,0 +1,404 @@
+//! LOOP=server: a procedure in the session's temporary schema performs slices of operations.
+//!
+//! The workload is decided here as ever: keys, kinds and contents travel as arrays, and for each operation the
+//! server's clock at its end comes back, in whole microseconds. Statements are static, so their plans are cached;
+//! each operation commits by itself. A procedure of the temporary schema needs no privilege but TEMPORARY, no two
+//! runs meet in it, and nothing of it is left when the session ends, however it ends.
+
+use super::calls::{scan_sql, select_sql, update_sql};
+use super::options::Options;
+use super::{errors, session::Session};
+use crate::postgres::layout::changed_columns;
+use crate::postgres::wire::{Bind, Connection, PgError, Prepared, clean};
+use assay_measure::clock::{Clock, Ns};
+use assay_run::dataset::rows::{COLUMN_BYTES, fill_columns};
+use assay_run::engine::{EngineError, Op, Outcome, Slice, SliceDone};
+use assay_run::plan::{Edge, Plan};
+
+/// Operations of the first slice, and the most of any.
+const OPS_FIRST: usize = 16;
+const OPS_MAX: usize = 8192;
+/// Kinds as they travel; those of the hot schema come after.
+const SELECT: i32 = 0;
+const UPDATE: i32 = 1;
+const SCAN: i32 = 2;
+const HOT: i32 = 3;
+const NS_PER_US: u64 = 1000;
+/// More rows than any operation touches: what a server claims beyond is kept from overflowing sums.
+const ROWS_MAX: i64 = 1 << 40;
+
+/// A session's procedure.
+#[derive(Debug)]
+pub(super) struct Sliced {
+    call: Prepared,
+    home: u32,
+    /// Operations to ask for.
+    pub ops: usize,
+    /// No slice may be longer: half of the server's statement_timeout.
+    longest_ns: Ns,
+    /// What the last slice took beside its operations.
+    overhead_ns: Ns,
+    kinds: Vec<i32>,
+    firsts: Vec<i64>,
+    contents: Vec<u8>,
+    content: Vec<u8>,
+}
+
+/// What a call brought back.
+#[derive(Debug, Default)]
+struct Answer {
+    began_us: i64,
+    ends_us: Vec<i64>,
+    rows: Vec<i64>,
+    failed: Option<(String, String)>,
+}
+
+/// Columns an update changes, and how many contents it carries.
+fn contents_of(plan: &Plan) -> usize {
+    match (plan.obfuscate, plan.redo_stress) {
+        (false, _) => 1,
+        (true, redo) => changed_columns(redo).count(),
+    }
+}
+
+impl Sliced {
+    /// Creates the procedure for a session whose own schema is `home`.
+    pub(super) fn open(
+        connection: &mut Connection,
+        options: &Options,
+        plan: &Plan,
+        home: u32,
+    ) -> Result<Self, EngineError> {
+        let sql = procedure(options, plan, home);
+        connection.query(&sql).map_err(|error| match error.code() {
+            Some("42501") => EngineError::Unusable(format!(
+                "LOOP=server creates a temporary procedure, and the server refuses: {error}. Grant TEMPORARY on the database, or use LOOP=client"
+            )),
+            _ => errors::unusable(error),
+        })?;
+        const TYPES: [u32; 4] = [1007, 1016, 1009, 20];
+        let call = connection
+            .prepare(
+                "call pg_temp.assay_slice($1, $2, $3, $4, null, null, null, null, null)",
+                &TYPES,
+            )
+            .map_err(errors::unusable)?;
+        Ok(Self {
+            call,
+            home,
+            ops: OPS_FIRST,
+            longest_ns: longest(connection)?,
+            overhead_ns: 0,
+            kinds: Vec::new(),
+            firsts: Vec::new(),
+            contents: Vec::new(),
+            content: Vec::new(),
+        })
+    }
+
+    /// Performs a slice.
+    pub(super) fn perform(
+        &mut self,
+        session: &mut Session,
+        plan: &Plan,
+        clock: &Clock,
+        slice: Slice<'_>,
+    ) -> Result<SliceDone, EngineError> {
+        self.encode(plan, slice.ops)?;
+        let sent_ns = clock.now_ns();
+        let left_ns = slice
+            .until_ns
+            .saturating_sub(sent_ns + self.overhead_ns / 2)
+            .min(self.longest_ns);
+        let answered = self.ask(session, plan, left_ns);
+        let end_ns = clock.now_ns();
+        let answer = match answered {
+            Ok(answer) => answer,
+            Err(error) => return Ok(self.nothing_done(session, error, sent_ns, end_ns)),
+        };
+        Ok(self.timed(slice.ops.len(), sent_ns, end_ns, answer))
+    }
+
+    fn encode(&mut self, plan: &Plan, ops: &[Op]) -> Result<(), EngineError> {
+        self.kinds.clear();
+        self.firsts.clear();
+        self.contents.clear();
+        let contents = contents_of(plan);
+        for op in ops {
+            let (schema, kind, first) = match *op {
+                Op::Select {
+                    schema, first_key, ..
+                } => (schema, SELECT, first_key),
+                Op::Update {
+                    schema,
+                    first_key,
+                    stamp,
+                    ..
+                } => {
+                    fill_columns(&mut self.content, contents, stamp, 0, plan.obfuscate);
+                    self.contents.extend_from_slice(&self.content);
+                    (schema, UPDATE, first_key)
+                }
+                Op::Scan { schema } => (schema, SCAN, 0),
+            };
+            let hot = match schema {
+                schema if schema == self.home => 0,
+                1 => HOT,
+                _ => {
+                    return Err(EngineError::Unusable(format!(
+                        "an operation of schema {schema} in a session of schema {}",
+                        self.home
+                    )));
+                }
+            };
+            self.kinds.push(kind + hot);
+            self.firsts.push(first as i64);
+        }
+        Ok(())
+    }
+
+    fn ask(&self, session: &mut Session, plan: &Plan, left_ns: Ns) -> Result<Answer, PgError> {
+        let connection = session
+            .connection
+            .as_mut()
+            .ok_or_else(|| PgError::Refused("the session is closed".to_owned()))?;
+        let mut answer = Answer::default();
+        connection.execute(
+            &self.call,
+            &[
+                Bind::Int4s(&self.kinds),
+                Bind::Int8s(&self.firsts),
+                Bind::Texts {
+                    bytes: &self.contents,
+                    each: contents_of(plan) * COLUMN_BYTES,
+                },
+                Bind::Int8((left_ns / NS_PER_US) as i64),
+            ],
+            &mut |values| answer = decode(values),
+        )?;
+        Ok(answer)
+    }
+
+    /// The whole call failed: a session that is lost says so, anything else is the next operation's failure.
+    fn nothing_done(
+        &mut self,
+        session: &mut Session,
+        error: PgError,
+        begin_ns: Ns,
+        end_ns: Ns,
+    ) -> SliceDone {
+        let failed = session.unanswered(error);
+        SliceDone {
+            begin_ns,
+            outcomes: vec![Outcome {
+                end_ns,
+                result: Err(failed),
+            }],
+            end_ns,
+        }
+    }
+
+    /// Lays the server's instants between our two: what the call took beside its operations is split evenly
+    /// between the way there and the way back.
+    fn timed(&mut self, asked: usize, sent_ns: Ns, end_ns: Ns, answer: Answer) -> SliceDone {
+        // Whatever the server says its clock is: no sum of it may overflow.
+        let offset_ns = |us: i64| {
+            let us = us.saturating_sub(answer.began_us).max(0) as u64;
+            us.saturating_mul(NS_PER_US)
+        };
+        let worked_ns = answer.ends_us.last().map_or(0, |us| offset_ns(*us));
+        let passed_ns = end_ns - sent_ns;
+        self.overhead_ns = passed_ns.saturating_sub(worked_ns);
+        let begin_ns = sent_ns + self.overhead_ns / 2;
+        let done = answer.ends_us.len();
+        self.ops = if done == asked && answer.failed.is_none() {
+            (asked * 2).min(OPS_MAX)
+        } else {
+            (done + done / 4 + OPS_FIRST).min(OPS_MAX)
+        };
+        let mut latest_ns = begin_ns;
+        let mut outcomes: Vec<Outcome> = answer
+            .ends_us
+            .iter()
+            .zip(&answer.rows)
+            .map(|(us, rows)| {
+                // The server's clock may be set back; ours is not.
+                latest_ns = latest_ns.max(begin_ns.saturating_add(offset_ns(*us)).min(end_ns));
+                Outcome {
+                    end_ns: latest_ns,
+                    result: Ok((*rows).clamp(0, ROWS_MAX) as u64),
+                }
+            })
+            .collect();
+        if let (Some((code, text)), Some(last)) = (answer.failed, outcomes.last_mut()) {
+            last.result = Err(errors::by_code(&code, text));
+        }
+        SliceDone {
+            begin_ns,
+            outcomes,
+            end_ns,
+        }
+    }
+}
+
+/// Half of the server's statement_timeout: a slice is one statement to the server.
+fn longest(connection: &mut Connection) -> Result<Ns, EngineError> {
+    const SHORTEST_MS: u64 = 100;
+    let answer = connection
+        .query("select setting from pg_settings where name = 'statement_timeout'")
+        .map_err(errors::unusable)?;
+    let ms: u64 = answer
+        .rows
+        .first()
+        .and_then(|row| row.first()?.as_deref()?.parse().ok())
+        .unwrap_or(0);
+    match ms {
+        0 => Ok(Ns::MAX),
+        ms if ms >= SHORTEST_MS => Ok(ms * 1_000_000 / 2),
+        ms => Err(EngineError::Usage(format!(
+            "statement_timeout is {ms} ms, and with LOOP=server a whole slice of operations is one statement: use LOOP=client, or a statement_timeout of {SHORTEST_MS} ms or more for this role"
+        ))),
+    }
+}
+
+/// The text of the procedure: what the plan cannot ask for is left out.
+fn procedure(options: &Options, plan: &Plan, home: u32) -> String {
+    let mut kinds = Vec::new();
+    let hot = (plan.hot_schema_frequency > 0 && home != 1).then_some(1);
+    for (base, schema) in [(0, Some(home)), (HOT, hot)] {
+        let Some(schema) = schema else { continue };
+        if plan.update_pct < 100 && plan.scan_pct < 100 {
+            kinds.push((base + SELECT, select(options, plan, schema)));
+        }
+        if plan.update_pct > 0 {
+            kinds.push((base + UPDATE, update(options, plan, schema)));
+        }
+        if plan.scan_pct > 0 {
+            kinds.push((
+                base + SCAN,
+                format!("n := ({});", scan_sql(options, schema)),
+            ));
+        }
+    }
+    let work = match kinds.as_slice() {
+        [(_, only)] => only.clone(),
+        several => {
+            let cases: Vec<String> = several
+                .iter()
+                .map(|(kind, sql)| format!("when {kind} then {sql}"))
+                .collect();
+            format!("case kinds[i] {} end case;", cases.join(" "))
+        }
+    };
+    format!(
+        "create or replace procedure pg_temp.assay_slice(kinds int[], firsts bigint[], contents text[], budget_us bigint, \
+           inout began timestamptz, inout ends timestamptz[], inout touched bigint[], inout failed_code text, inout failed_text text) \
+         language plpgsql as $assay$ \
+         declare a bigint; n bigint; m bigint; u int := 0; t timestamptz; deadline timestamptz; \
+         begin \
+           began := clock_timestamp(); t := began; deadline := began + budget_us * interval '1 microsecond'; \
+           for i in 1 .. cardinality(kinds) loop \
+             exit when t >= deadline; \
+             a := firsts[i]; \
+             begin {work} \
+             exception when query_canceled or others then \
+               get stacked diagnostics failed_code = returned_sqlstate, failed_text = message_text; n := 0; \
+             end; \
+             commit; \
+             t := clock_timestamp(); ends[i] := t; touched[i] := n; \
+             exit when failed_code is not null; \
+           end loop; \
+         end $assay$"
+    )
+}
+
+/// Ranges of one operation: one, or two where it may go past the last key.
+fn ranges(plan: &Plan, width: u32) -> (String, Option<String>) {
+    let last = format!("a + {}", width - 1);
+    match plan.edge {
+        Edge::Clamp => (last, None),
+        Edge::Wrap => (
+            format!("least(a + {}, {})", width - 1, plan.scale),
+            Some(format!("a + {} - {}", width - 1, plan.scale)),
+        ),
+    }
+}
+
+fn select(options: &Options, plan: &Plan, schema: u32) -> String {
+    let (last, beyond) = ranges(plan, plan.select_width());
+    let into = |target: &str, first: &str, last: &str| {
+        select_sql(options, schema, first, last).replacen(
+            "select count(c2) from",
+            &format!("select count(c2) into {target} from"),
+            1,
+        )
+    };
+    match beyond {
+        None => format!("{};", into("n", "a", &last)),
+        Some(beyond) => format!(
+            "{}; if {beyond} > 0 then {}; n := n + m; end if;",
+            into("n", "a", &last),
+            into("m", "1", &beyond)
+        ),
+    }
+}
+
+fn update(options: &Options, plan: &Plan, schema: u32) -> String {
+    let (last, beyond) = ranges(plan, plan.update_width());
+    let value = |i: usize| match plan.obfuscate {
+        false => "contents[u]".to_owned(),
+        true => format!(
+            "substr(contents[u], {}, {COLUMN_BYTES})",
+            1 + i * COLUMN_BYTES
+        ),
+    };
+    let change = |first: &str, last: &str, target: &str| {
+        format!(
+            "{}; get diagnostics {target} = row_count;",
+            update_sql(options, plan, schema, [first, last], value)
+        )
+    };
+    match beyond {
+        None => format!("u := u + 1; {}", change("a", &last, "n")),
+        Some(beyond) => format!(
+            "u := u + 1; {} if {beyond} > 0 then {} n := n + m; end if;",
+            change("a", &last, "n"),
+            change("1", &beyond, "m")
+        ),
+    }
+}
+
+/// The values of the one row a call returns.
+fn decode(values: &[Option<&[u8]>]) -> Answer {
+    let text = |at: usize| {
+        let value: Option<&[u8]> = values.get(at).copied().flatten();
+        value.map(clean)
+    };
+    let int8s = |at: usize| {
+        values
+            .get(at)
+            .copied()
+            .flatten()
+            .map_or_else(Vec::new, int8s)
+    };
+    let began: Option<&[u8]> = values.first().copied().flatten();
+    Answer {
+        began_us: began
+            .and_then(|bytes| bytes.try_into().ok())
+            .map_or(0, i64::from_be_bytes),
+        ends_us: int8s(1),
+        rows: int8s(2),
+        failed: text(3).map(|code| (code, text(4).unwrap_or_default())),
+    }
+}
+
+/// An array of eight-byte values in binary form, without NULLs.
+fn int8s(bytes: &[u8]) -> Vec<i64> {
+    const HEADER_BYTES: usize = 20;
+    bytes
+        .get(HEADER_BYTES..)
+        .unwrap_or_default()
+        .chunks_exact(4 + 8)
+        .filter_map(|element| Some(i64::from_be_bytes(element[4..].try_into().ok()?)))
+        .collect()
+}

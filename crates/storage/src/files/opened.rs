@@ -1,0 +1,615 @@
+//! The files while jobs use them: made, locked, opened for each clone, put in order at the end.
+
+use super::super::spec::{Invocation, Job, OpenSync};
+use super::layout::{self, Task};
+use super::look::directory_of;
+use super::marker::{self, State, Whose};
+use super::plan::{FilePlan, Fill, PlannedFile, Target};
+use super::{bytes_text, cannot, failed};
+use assay_block::{DeviceClaim, DirectFile, DirectIo, FileOptions, WriteThrough, claim_device};
+use assay_measure::storage::{StorageLive, Way};
+use assay_run::dataset::rows::drawn_id;
+use assay_run::engine::EngineError;
+use assay_run::probe::Steps;
+use assay_run::stop::Stop;
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::Read;
+use std::ops::Deref;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often the progress of a layout is told.
+const LIVE: Duration = Duration::from_secs(1);
+/// Bytes that `pre_read` reads at once.
+const PRE_READ_BYTES: usize = 1 << 20;
+
+/// All files of a run, made and held. Dropped without [`Opened::finish`] it removes what it made
+/// if it was not made to the end, and otherwise does what `finish` does, but tells of no error.
+#[derive(Debug)]
+pub struct Opened {
+    plan: FilePlan,
+    jobs: Vec<Job>,
+    /// What is held of each file of the plan.
+    held: Vec<Mutex<Held>>,
+    /// All files are as the jobs want them.
+    complete: bool,
+    finished: bool,
+}
+
+/// What is held of one file.
+#[derive(Debug, Default)]
+struct Held {
+    /// Keeps the lock; open for writing where something is written.
+    file: Option<Kept>,
+    /// Keeps others from mounting the device.
+    _claim: Option<DeviceClaim>,
+    /// Device and inode, or a block device's number.
+    identity: Option<(u64, u64)>,
+    /// Made by this run.
+    created: bool,
+    /// Length before this run, where it was lengthened.
+    shorter: Option<u64>,
+    /// What the content of a file of ours proves.
+    number: u64,
+}
+
+/// A file of ours with its lock. The lock is given back by name: a process that is just being forked from this one has
+/// the file open too, until it becomes another program, and closing ours alone would leave it locked so long.
+#[derive(Debug)]
+struct Kept(File);
+
+impl Deref for Kept {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // Closing it, which follows, does the same a little later.
+        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
+/// Makes what is missing and takes hold of every file.
+///
+/// # Errors
+/// A file that is in use or was replaced since it was planned, a full disk, I/O errors, or
+/// `Interrupted`; files that were begun are gone then.
+pub fn open(
+    plan: FilePlan,
+    invocation: &Invocation,
+    stop: &Stop,
+    steps: &dyn Steps,
+) -> Result<Opened, EngineError> {
+    let held = plan.files.iter().map(|_| Mutex::default()).collect();
+    let mut opened = Opened {
+        plan,
+        jobs: invocation.jobs.clone(),
+        held,
+        complete: false,
+        finished: false,
+    };
+    // Everything is held before anything is written.
+    for place in 0..opened.plan.files.len() {
+        opened.hold(place)?;
+    }
+    opened.lay_out(stop, steps)?;
+    opened.mark()?;
+    opened.complete = true;
+    Ok(opened)
+}
+
+impl Opened {
+    /// The plan it was opened by.
+    #[must_use]
+    pub fn plan(&self) -> &FilePlan {
+        &self.plan
+    }
+
+    /// Opens the files of a clone as its job wants them, in the order of its plan; empty for
+    /// engines that need none. To be called by each clone for itself, when its job begins:
+    /// `invalidate` and `pre_read` happen here.
+    ///
+    /// # Errors
+    /// Direct I/O that is refused, files that were replaced or cut short meanwhile, I/O errors,
+    /// `Interrupted`.
+    pub fn files_of(
+        &self,
+        job: usize,
+        clone: u32,
+        stop: &Stop,
+    ) -> Result<Vec<Arc<DirectFile>>, EngineError> {
+        let places = self
+            .plan
+            .clone_of(job, clone)
+            .map_or(&[][..], |plan| &plan.files);
+        places
+            .iter()
+            .map(|place| self.open_one(*place, job, stop).map(Arc::new))
+            .collect()
+    }
+
+    /// The numbers that the content of a clone's files carries, in the order of its plan.
+    pub(crate) fn numbers_of(&self, job: usize, clone: u32) -> Vec<u64> {
+        let plan = self.plan.clone_of(job, clone);
+        let places = plan.map_or(&[][..], |plan| &plan.files);
+        places.iter().map(|place| self.number_of(*place)).collect()
+    }
+
+    /// The number that the content of a file carries; 0 for what is not ours.
+    pub(super) fn number_of(&self, place: usize) -> u64 {
+        let held = self.held[place].lock();
+        held.unwrap_or_else(PoisonError::into_inner).number
+    }
+
+    /// Removes what `unlink` says, and notes on the other files that they are in order. Every
+    /// clone has closed its files before.
+    ///
+    /// # Errors
+    /// I/O errors; the other files are put in order all the same.
+    pub fn finish(mut self) -> Result<(), EngineError> {
+        self.settle()
+    }
+
+    fn settle(&mut self) -> Result<(), EngineError> {
+        self.finished = true;
+        let (mut outcome, mut closed) = (Ok(()), false);
+        for (file, held) in self.plan.files.iter().zip(&self.held) {
+            let held = held.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(kept) = &held.file else { continue };
+            let done = if !file.is_ours() {
+                Ok(())
+            } else if file.remove {
+                remove_if_same(&file.resolved, &held)
+            } else if file.written || held.created || file.is_laid_out() {
+                closed = true;
+                marker::close(&file.resolved, kept, held.number)
+            } else {
+                Ok(())
+            };
+            outcome = outcome.and(done);
+        }
+        if closed {
+            // The locks are still ours.
+            marker::rest();
+        }
+        outcome
+    }
+
+    fn hold(&mut self, place: usize) -> Result<(), EngineError> {
+        let file = &self.plan.files[place];
+        let held = match file.target {
+            Target::New if file.fill == Fill::AtOpen => return Ok(()),
+            Target::New => create(file)?,
+            Target::Device if file.written => hold_device(file)?,
+            Target::Device => return Ok(()),
+            Target::File(_) if file.written || file.is_laid_out() => hold_file(file)?,
+            Target::File(whose) if whose.is_ours() => share_file(file)?,
+            // What only reads a foreign file takes no lock that its owner might stumble over.
+            Target::File(_) => return Ok(()),
+        };
+        *self.slot(place) = held;
+        Ok(())
+    }
+
+    fn slot(&mut self, place: usize) -> &mut Held {
+        self.held[place]
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One file after the other, as fio does it.
+    fn lay_out(&mut self, stop: &Stop, steps: &dyn Steps) -> Result<(), EngineError> {
+        let of = self.jobs.iter().map(|job| job.wave as usize + 1).max();
+        let mut announced = vec![false; self.plan.files.len()];
+        let mut progress = Progress::new(&self.plan, steps);
+        for clone in 0..self.plan.clones.len() {
+            let plan = &self.plan.clones[clone];
+            let job = plan.job;
+            let mut places = plan.files.clone();
+            places.retain(|place| {
+                self.plan.files[*place].is_laid_out()
+                    && !std::mem::replace(&mut announced[*place], true)
+            });
+            if places.is_empty() {
+                continue;
+            }
+            let text = announcement(&self.jobs[job].name, &self.plan, &places);
+            steps.step(0, of.unwrap_or(1), &text);
+            for place in places {
+                self.lay_out_one(place, job, stop, &mut progress)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn lay_out_one(
+        &mut self,
+        place: usize,
+        job: usize,
+        stop: &Stop,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), EngineError> {
+        let options = &self.jobs[job].options.files;
+        let (sync, fallocate) = (options.create_fsync, options.fallocate);
+        let content = layout::content_of(&self.jobs[job].options);
+        let file = self.plan.files[place].clone();
+        let held = self.slot(place);
+        if !held.created && file.bytes > file.bytes_now {
+            held.shorter = Some(file.bytes_now);
+        }
+        let Some(kept) = &held.file else {
+            unreachable!("every file that is laid out is held");
+        };
+        let mut task = Task {
+            path: &file.resolved,
+            file: kept,
+            from: file.bytes,
+            to: file.bytes,
+            fallocate,
+            sync,
+            content,
+            number: held.number,
+        };
+        if held.created {
+            layout::anchor(&task)?;
+        }
+        match file.fill {
+            Fill::Write { from } => {
+                task.from = from;
+                layout::write(&task, stop, &mut |bytes| progress.wrote(bytes))
+            }
+            _ => layout::allocate(&task),
+        }
+    }
+
+    /// Files that jobs write to are marked as being written, the others as in order.
+    fn mark(&mut self) -> Result<(), EngineError> {
+        for (file, held) in self.plan.files.iter().zip(&mut self.held) {
+            let held = held.get_mut().unwrap_or_else(PoisonError::into_inner);
+            match &held.file {
+                Some(kept) if file.is_ours() && file.written => {
+                    let bytes = file.bytes.max(file.bytes_now);
+                    marker::put(&file.resolved, kept, held.number, bytes, State::Open)?;
+                }
+                Some(kept) if file.is_ours() && file.is_laid_out() => {
+                    marker::close(&file.resolved, kept, held.number)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn open_one(&self, place: usize, job: usize, stop: &Stop) -> Result<DirectFile, EngineError> {
+        let file = &self.plan.files[place];
+        let options = &self.jobs[job].options;
+        let writes = options.pattern.mode.goes(Way::Write) && !options.payload.verify_only;
+        let wishes = FileOptions {
+            read: true,
+            write: writes,
+            direct: if options.files.direct {
+                DirectIo::Required
+            } else {
+                DirectIo::No
+            },
+            write_through: match options.files.sync {
+                OpenSync::None => WriteThrough::No,
+                OpenSync::Dsync => WriteThrough::Data,
+                OpenSync::Sync => WriteThrough::Whole,
+            },
+            // Held already; a second claim would be refused to ourselves.
+            exclusive: false,
+            no_atime: true,
+        };
+        let opened = self.open_place(place, wishes)?;
+        if options.files.pre_read {
+            pre_read(&file.resolved, file.bytes, stop)?;
+        } else if options.files.invalidate && !file.in_memory {
+            opened.invalidate(0, 0).map_err(failed)?;
+        }
+        Ok(opened)
+    }
+
+    /// Opens the very file that was planned.
+    pub(super) fn open_place(
+        &self,
+        place: usize,
+        wishes: FileOptions,
+    ) -> Result<DirectFile, EngineError> {
+        let file = &self.plan.files[place];
+        let identity = self.identity_of(place)?;
+        let opened = DirectFile::open_with(&file.resolved, wishes).map_err(failed)?;
+        check_same(&file.path, &opened, identity)?;
+        Ok(opened)
+    }
+
+    /// What the file must be, made now if it was left for now.
+    fn identity_of(&self, place: usize) -> Result<Option<(u64, u64)>, EngineError> {
+        let file = &self.plan.files[place];
+        let mut held = self.held[place]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if file.fill == Fill::AtOpen && held.file.is_none() {
+            *held = create(file)?;
+            if let Some(kept) = &held.file {
+                marker::put(&file.resolved, kept, held.number, file.bytes, State::Open)?;
+            }
+        }
+        Ok(held.identity.or(file.identity))
+    }
+
+    /// After a failure: nothing is left that was begun.
+    fn undo(&mut self) {
+        for (file, held) in self.plan.files.iter().zip(&mut self.held) {
+            let held = held.get_mut().unwrap_or_else(PoisonError::into_inner);
+            // The error that led here is the one to tell.
+            if held.created {
+                let _ = remove_if_same(&file.resolved, held);
+            } else if let (Some(before), Some(kept)) = (held.shorter, &held.file) {
+                let _ = kept.set_len(before);
+                let _ = marker::close(&file.resolved, kept, held.number);
+                marker::rest();
+            }
+        }
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        if !self.complete {
+            self.undo();
+        } else if !self.finished {
+            // Whoever did not finish has an error of its own to tell.
+            let _ = self.settle();
+        }
+    }
+}
+
+/// Tells how far the layout is.
+struct Progress<'a> {
+    steps: &'a dyn Steps,
+    clones: usize,
+    files: u32,
+    total: u64,
+    done: u64,
+    told: Instant,
+    told_bytes: u64,
+}
+
+impl<'a> Progress<'a> {
+    fn new(plan: &FilePlan, steps: &'a dyn Steps) -> Self {
+        let to_write = |file: &PlannedFile| match file.fill {
+            Fill::Write { from } => file.bytes.saturating_sub(from),
+            _ => 0,
+        };
+        Self {
+            steps,
+            clones: plan.clones.len(),
+            files: plan.files.len() as u32,
+            total: plan.files.iter().map(to_write).sum(),
+            done: 0,
+            told: Instant::now(),
+            told_bytes: 0,
+        }
+    }
+
+    fn wrote(&mut self, bytes: u64) {
+        self.done += bytes;
+        let since = self.told.elapsed();
+        if since < LIVE {
+            return;
+        }
+        let rate = (self.done - self.told_bytes) as f64 / since.as_secs_f64();
+        let left = self.total.saturating_sub(self.done);
+        self.steps.live(&StorageLive {
+            states: "P".repeat(self.clones),
+            files: self.files,
+            done: Some(self.done as f64 / self.total.max(1) as f64),
+            eta_s: (rate > 0.0).then(|| (left as f64 / rate) as u64),
+            bytes_per_s: [None, Some(rate), None],
+            ..StorageLive::default()
+        });
+        self.told = Instant::now();
+        self.told_bytes = self.done;
+    }
+}
+
+/// fio's words for it.
+fn announcement(job: &str, plan: &FilePlan, places: &[usize]) -> String {
+    let total: u64 = places.iter().map(|place| plan.files[*place].bytes).sum();
+    let mib = total >> 20;
+    match places.len() {
+        1 => format!("{job}: Laying out IO file (1 file / {mib}MiB)"),
+        files => format!("{job}: Laying out IO files ({files} files / total {mib}MiB)"),
+    }
+}
+
+fn create(file: &PlannedFile) -> Result<Held, EngineError> {
+    let path = &file.resolved;
+    if file.missing_directories > 0 {
+        let directory = directory_of(path);
+        fs::create_dir_all(directory)
+            .map_err(|error| cannot("make the directory", directory, error))?;
+    }
+    let kept = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(|error| cannot("create", path, error))?;
+    let metadata = kept
+        .metadata()
+        .map_err(|error| cannot("examine", path, error))?;
+    let held = Held {
+        identity: Some(identity(&metadata)),
+        created: true,
+        file: Some(Kept(kept)),
+        number: drawn_id()?,
+        ..Held::default()
+    };
+    let marked = match &held.file {
+        Some(kept) => lock(&file.path, kept, FlockOperation::NonBlockingLockExclusive)
+            .and_then(|()| marker::put(path, kept, held.number, file.bytes, State::Laying)),
+        None => Ok(()),
+    };
+    if let Err(error) = marked {
+        // Nobody else knows of it yet.
+        let _ = remove_if_same(path, &held);
+        return Err(error);
+    }
+    Ok(held)
+}
+
+/// An existing file that will be written to.
+fn hold_file(file: &PlannedFile) -> Result<Held, EngineError> {
+    let path = &file.resolved;
+    let kept = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
+        .open(path)
+        .map_err(|error| cannot("open", path, error))?;
+    lock(&file.path, &kept, FlockOperation::NonBlockingLockExclusive)?;
+    let metadata = kept
+        .metadata()
+        .map_err(|error| cannot("examine", path, error))?;
+    // Whoever had it since the plan may have replaced or changed it.
+    let touched = Some((metadata.ctime(), metadata.ctime_nsec())) != file.touched;
+    let unsure = touched || file.target == Target::File(Whose::Held);
+    let changed = Some(identity(&metadata)) != file.identity
+        || metadata.len() != file.bytes_now
+        || file.is_ours() && unsure && marker::whose(path, &metadata, Some(&kept)) != Whose::Ours;
+    if changed {
+        return Err(changed_meanwhile(&file.path));
+    }
+    let number = match marker::of(path) {
+        Some(mark) if file.is_ours() => mark.number,
+        _ => 0,
+    };
+    if file.is_ours() && file.is_laid_out() {
+        let bytes = file.bytes.max(file.bytes_now);
+        marker::put(path, &kept, number, bytes, State::Laying)?;
+    }
+    Ok(Held {
+        identity: file.identity,
+        file: Some(Kept(kept)),
+        number,
+        ..Held::default()
+    })
+}
+
+/// A file of ours that is only read: nobody of ours may write to it meanwhile.
+fn share_file(file: &PlannedFile) -> Result<Held, EngineError> {
+    let kept = File::open(&file.resolved).map_err(|error| cannot("open", &file.resolved, error))?;
+    lock(&file.path, &kept, FlockOperation::NonBlockingLockShared)?;
+    Ok(Held {
+        identity: file.identity,
+        file: Some(Kept(kept)),
+        ..Held::default()
+    })
+}
+
+fn hold_device(file: &PlannedFile) -> Result<Held, EngineError> {
+    let claim = claim_device(&file.resolved).map_err(failed)?;
+    let metadata =
+        fs::metadata(&file.resolved).map_err(|error| cannot("examine", &file.resolved, error))?;
+    if Some(identity(&metadata)) != file.identity {
+        return Err(changed_meanwhile(&file.path));
+    }
+    Ok(Held {
+        identity: file.identity,
+        _claim: Some(claim),
+        ..Held::default()
+    })
+}
+
+fn lock(path: &Path, file: &File, operation: FlockOperation) -> Result<(), EngineError> {
+    match rustix::fs::flock(file, operation) {
+        Ok(()) => Ok(()),
+        Err(Errno::WOULDBLOCK) => Err(EngineError::Unusable(format!(
+            "{} is in use: another process has it locked; wait for it to end or name another file",
+            path.display()
+        ))),
+        Err(error) => Err(cannot("lock", path, error)),
+    }
+}
+
+fn identity(metadata: &Metadata) -> (u64, u64) {
+    if metadata.file_type().is_block_device() {
+        (u64::MAX, metadata.rdev())
+    } else {
+        (metadata.dev(), metadata.ino())
+    }
+}
+
+/// Whether what was opened is what was planned.
+fn check_same(
+    path: &Path,
+    opened: &DirectFile,
+    expected: Option<(u64, u64)>,
+) -> Result<(), EngineError> {
+    let copy = opened
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(|error| cannot("examine", path, error))?;
+    let metadata = File::from(copy)
+        .metadata()
+        .map_err(|error| cannot("examine", path, error))?;
+    if Some(identity(&metadata)) == expected {
+        Ok(())
+    } else {
+        Err(changed_meanwhile(path))
+    }
+}
+
+fn changed_meanwhile(path: &Path) -> EngineError {
+    EngineError::Unusable(format!(
+        "{}: it was changed or replaced by somebody else while the run was being set up; try again",
+        path.display()
+    ))
+}
+
+/// Removes a file, unless another one has its name by now.
+fn remove_if_same(path: &Path, held: &Held) -> Result<(), EngineError> {
+    let same =
+        fs::symlink_metadata(path).is_ok_and(|found| Some(identity(&found)) == held.identity);
+    if !same {
+        return Ok(());
+    }
+    marker::forget(path);
+    fs::remove_file(path).map_err(|error| cannot("remove", path, error))
+}
+
+/// Brings a file into the page cache.
+fn pre_read(path: &Path, bytes: u64, stop: &Stop) -> Result<(), EngineError> {
+    let mut file = File::open(path).map_err(|error| cannot("open", path, error))?;
+    let mut buffer = vec![0; PRE_READ_BYTES];
+    let mut done = 0;
+    while done < bytes {
+        if stop.requested() {
+            return Err(EngineError::Interrupted);
+        }
+        match file.read(&mut buffer) {
+            Ok(0) => {
+                return Err(EngineError::Unusable(format!(
+                    "{}: it ends at byte {done}, {} were expected: somebody has cut it short",
+                    path.display(),
+                    bytes_text(bytes)
+                )));
+            }
+            Ok(count) => done += count as u64,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(cannot("read", path, error)),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,236 @@
+//! Help, and jobs as command lines.
+
+use super::table::{self, Category, OptionDef, Use};
+use super::words::{PROGRAM, ProgramOption};
+use crate::spec::{Given, Invocation};
+use std::fmt::Write;
+
+/// `--cmdhelp`, `--enghelp` or `--help` among the words: what is to be printed, or what is wrong.
+#[must_use]
+pub fn help_asked(words: &[String]) -> Option<Result<String, String>> {
+    for word in words {
+        let Some(bare) = word.strip_prefix('-') else {
+            continue;
+        };
+        let bare = bare.strip_prefix('-').unwrap_or(bare);
+        let (name, value) = match bare.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (bare, None),
+        };
+        match (name, value) {
+            ("cmdhelp", None | Some("")) => return Some(Ok(list(true))),
+            ("cmdhelp", Some("all")) => return Some(Ok(everything())),
+            ("cmdhelp", Some(name)) => return Some(explain(name)),
+            ("enghelp", None | Some("")) => return Some(Ok(engines())),
+            ("enghelp", Some(engine)) => return Some(engine_options(engine)),
+            ("help" | "h", None) => return Some(Ok(overview())),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn overview() -> String {
+    let mut text = String::from(
+        "Usage: assay io [JOBFILE]... [OPTIONS] [--name=JOB JOB-OPTIONS]...\n\n\
+         Tests storage by fio's options and job files, and reports as fio does.\n\n\
+         Options:\n",
+    );
+    for option in PROGRAM.iter().filter(|option| option.refused.is_empty()) {
+        let _ = writeln!(text, "  {:<22} {}", spelled(option), option.help);
+    }
+    let _ = writeln!(text, "  {:<22} The run directory", "-o DIR");
+    text.push_str(
+        "\nOptions of jobs: --cmdhelp lists them, --cmdhelp=NAME explains one; --enghelp lists \
+         the engines.\n",
+    );
+    text
+}
+
+fn spelled(option: &ProgramOption) -> String {
+    match option.argument {
+        super::Argument::No => format!("--{}", option.name),
+        super::Argument::Required => format!("--{}=...", option.name),
+        super::Argument::Optional => format!("--{}[=...]", option.name),
+    }
+}
+
+/// All options by category, a line each.
+fn list(with_refused: bool) -> String {
+    let mut text = String::new();
+    for category in Category::ALL {
+        if category == Category::Refused && !with_refused {
+            continue;
+        }
+        let _ = writeln!(text, "{}:", category.title());
+        for option in table::all().filter(|option| option.category == category) {
+            let _ = writeln!(text, "  {:<28} {}", option.name, option.help);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn everything() -> String {
+    let mut text = String::new();
+    for option in table::all() {
+        text.push_str(&explained(option));
+        text.push('\n');
+    }
+    text
+}
+
+fn explain(name: &str) -> Result<String, String> {
+    table::find(name).map(explained).ok_or_else(|| {
+        let near = table::nearest_name(name)
+            .map_or(String::new(), |near| format!("; did you mean {near}?"));
+        format!("unknown option {name}{near}")
+    })
+}
+
+fn explained(option: &OptionDef) -> String {
+    let mut text = format!("{}: {}\n", option.name, option.help);
+    if !option.aliases.is_empty() {
+        let _ = writeln!(text, "  also: {}", option.aliases.join(", "));
+    }
+    let _ = writeln!(text, "  value: {}", option.kind);
+    let default = if option.default.is_empty() {
+        "none"
+    } else {
+        option.default
+    };
+    let _ = writeln!(text, "  default: {default}");
+    let engines = table::engines_of(option);
+    if !engines.is_empty() {
+        let names: Vec<_> = ENGINES
+            .iter()
+            .filter(|(_, _, engine)| engines.contains(engine))
+            .map(|(name, ..)| *name)
+            .collect();
+        let _ = writeln!(text, "  engines: {}", names.join(", "));
+    }
+    match option.usage {
+        Use::Works(_) => {}
+        Use::Accepted(why) => {
+            let _ = writeln!(text, "  no effect: {why}");
+        }
+        Use::Refused(instead) => {
+            let _ = writeln!(text, "  not supported: {instead}");
+        }
+    }
+    text
+}
+
+use crate::spec::IoEngine;
+
+const ENGINES: &[(&str, &str, IoEngine)] = &[
+    (
+        "io_uring",
+        "Requests through a shared ring",
+        IoEngine::IoUring,
+    ),
+    (
+        "libaio",
+        "Requests by io_submit and io_getevents",
+        IoEngine::Libaio,
+    ),
+    (
+        "psync",
+        "pread and pwrite; also sync, vsync, pvsync",
+        IoEngine::Psync,
+    ),
+    ("pvsync2", "preadv2 and pwritev2", IoEngine::Pvsync2),
+    ("null", "Done at once, without the kernel", IoEngine::Null),
+    (
+        "nop",
+        "Requests for nothing, through a real ring",
+        IoEngine::Nop,
+    ),
+];
+
+fn engines() -> String {
+    let mut text = String::from("Engines:\n");
+    for (name, help, _) in ENGINES {
+        let _ = writeln!(text, "  {name:<10} {help}");
+    }
+    text.push_str("--enghelp=ENGINE lists the options that belong to one.\n");
+    text
+}
+
+fn engine_options(asked: &str) -> Result<String, String> {
+    let (engine, option) = match asked.split_once(',') {
+        Some((engine, option)) => (engine, Some(option)),
+        None => (asked, None),
+    };
+    let name = match engine {
+        "sync" | "vsync" | "pvsync" => "psync",
+        other => other,
+    };
+    let Some((_, _, engine)) = ENGINES.iter().find(|(known, ..)| *known == name) else {
+        let names: Vec<_> = ENGINES.iter().map(|(name, ..)| *name).collect();
+        return Err(format!("no engine {name}; there are {}", names.join(", ")));
+    };
+    if let Some(option) = option {
+        return explain(option);
+    }
+    let mut text = String::new();
+    for option in table::all().filter(|option| table::engines_of(option).contains(engine)) {
+        let _ = writeln!(text, "  {:<28} {}", option.name, option.help);
+    }
+    if text.is_empty() {
+        let _ = writeln!(text, "{name} has no options of its own");
+    }
+    Ok(text)
+}
+
+/// The jobs as one command line (`--showcmd`).
+#[must_use]
+pub fn command_line(invocation: &Invocation) -> String {
+    let mut lines: Vec<Vec<String>> = Vec::new();
+    let mut before: &[Given] = &[];
+    for job in &invocation.jobs {
+        match (job.inherited.strip_prefix(before), lines.last_mut()) {
+            (Some([]), Some(_)) => {}
+            (Some(added), Some(line)) => {
+                line.push("--name=global".to_owned());
+                line.extend(added.iter().map(word));
+            }
+            // Options for all that ended with their job file cannot end within a line.
+            _ => {
+                let mut line = vec!["assay io".to_owned()];
+                line.extend(job.inherited.iter().map(word));
+                lines.push(line);
+            }
+        }
+        before = &job.inherited;
+        let Some(line) = lines.last_mut() else {
+            continue;
+        };
+        // The last name is the one that holds.
+        line.push(word(&("name".to_owned(), Some(job.name.clone()))));
+        line.extend(
+            job.given
+                .iter()
+                .filter(|(name, _)| name != "name")
+                .map(word),
+        );
+    }
+    let lines: Vec<String> = lines.iter().map(|line| line.join(" ")).collect();
+    lines.join("\n")
+}
+
+fn word((name, value): &Given) -> String {
+    match value {
+        None => format!("--{name}"),
+        Some(value) => format!("--{name}={}", quoted(value)),
+    }
+}
+
+/// As a shell takes it.
+fn quoted(text: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:,%+=@".contains(letter);
+    if text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}

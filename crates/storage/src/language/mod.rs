@@ -1,0 +1,342 @@
+//! fio's language: command lines and job files become typed jobs.
+//!
+//! Owns the option table, the grammar of values, command lines and job files, and help on all of
+//! them. Pure but for `buffer_pattern=.FILE.`: what the outside holds comes in through [`World`], so that any text can be thrown
+//! at it. Knows nothing of files, devices or threads; the binary and the probe call it.
+
+mod draft;
+mod expression;
+mod finish;
+mod help;
+mod ini;
+mod setters;
+pub mod table;
+#[cfg(test)]
+mod tests;
+pub mod value;
+mod words;
+
+pub use help::{command_line, help_asked};
+pub use words::{Argument, PROGRAM, ProgramOption};
+
+use self::draft::{Draft, Reading};
+use self::table::{OptionDef, Use};
+use self::value::{Kind, Value};
+use self::words::{ORIGIN, Word};
+use crate::spec::{Given, Invocation, Job, SpecError};
+use assay_run::host::text;
+use std::io;
+use std::path::Path;
+
+/// What the outside holds.
+#[derive(Clone, Copy)]
+pub struct World<'a> {
+    /// The environment: `${NAME}` in job files.
+    pub env: &'a dyn Fn(&str) -> Option<String>,
+    /// `$ncpus`.
+    pub cpus: u32,
+    /// `$pagesize`.
+    pub page_bytes: u64,
+    /// `$mb_memory`.
+    pub memory_mib: u64,
+    /// Reads a job file.
+    pub read_file: &'a dyn Fn(&Path) -> io::Result<String>,
+    /// Reads standard input.
+    pub stdin: &'a dyn Fn() -> io::Result<String>,
+}
+
+impl std::fmt::Debug for World<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("World")
+            .field("cpus", &self.cpus)
+            .field("page_bytes", &self.page_bytes)
+            .field("memory_mib", &self.memory_mib)
+            .finish_non_exhaustive()
+    }
+}
+
+impl World<'static> {
+    /// This machine and this process.
+    #[must_use]
+    pub fn here() -> Self {
+        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self {
+            env: &|name| std::env::var(name).ok(),
+            cpus: u32::try_from(cpus).unwrap_or(u32::MAX),
+            page_bytes: rustix::param::page_size() as u64,
+            memory_mib: memory_mib().unwrap_or(0),
+            read_file: &|path| std::fs::read_to_string(path),
+            stdin: &|| io::read_to_string(io::stdin()),
+        }
+    }
+}
+
+fn memory_mib() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    Some(text::meminfo(&text).get("total")? >> 20)
+}
+
+/// Reads a command line (the words behind `assay io`) and the job files it names.
+///
+/// # Errors
+/// Everything that is wrong, each with its place.
+pub fn parse(words: &[String], world: &World<'_>) -> Result<Invocation, Vec<SpecError>> {
+    let mut reading = Reading::default();
+    let words = words::read(words, &mut reading);
+    let mut builder = Builder {
+        reading,
+        world,
+        defaults: Draft::default(),
+        global_options: Vec::new(),
+        jobs: Vec::new(),
+    };
+    builder.command_line(&words.words);
+    builder.job_files(&words.words, &words.sections);
+    builder.done()
+}
+
+/// A job not yet judged.
+struct Begun {
+    name: String,
+    origin: String,
+    given: Vec<Given>,
+    draft: Draft,
+}
+
+struct Builder<'a> {
+    reading: Reading,
+    world: &'a World<'a>,
+    /// What jobs begin with.
+    defaults: Draft,
+    global_options: Vec<Given>,
+    jobs: Vec<Job>,
+}
+
+impl Builder<'_> {
+    /// Jobs of the command line: options before the first `--name`, and behind `--name=global`,
+    /// are for all that follow.
+    fn command_line(&mut self, words: &[Word]) {
+        let mut current: Option<Begun> = None;
+        for word in words {
+            let Word::Job(option, value) = word else {
+                continue;
+            };
+            if option.name == "name" {
+                if let Some(begun) = current.take() {
+                    self.judge(begun);
+                }
+                let name = value.clone().unwrap_or_default();
+                let given = ("name".to_owned(), Some(name.clone()));
+                if name == "global" {
+                    self.global_options.push(given);
+                } else {
+                    current = Some(Begun {
+                        name,
+                        origin: ORIGIN.to_owned(),
+                        given: vec![given],
+                        draft: self.defaults.begin(),
+                    });
+                }
+                continue;
+            }
+            let (draft, given) = match &mut current {
+                Some(begun) => (&mut begun.draft, &mut begun.given),
+                None => (&mut self.defaults, &mut self.global_options),
+            };
+            set(draft, option, value.as_deref(), ORIGIN, &mut self.reading);
+            given.push((option.name.to_owned(), value.clone()));
+        }
+        if let Some(begun) = current {
+            self.judge(begun);
+        }
+    }
+
+    /// Job files, each behind a stonewall of its own; options for all reach the first alone, as
+    /// in fio.
+    fn job_files(&mut self, words: &[Word], sections: &[String]) {
+        let files = words.iter().filter_map(|word| match word {
+            Word::File(name) => Some(name),
+            Word::Job(..) => None,
+        });
+        for (place, name) in files.enumerate() {
+            if self.reading.is_full() {
+                return;
+            }
+            if place > 0 {
+                if !self.global_options.is_empty() {
+                    self.reading.note(format!(
+                        "options for all jobs end before the job file {name}, as in fio"
+                    ));
+                }
+                self.defaults = Draft::default();
+                self.global_options.clear();
+            }
+            self.job_file(name, place > 0, sections);
+        }
+    }
+
+    fn job_file(&mut self, name: &str, mut wall: bool, wanted: &[String]) {
+        for section in ini::read(name, self.world, &mut self.reading) {
+            let global = section.title == "global";
+            if !global && !wanted.is_empty() && !wanted.contains(&section.title) {
+                continue;
+            }
+            let mut begun = Begun {
+                name: section.title,
+                origin: section.origin,
+                given: Vec::new(),
+                draft: self.defaults.begin(),
+            };
+            if !global && wall {
+                begun.draft.options.stonewall = true;
+                wall = false;
+            }
+            self.entries(&mut begun, section.entries);
+            if global {
+                self.defaults = begun.draft;
+                self.global_options.append(&mut begun.given);
+            } else {
+                self.judge(begun);
+            }
+        }
+    }
+
+    /// Options of a section. What other values depend on goes first.
+    fn entries(&mut self, begun: &mut Begun, mut entries: Vec<ini::Entry>) {
+        entries.sort_by_cached_key(|entry| rank(&entry.key));
+        for entry in entries {
+            if self.reading.is_full() {
+                return;
+            }
+            let Some(option) = table::find(&entry.key) else {
+                let near = table::nearest_name(&entry.key)
+                    .map_or(String::new(), |near| format!("; did you mean {near}?"));
+                self.reading
+                    .refuse(&entry.origin, format!("unknown option {}{near}", entry.key));
+                continue;
+            };
+            if option.name == "name" {
+                begun.name = entry.value.clone().unwrap_or_default();
+            }
+            set(
+                &mut begun.draft,
+                option,
+                entry.value.as_deref(),
+                &entry.origin,
+                &mut self.reading,
+            );
+            begun
+                .given
+                .push((option.name.to_owned(), entry.value.clone()));
+        }
+    }
+
+    /// A job is complete: checks it as a whole and gives it its place.
+    fn judge(&mut self, begun: Begun) {
+        let finished = finish::finish(begun.draft, self.reading.output.readonly);
+        for what in finished.errors {
+            self.reading
+                .refuse(&begun.origin, format!("job {}: {what}", begun.name));
+        }
+        for note in finished.notes {
+            self.reading.note(note);
+        }
+        let options = finished.options;
+        let inherited = self.global_options.clone();
+        let (wave, group) = match self.jobs.last() {
+            None => (0, 0),
+            Some(last) => (
+                last.wave + u32::from(options.stonewall),
+                last.group + u32::from(options.stonewall || options.new_group),
+            ),
+        };
+        self.jobs.push(Job {
+            name: begun.name,
+            origin: begun.origin,
+            given: begun.given,
+            inherited,
+            wave,
+            group,
+            options,
+        });
+    }
+
+    fn done(mut self) -> Result<Invocation, Vec<SpecError>> {
+        if self.jobs.is_empty() && self.reading.errors.is_empty() {
+            self.reading.refuse(
+                ORIGIN,
+                "no job: name one with --name=JOB and its options, or name a job file",
+            );
+        }
+        if !self.reading.errors.is_empty() {
+            return Err(self.reading.errors);
+        }
+        Ok(Invocation {
+            global_options: self.global_options,
+            jobs: self.jobs,
+            output: self.reading.output,
+        })
+    }
+}
+
+/// The order in which fio takes the keys of a section, which its JSON shows.
+fn rank(key: &str) -> u32 {
+    match table::find(key) {
+        Some(option) if !table::engines_of(option).is_empty() => 3,
+        Some(option) if ["filename", "filename_format"].contains(&option.name) => 2,
+        Some(option) if ["kb_base", "unit_base"].contains(&option.name) => 0,
+        _ => 1,
+    }
+}
+
+/// Gives an option its value.
+fn set(
+    draft: &mut Draft,
+    option: &OptionDef,
+    text: Option<&str>,
+    origin: &str,
+    reading: &mut Reading,
+) {
+    let said = match text {
+        Some(text) => format!("{}={text}", option.name),
+        None => option.name.to_owned(),
+    };
+    let value = Value {
+        text,
+        kind: option.kind,
+        decimal: draft.decimal,
+    };
+    if text == Some("") || (text.is_none() && !option.kind.may_be_bare()) {
+        reading.refuse(
+            origin,
+            format!("{} needs a value ({})", option.name, option.kind),
+        );
+        return;
+    }
+    let done = match option.usage {
+        Use::Works(set) => set(draft, &value),
+        // A value among several that fio has and assay has not.
+        Use::Accepted(why) if matches!(option.kind, Kind::Choice(_)) && value.check().is_err() => {
+            reading.refuse(origin, format!("not supported: {said}; {why}"));
+            return;
+        }
+        Use::Accepted(_) if text == Some(option.default) => value.check(),
+        Use::Accepted(why) => value.check().map(|()| {
+            draft
+                .notes
+                .push(format!("{} has no effect: {why}", option.name));
+        }),
+        // Its default asks for nothing: files written out in full are not refused for it.
+        Use::Refused(_) if !option.default.is_empty() && text == Some(option.default) => Ok(()),
+        Use::Refused(instead) => {
+            reading.refuse(origin, format!("not supported: {said}; {instead}"));
+            return;
+        }
+    };
+    if !table::engines_of(option).is_empty() {
+        draft.engine_options.push((option.name, true));
+    }
+    if let Err(what) = done {
+        reading.refuse(origin, format!("{said} {what}"));
+    }
+}

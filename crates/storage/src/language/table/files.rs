@@ -1,0 +1,42 @@
+//! Files: names, sizes, how they are made and opened.
+
+use super::super::setters;
+use super::Category::Files;
+use super::Use::{Accepted, Works};
+use super::{OptionDef, options};
+use crate::language::value::Kind::{Bool, Choice, Int, Seconds, Size, Text};
+use crate::spec::{Fallocate, OpenSync, Precondition};
+
+pub(super) static OPTIONS: &[OptionDef] = options! {Files;
+    "filename", Text, "", Works(|d, v| { d.options.files.names = setters::paths(v.text()?); Ok(()) }), "Files to work on, colons between; `\\:` is a colon in a name";
+    "directory", Text, "", Works(|d, v| { d.options.files.directories = setters::paths(v.text()?); Ok(()) }), "Directories the files are in, colons between; clones take them in turn";
+    "filename_format", Text, "$jobname.$jobnum.$filenum", Works(|d, v| { d.options.files.name_format = Some(v.text()?.to_owned()); Ok(()) }), "How names are made up";
+    "size", Size, "", Works(|d, v| { d.options.files.size = setters::some_size(v.amount()?); Ok(()) }), "Bytes the job works on, divided among its files, or percent of them";
+    "filesize", Text, "", Works(|d, v| { d.options.files.file_size = Some(setters::size_range(v)?); Ok(()) }), "Size of each file, or a range of sizes";
+    "offset" = "fileoffset", Size, "0", Works(|d, v| { d.options.files.offset = v.amount()?; Ok(()) }), "Where the region begins";
+    "offset_increment", Size, "0", Works(|d, v| { d.options.files.offset_increment = v.amount()?; Ok(()) }), "How much further it begins for each next clone";
+    "nrfiles" = "nr_files", Int(1, 65_535), "1", Works(|d, v| { d.options.files.count = v.int32()?; Ok(()) }), "Files of each clone, when no names are given";
+    "openfiles", Int(0, 65_535), "", Works(|d, v| { d.options.files.open_at_once = Some(v.int32()?).filter(|n| *n > 0); Ok(()) }), "Files open at once; all";
+    "file_service_type", Text, "roundrobin", Works(setters::file_service), "Which file is next: roundrobin, random, sequential; `:N` I/Os before it changes";
+    "direct", Bool, "0", Works(|d, v| { d.options.files.direct = v.on()?; Ok(()) }), "Past the page cache (O_DIRECT)";
+    "buffered", Bool, "1", Works(|d, v| { d.options.files.direct = !v.on()?; Ok(()) }), "Through the page cache: the opposite of direct";
+    "sync", Choice(&["none", "0", "sync", "1", "dsync"]), "none", Works(|d, v| { d.options.files.sync = match v.choice()?.0 { "sync" | "1" => OpenSync::Sync, "dsync" => OpenSync::Dsync, _ => OpenSync::None }; Ok(()) }), "Each write durable when it returns: O_SYNC or O_DSYNC";
+    "create_serialize", Bool, "1", Works(|d, v| { d.options.files.create_serialize = v.on()?; Ok(()) }), "Lay out files one after the other";
+    "create_fsync", Bool, "1", Works(|d, v| { d.options.files.create_fsync = v.on()?; Ok(()) }), "Sync files when they are laid out";
+    "create_on_open", Bool, "0", Works(|d, v| { d.options.files.create_on_open = v.on()?; Ok(()) }), "Make files only when they are first opened";
+    "create_only", Bool, "0", Works(|d, v| { d.options.files.create_only = v.on()?; Ok(()) }), "Lay out the files and do nothing else";
+    "allow_file_create", Bool, "1", Works(|d, v| { d.options.files.allow_create = v.on()?; Ok(()) }), "Files that do not exist may be made";
+    "allow_mounted_write", Bool, "0", Works(|d, v| { d.options.files.allow_mounted_write = v.on()?; Ok(()) }), "Heard, and mounted devices are refused all the same";
+    "fallocate", Choice(&["none", "native", "posix", "keep", "truncate", "0", "1"]), "native", Works(|d, v| { d.options.files.fallocate = match v.choice()?.0 { "none" | "0" => Fallocate::None, "posix" | "1" => Fallocate::Posix, "keep" => Fallocate::Keep, "truncate" => Fallocate::Truncate, _ => Fallocate::Native }; Ok(()) }), "How space is reserved before a file is filled";
+    "overwrite", Bool, "0", Works(|d, v| { d.options.files.overwrite = v.on()?; Ok(()) }), "Lay files out before a job that writes, too";
+    "unlink", Bool, "0", Works(|d, v| { d.options.files.unlink = v.on()?; Ok(()) }), "Remove the files made, at the end";
+    "invalidate", Bool, "1", Works(|d, v| { d.options.files.invalidate = v.on()?; Ok(()) }), "Drop the files from the page cache before the start";
+    "pre_read", Bool, "0", Works(|d, v| { d.options.files.pre_read = v.on()?; Ok(()) }), "Read the files through once before the start";
+    "precondition", Choice(&["none", "fill", "snia"]), "none", Works(|d, v| { d.options.precondition.method = match v.choice()?.0 { "fill" => Precondition::Fill, "snia" => Precondition::Snia, _ => Precondition::None }; Ok(()) }), "Ours: write over the files first, twice (fill), then at random until rounds are alike (snia)";
+    "precondition_round", Seconds, "60", Works(|d, v| { d.options.precondition.round_ns = v.ns()?.max(1_000_000); Ok(()) }), "Ours: length of such a round";
+    "end_fsync", Bool, "0", Works(|d, v| { d.options.files.end_fsync = v.on()?; Ok(()) }), "Sync the files at the end of the job";
+    "fsync_on_close", Bool, "0", Works(|d, v| { d.options.files.fsync_on_close = v.on()?; Ok(()) }), "Sync each file when it is closed";
+    "lockfile", Choice(&["none"]), "none", Accepted("files in use by another assay are refused anyway"), "Lock files around each I/O";
+    "fadvise_hint" = "fadvise", Choice(&["0", "1", "random", "sequential"]), "1", Accepted("no advice is given to the page cache; it changes buffered reads only"), "Tell the page cache about the pattern";
+    "bs_unaligned" = "blocksize_unaligned", super::super::value::Kind::Flag, "", Accepted("block sizes need no alignment unless direct=1"), "Any block size will do";
+};

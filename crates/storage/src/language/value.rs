@@ -1,0 +1,442 @@
+//! Values: numbers with units, percentages, times, lists by direction, choices.
+//!
+//! The grammar is fio's (fio(1), "PARAMETER TYPES"), settled by fio 3.33 where page and program
+//! differ. One thing is stricter on purpose: fio reads the beginning of a value and ignores the
+//! rest (`4.5k` is 4, `5sec` are 5 us), which never is what was meant; here all of it must be read.
+
+use super::expression;
+use crate::spec::Amount;
+use assay_measure::clock::Ns;
+use assay_measure::storage::DIRECTIONS;
+use std::fmt;
+
+/// What values an option takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// On when named; or `=1`, `=0`.
+    Flag,
+    /// `0` or `1`, always given.
+    Bool,
+    /// A whole number with an optional unit, within a range.
+    Int(u64, u64),
+    /// A whole number that may be negative, within a range.
+    Signed(i64, i64),
+    /// Up to three numbers, `read,write,trim`; a missing one is that before it.
+    Ints(u64, u64),
+    /// Up to three ranges `low-high`.
+    Ranges,
+    /// Bytes, or percent of the file's size.
+    Size,
+    /// Time; a bare number is in seconds.
+    Seconds,
+    /// Time; a bare number is in microseconds.
+    Micros,
+    /// A number of milliseconds, without a unit.
+    Millis,
+    /// One word of these, perhaps with arguments after a colon.
+    Choice(&'static [&'static str]),
+    /// Numbers with decimals, separated by colons, within a range.
+    Floats(f64, f64),
+    /// Any text.
+    Text,
+    /// Any text, or none at all.
+    OptionalText,
+}
+
+impl Kind {
+    /// The option may be named without a value.
+    #[must_use]
+    pub fn may_be_bare(self) -> bool {
+        matches!(self, Self::Flag | Self::OptionalText)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Flag => f.write_str("flag: bare, or 0 or 1"),
+            Self::Bool => f.write_str("0 or 1"),
+            Self::Int(low, u64::MAX | 0xffff_ffff) => write!(f, "number from {low}"),
+            Self::Int(low, high) => write!(f, "number from {low} to {high}"),
+            Self::Signed(low, high) => write!(f, "number from {low} to {high}"),
+            Self::Ints(..) => f.write_str("number, or read,write,trim"),
+            Self::Ranges => f.write_str("range low-high, or one each for read,write,trim"),
+            Self::Size => f.write_str("bytes, or percent of the file"),
+            Self::Seconds => f.write_str("time; a bare number is in seconds"),
+            Self::Micros => f.write_str("time; a bare number is in microseconds"),
+            Self::Millis => f.write_str("number of milliseconds"),
+            Self::Choice(words) => write!(f, "one of {}", words.join(", ")),
+            Self::Floats(low, high) => write!(f, "numbers from {low} to {high}, colons between"),
+            Self::Text => f.write_str("text"),
+            Self::OptionalText => f.write_str("text, or bare"),
+        }
+    }
+}
+
+/// A value as typed, with what is needed to read it.
+#[derive(Clone, Copy, Debug)]
+pub struct Value<'a> {
+    /// The text; none for a bare flag.
+    pub text: Option<&'a str>,
+    /// What it should be.
+    pub kind: Kind,
+    /// `kb_base=1000`: `k` is 1000 and `kib` 1024; otherwise, as fio has it, the other way round.
+    pub decimal: bool,
+}
+
+/// A value, or what is wrong with it in a few words.
+pub type Read<T> = Result<T, String>;
+
+impl<'a> Value<'a> {
+    /// The text, which must be there.
+    ///
+    /// # Errors
+    /// Says that a value is missing.
+    pub fn text(&self) -> Read<&'a str> {
+        match self.text {
+            Some(text) if !text.is_empty() => Ok(text),
+            _ => Err(format!("needs a value ({})", self.kind)),
+        }
+    }
+
+    /// A flag or a truth value.
+    ///
+    /// # Errors
+    /// Says what else was found.
+    pub fn on(&self) -> Read<bool> {
+        let Some(text) = self.text else {
+            return if self.kind == Kind::Flag {
+                Ok(true)
+            } else {
+                Err("needs a value: 0 or 1".into())
+            };
+        };
+        match (number(text, self.decimal), self.kind) {
+            (Ok(0), _) => Ok(false),
+            // fio takes any number for a flag; a truth value is 0 or 1.
+            (Ok(1), _) | (Ok(_), Kind::Flag) => Ok(true),
+            _ => Err("is neither 0 nor 1".into()),
+        }
+    }
+
+    /// A number within the option's range.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn int(&self) -> Read<u64> {
+        let (low, high) = self.range();
+        within(number(self.text()?, self.decimal)?, low, high)
+    }
+
+    /// As [`Value::int`], for what is kept in 32 bits.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn int32(&self) -> Read<u32> {
+        let number = self.int()?;
+        u32::try_from(number).map_err(|_| format!("is above {}", u32::MAX))
+    }
+
+    /// A number that may be negative.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn signed(&self) -> Read<i64> {
+        let text = self.text()?;
+        let number = signed(text, self.decimal)?;
+        match self.kind {
+            Kind::Signed(low, high) if number < low || number > high => {
+                Err(format!("is not within {low} to {high}"))
+            }
+            _ => Ok(number),
+        }
+    }
+
+    /// Up to three numbers; `None` where none was given.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn ints(&self) -> Read<[Option<u64>; DIRECTIONS]> {
+        let (low, high) = self.range();
+        by_direction(self.text()?, |part| {
+            if part.contains('-') && !part.starts_with('-') {
+                return Err("is a range; say bsrange".into());
+            }
+            within(number(part, self.decimal)?, low, high)
+        })
+    }
+
+    /// Up to three ranges.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn ranges(&self) -> Read<[Option<(u64, u64)>; DIRECTIONS]> {
+        by_direction(self.text()?, |part| {
+            let (low, high) = part
+                .split_once(['-', ':'])
+                .ok_or("is not a range low-high")?;
+            let (low, high) = (number(low, self.decimal)?, number(high, self.decimal)?);
+            Ok((low.min(high), low.max(high)))
+        })
+    }
+
+    /// Bytes, or percent.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn amount(&self) -> Read<Amount> {
+        let text = self.text()?;
+        match text.trim().strip_suffix('%') {
+            Some(percent) => match number(percent, self.decimal)? {
+                // fio(1): a percentage above 100 is taken as 100.
+                percent @ 0..=100 => Ok(Amount::Percent(u32::try_from(percent).unwrap_or(100))),
+                _ => Ok(Amount::Percent(100)),
+            },
+            None => number(text, self.decimal).map(Amount::Bytes),
+        }
+    }
+
+    /// A length of time.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn ns(&self) -> Read<Ns> {
+        let text = self.text()?;
+        match self.kind {
+            Kind::Seconds => time(text, 1_000_000_000),
+            Kind::Micros => time(text, 1_000),
+            _ => number(text, self.decimal)?
+                .checked_mul(1_000_000)
+                .ok_or_else(|| "is too long".into()),
+        }
+    }
+
+    /// One of the words, and what follows its colon.
+    ///
+    /// # Errors
+    /// Names the words.
+    pub fn choice(&self) -> Read<(&'a str, Option<&'a str>)> {
+        let text = self.text()?;
+        let (word, rest) = match text.split_once(':') {
+            Some((word, rest)) => (word, Some(rest)),
+            None => (text, None),
+        };
+        match self.kind {
+            Kind::Choice(words) if !words.contains(&word) => {
+                Err(format!("is none of {}", words.join(", ")))
+            }
+            _ => Ok((word, rest)),
+        }
+    }
+
+    /// Numbers with decimals.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn floats(&self) -> Read<Vec<f64>> {
+        let (low, high) = match self.kind {
+            Kind::Floats(low, high) => (low, high),
+            _ => (f64::MIN, f64::MAX),
+        };
+        let mut floats = Vec::new();
+        for part in self.text()?.split(':') {
+            let float = float(part)?;
+            if float < low || float > high {
+                return Err(format!("{part:?} is not within {low} to {high}"));
+            }
+            floats.push(float);
+        }
+        Ok(floats)
+    }
+
+    /// That the value is of its kind, whatever it is.
+    ///
+    /// # Errors
+    /// Says what is wrong.
+    pub fn check(&self) -> Read<()> {
+        match self.kind {
+            Kind::Flag | Kind::Bool => self.on().map(drop),
+            Kind::Int(..) => self.int().map(drop),
+            Kind::Signed(..) => self.signed().map(drop),
+            Kind::Ints(..) => self.ints().map(drop),
+            Kind::Ranges => self.ranges().map(drop),
+            Kind::Size => self.amount().map(drop),
+            Kind::Seconds | Kind::Micros | Kind::Millis => self.ns().map(drop),
+            Kind::Choice(_) => self.choice().map(drop),
+            Kind::Floats(..) => self.floats().map(drop),
+            Kind::Text => self.text().map(drop),
+            Kind::OptionalText => Ok(()),
+        }
+    }
+
+    fn range(&self) -> (u64, u64) {
+        match self.kind {
+            Kind::Int(low, high) | Kind::Ints(low, high) => (low, high),
+            _ => (0, u64::MAX),
+        }
+    }
+}
+
+fn within(number: u64, low: u64, high: u64) -> Read<u64> {
+    if number < low {
+        return Err(format!("is below {low}"));
+    }
+    if number > high {
+        return Err(format!("is above {high}"));
+    }
+    Ok(number)
+}
+
+/// Up to three values separated by commas: with one, it holds for all; with two, trims take the
+/// second; an empty place keeps what was there.
+fn by_direction<T: Copy>(
+    text: &str,
+    read: impl Fn(&str) -> Read<T>,
+) -> Read<[Option<T>; DIRECTIONS]> {
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > DIRECTIONS {
+        return Err("has more values than read,write,trim".into());
+    }
+    let mut values = [None; DIRECTIONS];
+    for (place, value) in values.iter_mut().enumerate() {
+        let part = match parts.get(place) {
+            Some(part) => part.trim(),
+            None => parts.last().map_or("", |part| part.trim()),
+        };
+        if !part.is_empty() {
+            *value = Some(read(part)?);
+        }
+    }
+    Ok(values)
+}
+
+/// A whole number: decimal or `0x` hexadecimal, with a unit of bytes, or an expression in
+/// parentheses.
+///
+/// # Errors
+/// Says what is wrong.
+pub fn number(text: &str, decimal: bool) -> Read<u64> {
+    let text = text.trim();
+    if text.starts_with('(') {
+        return expression::evaluate(text, decimal);
+    }
+    let (digits, unit) = split_unit(text)?;
+    let factor = bytes_factor(unit, decimal)
+        .ok_or_else(|| format!("{unit:?} is no unit; they are k, m, g, t, p, with b or ib"))?;
+    digits
+        .checked_mul(factor)
+        .ok_or_else(|| "is too large".into())
+}
+
+/// As [`number`], perhaps with a sign.
+///
+/// # Errors
+/// Says what is wrong.
+pub fn signed(text: &str, decimal: bool) -> Read<i64> {
+    let text = text.trim();
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let number = i64::try_from(number(digits, decimal)?).map_err(|_| "is too large")?;
+    Ok(if negative { -number } else { number })
+}
+
+/// A length of time: a number, and a unit.
+///
+/// # Errors
+/// Says what is wrong.
+pub fn time(text: &str, bare_ns: u64) -> Read<Ns> {
+    let text = text.trim();
+    if text.starts_with('(') {
+        let number = expression::evaluate(text, false)?;
+        return number
+            .checked_mul(bare_ns)
+            .ok_or_else(|| "is too long".into());
+    }
+    let (digits, unit) = split_unit(text)?;
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" => bare_ns,
+        "us" | "usec" => 1_000,
+        "ms" | "msec" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        "d" => 86_400_000_000_000,
+        _ => {
+            return Err(format!(
+                "{unit:?} is no unit of time; they are d, h, m, s, ms, us"
+            ));
+        }
+    };
+    digits
+        .checked_mul(factor)
+        .ok_or_else(|| "is too long".into())
+}
+
+/// A number with decimals.
+///
+/// # Errors
+/// Says what is wrong.
+pub fn float(text: &str) -> Read<f64> {
+    match text.trim().parse::<f64>() {
+        Ok(float) if float.is_finite() => Ok(float),
+        _ => Err(format!("{:?} is not a number", text.trim())),
+    }
+}
+
+/// The digits of a number and what follows them.
+fn split_unit(text: &str) -> Read<(u64, &str)> {
+    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
+    let (digits, radix) = match hexadecimal {
+        Some(digits) => (digits, 16),
+        None => (text, 10),
+    };
+    let digits = if radix == 10 {
+        digits.strip_prefix('+').unwrap_or(digits)
+    } else {
+        digits
+    };
+    let end = digits
+        .find(|letter: char| !letter.is_digit(radix))
+        .unwrap_or(digits.len());
+    if end == 0 {
+        return Err("is not a whole number".into());
+    }
+    let number = u64::from_str_radix(&digits[..end], radix).map_err(|_| "is too large")?;
+    let unit = &digits[end..];
+    if unit.starts_with('.') {
+        return Err("is not a whole number".into());
+    }
+    if radix == 16 && !unit.is_empty() {
+        return Err("has a unit behind a hexadecimal number".into());
+    }
+    Ok((number, unit))
+}
+
+/// What a unit of bytes multiplies by. `k`, `kb` and `ki` are 1024 and `kib` is 1000, unless
+/// `kb_base=1000` turns both around (fio 3.33; its page says that of `ki` too).
+fn bytes_factor(unit: &str, decimal: bool) -> Option<u64> {
+    let unit = unit.to_ascii_lowercase();
+    let mut letters = unit.chars();
+    let first = match letters.next() {
+        None => return Some(1),
+        Some(first) => first,
+    };
+    let power = match first {
+        'b' => 0,
+        'k' => 1,
+        'm' => 2,
+        'g' => 3,
+        't' => 4,
+        'p' => 5,
+        _ => return None,
+    };
+    let reversed = match (power, letters.as_str()) {
+        (0, "") | (1.., "" | "b" | "i") => false,
+        (1.., "ib") => true,
+        _ => return None,
+    };
+    let base: u64 = if decimal == reversed { 1024 } else { 1000 };
+    Some(base.pow(power))
+}

@@ -1,0 +1,177 @@
+//! How many requests go to the kernel at a time, and how many completions are waited for.
+
+use crate::spec::{IoEngine, Options, PaceOptions};
+
+/// The waiting policy of a clone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Policy {
+    /// Requests kept in flight.
+    pub(super) depth: u32,
+    /// Requests per submitting call at most.
+    pub(super) submit: u32,
+    /// Completions to wait for; 0: take what is there.
+    pub(super) complete_min: u32,
+    /// Completions to take at most.
+    pub(super) complete_max: u32,
+    /// Once full, take completions until no more than this are in flight.
+    pub(super) low: u32,
+    /// Nothing was said of batches: how many to wait for follows from what comes.
+    pub(super) adaptive: bool,
+}
+
+/// How many completions to wait for when nobody says: three quarters of what lately came at once,
+/// at most half of the depth.
+///
+/// Waiting for one means a call of the kernel per completion even where they come in bursts;
+/// waiting for many holds up those that came. Most of the usual burst is there at once on a
+/// device that completes in bursts. On a device that completes evenly just as many come as were
+/// waited for, so the next wait is for three quarters of that, and soon for one: nothing is held
+/// up by the wait itself. Measured in `docs/design/io-loop.md`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bursts {
+    /// Running mean of the burst, 256ths.
+    mean: i32,
+    most: u32,
+}
+
+impl Bursts {
+    pub(super) fn new(depth: u32) -> Self {
+        Self {
+            mean: 256,
+            most: (depth / 2).max(1),
+        }
+    }
+
+    /// So many came at once.
+    #[inline]
+    pub(super) fn came(&mut self, n: u32) {
+        self.mean += ((n as i32) * 256 - self.mean) / 16;
+    }
+
+    /// To be waited for.
+    #[inline]
+    pub(super) fn wanted(&self) -> u32 {
+        ((self.mean * 3 / 1024) as u32).clamp(1, self.most)
+    }
+}
+
+/// One positional call does the whole I/O.
+pub(super) fn is_positional(engine: IoEngine) -> bool {
+    matches!(engine, IoEngine::Psync | IoEngine::Pvsync2)
+}
+
+/// Submission and completion are one: no slat. The null engine is that at depth 1, as fio's.
+pub(super) fn is_synchronous(options: &Options) -> bool {
+    is_positional(options.engine) || options.engine == IoEngine::Null && options.pace.depth <= 1
+}
+
+impl Policy {
+    pub(super) fn of(options: &Options) -> Self {
+        let pace = &options.pace;
+        let depth = match is_positional(options.engine) {
+            true => 1,
+            false => pace.depth.max(1),
+        };
+        let given = [
+            pace.batch_submit,
+            pace.batch_complete_min,
+            pace.batch_complete_max,
+            pace.depth_low,
+        ];
+        if given.iter().any(Option::is_some) {
+            return Self::as_given(pace, depth);
+        }
+        Self {
+            depth,
+            submit: depth,
+            complete_min: 1,
+            complete_max: depth,
+            low: depth,
+            adaptive: true,
+        }
+    }
+
+    /// As fio means these options; those left out have fio's defaults.
+    fn as_given(pace: &PaceOptions, depth: u32) -> Self {
+        let submit = match pace.batch_submit.unwrap_or(1) {
+            0 => depth,
+            n => n.min(depth),
+        };
+        let complete_min = pace.batch_complete_min.unwrap_or(1).min(depth);
+        let complete_max = pace.batch_complete_max.unwrap_or(0);
+        Self {
+            depth,
+            submit,
+            complete_min,
+            complete_max: complete_max.max(complete_min).clamp(1, depth),
+            low: match pace.depth_low.unwrap_or(0) {
+                0 => depth,
+                n => n.min(depth),
+            },
+            adaptive: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(change: impl FnOnce(&mut PaceOptions)) -> Policy {
+        let mut options = Options {
+            engine: IoEngine::IoUring,
+            ..Options::default()
+        };
+        options.pace.depth = 32;
+        change(&mut options.pace);
+        Policy::of(&options)
+    }
+
+    #[test]
+    fn given_batches_are_taken_as_fio_means_them() {
+        let policy = of(|pace| {
+            pace.batch_submit = Some(16);
+            pace.batch_complete_min = Some(8);
+            pace.batch_complete_max = Some(32);
+        });
+        let numbers = (
+            policy.submit,
+            policy.complete_min,
+            policy.complete_max,
+            policy.low,
+        );
+        assert_eq!(numbers, (16, 8, 32, 32));
+        let policy = of(|pace| pace.batch_submit = Some(0));
+        assert_eq!(
+            (policy.submit, policy.complete_min, policy.complete_max),
+            (32, 1, 1)
+        );
+        let policy = of(|pace| pace.depth_low = Some(4));
+        assert_eq!((policy.submit, policy.low), (1, 4));
+        let policy = of(|pace| pace.batch_complete_min = Some(0));
+        assert_eq!((policy.complete_min, policy.complete_max), (0, 1));
+    }
+
+    #[test]
+    fn most_of_a_burst_is_waited_for_and_never_more_than_half_the_depth() {
+        let mut bursts = Bursts::new(32);
+        assert_eq!(bursts.wanted(), 1);
+        (0..200).for_each(|_| bursts.came(16));
+        assert_eq!(bursts.wanted(), 11);
+        (0..200).for_each(|_| bursts.came(32));
+        assert_eq!(bursts.wanted(), 16);
+        // An even device: what is waited for comes, and no more.
+        (0..200).for_each(|_| bursts.came(bursts.wanted()));
+        assert_eq!(bursts.wanted(), 1, "{bursts:?}");
+        let mut one = Bursts::new(1);
+        (0..200).for_each(|_| one.came(1));
+        assert_eq!(one.wanted(), 1);
+    }
+
+    #[test]
+    fn a_synchronous_engine_has_one_request_whatever_is_asked() {
+        let mut options = Options::default();
+        options.pace.depth = 32;
+        assert_eq!(Policy::of(&options).depth, 1);
+    }
+}

@@ -1,0 +1,325 @@
+//! One turn of a clone: what is prepared, given to the kernel, waited for and taken.
+
+use super::worker::{FREE, Kind, More, NAP, Slot, Worker};
+use crate::pattern::{Io, Next};
+use assay_block::BlockError;
+use assay_measure::clock::Ns;
+use assay_measure::storage::Way;
+use std::time::Duration;
+
+impl Worker<'_> {
+    /// The next I/O of the pattern; `None` when the amount is used up.
+    #[inline]
+    fn draw(&mut self) -> Option<Io> {
+        if let Some(io) = self.held.take() {
+            return Some(io);
+        }
+        let next = match self.mixed_rate {
+            true => self.draw_by_rate(),
+            false => self.pattern.next(),
+        };
+        match next {
+            Next::Io(io) => Some(io),
+            Next::Done => self.draw_again(),
+        }
+    }
+
+    /// As in fio, the rates of a mixed job go before its mix.
+    fn draw_by_rate(&mut self) -> Next {
+        match self.pace.wanted(self.now) {
+            Some(way) => self.pattern.next_of(way),
+            None => self.pattern.next(),
+        }
+    }
+
+    #[cold]
+    fn draw_again(&mut self) -> Option<Io> {
+        let pace = &self.options.pace;
+        if !(pace.time_based && pace.runtime_ns.is_some()) {
+            return None;
+        }
+        self.pattern.rewind();
+        match self.pattern.next() {
+            Next::Io(io) => Some(io),
+            Next::Done => None,
+        }
+    }
+
+    /// Prepares and submits until the depth is reached or nothing more can be issued now.
+    pub(super) fn fill(&mut self) -> Result<More, BlockError> {
+        loop {
+            let room = (self.free.len() as u32).min(self.policy.submit);
+            let more = self.prepare(room);
+            let full = self.free.is_empty() || more != More::Enough;
+            if !self.queued.is_empty() && (self.own_submit || !full) && !self.submit()? {
+                return Ok(More::Enough);
+            }
+            if full {
+                return Ok(more);
+            }
+        }
+    }
+
+    /// Prepares up to `room` requests.
+    #[inline]
+    fn prepare(&mut self, room: u32) -> More {
+        for _ in 0..room {
+            if self.special {
+                if let Some(file) = self.sync_due.take() {
+                    self.queue_sync(file);
+                    continue;
+                }
+                if self.must_think() {
+                    return More::AfterThinking;
+                }
+                if self.content.read_back_due(false) {
+                    return More::AfterReadingBack;
+                }
+            }
+            let Some(io) = self.draw() else {
+                return More::Never;
+            };
+            if self.special
+                && let Some(due_ns) = self.too_early(&io)
+            {
+                self.held = Some(io);
+                return More::At(due_ns);
+            }
+            self.queue(&io);
+        }
+        More::Enough
+    }
+
+    fn must_think(&mut self) -> bool {
+        let pace = &self.options.pace;
+        pace.think_ns > 0 && self.since_thinking >= pace.think_blocks.max(1)
+    }
+
+    /// When the I/O is due, if that is still to come.
+    fn too_early(&mut self, io: &Io) -> Option<Ns> {
+        let due_ns = self.pace.due(io.way)?;
+        if due_ns <= self.now {
+            return None;
+        }
+        self.now = self.clock.now_ns();
+        (due_ns > self.now).then_some(due_ns)
+    }
+
+    #[inline]
+    fn queue(&mut self, io: &Io) {
+        let lane = self.free.pop().expect("there was room");
+        let mut due_ns = 0;
+        if self.special {
+            due_ns = self.pace.due(io.way).unwrap_or(0);
+            self.pace.queued(io.way, io.len);
+            self.since_thinking += 1;
+        }
+        match io.way {
+            Way::Write => {
+                self.make_content(lane, io);
+                self.lanes.write(lane, io.file, io.offset, io.len);
+                self.count_write(io.file);
+            }
+            _ => {
+                self.lanes.read(lane, io.file, io.offset, io.len);
+                self.content.before_read(lane);
+            }
+        }
+        self.moved += u64::from(io.len);
+        self.enqueue(lane, io, due_ns);
+    }
+
+    #[inline]
+    fn make_content(&mut self, lane: u32, io: &Io) {
+        let buffer = self.lanes.buffer_mut(lane, io.len as usize);
+        self.content.before_write(lane, buffer, io);
+    }
+
+    #[inline]
+    pub(super) fn enqueue(&mut self, lane: u32, io: &Io, due_ns: Ns) {
+        if self.queued.is_empty() && self.stamps.any() {
+            // The first of a batch is prepared: this is the instant of all of it.
+            self.now = self.clock.now_ns();
+        }
+        self.slots[lane as usize] = Slot {
+            start_ns: self.now,
+            issue_ns: self.now,
+            due_ns,
+            offset: io.offset,
+            len: io.len,
+            file: io.file,
+            kind: Kind::Io(io.way),
+            counted: self.measuring,
+        };
+        self.queued.push(lane);
+    }
+
+    /// After every n-th write a sync is due.
+    #[inline]
+    fn count_write(&mut self, file: u16) {
+        let pace = &self.options.pace;
+        self.writes += 1;
+        let due = |every: u32| every > 0 && self.writes.is_multiple_of(u64::from(every));
+        if self.special && (due(pace.fsync_every) || due(pace.fdatasync_every)) {
+            self.sync_due = Some(file);
+        }
+    }
+
+    pub(super) fn queue_sync(&mut self, file: u16) {
+        let lane = self.free.pop().expect("there was room");
+        let data_only = self.options.pace.fdatasync_every > 0;
+        self.lanes.sync(lane, file, data_only);
+        self.now = self.clock.now_ns();
+        self.slots[lane as usize] = Slot {
+            start_ns: self.now,
+            file,
+            counted: self.measuring,
+            ..FREE
+        };
+        self.queued.push(lane);
+    }
+
+    /// Gives what is queued to the kernel; whether it took all of it.
+    #[inline]
+    pub(super) fn submit(&mut self) -> Result<bool, BlockError> {
+        let taken = self.lanes.submit()? as usize;
+        self.count_submission(taken);
+        if self.stamps.slat {
+            self.now = self.clock.now_ns();
+            for &lane in &self.queued[..taken] {
+                self.slots[lane as usize].issue_ns = self.now;
+            }
+        }
+        let all = taken == self.queued.len();
+        if all {
+            self.queued.clear();
+        } else {
+            self.queued.drain(..taken);
+        }
+        Ok(all)
+    }
+
+    /// Counts the first `taken` of what is queued as submitted in one call; syncs are no I/Os.
+    #[inline]
+    fn count_submission(&mut self, taken: usize) {
+        if !self.measuring {
+            return;
+        }
+        let mut ios = taken as u32;
+        if self.special {
+            let is_io = |&&lane: &&u32| {
+                let slot = &self.slots[lane as usize];
+                slot.counted && slot.kind != Kind::Sync
+            };
+            ios = self.queued[..taken].iter().filter(is_io).count() as u32;
+        }
+        if ios > 0 {
+            self.tally.submitted(self.now, ios);
+        }
+    }
+
+    /// Waits for completions by the policy and counts them.
+    pub(super) fn collect(&mut self, more: More) -> Result<(), BlockError> {
+        loop {
+            if self.lanes.in_flight() + self.lanes.queued() == 0 {
+                self.rest(more);
+                return Ok(());
+            }
+            let (at_least, timeout) = match more {
+                More::Enough if self.policy.adaptive => (self.bursts.wanted(), None),
+                More::Enough => (self.policy.complete_min, None),
+                More::At(due_ns) => {
+                    let due_ns = due_ns.min(self.next_event_ns);
+                    (
+                        1,
+                        Some(Duration::from_nanos(due_ns.saturating_sub(self.now))),
+                    )
+                }
+                More::Never | More::AfterThinking | More::AfterReadingBack => (1, None),
+            };
+            self.wait(at_least, timeout)?;
+            self.done.clear();
+            let reaped = self.lanes.reap(&mut self.done, self.policy.complete_max);
+            self.bursts.came(reaped);
+            self.settle();
+            let above = more == More::Enough && self.lanes.in_flight() > self.policy.low;
+            if !above || self.done.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    #[inline]
+    fn wait(&mut self, at_least: u32, timeout: Option<Duration>) -> Result<(), BlockError> {
+        if self.queued.is_empty() {
+            return self.lanes.wait(at_least, timeout);
+        }
+        // No slat is wanted: one call submits and waits, and the requests count from before it.
+        let taken = self.lanes.submit_and_wait(at_least, timeout)? as usize;
+        self.count_submission(taken);
+        self.queued.drain(..taken);
+        Ok(())
+    }
+
+    /// Nothing is in flight: sleeps until the next I/O is due, for a nap at most.
+    fn rest(&mut self, more: More) {
+        let More::At(due_ns) = more else { return };
+        self.now = self.clock.now_ns();
+        let until = due_ns.min(self.next_event_ns);
+        let nap = Duration::from_nanos(until.saturating_sub(self.now)).min(NAP);
+        if !nap.is_zero() {
+            std::thread::sleep(nap);
+        }
+        self.now = self.clock.now_ns();
+        if self.now >= self.next_event_ns {
+            self.event();
+        }
+    }
+
+    pub(super) fn think(&mut self) {
+        let pace = &self.options.pace;
+        let from = self.clock.now_ns();
+        let until = from + pace.think_ns;
+        let spin_until = from + pace.think_spin_ns.min(pace.think_ns);
+        self.since_thinking = 0;
+        loop {
+            self.now = self.clock.now_ns();
+            if self.now >= self.next_event_ns {
+                self.event();
+            }
+            self.look_around();
+            if self.now >= until || self.ending {
+                break;
+            }
+            if self.now < spin_until {
+                std::hint::spin_loop();
+                continue;
+            }
+            let left = until.min(self.next_event_ns).saturating_sub(self.now);
+            std::thread::sleep(Duration::from_nanos(left).min(NAP));
+        }
+        if pace.rate_ignores_think {
+            self.pace.shift(self.now - from);
+        }
+    }
+
+    /// Waits for everything in flight.
+    pub(super) fn drain(&mut self) -> Result<(), BlockError> {
+        while self.lanes.in_flight() + self.lanes.queued() > 0 {
+            self.turn_over()?;
+        }
+        Ok(())
+    }
+
+    /// Submits what is queued, waits for one and takes what there is.
+    pub(super) fn turn_over(&mut self) -> Result<(), BlockError> {
+        if !self.queued.is_empty() {
+            self.submit()?;
+        }
+        self.wait(1, None)?;
+        self.done.clear();
+        self.lanes.reap(&mut self.done, u32::MAX);
+        self.settle();
+        Ok(())
+    }
+}

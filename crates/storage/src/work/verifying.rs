@@ -1,0 +1,140 @@
+//! Writes that are read back, and reads that are checked: when, and what becomes of the outcome.
+//! What is to be expected where is `verify::Content`'s knowledge.
+
+use super::worker::{Failure, Slot, Worker};
+use crate::pattern::{Io, Next};
+use crate::spec::{Options, Verify};
+use crate::verify::{Expected, Mismatch};
+use assay_block::BlockError;
+use assay_measure::clock::Ns;
+use assay_measure::storage::Way;
+use std::sync::atomic::Ordering;
+
+/// `EILSEQ`: what a block that is not what was written counts as, as in fio.
+const EILSEQ: i32 = 84;
+
+/// Reading back, of one clone.
+#[derive(Debug, Default)]
+pub(super) struct ReadBack {
+    /// What each lane's read must bring.
+    expected: Vec<Expected>,
+    /// It is going on.
+    under_way: bool,
+    /// Time spent in it, ns.
+    pub(super) spent_ns: Ns,
+}
+
+impl ReadBack {
+    pub(super) fn new(lanes: u32) -> Self {
+        Self {
+            expected: vec![Expected::default(); lanes as usize],
+            ..Self::default()
+        }
+    }
+}
+
+/// The job checks what it wrote, or what it reads.
+pub(super) fn verifies(options: &Options) -> bool {
+    options.payload.verify != Verify::None
+}
+
+/// The job reads back what it wrote.
+pub(super) fn reads_back(options: &Options) -> bool {
+    verifies(options) && options.pattern.mode.goes(Way::Write)
+}
+
+impl Worker<'_> {
+    /// Looks at the content of an I/O that ended.
+    pub(super) fn check_content(&mut self, slot: &Slot, lane: u32, moved: i32, way: Way) {
+        let whole = moved == slot.len as i32;
+        match way {
+            Way::Read if whole && (self.read_back.under_way || self.content.checks_reads()) => {
+                self.verify(slot, lane);
+            }
+            Way::Write if !whole => self.content.write_failed(&io_of(slot, way)),
+            _ => {}
+        }
+    }
+
+    fn verify(&mut self, slot: &Slot, lane: u32) {
+        let expected = match self.read_back.under_way {
+            true => self.read_back.expected[lane as usize],
+            false => Expected::default(),
+        };
+        let path = match self.files.get(usize::from(slot.file)) {
+            Some(file) => file.path().display().to_string(),
+            None => String::new(),
+        };
+        let buffer = self.lanes.buffer(lane, slot.len as usize);
+        let io = io_of(slot, Way::Read);
+        match self.content.check(buffer, &io, expected, &path) {
+            Ok(()) => self.tally.verified_ios += 1,
+            Err(mismatch) => self.mismatched(&mismatch),
+        }
+    }
+
+    fn mismatched(&mut self, mismatch: &Mismatch) {
+        if self.options.pace.pass_errors.verify {
+            self.tally.errors_passed += 1;
+            return;
+        }
+        self.card.failed.store(true, Ordering::Release);
+        let failure = Failure {
+            errno: EILSEQ,
+            text: mismatch.to_string(),
+        };
+        // The first is told; the others are looked for as well unless the first is fatal.
+        self.failure.get_or_insert(failure);
+        self.ending |= self.options.payload.verify_fatal;
+    }
+
+    /// `verify_only`: nothing is written; what the pattern would write should be there.
+    pub(super) fn note_all(&mut self) {
+        while let Next::Io(io) = self.pattern.next() {
+            if io.way == Way::Write {
+                self.content.note(&io);
+            }
+        }
+    }
+
+    /// Reads back what was written and checks it; everything in flight has ended.
+    pub(super) fn read_back(&mut self) -> Result<(), BlockError> {
+        self.read_back.under_way = true;
+        let letter = self.card.state.swap(b'V', Ordering::Relaxed);
+        let begun = self.clock.now_ns();
+        loop {
+            self.look_around();
+            while !self.free.is_empty() && !self.ending {
+                let Some((io, expected)) = self.content.next_read_back() else {
+                    break;
+                };
+                self.queue_read_back(&io, expected);
+            }
+            if self.lanes.in_flight() + self.lanes.queued() == 0 {
+                break;
+            }
+            self.turn_over()?;
+        }
+        self.card.set_state(letter);
+        self.read_back.under_way = false;
+        self.read_back.spent_ns += self.clock.now_ns() - begun;
+        Ok(())
+    }
+
+    fn queue_read_back(&mut self, io: &Io, expected: Expected) {
+        let lane = self.free.pop().expect("a lane is free");
+        self.lanes.read(lane, io.file, io.offset, io.len);
+        self.content.before_read(lane);
+        self.read_back.expected[lane as usize] = expected;
+        self.enqueue(lane, io, 0);
+    }
+}
+
+fn io_of(slot: &Slot, way: Way) -> Io {
+    Io {
+        way,
+        file: slot.file,
+        offset: slot.offset,
+        len: slot.len,
+    }
+}

@@ -1,0 +1,518 @@
+//! The thread of one clone: its state, its turns, its events.
+//!
+//! A turn prepares what there is room for, gives it to the kernel in one call, waits, reaps and
+//! counts. Instants are read once a batch: after its first request is prepared, after the
+//! submitting call, and once for all that one call reaped. Nothing is allocated or locked here.
+
+use super::board::{Board, Card, Orders};
+use super::logs::{Batch, Logs};
+use super::pace::{Minimum, Pace};
+use super::policy::{Bursts, Policy, is_synchronous};
+use super::tally::{Stamps, Tally};
+use super::verifying::{ReadBack, reads_back, verifies};
+use crate::files::Opened;
+use crate::pattern::{Io, Pattern};
+use crate::spec::{IoEngine, Options, Region};
+use crate::verify::Content;
+use assay_block::{BlockError, DirectFile, LaneDone, Lanes, ThreadUsage};
+use assay_measure::clock::{Clock, Ns};
+use assay_measure::storage::{CloneReading, DIRECTIONS, Way};
+use assay_run::stop::Stop;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+/// How long a clone sleeps at most before it looks for orders.
+pub(super) const NAP: Duration = Duration::from_millis(20);
+/// Turns between looks at the clock where nothing else needs one.
+const TURNS_PER_LOOK: u32 = 16;
+/// If that many turns took longer than this, the clock is read every turn.
+const LOOK_WITHIN_NS: Ns = 500_000;
+
+/// A clone that is about to run: everything decided.
+#[derive(Clone)]
+pub(super) struct CloneTask<'a> {
+    /// Place among the wave's clones.
+    pub(super) index: usize,
+    /// Place of the job among all jobs.
+    pub(super) job: usize,
+    /// From 0.
+    pub(super) clone: u32,
+    /// Place of its report group in the wave's board.
+    pub(super) group: usize,
+    pub(super) name: &'a str,
+    pub(super) options: &'a Options,
+    pub(super) opened: &'a Opened,
+    /// Place among all clones of all jobs: decides its random streams.
+    pub(super) number: u32,
+    pub(super) regions: &'a [Region],
+    /// Bytes of one pass, where it is not all of the regions.
+    pub(super) amount_bytes: Option<u64>,
+    pub(super) seed: u64,
+    /// Number of this run, that no other run has.
+    pub(super) run: u64,
+    /// Clones that run beside it have files in common with it.
+    pub(super) shared: bool,
+    /// Where rows of logs go.
+    pub(super) logs: Sender<Batch>,
+}
+
+/// What a request in flight is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Io(Way),
+    Sync,
+}
+
+/// One lane's request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub(super) start_ns: Ns,
+    pub(super) issue_ns: Ns,
+    /// 0 without a rate.
+    pub(super) due_ns: Ns,
+    pub(super) offset: u64,
+    pub(super) len: u32,
+    pub(super) file: u16,
+    pub(super) kind: Kind,
+    /// It was prepared while measuring.
+    pub(super) counted: bool,
+}
+
+pub(super) const FREE: Slot = Slot {
+    start_ns: 0,
+    issue_ns: 0,
+    due_ns: 0,
+    offset: 0,
+    len: 0,
+    file: 0,
+    kind: Kind::Sync,
+    counted: false,
+};
+
+/// Whether more could be issued at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum More {
+    /// As much as there was room for.
+    Enough,
+    /// Not before this instant.
+    At(Ns),
+    /// Not before everything in flight has ended and the clone has thought.
+    AfterThinking,
+    /// Not before everything in flight has ended and was read back.
+    AfterReadingBack,
+    /// Never: the work is done.
+    Never,
+}
+
+/// Why a clone ended early.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    pub(super) errno: i32,
+    pub(super) text: String,
+}
+
+/// One clone at work.
+pub(super) struct Worker<'a> {
+    pub(super) task: &'a CloneTask<'a>,
+    pub(super) options: &'a Options,
+    pub(super) board: &'a Board,
+    pub(super) card: &'a Card,
+    pub(super) orders: &'a Orders,
+    pub(super) stop: &'a Stop,
+    pub(super) clock: Clock,
+    pub(super) lanes: Lanes,
+    pub(super) files: Vec<Arc<DirectFile>>,
+    pub(super) pattern: Pattern,
+    pub(super) content: Content,
+    pub(super) read_back: ReadBack,
+    pub(super) logs: Option<Logs>,
+    pub(super) policy: Policy,
+    pub(super) bursts: Bursts,
+    pub(super) pace: Pace,
+    pub(super) minimum: Option<Minimum>,
+    pub(super) tally: Tally,
+    pub(super) stamps: Stamps,
+    pub(super) synchronous: bool,
+    /// A slat is wanted, so the submitting call is one of its own.
+    pub(super) own_submit: bool,
+    pub(super) slots: Box<[Slot]>,
+    pub(super) free: Vec<u32>,
+    pub(super) queued: Vec<u32>,
+    pub(super) done: Vec<LaneDone>,
+    /// The last instant read.
+    pub(super) now: Ns,
+    pub(super) next_event_ns: Ns,
+    pub(super) ramp_ends_ns: Ns,
+    pub(super) deadline_ns: Ns,
+    pub(super) turns: u32,
+    pub(super) look_each_turn: bool,
+    pub(super) measuring: bool,
+    pub(super) ending: bool,
+    pub(super) news: u32,
+    /// Drawn, and not due yet.
+    pub(super) held: Option<Io>,
+    /// Rates, syncs or think times are looked at before each I/O.
+    pub(super) special: bool,
+    /// Rates decide which way the next I/O goes.
+    pub(super) mixed_rate: bool,
+    /// Each I/O is looked at on its own when it ends.
+    pub(super) detailed: bool,
+    pub(super) sync_due: Option<u16>,
+    pub(super) writes: u64,
+    pub(super) since_thinking: u32,
+    pub(super) moved: u64,
+    pub(super) failure: Option<Failure>,
+    pub(super) usage_before: ThreadUsage,
+    pub(super) entries_before: u64,
+}
+
+/// Which latencies are taken.
+fn stamps_of(options: &Options) -> Stamps {
+    let measure = &options.measure;
+    Stamps {
+        slat: !measure.no_slat && !is_synchronous(options),
+        clat: !measure.no_clat,
+        lat: !measure.no_lat,
+    }
+}
+
+/// Directions that have I/Os, reading back among them.
+fn used_by(options: &Options) -> [bool; DIRECTIONS] {
+    let mut used = Way::ALL.map(|way| options.pattern.mode.goes(way));
+    used[Way::Read.index()] |= reads_back(options);
+    used
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(
+        task: &'a CloneTask<'a>,
+        board: &'a Board,
+        stop: &'a Stop,
+        lanes: Lanes,
+        files: Vec<Arc<DirectFile>>,
+        pattern: Pattern,
+        content: Content,
+    ) -> Self {
+        let options = task.options;
+        let policy = Policy::of(options);
+        let pace = Pace::new(&options.pace, task.seed, task.clone);
+        let synchronous = is_synchronous(options);
+        let stamps = stamps_of(options);
+        let logs = Logs::new(task, &task.logs);
+        let rated = pace.rated();
+        let depth = policy.depth as usize;
+        let syncs = options.pace.fsync_every > 0 || options.pace.fdatasync_every > 0;
+        let is_rated = rated.contains(&true);
+        Self {
+            options,
+            card: &board.cards[task.index],
+            orders: &board.orders[task.index],
+            task,
+            board,
+            stop,
+            clock: Clock::real(),
+            lanes,
+            files,
+            pattern,
+            minimum: Minimum::new(&options.pace),
+            tally: Tally::new(used_by(options), rated, stamps),
+            pace,
+            stamps,
+            content,
+            read_back: ReadBack::new(policy.depth),
+            synchronous,
+            own_submit: stamps.slat || synchronous,
+            slots: vec![FREE; depth].into(),
+            free: (0..policy.depth).rev().collect(),
+            queued: Vec::with_capacity(depth),
+            done: Vec::with_capacity(depth),
+            bursts: Bursts::new(policy.depth),
+            policy,
+            now: 0,
+            next_event_ns: 0,
+            ramp_ends_ns: 0,
+            deadline_ns: Ns::MAX,
+            turns: 0,
+            look_each_turn: stamps.any(),
+            measuring: false,
+            ending: false,
+            news: 0,
+            held: None,
+            special: syncs || is_rated || options.pace.think_ns > 0 || verifies(options),
+            mixed_rate: is_rated && options.pattern.mode.is_mixed(),
+            detailed: is_rated
+                || options.pace.max_latency_ns.is_some()
+                || logs.is_some()
+                || verifies(options),
+            logs,
+            sync_due: None,
+            writes: 0,
+            since_thinking: 0,
+            moved: 0,
+            failure: None,
+            usage_before: ThreadUsage::default(),
+            entries_before: 0,
+        }
+    }
+
+    /// Does all of the clone's work, up to the last sync.
+    pub(super) fn work(&mut self) {
+        self.begin();
+        let ended = self.phases();
+        if let Err(error) = ended {
+            self.fail_block(&error);
+        }
+        self.now = self.clock.now_ns();
+        if self.measuring {
+            self.tally.turn_second(self.now, self.card);
+        }
+        self.tally.publish(self.card);
+        if let Some(logs) = self.logs.take() {
+            logs.finish(self.now);
+        }
+    }
+
+    fn phases(&mut self) -> Result<(), BlockError> {
+        if self.content.verify_only() {
+            self.note_all();
+        } else {
+            self.turns()?;
+        }
+        self.close()?;
+        // The end of the pattern ended the turns; only an order, a stop or the time forbids more.
+        self.ending = self.failure.is_some()
+            || self.stop.requested()
+            || self.orders.end.load(Ordering::Relaxed)
+            || self.now >= self.deadline_ns;
+        if !self.ending && self.content.read_back_due(true) {
+            self.read_back()?;
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self) {
+        let pace = &self.options.pace;
+        self.now = self.clock.now_ns();
+        self.card.started_ns.store(self.now, Ordering::Relaxed);
+        self.ramp_ends_ns = self.now + pace.ramp_ns;
+        self.pace.begin(self.now);
+        if pace.ramp_ns > 0 {
+            self.card.set_state(b'/');
+        }
+        self.event();
+    }
+
+    fn turns(&mut self) -> Result<(), BlockError> {
+        loop {
+            self.look_around();
+            if self.ending {
+                return Ok(());
+            }
+            match self.fill()? {
+                More::AfterThinking => {
+                    self.drain()?;
+                    self.think();
+                }
+                More::AfterReadingBack => {
+                    self.drain()?;
+                    self.read_back()?;
+                }
+                more => {
+                    self.collect(more)?;
+                    self.ending |= more == More::Never;
+                }
+            }
+        }
+    }
+
+    /// Orders and, where no instants are taken, the time.
+    #[inline]
+    pub(super) fn look_around(&mut self) {
+        let news = self.orders.news.load(Ordering::Acquire);
+        if news != self.news {
+            self.news = news;
+            self.obey();
+        }
+        self.ending |= self.stop.requested();
+        if !self.look_each_turn {
+            self.turns += 1;
+            if self.turns < TURNS_PER_LOOK {
+                return;
+            }
+            self.turns = 0;
+            let now = self.clock.now_ns();
+            // Slow turns are rare turns: then a look at each costs nothing.
+            if now - self.now > LOOK_WITHIN_NS {
+                self.turns = TURNS_PER_LOOK;
+            }
+            self.now = now;
+            if now >= self.next_event_ns {
+                self.event();
+            }
+        }
+    }
+
+    fn obey(&mut self) {
+        self.ending |= self.orders.end.load(Ordering::Relaxed);
+        let number = self.orders.copy.load(Ordering::Relaxed);
+        if number > 0 && self.measuring {
+            let now = self.clock.now_ns();
+            let reading = self.reading(now);
+            self.card.hand_copy(number, reading);
+        }
+    }
+
+    /// Something is due at `self.now`: the end of the ramp, of a second, of a cycle, of the time.
+    pub(super) fn event(&mut self) {
+        let now = self.now;
+        if !self.measuring && now >= self.ramp_ends_ns {
+            self.begin_measuring();
+        }
+        let mut next = self.ramp_ends_ns;
+        if self.measuring {
+            if now >= self.tally.second_ends_ns() {
+                self.tally.turn_second(now, self.card);
+            }
+            next = self.tally.second_ends_ns();
+            if let Some(minimum) = &mut self.minimum {
+                let tally = &self.tally;
+                if now >= minimum.due_ns()
+                    && let Some(text) = minimum.missed(now, |way| tally.moved(way))
+                {
+                    self.failure = Some(Failure { errno: 62, text });
+                    self.ending = true;
+                }
+                next = next.min(minimum.due_ns());
+            }
+            self.ending |= now >= self.deadline_ns;
+            next = next.min(self.deadline_ns);
+        }
+        self.next_event_ns = next;
+    }
+
+    fn begin_measuring(&mut self) {
+        let now = self.now;
+        self.measuring = true;
+        if let Some(logs) = &mut self.logs {
+            logs.begin(now);
+        }
+        let first = self.board.group_first(self.task.group, now);
+        self.tally.begin(now, first);
+        if let Some(minimum) = &mut self.minimum {
+            minimum.begin(now);
+        }
+        if let Some(runtime_ns) = self.options.pace.runtime_ns.filter(|&ns| ns > 0) {
+            self.deadline_ns = now + runtime_ns;
+        }
+        self.usage_before = ThreadUsage::now();
+        self.entries_before = self.lanes.counters().submits;
+        self.card.set_state(self.letter());
+        self.card.first_ns.store(now, Ordering::Release);
+    }
+
+    /// fio's letter of a running job.
+    fn letter(&self) -> u8 {
+        use crate::spec::Mode;
+        match self.options.pattern.mode {
+            Mode::Read => b'R',
+            Mode::RandRead => b'r',
+            Mode::Write => b'W',
+            Mode::RandWrite => b'w',
+            Mode::ReadWrite => b'M',
+            Mode::RandRw => b'm',
+        }
+    }
+
+    /// Drains, and makes durable what the options want durable at the end.
+    fn close(&mut self) -> Result<(), BlockError> {
+        self.drain()?;
+        self.wait_for_deadline();
+        if let Some(file) = self.sync_due.take() {
+            self.queue_sync(file);
+            self.drain()?;
+        }
+        let files = &self.options.files;
+        let at_end = files.end_fsync || files.fsync_on_close;
+        if at_end && self.options.pattern.mode.goes(Way::Write) && !self.is_fileless() {
+            self.card.set_state(b'F');
+            // What is queued from here on is no I/O, and is not counted as one in flight.
+            self.special = true;
+            for file in 0..self.files.len() as u16 {
+                let counted = std::mem::replace(&mut self.measuring, false);
+                self.queue_sync(file);
+                self.measuring = counted;
+                self.drain()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_fileless(&self) -> bool {
+        matches!(self.options.engine, IoEngine::Null | IoEngine::Nop)
+    }
+
+    /// With a rate the last I/O may end long before the time does: the time counts all the same, unless the job failed.
+    fn wait_for_deadline(&mut self) {
+        if self.failure.is_some() {
+            return;
+        }
+        while self.held.is_some() && self.deadline_ns != Ns::MAX && self.now < self.deadline_ns {
+            if self.stop.requested() || self.orders.end.load(Ordering::Relaxed) {
+                return;
+            }
+            std::thread::sleep(Duration::from_nanos(self.deadline_ns - self.now).min(NAP));
+            self.now = self.clock.now_ns();
+        }
+    }
+
+    /// The clone's reading up to `now`.
+    pub(super) fn reading(&mut self, now: Ns) -> CloneReading {
+        let mut reading = match self.measuring {
+            true => self.tally.reading(now),
+            false => CloneReading::default(),
+        };
+        if self.read_back.spent_ns > 0 {
+            // Reading back is a phase of its own, with a time of its own.
+            let [read, write, _] = &mut reading.ways;
+            write.runtime_ns = write.runtime_ns.saturating_sub(self.read_back.spent_ns);
+            if !self.options.pattern.mode.goes(Way::Read) {
+                read.runtime_ns = self.read_back.spent_ns.min(read.runtime_ns);
+            }
+        }
+        let usage = ThreadUsage::now().since(&self.usage_before);
+        if self.measuring {
+            reading.user_ns = usage.user_ns;
+            reading.system_ns = usage.system_ns;
+            reading.context_switches = usage.context_switches;
+            reading.major_faults = usage.major_faults;
+            reading.minor_faults = usage.minor_faults;
+            reading.kernel_entries = self.lanes.counters().submits - self.entries_before;
+        }
+        reading.job = self.task.job;
+        reading.clone = self.task.clone;
+        reading.pid = rustix::thread::gettid().as_raw_nonzero().get() as u32;
+        if let Some(failure) = &self.failure {
+            reading.error = failure.errno;
+            reading.error_text = Some(failure.text.clone());
+        }
+        reading
+    }
+
+    /// The reading after the last I/O.
+    pub(super) fn reading_at_end(&mut self) -> CloneReading {
+        let now = self.now;
+        self.reading(now)
+    }
+
+    /// Bytes queued so far, for the progress line.
+    pub(super) fn queued_bytes(&self) -> u64 {
+        self.moved
+    }
+
+    /// Blocks that were to be read back and were not.
+    pub(super) fn was_cut_off(&self) -> bool {
+        self.content.read_back_due(true)
+    }
+}
