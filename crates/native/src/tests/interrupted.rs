@@ -180,7 +180,7 @@ fn a_killed_prepare_is_started_over_and_touches_no_foreign_file() {
     let home = directory();
     let dir = home.path().join("data");
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "native::tests::interrupted::child_that_prepares"])
+        .args(["--exact", "tests::interrupted::child_that_prepares"])
         .env("ASSAY_TEST_PREPARE_IN", &dir)
         .stdout(Stdio::null())
         .spawn()
