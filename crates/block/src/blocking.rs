@@ -95,7 +95,7 @@ impl BlockingWriter {
                     return Err(BlockError::NoSpace {
                         path: self.path.clone(),
                         needed: (len - done) as u64,
-                        free: crate::free_bytes(&self.path)?,
+                        free: crate::place::free_bytes(&self.path)?,
                     });
                 }
                 Err(error) => return Err(BlockError::io(&self.path, "write", error)),

@@ -4,7 +4,7 @@
 //! needs privileges. A report prints these facts beside the figures, since the kernel's configuration is part of
 //! the platform. A value that cannot be known carries the reason.
 
-use crate::safety::nearest_existing;
+use crate::place::nearest_existing;
 use rustix::fs::{FileType, major, minor};
 use std::path::{Path, PathBuf};
 

@@ -319,7 +319,7 @@ impl DirectFile {
             Err(Errno::NOSPC | Errno::DQUOT) => Err(BlockError::NoSpace {
                 path: self.path.clone(),
                 needed: data.len() as u64,
-                free: crate::free_bytes(&self.path)?,
+                free: crate::place::free_bytes(&self.path)?,
             }),
             Err(error) => Err(BlockError::io(&self.path, "write", error)),
         }

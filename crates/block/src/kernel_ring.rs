@@ -6,7 +6,7 @@
 //! memory it names: who pushes an entry keeps that memory alive until its completion.
 
 use crate::BlockError;
-use crate::ring::Features;
+use crate::features::Features;
 use io_uring::{EnterFlags, IoUring, Probe, Submitter, cqueue, squeue, types};
 use rustix::io::Errno;
 use std::io;

@@ -13,8 +13,9 @@ mod aio;
 mod psync;
 mod uring;
 
+use crate::features::Features;
 use crate::mapping::{ALIGNMENT, HUGE_PAGE, Mapping};
-use crate::ring::{Features, Kind, MAX_ENTRIES, RingCounters};
+use crate::ring::{Kind, MAX_ENTRIES, RingCounters};
 use crate::{BlockError, DirectFile};
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -12,10 +12,12 @@
 mod blocking;
 mod error;
 mod facts;
+mod features;
 mod file;
 mod kernel_ring;
 mod lanes;
 mod mapping;
+mod place;
 mod pool;
 mod ring;
 mod safety;
@@ -26,16 +28,18 @@ mod thread;
 pub use blocking::BlockingWriter;
 pub use error::BlockError;
 pub use facts::{DeviceFacts, Known, Mount, device_facts, disks_under, mounts};
+pub use features::Features;
 pub use file::{DirectFile, DirectIo, FileOptions, OpenMode, Preallocate, WriteThrough};
 pub use lanes::{LaneDone, LaneEngine, Lanes, LanesOptions, SyncCall, UringMode};
+pub use place::{free_bytes, is_dir_empty};
 pub use pool::{Exclusive, Lease, Pool, PoolOptions, Shared, Version};
 pub use ring::{
-    Backend, Buffer, Completion, CompletionLease, Features, FileCounters, Ring, RingCounters,
-    RingOptions, Waker,
+    Backend, Buffer, Completion, CompletionLease, FileCounters, Ring, RingCounters, RingOptions,
+    Waker,
 };
 pub use safety::{
     DeviceClaim, UsedFiles, check_device_unused, check_writable_target, claim_device,
-    device_signature, free_bytes, is_dir_empty,
+    device_signature,
 };
 pub use thread::{ThreadUsage, set_timer_slack};
 

@@ -8,7 +8,6 @@
 //! Who calls it: engines, one ring per driver thread, and log writers. It does not know what is in a block.
 
 mod counters;
-mod features;
 mod helpers;
 #[cfg(any(test, feature = "faults"))]
 mod simulated;
@@ -17,13 +16,12 @@ mod uring;
 mod waker;
 
 pub use counters::{FileCounters, RingCounters};
-pub use features::Features;
 pub use slab::Buffer;
 pub use waker::Waker;
 
 use crate::mapping::Mapping;
 use crate::pool::{Exclusive, Pool};
-use crate::{BlockError, DirectFile};
+use crate::{BlockError, DirectFile, Features};
 use slab::Slab;
 use std::collections::VecDeque;
 use std::io;

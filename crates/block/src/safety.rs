@@ -15,32 +15,6 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use uses::Uses;
 
-/// Bytes that an unprivileged user may still allocate in the file system holding `path` (`statvfs`:
-/// available blocks times fragment size). `path` need not exist: its nearest existing ancestor counts.
-///
-/// # Errors
-/// [`BlockError::Io`].
-pub fn free_bytes(path: &Path) -> Result<u64, BlockError> {
-    let existing = nearest_existing(path);
-    let stat = rustix::fs::statvfs(existing)
-        .map_err(|error| BlockError::io(existing, "find the free space of", error))?;
-    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
-}
-
-/// Whether a directory holds no entry at all. A missing one is an error ("No such file or directory").
-///
-/// # Errors
-/// [`BlockError::Io`].
-pub fn is_dir_empty(path: &Path) -> Result<bool, BlockError> {
-    let mut entries =
-        std::fs::read_dir(path).map_err(|error| BlockError::io(path, "list", error))?;
-    match entries.next() {
-        None => Ok(true),
-        Some(Ok(_)) => Ok(false),
-        Some(Err(error)) => Err(BlockError::io(path, "list", error)),
-    }
-}
-
 /// Checks that nothing of anyone's is lost by writing to `path`: it does not exist yet, or it is a block device
 /// that is not mounted, holds no mounted partition, is not swap, is not part of another device (device mapper,
 /// md, LVM, bcache), is not a partition of a disk that is any of these as a whole, is not claimed by the kernel
@@ -178,13 +152,6 @@ pub fn claim_device(path: &Path) -> Result<DeviceClaim, BlockError> {
         }),
         Err(error) => Err(BlockError::io(path, "claim", error)),
     }
-}
-
-/// The path itself or its nearest ancestor that exists; the current directory where none of them does.
-pub(crate) fn nearest_existing(path: &Path) -> &Path {
-    path.ancestors()
-        .find(|candidate| !candidate.as_os_str().is_empty() && candidate.exists())
-        .unwrap_or_else(|| Path::new(if path.is_absolute() { "/" } else { "." }))
 }
 
 fn refuse(path: &Path, why: impl Into<String>, remedy: &'static str) -> Result<(), BlockError> {

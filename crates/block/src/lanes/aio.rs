@@ -5,7 +5,7 @@
 //! completion ring that `io_setup` maps into the process: with it, completions are taken without a call.
 
 use super::{LaneDone, LaneKind, Request, Setup};
-use crate::ring::Features;
+use crate::features::Features;
 use crate::{BlockError, DirectFile};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};

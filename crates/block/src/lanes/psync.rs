@@ -2,7 +2,7 @@
 
 use super::{LaneDone, LaneKind, Request, Setup, SyncCall, take_first};
 use crate::DirectFile;
-use crate::ring::Features;
+use crate::features::Features;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::Arc;

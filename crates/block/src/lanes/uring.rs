@@ -2,8 +2,8 @@
 
 use super::{LaneDone, LaneKind, Request, Setup, UringMode};
 use crate::facts::Roots;
+use crate::features::Features;
 use crate::kernel_ring::{KernelRing, Shape, Table, Wait, cut, note};
-use crate::ring::Features;
 use crate::{BlockError, DirectFile};
 use io_uring::{opcode, squeue, types};
 use rustix::fs::OFlags;

@@ -4,8 +4,8 @@
 //! memory stays in its slot on the ring's side; the threads get addresses only, as the kernel does.
 
 use super::waker::{Wake, Waker};
-use super::{Features, Kind, Request, Setup};
-use crate::{BlockError, DirectFile};
+use super::{Kind, Request, Setup};
+use crate::{BlockError, DirectFile, Features};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};

@@ -2,9 +2,9 @@
 //! on the caller's own thread.
 
 use super::waker::{Wake, Waker};
-use super::{CompletionLease, Features, Kind, Request, Setup, Slot};
+use super::{CompletionLease, Kind, Request, Setup, Slot};
 use crate::sim::{How, SimFile};
-use crate::{BlockError, DirectFile, Pool};
+use crate::{BlockError, DirectFile, Features, Pool};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -2,10 +2,10 @@
 //! [`KernelRing`].
 
 use super::waker::{EventCounter, Wake, Waker};
-use super::{Features, Kind, Place, Request, Setup};
-use crate::BlockError;
+use super::{Kind, Place, Request, Setup};
 use crate::kernel_ring::{KernelRing, Shape, Table, Wait, copy_of, cut, note};
 use crate::pool::Pool;
+use crate::{BlockError, Features};
 use io_uring::{opcode, squeue, types};
 use std::cell::Cell;
 use std::collections::VecDeque;

@@ -55,30 +55,6 @@ fn the_disk_under_the_root_is_refused_by_whatever_name() {
     }
 }
 
-#[test]
-fn free_space_is_that_of_the_nearest_existing_ancestor() {
-    let place = directory();
-    let space = rustix::fs::statvfs(place.path()).unwrap();
-    let free = free_bytes(&place.path().join("a/b/c")).unwrap();
-    let expected = space.f_bavail * space.f_frsize;
-    // Others write meanwhile: close is all that can be asked for.
-    assert!(
-        free.abs_diff(expected) < expected / 2 + (1 << 30),
-        "{free} against {expected}"
-    );
-    assert_eq!(nearest_existing(Path::new("/not/there")), Path::new("/"));
-    assert_eq!(nearest_existing(Path::new("not/there")), Path::new("."));
-}
-
-#[test]
-fn a_directory_is_empty_or_not() {
-    let place = directory();
-    assert!(is_dir_empty(place.path()).unwrap());
-    fs::write(place.path().join(".hidden"), "").unwrap();
-    assert!(!is_dir_empty(place.path()).unwrap());
-    assert!(is_dir_empty(&place.path().join("missing")).is_err());
-}
-
 /// A disk 8:0 with partitions 8:1 and 8:2; 8:2 is held by dm-0 (253:0).
 fn fake(mountinfo: &str) -> (tempfile::TempDir, Roots) {
     let place = directory();
