@@ -5,7 +5,7 @@
 //! ticks estimate DB time by class. Waits shorter than a tick are estimated rightly in
 //! time and never in number: no average wait comes from samples.
 
-use crate::snapshot::{OpKind, WaitClass};
+use crate::class::{OpKind, WaitClass};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

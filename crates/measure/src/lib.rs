@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod chart;
+pub mod class;
 pub mod clock;
 pub mod config;
 pub mod counters;

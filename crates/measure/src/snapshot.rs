@@ -7,6 +7,8 @@
 mod algebra;
 mod json;
 
+pub use crate::class::{OpKind, WaitClass};
+
 use crate::histogram::Histogram;
 use crate::history::ActivityHistory;
 use crate::stats::Stat;
@@ -22,30 +24,6 @@ pub enum Actor {
     Foreground,
     /// A writer, log writer or other helper.
     Background,
-}
-
-/// Wait classes as in `V$EVENT_NAME`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WaitClass {
-    /// Reads a session waits for.
-    UserIo,
-    /// Reads and writes of background threads.
-    SystemIo,
-    /// Log sync at commit.
-    Commit,
-    /// Free buffers, log space, log switches.
-    Configuration,
-    /// Latches, busy buffers.
-    Concurrency,
-    /// Row locks.
-    Application,
-    /// Sending to and receiving from the peer.
-    Network,
-    /// Think time, timers; outside DB time.
-    Idle,
-    /// The rest.
-    Other,
 }
 
 /// One event's cumulative waits.
@@ -243,18 +221,6 @@ impl StatSet {
             _ => None,
         }
     }
-}
-
-/// What kind of work an operation was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OpKind {
-    /// A range of keys was read.
-    Select,
-    /// A range of keys was changed.
-    Update,
-    /// The scan table was read end to end.
-    Scan,
 }
 
 /// One kind of operation, cumulative since the gate.

@@ -1,7 +1,7 @@
 //! The banner SLOB prints at the start of a run, pasted into a file: `NAME: value` lines.
 
-use super::file::{Line, is_blank, split_name};
 use super::layer::{Given, Layer};
+use super::line::{Line, is_blank, split_name};
 use super::settings::Origin;
 
 /// Words that begin SLOB's own log lines; such lines carry no setting.

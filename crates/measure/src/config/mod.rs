@@ -6,6 +6,7 @@
 mod banner;
 mod file;
 mod layer;
+mod line;
 mod nearest;
 mod pgio;
 mod print;
@@ -26,10 +27,12 @@ pub use file::{Format, format_of, parse, redact};
 pub use layer::{ENVIRONMENT_PREFIX, Given, Layer, command_line, environment};
 pub use nearest::nearest;
 pub use print::{setting_lines, slob_conf};
-pub use resolve::{Resolved, Tables, all_params, is_secret, place_of, resolve};
+pub use resolve::{Tables, all_params, is_secret, resolve};
 pub use rules::{LEAST_SCALE_BLOCKS, USUAL_LEAST_SCALE_BLOCKS};
 pub use secrets::{looks_secret, mask, mask_url_password};
-pub use settings::{Effective, Origin, ParamDef, ParamKind, Problem, Settings, Value};
+pub use settings::{
+    Effective, Origin, ParamDef, ParamKind, Problem, Resolved, Settings, Value, place_of,
+};
 pub use slob::PARAMS as SLOB_PARAMS;
 pub use target::target;
 pub use value::{duration_ns, seconds_text};

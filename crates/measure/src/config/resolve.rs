@@ -2,11 +2,11 @@
 
 use super::layer::{ENVIRONMENT_PREFIX, Given, Layer};
 use super::nearest::nearest;
-use super::settings::{Effective, Origin, ParamDef, ParamKind, Problem, Settings, Value};
+use super::settings::{Effective, Origin, ParamDef, ParamKind, Problem, Resolved, Value, place_of};
 use super::slob::CONCERNS;
 use super::value::{self, Parsed};
 use super::{rules, slob};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The parameters known for one target.
 #[derive(Clone, Copy, Debug)]
@@ -17,37 +17,6 @@ pub struct Tables<'a> {
     pub params: &'static [ParamDef],
     /// Other targets' parameters, by scheme: known, but without effect here.
     pub others: &'a [(&'a str, &'static [ParamDef])],
-}
-
-/// What came of resolving.
-#[derive(Clone, Debug, Default)]
-pub struct Resolved {
-    /// Every parameter; broken ones hold their default.
-    pub settings: Settings,
-    /// Errors and notices in the order of the lines they concern.
-    pub problems: Vec<Problem>,
-    /// Names whose given value could not be used.
-    pub broken: BTreeSet<&'static str>,
-}
-
-impl Resolved {
-    /// Whether anything forbids going on.
-    #[must_use]
-    pub fn has_errors(&self) -> bool {
-        self.problems.iter().any(|problem| problem.error)
-    }
-
-    /// The settings and the notices.
-    ///
-    /// # Errors
-    /// All problems, if one of them is an error.
-    pub fn into_result(self) -> Result<(Settings, Vec<Problem>), Vec<Problem>> {
-        if self.has_errors() {
-            Err(self.problems)
-        } else {
-            Ok((self.settings, self.problems))
-        }
-    }
 }
 
 /// Resolves layers, lowest precedence first (file, environment, command line).
@@ -350,19 +319,6 @@ fn foreign_to(target: &str, resolved: &mut Resolved) {
                 names.join(", ")
             ),
         });
-    }
-}
-
-/// How a message names the place of a setting.
-#[must_use]
-pub fn place_of(origin: &Origin) -> String {
-    match origin {
-        Origin::File(path, line) => format!("{path}:{line}"),
-        Origin::Environment => "environment".to_owned(),
-        Origin::CommandLine => "command line".to_owned(),
-        Origin::Default => "default".to_owned(),
-        Origin::Target => "data set".to_owned(),
-        Origin::Implied(by) => by.clone(),
     }
 }
 

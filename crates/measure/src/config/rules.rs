@@ -4,8 +4,7 @@
 //! Rules that need the loaded data set (SCALE above the load, the hot window)
 //! belong to the plan.
 
-use super::resolve::{Resolved, place_of};
-use super::settings::{Effective, Origin, Problem, Settings, Value};
+use super::settings::{Effective, Origin, Problem, Resolved, Settings, Value, place_of};
 use super::value::seconds_text;
 
 /// Fewest blocks of a schema: below, no access is random.

@@ -1,6 +1,6 @@
 //! Effective settings: every parameter with its typed value and its origin.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// How a parameter's text is read.
@@ -203,5 +203,49 @@ impl Settings {
             Value::Bytes(bytes) => Some(bytes / block_bytes),
             _ => None,
         }
+    }
+}
+
+/// What came of resolving.
+#[derive(Clone, Debug, Default)]
+pub struct Resolved {
+    /// Every parameter; broken ones hold their default.
+    pub settings: Settings,
+    /// Errors and notices in the order of the lines they concern.
+    pub problems: Vec<Problem>,
+    /// Names whose given value could not be used.
+    pub broken: BTreeSet<&'static str>,
+}
+
+impl Resolved {
+    /// Whether anything forbids going on.
+    #[must_use]
+    pub fn has_errors(&self) -> bool {
+        self.problems.iter().any(|problem| problem.error)
+    }
+
+    /// The settings and the notices.
+    ///
+    /// # Errors
+    /// All problems, if one of them is an error.
+    pub fn into_result(self) -> Result<(Settings, Vec<Problem>), Vec<Problem>> {
+        if self.has_errors() {
+            Err(self.problems)
+        } else {
+            Ok((self.settings, self.problems))
+        }
+    }
+}
+
+/// How a message names the place of a setting.
+#[must_use]
+pub fn place_of(origin: &Origin) -> String {
+    match origin {
+        Origin::File(path, line) => format!("{path}:{line}"),
+        Origin::Environment => "environment".to_owned(),
+        Origin::CommandLine => "command line".to_owned(),
+        Origin::Default => "default".to_owned(),
+        Origin::Target => "data set".to_owned(),
+        Origin::Implied(by) => by.clone(),
     }
 }

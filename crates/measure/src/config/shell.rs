@@ -4,8 +4,8 @@
 //! what an assignment can be, and names everything else a mistake, because a
 //! line that silently does not count changes the workload.
 
-use super::file::{Line, is_blank, split_name};
 use super::layer::{Given, Layer};
+use super::line::{Line, is_blank, split_name};
 use super::secrets::{looks_secret, may_hold_secret};
 use super::settings::Origin;
 
