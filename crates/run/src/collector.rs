@@ -5,8 +5,8 @@
 
 use crate::control::{Control, Failure, Finished, Published, Slot};
 use crate::engine::Engine;
-use crate::execute::{Mark, Observer};
 use crate::host::Sampler;
+use crate::observer::{Mark, Observer};
 use crate::plan::Plan;
 use crate::stop::Stop;
 use crate::timeline::TimeLine;

@@ -3,62 +3,17 @@
 //! One loop serves blocking and asynchronous engines alike, with fio's three
 //! answers: an operation is `Done`, `Queued` or does not fit (`Full`); then reap.
 
+pub use crate::work::{Assignment, DataSet, Op};
+
 use crate::plan::Plan;
 use crate::stop::Stop;
 use assay_measure::clock::Ns;
 use assay_measure::config::{ParamDef, Settings};
-use assay_measure::snapshot::{Fact, OpKind, StatSet, WaitClass};
+use assay_measure::snapshot::{Fact, StatSet, WaitClass};
 use std::time::Duration;
 
 /// Which session an operation belongs to: the index within its driver thread, from 0.
 pub type Tag = u32;
-
-/// One operation as the workload decided it. Keys and schemas count from 1. Ranges lie
-/// inside 1..=SCALE; only under [`Edge::Wrap`](crate::plan::Edge::Wrap) may a range run
-/// past SCALE, and then key SCALE + k means key k.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
-    /// Read keys `first_key .. first_key + width` of the schema's table through its index.
-    Select {
-        /// Schema, from 1.
-        schema: u32,
-        /// First key, from 1.
-        first_key: u64,
-        /// Keys.
-        width: u32,
-    },
-    /// Change the same kind of range.
-    Update {
-        /// Schema, from 1.
-        schema: u32,
-        /// First key, from 1.
-        first_key: u64,
-        /// Keys.
-        width: u32,
-        /// Differs for every (session, operation, run): 16 hexadecimal digits of it
-        /// lead each changed column.
-        stamp: u64,
-        /// Commit after this operation (COMMIT_EVERY).
-        commit: bool,
-    },
-    /// Read the schema's scan table end to end.
-    Scan {
-        /// Schema, from 1.
-        schema: u32,
-    },
-}
-
-impl Op {
-    /// Its kind.
-    #[must_use]
-    pub fn kind(&self) -> OpKind {
-        match self {
-            Self::Select { .. } => OpKind::Select,
-            Self::Update { .. } => OpKind::Update,
-            Self::Scan { .. } => OpKind::Scan,
-        }
-    }
-}
 
 /// Why an operation failed. The run goes on up to its error limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -179,17 +134,6 @@ pub trait Driver {
     }
 }
 
-/// What a driver thread is told when it opens its driver.
-#[derive(Clone, Debug)]
-pub struct Assignment {
-    /// This thread, from 0.
-    pub thread: usize,
-    /// Driver threads in all.
-    pub threads: usize,
-    /// For each tag: (session number from 1, home schema from 1).
-    pub sessions: Vec<(u32, u32)>,
-}
-
 /// What a session inside a call does at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doing {
@@ -288,23 +232,6 @@ pub enum Presence {
     },
     /// A data set of ours.
     Present(DataSet),
-}
-
-/// A loaded data set.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DataSet {
-    /// Schemas loaded, 1..=schemas.
-    pub schemas: u32,
-    /// Rows (= blocks) of each schema's table.
-    pub scale_blocks: u64,
-    /// Blocks of each schema's scan table.
-    pub scan_blocks: u64,
-    /// Block size.
-    pub block_bytes: u64,
-    /// Free text: format version, created, clean or not.
-    pub state: String,
-    /// Schemas that a prepare was to come to which did not finish; `None` where none was cut short.
-    pub unfinished: Option<u32>,
 }
 
 /// One line of a plan, a summary: a label and a value, for people and for JSON.

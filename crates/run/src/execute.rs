@@ -5,73 +5,19 @@ use crate::control::{Control, Failure, Finished, Published};
 use crate::driver_loop::Worker;
 use crate::engine::{Assignment, Engine, EngineError, Remarks};
 use crate::host::{self, Sampler};
+use crate::observer::{Mark, Observer};
 use crate::plan::Plan;
 use crate::stop::Stop;
 use crate::timeline::{EndOnDrop, Planned, TimeLine};
 use crate::{floor, threads, trace};
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
-use assay_measure::history::ActivityHistory;
 use assay_measure::snapshot::{Fact, RunData, SettingLine, Snapshot, StatSet, Verdict};
-use assay_measure::timeline::TimelineEvent;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
-
-/// A point of the run at which everything was read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mark {
-    /// Before the gate: all sessions ready, none begun.
-    Gate,
-    /// Begin of the measured window.
-    Begin,
-    /// A full second since the gate.
-    Second,
-    /// End of the measured window, while the sessions work.
-    End,
-    /// After the last operation.
-    Drained,
-}
-
-/// Told what happens while a run goes on, on the thread that called [`execute`].
-/// A slow observer delays the next snapshot, never an operation.
-pub trait Observer {
-    /// A phase begins: `connect`, `warm-up`, `measure`, `drain`, `close`.
-    fn phase(&mut self, name: &str);
-    /// A snapshot was taken. One instant may serve two marks; each is told.
-    fn snapshot(&mut self, mark: Mark, now: &Snapshot);
-    /// Every session is ready and none has begun: the last moment to refuse the start.
-    ///
-    /// # Errors
-    /// The reason, for the user; then no operation is done.
-    fn ready(&mut self) -> Result<(), String> {
-        Ok(())
-    }
-    /// Whether the run's data must hold the snapshots between gate and end: some hundreds of KB each, which an
-    /// observer that makes of them what it needs as they come can do without.
-    fn needs_series(&self) -> bool {
-        true
-    }
-    /// What the sessions did since the last call; told before the snapshot.
-    fn activity(&mut self, part: &ActivityHistory) {
-        let _ = part;
-    }
-    /// Something happened on the time line, or a later word on it.
-    fn event(&mut self, event: &TimelineEvent) {
-        let _ = event;
-    }
-}
-
-/// An observer that does not look.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unobserved;
-
-impl Observer for Unobserved {
-    fn phase(&mut self, _name: &str) {}
-    fn snapshot(&mut self, _mark: Mark, _now: &Snapshot) {}
-}
 
 /// What the record says of the run beside its numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

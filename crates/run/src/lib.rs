@@ -20,6 +20,7 @@ pub mod journal;
 pub mod left;
 pub mod life;
 pub mod null;
+mod observer;
 pub mod owned;
 pub mod plan;
 pub mod probe;
@@ -31,6 +32,8 @@ mod thread_clock;
 pub mod threads;
 mod timeline;
 pub mod trace;
+pub mod work;
 
-pub use execute::{Labels, Mark, Observer, Options, RunError, Unobserved, execute};
+pub use execute::{Labels, Options, RunError, execute};
+pub use observer::{Mark, Observer, Unobserved};
 pub use timeline::Planned;

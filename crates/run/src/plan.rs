@@ -4,7 +4,7 @@ mod from_settings;
 #[cfg(test)]
 mod tests;
 
-use crate::engine::{Assignment, Op};
+use crate::work::{Assignment, Op};
 use assay_measure::clock::{NS_PER_S, Ns};
 use serde::{Deserialize, Serialize};
 

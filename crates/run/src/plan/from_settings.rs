@@ -3,7 +3,7 @@
 //! found in one pass, and each message names the values and the way out.
 
 use super::{Compat, Edge, HotSpot, Mix, Plan, RedoStress, SCHEMAS_MAX, SESSIONS_MAX, Think};
-use crate::engine::DataSet;
+use crate::work::DataSet;
 use assay_measure::clock::NS_PER_S;
 use assay_measure::config::{Effective, Origin, Problem, Settings, Value, place_of};
 

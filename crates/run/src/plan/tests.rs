@@ -1,7 +1,7 @@
 //! Every cross-check, by the file a user would have written.
 
 use super::*;
-use crate::engine::DataSet;
+use crate::work::DataSet;
 use assay_measure::config::{Problem, Tables, command_line, parse, resolve};
 use proptest::prelude::*;
 

@@ -1,0 +1,58 @@
+//! Who watches a run: told of its phases, snapshots and events while it goes on.
+
+use assay_measure::history::ActivityHistory;
+use assay_measure::snapshot::Snapshot;
+use assay_measure::timeline::TimelineEvent;
+
+/// A point of the run at which everything was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// Before the gate: all sessions ready, none begun.
+    Gate,
+    /// Begin of the measured window.
+    Begin,
+    /// A full second since the gate.
+    Second,
+    /// End of the measured window, while the sessions work.
+    End,
+    /// After the last operation.
+    Drained,
+}
+
+/// Told what happens while a run goes on, on the thread that called [`execute`](crate::execute()).
+/// A slow observer delays the next snapshot, never an operation.
+pub trait Observer {
+    /// A phase begins: `connect`, `warm-up`, `measure`, `drain`, `close`.
+    fn phase(&mut self, name: &str);
+    /// A snapshot was taken. One instant may serve two marks; each is told.
+    fn snapshot(&mut self, mark: Mark, now: &Snapshot);
+    /// Every session is ready and none has begun: the last moment to refuse the start.
+    ///
+    /// # Errors
+    /// The reason, for the user; then no operation is done.
+    fn ready(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+    /// Whether the run's data must hold the snapshots between gate and end: some hundreds of KB each, which an
+    /// observer that makes of them what it needs as they come can do without.
+    fn needs_series(&self) -> bool {
+        true
+    }
+    /// What the sessions did since the last call; told before the snapshot.
+    fn activity(&mut self, part: &ActivityHistory) {
+        let _ = part;
+    }
+    /// Something happened on the time line, or a later word on it.
+    fn event(&mut self, event: &TimelineEvent) {
+        let _ = event;
+    }
+}
+
+/// An observer that does not look.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unobserved;
+
+impl Observer for Unobserved {
+    fn phase(&mut self, _name: &str) {}
+    fn snapshot(&mut self, _mark: Mark, _now: &Snapshot) {}
+}

@@ -1,0 +1,78 @@
+//! What is worked on and with what: the data set, one operation, one driver thread's share of the sessions.
+
+use assay_measure::class::OpKind;
+
+/// A loaded data set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataSet {
+    /// Schemas loaded, 1..=schemas.
+    pub schemas: u32,
+    /// Rows (= blocks) of each schema's table.
+    pub scale_blocks: u64,
+    /// Blocks of each schema's scan table.
+    pub scan_blocks: u64,
+    /// Block size.
+    pub block_bytes: u64,
+    /// Free text: format version, created, clean or not.
+    pub state: String,
+    /// Schemas that a prepare was to come to which did not finish; `None` where none was cut short.
+    pub unfinished: Option<u32>,
+}
+
+/// One operation as the workload decided it. Keys and schemas count from 1. Ranges lie
+/// inside 1..=SCALE; only under [`Edge::Wrap`](crate::plan::Edge::Wrap) may a range run
+/// past SCALE, and then key SCALE + k means key k.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Read keys `first_key .. first_key + width` of the schema's table through its index.
+    Select {
+        /// Schema, from 1.
+        schema: u32,
+        /// First key, from 1.
+        first_key: u64,
+        /// Keys.
+        width: u32,
+    },
+    /// Change the same kind of range.
+    Update {
+        /// Schema, from 1.
+        schema: u32,
+        /// First key, from 1.
+        first_key: u64,
+        /// Keys.
+        width: u32,
+        /// Differs for every (session, operation, run): 16 hexadecimal digits of it
+        /// lead each changed column.
+        stamp: u64,
+        /// Commit after this operation (COMMIT_EVERY).
+        commit: bool,
+    },
+    /// Read the schema's scan table end to end.
+    Scan {
+        /// Schema, from 1.
+        schema: u32,
+    },
+}
+
+impl Op {
+    /// Its kind.
+    #[must_use]
+    pub fn kind(&self) -> OpKind {
+        match self {
+            Self::Select { .. } => OpKind::Select,
+            Self::Update { .. } => OpKind::Update,
+            Self::Scan { .. } => OpKind::Scan,
+        }
+    }
+}
+
+/// What a driver thread is told when it opens its driver.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// This thread, from 0.
+    pub thread: usize,
+    /// Driver threads in all.
+    pub threads: usize,
+    /// For each tag: (session number from 1, home schema from 1).
+    pub sessions: Vec<(u32, u32)>,
+}
