@@ -3,6 +3,7 @@
 //! Every rule is a function from the [`Tree`] to violations and has its own
 //! tests with a sample that keeps it and one that breaks it.
 
+mod circles;
 mod code;
 mod modules;
 mod supply;
@@ -80,6 +81,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
         code::check(file, &mut violations);
     }
     workspace::check(tree, &files, &mut violations);
+    circles::check(tree, &files, &mut violations);
     supply::check(tree, &mut violations);
     violations.sort();
     violations

@@ -1,47 +1,13 @@
 //! The rules of `deny.toml` that need no network: licences, refused crates, registries, wildcards. `cargo deny check`
 //! asks the same and more (advisories, the licences' texts), but must be compiled first.
 
-use super::tree::Dependency;
+use super::tree::{Crate, Dependency};
 use super::{Tree, Violation};
 use spdx::{Expression, Licensee, ParseMode};
 use toml::{Table, Value};
 
 const RULES: &str = "deny.toml";
 const LOCK: &str = "Cargo.lock";
-
-/// One crate of the build.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Crate {
-    /// Its name.
-    pub(crate) name: String,
-    /// Its version.
-    pub(crate) version: String,
-    /// Where it comes from, unless that is the registry: a directory or a repository.
-    pub(crate) place: Option<String>,
-    /// The SPDX expression of its manifest; empty where it has none.
-    pub(crate) licence: String,
-}
-
-impl Crate {
-    /// Reads `NAME vVERSION [(proc-macro)] [(PLACE)]|LICENCE`, as `cargo tree` prints it.
-    pub(crate) fn read(line: &str) -> Option<Self> {
-        let (package, licence) = line.rsplit_once('|')?;
-        let (name, rest) = package.split_once(" v")?;
-        let (version, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-        let notes = rest
-            .split_terminator(')')
-            .map(|note| note.trim_start_matches([' ', '(']));
-        Some(Self {
-            name: name.to_owned(),
-            version: version.to_owned(),
-            place: notes
-                .filter(|note| *note != "proc-macro")
-                .map(str::to_owned)
-                .next(),
-            licence: licence.to_owned(),
-        })
-    }
-}
 
 /// Every rule of this module.
 pub(crate) fn check(tree: &Tree, violations: &mut Vec<Violation>) {

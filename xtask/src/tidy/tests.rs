@@ -1,6 +1,6 @@
 //! Each rule with a sample that keeps it and one that breaks it.
 
-use super::tree::{Dependency, Package};
+use super::tree::{Crate, Dependency, Package};
 use super::*;
 
 /// A project with one library crate, `crates/run`, and these files.
@@ -166,6 +166,50 @@ fn every_file_is_reached() {
 }
 
 #[test]
+fn modules_of_a_folder_use_each_other_one_way() {
+    let circles = |root: &str, a: &str, b: &str, inner: &str| {
+        let lib = format!("#![forbid(unsafe_code)]\nmod a;\nmod b;\n{root}");
+        let tree = tree(&[
+            ("crates/run/src/lib.rs", &lib),
+            ("crates/run/src/a.rs", a),
+            ("crates/run/src/b.rs", &format!("mod inner;\n{b}")),
+            ("crates/run/src/b/inner.rs", inner),
+        ]);
+        let found = check(&tree);
+        assert!(found.iter().all(|v| v.rule == "circles"), "{found:?}");
+        found.into_iter().map(|v| v.text).collect::<Vec<_>>()
+    };
+    let uses_b = "fn f() { crate::b::f(); }";
+    assert_eq!(circles("use a::A;", uses_b, "", ""), [""; 0]);
+    assert_eq!(
+        circles("", uses_b, "use inner::C;", "use super::B;"),
+        [""; 0]
+    );
+    let text = "a loop: `a` uses `b` (crates/run/src/a.rs:1), `b` uses `a` (crates/run/src/b.rs:2); \
+                move what they share to a module below them";
+    assert_eq!(
+        circles("", uses_b, "use super::a::{self as x, A};", ""),
+        [text]
+    );
+    for inner in [
+        "use super::super::a;",
+        "use crate::{b::B, a as other};",
+        "fn f(a: crate::a::A) {}",
+        // By a name that the root or another one imports.
+        "fn f() { vec![crate::A::new()] }",
+        "use crate::name::g;",
+        "use crate as root; fn f() { root::a::f() }",
+    ] {
+        let root = "pub use a::{x::X, A}; use crate::a as name;";
+        assert_eq!(circles(root, uses_b, "", inner).len(), 1, "{inner}");
+    }
+    let tests = "#[cfg(test)] mod tests { use crate::a::A; }";
+    assert_eq!(circles("", uses_b, tests, tests), [""; 0]);
+    let others = "use std::a::A; fn f(a: B) { a::<A>(); \"crate::a::A\"; B::a() }";
+    assert_eq!(circles("", uses_b, others, others), [""; 0]);
+}
+
+#[test]
 fn crates_depend_downward() {
     let mut tree = tree(&[("crates/run/src/lib.rs", "#![forbid(unsafe_code)]")]);
     let depends = |name: &str, ours: bool| Dependency {
@@ -286,7 +330,6 @@ fn paths_of_one_machine_are_refused() {
 
 #[test]
 fn crates_keep_the_rules_of_deny_toml() {
-    use super::supply::Crate;
     let rules_of = |line: &str, versions: &str| {
         let mut tree = tree(&[(
             "deny.toml",

@@ -1,6 +1,5 @@
 //! What the rules read: the project's files and what cargo says of its packages.
 
-use super::supply::Crate;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +39,40 @@ pub(crate) struct Dependency {
     pub(crate) ours: bool,
     /// The versions that satisfy it; `*` for any.
     pub(crate) versions: String,
+}
+
+/// One crate of the build.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Crate {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its version.
+    pub(crate) version: String,
+    /// Where it comes from, unless that is the registry: a directory or a repository.
+    pub(crate) place: Option<String>,
+    /// The SPDX expression of its manifest; empty where it has none.
+    pub(crate) licence: String,
+}
+
+impl Crate {
+    /// Reads `NAME vVERSION [(proc-macro)] [(PLACE)]|LICENCE`, as `cargo tree` prints it.
+    pub(crate) fn read(line: &str) -> Option<Self> {
+        let (package, licence) = line.rsplit_once('|')?;
+        let (name, rest) = package.split_once(" v")?;
+        let (version, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+        let notes = rest
+            .split_terminator(')')
+            .map(|note| note.trim_start_matches([' ', '(']));
+        Some(Self {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            place: notes
+                .filter(|note| *note != "proc-macro")
+                .map(str::to_owned)
+                .next(),
+            licence: licence.to_owned(),
+        })
+    }
 }
 
 impl Tree {
