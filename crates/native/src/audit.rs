@@ -3,7 +3,7 @@
 use super::block_format::{Kind, column_range};
 use super::bulk::{Job, Piece, Pieces, Span, Watch, transfer};
 use super::content::Content;
-use super::control::ControlFile;
+use super::control_file::ControlFile;
 use super::device;
 use super::files::Files;
 use super::layout::Page;

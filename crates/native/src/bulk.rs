@@ -3,7 +3,8 @@
 //! Used by the load (direct path writes) and by the check (sequential reads).
 //! It knows pages, files and pieces; what is in them is its callers' business.
 
-use super::files::{Files, engine_error, is_full};
+use super::errors::{engine_error, is_full};
+use super::files::Files;
 use super::layout::{Page, PageMap};
 use assay_block::{Backend, Buffer, CompletionLease, Ring, RingOptions};
 use assay_run::engine::{EngineError, Progress};

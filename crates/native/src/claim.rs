@@ -1,6 +1,7 @@
 //! Who works on a data set: one command at a time, by the lock of its control file.
 
-use super::control::{CONTROL_NAME, ControlFile};
+use super::control::CONTROL_NAME;
+use super::control_file::ControlFile;
 use assay_run::engine::EngineError;
 use assay_run::host::text;
 use std::fs;

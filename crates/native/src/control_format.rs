@@ -1,19 +1,20 @@
 //! The bytes of a control file: two slots, each a record with its checksum; how one is written, read and chosen.
 
-use super::control::{Control, ENGINE_WORDS, MOST_NUMBER, State};
+use super::control::{Control, ENGINE_WORDS, MOST_NUMBER, SLOT_BYTES, State};
 use super::layout::Geometry;
-use super::paths;
+use super::paths::{self, PATHS_BYTES};
 
 /// Format version this program writes and reads.
-pub const CONTROL_VERSION: u32 = 2;
-
-/// Bytes of one slot.
-pub const SLOT_BYTES: usize = 4096;
+pub(super) const CONTROL_VERSION: u32 = 2;
 
 const MAGIC: &[u8; 8] = b"ASSAYCTL";
 const CRC_AT: usize = SLOT_BYTES - 4;
 /// The table of paths lies between the engine's words and the checksum.
 const PATHS_AT: usize = 144 + 8 * ENGINE_WORDS;
+const _: () = assert!(
+    PATHS_AT + PATHS_BYTES == CRC_AT,
+    "the table of paths fills its room"
+);
 const FLAG_OBFUSCATE: u32 = 1;
 
 impl Control {
@@ -176,9 +177,6 @@ pub(super) fn judge_slots(both: &[u8]) -> Result<Stored, String> {
         sequence,
     })
 }
-
-/// The largest table of paths a slot has room for, bytes.
-pub(super) const PATHS_BYTES: usize = CRC_AT - PATHS_AT;
 
 struct Cursor<'a> {
     slot: &'a mut [u8; SLOT_BYTES],

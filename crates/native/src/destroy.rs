@@ -1,11 +1,10 @@
 //! Removing a data set: exactly the files its control file names, nothing else.
 
 use super::claim;
-use super::control::{
-    CONTROL_NAME, CONTROL_TEMPORARY_NAME, Control, ControlFile, State, io_error, remove_control,
-    remove_if_there, sync_dir,
-};
+use super::control::{CONTROL_NAME, CONTROL_TEMPORARY_NAME, Control, State};
+use super::control_file::{ControlFile, remove_control, remove_if_there, sync_dir};
 use super::device;
+use super::errors::io_error;
 use super::files::file_paths;
 use super::load_plan::{bytes, count, in_use_error, text};
 use super::paths::{Asked, MARKER_NAME};

@@ -2,11 +2,11 @@
 //!
 //! The first mebibyte of a device holds the marker at 0 and, on the first path of a data set,
 //! the two slots of the control file from 4,096 on. Files follow at places that the control file
-//! gives alone ([`places`]): redo logs, undo, data files. Nothing here decides whether a device
+//! gives alone ([`Control::places`](super::control::Control::places)): redo logs, undo, data files. Nothing here decides whether a device
 //! may be written to but [`may_overwrite`].
 
-use super::control::{Control, absent, io_error};
-use super::layout::UNIT_BYTES;
+use super::control::HEAD_BYTES;
+use super::errors::{absent, engine_error, io_error};
 use super::paths::{MARKER_BYTES, MARKER_NAME, Marker, Places, same};
 use assay_block::{DeviceClaim, check_device_unused, claim_device, device_signature};
 use assay_run::engine::EngineError;
@@ -14,9 +14,6 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
-
-/// Bytes before the first file of a device.
-pub(super) const HEAD_BYTES: u64 = UNIT_BYTES;
 
 /// Byte of a device at which the slots of the control file begin.
 pub(super) const CONTROL_AT: u64 = MARKER_BYTES as u64;
@@ -55,13 +52,13 @@ pub(super) fn capacity(path: &Path) -> Result<u64, EngineError> {
 /// # Errors
 /// `Unusable` with what it is used for, or what it carries and the option that would overwrite it.
 pub(super) fn may_overwrite(path: &Path, named: &[PathBuf]) -> Result<(), EngineError> {
-    check_device_unused(path).map_err(super::files::engine_error)?;
+    check_device_unused(path).map_err(engine_error)?;
     if named.iter().any(|allowed| same(allowed, path)) {
         return Ok(());
     }
     let carries = match marker(path)? {
         Some(marker) => format!("a part of assay data set {:016x}", marker.data_set),
-        None => match device_signature(path).map_err(super::files::engine_error)? {
+        None => match device_signature(path).map_err(engine_error)? {
             Some(what) => what.to_owned(),
             None => "no signature known to assay, which does not mean that it is empty".into(),
         },
@@ -138,7 +135,7 @@ pub(super) fn claim(places: &Places) -> Result<Vec<Claim>, EngineError> {
     others
         .map(|place| match place.device {
             true => Ok(Claim {
-                _device: Some(claim_device(&place.path).map_err(super::files::engine_error)?),
+                _device: Some(claim_device(&place.path).map_err(engine_error)?),
                 _marker: None,
             }),
             false => Ok(Claim {
@@ -163,35 +160,4 @@ fn lock_marker(path: &Path) -> Result<Option<File>, EngineError> {
         ))),
         Err(TryLockError::Error(e)) => Err(io_error("locking", path, e)),
     }
-}
-
-/// Where the files of one path lie if it is a device: for each its index, first byte and room, in
-/// the order redo logs, undo, data. Every place begins at a whole mebibyte.
-pub(super) fn places(control: &Control, path: u16) -> Vec<(u16, u64, u64)> {
-    let whole = |bytes: u64| bytes.next_multiple_of(UNIT_BYTES);
-    let undo = control.geometry.data_files();
-    let redo = undo + 1..control.file_count();
-    let mut at = HEAD_BYTES;
-    let mut list = Vec::new();
-    for file in redo.chain([undo]).chain(0..undo) {
-        if control.path_of_file(file) != path {
-            continue;
-        }
-        // Room for a whole data file, so that added schemas move nothing; the last one may be short.
-        let last = file + control.geometry.stripes >= undo;
-        let room = match file < undo && !last {
-            true => control.geometry.full_file_bytes(),
-            false => control.file_bytes(file),
-        };
-        list.push((file, at, room));
-        at += whole(room);
-    }
-    list
-}
-
-/// Bytes of a device that one path of the data set uses.
-pub(super) fn needed_bytes(control: &Control, path: u16) -> u64 {
-    places(control, path)
-        .last()
-        .map_or(HEAD_BYTES, |(_, at, room)| at + room)
 }

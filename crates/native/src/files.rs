@@ -2,10 +2,10 @@
 
 use super::block_format::{self, Kind};
 use super::control::{Control, data_name};
-use super::device;
+use super::errors::engine_error;
 use super::layout::{Page, UNDO_BASE};
 use super::paths::Places;
-use assay_block::{BlockError, DirectFile, OpenMode};
+use assay_block::{DirectFile, OpenMode};
 use assay_run::engine::EngineError;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl Files {
         let mut list: Vec<Option<Arc<DirectFile>>> = vec![None; names.len()];
         for (number, place) in (0..).zip(places.list()) {
             if place.device {
-                for (file, base, room) in device::places(control, number) {
+                for (file, base, room) in control.places(number) {
                     let part = DirectFile::open_part(&place.path, mode, base, room);
                     list[usize::from(file)] = Some(Arc::new(part.map_err(engine_error)?));
                 }
@@ -189,29 +189,4 @@ pub(super) fn file_header(control: &Control, first: Page, key: u64) -> Vec<u8> {
     );
     block_format::seal(&mut block);
     block
-}
-
-/// The engine's word for what the block layer reports: no space, in use and refusals are
-/// the host's to mend, the rest is the operating system's answer.
-pub(super) fn engine_error(error: BlockError) -> EngineError {
-    match error {
-        BlockError::Io { path, what, source } if is_full(&source) => EngineError::Unusable(
-            format!("no space left to {what} {}: {source}", path.display()),
-        ),
-        BlockError::Io { path, what, source } => EngineError::Io {
-            what: format!("cannot {what} {}", path.display()),
-            source,
-        },
-        other => EngineError::Unusable(other.to_string()),
-    }
-}
-
-/// Whether the file system or the quota is full.
-pub(super) fn is_full(error: &std::io::Error) -> bool {
-    matches!(
-        error.kind(),
-        std::io::ErrorKind::StorageFull
-            | std::io::ErrorKind::QuotaExceeded
-            | std::io::ErrorKind::FileTooLarge
-    )
 }

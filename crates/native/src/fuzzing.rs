@@ -6,7 +6,8 @@
 
 use super::block_format::{self, Kind, word};
 use super::bulk::Watch;
-use super::control::{CONTROL_NAME, Control, ControlFile, SESSIONS_WORD, SLOT_BYTES, State};
+use super::control::{CONTROL_NAME, Control, SESSIONS_WORD, SLOT_BYTES, State};
+use super::control_file::ControlFile;
 use super::load_plan::LoadPlan;
 use super::params::PARAMS;
 use super::paths::Asked;
@@ -181,7 +182,7 @@ impl Ground {
             dir: dir.to_path_buf(),
             settings,
             control,
-            files: files.map_err(|e| super::control::io_error("reading", dir, e))?,
+            files: files.map_err(|e| super::errors::io_error("reading", dir, e))?,
         })
     }
 
@@ -405,17 +406,17 @@ pub fn slots(bytes: &[u8]) {
     both.resize(2 * SLOT_BYTES, 0);
     for slot in both.chunks_exact_mut(SLOT_BYTES) {
         slot[..8].copy_from_slice(b"ASSAYCTL");
-        slot[8..12].copy_from_slice(&super::control::CONTROL_VERSION.to_le_bytes());
+        slot[8..12].copy_from_slice(&super::control_format::CONTROL_VERSION.to_le_bytes());
         slot[12..16].copy_from_slice(&(SLOT_BYTES as u32).to_le_bytes());
         let crc = crc32c::crc32c(&slot[..SLOT_BYTES - 4]);
         slot[SLOT_BYTES - 4..].copy_from_slice(&crc.to_le_bytes());
     }
-    if let Ok(stored) = super::control::judge_slots(&both) {
+    if let Ok(stored) = super::control_format::judge_slots(&both) {
         let control = stored.control;
         let files = control.file_count();
         let _ = (control.total_bytes(), control.path_of_file(files - 1));
         for path in 0..control.paths.len() as u16 {
-            let _ = super::device::needed_bytes(&control, path);
+            let _ = control.needed_bytes(path);
         }
         assert!(control.validate().is_ok() && control.encode(1).len() == SLOT_BYTES);
     }

@@ -13,11 +13,13 @@ mod check;
 mod claim;
 mod content;
 pub mod control;
+pub mod control_file;
 mod control_format;
 mod control_rules;
 mod destroy;
 mod device;
 pub mod engine;
+mod errors;
 pub mod files;
 #[cfg(any(test, feature = "faults"))]
 pub mod fuzzing;
@@ -31,6 +33,7 @@ mod prepare;
 mod recovery;
 mod redo_format;
 mod survey;
+mod take_back;
 mod target;
 mod undo_format;
 

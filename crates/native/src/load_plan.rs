@@ -1,8 +1,8 @@
 //! What `prepare` would do: decided and refused here, before the first byte is written.
 
-use super::control::{
-    CONTROL_NAME, CONTROL_VERSION, Control, ControlFile, ENGINE_WORDS, SLOT_BYTES, State,
-};
+use super::control::{CONTROL_NAME, Control, ENGINE_WORDS, SLOT_BYTES, State};
+use super::control_file::ControlFile;
+use super::control_format::CONTROL_VERSION;
 use super::control_rules::{MOST_REDO_BYTES, MOST_SCHEMAS, MOST_UNDO_BYTES};
 use super::device;
 use super::files::file_paths;
@@ -158,7 +158,7 @@ impl LoadPlan {
     fn refuse_too_little_space(&self) -> Result<(), EngineError> {
         for (number, place) in (0..).zip(self.places.list()) {
             if place.device {
-                let needed = device::needed_bytes(&self.control, number);
+                let needed = self.control.needed_bytes(number);
                 let capacity = device::capacity(&place.path)?;
                 if needed > capacity {
                     return Err(EngineError::Unusable(format!(

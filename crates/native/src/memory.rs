@@ -15,8 +15,11 @@ const FRAME_OVERHEAD_BYTES: u64 = 64;
 /// Bytes of a session: its redo before commit, its undo, its state.
 const SESSION_BYTES: u64 = 128 << 10;
 
+/// Reads past the cache that a driver thread has in flight at most: each holds a buffer of 1 MiB, pinned.
+pub(super) const MAX_SCAN_BUFFERS: usize = 32;
+
 /// Bytes of a driver thread's buffers for log writes and scans, at most.
-const DRIVER_BYTES: u64 = (2 + super::engine::MAX_SCAN_BUFFERS as u64) << 20;
+const DRIVER_BYTES: u64 = (2 + MAX_SCAN_BUFFERS as u64) << 20;
 
 /// What takes how much beside the program itself, at most: bytes by the parameter that says so.
 pub(super) fn parts(

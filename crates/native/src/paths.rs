@@ -5,7 +5,6 @@
 //! data set and the path's number, so that a path is recognised wherever it is found, whatever
 //! the order paths are named in, and one that is missing or foreign is refused by name.
 
-use super::control::{PATHS_BYTES, SLOT_BYTES};
 use super::layout::MAX_STRIPES;
 use assay_measure::config::Settings;
 use assay_run::engine::EngineError;
@@ -22,7 +21,10 @@ const MARKER_VERSION: u32 = 1;
 const MARKER_MAGIC: &[u8; 8] = b"ASSAYMBR";
 
 /// Bytes of a marker.
-pub(super) const MARKER_BYTES: usize = SLOT_BYTES;
+pub(super) const MARKER_BYTES: usize = 4096;
+
+/// The largest table of paths that a slot of the control file has room for, bytes.
+pub(super) const PATHS_BYTES: usize = 3820;
 
 const MARKER_CRC_AT: usize = MARKER_BYTES - 4;
 

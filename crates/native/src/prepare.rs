@@ -8,24 +8,24 @@ use super::block_format::Kind;
 use super::bulk::{Job, PIECE_BYTES, Pieces, Span, Watch, transfer};
 use super::check::{Level, verify};
 use super::content::Content;
-use super::control::{
-    CONTROL_TEMPORARY_NAME, Control, ControlFile, State, io_error, remove_control, sync_dir,
-};
+use super::control::{CONTROL_TEMPORARY_NAME, State};
+use super::control_file::{ControlFile, remove_control, sync_dir};
 use super::destroy::{remove_named, remove_path};
 use super::device;
-use super::files::{Files, UNDO_HEADER_KEY, engine_error, file_header, file_paths, header_key};
+use super::errors::engine_error;
+use super::errors::io_error;
+use super::files::{Files, UNDO_HEADER_KEY, file_header, file_paths, header_key};
 use super::layout::{Page, UNDO_BASE};
 use super::load_plan::{LoadPlan, Start, bytes, count, in_use_error, text};
 use super::paths::{DataPath, MARKER_NAME, Marker, Places, same};
 use super::survey::{Ours, is_unborn_control};
+use super::take_back::{sync_places, trim};
 use assay_block::{DirectFile, device_facts};
 use assay_measure::config::Settings;
 use assay_run::dataset::lines::decimal;
 use assay_run::engine::{EngineError, Line};
-use rustix::fs::OFlags;
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -318,16 +318,6 @@ fn mark_others(plan: &LoadPlan, made: &mut Made) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Makes names durable in every directory of a data set; with `present`, of those marked so.
-fn sync_places(places: &Places, present: &[bool]) -> Result<(), EngineError> {
-    for (number, place) in places.list().iter().enumerate() {
-        if !place.device && present.get(number) != Some(&false) {
-            sync_dir(&place.path)?;
-        }
-    }
-    Ok(())
-}
-
 /// Locks the data set, if nobody changed it since the plan was made.
 fn locked_unchanged(planned: &Ours) -> Result<ControlFile, EngineError> {
     let home = planned.places.home();
@@ -337,51 +327,6 @@ fn locked_unchanged(planned: &Ours) -> Result<ControlFile, EngineError> {
     } else {
         Err(in_use_error(home))
     }
-}
-
-/// Gives up an addition that was cut short, so that what was loaded before can be used.
-///
-/// # Errors
-/// I/O errors; it can be tried again.
-pub(super) fn take_back(places: &Places, control: &mut ControlFile) -> Result<(), EngineError> {
-    let mut kept = control.control().clone();
-    trim(places, &kept)?;
-    kept.geometry.schemas = kept.loaded_schemas;
-    kept.state = State::Clean;
-    control.store(kept)
-}
-
-/// Cuts the data files back to the schemas that are loaded, after an addition that did not finish.
-/// What is beyond them on a device is nobody's and stays.
-fn trim(places: &Places, control: &Control) -> Result<(), EngineError> {
-    let mut kept = control.clone();
-    kept.geometry.schemas = kept.loaded_schemas;
-    let kept_paths = file_paths(places, &kept);
-    let on_device = |file: u16| places.list()[usize::from(control.path_of_file(file))].device;
-    for (file, path) in (0..).zip(file_paths(places, control)) {
-        if on_device(file) {
-            continue;
-        }
-        let Some(index) = kept_paths.iter().position(|kept| *kept == path) else {
-            if path.exists() {
-                fs::remove_file(&path).map_err(|e| io_error("removing", &path, e))?;
-            }
-            continue;
-        };
-        if index < usize::from(kept.geometry.data_files()) {
-            fs::OpenOptions::new()
-                .write(true)
-                // A link in the place of a file would have another one cut.
-                .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
-                .open(&path)
-                .and_then(|open| {
-                    open.set_len(kept.geometry.data_file_bytes(index as u16))?;
-                    open.sync_all()
-                })
-                .map_err(|e| io_error("trimming", &path, e))?;
-        }
-    }
-    sync_places(places, &[])
 }
 
 /// The phases in order, each timed with its own sync.

@@ -1,9 +1,10 @@
 //! What is at the paths of a data set before anything is done, and how much room there is.
 
-use super::control::{
-    CONTROL_NAME, CONTROL_TEMPORARY_NAME, Control, ControlFile, State, Stored, absent, io_error,
-};
+use super::control::{CONTROL_NAME, CONTROL_TEMPORARY_NAME, Control, State};
+use super::control_file::ControlFile;
+use super::control_format::Stored;
 use super::device;
+use super::errors::{absent, io_error};
 use super::paths::{Asked, DataPath, MARKER_BYTES, MARKER_NAME, Marker, Places, absolute, same};
 pub(super) use assay_run::dataset::room::Room;
 use assay_run::engine::EngineError;

@@ -3,7 +3,8 @@
 use super::audit::audit;
 use super::bulk::Watch;
 use super::check::check;
-use super::control::{Control, ControlFile, State};
+use super::control::{Control, State};
+use super::control_file::ControlFile;
 use super::destroy::{destroy, plan_destroy};
 use super::device;
 use super::engine;
@@ -168,7 +169,7 @@ fn data_set(control: &Control) -> DataSet {
         block_bytes: u64::from(g.block_bytes),
         state: format!(
             "format {}, {}, seed {}, data set {:016x}",
-            super::control::CONTROL_VERSION,
+            super::control_format::CONTROL_VERSION,
             match control.state {
                 State::Open => "not closed: to be recovered",
                 State::Loading => "an addition was cut short: to be taken back",

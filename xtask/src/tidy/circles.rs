@@ -18,29 +18,6 @@ const KNOWN: &[(&str, &str)] = &[
     ("crates/assay/src/commands", "compare cost"),
     ("crates/assay/src/commands", "repeat report"),
     (
-        "crates/engines/src/native",
-        "control control_format device files paths",
-    ),
-    (
-        "crates/engines/src/native",
-        "check engine load_plan memory prepare recovery",
-    ),
-    (
-        "crates/engines/src/native/engine",
-        "context instance session update",
-    ),
-    ("crates/engines/src/postgres", "conninfo wire"),
-    ("crates/engines/src/postgres", "claim marker site"),
-    ("crates/engines/src/postgres/stats", "events mapping rows"),
-    (
-        "crates/engines/src/postgres/wire",
-        "dial patience stream tls",
-    ),
-    ("crates/engines/src/storage/language", "expression value"),
-    ("crates/engines/src/storage/work", "board tally"),
-    ("crates/engines/src/storage/work", "logs verifying worker"),
-    ("crates/engines/src/storage/work", "live monitor steadiness"),
-    (
         "crates/report/src",
         "advice cost integrity metrics record sections storage sweep text",
     ),

@@ -149,7 +149,10 @@ fn every_face_of_a_storage_record_reads_the_record_alone() {
     let summary = face("summary");
     assert_eq!(summary.lines().count(), 3, "{summary}");
     let json: Value = serde_json::from_str(&face("json")).expect("JSON");
-    assert_eq!(json["parts"]["storage"]["jobs"][0]["ways"][0]["ios_count"], 50_000);
+    assert_eq!(
+        json["parts"]["storage"]["jobs"][0]["ways"][0]["ios_count"],
+        50_000
+    );
 }
 
 #[test]

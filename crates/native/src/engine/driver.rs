@@ -7,10 +7,10 @@
 
 use super::context::{Shell, Slot, State, TAG_LOG, TAG_READ};
 use super::counters::{C, Request, export_ring};
-use super::instance::{Instance, locked};
+use super::instance::{Instance, failed, locked};
 use super::options::CommitMode;
 use super::redo::{ANY_PROGRESS, FLUSH_BYTES, Flush, NO_WAITER, Step};
-use super::session::{Session, failed};
+use super::session::Session;
 use crate::block_format::{self, Kind};
 use crate::layout::{Class, Page};
 use crate::planted::{Planted, planted};

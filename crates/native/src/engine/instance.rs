@@ -7,9 +7,9 @@ use super::options::{ChecksumMode, Options};
 use super::path_io::PathIo;
 use super::redo::Redo;
 use super::row_locks::RowLocks;
-use super::session::failed;
 use super::undo::UndoSpace;
-use crate::control::{Control, ControlFile, SESSIONS_WORD, SLOT_BYTES, State};
+use crate::control::{Control, SESSIONS_WORD, SLOT_BYTES, State};
+use crate::control_file::ControlFile;
 use crate::files::Files;
 use crate::layout::{Geometry, Page, PageMap};
 use crate::planted::{Planted, planted};
@@ -25,6 +25,15 @@ use std::time::Duration;
 
 /// Driver threads an instance serves at most.
 pub(crate) const MAX_THREADS: usize = 256;
+
+/// An error of an operation.
+pub(crate) fn failed(class: &'static str, text: String) -> OpError {
+    OpError {
+        class,
+        text,
+        retryable: false,
+    }
+}
 
 /// Wake-ups for the sessions of one driver thread.
 #[derive(Default)]

@@ -21,7 +21,9 @@ mod redo;
 mod row_locks;
 mod scan;
 mod select;
+mod serve;
 mod session;
+mod transaction;
 mod undo;
 mod update;
 mod writer;
@@ -31,12 +33,13 @@ mod tests;
 
 use crate::bulk::Watch;
 use crate::claim;
-use crate::control::{Control, ControlFile};
+use crate::control::Control;
+use crate::control_file::ControlFile;
 use crate::device;
 use crate::files::Files;
 use crate::layout::UNIT_BYTES;
 use crate::load_plan::nothing_here;
-use crate::memory::refuse_too_much;
+use crate::memory::{MAX_SCAN_BUFFERS, refuse_too_much};
 use crate::paths::{Asked, Places};
 use crate::recovery::{Recovery, ensure_clean};
 use crate::redo_format::FIRST_LSN;
@@ -49,7 +52,6 @@ use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, LineValu
 use assay_run::plan::Plan;
 use counters::export_ring;
 use instance::{Instance, MAX_THREADS, Parts, locked};
-pub(crate) use options::MAX_SCAN_BUFFERS;
 use options::{ChecksumMode, CommitMode, FreeWait, IndexMode, Options};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -492,9 +494,7 @@ impl NativeEngine {
         }
         format!(
             "direct path read of {bytes} bytes, {} streams of {} reads in flight, at most {} reads per driver thread",
-            options.scan_streams,
-            options.scan_depth,
-            options::MAX_SCAN_BUFFERS
+            options.scan_streams, options.scan_depth, MAX_SCAN_BUFFERS
         )
     }
 

@@ -1,6 +1,7 @@
 //! The native engine's options, resolved once at open.
 
 use crate::control::Control;
+use crate::memory::MAX_SCAN_BUFFERS;
 use assay_measure::config::Settings;
 use assay_run::engine::EngineError;
 use assay_run::plan::Plan;
@@ -149,8 +150,6 @@ fn multiblock(settings: &Settings, block_bytes: u64) -> usize {
     }
 }
 
-/// Reads past the cache that a driver thread has in flight at most: each holds a buffer of 1 MiB, pinned.
-pub(crate) const MAX_SCAN_BUFFERS: usize = 32;
 /// Enough for a scan that the plan does not foresee.
 const FEWEST_SCAN_BUFFERS: usize = 2;
 

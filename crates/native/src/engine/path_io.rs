@@ -3,7 +3,7 @@
 //! Every ring counts by file; here files become rows of path and file type. The few writes that
 //! bypass the rings (headers of log files, the control file) are added by hand.
 
-use crate::control::ControlFile;
+use crate::control_file::ControlFile;
 use crate::files::Files;
 use assay_block::FileCounters;
 use assay_measure::snapshot::{PathReading, StatSet};

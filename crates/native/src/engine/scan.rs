@@ -7,8 +7,8 @@
 mod direct;
 
 use super::counters::{C, Event, Io};
-use super::instance::Instance;
-use super::session::{Session, failed};
+use super::instance::{Instance, failed};
+use super::session::Session;
 use crate::block_format::{HEADER_BYTES, word};
 use crate::layout::Page;
 use assay_run::engine::OpError;

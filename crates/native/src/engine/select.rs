@@ -6,7 +6,8 @@
 
 use super::context::Shell;
 use super::counters::{C, Event};
-use super::session::{NO_FRAME, Session, failed};
+use super::instance::failed;
+use super::session::{NO_FRAME, Session};
 use crate::block_format::{HEADER_BYTES, word};
 use crate::layout::Page;
 use assay_block::Shared;

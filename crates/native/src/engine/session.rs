@@ -1,18 +1,17 @@
-//! One session: a future that performs operations one after another.
-//!
-//! Getting a block lives here; selects, updates and scans are in their own modules.
+//! One session and its private memory, and how it gets a block; what it does with blocks is in modules of their own.
 
 use super::cache::Claim;
-use super::context::{Shell, Suspender};
+use super::context::Shell;
 use super::counters::{C, Event};
+use super::instance::failed;
 use super::node::Node;
 use super::options::{FreeWait, IndexMode};
-use super::update::Transaction;
+use super::transaction::Transaction;
 use crate::block_format::word;
 use crate::layout::{Page, UNDO_BASE};
 use assay_block::{Exclusive, Shared};
 use assay_measure::permutation::Permutation;
-use assay_run::engine::{Op, OpError, Tag};
+use assay_run::engine::{OpError, Tag};
 use std::rc::Rc;
 
 /// Keys resolved at once: a whole leaf of 8 KiB.
@@ -35,15 +34,6 @@ pub(crate) struct Session<'a> {
 /// No frame known.
 pub(crate) const NO_FRAME: u32 = u32::MAX;
 
-/// An error of an operation.
-pub(crate) fn failed(class: &'static str, text: String) -> OpError {
-    OpError {
-        class,
-        text,
-        retryable: false,
-    }
-}
-
 impl<'a> Session<'a> {
     pub(crate) fn new(shell: Rc<Shell<'a>>, tag: Tag) -> Self {
         Self {
@@ -54,48 +44,6 @@ impl<'a> Session<'a> {
             done: Vec::new(),
             leaf: Page(0),
             transaction: Transaction::default(),
-        }
-    }
-
-    /// Performs operations as they are submitted, for ever.
-    pub(crate) async fn serve(mut self) {
-        loop {
-            let shell = Rc::clone(&self.shell);
-            let slot = shell.slot(self.tag);
-            if slot.log_off.take() {
-                let result = self.log_off().await;
-                slot.outcome.set(Some(result));
-                continue;
-            }
-            let Some(op) = slot.op.take() else {
-                Suspender::default().await;
-                continue;
-            };
-            let result = match op {
-                Op::Select {
-                    schema,
-                    first_key,
-                    width,
-                } => self.select(schema, first_key, width).await,
-                Op::Update {
-                    schema,
-                    first_key,
-                    width,
-                    stamp,
-                    commit,
-                } => {
-                    let result = self.update(schema, first_key, width, stamp, commit).await;
-                    if let Err(error) = &result {
-                        // Half an update is in the cache and cannot be undone without recovery: nothing may go on.
-                        shell.instance.fail(&error.text);
-                        // Sessions queued behind this one's row locks must learn of it too.
-                        self.end_transaction(&shell);
-                    }
-                    result
-                }
-                Op::Scan { schema } => self.scan(schema).await,
-            };
-            slot.outcome.set(Some(result));
         }
     }
 

@@ -7,10 +7,11 @@
 
 use super::context::Shell;
 use super::counters::{C, Event};
+use super::instance::failed;
 use super::options::{ChecksumMode, CommitMode};
-use super::redo::{RedoClaim, Shortage};
+use super::redo::Shortage;
 use super::row_locks::Acquire;
-use super::session::{NO_FRAME, Session, failed};
+use super::session::{NO_FRAME, Session};
 use super::undo::EXTENT_BLOCKS;
 use crate::block_format::{self, COLUMN_BYTES, HEADER_BYTES, Kind, word};
 use crate::layout::Page;
@@ -27,32 +28,6 @@ use std::sync::atomic::Ordering;
 /// What one row can add to private redo beyond the limit at which it is published:
 /// a HEAVY row, a new undo block, begin and commit.
 pub(crate) const ROW_REDO_BYTES: usize = 8 * 1024;
-/// What a session's open transaction owns.
-#[derive(Default)]
-pub(crate) struct Transaction {
-    open: bool,
-    id: u64,
-    redo: Vec<u8>,
-    records: u64,
-    frames: Vec<u32>,
-    locks: Vec<Page>,
-    extents: Vec<u32>,
-    undo_block: u64,
-    undo_offset: usize,
-    undo_page: Option<Page>,
-    undo_frame: u32,
-    /// Rows changed.
-    rows: u64,
-    header_known: bool,
-    /// This transaction has gotten its current undo block, and keeps it at hand until it ends.
-    undo_known: bool,
-    end_lsn: u64,
-    image: Vec<u8>,
-    column: Vec<u8>,
-    /// The right to publish what is private now; held from before the first change on.
-    claim: Option<RedoClaim>,
-}
-
 /// One row's change, for the redo record.
 struct RowChange {
     page: Page,

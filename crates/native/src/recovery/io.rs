@@ -1,6 +1,7 @@
 //! Many reads or writes at once through a ring of recovery's own.
 
-use crate::files::{Files, is_full};
+use crate::errors::is_full;
+use crate::files::Files;
 use assay_block::{Backend, Buffer, CompletionLease, Ring, RingOptions};
 use assay_run::engine::EngineError;
 use std::time::Duration;
@@ -116,7 +117,7 @@ impl<'a> Io<'a> {
     /// The file that could not be synchronised.
     pub(super) fn sync(&self) -> Result<(), EngineError> {
         for file in &self.files.list[..=usize::from(self.files.undo)] {
-            file.sync_data().map_err(crate::files::engine_error)?;
+            file.sync_data().map_err(crate::errors::engine_error)?;
         }
         Ok(())
     }

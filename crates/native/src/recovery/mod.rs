@@ -16,7 +16,8 @@ mod replay;
 mod tests;
 
 use super::bulk::Watch;
-use super::control::{ControlFile, FRESH_LOG_WORD, SESSIONS_WORD, State};
+use super::control::{FRESH_LOG_WORD, SESSIONS_WORD, State};
+use super::control_file::ControlFile;
 use super::files::Files;
 use super::paths::Places;
 use super::planted::{Planted, planted};
@@ -138,7 +139,7 @@ pub(super) fn ensure_clean(
             return Err(super::load_plan::loading_error(places.home()));
         }
         State::Loading => {
-            super::prepare::take_back(places, control)?;
+            super::take_back::take_back(places, control)?;
             return Ok(None);
         }
         State::Open => {}

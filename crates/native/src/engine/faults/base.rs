@@ -2,7 +2,8 @@
 
 use super::super::options::{ChecksumMode, CommitMode, Options};
 use crate::bulk::Watch;
-use crate::control::{CONTROL_NAME, Control, ControlFile};
+use crate::control::{CONTROL_NAME, Control};
+use crate::control_file::ControlFile;
 use crate::load_plan::LoadPlan;
 use crate::params::PARAMS;
 use crate::paths::{Asked, Places};
@@ -93,7 +94,7 @@ impl Base {
         let control = ControlFile::read(dir)?.ok_or_else(|| {
             EngineError::Unusable(format!("{} has no control file", dir.display()))
         })?;
-        let image = SimImage::import(dir).map_err(crate::files::engine_error)?;
+        let image = SimImage::import(dir).map_err(crate::errors::engine_error)?;
         Ok(Self {
             dir: dir.to_path_buf(),
             places: Places::directory(dir),

@@ -7,7 +7,7 @@ use super::inspect::Inspector;
 use super::model::{Model, Promise, Table};
 use super::run::{End, Finish, Machine, Trace};
 use super::seed::open_once;
-use crate::control::ControlFile;
+use crate::control_file::ControlFile;
 use assay_block::sim::{Cut, SimDisk};
 use assay_measure::clock::Clock;
 

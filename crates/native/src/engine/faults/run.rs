@@ -8,7 +8,7 @@ use super::super::{assemble, redo::FLUSH_BYTES};
 use super::base::{Base, ROWS, SCHEMAS, Setup};
 use super::dice::Dice;
 use super::model::{Model, Operation};
-use crate::control::ControlFile;
+use crate::control_file::ControlFile;
 use crate::files::Files;
 use assay_block::sim::SimDisk;
 use assay_block::{Backend, Ring, RingOptions};

@@ -7,7 +7,8 @@
 use crate::block_format::{self, HEADER_BYTES, Kind};
 use crate::engine::context::{DirectRead, Shell};
 use crate::engine::counters::{C, Event, Io};
-use crate::engine::session::{Session, failed};
+use crate::engine::instance::failed;
+use crate::engine::session::Session;
 use assay_block::Buffer;
 use assay_run::engine::OpError;
 use std::rc::Rc;

@@ -1,7 +1,8 @@
 //! Scans on real files: which blocks are read, by how many requests, and what is said of damage.
 
 use super::*;
-use crate::control::{ControlFile, data_name};
+use crate::control::data_name;
+use crate::control_file::ControlFile;
 use assay_measure::snapshot::{Direction, OpKind, StatSet};
 use assay_run::engine::Op;
 use std::os::unix::fs::FileExt;

@@ -3,7 +3,8 @@
 
 use super::*;
 use crate::block_format::{column_range, row_range};
-use crate::control::{ControlFile, data_name};
+use crate::control::data_name;
+use crate::control_file::ControlFile;
 use assay_measure::snapshot::{OpKind, StatSet, WaitClass};
 use assay_run::engine::Op;
 use assay_run::plan::RedoStress;

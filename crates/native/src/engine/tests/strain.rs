@@ -1,7 +1,8 @@
 //! Where the engine is short of something: buffers, log, threads, order.
 
 use super::*;
-use crate::control::{ControlFile, State};
+use crate::control::State;
+use crate::control_file::ControlFile;
 use assay_measure::snapshot::Snapshot;
 use assay_run::{Mark, Observer};
 
