@@ -1,6 +1,6 @@
 //! Arithmetic in parentheses: `(4*1024)`, `(2^20 - 512)`.
 
-use super::value::{self, Read};
+use super::number::{Read, with_unit};
 
 /// The value of what stands between the outermost parentheses.
 ///
@@ -114,7 +114,7 @@ impl Parser<'_> {
         if end == 0 {
             return Err("has an incomplete expression".into());
         }
-        let number = value::number(&self.rest[..end], self.decimal)?;
+        let number = with_unit(&self.rest[..end], self.decimal)?;
         self.rest = &self.rest[end..];
         Ok(i128::from(number))
     }

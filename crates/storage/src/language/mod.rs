@@ -9,6 +9,7 @@ mod expression;
 mod finish;
 mod help;
 mod ini;
+mod number;
 mod setters;
 pub mod table;
 #[cfg(test)]

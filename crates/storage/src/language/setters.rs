@@ -1,7 +1,8 @@
 //! Options whose values take more than a line to read.
 
 use super::draft::Draft;
-use super::value::{self, Read, Value};
+use super::number::Read;
+use super::value::{self, Value};
 use crate::spec::{
     Amount, Distribution, FileService, IoEngine, Mode, PassErrors, Steady, SteadyMetric, Verify,
 };

@@ -5,6 +5,7 @@
 //! rest (`4.5k` is 4, `5sec` are 5 us), which never is what was meant; here all of it must be read.
 
 use super::expression;
+use super::number::{Read, split_unit, with_unit};
 use crate::spec::Amount;
 use assay_measure::clock::Ns;
 use assay_measure::storage::DIRECTIONS;
@@ -83,9 +84,6 @@ pub struct Value<'a> {
     /// `kb_base=1000`: `k` is 1000 and `kib` 1024; otherwise, as fio has it, the other way round.
     pub decimal: bool,
 }
-
-/// A value, or what is wrong with it in a few words.
-pub type Read<T> = Result<T, String>;
 
 impl<'a> Value<'a> {
     /// The text, which must be there.
@@ -320,12 +318,7 @@ pub fn number(text: &str, decimal: bool) -> Read<u64> {
     if text.starts_with('(') {
         return expression::evaluate(text, decimal);
     }
-    let (digits, unit) = split_unit(text)?;
-    let factor = bytes_factor(unit, decimal)
-        .ok_or_else(|| format!("{unit:?} is no unit; they are k, m, g, t, p, with b or ib"))?;
-    digits
-        .checked_mul(factor)
-        .ok_or_else(|| "is too large".into())
+    with_unit(text, decimal)
 }
 
 /// As [`number`], perhaps with a sign.
@@ -383,60 +376,4 @@ pub fn float(text: &str) -> Read<f64> {
         Ok(float) if float.is_finite() => Ok(float),
         _ => Err(format!("{:?} is not a number", text.trim())),
     }
-}
-
-/// The digits of a number and what follows them.
-fn split_unit(text: &str) -> Read<(u64, &str)> {
-    let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
-    let (digits, radix) = match hexadecimal {
-        Some(digits) => (digits, 16),
-        None => (text, 10),
-    };
-    let digits = if radix == 10 {
-        digits.strip_prefix('+').unwrap_or(digits)
-    } else {
-        digits
-    };
-    let end = digits
-        .find(|letter: char| !letter.is_digit(radix))
-        .unwrap_or(digits.len());
-    if end == 0 {
-        return Err("is not a whole number".into());
-    }
-    let number = u64::from_str_radix(&digits[..end], radix).map_err(|_| "is too large")?;
-    let unit = &digits[end..];
-    if unit.starts_with('.') {
-        return Err("is not a whole number".into());
-    }
-    if radix == 16 && !unit.is_empty() {
-        return Err("has a unit behind a hexadecimal number".into());
-    }
-    Ok((number, unit))
-}
-
-/// What a unit of bytes multiplies by. `k`, `kb` and `ki` are 1024 and `kib` is 1000, unless
-/// `kb_base=1000` turns both around (fio 3.33; its page says that of `ki` too).
-fn bytes_factor(unit: &str, decimal: bool) -> Option<u64> {
-    let unit = unit.to_ascii_lowercase();
-    let mut letters = unit.chars();
-    let first = match letters.next() {
-        None => return Some(1),
-        Some(first) => first,
-    };
-    let power = match first {
-        'b' => 0,
-        'k' => 1,
-        'm' => 2,
-        'g' => 3,
-        't' => 4,
-        'p' => 5,
-        _ => return None,
-    };
-    let reversed = match (power, letters.as_str()) {
-        (0, "") | (1.., "" | "b" | "i") => false,
-        (1.., "ib") => true,
-        _ => return None,
-    };
-    let base: u64 = if decimal == reversed { 1024 } else { 1000 };
-    Some(base.pow(power))
 }

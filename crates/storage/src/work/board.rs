@@ -1,8 +1,8 @@
 //! What the clones of a wave and the monitor know of each other: counters with one writer each,
 //! orders, copies of readings on request, and the gate at which all start together.
 
-use super::tally::SecondPart;
 use assay_measure::clock::Ns;
+use assay_measure::histogram::Histogram;
 use assay_measure::storage::{CloneReading, DIRECTIONS};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,6 +12,18 @@ use std::time::Duration;
 /// any time, since it is only replaced.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What one clone did in one second of its group.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SecondPart {
+    /// From 0, since the group's first measured instant.
+    pub(super) second: u64,
+    pub(super) ios: [u64; DIRECTIONS],
+    pub(super) bytes: [u64; DIRECTIONS],
+    pub(super) lat: [Histogram; DIRECTIONS],
+    pub(super) response: Option<Histogram>,
+    pub(super) syncs: u64,
 }
 
 /// What a clone publishes; written by that clone alone, on cache lines of its own.

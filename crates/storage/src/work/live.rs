@@ -1,6 +1,6 @@
 //! One instant of a run for the progress line: states, rates, what is left.
 
-use super::monitor::Wave;
+use super::wave::Wave;
 use crate::spec::{Amount, Options};
 use assay_measure::clock::{NS_PER_S, Ns};
 use assay_measure::storage::{DIRECTIONS, StorageLive, Way};

@@ -4,7 +4,6 @@
 //! A clone fills buffers of rows; a thread of the run turns full ones into text and writes them.
 //! The clone waits for neither.
 
-use super::worker::CloneTask;
 use crate::spec::{Invocation, MeasureOptions, Options};
 use assay_measure::clock::Ns;
 use assay_measure::histogram::Histogram;
@@ -182,13 +181,18 @@ pub(super) fn check(invocation: &Invocation) -> Result<(), EngineError> {
 
 impl Logs {
     /// The logs of a clone; `None` where it keeps none.
-    pub(super) fn new(task: &CloneTask<'_>, writer: &Sender<Batch>) -> Option<Self> {
-        let measure = &task.options.measure;
+    pub(super) fn new(
+        options: &Options,
+        name: &str,
+        number: u32,
+        writer: &Sender<Batch>,
+    ) -> Option<Self> {
+        let measure = &options.measure;
         let series: Vec<Series> = wanted(measure)
             .into_iter()
             .map(|(quantity, prefix)| Series {
                 quantity,
-                path: path(task.options, task.name, task.number, quantity, prefix),
+                path: path(options, name, number, quantity, prefix),
                 rows: Vec::with_capacity(ROWS.min(1024)),
                 window: Default::default(),
                 since_ms: 0,
@@ -207,7 +211,7 @@ impl Logs {
             offsets: measure.log_offset,
             histogram_ms: (measure.hist_log_ns / NS_PER_MS).max(1),
             histogram_since_ms: 0,
-            block_bytes: std::array::from_fn(|way| task.options.pattern.blocks[way].max),
+            block_bytes: std::array::from_fn(|way| options.pattern.blocks[way].max),
             first_ns: 0,
         };
         // Even a log without rows is there, as fio's slat log of a synchronous engine.

@@ -10,12 +10,14 @@ mod logs;
 mod monitor;
 mod pace;
 mod policy;
+mod read_back;
 mod settle;
 mod steadiness;
 mod tally;
 mod thread;
 mod turn;
 mod verifying;
+mod wave;
 mod worker;
 
 #[cfg(test)]
@@ -32,11 +34,12 @@ use assay_run::threads;
 use assemble::{Frame, Jobs};
 use board::Board;
 use logs::Batch;
-use monitor::{Monitor, Wave};
+use monitor::Monitor;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use thread::Left;
+use wave::Wave;
 use worker::CloneTask;
 
 /// All there is to do.

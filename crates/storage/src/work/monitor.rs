@@ -1,12 +1,11 @@
 //! What goes on while clones work: samples of their rates, seconds of their groups, the devices
 //! beside, orders to end, progress and intermediate readings. It only reads what clones publish.
 
-use super::board::Board;
+use super::board::{Card, SecondPart};
 use super::live::Live;
 use super::steadiness::Steadiness;
-use super::tally::SecondPart;
+use super::wave::Wave;
 use super::worker::CloneTask;
-use crate::spec::Options;
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
 use assay_measure::snapshot::{DiskReading, HostReading};
 use assay_measure::storage::{CloneReading, DIRECTIONS, Samples, SecondReading, SteadyReading};
@@ -95,22 +94,6 @@ pub(super) struct Monitor<'a> {
     next_status_ns: Ns,
     status_every_ns: Option<Ns>,
     live: Live,
-}
-
-/// A wave under watch.
-pub(super) struct Wave<'a> {
-    pub(super) board: &'a Board,
-    pub(super) tasks: &'a [CloneTask<'a>],
-    /// Numbers of the report groups, as the board has them.
-    pub(super) groups: &'a [u32],
-    /// Place of the wave's first clone among all clones.
-    pub(super) first_clone: usize,
-}
-
-impl Wave<'_> {
-    fn options(&self, clone: usize) -> &Options {
-        self.tasks[clone].options
-    }
 }
 
 /// Group's seconds seen so far.
@@ -360,7 +343,7 @@ impl<'a> Monitor<'a> {
             std::thread::sleep(Duration::from_millis(1));
         }
         let cards = wave.board.cards.iter().zip(wave.tasks);
-        let reading = |(card, task): (&super::board::Card, &CloneTask<'_>)| {
+        let reading = |(card, task): (&Card, &CloneTask<'_>)| {
             card.copy().1.unwrap_or_else(|| CloneReading {
                 job: task.job,
                 clone: task.clone,

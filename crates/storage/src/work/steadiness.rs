@@ -1,6 +1,6 @@
 //! Feeds the steady-state watch of each job once a second, and ends the job when it is steady.
 
-use super::monitor::Wave;
+use super::wave::Wave;
 use crate::steady::{SteadySample, SteadyWatch};
 use assay_measure::clock::{NS_PER_S, Ns};
 use assay_measure::storage::SteadyReading;

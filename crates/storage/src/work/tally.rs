@@ -5,7 +5,7 @@
 //! time in flight is integrated from the same instants but apart from all latencies, so that
 //! Little's law can be checked.
 
-use super::board::Card;
+use super::board::{Card, SecondPart};
 use assay_measure::clock::{NS_PER_S, Ns};
 use assay_measure::histogram::Histogram;
 use assay_measure::storage::{
@@ -37,18 +37,6 @@ pub(super) struct Run {
     pub(super) issue_ns: Ns,
     pub(super) ios: u64,
     pub(super) bytes: u64,
-}
-
-/// What one clone did in one second of its group.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SecondPart {
-    /// From 0, since the group's first measured instant.
-    pub(super) second: u64,
-    pub(super) ios: [u64; DIRECTIONS],
-    pub(super) bytes: [u64; DIRECTIONS],
-    pub(super) lat: [Histogram; DIRECTIONS],
-    pub(super) response: Option<Histogram>,
-    pub(super) syncs: u64,
 }
 
 #[derive(Debug)]

@@ -3,45 +3,13 @@
 
 use super::worker::{Failure, Slot, Worker};
 use crate::pattern::{Io, Next};
-use crate::spec::{Options, Verify};
 use crate::verify::{Expected, Mismatch};
 use assay_block::BlockError;
-use assay_measure::clock::Ns;
 use assay_measure::storage::Way;
 use std::sync::atomic::Ordering;
 
 /// `EILSEQ`: what a block that is not what was written counts as, as in fio.
 const EILSEQ: i32 = 84;
-
-/// Reading back, of one clone.
-#[derive(Debug, Default)]
-pub(super) struct ReadBack {
-    /// What each lane's read must bring.
-    expected: Vec<Expected>,
-    /// It is going on.
-    under_way: bool,
-    /// Time spent in it, ns.
-    pub(super) spent_ns: Ns,
-}
-
-impl ReadBack {
-    pub(super) fn new(lanes: u32) -> Self {
-        Self {
-            expected: vec![Expected::default(); lanes as usize],
-            ..Self::default()
-        }
-    }
-}
-
-/// The job checks what it wrote, or what it reads.
-pub(super) fn verifies(options: &Options) -> bool {
-    options.payload.verify != Verify::None
-}
-
-/// The job reads back what it wrote.
-pub(super) fn reads_back(options: &Options) -> bool {
-    verifies(options) && options.pattern.mode.goes(Way::Write)
-}
 
 impl Worker<'_> {
     /// Looks at the content of an I/O that ended.

@@ -8,8 +8,8 @@ use super::board::{Board, Card, Orders};
 use super::logs::{Batch, Logs};
 use super::pace::{Minimum, Pace};
 use super::policy::{Bursts, Policy, is_synchronous};
+use super::read_back::{ReadBack, reads_back, verifies};
 use super::tally::{Stamps, Tally};
-use super::verifying::{ReadBack, reads_back, verifies};
 use crate::files::Opened;
 use crate::pattern::{Io, Pattern};
 use crate::spec::{IoEngine, Options, Region};
@@ -200,7 +200,7 @@ impl<'a> Worker<'a> {
         let pace = Pace::new(&options.pace, task.seed, task.clone);
         let synchronous = is_synchronous(options);
         let stamps = stamps_of(options);
-        let logs = Logs::new(task, &task.logs);
+        let logs = Logs::new(options, task.name, task.number, &task.logs);
         let rated = pace.rated();
         let depth = policy.depth as usize;
         let syncs = options.pace.fsync_every > 0 || options.pace.fdatasync_every > 0;

@@ -12,7 +12,8 @@ mod refused;
 mod ring;
 
 use super::draft::Draft;
-use super::value::{Kind, Read, Value};
+use super::number::Read;
+use super::value::{Kind, Value};
 use crate::spec::IoEngine;
 use assay_measure::config::nearest;
 use std::collections::HashMap;

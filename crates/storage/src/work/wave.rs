@@ -1,0 +1,21 @@
+//! The clones that run at one time.
+
+use super::board::Board;
+use super::worker::CloneTask;
+use crate::spec::Options;
+
+/// A wave under watch.
+pub(super) struct Wave<'a> {
+    pub(super) board: &'a Board,
+    pub(super) tasks: &'a [CloneTask<'a>],
+    /// Numbers of the report groups, as the board has them.
+    pub(super) groups: &'a [u32],
+    /// Place of the wave's first clone among all clones.
+    pub(super) first_clone: usize,
+}
+
+impl Wave<'_> {
+    pub(super) fn options(&self, clone: usize) -> &Options {
+        self.tasks[clone].options
+    }
+}
