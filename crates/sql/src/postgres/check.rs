@@ -5,7 +5,8 @@
 use super::claim::{self, Purpose};
 use super::growth::{self, Grown};
 use super::layout::{Names, column_names, index_name, literal, rows_name, scan_name};
-use super::marker::{self, Found, Marker, Ours, told};
+use super::marker::{self, Found, Marker, Ours};
+use super::own::told;
 use super::place::Place;
 use super::server::Server;
 use super::site::Guard;

@@ -6,16 +6,12 @@
 
 use super::conninfo::ConnectOptions;
 use super::layout::Names;
-use super::marker::told;
-use super::wire::{Connection, PgError};
+use super::own::{connect, told};
+use super::wire::Connection;
 use assay_run::engine::{EngineError, Remarks};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-
-/// Names of functions, operators and tables mean PostgreSQL's own, whatever the role, the database or the URL says:
-/// nobody's schema is searched, and temporary objects come last.
-pub(super) const PINNED: &str = "set search_path = pg_catalog, pg_temp";
 
 /// How long a claim waits for its holder: a server process learns of its client's end only after it, and an assay that
 /// follows another at once is not to be refused for that.
@@ -50,16 +46,6 @@ impl Purpose {
             Self::Destroy => "destroy",
         }
     }
-}
-
-/// A connection whose names mean PostgreSQL's own.
-///
-/// # Errors
-/// As [`Connection::open`].
-pub(super) fn connect(options: &ConnectOptions) -> Result<Connection, PgError> {
-    let mut connection = Connection::open(options)?;
-    connection.query(PINNED)?;
-    Ok(connection)
 }
 
 /// Claims the data set; the claim ends with the connection that is returned.

@@ -5,7 +5,8 @@
 use super::check::nothing_here;
 use super::claim::{self, Purpose};
 use super::layout::{Names, literal};
-use super::marker::{self, Found, Ours, told};
+use super::marker::{self, Found, Ours};
+use super::own::told;
 use super::place::Place;
 use super::prepare::{connect, drop_schemas, in_transaction};
 use super::server::Server;

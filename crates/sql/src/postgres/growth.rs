@@ -5,7 +5,8 @@
 //! then on a key's page is somewhere else than it was dealt to.
 
 use super::layout::{Names, literal, rows_name};
-use super::marker::{Marked, told};
+use super::marker::Marked;
+use super::own::told;
 use super::wire::Connection;
 use assay_run::engine::{EngineError, Remarks};
 

@@ -5,6 +5,7 @@
 //! that a prepare that is killed leaves nothing a later one cannot tell from foreign tables.
 
 use super::layout::{Names, index_name, literal, rows_name, scan_name};
+use super::own::told;
 use super::site::{self, Owner};
 use super::wire::{Connection, PgError, Rows};
 use assay_run::engine::{DataSet, EngineError};
@@ -435,11 +436,6 @@ pub(super) fn drop_tables(names: &Names) -> String {
         names.relation(SCHEMAS),
         names.relation(DATA_SET)
     )
-}
-
-/// Says what was being done when the server refused, and for want of a privilege what to do about it.
-pub(super) fn told(doing: &str) -> impl Fn(PgError) -> EngineError + '_ {
-    move |error| EngineError::Unusable(format!("{doing}: {error}"))
 }
 
 /// Who we are to the server.

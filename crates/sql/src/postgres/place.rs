@@ -1,7 +1,7 @@
 //! What follows `postgres:` in a target's URL, or the `temp:` form of it.
 
 use super::conninfo::{self, ConnectOptions};
-use super::wire::Patience;
+use super::patience::Patience;
 use assay_measure::config::Settings;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;

@@ -3,7 +3,7 @@
 //! Everything is asked with the rights of any role; what needs more is `None`, and the caller says so.
 
 use super::layout::literal;
-use super::marker::told;
+use super::own::told;
 use super::wire::Connection;
 use assay_run::engine::EngineError;
 use std::path::PathBuf;

@@ -4,10 +4,9 @@
 //! the rights of whoever touches the table. So nothing is touched that has any of it, everything must belong to the
 //! role that owns the marker, and who is somebody else acts as that role as far as the server lets him.
 
-use super::claim::connect;
 use super::conninfo::ConnectOptions;
 use super::layout::{COLUMN_TYPES, Names, literal, quote};
-use super::marker::told;
+use super::own::{connect, told};
 use super::wire::{Connection, PgError};
 use assay_run::engine::EngineError;
 

@@ -1,7 +1,7 @@
 //! What the settings ask of the sessions.
 
-use crate::postgres::claim::PINNED;
 use crate::postgres::layout::Names;
+use crate::postgres::own::PINNED;
 use assay_measure::config::Settings;
 use assay_run::engine::EngineError;
 use assay_run::plan::Plan;

@@ -8,10 +8,10 @@
 use super::batch::{Batch, Fill, HEAD, ROWS, TAIL};
 use super::plan::{LoadPlan, Start};
 use crate::postgres::check::{self, Findings, Level};
-use crate::postgres::claim;
 use crate::postgres::conninfo::ConnectOptions;
 use crate::postgres::layout::Names;
-use crate::postgres::marker::{self, told};
+use crate::postgres::marker;
+use crate::postgres::own::{connect, told};
 use crate::postgres::site::Guard;
 use crate::postgres::wire::{Connection, PgError};
 use assay_measure::permutation::Permutation;
@@ -444,7 +444,7 @@ impl<'a> Job<'a> {
         work: Work<'_, 'a>,
     ) -> Result<Findings, EngineError> {
         let mut findings = Findings::default();
-        let mut connection = claim::connect(self.options).map_err(told("connecting"))?;
+        let mut connection = connect(self.options).map_err(told("connecting"))?;
         connection
             .query(SESSION)
             .map_err(told("preparing the session"))?;

@@ -11,7 +11,8 @@ mod tests;
 
 use super::claim::{self, Purpose};
 use super::layout::Names;
-use super::marker::{self, Found, told};
+use super::marker::{self, Found};
+use super::own::{self, told};
 use super::place::Place;
 use super::server::Server;
 use super::wire::Connection;
@@ -77,5 +78,5 @@ pub(super) fn prepare(
 /// A connection of our own, besides those of the work.
 pub(super) fn connect(place: &Place) -> Result<Connection, EngineError> {
     let options = place.connect_options()?;
-    claim::connect(&options).map_err(told("connecting"))
+    own::connect(&options).map_err(told("connecting"))
 }

@@ -1,7 +1,8 @@
 //! What a load would do: decided and refused here, before anything is created.
 
 use crate::postgres::layout::{self, Names, Storage, TUPLE_BYTES};
-use crate::postgres::marker::{self, FORMAT, Found, Marked, Marker, told};
+use crate::postgres::marker::{self, FORMAT, Found, Marked, Marker};
+use crate::postgres::own::told;
 use crate::postgres::reads;
 use crate::postgres::server::{self, Server};
 use crate::postgres::site::Owner;

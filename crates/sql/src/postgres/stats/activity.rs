@@ -2,8 +2,8 @@
 
 use super::classes;
 use super::{OwnWork, collector, sql};
-use crate::postgres::claim::PINNED;
 use crate::postgres::conninfo::ConnectOptions;
+use crate::postgres::own::PINNED;
 use crate::postgres::wire::{Connection, PgError, Prepared};
 use assay_measure::snapshot::{Fact, WaitClass};
 use assay_run::engine::{Doing, EngineError};

@@ -76,7 +76,7 @@ pub(super) struct Mapper<'a> {
 }
 
 impl Mapper<'_> {
-    /// Everything.
+    /// Counters and gauges.
     pub(super) fn stats(self) -> StatSet {
         let mut set = StatSet::default();
         for (stat, reason) in NEVER {
@@ -90,8 +90,6 @@ impl Mapper<'_> {
         self.totals(&mut set);
         self.checkpoints(&mut set);
         self.gauges(&mut set);
-        super::events::add(self, &mut set);
-        super::rows::add(self, &mut set);
         set
     }
 

@@ -18,9 +18,10 @@ mod sql;
 pub(super) use about::Timing;
 pub(super) use activity::Activity;
 
-use super::claim::{Company, PINNED};
+use super::claim::Company;
 use super::conninfo::ConnectOptions;
 use super::growth::{Sizes, Watched};
+use super::own::PINNED;
 use super::wire::{Connection, PgError, Prepared};
 use about::About;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
@@ -184,6 +185,8 @@ impl ServerStats {
             },
         };
         let mut set = mapper.stats();
+        events::add(mapper, &mut set);
+        rows::add(mapper, &mut set);
         // What is taken off for our own was perhaps not published yet: a count never falls for that.
         if let Some(Reading::Count(commits)) = set.counters.get_mut(stats::SERVER_COMMITS.name) {
             *commits = state.commits.max(*commits);

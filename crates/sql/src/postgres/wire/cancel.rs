@@ -1,8 +1,9 @@
 //! Asks a server to cancel what a session does, from another thread.
 
 use super::connection::Connection;
-use super::dial::{Way, dial, timed_out};
+use super::dial::{Way, dial};
 use super::error::PgError;
+use super::reach::timed_out;
 use crate::postgres::conninfo::{ConnectOptions, Host};
 use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;

@@ -2,9 +2,11 @@
 
 use super::error::{PgError, ServerError, clean};
 use super::input::{Input, Message};
-use super::patience::Wait;
-use super::stream::{Limit, Stream};
+use super::patient::Limit;
+use super::reach::shows_life;
+use super::stream::Stream;
 use crate::postgres::conninfo::{ConnectOptions, Host};
+use crate::postgres::patience::Wait;
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 use std::collections::BTreeMap;
@@ -162,7 +164,10 @@ impl Connection {
     /// # Errors
     /// It may not: the server shows no life, or nobody wants the answer any more.
     pub fn may_wait(&self, wait: &mut Wait) -> Result<(), PgError> {
-        let may = self.options.patience.look(wait, &self.host);
+        let may = self
+            .options
+            .patience
+            .look(wait, |within| shows_life(&self.host, within));
         may.map_err(|source| self.lost("execute", source))
     }
 

@@ -1,22 +1,17 @@
 //! From an address to a stream: sockets, silent peers, and whether to encrypt, as libpq's `sslmode` has it.
 
 use super::error::PgError;
-use super::stream::{Limit, Patient, Stream};
+use super::patient::{Limit, Patient};
+use super::reach::{SSL_REQUEST, addresses, connect_unix, timed_out, waited};
+use super::stream::Stream;
 use super::tls;
 use crate::postgres::conninfo::{ConnectOptions, Host, SslMode, user_field};
-use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt,
-};
-use std::io::{Error, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::os::unix::ffi::OsStrExt;
+use rustix::net::sockopt;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::{Duration, Instant};
-
-/// Asks for TLS: length 8, and a number no protocol version has.
-const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
+use std::time::Instant;
 
 /// One way of trying an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,38 +79,6 @@ fn end(options: &ConnectOptions) -> Option<Instant> {
     Some(Instant::now() + options.connect_timeout?)
 }
 
-/// Whether a server answers the first question of a new connection: no name, no password, and its log stays silent. A
-/// server whose processes are frozen takes connections (its kernel does), but says nothing.
-pub(super) fn shows_life(host: &Host, within: Duration) -> bool {
-    let end = Instant::now() + within;
-    let asked = match host {
-        Host::Unix { directory, port } => {
-            let path = directory.join(format!(".s.PGSQL.{port}"));
-            connect_unix(&path, Some(end)).and_then(|mut stream| {
-                stream.set_read_timeout(Some(left(end)))?;
-                stream.write_all(&SSL_REQUEST)?;
-                stream.read(&mut [0])
-            })
-        }
-        Host::Tcp { .. } => {
-            let address = addresses(host).ok().and_then(|all| all.into_iter().next());
-            let Some(address) = address else { return false };
-            TcpStream::connect_timeout(&address, left(end)).and_then(|mut stream| {
-                stream.set_read_timeout(Some(left(end)))?;
-                stream.write_all(&SSL_REQUEST)?;
-                stream.read(&mut [0])
-            })
-        }
-    };
-    // Whatever it says, and also if it closes: somebody is there.
-    asked.is_ok()
-}
-
-fn left(end: Instant) -> Duration {
-    let left = end.saturating_duration_since(Instant::now());
-    left.max(Duration::from_millis(1))
-}
-
 fn encrypted(
     mut tcp: Patient<TcpStream>,
     name: &str,
@@ -151,34 +114,6 @@ fn encrypted(
         }
     }
     tls::secure(tcp, name, options).map(|secured| Stream::Tls(Box::new(secured)))
-}
-
-/// Between two attempts at a socket whose queue is full.
-const QUEUE_POLL: Duration = Duration::from_millis(10);
-
-/// Connects to a socket of the file system, or of the abstract name space (`@` first). The kernel would wait for room in
-/// the queue of a server that takes nobody for as long as that takes.
-fn connect_unix(path: &Path, end: Option<Instant>) -> std::io::Result<UnixStream> {
-    let address = match path.as_os_str().as_bytes().strip_prefix(b"@") {
-        Some(name) => SocketAddrUnix::new_abstract_name(name),
-        None => SocketAddrUnix::new(path),
-    }?;
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    loop {
-        match connect(&socket, &address) {
-            Ok(()) => break,
-            Err(Errno::AGAIN) if end.is_some_and(|end| Instant::now() >= end) => {
-                return Err(ErrorKind::TimedOut.into());
-            }
-            Err(Errno::AGAIN) => std::thread::sleep(QUEUE_POLL),
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    let stream = UnixStream::from(socket);
-    stream.set_nonblocking(false)?;
-    Ok(stream)
 }
 
 fn unix(
@@ -254,44 +189,6 @@ fn tcp(host: &Host, options: &ConnectOptions) -> Result<(TcpStream, Option<Insta
             source,
         },
     })
-}
-
-fn addresses(host: &Host) -> Result<Vec<SocketAddr>, PgError> {
-    let Host::Tcp {
-        name,
-        address,
-        port,
-    } = host
-    else {
-        return Ok(Vec::new());
-    };
-    if let Some(address) = address {
-        return Ok(vec![SocketAddr::new(*address, *port)]);
-    }
-    let found = (name.as_str(), *port).to_socket_addrs();
-    let found = found.map_err(|error| {
-        PgError::Refused(format!(
-            "host name {name:?} cannot be resolved ({error}): write its address, or name the host with hostaddr"
-        ))
-    })?;
-    Ok(found.collect())
-}
-
-fn waited(options: &ConnectOptions) -> String {
-    options
-        .connect_timeout
-        .map(|timeout| format!(" within {} s (connect_timeout)", timeout.as_secs()))
-        .unwrap_or_default()
-}
-
-/// A read that ended by its limit says so, not that a resource is temporarily unavailable.
-pub(super) fn timed_out(error: Error, options: &ConnectOptions) -> Error {
-    match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            Error::new(ErrorKind::TimedOut, format!("no answer{}", waited(options)))
-        }
-        _ => error,
-    }
 }
 
 /// No gathering of small packets; probes of a silent peer.

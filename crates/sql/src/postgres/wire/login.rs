@@ -1,9 +1,9 @@
 //! From a fresh stream to a session: startup and authentication.
 
 use super::connection::Connection;
-use super::dial::timed_out;
 use super::error::{PgError, clean};
 use super::open::aside;
+use super::reach::timed_out;
 use super::stream::Stream;
 use super::tls;
 use crate::postgres::conninfo::{ChannelBinding, Password};

@@ -15,7 +15,8 @@ mod error;
 mod input;
 mod login;
 mod open;
-mod patience;
+mod patient;
+mod reach;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -27,4 +28,3 @@ pub use connection::{Bind, Connection, Prepared, Rows, Values};
 pub use copy::{CopyIn, FRAME_BYTES};
 pub(in crate::postgres) use error::clean;
 pub use error::{PgError, ServerError};
-pub use patience::{Patience, Wait};

@@ -3,7 +3,8 @@
 use super::connection::Connection;
 use super::dial::{Way, dial, ways};
 use super::error::PgError;
-use super::stream::{Limit, Patient, Stream};
+use super::patient::{Limit, Patient};
+use super::stream::Stream;
 use crate::postgres::conninfo::{ConnectOptions, SessionAttrs};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! TLS to a server: whom to trust as libpq's `sslmode` and `sslrootcert` say, our own certificate, channel binding.
 
 use super::certificate::{Certificate, instant_of, name_matches};
-use super::dial::timed_out;
 use super::error::PgError;
-use super::stream::Patient;
+use super::patient::Patient;
+use super::reach::timed_out;
 use crate::postgres::conninfo::{ConnectOptions, Roots, SslMode, Tls};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WebPkiServerVerifier, verify_server_name};

@@ -5,8 +5,6 @@
 //! the server is given up, and with it every wait of the command. Sockets wait in short pieces, so that a request
 //! to stop is heard. The hot path pays nothing: only a piece that ended without an answer comes here.
 
-use super::dial::shows_life;
-use crate::postgres::conninfo::Host;
 use assay_run::stop::Stop;
 use std::io::{Error, ErrorKind};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -130,7 +128,12 @@ impl Patience {
     }
 
     /// A wait has gone on for another piece: whether it may go on.
-    pub(super) fn look(&self, wait: &mut Wait, host: &Host) -> std::io::Result<()> {
+    /// `shows_life` asks the server for a sign of life within a time.
+    pub(super) fn look(
+        &self,
+        wait: &mut Wait,
+        shows_life: impl FnOnce(Duration) -> bool,
+    ) -> std::io::Result<()> {
         self.ended(wait)?;
         let now = Instant::now();
         let begun = *wait.begun.get_or_insert(now - PIECE);
@@ -152,7 +155,7 @@ impl Patience {
         if self.strict {
             return Err(gone(format!("the server did not answer within {waited}")));
         }
-        if self.lives(host, life) {
+        if self.lives(life, shows_life) {
             wait.begun = Some(Instant::now());
             wait.hurried = None;
             return Ok(());
@@ -165,7 +168,7 @@ impl Patience {
     }
 
     /// A sign of life not long ago, or now. Sessions that ask together are told together.
-    fn lives(&self, host: &Host, within: Duration) -> bool {
+    fn lives(&self, within: Duration, shows_life: impl FnOnce(Duration) -> bool) -> bool {
         let mut life = self
             .shared
             .life
@@ -177,7 +180,7 @@ impl Patience {
         if self.is_over() {
             return false;
         }
-        let lives = shows_life(host, within);
+        let lives = shows_life(within);
         *life = lives.then(Instant::now);
         lives
     }
