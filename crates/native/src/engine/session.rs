@@ -100,6 +100,7 @@ impl<'a> Session<'a> {
         cache.pool.unpin(pin);
         cache.discard(frame, page);
         if dirty {
+            let changes_go_on = !self.transaction_is_published();
             self.publish().await?;
             cache.discard(frame, page);
             shell.instance.free_waiter(shell.reference(self.tag));
@@ -107,6 +108,9 @@ impl<'a> Session<'a> {
             shell
                 .wait_at_most(self.tag, Event::WriteComplete, FREE_BUFFER_TIMER_NS)
                 .await;
+            if changes_go_on {
+                self.claim().await?;
+            }
             return Ok(None);
         }
         match cache.pin(page) {
