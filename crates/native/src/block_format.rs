@@ -268,6 +268,11 @@ pub fn column_range(column: usize) -> Range<usize> {
     start..start + COLUMN_BYTES
 }
 
+const _: () = assert!(
+    row_range().end == 2496 && row_range().end <= 4096,
+    "Y2: a row fits the smallest block"
+);
+
 /// Bytes of all columns of a row.
 #[must_use]
 pub const fn row_range() -> Range<usize> {

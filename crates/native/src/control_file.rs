@@ -1,11 +1,11 @@
 //! The control file as it lies on disk: made, locked, read and replaced, in a directory or at the head of a device.
 
-use super::control::{CONTROL_NAME, CONTROL_TEMPORARY_NAME, Control, SLOT_BYTES};
+use super::control::{CONTROL_NAME, CONTROL_TEMPORARY_NAME, Control, SLOT_BYTES, State};
 use super::control_format::{Stored, first_slots, judge_slots};
 use super::device;
 use super::errors::{absent, engine_error, io_error};
 use super::paths::Marker;
-use super::planted::{Planted, planted};
+use super::planted::{Planted, flawless, planted};
 use assay_block::{BlockError, DeviceClaim, DirectFile, OpenMode, claim_device};
 use assay_run::engine::EngineError;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -37,6 +37,11 @@ impl ControlFile {
     /// # Errors
     /// `Unusable` when there is one already or another process is creating it; I/O errors.
     pub fn create(dir: &Path, control: &Control) -> Result<Self, EngineError> {
+        assert_eq!(
+            control.state,
+            State::Loading,
+            "K5: a new data set is loading, before its first file exists"
+        );
         if device::is_device(dir) {
             return Self::create_on_device(dir, control);
         }
@@ -208,6 +213,17 @@ impl ControlFile {
         let slot = control.encode(sequence);
         let in_place = u64::from(planted(Planted::ControlSlotInPlace));
         let offset = ((sequence + in_place * self.sequence) % 2) * SLOT_BYTES as u64;
+        assert!(
+            !flawless() || offset != (self.sequence % 2) * SLOT_BYTES as u64,
+            "K4: the record in force is never overwritten; sequence {} at byte {offset}",
+            self.sequence
+        );
+        let told = |c: &Control| [c.checkpoint_lsn, c.log_sequence, c.change_number];
+        let (old, new) = (told(&self.control), told(&control));
+        assert!(
+            old.iter().zip(&new).all(|(old, new)| old <= new),
+            "K1: checkpoint, log sequence and transaction number only rise; {old:?} would become {new:?}"
+        );
         self.file
             .write_at(offset, &slot)
             .and_then(|()| self.file.sync_data())
@@ -304,7 +320,6 @@ pub(super) fn sync_dir(dir: &Path) -> Result<(), EngineError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::control::State;
     use crate::control::tests::sample_control;
     use std::os::unix::fs::FileExt;
     use tempfile::tempdir;

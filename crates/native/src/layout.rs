@@ -358,6 +358,13 @@ impl PageMap {
         (file as u16, block * block_bytes)
     }
 
+    /// Whether a page lies in the data set.
+    #[must_use]
+    #[inline]
+    pub fn holds(&self, page: Page) -> bool {
+        page.0 < self.pages || (UNDO_BASE..UNDO_BASE + self.geometry.undo_blocks).contains(&page.0)
+    }
+
     /// The path a page of the data files is on, and its place among the pages there.
     #[inline]
     fn lane_of(&self, page: Page) -> (u64, u64) {

@@ -72,6 +72,19 @@ pub(super) fn planted(bug: Planted) -> bool {
     NOW.with(std::cell::Cell::get) == Some(bug)
 }
 
+/// Whether no bug is planted. An invariant that a planted bug breaks is asserted only then: the harness is to find the bug
+/// by what it does to the data set.
+#[cfg(feature = "faults")]
+pub(super) fn flawless() -> bool {
+    NOW.with(std::cell::Cell::get).is_none()
+}
+
+/// Whether no bug is planted: always so.
+#[cfg(not(feature = "faults"))]
+pub(super) const fn flawless() -> bool {
+    true
+}
+
 /// Whether this bug is planted: never.
 #[cfg(not(feature = "faults"))]
 pub(super) const fn planted(_: Planted) -> bool {

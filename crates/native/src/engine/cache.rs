@@ -11,7 +11,7 @@ use super::counters::{C, Counters};
 use super::page_table::{PageTable, mix};
 use crate::block_format::word;
 use crate::layout::Page;
-use crate::planted::{Planted, planted};
+use crate::planted::{Planted, flawless, planted};
 use assay_block::{Exclusive, Pool, Shared};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -288,12 +288,24 @@ impl Cache {
             .flags
             .fetch_and(!STALE_SUM, Ordering::AcqRel);
         let mut reads = locked(self.shard(page));
-        let waiters = reads.remove(&page).unwrap_or_default();
+        let waiters = reads.remove(&page);
+        assert!(
+            waiters.is_some() && self.holds(number, page),
+            "C2: page {} is published by its reader alone; frame {number} is claimed for page {}",
+            page.0,
+            self.page_of(number).0
+        );
+        debug_assert_eq!(
+            self.table.lookup(page),
+            None,
+            "C1: page {} is in one frame, and comes in frame {number}",
+            page.0
+        );
         // Should the table's probe limit be reached, this reader still has its pin and nobody else finds the frame.
         self.table.insert(page, number);
         let pin = self.pool.downgrade(frame);
         drop(reads);
-        (pin, waiters)
+        (pin, waiters.unwrap_or_default())
     }
 
     /// The read failed: forgets the claim and frees the frame.
@@ -340,6 +352,7 @@ impl Cache {
     /// Returns an unused frame to the free list.
     fn give_back(&self, frame: Exclusive) {
         let number = frame.frame();
+        self.assert_clean(number);
         self.meta[number as usize]
             .page
             .store(NO_PAGE, Ordering::Release);
@@ -446,7 +459,19 @@ impl Cache {
         self.table.remove(page, number);
         meta.page.store(NO_PAGE, Ordering::Release);
         drop(reads);
+        self.assert_clean(number);
         true
+    }
+
+    /// The caller holds the frame exclusively: so nobody changes it meanwhile.
+    fn assert_clean(&self, number: u32) {
+        let meta = &self.meta[number as usize];
+        let flags = meta.flags.load(Ordering::Acquire);
+        assert!(
+            flags & (DIRTY | PENDING | WRITING) == 0,
+            "C3: only a clean frame loses its page; frame {number} has the flags {flags:#x} and changes since LSN {}",
+            meta.first_lsn.load(Ordering::Acquire)
+        );
     }
 
     /// Puts a cold dirty frame on the writers' list.
@@ -497,7 +522,11 @@ impl Cache {
     /// Returns whether the frame is to be entered in the checkpoint queue.
     pub(crate) fn mark_published(&self, frame: u32, start_lsn: u64, end_lsn: u64) -> bool {
         let meta = &self.meta[frame as usize];
-        meta.last_lsn.store(end_lsn, Ordering::Release);
+        let before = meta.last_lsn.swap(end_lsn, Ordering::AcqRel);
+        debug_assert!(
+            start_lsn < end_lsn && before <= start_lsn,
+            "C4: changes of a frame are published in their order; frame {frame} has {start_lsn} to {end_lsn} after {before}"
+        );
         let entered = meta
             .first_lsn
             .compare_exchange(0, start_lsn, Ordering::AcqRel, Ordering::Relaxed)
@@ -529,6 +558,23 @@ impl Cache {
             }
         }
         None
+    }
+
+    /// Looks at every frame: none may need redo older than `position`, which recovery would not read.
+    #[cfg(any(debug_assertions, feature = "faults"))]
+    pub(crate) fn assert_floor(&self, position: u64) {
+        if !flawless() {
+            return;
+        }
+        for (frame, meta) in self.meta.iter().enumerate() {
+            // Set before the frame may be written, and 0 before it counts as clean.
+            let first = meta.first_lsn.load(Ordering::Acquire);
+            assert!(
+                first == 0 || first >= position,
+                "K2: the checkpoint passes no change that is not on disk; frame {frame} of page {} has changes since LSN {first}, and the checkpoint would be {position}",
+                meta.page.load(Ordering::Acquire)
+            );
+        }
     }
 
     fn needs(&self, frame: u32, lsn: u64) -> bool {
@@ -612,6 +658,14 @@ impl Cache {
             crc_word: 0,
             change: self.pool.word(number, word::CHANGE),
         };
+        // The pin keeps changes away.
+        let flags = meta.flags.load(Ordering::Acquire);
+        assert!(
+            !flawless() || flags & PENDING == 0 && copied.lsn > 0,
+            "C5: what is written has its redo in the log buffer; page {} has the flags {flags:#x} and LSN {}",
+            copied.page.0,
+            copied.lsn
+        );
         self.pool.unpin(pin);
         // The address is known only once the redo is in the log buffer, so the copy gets it here.
         out[word::LSN * 8..][..8].copy_from_slice(&copied.lsn.to_le_bytes());
@@ -638,12 +692,21 @@ impl Cache {
             // A change holds its frame for less than a microsecond.
             std::thread::yield_now();
         };
+        let flags = meta.flags.load(Ordering::Acquire);
+        assert!(
+            flags & (DIRTY | WRITING) == DIRTY | WRITING && self.holds(copied.frame, copied.page),
+            "C6: a frame under write stays dirty and keeps its page; frame {} of page {} has page {} and the flags {flags:#x}",
+            copied.frame,
+            copied.page.0,
+            self.page_of(copied.frame).0
+        );
         let clean = self.pool.word(copied.frame, word::CHANGE) == copied.change
             && meta.flags.load(Ordering::Acquire) & PENDING == 0;
         if clean {
             meta.first_lsn.store(0, Ordering::Release);
             meta.flags.fetch_and(!(DIRTY | WRITING), Ordering::AcqRel);
-            self.dirty.fetch_sub(1, Ordering::Relaxed);
+            let dirty = self.dirty.fetch_sub(1, Ordering::Relaxed);
+            assert!(dirty > 0, "C7: no more frames become clean than were dirty");
         } else {
             // What is on disk covers all changes up to the copy's LSN. Under the queue's lock: between a new
             // address and a new place another writer could find the checkpoint free to pass this frame.

@@ -204,6 +204,12 @@ impl<'a> Shell<'a> {
     /// Suspends the running session until [`Shell::wake`]; returns the ns waited.
     pub(crate) async fn wait(&self, tag: Tag, event: Event) -> Ns {
         let slot = self.slot(tag);
+        debug_assert_ne!(
+            slot.state.get(),
+            State::Waiting,
+            "S1: a session waits for one thing at a time; session {} for {event:?}",
+            slot.session
+        );
         slot.event.set(event);
         slot.state.set(State::Waiting);
         Suspender::default().await;
@@ -232,9 +238,21 @@ impl<'a> Shell<'a> {
         self.wait(tag, event).await
     }
 
+    /// File and byte of a page that is about to be read.
+    fn locate(&self, page: Page) -> (u16, u64) {
+        let map = &self.instance.map;
+        debug_assert!(
+            map.holds(page),
+            "Y1: what is read lies in the data set; page {} is not of {:?}",
+            page.0,
+            map.geometry
+        );
+        map.locate(page)
+    }
+
     /// Queues the read of one page into its frame.
     pub(crate) fn read_page(&self, tag: Tag, page: Page, frame: Exclusive) {
-        let (file, offset) = self.instance.map.locate(page);
+        let (file, offset) = self.locate(page);
         if let Err(frame) =
             self.ring
                 .borrow_mut()
@@ -251,7 +269,7 @@ impl<'a> Shell<'a> {
 
     /// Queues one request for adjacent pages into scattered frames.
     pub(crate) fn read_pages(&self, tag: Tag, first: Page, frames: Vec<Exclusive>) {
-        let (file, offset) = self.instance.map.locate(first);
+        let (file, offset) = self.locate(first);
         if let Err(frames) =
             self.ring
                 .borrow_mut()
@@ -269,7 +287,7 @@ impl<'a> Shell<'a> {
     /// Queues a direct read of adjacent pages into private memory, `who` being the session and its own number
     /// of the request. Each wakes the session by itself.
     pub(crate) fn read_direct(&self, who: (Tag, u32), first: Page, buffer: Buffer, bytes: usize) {
-        let (file, offset) = self.instance.map.locate(first);
+        let (file, offset) = self.locate(first);
         let mut ring = self.ring.borrow_mut();
         if let Err(buffer) = ring.read_buffer(file, offset, buffer, bytes, direct_tag(who)) {
             self.deferred
@@ -296,7 +314,7 @@ impl<'a> Shell<'a> {
                 return;
             };
             let mut ring = self.ring.borrow_mut();
-            let place = |page: Page| self.instance.map.locate(page);
+            let place = |page: Page| self.locate(page);
             let back = match read {
                 Deferred::Frame(page, frame, tag) => {
                     let (file, offset) = place(page);

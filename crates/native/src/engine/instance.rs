@@ -8,7 +8,7 @@ use super::path_io::PathIo;
 use super::redo::Redo;
 use super::row_locks::RowLocks;
 use super::undo::UndoSpace;
-use crate::control::{Control, SESSIONS_WORD, SLOT_BYTES, State};
+use crate::control::{Control, MOST_NUMBER, SESSIONS_WORD, SLOT_BYTES, State};
 use crate::control_file::ControlFile;
 use crate::files::Files;
 use crate::layout::{Geometry, Page, PageMap};
@@ -193,7 +193,12 @@ impl Instance {
 
     /// A number no other transaction has.
     pub(crate) fn next_transaction(&self) -> u64 {
-        self.transactions.fetch_add(1, Ordering::Relaxed) + 1
+        let number = self.transactions.fetch_add(1, Ordering::Relaxed) + 1;
+        assert!(
+            number < MOST_NUMBER,
+            "U1: transaction numbers never come again"
+        );
+        number
     }
 
     /// The highest number given out so far.

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const ENTRIES: usize = 7;
 const OVERFLOW: usize = 7;
 const FRAME_BITS: u32 = 24;
+const PAGE_BITS: u32 = 64 - FRAME_BITS;
 /// Frames an entry can name: 16.7 million, 128 GiB of 8 KiB blocks.
 pub(crate) const MAX_FRAMES: usize = 1 << FRAME_BITS;
 /// How far an entry may stray from its home bucket before the table counts as full.
@@ -77,6 +78,11 @@ impl PageTable {
 
     /// Adds an entry; the page must not be in the table. The caller holds the page's shard.
     pub(crate) fn insert(&self, page: Page, frame: u32) -> bool {
+        debug_assert!(
+            page.0 < (1 << PAGE_BITS) - 1 && (frame as usize) < MAX_FRAMES,
+            "C8: an entry holds page and frame; page {}, frame {frame}",
+            page.0
+        );
         let home = self.home(page);
         for probe in 0..MAX_PROBES {
             let at = (home + probe) & self.mask;

@@ -23,6 +23,10 @@ const FLUSH_DUE_BYTES: u64 = 1 << 20;
 /// Most log writes under way at once. Their blocks must be countable in 15 bits of a log block's
 /// flags: 4 x 1 MiB are 8192 blocks of 512 bytes.
 pub(crate) const MAX_FLIGHTS: usize = 4;
+const _: () = assert!(
+    MAX_FLIGHTS * FLUSH_BYTES / 512 < 1 << 15,
+    "R7: the blocks under way are countable in a log block"
+);
 
 const NOT_COPYING: u64 = u64::MAX;
 /// The thread wants to be woken whenever a write ends.
@@ -68,6 +72,10 @@ impl Position {
         self.appended.retain(|(lsn, blocks)| {
             let written = *lsn <= end;
             if written {
+                assert!(
+                    *promised >= *blocks,
+                    "R3: {blocks} log blocks are kept of {promised} promised"
+                );
                 *promised -= blocks;
             }
             !written
@@ -319,6 +327,17 @@ impl Redo {
     pub(crate) fn settle(&self, claim: RedoClaim, appended: u64, end_lsn: u64) {
         let payload = (self.block_bytes - LOG_HEADER_BYTES) as u64;
         let mut position = self.position();
+        assert!(
+            appended <= claim.bytes,
+            "R2: a session appends no more than it claimed; {appended} bytes of {}",
+            claim.bytes
+        );
+        assert!(
+            position.claimed_bytes >= claim.bytes && position.promised >= claim.blocks,
+            "R3: {claim:?} is given back of {} bytes and {} log blocks promised",
+            position.claimed_bytes,
+            position.promised
+        );
         position.claimed_bytes -= claim.bytes;
         position.promised -= claim.blocks;
         // Redo that has its log blocks already needs no promise any more.
@@ -403,6 +422,12 @@ impl Redo {
         let mut position = self.position();
         let begin = self.reserved();
         let end = self.complete().min(limit);
+        assert!(
+            self.durable() <= begin && end <= self.tail(),
+            "R1: durable <= reserved and complete <= tail; {} {begin} {end} {}",
+            self.durable(),
+            self.tail()
+        );
         if end <= begin {
             return Step::Nothing;
         }
@@ -435,6 +460,13 @@ impl Redo {
             end_lsn: end,
         };
         position.next_block += blocks;
+        assert!(
+            position.next_block <= self.file_blocks && flush.bytes <= most_bytes,
+            "R4: a flush ends within its file and its buffer; log block {} of {}, {} bytes of {most_bytes}",
+            position.next_block,
+            self.file_blocks,
+            flush.bytes
+        );
         position.fulfil(end);
         let file = position.file;
         position.end_lsn[file] = end;
@@ -485,6 +517,18 @@ impl Redo {
     /// The next file's header is on disk.
     pub(crate) fn switched(&self, file: usize, sequence: u64, first_lsn: u64) {
         let mut position = self.position();
+        assert!(
+            position.switching && position.flights.is_empty() && sequence == position.sequence + 1,
+            "R5: one switch at a time, to the next sequence, with nothing under way; {sequence} after {}, {} writes under way",
+            position.sequence,
+            position.flights.len()
+        );
+        assert!(
+            first_lsn == self.durable() && first_lsn == self.reserved(),
+            "R6: a log file begins where everything is durable; it begins at LSN {first_lsn}, durable is {}, reserved {}",
+            self.durable(),
+            self.reserved()
+        );
         position.file = file;
         position.sequence = sequence;
         position.next_block = 1;
@@ -525,7 +569,13 @@ impl Redo {
             flight.done = true;
         }
         while let Some(first) = flights.pop_front_if(|first| first.done) {
-            self.durable.0.store(first.end_lsn, Ordering::SeqCst);
+            let before = self.durable.0.swap(first.end_lsn, Ordering::SeqCst);
+            assert!(
+                before < first.end_lsn && first.end_lsn <= self.reserved(),
+                "R1: durable only rises, and not past what was reserved; {before}, {}, {}",
+                first.end_lsn,
+                self.reserved()
+            );
         }
         drop(position);
         self.moved();

@@ -14,6 +14,8 @@ pub(crate) const EXTENT_BLOCKS: u64 = 8;
 /// The undo file's extents.
 pub(crate) struct UndoSpace {
     headers: u64,
+    /// All there are.
+    extents: usize,
     free: Mutex<VecDeque<u32>>,
 }
 
@@ -24,6 +26,7 @@ impl UndoSpace {
         let extents = geometry.undo_blocks.saturating_sub(headers) / EXTENT_BLOCKS;
         Self {
             headers,
+            extents: extents as usize,
             free: Mutex::new((0..extents as u32).collect()),
         }
     }
@@ -56,9 +59,19 @@ impl UndoSpace {
 
     /// Gives extents back.
     pub(crate) fn give_back(&self, extents: impl IntoIterator<Item = u32>) {
-        self.free
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(extents);
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        for extent in extents {
+            debug_assert!(
+                !free.contains(&extent),
+                "U2: an extent has one owner; extent {extent} is given back twice"
+            );
+            free.push_back(extent);
+        }
+        assert!(
+            free.len() <= self.extents,
+            "U2: an extent has one owner; {} of {} are free",
+            free.len(),
+            self.extents
+        );
     }
 }

@@ -149,6 +149,11 @@ impl Session<'_> {
                 Acquire::Queued => {
                     // Waiting with locks of an earlier operation could close a circle: commit that one first.
                     self.commit().await?;
+                    assert!(
+                        self.transaction.locks.is_empty(),
+                        "L1: who waits for a row lock holds none of an earlier operation; {} are held",
+                        self.transaction.locks.len()
+                    );
                     may_wait = true;
                     i = 0;
                     continue;
@@ -210,6 +215,11 @@ impl Session<'_> {
 
     /// Marks a changed frame, releases it and remembers it until its redo is published.
     fn changed(&mut self, mut lease: Exclusive) {
+        debug_assert!(
+            self.shell.instance.is_marked_open() && self.transaction.claim.is_some(),
+            "W3: before a block changes the data set is marked open and room for the redo is claimed; transaction {}",
+            self.transaction.id
+        );
         let cache = &self.shell.instance.cache;
         let frame = lease.frame();
         let change = cache.pool.word(frame, word::CHANGE).wrapping_add(1);
@@ -375,6 +385,11 @@ impl Session<'_> {
         pool.write(&mut lease, offset, &head);
         pool.write(&mut lease, offset + head.len(), &self.transaction.image);
         self.transaction.undo_offset += bytes;
+        debug_assert!(
+            self.transaction.undo_offset <= instance.geometry.block_bytes as usize,
+            "U3: an undo record lies within its block; it ends at byte {}",
+            self.transaction.undo_offset
+        );
         self.transaction.undo_frame = lease.frame();
         self.changed(lease);
         Ok((undo, offset))

@@ -21,7 +21,7 @@ use super::redo::{FLUSH_BYTES, Step};
 use crate::block_format;
 use crate::control::State;
 use crate::layout::UNDO_BASE;
-use crate::planted::{Planted, planted};
+use crate::planted::{Planted, flawless, planted};
 use assay_block::{Backend, Buffer, Ring, RingOptions};
 use assay_run::engine::EngineError;
 use std::sync::atomic::Ordering;
@@ -342,8 +342,10 @@ impl<'a> Writer<'a> {
         let instance = self.instance;
         let block_bytes = u64::from(instance.geometry.block_bytes);
         let mut batches: Vec<Vec<Copied>> = Vec::with_capacity(requests.len());
+        let durable = instance.redo.durable();
         for Request { buffer, blocks } in requests {
             let (file, offset) = instance.map.locate(blocks[0].page);
+            self.assert_writable(&blocks, durable);
             let bytes = blocks.len() * block_bytes as usize;
             let tag = TAG_DATA | (batches.len() as u64) << 8;
             if self
@@ -394,6 +396,28 @@ impl<'a> Writer<'a> {
         c.add(C::WriterSubmits, 1);
         self.count_ring();
         Ok(written)
+    }
+
+    /// Asserts what holds of every request that goes to disk, the log being durable up to `durable`.
+    fn assert_writable(&self, blocks: &[Copied], durable: u64) {
+        let map = &self.instance.map;
+        let block_bytes = u64::from(self.instance.geometry.block_bytes);
+        let (file, offset) = map.locate(blocks[0].page);
+        for (block, at) in blocks.iter().zip(0..) {
+            assert!(
+                !flawless() || block.lsn <= durable,
+                "W1: no page goes to disk before its redo; page {} has LSN {}, durable is {durable}",
+                block.page.0,
+                block.lsn
+            );
+            assert!(
+                map.holds(block.page)
+                    && map.locate(block.page) == (file, offset + at * block_bytes),
+                "W2: the pages of a request lie one behind the other; page {} as number {at} from page {}",
+                block.page.0,
+                blocks[0].page.0
+            );
+        }
     }
 
     /// A data write that failed, or wrote less than it should, stops the engine and is not tried again: what the
@@ -581,6 +605,8 @@ impl<'a> Writer<'a> {
         if position <= recorded || !due || !instance.is_marked_open() {
             return Ok(());
         }
+        #[cfg(any(debug_assertions, feature = "faults"))]
+        instance.cache.assert_floor(position);
         if !planted(Planted::CheckpointBeforeSync) {
             self.sync_data_files()?;
         }
@@ -652,6 +678,13 @@ impl<'a> Writer<'a> {
 
     fn mark_clean(&self) -> Result<(), EngineError> {
         let instance = self.instance;
+        let (redo, dirty) = (&instance.redo, instance.cache.dirty_frames());
+        assert!(
+            dirty == 0 && redo.durable() == redo.tail(),
+            "K3: a data set is clean once every change and all redo is on disk; {dirty} frames are dirty, the log is durable to {} of {}",
+            redo.durable(),
+            redo.tail()
+        );
         self.sync_data_files()?;
         let mut file = locked(&instance.control);
         let mut control = file.control().clone();

@@ -185,6 +185,7 @@ pub(super) fn recover(
         replay.pages.write_back(&mut io)?;
         io.sync()?;
     }
+    replay.assert_done();
     let mut recovery = replay.totals();
     recovery.redo_bytes = end_lsn - log.start_lsn();
     recovery.log_bytes_read = log.progress().0;

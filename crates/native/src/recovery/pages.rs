@@ -185,10 +185,25 @@ impl<'a> Pages<'a> {
     }
 
     /// A block in memory, to be changed.
-    pub(super) fn change(&mut self, page: Page) -> Option<&mut [u8]> {
-        let held = self.held.get_mut(&page)?;
+    pub(super) fn change(&mut self, page: Page) -> &mut [u8] {
+        let Some(held) = self.held.get_mut(&page) else {
+            panic!(
+                "V1: what is changed was brought in before; page {} was not",
+                page.0
+            );
+        };
         held.dirty = true;
-        Some(&mut self.memory[held.at..held.at + self.block_bytes])
+        &mut self.memory[held.at..held.at + self.block_bytes]
+    }
+
+    /// Looks whether anything is left to do.
+    pub(super) fn assert_done(&self) {
+        let dirty = self.held.values().filter(|held| held.dirty).count();
+        assert!(
+            dirty == 0 && self.suspects.is_empty(),
+            "V2: a data set is clean once every block is judged and written; {dirty} blocks are not written, {} not judged",
+            self.suspects.len()
+        );
     }
 
     /// A block in memory.
@@ -212,6 +227,12 @@ impl<'a> Pages<'a> {
         // Whatever it was before, torn or not, nothing of it is left.
         self.suspects.remove(&page);
         self.held.insert(page, Held { at, dirty: true });
+        assert!(
+            self.held.len() <= self.most,
+            "V3: memory is bounded; {} blocks of {} are held",
+            self.held.len(),
+            self.most
+        );
         let block = &mut self.memory[at..at + self.block_bytes];
         block.fill(0);
         block_format::format_header(block, kind, page, 0, key, self.data_set);

@@ -306,11 +306,10 @@ impl<'a> Replay<'a> {
 
     fn redo_row(&mut self, row: &RowRecord<'_>, end_lsn: u64) {
         self.totals.rows += 1;
-        if let Some(block) = self.pages.change(Page(row.page)) {
-            put_columns(block, row.mask, row.new);
-            block_format::put(block, word::CHANGE, row.change);
-            block_format::put(block, word::LSN, end_lsn);
-        }
+        let block = self.pages.change(Page(row.page));
+        put_columns(block, row.mask, row.new);
+        block_format::put(block, word::CHANGE, row.change);
+        block_format::put(block, word::LSN, end_lsn);
         let undo = UndoRecord {
             transaction: row.transaction,
             page: row.page,
@@ -318,12 +317,11 @@ impl<'a> Replay<'a> {
             mask: row.mask,
             old: row.old,
         };
-        if let Some(block) = self.pages.change(Page(row.undo_page)) {
-            let at = row.undo_offset as usize;
-            block[at..at + UNDO_HEAD_BYTES].copy_from_slice(&undo.head());
-            block[at + UNDO_HEAD_BYTES..][..row.old.len()].copy_from_slice(row.old);
-            touch(block, end_lsn);
-        }
+        let block = self.pages.change(Page(row.undo_page));
+        let at = row.undo_offset as usize;
+        block[at..at + UNDO_HEAD_BYTES].copy_from_slice(&undo.head());
+        block[at + UNDO_HEAD_BYTES..][..row.old.len()].copy_from_slice(row.old);
+        touch(block, end_lsn);
         // Its begin record may lie before the checkpoint, and its header already tell of a later transaction.
         let live = self
             .live
@@ -378,10 +376,9 @@ impl<'a> Replay<'a> {
             let wanted: Vec<Page> = rows.iter().map(|row| row.page).collect();
             self.pages.fetch(io, &wanted, 0)?;
             for row in rows.iter().rev() {
-                if let Some(block) = self.pages.change(row.page) {
-                    put_columns(block, row.mask, &row.old);
-                    touch(block, end_lsn);
-                }
+                let block = self.pages.change(row.page);
+                put_columns(block, row.mask, &row.old);
+                touch(block, end_lsn);
             }
         }
         if live.session > 0 {
@@ -403,6 +400,17 @@ impl<'a> Replay<'a> {
             self.set_header(*session, *transaction, state::ROLLED_BACK, end_lsn);
         }
         Ok(!losers.is_empty())
+    }
+
+    /// Looks whether anything is left to do: asked before the data set is marked clean.
+    pub(super) fn assert_done(&self) {
+        assert!(
+            self.live.is_empty() && self.rolled_back.is_empty(),
+            "V4: a data set is clean once nobody is active; {} transactions are, {} headers are not closed",
+            self.live.len(),
+            self.rolled_back.len()
+        );
+        self.pages.assert_done();
     }
 
     /// Finds the changes that transactions without a commit made before the checkpoint, and looks whether all of undo is as it must be.
