@@ -31,11 +31,9 @@ mod upgrade;
 
 pub use activity::{AshInfo, AshRow, TimelineRow};
 pub use event::{EventRow, SAMPLED, WaitClassRow};
-pub use figure::{Figure, Truth};
+pub use figure::{Figure, PercentRow, Truth};
 pub use import::{ImportInfo, ImportNote, ImportedFile, ImportedValue};
-pub use instance::{
-    Instance, LayerRow, LoadRow, PercentRow, RequestLayers, ScanInfo, StatRow, TimeModel,
-};
+pub use instance::{Instance, LayerRow, LoadRow, RequestLayers, ScanInfo, StatRow, TimeModel};
 pub use io::{IoProfileRow, IoRow};
 pub use judged::{Advice, Identity};
 pub use metric::Metric;

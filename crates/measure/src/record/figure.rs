@@ -144,6 +144,16 @@ impl<'de> Visitor<'de> for FigureVisitor {
     }
 }
 
+/// A named percentage.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PercentRow {
+    /// The report's label, e.g. `Buffer Hit %`.
+    pub name: String,
+    /// 0..100.
+    pub value_pct: Figure,
+}
+
 /// Whether an identity holds: yes, no, or why nobody can say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Truth {

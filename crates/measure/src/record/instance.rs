@@ -1,8 +1,8 @@
 //! What a database shows of itself: statistics, time model, wait events, I/O by function and path, layers.
 
 use super::{
-    AshInfo, EventRow, Figure, GaugeRow, IoProfileRow, IoRow, Latency, PathRow, ReadSources,
-    ServerInfo, WaitClassRow,
+    AshInfo, EventRow, Figure, GaugeRow, IoProfileRow, IoRow, Latency, PathRow, PercentRow,
+    ReadSources, ServerInfo, WaitClassRow,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -67,16 +67,6 @@ pub struct LoadRow {
     pub per_op: Figure,
     /// How the total was obtained: `sysstat`, `pg_stat_database`, `proc`, `client`, ...
     pub source: String,
-}
-
-/// A named percentage.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PercentRow {
-    /// The report's label, e.g. `Buffer Hit %`.
-    pub name: String,
-    /// 0..100.
-    pub value_pct: Figure,
 }
 
 /// One counter over the window.
