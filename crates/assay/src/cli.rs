@@ -15,9 +15,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 mod compare;
+mod probe;
 mod runs;
 
 pub(crate) use compare::{CompareArgs, CompareFace};
+pub(crate) use probe::{ProbeArgs, ProbeCommand};
 pub(crate) use runs::{ListFormat, RunsArgs, RunsCommand, TrendFormat, WhichArgs};
 
 /// Assays the platform a database will live on.
@@ -74,12 +76,9 @@ pub(crate) enum Command {
     /// The process that `recovery` kills
     #[command(hide = true)]
     RecoveryLoad(RecoveryLoadArgs),
-    /// Measure durable writes: what a commit can cost here
-    ///
-    /// Takes about a minute: the time of one flush and its tail, flushes per second by method
-    /// and parallel streams, and what each level of commit safety costs. Its scratch file is
-    /// gone afterwards.
-    Sync(SyncArgs),
+    /// The probes of the registry
+    #[command(flatten)]
+    Probe(ProbeCommand),
     /// Measure the bare storage: fio's options, job files and reports
     #[command(disable_help_flag = true)]
     Io(IoArgs),
@@ -349,33 +348,6 @@ pub(crate) struct RecoveryLoadArgs {
     /// RUN_TIME
     #[arg(long)]
     pub(crate) time: String,
-}
-
-#[derive(Clone, Debug, Args)]
-pub(crate) struct SyncArgs {
-    /// A directory, or a new file to be made and removed
-    #[arg(value_name = "PATH", default_value = ".")]
-    pub(crate) path: PathBuf,
-    /// Measuring time, shared by all steps: 20s, 2m
-    #[arg(
-        long,
-        value_name = "DURATION",
-        default_value = "60s",
-        allow_hyphen_values = true
-    )]
-    pub(crate) time: String,
-    /// A name for the run in lists, reports and comparisons
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) label: Option<String>,
-    /// Run directory, new or empty [default: ./assay-runs/TIME-sync-ID, UTC]
-    #[arg(short = 'o', long = "output", value_name = "DIR")]
-    pub(crate) output: Option<PathBuf>,
-    /// What to print: the report, or record.json
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
-    /// Print the plan and touch nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -1,5 +1,6 @@
 //! Every target and every probe, one line each: adding one touches its folder and this list.
 
+use assay_measure::kind::Kind;
 use assay_native::Native;
 use assay_probes::sync::DurableWrites;
 use assay_run::engine::Target;
@@ -13,6 +14,9 @@ pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Null];
 
 /// The probes, in the order of their help.
 pub(crate) static PROBES: &[&dyn Probe] = &[&DurableWrites, &StorageProbe];
+
+/// The kinds of records that are not the report's own, in the order of their help.
+pub(crate) static KINDS: &[&dyn Kind] = &[&DurableWrites];
 
 /// The probe of this name, which is also its command.
 #[must_use]

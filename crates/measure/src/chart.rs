@@ -1,5 +1,7 @@
 //! A chart as data: what is drawn, with its units, before anything knows how it is drawn.
 
+pub mod buckets;
+
 /// One chart and all its figures, at full resolution.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Chart {

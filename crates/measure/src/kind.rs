@@ -4,8 +4,10 @@
 //! the record's kind and knows none by name.
 
 use crate::chart::Drawn;
+use crate::record::metric::{find, ordered};
 use crate::record::{Figure, Metric, Record};
 use crate::section::Sections;
+use crate::units::fixed;
 use serde::{Deserialize, Serialize};
 
 /// A sort of test.
@@ -29,7 +31,9 @@ pub trait Kind: Sync {
     fn headline(&self, record: &Record) -> Headline;
 
     /// What can be paid for.
-    fn delivered(&self, record: &Record) -> Delivered;
+    fn delivered(&self, record: &Record) -> Delivered {
+        Delivered::sustained(record)
+    }
 
     /// What must be equal for two records to be of the same test, beyond what holds for any two.
     fn conditions(&self, _baseline: &Record, _candidate: &Record) -> Vec<Check> {
@@ -44,6 +48,17 @@ pub trait Kind: Sync {
         Ok(())
     }
 }
+
+/// Gives a record its kind and its figures. Whoever makes a record, or changes one, calls it last.
+pub fn figure(kind: &dyn Kind, record: &mut Record) {
+    if record.kind.is_empty() {
+        kind.name().clone_into(&mut record.kind);
+    }
+    record.metrics = ordered(kind.metrics(record), &record.series);
+}
+
+/// A last part of a window below this share of its first is a fall that a month would not average away.
+pub const FELL: f64 = 0.9;
 
 /// The first things to know of a record.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -130,6 +145,43 @@ pub struct Delivered {
     pub window_s: Figure,
     /// What has to be said of them, in sentences.
     pub notes: Vec<String>,
+}
+
+impl Delivered {
+    /// Sustained rates of the measured window.
+    #[must_use]
+    pub fn sustained(record: &Record) -> Self {
+        const MIB: f64 = 1_048_576.0;
+        const MB: f64 = 1e6;
+        let known = |key: &str| {
+            let metric = find(&record.metrics, key);
+            metric.map_or_else(Figure::default, |metric| metric.value.clone())
+        };
+        let some_mib = |key: &str| known(key).value().map(|mib| mib * MIB / MB);
+        let mb = match (some_mib("read_io_mb_per_s"), some_mib("write_io_mb_per_s")) {
+            (None, None) => known("read_io_mb_per_s"),
+            (read, write) => Figure::decimal(read.unwrap_or(0.0) + write.unwrap_or(0.0)),
+        };
+        let mut notes = Vec::new();
+        let trend = record.checks.steadiness.last_over_first_ratio.value();
+        if let Some(trend) = trend.filter(|trend| *trend < FELL && *trend > 0.0) {
+            notes.push(format!(
+                "The rate fell over the window (last quarter {} % of the first): what lasts costs more per unit than stated here. Run longer before it is quoted.",
+                fixed(100.0 * trend, 0)
+            ));
+        }
+        Self {
+            reads_per_s: known("reads_per_s"),
+            writes_per_s: known("writes_per_s"),
+            mb_per_s: mb,
+            ops_per_s: known("ops_per_s"),
+            transactions_per_s: known("transactions_per_s"),
+            executes_per_s: known("executes_sql_per_s"),
+            window_s: record.interval.elapsed_s.clone(),
+            notes,
+            ..Self::default()
+        }
+    }
 }
 
 /// Something that two groups should have in common.

@@ -27,7 +27,6 @@ pub mod snapshot;
 pub mod stats;
 pub mod steady;
 pub mod storage;
-pub mod sync;
 pub mod timeline;
 pub mod units;
 

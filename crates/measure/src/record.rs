@@ -6,7 +6,6 @@
 //! not know and take `n/a (absent)` for keys they miss, so old and new versions read each other's records; those of
 //! `assay/1` are brought into this shape by [`upgrade`].
 
-use crate::histogram::Histogram;
 use crate::snapshot::{Fact, SettingLine};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -18,6 +17,8 @@ mod import;
 mod instance;
 mod io;
 mod judged;
+mod labels;
+mod latency;
 pub mod metric;
 mod parts;
 mod path;
@@ -26,7 +27,6 @@ mod recovery;
 mod series;
 mod server;
 mod storage;
-mod sync;
 mod upgrade;
 
 pub use activity::{AshInfo, AshRow, TimelineRow};
@@ -36,6 +36,7 @@ pub use import::{ImportInfo, ImportNote, ImportedFile, ImportedValue};
 pub use instance::{Instance, LayerRow, LoadRow, RequestLayers, ScanInfo, StatRow, TimeModel};
 pub use io::{IoProfileRow, IoRow};
 pub use judged::{Advice, Identity};
+pub use latency::{Latency, mean_us, percentile_us};
 pub use metric::Metric;
 pub use parts::{Part, Parts};
 pub use path::PathRow;
@@ -48,7 +49,6 @@ pub use storage::{
     StorageLatency, StorageLevel, StoragePrecondition, StorageRefusal, StorageSpread,
     StorageSteady, StorageWay,
 };
-pub use sync::{SafetyRow, SyncInfo, SyncStep};
 pub use upgrade::upgrade;
 
 /// The value of [`Record::schema`] this version writes.
@@ -380,29 +380,6 @@ pub struct OpRow {
     pub service: Latency,
     /// From the intended start; equals `service` in a closed loop.
     pub response: Latency,
-}
-
-/// A latency distribution with its usual percentiles; a percentile with fewer
-/// than ten samples beyond it is n/a.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Latency {
-    /// Mean, us.
-    pub avg_us: Figure,
-    /// Smallest, us.
-    pub min_us: Figure,
-    /// Median, us.
-    pub p50_us: Figure,
-    /// 90th percentile, us.
-    pub p90_us: Figure,
-    /// 99th percentile, us.
-    pub p99_us: Figure,
-    /// 99.9th percentile, us.
-    pub p999_us: Figure,
-    /// Largest, us.
-    pub max_us: Figure,
-    /// All of it.
-    pub hist_ns: Histogram,
 }
 
 /// How evenly the sessions got along, by operations over the whole run.

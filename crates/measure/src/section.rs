@@ -3,6 +3,8 @@
 //! Whoever knows a kind of test writes its sections with [`Sections`]; the fixed-width writer and the page read them.
 //! Widths are part of a table because scripts of the field read AWR's columns by position; a page takes no notice of them.
 
+pub mod common;
+
 use crate::record::Figure;
 use crate::units::{fixed, thousands};
 use std::borrow::Cow;

@@ -4,20 +4,23 @@ use crate::instance::Workload;
 use crate::recovery::Recovery;
 use crate::sections;
 use crate::storage::Storage;
-use crate::sync::DurableWrites;
 use assay_measure::kind::{Delivered, Kind};
 use assay_measure::record::Record;
-use assay_measure::record::metric::ordered;
 use assay_measure::section::Sections;
+use std::sync::OnceLock;
 
-/// A last part of a window below this share of its first is a fall that a month would not average away.
-pub(crate) const FELL: f64 = 0.9;
+/// Kinds that live in crates of their own, as the program lists them.
+static MORE: OnceLock<&[&dyn Kind]> = OnceLock::new();
 
-/// The kinds; of a record that no kind is named in, the first is asked.
+/// Makes kinds of other crates known; called once, before the first record is read.
+pub fn install(kinds: &'static [&'static dyn Kind]) {
+    MORE.get_or_init(|| kinds);
+}
+
+/// The kinds of this crate; of a record that no kind is named in, the first is asked.
 static KINDS: &[&dyn Kind] = &[
     &Workload("slob"),
     &Storage,
-    &DurableWrites,
     &Recovery,
     &Workload("instance"),
     &Workload("transactions"),
@@ -32,15 +35,15 @@ static KINDS: &[&dyn Kind] = &[
 /// The kind of a record.
 #[must_use]
 pub fn of(record: &Record) -> &'static dyn Kind {
-    let mut kinds = KINDS.iter();
+    let more = MORE.get().copied().unwrap_or_default();
+    let mut kinds = KINDS.iter().chain(more);
     let found = kinds.find(|kind| kind.name() == record.kind);
     *found.unwrap_or(&KINDS[0])
 }
 
-/// Gives a record its figures. Whoever makes a record, or changes one, calls it last.
+/// Gives a record the figures of its kind.
 pub fn figure(record: &mut Record) {
-    let metrics = of(record).metrics(record);
-    record.metrics = ordered(metrics, &record.series);
+    assay_measure::kind::figure(of(record), record);
 }
 
 /// The sections of a record, measured here or imported.

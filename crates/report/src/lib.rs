@@ -28,7 +28,6 @@ mod sections;
 pub mod storage;
 pub mod summary;
 pub mod sweep;
-pub mod sync;
 pub mod text;
 
 #[cfg(test)]

@@ -5,8 +5,10 @@
 
 use crate::engine::{EngineError, Line};
 use crate::stop::Stop;
-use assay_measure::storage::{StorageLive, StorageReadings};
-use assay_measure::sync::SyncReadings;
+use assay_measure::record::Record;
+use assay_measure::snapshot::RunData;
+use std::any::Any;
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -42,6 +44,16 @@ pub trait Probe: Sync {
     /// One line for help.
     fn about(&self) -> &'static str;
 
+    /// What its help says below that line, in sentences.
+    fn more(&self) -> &'static str {
+        ""
+    }
+
+    /// How long it measures where nobody says, as the command line has it; `None` of a probe with words of its own.
+    fn usual_time(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Aims at a place and plans for about the time asked. Looks without touching.
     ///
     /// # Errors
@@ -61,7 +73,7 @@ pub trait Aimed {
     ///
     /// # Errors
     /// I/O errors, a full disk, or [`EngineError::Interrupted`] when nothing was measured yet.
-    fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Readings, EngineError>;
+    fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Box<dyn Measured>, EngineError>;
 }
 
 /// Receives progress.
@@ -69,18 +81,24 @@ pub trait Steps: Sync {
     /// Step `number` of `of`, from 1, begins; `what` says what it measures.
     fn step(&self, number: usize, of: usize, what: &str);
 
-    /// What is going on, about once a second; called from a thread of its own.
-    fn live(&self, _now: &StorageLive) {}
+    /// What is going on, about once a second, in the probe's own type; called from a thread of its own.
+    fn live(&self, _now: &dyn Any) {}
 
     /// A cumulative reading before the end, where the words asked for one every so often.
-    fn status(&self, _readings: &Readings) {}
+    fn status(&self, _readings: &dyn Measured) {}
 }
 
-/// What a probe measured.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Readings {
-    /// Durable writes.
-    Sync(Box<SyncReadings>),
-    /// Storage jobs.
-    Storage(Box<StorageReadings>),
+/// What a probe measured. Who knows the probe may ask for its own type ([`Any`]).
+pub trait Measured: Any + Debug {
+    /// Whether anything was.
+    fn is_empty(&self) -> bool;
+
+    /// Whether a stop request ended it before its time.
+    fn was_stopped(&self) -> bool;
+
+    /// Its record, figures, advice and all. `labels` brings id, label, settings and the host's facts; of the
+    /// measurements in it nothing is read. `None` of a probe whose command draws more than the record from its readings.
+    fn record(&self, _labels: &RunData) -> Option<Record> {
+        None
+    }
 }

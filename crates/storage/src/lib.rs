@@ -6,19 +6,22 @@
 
 pub mod files;
 pub mod language;
+mod measured;
 pub mod pattern;
 pub mod payload;
 pub mod spec;
 pub mod steady;
 mod usual;
 pub mod verify;
+
 mod work;
 
+pub use measured::StorageMeasured;
 pub use usual::engine as usual_engine;
 
 use assay_measure::storage::StorageReadings;
 use assay_run::engine::{EngineError, Line};
-use assay_run::probe::{Aimed, Probe, Readings, Request, Steps};
+use assay_run::probe::{Aimed, Measured, Probe, Request, Steps};
 use assay_run::stop::Stop;
 use assay_run::threads;
 use files::FilePlan;
@@ -84,14 +87,14 @@ impl Aimed for StorageRun {
         self.plan.lines()
     }
 
-    fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Readings, EngineError> {
+    fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Box<dyn Measured>, EngineError> {
         let opened = files::open(self.plan.clone(), &self.invocation, stop, steps)?;
         let readings = self.measure_opened(&opened, stop, steps);
         // The files are put in order however the work went; its own error is the one to tell.
         let finished = opened.finish();
         let readings = readings?;
         finished?;
-        Ok(Readings::Storage(Box::new(readings)))
+        Ok(Box::new(StorageMeasured(readings)))
     }
 }
 

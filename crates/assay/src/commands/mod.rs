@@ -7,13 +7,13 @@ mod cost;
 mod data;
 mod import;
 mod io;
+mod probe;
 mod recovery;
 mod repeat;
 mod report;
 mod run;
 mod runs;
 mod sweep;
-mod sync;
 mod temp_server;
 
 use crate::cli::{Cli, Command};
@@ -32,7 +32,7 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::Destroy(args) => data::destroy(&args),
         Command::Recovery(args) => recovery::recovery(&args),
         Command::RecoveryLoad(args) => recovery::load(&args),
-        Command::Sync(args) => sync::sync(&args),
+        Command::Probe(command) => probe::probe(&command),
         Command::Io(args) => io::io(&args),
         Command::Import(args) => import::import(&args),
         Command::Report(args) => report::report(&args),

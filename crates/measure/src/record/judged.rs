@@ -43,3 +43,19 @@ pub struct Advice {
     /// The numbers, by name with unit last.
     pub evidence: BTreeMap<String, Figure>,
 }
+
+impl Advice {
+    /// A finding with its numbers.
+    #[must_use]
+    pub fn of(id: &str, high: bool, text: String, evidence: &[(&str, f64)]) -> Self {
+        Self {
+            id: id.to_owned(),
+            severity: if high { "high" } else { "note" }.to_owned(),
+            text,
+            evidence: evidence
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), Figure::decimal(*value)))
+                .collect(),
+        }
+    }
+}

@@ -1,4 +1,5 @@
 use super::*;
+use crate::histogram::Histogram;
 use proptest::prelude::*;
 
 fn figures() -> impl Strategy<Value = Figure> {

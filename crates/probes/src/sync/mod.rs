@@ -1,8 +1,11 @@
 //! `assay sync`: what a durable write costs, and how many of them the device does.
 //!
-//! Owns the scratch file and the streams that write it; knows nothing of reports. See `README.md`.
+//! Owns the scratch file, the streams that write it, what they read (`reading`) and its record with everything that is
+//! said of it (`record`). See `README.md`.
 
 mod plan;
+mod reading;
+mod record;
 mod ring;
 mod scratch;
 mod shared;
@@ -13,13 +16,14 @@ mod tests;
 
 use assay_block::{BlockError, DeviceFacts, device_facts};
 use assay_measure::clock::Clock;
-use assay_measure::snapshot::Fact;
-use assay_measure::sync::{SyncMethod, SyncReading, SyncReadings};
+use assay_measure::record::Record;
+use assay_measure::snapshot::{Fact, RunData};
 use assay_run::engine::{EngineError, Line, LineValue};
 use assay_run::host::text;
-use assay_run::probe::{Aimed, Probe, Readings, Request, Steps};
+use assay_run::probe::{Aimed, Measured, Probe, Request, Steps};
 use assay_run::stop::Stop;
 use plan::Step;
+use reading::{SyncMethod, SyncReading, SyncReadings};
 use scratch::{Place, Scratch};
 use std::path::Path;
 use std::time::Duration;
@@ -29,7 +33,7 @@ const FILE_BYTES: u64 = 64 << 20;
 /// Bytes by which a step may let the file grow; it ends early there.
 const GROWTH_BYTES: u64 = 128 << 20;
 
-/// The probe.
+/// The probe, and the kind of its records.
 #[derive(Clone, Copy, Debug)]
 pub struct DurableWrites;
 
@@ -39,7 +43,16 @@ impl Probe for DurableWrites {
     }
 
     fn about(&self) -> &'static str {
-        "what a durable write costs: latency, streams, methods, commit safety"
+        "Measure durable writes: what a commit can cost here"
+    }
+
+    fn more(&self) -> &'static str {
+        "Takes about a minute: the time of one flush and its tail, flushes per second by method and parallel streams, \
+         and what each level of commit safety costs. Its scratch file is gone afterwards."
+    }
+
+    fn usual_time(&self) -> Option<&'static str> {
+        Some("60s")
     }
 
     fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
@@ -56,6 +69,20 @@ impl Probe for DurableWrites {
             file_bytes: FILE_BYTES,
             growth_bytes: GROWTH_BYTES,
         }))
+    }
+}
+
+impl Measured for SyncReadings {
+    fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    fn was_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    fn record(&self, labels: &RunData) -> Option<Record> {
+        Some(record::build(labels, self))
     }
 }
 
@@ -110,7 +137,7 @@ impl Aimed for Aim {
         lines
     }
 
-    fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Readings, EngineError> {
+    fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Box<dyn Measured>, EngineError> {
         let clock = Clock::real();
         let begun = clock.now_ns();
         let mut readings = self.known();
@@ -143,7 +170,7 @@ impl Aimed for Aim {
         if readings.steps.is_empty() {
             return Err(EngineError::Interrupted);
         }
-        Ok(Readings::Sync(Box::new(readings)))
+        Ok(Box::new(readings))
     }
 }
 
@@ -247,7 +274,7 @@ struct Outcome {
     ended_ns: u64,
     latency: assay_measure::histogram::Histogram,
     flushes: u64,
-    slices: [u64; assay_measure::sync::SLICES],
+    slices: [u64; reading::SLICES],
 }
 
 impl Outcome {

@@ -1,6 +1,6 @@
 //! The steps of the probe, and how its time is shared out.
 
-use assay_measure::sync::{SyncMethod, SyncPart};
+use super::reading::{SyncMethod, SyncPart};
 
 /// Parallel streams of the curve.
 const STREAMS: [u32; 6] = [1, 2, 4, 8, 16, 32];

@@ -4,11 +4,11 @@
 //! share the next. That is the timer-free group commit: it flushes as soon as the device is free.
 //! One by one: every commit writes and flushes for itself, one after the other.
 
+use super::reading::SyncMethod;
 use super::streams::{Offsets, ended, merged, stamp, started};
 use super::{Bench, Outcome};
 use assay_block::{BlockError, BlockingWriter};
 use assay_measure::prng::SplitMix64;
-use assay_measure::sync::SyncMethod;
 use std::sync::{Condvar, Mutex, MutexGuard, RwLock};
 
 /// Bytes of log that one commit adds.

@@ -1,10 +1,10 @@
 //! Streams of their own: each a thread that writes and waits, in a closed loop.
 
+use super::reading::SyncMethod;
 use super::scratch::MARKER_BYTES;
 use super::{Bench, Outcome};
 use assay_block::{BlockError, BlockingWriter};
 use assay_measure::prng::{GOLDEN_GAMMA, SplitMix64};
-use assay_measure::sync::SyncMethod;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, Scope, ScopedJoinHandle};

@@ -1,7 +1,8 @@
+use super::reading::SyncPart;
 use super::scratch::{Place, Scratch};
 use super::*;
-use assay_measure::sync::SyncPart;
 use assay_run::conformance::probe_suite;
+use std::any::Any;
 use std::fs;
 
 /// Below the build directory: the system's temporary directory may be memory.
@@ -36,13 +37,16 @@ fn it_passes_the_suite() {
     assert!(violations.is_empty(), "{violations:#?}");
 }
 
+fn measured(aim: &Aim) -> Box<SyncReadings> {
+    let readings: Box<dyn Any> = aim.measure(&Stop::new(), &Silent).unwrap();
+    readings.downcast().unwrap()
+}
+
 #[test]
 fn every_step_counts_what_it_did() {
     let dir = directory();
     let aim = aimed(dir.path(), Duration::from_millis(1500));
-    let Readings::Sync(readings) = aim.measure(&Stop::new(), &Silent).unwrap() else {
-        panic!("another probe's readings");
-    };
+    let readings = measured(&aim);
     assert_eq!(readings.steps.len(), aim.steps.len());
     for step in &readings.steps {
         let writes = step.latency.count();
@@ -77,9 +81,7 @@ fn many_streams_share_flushes() {
     let mut aim = aimed(dir.path(), Duration::from_millis(300));
     aim.steps
         .retain(|step| step.part == SyncPart::Safety && step.method == SyncMethod::Group);
-    let Readings::Sync(readings) = aim.measure(&Stop::new(), &Silent).unwrap() else {
-        panic!("another probe's readings");
-    };
+    let readings = measured(&aim);
     let many = readings.steps.iter().find(|step| step.streams > 1).unwrap();
     assert!(many.flushes < many.latency.count(), "{many:?}");
 }

@@ -1,6 +1,5 @@
 //! Prices beside figures: R28, and R12 for what a price file says was paid for.
 
-use super::finding_of;
 use crate::cost::{Cost, between};
 use assay_measure::record::Advice;
 use assay_measure::units::{fixed, thousands};
@@ -72,7 +71,7 @@ fn apart(a: &Cost, b: &Cost) -> Option<Advice> {
         ("cost_per_1000_read_iops_month_low", low),
     ];
     evidence.extend(dear.iops_used_pct.value().map(|pct| ("iops_used_pct", pct)));
-    Some(finding_of("R28", times >= 2.0 * APART, text, &evidence))
+    Some(Advice::of("R28", times >= 2.0 * APART, text, &evidence))
 }
 
 /// Rates of links that a throughput stops at, Gbit/s.
@@ -111,7 +110,7 @@ fn pinned(cost: &Cost) -> Option<Advice> {
                 fixed(share, 0)
             );
             let evidence = [("gbit_per_s", gbit), ("iops_used_pct", share)];
-            return Some(finding_of("R12", false, text, &evidence));
+            return Some(Advice::of("R12", false, text, &evidence));
         }
     };
     let other = match (what, iops, mbps) {
@@ -132,7 +131,7 @@ fn pinned(cost: &Cost) -> Option<Advice> {
         thousands(paid as u64)
     );
     let evidence = [("limit_used_pct", share), ("limit_per_s", paid)];
-    Some(finding_of(
+    Some(Advice::of(
         "R12",
         (share - 100.0).abs() <= WITHIN / 2.0,
         text,

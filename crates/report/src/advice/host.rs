@@ -1,6 +1,7 @@
 //! The host: R2, R12, R21.
 
-use super::{Judged, busy, elapsed, finding_of, need, stat};
+use super::{Judged, busy, elapsed, need, stat};
+use assay_measure::record::Advice;
 use assay_measure::record::{DiskRow, Record};
 use assay_measure::units::fixed;
 
@@ -52,7 +53,7 @@ pub(super) fn cpu_saturated(record: &Record) -> Judged {
             fixed(load, 1)
         ))
     );
-    Ok(Some(finding_of("R2", high, text, &evidence)))
+    Ok(Some(Advice::of("R2", high, text, &evidence)))
 }
 
 /// A limit somebody set on a device, from the host's facts.
@@ -132,7 +133,7 @@ pub(super) fn pinned_at_a_cap(record: &Record) -> Judged {
         );
         let evidence = [("cap_used_ratio", share), ("cap_per_s", cap.per_s)];
         let high = (share - 1.0).abs() <= WITHIN / 2.0;
-        return Ok(Some(finding_of("R12", high, text, &evidence)));
+        return Ok(Some(Advice::of("R12", high, text, &evidence)));
     }
     Ok(None)
 }
@@ -180,5 +181,5 @@ pub(super) fn noisy_host(record: &Record) -> Judged {
         "A noisy or capped host: {}. Compare only with runs of the same kind of host, or repeat it elsewhere.",
         said.join("; ")
     );
-    Ok(Some(finding_of("R21", high, text, &evidence)))
+    Ok(Some(Advice::of("R21", high, text, &evidence)))
 }

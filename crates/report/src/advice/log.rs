@@ -1,8 +1,7 @@
 //! Redo: R6, R7, R20.
 
-use super::{
-    Judged, Missing, elapsed, finding, finding_of, foreground, named, said, setting, share, stat,
-};
+use super::{Judged, Missing, elapsed, finding, foreground, named, said, setting, share, stat};
+use assay_measure::record::Advice;
 use assay_measure::record::Record;
 use assay_measure::units::{fixed, size};
 
@@ -101,7 +100,7 @@ pub(super) fn log_switches(record: &Record) -> Judged {
     ];
     evidence.extend(is_rate.then_some(("log_switches_per_hour", per_hour)));
     let high = (sustained && per_hour >= 2.0 * PER_HOUR) || incomplete >= 2.0;
-    Ok(Some(finding_of("R7", high, text, &evidence)))
+    Ok(Some(Advice::of("R7", high, text, &evidence)))
 }
 
 /// R20. The published vectors are of LITE updates of 64 rows; with few rows per update the
@@ -147,5 +146,5 @@ pub(super) fn not_a_standard_update(record: &Record) -> Judged {
     ];
     // As far outside as the range is wide.
     let high = off(redo, &REDO) > 120.0 || off(changes, &CHANGES) > 0.3;
-    Ok(Some(finding_of("R20", high, text, &evidence)))
+    Ok(Some(Advice::of("R20", high, text, &evidence)))
 }

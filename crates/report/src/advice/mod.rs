@@ -91,25 +91,12 @@ pub fn unjudged(record: &Record) -> Vec<String> {
 
 /// A finding that fired at `value` of `threshold`: high from twice the threshold on.
 fn finding(id: &str, value: f64, threshold: f64, text: String, evidence: &[(&str, f64)]) -> Judged {
-    Ok(Some(finding_of(
+    Ok(Some(Advice::of(
         id,
         value >= 2.0 * threshold,
         text,
         evidence,
     )))
-}
-
-/// A finding with its numbers.
-pub(crate) fn finding_of(id: &str, high: bool, text: String, evidence: &[(&str, f64)]) -> Advice {
-    Advice {
-        id: id.to_owned(),
-        severity: if high { "high" } else { "note" }.to_owned(),
-        text,
-        evidence: evidence
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), Figure::decimal(*value)))
-            .collect(),
-    }
 }
 
 /// What is known of some figures as a sentence of its own, with a blank before it; nothing of nothing.

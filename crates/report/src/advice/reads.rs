@@ -1,7 +1,8 @@
 //! Reads: R8, R13, R14, R16, R18.
 
-use super::{Judged, Missing, finding, finding_of, foreground, named, need, stat};
+use super::{Judged, Missing, finding, foreground, named, need, stat};
 use assay_measure::histogram::{Histogram, slot_range_ns};
+use assay_measure::record::Advice;
 use assay_measure::record::{EventRow, Figure, Record};
 use assay_measure::units::{fixed, size, thousands};
 
@@ -126,7 +127,7 @@ pub(super) fn page_cache(record: &Record) -> Judged {
         ("engine_read_bytes", engine),
         ("device_read_bytes", below),
     ];
-    Ok(Some(finding_of(
+    Ok(Some(Advice::of(
         "R13",
         ratio <= THRESHOLD / 2.0,
         text,

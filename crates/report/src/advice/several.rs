@@ -2,7 +2,6 @@
 //!
 //! R28 needs prices ([`super::costs()`]), R29 projections: the sweep that computes them says it.
 
-use super::finding_of;
 use assay_measure::record::{Advice, Record, StorageGroup, StorageInfo};
 use assay_measure::units::{fixed, size, thousands};
 
@@ -70,7 +69,7 @@ fn settings_differ(records: &[&Record]) -> Option<Advice> {
         differing.join("; ")
     );
     let evidence = [("settings_differing_count", differing.len() as f64)];
-    Some(finding_of("R24", true, text, &evidence))
+    Some(Advice::of("R24", true, text, &evidence))
 }
 
 /// `single, batched` where records that know it differ.
@@ -177,7 +176,7 @@ pub(crate) fn two_limits(groups: &[StorageGroup]) -> Option<Advice> {
                 ("ios_limit_per_s", middle.ios_per_s),
                 ("bytes_limit_mib_per_s", mib),
             ];
-            return Some(finding_of("R11", true, text, &evidence));
+            return Some(Advice::of("R11", true, text, &evidence));
         }
     }
     None

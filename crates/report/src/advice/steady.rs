@@ -1,7 +1,8 @@
 //! Whether the numbers describe one state of one thing: R15, R25, R26, R30.
 
-use super::{Judged, Missing, elapsed, finding, finding_of, need};
+use super::{Judged, Missing, elapsed, finding, need};
 use crate::integrity::{violated, violated_exact};
+use assay_measure::record::Advice;
 use assay_measure::record::{Figure, Record};
 use assay_measure::sample::mean;
 use assay_measure::units::fixed;
@@ -31,7 +32,7 @@ pub(super) fn unstable(record: &Record) -> Judged {
     evidence.extend(trend.map(|trend| ("last_over_first_ratio", trend)));
     // A fall of 60 % is twice one of 30 %.
     let high = variation >= 2.0 * VARIATION || trend.is_some_and(|trend| trend <= 0.4);
-    Ok(Some(finding_of("R15", high, text, &evidence)))
+    Ok(Some(Advice::of("R15", high, text, &evidence)))
 }
 
 /// Rates of the first and the last twentieth of the window and of all of it; `None` with fewer
@@ -100,7 +101,7 @@ pub(super) fn warm_up_or_tail(record: &Record) -> Judged {
         fixed(corrected, 1)
     );
     let high = fraction <= 1.0 - 2.0 * (1.0 - ACTIVE) || worst >= 2.0 * DEVIATION;
-    Ok(Some(finding_of("R25", high, text, &evidence)))
+    Ok(Some(Advice::of("R25", high, text, &evidence)))
 }
 
 /// R26.
@@ -124,7 +125,7 @@ pub(super) fn unfair(record: &Record) -> Judged {
         ("slowest_ops_count", slowest),
         ("median_ops_count", median),
     ];
-    Ok(Some(finding_of(
+    Ok(Some(Advice::of(
         "R26",
         ratio <= THRESHOLD / 2.0,
         text,

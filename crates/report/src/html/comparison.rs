@@ -1,10 +1,10 @@
 //! The page of a comparison: what was found first, then ratios with their intervals, then histograms over each other.
 
-use super::charts::latency::{bucket_name, used};
 use super::page::{Finding as Found, Item, Page, Tile, View, advice, named, view};
 use super::script::Assets;
 use super::table::{Cell as Shown, Table};
 use crate::compare::{Comparison, Finding, Pair, Row, SharedHistogram, Verdict};
+use assay_measure::chart::buckets::{bucket_name, used};
 use assay_measure::chart::{Axis, Chart, Drawn, Mark, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, GREY, nth};
 use assay_measure::record::Figure;

@@ -1,6 +1,5 @@
 //! The first things to know of a workload: what ran, its rates, the slow ones, whether it was steady.
 
-use super::delivered;
 use crate::brief::number;
 use crate::sweep::{Place, Step, steady};
 use assay_measure::kind::{Delivered, Headline, Line, Told};
@@ -61,7 +60,7 @@ fn rows(record: &Record) -> Vec<Line> {
         writes_per_s,
         mb_per_s,
         ..
-    } = &delivered::of(record);
+    } = &Delivered::sustained(record);
     let rates = [
         Told::new(ops_per_s, "operations/s"),
         Told::new(transactions_per_s, "transactions/s"),

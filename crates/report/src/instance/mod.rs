@@ -1,6 +1,5 @@
 //! What a database shows of itself, and a workload on it: their figures, sections, charts and headline.
 
-mod delivered;
 mod figures;
 mod headline;
 
@@ -10,11 +9,10 @@ mod tests;
 use crate::html::charts;
 use crate::sections;
 use assay_measure::chart::Drawn;
-use assay_measure::kind::{Delivered, Headline, Kind};
+use assay_measure::kind::{Headline, Kind};
 use assay_measure::record::{Metric, Record};
 use assay_measure::section::Sections;
 
-pub(crate) use delivered::of as delivered;
 pub(crate) use figures::all as figures;
 pub(crate) use headline::{of as headline, steadiness};
 
@@ -41,9 +39,5 @@ impl Kind for Workload {
 
     fn headline(&self, record: &Record) -> Headline {
         headline::of(record)
-    }
-
-    fn delivered(&self, record: &Record) -> Delivered {
-        delivered::of(record)
     }
 }

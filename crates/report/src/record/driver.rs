@@ -1,7 +1,6 @@
 //! What the load generator itself measured: operations, sessions, errors, its own cost.
 
 use super::deltas::{Deltas, NO_WINDOW, micros, seconds};
-use super::events::latency;
 use assay_measure::record::{DriverInfo, Figure, Latency, OpRow, SessionRow, SessionSpread};
 use assay_measure::snapshot::{OpKind, SessionReading};
 
@@ -38,7 +37,7 @@ pub(super) fn driver(deltas: &Deltas<'_>) -> DriverInfo {
         schedule_lag: if d.schedule_lag.count() == 0 {
             Latency::default()
         } else {
-            latency(&d.schedule_lag)
+            Latency::of(&d.schedule_lag)
         },
         thread_cpu_s: seconds(d.thread_cpu_ns).into(),
         thread_cpu_pct: Figure::decimal(100.0 * seconds(d.thread_cpu_ns)).per(thread_s, NO_WINDOW),
@@ -71,8 +70,8 @@ fn ops(deltas: &Deltas<'_>) -> Vec<OpRow> {
             count: op.service.count(),
             per_s: Figure::Count(op.service.count()).per(w.elapsed_s, NO_WINDOW),
             rows_count: op.rows,
-            service: latency(&op.service),
-            response: latency(&op.response),
+            service: Latency::of(&op.service),
+            response: Latency::of(&op.response),
         })
         .collect();
     rows.sort_by(|a, b| a.kind.cmp(&b.kind));

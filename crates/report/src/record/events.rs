@@ -1,7 +1,6 @@
 //! Wait events and wait classes of the window.
 
 use super::deltas::{Deltas, micros};
-use assay_measure::histogram::Histogram;
 use assay_measure::record::{AshInfo, EventRow, Figure, Latency, WaitClassRow};
 use assay_measure::snapshot::{Actor, EventReading, WaitClass};
 use assay_measure::stats;
@@ -26,40 +25,6 @@ pub(crate) fn actor_name(actor: Actor) -> &'static str {
     match actor {
         Actor::Foreground => "foreground",
         Actor::Background => "background",
-    }
-}
-
-/// Percentile `q` (0..1) in us; n/a with fewer than ten samples beyond it.
-pub(crate) fn percentile_us(histogram: &Histogram, q: f64) -> Figure {
-    match histogram.percentile_ns(q) {
-        Some(ns) => Figure::decimal(ns as f64 / 1000.0),
-        None if histogram.count() == 0 => Figure::na("nothing counted"),
-        None => Figure::na("too few samples"),
-    }
-}
-
-pub(crate) fn mean_us(histogram: &Histogram) -> Figure {
-    match histogram.mean_ns() {
-        Some(ns) => Figure::decimal(ns / 1000.0),
-        None => Figure::na("nothing counted"),
-    }
-}
-
-fn extreme_us(ns: Option<u64>) -> Figure {
-    ns.map_or_else(|| Figure::na("nothing counted"), micros)
-}
-
-/// The usual percentiles of a histogram.
-pub(crate) fn latency(histogram: &Histogram) -> Latency {
-    Latency {
-        avg_us: mean_us(histogram),
-        min_us: extreme_us(histogram.min_ns()),
-        p50_us: percentile_us(histogram, 0.5),
-        p90_us: percentile_us(histogram, 0.9),
-        p99_us: percentile_us(histogram, 0.99),
-        p999_us: percentile_us(histogram, 0.999),
-        max_us: extreme_us(histogram.max_ns()),
-        hist_ns: histogram.clone(),
     }
 }
 
@@ -104,7 +69,7 @@ pub(super) fn events(deltas: &Deltas<'_>, ash: &AshInfo) -> Vec<EventRow> {
 
 /// The row of an event whose every wait was timed; its share comes later.
 fn measured(event: &EventReading) -> EventRow {
-    let spread = latency(&event.waits);
+    let spread = Latency::of(&event.waits);
     EventRow {
         name: event.name.clone(),
         class: class_name(event.class).to_owned(),

@@ -6,7 +6,6 @@
 
 use super::deltas::{Deltas, NO_WINDOW, UNSUPPORTED, delta};
 use super::disk_deltas;
-use super::events::latency;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{Figure, Latency, LayerRow, RequestLayers, ScanInfo};
 use assay_measure::snapshot::{Direction, DiskReading, OpKind, OpReading, RequestReading};
@@ -226,7 +225,7 @@ fn engine_row(deltas: &Deltas<'_>, event: &str) -> LayerRow {
         latency: Latency {
             // The event's row has it already.
             hist_ns: Histogram::default(),
-            ..latency(&waits)
+            ..Latency::of(&waits)
         },
         source: "sysstat".to_owned(),
     }
@@ -237,7 +236,7 @@ fn ring_row(completions: &Histogram, bytes: u64) -> LayerRow {
         layer: "syscall".to_owned(),
         count: completions.count().into(),
         moved_bytes: bytes.into(),
-        latency: latency(completions),
+        latency: Latency::of(completions),
         source: "ring".to_owned(),
     }
 }

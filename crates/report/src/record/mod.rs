@@ -20,9 +20,10 @@ mod tests;
 
 pub(crate) use activity::{CPU, RUN_QUEUE};
 pub(crate) use assay_measure::plain::slug;
+pub(crate) use assay_measure::record::percentile_us;
 pub(crate) use deltas::{Deltas, Span, delta};
 pub(crate) use driver::kind_name;
-pub(crate) use events::{class_name, latency, percentile_us};
+pub(crate) use events::class_name;
 pub(crate) use host::{disk_deltas, os};
 pub(crate) use load::ROWS as LOAD_ROWS;
 pub(crate) use notes::HIT_POINTS;
@@ -30,10 +31,8 @@ pub(crate) use rises::Rises;
 pub use series::SeriesBuilder;
 pub(crate) use totals::sampled_of;
 
-use assay_measure::record::{
-    Figure, HostInfo, Instance, Interval, PlanInfo, Record, RunInfo, SCHEMA, Series,
-};
-use assay_measure::snapshot::{RunData, Verdict};
+use assay_measure::record::{Figure, Instance, Interval, Record, Series};
+use assay_measure::snapshot::RunData;
 use assay_measure::stats;
 use deltas::seconds;
 
@@ -89,7 +88,7 @@ fn derive(deltas: &Deltas<'_>, series: Series, rises: &Rises) -> Record {
         series,
         instance,
         timeline: activity::timeline(&data.timeline),
-        ..labelled(data)
+        ..Record::labelled(data)
     };
     record.checks = notes::checks(deltas, &record);
     record.instance.reads = reads::sources(deltas, &record.checks);
@@ -100,43 +99,6 @@ fn derive(deltas: &Deltas<'_>, series: Series, rises: &Rises) -> Record {
     record.advice_unjudged = crate::advice::unjudged(&record);
     crate::kinds::figure(&mut record);
     record
-}
-
-/// A record with what a run's labels, settings and facts say, and no measurement.
-pub(crate) fn labelled(data: &RunData) -> Record {
-    Record {
-        schema: SCHEMA.to_owned(),
-        run: run_info(data),
-        plan: PlanInfo {
-            settings: data.settings.clone(),
-            engine_facts: data.engine_facts.clone(),
-        },
-        host: HostInfo {
-            facts: data.host.clone(),
-        },
-        ..Record::default()
-    }
-}
-
-fn run_info(data: &RunData) -> RunInfo {
-    let (verdict, verdict_reasons) = match &data.verdict {
-        Verdict::Complete => ("complete", Vec::new()),
-        Verdict::Incomplete(reason) => ("incomplete", vec![reason.clone()]),
-        Verdict::Invalid(reasons) => ("invalid", reasons.clone()),
-    };
-    RunInfo {
-        id: data.run_id.clone(),
-        label: data.label.clone(),
-        workload: data.workload.clone(),
-        engine: data.engine.clone(),
-        version: data.version.clone(),
-        started: data.started.clone(),
-        seed: data.seed,
-        verdict: verdict.to_owned(),
-        verdict_reasons,
-        sessions: data.sessions,
-        fixed_iterations: data.fixed_iterations,
-    }
 }
 
 fn interval(deltas: &Deltas<'_>) -> Interval {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::fixture;
 use assay_measure::record::Series;
+use assay_measure::snapshot::Verdict;
 use assay_measure::snapshot::{OpKind, Reading};
 
 fn load<'a>(record: &'a Record, name: &str) -> &'a assay_measure::record::LoadRow {

@@ -8,10 +8,9 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
-use crate::advice::finding_of;
-use crate::{instance, kinds, record};
+use crate::instance;
 use assay_measure::chart::Drawn;
-use assay_measure::kind::{Delivered, Headline, Kind};
+use assay_measure::kind::{Headline, Kind, figure};
 use assay_measure::record::{Advice, Figure, Metric, Part, Record, RecoveryInfo, RecoveryStep};
 use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
@@ -52,10 +51,6 @@ impl Kind for Recovery {
         headline::of(record, &Self::info(record))
     }
 
-    fn delivered(&self, record: &Record) -> Delivered {
-        instance::delivered(record)
-    }
-
     fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
         record.parts.read::<RecoveryInfo>().map(drop)
     }
@@ -72,11 +67,10 @@ pub fn build(run: &RunData, measured: RecoveryInfo) -> Record {
     if !reasons.is_empty() {
         run.verdict = Verdict::Invalid(reasons);
     }
-    let mut record = record::labelled(&run);
+    let mut record = Record::labelled(&run);
     record.advice = advise(&info);
     record.parts.put(&info);
-    RecoveryInfo::NAME.clone_into(&mut record.kind);
-    kinds::figure(&mut record);
+    figure(&Recovery, &mut record);
     record
 }
 
@@ -174,7 +168,7 @@ fn lost(info: &RecoveryInfo) -> Option<Advice> {
         ("acknowledged_count", all as f64),
     ];
     let high = info.commit_mode != "none";
-    Some(finding_of("V1", high, text, &evidence))
+    Some(Advice::of("V1", high, text, &evidence))
 }
 
 /// V2: the checkpoint distance for the wanted time.
@@ -193,7 +187,7 @@ fn recommendation(info: &RecoveryInfo) -> Option<Advice> {
             fixed(wanted, 1),
             fixed(fixed_s, 1)
         );
-        return Some(finding_of("V2", true, text, &evidence));
+        return Some(Advice::of("V2", true, text, &evidence));
     };
     let blocks = info.recommended_interval_blocks.value()?;
     evidence.push(("recommended_distance_bytes", bytes));
@@ -210,7 +204,7 @@ fn recommendation(info: &RecoveryInfo) -> Option<Advice> {
         fixed(fixed_s, 1),
         fixed(per_mib * 1024.0, 1)
     );
-    Some(finding_of("V2", false, text, &evidence))
+    Some(Advice::of("V2", false, text, &evidence))
 }
 
 /// V3: the service is back long before it is as quick as it was.
@@ -235,7 +229,7 @@ fn cold(info: &RecoveryInfo) -> Option<Advice> {
         fixed(full, 1)
     );
     let evidence = [("first_commit_s", first), ("rate_95_s", full)];
-    Some(finding_of("V3", ratio >= 2.0 * RATIO, text, &evidence))
+    Some(Advice::of("V3", ratio >= 2.0 * RATIO, text, &evidence))
 }
 
 /// V4: the writers did not keep the checkpoint as near as they were told.
@@ -262,5 +256,5 @@ fn not_kept(info: &RecoveryInfo) -> Option<Advice> {
         ("distance_bytes", step.distance_bytes as f64),
         ("replayed_bytes", replayed),
     ];
-    Some(finding_of("V4", ratio >= 2.0 * RATIO, text, &evidence))
+    Some(Advice::of("V4", ratio >= 2.0 * RATIO, text, &evidence))
 }

@@ -2,26 +2,10 @@
 
 use crate::integrity::violated;
 use assay_measure::record::{Figure, Record, Truth};
+pub(crate) use assay_measure::section::common::{advice, label, verdict, warnings};
 use assay_measure::section::{
     Cell, Column, Sections, Weight, left, number, number_or_reason, right, wrapped,
 };
-
-/// ` "LABEL"` behind the run's id, or nothing.
-pub(crate) fn label(record: &Record) -> String {
-    let label = record.run.label.as_deref();
-    label.map_or_else(String::new, |label| format!(" \"{label}\""))
-}
-
-/// `Verdict: valid.`, with the reasons where there are any.
-pub(crate) fn verdict(record: &Record) -> String {
-    let run = &record.run;
-    let mut text = format!("Verdict: {}", run.verdict);
-    if !run.verdict_reasons.is_empty() {
-        text.push_str(" - ");
-        text.push_str(&run.verdict_reasons.join("; "));
-    }
-    text + "."
-}
 
 pub(crate) fn title(page: &mut Sections, record: &Record) {
     let run = &record.run;
@@ -170,38 +154,6 @@ pub(crate) fn integrity(page: &mut Sections, record: &Record) {
                 identity.rule, identity.scope, identity.sentence
             ),
         );
-    }
-}
-
-pub(crate) fn warnings(page: &mut Sections, record: &Record) {
-    page.judgement("Warnings");
-    if record.warnings.is_empty() {
-        page.line("none");
-    }
-    for warning in &record.warnings {
-        page.finding(Weight::Warning, "  - ", warning);
-    }
-}
-
-pub(crate) fn advice(page: &mut Sections, record: &Record) {
-    if record.advice.is_empty() && record.advice_unjudged.is_empty() {
-        return;
-    }
-    page.judgement("Advice");
-    if record.advice.is_empty() {
-        page.line("none");
-    }
-    for advice in record.advice.iter().take(10) {
-        let lead = format!("{:<4} {:<5} ", advice.id, advice.severity);
-        let weight = match advice.severity.as_str() {
-            "high" => Weight::Warning,
-            _ => Weight::Plain,
-        };
-        page.finding(weight, &lead, &advice.text);
-    }
-    if !record.advice_unjudged.is_empty() {
-        let rules = record.advice_unjudged.join(", ");
-        page.wrapped("Not judged, for want of a figure: ", &rules);
     }
 }
 

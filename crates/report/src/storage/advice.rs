@@ -4,7 +4,6 @@
 use super::build::options;
 use super::caps;
 use super::options::{in_memory, no_file};
-use crate::advice::finding_of;
 use assay_measure::record::{
     Advice, Record, StorageChange, StorageGroup, StorageInfo, StorageJob, StorageLevel,
     StoragePrecondition,
@@ -114,7 +113,7 @@ fn precondition(before: &StoragePrecondition) -> Option<Advice> {
         percent(&before.excursion_pct),
         percent(&before.slope_pct)
     );
-    Some(finding_of("A14", true, text, &[]))
+    Some(Advice::of("A14", true, text, &[]))
 }
 
 impl View<'_> {
@@ -168,13 +167,13 @@ impl View<'_> {
                 size(change.written_bytes),
                 fixed(100.0 * value(&after.variation_ratio), 1)
             );
-            return Some(finding_of("A1", lasting <= FALL / 2.0, text, &evidence));
+            return Some(Advice::of("A1", lasting <= FALL / 2.0, text, &evidence));
         }
         let text = format!(
             "{seen}, after {} had been read. The later level is not flat, so a limit is unlikely: other load on the device, or data that a cache held at first. Repeat it, and look at the device's figures in the per-second series.",
             size(change.read_bytes)
         );
-        Some(finding_of("A3", lasting <= FALL / 2.0, text, &evidence))
+        Some(Advice::of("A3", lasting <= FALL / 2.0, text, &evidence))
     }
 
     /// A2: what was spent is the part above the later level.
@@ -202,7 +201,7 @@ impl View<'_> {
         let lasting = value(&after.median) / value(&before.median).max(f64::MIN_POSITIVE);
         let mut evidence = evidence.to_vec();
         evidence.push(("credit_ios_count", spent));
-        finding_of("A2", lasting <= FALL / 2.0, text, &evidence)
+        Advice::of("A2", lasting <= FALL / 2.0, text, &evidence)
     }
 
     /// A4: any other change of level.
@@ -244,7 +243,7 @@ impl View<'_> {
             ("least", least),
             ("most", most),
         ];
-        Some(finding_of("A4", least < FALL / 2.0 * most, text, &evidence))
+        Some(Advice::of("A4", least < FALL / 2.0 * most, text, &evidence))
     }
 
     /// A7: dips at regular distances.
@@ -260,7 +259,7 @@ impl View<'_> {
             fixed(100.0 * left, 0)
         );
         let evidence = [("period_s", period), ("least_over_mean_ratio", left)];
-        Some(finding_of("A7", left < 0.5, text, &evidence))
+        Some(Advice::of("A7", left < 0.5, text, &evidence))
     }
 
     /// A8: a straight line from end to end.
@@ -284,7 +283,7 @@ impl View<'_> {
             group.analysed,
             fixed(100.0 * drift.abs(), 0)
         );
-        Some(finding_of(
+        Some(Advice::of(
             "A8",
             drift.abs() > 0.3,
             text,
@@ -306,7 +305,7 @@ impl View<'_> {
             fixed(100.0 * variation, 0)
         );
         let evidence = [("variation_ratio", variation)];
-        Some(finding_of(
+        Some(Advice::of(
             "A9",
             variation > 2.0 * VARIATION,
             text,
@@ -321,7 +320,7 @@ impl View<'_> {
             "{}: steady state ({}) was not attained within its window of {} s: the figures are of a device still changing. Run longer or precondition it.",
             job.name, steady.criterion, steady.window_s
         );
-        Some(finding_of("A10", true, text, &[]))
+        Some(Advice::of("A10", true, text, &[]))
     }
 
     /// A11: a tail far from the body.
@@ -354,7 +353,7 @@ impl View<'_> {
             fixed(value(&way.lat.max_us), 0)
         );
         let evidence = [("tail_over_median_ratio", ratio), ("p50_us", p50)];
-        Some(finding_of("A11", ratio >= 5.0 * RATIO, text, &evidence))
+        Some(Advice::of("A11", ratio >= 5.0 * RATIO, text, &evidence))
     }
 
     /// `, in second 12 of the group`
@@ -390,7 +389,7 @@ impl View<'_> {
             thousands(NEEDED as u64),
             thousands(seconds.ceil() as u64)
         );
-        Some(finding_of("A12", false, text, &[("ios_count", ios)]))
+        Some(Advice::of("A12", false, text, &[("ios_count", ios)]))
     }
 
     /// A13: a rate that hides queueing in its service times.
@@ -417,7 +416,7 @@ impl View<'_> {
             fixed(service, 0)
         );
         let evidence = [("response_p99_us", response), ("lat_p99_us", service)];
-        Some(finding_of(
+        Some(Advice::of(
             "A13",
             response >= 10.0 * service,
             text,

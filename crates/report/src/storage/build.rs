@@ -2,11 +2,11 @@
 
 use super::options::{self, Options};
 use super::{advice, groups, integrity, series, warnings};
-use crate::kinds;
-use crate::record::{self, Deltas, os, percentile_us};
+use crate::record::{Deltas, os, percentile_us};
 use assay_measure::histogram::Histogram;
+use assay_measure::kind::figure;
 use assay_measure::record::{
-    Checks, Figure, IoProfileRow, LoadRow, Part, Record, StorageCpu, StorageDevices, StorageInfo,
+    Checks, Figure, IoProfileRow, LoadRow, Record, StorageCpu, StorageDevices, StorageInfo,
     StorageJob, StorageLatency, StoragePrecondition, StorageRefusal, StorageSteady, StorageWay,
 };
 use assay_measure::snapshot::{HostReading, RunData, SettingLine, Snapshot, Verdict};
@@ -41,7 +41,7 @@ pub fn build(run: &RunData, readings: &StorageReadings) -> Record {
     }
     run.verdict = verdict(readings);
     frame(&mut run, readings);
-    let mut record = record::labelled(&run);
+    let mut record = Record::labelled(&run);
     record.os = os(&Deltas::new(&run));
     record.interval.elapsed_s = seconds(readings.elapsed_ns);
     record.interval.whole_run_s = seconds(readings.elapsed_ns);
@@ -53,8 +53,7 @@ pub fn build(run: &RunData, readings: &StorageReadings) -> Record {
     record.warnings = warnings::warnings(readings, &info, &record);
     record.advice = advice::advise(readings, &info, &record);
     record.parts.put(&info);
-    StorageInfo::NAME.clone_into(&mut record.kind);
-    kinds::figure(&mut record);
+    figure(&super::Storage, &mut record);
     record
 }
 

@@ -3,7 +3,6 @@
 use super::advice::{FLAT, SUSTAINED_S, View, is_flat, lead, length, value};
 use super::build::options;
 use super::options::{in_memory, no_file};
-use crate::advice::finding_of;
 use assay_measure::record::{Advice, StorageGroup};
 use assay_measure::units::{fixed, thousands};
 
@@ -67,7 +66,7 @@ pub(super) fn host_limit(view: &View<'_>, group: &StorageGroup) -> Option<Advice
         thousands(limit as u64)
     );
     let evidence = [("found_per_s", found), ("limit_per_s", limit)];
-    Some(finding_of("A5", true, text, &evidence))
+    Some(Advice::of("A5", true, text, &evidence))
 }
 
 /// A6 from one group: a top too flat for a device, with requests queueing below it.
@@ -116,7 +115,7 @@ pub(super) fn flat_top(view: &View<'_>, group: &StorageGroup) -> Option<Advice> 
         fixed(quick, 0)
     );
     let evidence = [("iops_per_s", iops), ("mean_us", mean)];
-    Some(finding_of("A6", false, text, &evidence))
+    Some(Advice::of("A6", false, text, &evidence))
 }
 
 /// The number of two digits and zeroes that this is, nearly.
@@ -182,6 +181,6 @@ pub(super) fn same_top(view: &View<'_>) -> Option<Advice> {
                 thousands(top as u64),
                 fixed(100.0 * FLAT, 0)
             );
-            Some(finding_of("A6", true, text, &[("top_per_s", top)]))
+            Some(Advice::of("A6", true, text, &[("top_per_s", top)]))
         })
 }

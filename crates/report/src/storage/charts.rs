@@ -1,6 +1,7 @@
 //! Charts of the storage probe, and of what other storage tools left.
 
-use crate::html::charts::latency::{of_buckets, percentile_chart};
+use crate::html::charts::latency::percentile_chart;
+use assay_measure::chart::buckets::of_buckets;
 use assay_measure::chart::{Axis, Chart, Drawn, Mark, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, GREY, ORANGE, SKY, VERMILION, nth};
 use assay_measure::record::{Figure, Record, StorageGroup, StorageInfo, StorageLatency};

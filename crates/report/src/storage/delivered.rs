@@ -1,7 +1,6 @@
 //! What a storage probe delivered, as far as it can be paid for.
 
-use crate::kinds::FELL;
-use assay_measure::kind::Delivered;
+use assay_measure::kind::{Delivered, FELL};
 use assay_measure::record::{Figure, StorageGroup};
 use assay_measure::units::thousands;
 

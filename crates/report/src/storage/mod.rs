@@ -87,7 +87,7 @@ impl Kind for Storage {
     fn delivered(&self, record: &Record) -> Delivered {
         let info = Self::info(record);
         match info.groups.is_empty() {
-            true => instance::delivered(record),
+            true => Delivered::sustained(record),
             false => delivered::of(&info.groups),
         }
     }

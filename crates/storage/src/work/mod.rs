@@ -25,10 +25,11 @@ mod tests;
 
 use super::files::{ClonePlan, Opened};
 use super::spec::{Invocation, Job};
+use crate::measured::StorageMeasured;
 use assay_measure::storage::{CloneReading, StorageReadings};
 use assay_run::engine::EngineError;
 use assay_run::host::Sampler;
-use assay_run::probe::{Readings, Steps};
+use assay_run::probe::Steps;
 use assay_run::stop::Stop;
 use assay_run::threads;
 use assemble::{Frame, Jobs};
@@ -119,7 +120,7 @@ impl Work<'_> {
                     let mut clones = done.clone();
                     clones.extend(now);
                     let readings = frame.readings(&jobs, &known, clones, monitor, None);
-                    steps.status(&Readings::Storage(Box::new(readings)));
+                    steps.status(&StorageMeasured(readings));
                 },
                 steps,
                 &rows,

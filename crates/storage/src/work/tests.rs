@@ -4,11 +4,13 @@ mod logs;
 use super::super::spec::{
     Amount, Invocation, IoEngine, Job, Mode, Options, Steady, SteadyMetric, Verify,
 };
+use crate::measured::StorageMeasured;
 use assay_measure::clock::NS_PER_S;
 use assay_measure::storage::{StorageLive, StorageReadings};
 use assay_run::engine::EngineError;
-use assay_run::probe::{Readings, Steps};
+use assay_run::probe::{Measured, Steps};
 use assay_run::stop::Stop;
+use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -26,15 +28,15 @@ struct Heard {
 impl Steps for Heard {
     fn step(&self, _number: usize, _of: usize, _what: &str) {}
 
-    fn live(&self, now: &StorageLive) {
+    fn live(&self, now: &dyn Any) {
+        let now: &StorageLive = now.downcast_ref().unwrap();
         self.live.lock().unwrap().push(now.clone());
     }
 
-    fn status(&self, readings: &Readings) {
-        let Readings::Storage(readings) = readings else {
-            panic!("not of storage");
-        };
-        self.status.lock().unwrap().push((**readings).clone());
+    fn status(&self, readings: &dyn Measured) {
+        let readings: &dyn Any = readings;
+        let StorageMeasured(readings) = readings.downcast_ref().unwrap();
+        self.status.lock().unwrap().push(readings.clone());
     }
 }
 
@@ -67,13 +69,10 @@ fn run_with(
     stop: &Stop,
     heard: &Heard,
 ) -> Result<StorageReadings, EngineError> {
-    match crate::aim(invocation)?.measure(stop, heard)? {
-        Readings::Storage(readings) => {
-            check(&readings);
-            Ok(*readings)
-        }
-        other => panic!("{other:?}"),
-    }
+    let readings: Box<dyn Any> = crate::aim(invocation)?.measure(stop, heard)?;
+    let StorageMeasured(readings) = *readings.downcast().unwrap();
+    check(&readings);
+    Ok(readings)
 }
 
 /// A directory of its own on a real file system: the temporary one may be a tmpfs.

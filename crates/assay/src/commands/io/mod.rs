@@ -14,11 +14,13 @@ use assay_measure::record::Record;
 use assay_measure::storage::StorageReadings;
 use assay_report::storage::fio;
 use assay_run::engine::EngineError;
-use assay_run::probe::{Aimed, Readings};
+use assay_run::probe::{Aimed, Measured};
 use assay_run::stop::Stop;
+use assay_storage::StorageMeasured;
 use assay_storage::language::{self, World};
 use assay_storage::spec::{Invocation, OutputFormat, OutputOptions};
 use sink::Sink;
+use std::any::Any;
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::path::Path;
@@ -129,7 +131,7 @@ fn perform(
         .write(dir.as_ref())
         .and_then(|()| usual::marked(scratch, || aimed.measure(&stop, &watch).map_err(refused)));
     let readings = match measured.and_then(ours) {
-        Ok(readings) => named(*readings),
+        Ok(readings) => named(readings),
         Err(failure) => {
             dir.iter().for_each(RunDir::discard);
             sink.discard();
@@ -144,10 +146,11 @@ fn perform(
     Ok(code(&readings, &record, &stop))
 }
 
-fn ours(readings: Readings) -> Result<Box<StorageReadings>, Failure> {
-    match readings {
-        Readings::Storage(readings) => Ok(readings),
-        Readings::Sync(_) => Err(Failure::new(
+fn ours(readings: Box<dyn Measured>) -> Result<StorageReadings, Failure> {
+    let readings: Box<dyn Any> = readings;
+    match readings.downcast::<StorageMeasured>() {
+        Ok(measured) => Ok(measured.0),
+        Err(_) => Err(Failure::new(
             Code::Bug,
             "the storage probe brought another probe's readings",
         )),

@@ -4,10 +4,12 @@ use super::sink::Sink;
 use crate::exit::Failure;
 use crate::progress::Line;
 use crate::ui;
-use assay_measure::storage::{StorageLive, StorageReadings};
+use assay_measure::storage::StorageLive;
 use assay_report::storage::fio;
-use assay_run::probe::{Readings, Steps};
+use assay_run::probe::{Measured, Steps};
+use assay_storage::StorageMeasured;
 use assay_storage::spec::{Eta, OutputOptions};
+use std::any::Any;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -83,7 +85,10 @@ impl Steps for Watch<'_> {
         }
     }
 
-    fn live(&self, now: &StorageLive) {
+    fn live(&self, now: &dyn Any) {
+        let Some(now) = now.downcast_ref::<StorageLive>() else {
+            return;
+        };
         let mut state = self.state();
         let text = fio::eta(now);
         if self.options.eta == Eta::Never || text.is_empty() {
@@ -108,12 +113,13 @@ impl Steps for Watch<'_> {
         }
     }
 
-    fn status(&self, readings: &Readings) {
-        let Readings::Storage(readings) = readings else {
+    fn status(&self, readings: &dyn Measured) {
+        let readings: &dyn Any = readings;
+        let Some(StorageMeasured(readings)) = readings.downcast_ref() else {
             return;
         };
         let mut state = self.state();
-        let readings = super::named(StorageReadings::clone(readings));
+        let readings = super::named(readings.clone());
         let text = super::reports(self.options, &readings, None, state.first);
         state.first = false;
         if let Err(failure) = self.sink.put(&text) {

@@ -2,10 +2,11 @@
 
 use super::time::{self, NO_SERIES};
 use crate::record::slug;
+use assay_measure::chart::buckets::bucket_name;
+use assay_measure::chart::buckets::of_buckets;
 use assay_measure::chart::{Axis, Chart, Drawn, Heat, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, GREEN, GREY, ORANGE, SKY, VERMILION, nth};
 use assay_measure::record::{EventRow, Figure, HeatRow, Record};
-use assay_measure::units;
 
 /// Events with charts of their own, by time; the others are in the tables.
 const EVENTS: usize = 6;
@@ -140,50 +141,12 @@ fn heat_map(row: &HeatRow) -> Drawn {
     }))
 }
 
-/// The upper bound of a power-of-two bucket, for people.
-pub(crate) fn bucket_name(bucket: usize) -> String {
-    match bucket {
-        0..=32 => units::duration((1_u64 << bucket) * 1000),
-        _ => format!("over {}", units::duration((1_u64 << 32) * 1000)),
-    }
-}
-
-/// The middle of a bucket, us: what a wait in it is taken to have lasted where only the bucket is known.
-pub(crate) fn bucket_middle_us(bucket: usize) -> f64 {
-    match bucket {
-        0 => 0.5,
-        _ => 0.75 * 2_f64.powi(bucket.min(33) as i32),
-    }
-}
-
 /// Buckets of an event: as imported, else the sum of the fine histogram.
 pub(crate) fn buckets(event: &EventRow) -> Vec<u64> {
     match event.hist_us.is_empty() {
         true => event.hist_ns.pow2_us().to_vec(),
         false => event.hist_us.clone(),
     }
-}
-
-/// Shares of all waits and of all their time by bucket, 0..100.
-pub(crate) fn shares(buckets: &[u64]) -> (Vec<f64>, Vec<f64>) {
-    let time: Vec<f64> = (buckets.iter().enumerate())
-        .map(|(bucket, count)| *count as f64 * bucket_middle_us(bucket))
-        .collect();
-    let waits: f64 = buckets.iter().map(|count| *count as f64).sum();
-    let whole: f64 = time.iter().sum();
-    let share = |part: f64, all: f64| if all > 0.0 { 100.0 * part / all } else { 0.0 };
-    let of_waits = buckets.iter().map(|count| share(*count as f64, waits));
-    (
-        of_waits.collect(),
-        time.iter().map(|us| share(*us, whole)).collect(),
-    )
-}
-
-/// First and last used bucket, if any.
-pub(crate) fn used(buckets: &[u64]) -> Option<(usize, usize)> {
-    let first = buckets.iter().position(|count| *count > 0)?;
-    let last = buckets.iter().rposition(|count| *count > 0)?;
-    Some((first, last))
 }
 
 /// Histograms of the leading events: where the waits are, and where the time is.
@@ -228,27 +191,4 @@ pub(crate) fn percentile_chart(id: &str, title: &str, note: &str, all: &[Percent
             .push(Trace::new(name, Stroke::Joined, nth(at), y));
     }
     Drawn::or(chart, "no percentile is known")
-}
-
-/// A histogram in shares of waits and of time.
-pub(crate) fn of_buckets(id: &str, title: &str, buckets: &[u64]) -> Drawn {
-    let Some((first, last)) = used(buckets) else {
-        return Drawn::missing(title, "no waits");
-    };
-    let (waits, time) = shares(buckets);
-    let part = |all: &[f64]| all[first..=last].iter().map(|v| Some(*v)).collect();
-    let mut chart = Chart {
-        id: id.to_owned(),
-        title: title.to_owned(),
-        note: "Each bucket holds waits below its name and at least half of it. The share of time takes every wait for the middle of its bucket (three quarters of its name).".to_owned(),
-        x: Axis::of("below", ""),
-        y: Axis::of("share", "%"),
-        rows: Rows::Names((first..=last).map(bucket_name).collect()),
-        ..Chart::default()
-    };
-    chart.traces = vec![
-        Trace::new("% of waits", Stroke::Bar, BLUE, part(&waits)),
-        Trace::new("% of time", Stroke::Bar, ORANGE, part(&time)),
-    ];
-    Drawn::or(chart, "no waits")
 }

@@ -1,11 +1,11 @@
 //! The figures of one step, by name with unit last.
 
 use super::super::deltas::{Span, counter, delta, micros};
-use super::super::events::{mean_us, percentile_us};
 use super::super::host::{cpu_delta_ns, cpu_total_ns, disk_deltas};
 use crate::record::slug;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::Figure;
+use assay_measure::record::{mean_us, percentile_us};
 use assay_measure::snapshot::Actor;
 use assay_measure::stats::{self, Stat};
 use std::collections::BTreeMap;

@@ -1,13 +1,13 @@
 //! The durable-write curve in a record.
 
-use super::{Figure, Latency, Part};
+use assay_measure::record::{Figure, Latency, Part};
 use serde::{Deserialize, Serialize};
 
 /// What `assay sync` measured. Layer of every latency and rate: `syscall`, that is
 /// from the call of `pwrite` to the return of what made it durable.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct SyncInfo {
+pub(crate) struct SyncInfo {
     /// The scratch file, removed since.
     pub path: String,
     /// Bytes of its preallocated, zero-written part.
@@ -33,7 +33,7 @@ pub struct SyncInfo {
 /// One step of the curve.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct SyncStep {
+pub(crate) struct SyncStep {
     /// `flush`, `unsynced`, `curve`, `sizes` or `safety`.
     pub part: String,
     /// `write + fdatasync`, `O_DSYNC write`, ...
@@ -67,7 +67,7 @@ pub struct SyncStep {
 /// One level of safety.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct SafetyRow {
+pub(crate) struct SafetyRow {
     /// `none`, `group`, `sync` or `sync, parallel`.
     pub level: String,
     /// What it means and what a power cut may take.

@@ -1,6 +1,6 @@
-//! `sync`: aim the probe, measure, record, report.
+//! A probe that is given a place and a time: aim, plan, measure, record, report.
 
-use crate::cli::{Format, SyncArgs};
+use crate::cli::{Format, ProbeArgs, ProbeCommand};
 use crate::exit::{Code, Failure};
 use crate::progress;
 use crate::record::{self, Faces};
@@ -10,24 +10,24 @@ use crate::{plan_text, signals, ui};
 use assay_measure::snapshot::{RunData, SettingLine};
 use assay_measure::units;
 use assay_run::host;
-use assay_run::probe::{Readings, Request, Steps};
+use assay_run::probe::{Probe, Request, Steps};
 use assay_run::stop::Stop;
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-const NAME: &str = "sync";
 /// With less each step would see too few flushes to say anything.
 const LEAST: Duration = Duration::from_secs(1);
 const MOST: Duration = Duration::from_secs(24 * 3600);
 
-pub(super) fn sync(args: &SyncArgs) -> Result<Code, Failure> {
+pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
+    let ProbeCommand { name, args } = command;
     let time = time(&args.time)?;
     let id = rundir::new_id();
-    let place = rundir::place(args.output.as_deref(), NAME, &id);
+    let place = rundir::place(args.output.as_deref(), name, &id);
     if args.output.is_some() {
         rundir::refuse_used(&place)?;
     }
-    let probe = registry::probe(NAME).expect("the registry has this probe");
+    let probe = registry::probe(name).expect("the command line is made of the registry");
     let aimed = probe.aim(&Request::at(&args.path, time))?;
     if args.dry_run {
         let text = match args.format {
@@ -41,16 +41,13 @@ pub(super) fn sync(args: &SyncArgs) -> Result<Code, Failure> {
     let stop = Stop::new();
     signals::watch(&stop)?;
     let started = jiff::Timestamp::now().to_string();
-    let progress = Progress::new();
-    let Readings::Sync(readings) = aimed.measure(&stop, &progress)? else {
-        return Err(Failure::new(
-            Code::Bug,
-            "the sync probe brought another probe's readings",
-        ));
-    };
+    let progress = Progress::new(time);
+    let measured = aimed.measure(&stop, &progress)?;
     drop(progress);
-    let run = labels(args, id, started);
-    let record = assay_report::sync::build(&run, &readings);
+    let Some(record) = measured.record(&labels(probe, args, id, started)) else {
+        let what = format!("the probe {name} brought no record");
+        return Err(Failure::new(Code::Bug, what));
+    };
     let faces = Faces {
         text: assay_report::text::render(&record),
         json: record::json(&record)?,
@@ -72,29 +69,30 @@ fn time(text: &str) -> Result<Duration, Failure> {
         Ok(time)
     } else {
         Err(Failure::usage(format!(
-            "--time {text}: the probe takes 1s to 24h; 60s gives every step about a second"
+            "--time {text}: a probe takes 1s to 24h"
         )))
     }
 }
 
 /// What the record says beside the measurements.
-fn labels(args: &SyncArgs, id: String, started: String) -> RunData {
+fn labels(probe: &dyn Probe, args: &ProbeArgs, id: String, started: String) -> RunData {
     let setting = |name: &str, value: String, default: bool| SettingLine {
         name: name.to_owned(),
         value,
         origin: if default { "default" } else { "cli" }.to_owned(),
     };
     let path = args.path.display().to_string();
+    let usual = probe.usual_time();
     RunData {
         run_id: id,
         label: args.label.clone(),
-        workload: NAME.to_owned(),
+        workload: probe.name().to_owned(),
         engine: "probe".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started,
         settings: vec![
             setting("PATH", path.clone(), path == "."),
-            setting("TIME", args.time.clone(), args.time == "60s"),
+            setting("TIME", args.time.clone(), Some(args.time.as_str()) == usual),
         ],
         host: host::facts(),
         ..RunData::default()
@@ -102,7 +100,7 @@ fn labels(args: &SyncArgs, id: String, started: String) -> RunData {
 }
 
 /// Writes the record and prints the product; the record's failure is told after the product.
-fn leave(args: &SyncArgs, place: std::path::PathBuf, faces: &Faces) -> Result<(), Failure> {
+fn leave(args: &ProbeArgs, place: std::path::PathBuf, faces: &Faces) -> Result<(), Failure> {
     let written = RunDir::create(place).and_then(|dir| {
         record::write(&dir, faces)?;
         Ok(dir)
@@ -115,15 +113,19 @@ fn leave(args: &SyncArgs, place: std::path::PathBuf, faces: &Faces) -> Result<()
     Ok(())
 }
 
-/// `step 7 of 54: write + fdatasync, 4 x 4096 bytes, preallocated file`
+/// `step 7 of 54, about 52 s left: write + fdatasync, 4 x 4096 bytes, preallocated file`
 struct Progress {
     line: Mutex<progress::Line>,
+    begun: Instant,
+    time: Duration,
 }
 
 impl Progress {
-    fn new() -> Self {
+    fn new(time: Duration) -> Self {
         Self {
             line: Mutex::new(progress::Line::new()),
+            begun: Instant::now(),
+            time,
         }
     }
 }
@@ -135,6 +137,9 @@ impl Steps for Progress {
             .line
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
-        line.show(&format!("step {number} of {of}: {what}"));
+        let left = self.time.saturating_sub(self.begun.elapsed()).as_secs();
+        line.show(&format!(
+            "step {number} of {of}, about {left} s left: {what}"
+        ));
     }
 }

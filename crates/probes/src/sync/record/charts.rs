@@ -1,9 +1,10 @@
 //! Charts of the durable-write curve.
 
-use crate::html::charts::latency;
+use super::info::{SyncInfo, SyncStep};
+use assay_measure::chart::buckets;
 use assay_measure::chart::{Axis, Chart, Drawn, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, ORANGE, nth};
-use assay_measure::record::{Figure, SyncInfo, SyncStep};
+use assay_measure::record::Figure;
 
 /// All of them.
 pub(super) fn all(info: &SyncInfo) -> Vec<Drawn> {
@@ -65,7 +66,7 @@ pub(super) fn all(info: &SyncInfo) -> Vec<Drawn> {
             "Histogram: {}, one stream, {} bytes",
             step.method, step.bytes
         );
-        all.push(latency::of_buckets(
+        all.push(buckets::of_buckets(
             &format!("c-hist-sync-{at}"),
             &title,
             &step.latency.hist_ns.pow2_us(),

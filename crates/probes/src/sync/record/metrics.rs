@@ -1,7 +1,8 @@
 //! The metrics of the durable-write curve.
 
+use super::info::SyncInfo;
+use assay_measure::record::Metric;
 use assay_measure::record::metric::{Better, Group, lower, plain};
-use assay_measure::record::{Metric, SyncInfo};
 
 /// One stream's durable write and commits per second by level of safety.
 pub(super) fn all(info: &SyncInfo) -> Vec<Metric> {

@@ -1,10 +1,10 @@
 //! What follows from a durable-write curve, in plain words. The rules, their thresholds and
 //! where they come from are listed in docs/design/sync.md.
 
+use super::super::reading::{SyncMethod, SyncPart, SyncReading, SyncReadings};
+use super::info::{SyncInfo, SyncStep};
 use super::step;
-use crate::advice::finding_of;
-use assay_measure::record::{Advice, SyncInfo, SyncStep};
-use assay_measure::sync::{SyncMethod, SyncPart, SyncReading, SyncReadings};
+use assay_measure::record::Advice;
 use assay_measure::units::{fixed, thousands};
 
 /// No write has reached a medium and come back in less: the quickest drives with stable
@@ -134,7 +134,7 @@ impl Curve<'_> {
         let text = format!(
             "Suspiciously fast: {why}. {verdict}: find out what the hypervisor's cache mode or the controller does before trusting a commit to it."
         );
-        Some(finding_of(
+        Some(Advice::of(
             "S1",
             high,
             text,
@@ -174,7 +174,7 @@ impl Curve<'_> {
             _ => return None,
         };
         let high = ratio >= 2.0 * UNPROTECTED_RATIO;
-        Some(finding_of(
+        Some(Advice::of(
             "S2",
             high,
             text,
@@ -193,7 +193,7 @@ impl Curve<'_> {
             fixed(f0, 0)
         );
         let evidence = [("commit_delay_limit_per_s", limit), ("f0_us", f0)];
-        Some(finding_of("S3", false, text, &evidence))
+        Some(Advice::of("S3", false, text, &evidence))
     }
 
     /// S4: the quickest way for one stream to make a write durable.
@@ -221,7 +221,7 @@ impl Curve<'_> {
             thousands(worst.1.round() as u64)
         );
         let evidence = [("best_per_s", best.1), ("worst_per_s", worst.1)];
-        Some(finding_of("S4", gain >= 2.0, text, &evidence))
+        Some(Advice::of("S4", gain >= 2.0, text, &evidence))
     }
 
     /// S5: what a growing log costs.
@@ -240,7 +240,7 @@ impl Curve<'_> {
             fixed(gain, 1)
         );
         let evidence = [("preallocated_per_s", kept), ("new_per_s", grown)];
-        Some(finding_of("S5", gain >= 2.4, text, &evidence))
+        Some(Advice::of("S5", gain >= 2.4, text, &evidence))
     }
 
     /// S6: whether flushes in parallel bring more, hence one log writer or several.
@@ -268,7 +268,7 @@ impl Curve<'_> {
         };
         let text = format!("{lead}; {then}.");
         let evidence = [("single_per_s", single), ("streams_32_per_s", many)];
-        Some(finding_of("S6", false, text, &evidence))
+        Some(Advice::of("S6", false, text, &evidence))
     }
 
     /// S7: a tail that a commit will meet.
@@ -293,6 +293,6 @@ impl Curve<'_> {
             fixed(flush.latency.max_us.value()?, 0)
         );
         let evidence = [("tail_over_median_ratio", ratio), ("p50_us", p50)];
-        Some(finding_of("S7", ratio >= 2.0 * RATIO, text, &evidence))
+        Some(Advice::of("S7", ratio >= 2.0 * RATIO, text, &evidence))
     }
 }

@@ -3,29 +3,27 @@
 mod advice;
 mod charts;
 mod headline;
+mod info;
 mod metrics;
 mod sections;
 
 #[cfg(test)]
 mod tests;
 
-use crate::{instance, kinds, record};
+use super::DurableWrites;
+use super::reading::{SLICES, SyncMethod, SyncPart, SyncReading, SyncReadings};
 use assay_measure::chart::Drawn;
-use assay_measure::kind::{Delivered, Headline, Kind};
-use assay_measure::record::{Figure, Metric, Part, Record, SafetyRow, SyncInfo, SyncStep};
+use assay_measure::kind::{Headline, Kind, figure};
+use assay_measure::record::{Figure, Latency, Metric, Part, Record};
 use assay_measure::sample::{mean, stddev};
 use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
-use assay_measure::sync::{SLICES, SyncMethod, SyncPart, SyncReading, SyncReadings};
+use info::{SafetyRow, SyncInfo, SyncStep};
 
 /// Two-sided 95 % point of Student's t with nine degrees of freedom, for ten slices.
 const T_95_OF_9: f64 = 2.262;
 const STOPPED: &str = "the probe was stopped before this step";
 const NO_FLUSH: &str = "nothing is flushed";
-
-/// The kind of `assay sync`.
-#[derive(Debug)]
-pub struct DurableWrites;
 
 impl DurableWrites {
     fn info(record: &Record) -> SyncInfo {
@@ -39,9 +37,7 @@ impl Kind for DurableWrites {
     }
 
     fn metrics(&self, record: &Record) -> Vec<Metric> {
-        let mut all = metrics::all(&Self::info(record));
-        all.extend(instance::figures(record));
-        all
+        metrics::all(&Self::info(record))
     }
 
     fn sections(&self, record: &Record) -> Sections {
@@ -53,11 +49,7 @@ impl Kind for DurableWrites {
     }
 
     fn headline(&self, record: &Record) -> Headline {
-        headline::of(record, &Self::info(record))
-    }
-
-    fn delivered(&self, record: &Record) -> Delivered {
-        instance::delivered(record)
+        headline::of(&Self::info(record))
     }
 
     fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
@@ -68,7 +60,7 @@ impl Kind for DurableWrites {
 /// Builds the record of a probe. `run` brings the labels and the host's facts; of the
 /// measurements in it nothing is read.
 #[must_use]
-pub fn build(run: &RunData, readings: &SyncReadings) -> Record {
+pub(super) fn build(run: &RunData, readings: &SyncReadings) -> Record {
     let mut run = run.clone();
     run.engine_facts.clone_from(&readings.facts);
     run.sessions = readings
@@ -83,15 +75,14 @@ pub fn build(run: &RunData, readings: &SyncReadings) -> Record {
             readings.steps.len()
         ));
     }
-    let mut record = record::labelled(&run);
+    let mut record = Record::labelled(&run);
     record.interval.elapsed_s = seconds(readings.elapsed_ns);
     record.interval.whole_run_s = seconds(readings.elapsed_ns);
     let info = info(readings);
     record.advice = advice::advise(readings, &info);
     record.warnings = advice::warnings(readings);
     record.parts.put(&info);
-    SyncInfo::NAME.clone_into(&mut record.kind);
-    kinds::figure(&mut record);
+    figure(&DurableWrites, &mut record);
     record
 }
 
@@ -104,7 +95,7 @@ fn info(readings: &SyncReadings) -> SyncInfo {
         let step = readings.steps.iter().find(|step| step.part == part);
         step.map_or_else(
             || Figure::na(STOPPED),
-            |step| record::latency(&step.latency).p50_us,
+            |step| Latency::of(&step.latency).p50_us,
         )
     };
     let f0_us = median(SyncPart::Flush);
@@ -163,7 +154,7 @@ fn step(reading: &SyncReading) -> SyncStep {
         flushes_count,
         elapsed_s: seconds(reading.elapsed_ns),
         per_s_ci95_pct: confidence(reading),
-        latency: record::latency(&reading.latency),
+        latency: Latency::of(&reading.latency),
         device_write_bytes: reading
             .device_write_bytes
             .map_or_else(|| Figure::na("the kernel does not tell"), Figure::Count),
@@ -232,7 +223,7 @@ fn safety(readings: &SyncReadings) -> Vec<SafetyRow> {
     let row = |(level, method, meaning): (&str, SyncMethod, &str)| {
         let many = find(method, true);
         let latency = |many: bool| {
-            find(method, many).map_or_else(Default::default, |s| record::latency(&s.latency))
+            find(method, many).map_or_else(Default::default, |s| Latency::of(&s.latency))
         };
         SafetyRow {
             level: level.to_owned(),

@@ -1,7 +1,8 @@
 //! The report of a durable-write curve.
 
-use crate::sections::header;
-use assay_measure::record::{Figure, Record, SyncInfo, SyncStep};
+use super::info::{SyncInfo, SyncStep};
+use assay_measure::record::{Figure, Record};
+use assay_measure::section::common;
 use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
 use assay_measure::units::{size, thousands};
 use std::borrow::Cow;
@@ -10,7 +11,7 @@ use std::borrow::Cow;
 pub(super) fn render(record: &Record, info: &SyncInfo) -> Sections {
     let mut page = Sections::default();
     let run = &record.run;
-    let label = header::label(record);
+    let label = common::label(record);
     page.title(&format!(
         "ASSAY DURABLE WRITE REPORT for run {}{label}: {}",
         run.id, info.path
@@ -20,7 +21,7 @@ pub(super) fn render(record: &Record, info: &SyncInfo) -> Sections {
         run.version,
         run.started,
         number(&record.interval.elapsed_s, 1),
-        header::verdict(record)
+        common::verdict(record)
     ));
     page.wrapped(
         "",
@@ -32,8 +33,8 @@ pub(super) fn render(record: &Record, info: &SyncInfo) -> Sections {
             size(info.file_bytes)
         ),
     );
-    header::warnings(&mut page, record);
-    header::advice(&mut page, record);
+    common::warnings(&mut page, record);
+    common::advice(&mut page, record);
     flush(&mut page, info);
     safety(&mut page, info);
     curve(&mut page, info, "preallocated");

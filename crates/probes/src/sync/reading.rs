@@ -1,20 +1,19 @@
 //! What a probe of durable writes measured: raw readings, before anything is derived.
 //!
-//! `assay sync` fills these, the report turns them into the record's
-//! [`SyncInfo`](crate::record::SyncInfo).
+//! The probe fills these, [`record`](super::record) turns them into a record.
 
-use crate::clock::Ns;
-use crate::histogram::Histogram;
-use crate::snapshot::Fact;
+use assay_measure::clock::Ns;
+use assay_measure::histogram::Histogram;
+use assay_measure::snapshot::Fact;
 use serde::{Deserialize, Serialize};
 
 /// Parts that a step's time is cut into, to see how much its rate moves.
-pub const SLICES: usize = 10;
+pub(crate) const SLICES: usize = 10;
 
 /// How one durable write is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SyncMethod {
+pub(crate) enum SyncMethod {
     /// `pwrite` alone: nothing is made durable.
     WriteOnly,
     /// `pwrite`, then `fdatasync`.
@@ -35,7 +34,7 @@ pub enum SyncMethod {
 impl SyncMethod {
     /// As reports print it.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::WriteOnly => "write only",
             Self::Fdatasync => "write + fdatasync",
@@ -51,7 +50,7 @@ impl SyncMethod {
 /// Which part of the report a step belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SyncPart {
+pub(crate) enum SyncPart {
     /// One stream overwriting a preallocated file: F0.
     Flush,
     /// The same without a flush.
@@ -66,7 +65,7 @@ pub enum SyncPart {
 
 /// One step: so many streams, each writing and waiting for durability in a closed loop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SyncReading {
+pub(crate) struct SyncReading {
     /// Where it belongs.
     pub part: SyncPart,
     /// How each write was made durable.
@@ -93,7 +92,7 @@ pub struct SyncReading {
 
 /// All steps of one probe.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SyncReadings {
+pub(crate) struct SyncReadings {
     /// The scratch file, which is gone by now.
     pub path: String,
     /// Its preallocated part.

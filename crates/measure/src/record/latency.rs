@@ -1,0 +1,68 @@
+//! A latency distribution in a record.
+
+use super::figure::Figure;
+use crate::histogram::Histogram;
+use serde::{Deserialize, Serialize};
+
+/// A latency distribution with its usual percentiles; a percentile with fewer
+/// than ten samples beyond it is n/a.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Latency {
+    /// Mean, us.
+    pub avg_us: Figure,
+    /// Smallest, us.
+    pub min_us: Figure,
+    /// Median, us.
+    pub p50_us: Figure,
+    /// 90th percentile, us.
+    pub p90_us: Figure,
+    /// 99th percentile, us.
+    pub p99_us: Figure,
+    /// 99.9th percentile, us.
+    pub p999_us: Figure,
+    /// Largest, us.
+    pub max_us: Figure,
+    /// All of it.
+    pub hist_ns: Histogram,
+}
+
+/// Percentile `q` (0..1) in us; n/a with fewer than ten samples beyond it.
+#[must_use]
+pub fn percentile_us(histogram: &Histogram, q: f64) -> Figure {
+    match histogram.percentile_ns(q) {
+        Some(ns) => Figure::decimal(ns as f64 / 1000.0),
+        None if histogram.count() == 0 => Figure::na("nothing counted"),
+        None => Figure::na("too few samples"),
+    }
+}
+
+/// The mean in us.
+#[must_use]
+pub fn mean_us(histogram: &Histogram) -> Figure {
+    match histogram.mean_ns() {
+        Some(ns) => Figure::decimal(ns / 1000.0),
+        None => Figure::na("nothing counted"),
+    }
+}
+
+impl Latency {
+    /// The usual percentiles of a histogram.
+    #[must_use]
+    pub fn of(histogram: &Histogram) -> Self {
+        let extreme = |ns: Option<u64>| match ns {
+            Some(ns) => Figure::decimal(ns as f64 / 1000.0),
+            None => Figure::na("nothing counted"),
+        };
+        Self {
+            avg_us: mean_us(histogram),
+            min_us: extreme(histogram.min_ns()),
+            p50_us: percentile_us(histogram, 0.5),
+            p90_us: percentile_us(histogram, 0.9),
+            p99_us: percentile_us(histogram, 0.99),
+            p999_us: percentile_us(histogram, 0.999),
+            max_us: extreme(histogram.max_ns()),
+            hist_ns: histogram.clone(),
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What the probe hands to whoever asked for it.
+
+use assay_measure::storage::StorageReadings;
+use assay_run::probe::Measured;
+
+/// The readings of storage jobs. The command makes fio's faces of them before there is a record.
+#[derive(Debug)]
+pub struct StorageMeasured(pub StorageReadings);
+
+impl Measured for StorageMeasured {
+    fn is_empty(&self) -> bool {
+        let mut ways = self.0.clones.iter().flat_map(|clone| &clone.ways);
+        ways.all(|way| way.ios == 0)
+    }
+
+    fn was_stopped(&self) -> bool {
+        self.0.stopped
+    }
+}
