@@ -8,12 +8,14 @@ mod bytes;
 #[path = "../edit.rs"]
 mod edit;
 
+use assay_probes::sync::DurableWrites;
 use assay_report::{faces, json};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use std::sync::LazyLock;
 
 static RECORDS: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    assay_report::kinds::install(vec![&DurableWrites]);
     [
         include_str!("../records/null.json"),
         include_str!("../records/native.json"),

@@ -32,7 +32,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     emergency::install_hook();
-    assay_report::kinds::install(registry::KINDS);
+    assay_report::kinds::install(registry::kinds());
     signals::fail_writes_at_the_size_limit();
     let code = std::panic::catch_unwind(|| match parse() {
         Ok(Some(cli)) => commands::execute(cli).unwrap_or_else(|failure| ui::failure(&failure)),

@@ -15,8 +15,10 @@ pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Null];
 /// The probes, in the order of their help.
 pub(crate) static PROBES: &[&dyn Probe] = &[&DurableWrites, &StorageProbe];
 
-/// The kinds of records that are not the report's own, in the order of their help.
-pub(crate) static KINDS: &[&dyn Kind] = &[&DurableWrites];
+/// The kinds of records that the folders listed here bring.
+pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
+    PROBES.iter().filter_map(|probe| probe.kind()).collect()
+}
 
 /// The probe of this name, which is also its command.
 #[must_use]

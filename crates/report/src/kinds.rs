@@ -10,10 +10,10 @@ use assay_measure::section::Sections;
 use std::sync::OnceLock;
 
 /// Kinds that live in crates of their own, as the program lists them.
-static MORE: OnceLock<&[&dyn Kind]> = OnceLock::new();
+static MORE: OnceLock<Vec<&dyn Kind>> = OnceLock::new();
 
 /// Makes kinds of other crates known; called once, before the first record is read.
-pub fn install(kinds: &'static [&'static dyn Kind]) {
+pub fn install(kinds: Vec<&'static dyn Kind>) {
     MORE.get_or_init(|| kinds);
 }
 
@@ -35,7 +35,7 @@ static KINDS: &[&dyn Kind] = &[
 /// The kind of a record.
 #[must_use]
 pub fn of(record: &Record) -> &'static dyn Kind {
-    let more = MORE.get().copied().unwrap_or_default();
+    let more = MORE.get().map_or(&[][..], Vec::as_slice);
     let mut kinds = KINDS.iter().chain(more);
     let found = kinds.find(|kind| kind.name() == record.kind);
     *found.unwrap_or(&KINDS[0])

@@ -5,6 +5,7 @@
 
 use crate::engine::{EngineError, Line};
 use crate::stop::Stop;
+use assay_measure::kind::Kind;
 use assay_measure::record::Record;
 use assay_measure::snapshot::RunData;
 use std::any::Any;
@@ -51,6 +52,11 @@ pub trait Probe: Sync {
 
     /// How long it measures where nobody says, as the command line has it; `None` of a probe with words of its own.
     fn usual_time(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The kind of its records; `None` where the report has it.
+    fn kind(&self) -> Option<&'static dyn Kind> {
         None
     }
 

@@ -16,6 +16,7 @@ mod tests;
 
 use assay_block::{BlockError, DeviceFacts, device_facts};
 use assay_measure::clock::Clock;
+use assay_measure::kind::Kind;
 use assay_measure::record::Record;
 use assay_measure::snapshot::{Fact, RunData};
 use assay_run::engine::{EngineError, Line, LineValue};
@@ -53,6 +54,10 @@ impl Probe for DurableWrites {
 
     fn usual_time(&self) -> Option<&'static str> {
         Some("60s")
+    }
+
+    fn kind(&self) -> Option<&'static dyn Kind> {
+        Some(&DurableWrites)
     }
 
     fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
