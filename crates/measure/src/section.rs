@@ -5,6 +5,7 @@
 
 pub mod common;
 
+use crate::histogram::Histogram;
 use crate::record::Figure;
 use crate::units::{fixed, thousands};
 use std::borrow::Cow;
@@ -319,6 +320,27 @@ impl Sections {
         if let Some(Part::Table(table)) = section.parts.last_mut() {
             table.rows.extend(since.into_iter().map(Row::Between));
             table.rows.push(Row::Cells(cells));
+        }
+    }
+
+    /// A table of durations by powers of two of a microsecond, with bars; `counted` is the column of what was counted.
+    pub fn histogram(&mut self, of: &Histogram, counted: Column) {
+        let buckets = of.pow2_us();
+        let most = buckets.iter().copied().max().unwrap_or(0).max(1);
+        let columns = [left("Below", 16), counted, right("Share", 10), left("", 42)];
+        self.untitled(&columns);
+        for (index, count) in buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
+            // Bucket i counts 2^(i-1) <= us < 2^i.
+            let below = thousands(1 << index);
+            let share = fixed(100.0 * *count as f64 / of.count() as f64, 3);
+            let bar = "#".repeat((count * 40).div_ceil(most) as usize);
+            let cells = [
+                format!("< {below:>11} us"),
+                thousands(*count),
+                format!("{share} %"),
+                format!(" {bar}"),
+            ];
+            self.row(&columns, &cells);
         }
     }
 }

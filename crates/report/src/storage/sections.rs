@@ -2,9 +2,8 @@
 
 use super::section::{notes, ring, seed, timing};
 use crate::sections::header;
-use assay_measure::histogram::Histogram;
 use assay_measure::record::{
-    Figure, Record, StorageGroup, StorageInfo, StorageJob, StorageLatency, StorageWay,
+    Figure, Record, StorageGroup, StorageInfo, StorageJob, StorageLatency,
 };
 use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
 use assay_measure::units::{fixed, size, thousands};
@@ -71,7 +70,7 @@ pub(super) fn imported(page: &mut Sections, info: &StorageInfo) {
     for job in &info.jobs {
         for way in job.ways.iter().filter(|way| !way.lat.hist_ns.is_empty()) {
             page.heading(&format!("Histogram of lat: {}, {}", job.name, way.way));
-            histogram(page, &way.lat.hist_ns, way);
+            page.histogram(&way.lat.hist_ns, right("Samples", 14));
         }
     }
     if info.jobs.iter().any(|job| !job.options.is_empty()) {
@@ -484,33 +483,8 @@ fn histograms(page: &mut Sections, job: &StorageJob) {
     for way in &job.ways {
         if way.lat.count > 0 {
             page.heading(&format!("Histogram of lat: {}, {}", job.name, way.way));
-            histogram(page, &way.lat.hist_ns, way);
+            page.histogram(&way.lat.hist_ns, right("Samples", 14));
         }
-    }
-}
-
-fn histogram(page: &mut Sections, of: &Histogram, way: &StorageWay) {
-    let buckets = of.pow2_us();
-    let most = buckets.iter().copied().max().unwrap_or(0).max(1);
-    const BUCKETS: [Column; 4] = [
-        left("Below", 16),
-        right("Samples", 14),
-        right("Share", 10),
-        left("", 42),
-    ];
-    page.untitled(&BUCKETS);
-    for (index, count) in buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
-        // Bucket i counts 2^(i-1) <= us < 2^i.
-        let below = thousands(1 << index);
-        let bar = "#".repeat((count * 40).div_ceil(most) as usize);
-        let share = fixed(100.0 * *count as f64 / way.lat.count as f64, 3);
-        let cells = [
-            format!("< {below:>11} us"),
-            thousands(*count),
-            format!("{share} %"),
-            format!(" {bar}"),
-        ];
-        page.row(&BUCKETS, &cells);
     }
 }
 

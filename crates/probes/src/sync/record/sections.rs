@@ -238,28 +238,7 @@ fn histogram(page: &mut Sections, info: &SyncInfo) {
         return;
     };
     page.heading("F0 Histogram");
-    let buckets = step.latency.hist_ns.pow2_us();
-    let most = buckets.iter().copied().max().unwrap_or(0).max(1);
-    let all = step.latency.hist_ns.count().max(1);
-    const BUCKETS: [Column; 4] = [
-        left("Below", 16),
-        right("Writes", 12),
-        right("Share", 10),
-        left("", 42),
-    ];
-    page.untitled(&BUCKETS);
-    for (index, count) in buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
-        // Bucket i counts 2^(i-1) <= us < 2^i.
-        let below = thousands(1 << index);
-        let bar = "#".repeat((count * 40).div_ceil(most) as usize);
-        let cells = [
-            format!("< {below:>11} us"),
-            thousands(*count),
-            format!("{:.3} %", 100.0 * *count as f64 / all as f64),
-            format!(" {bar}"),
-        ];
-        page.row(&BUCKETS, &cells);
-    }
+    page.histogram(&step.latency.hist_ns, right("Writes", 12));
 }
 
 fn facts(page: &mut Sections, record: &Record) {
