@@ -24,7 +24,7 @@ pub(crate) use assay_measure::record::percentile_us;
 pub(crate) use deltas::{Deltas, Span, delta};
 pub(crate) use driver::kind_name;
 pub(crate) use events::class_name;
-pub(crate) use host::{disk_deltas, os};
+pub(crate) use host::{CPU_COLUMNS, disk_deltas, os};
 pub(crate) use load::ROWS as LOAD_ROWS;
 pub(crate) use notes::HIT_POINTS;
 pub(crate) use rises::Rises;

@@ -1,5 +1,6 @@
 //! Host and instance CPU, memory, pressure, operating system statistics.
 
+use crate::record::CPU_COLUMNS;
 use assay_measure::record::{Figure, Record};
 use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
 use assay_measure::units::fixed;
@@ -153,18 +154,7 @@ pub(super) fn statistics(page: &mut Sections, record: &Record) {
             &[name.into(), Cell::figure(total, decimals), rate.into()],
         );
     };
-    for column in [
-        "user",
-        "nice",
-        "system",
-        "idle",
-        "iowait",
-        "irq",
-        "softirq",
-        "steal",
-        "guest",
-        "guest_nice",
-    ] {
+    for column in CPU_COLUMNS {
         if let Some(figure) = os.cpu_s.get(column) {
             row(format!("CPU {column} (s)"), figure, 2);
         }
