@@ -1,0 +1,96 @@
+//! The host and its limits: each rule fires and is silent.
+
+use super::*;
+
+#[test]
+fn advice_r02_fires_on_full_cpus_with_a_queue() {
+    let mut record = record();
+    cpu(&mut record, "busy", 97.0);
+    record.instance.time_model.run_queue_us = record.instance.time_model.db_time_us.scaled(0.06);
+    assert_eq!(fires(&record, "R2").severity, "note");
+    record.instance.time_model.run_queue_us = record.instance.time_model.db_time_us.scaled(0.12);
+    assert_eq!(fires(&record, "R2").severity, "high");
+    // The load alone will do.
+    record.instance.time_model.run_queue_us = Figure::Count(0);
+    record.os.load_end = vec![Figure::Decimal(7.0)];
+    fires(&record, "R2");
+}
+
+#[test]
+fn advice_r02_is_silent_on_idle_cpus_and_on_full_ones_without_a_queue() {
+    is_silent(&record(), "R2");
+    let mut full = record();
+    cpu(&mut full, "busy", 99.0);
+    full.instance.time_model.run_queue_us = Figure::Count(0);
+    is_silent(&full, "R2");
+}
+
+fn capped(value: &str) -> Record {
+    let mut record = record();
+    record.host.facts.push(Fact {
+        name: "io_cap_vda_read_iops".to_owned(),
+        value: value.to_owned(),
+    });
+    record
+}
+
+#[test]
+fn advice_r12_fires_within_three_percent_of_a_cap() {
+    // The frozen run reads 6000 a second.
+    let said = fires(&capped("6100 by blkio throttle of /load"), "R12");
+    assert!(
+        said.text.contains("blkio throttle of /load"),
+        "{}",
+        said.text
+    );
+    // The other limit is the one that is used up: both at once are no pin.
+    let mut both = capped("6000 by io.max of /load");
+    both.host.facts.push(Fact {
+        name: "io_cap_vda_read_bytes".to_owned(),
+        value: "50000000 by io.max of /load".to_owned(),
+    });
+    is_silent(&both, "R12");
+}
+
+#[test]
+fn advice_r12_is_silent_without_a_cap_or_far_from_it() {
+    is_silent(&record(), "R12");
+    is_silent(&capped("9000 by blkio throttle of /load"), "R12");
+}
+
+#[test]
+fn advice_r21_fires_on_steal_throttling_and_a_hole_in_the_account() {
+    let mut steal = record();
+    cpu(&mut steal, "steal", 1.2);
+    assert!(fires(&steal, "R21").text.contains("steal"));
+    let mut capped = record();
+    capped.os.cgroup_throttled_us = Figure::Count(500_000);
+    assert!(fires(&capped, "R21").text.contains("throttled"));
+    let mut hole = record();
+    cpu(&mut hole, "idle", 20.0);
+    assert!(
+        fires(&hole, "R21")
+            .text
+            .contains("missing from the account")
+    );
+}
+
+#[test]
+fn advice_r21_is_silent_on_a_quiet_host() {
+    is_silent(&record(), "R21");
+}
+
+#[test]
+fn advice_r02_of_an_import_judges_by_the_load() {
+    let mut record = imported(&[]);
+    record.os.cpu_pct.insert("busy".to_owned(), 99.7.into());
+    record.os.cpus_count = 16_u64.into();
+    assert!(lacks(&record, "R2"));
+    record.os.load_end = vec![235.0.into()];
+    let said = fires(&record, "R2");
+    assert!(
+        said.text.contains("99.7 % busy, load 14.7 per CPU"),
+        "{}",
+        said.text
+    );
+}

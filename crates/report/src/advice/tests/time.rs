@@ -1,0 +1,92 @@
+//! Where the time goes: each rule fires and is silent.
+
+use super::*;
+
+#[test]
+fn advice_r01_fires_when_execution_and_run_queue_are_most_of_db_time() {
+    let mut run = fixture::run();
+    add(&mut run, stats::RUN_QUEUE_TIME, 60_000_000_000);
+    fires(&build(&run), "R1");
+}
+
+#[test]
+fn advice_r01_is_silent_on_a_run_that_waits() {
+    is_silent(&record(), "R1");
+}
+
+#[test]
+fn advice_r03_fires_with_mean_p99_and_little() {
+    let said = fires(&record(), "R3");
+    for name in [
+        "user_io_pct",
+        "busy_pct",
+        "read_avg_us",
+        "read_p99_us",
+        "little_sessions",
+    ] {
+        assert!(said.evidence.contains_key(name), "{name}");
+    }
+}
+
+#[test]
+fn advice_r03_is_silent_on_a_busy_host() {
+    let mut record = record();
+    cpu(&mut record, "busy", 85.0);
+    is_silent(&record, "R3");
+}
+
+/// A pasted load profile has both per second and nothing else.
+#[test]
+fn advice_r1_reads_a_load_profile_that_stands_alone() {
+    let profile = |db_time_s: f64, db_cpu_s: f64| {
+        let row = |name: &str, value: f64| assay_measure::record::LoadRow {
+            name: name.to_owned(),
+            per_s: value.into(),
+            ..Default::default()
+        };
+        Record {
+            instance: Instance {
+                load_profile: vec![row("DB Time(s)", db_time_s), row("DB CPU(s)", db_cpu_s)],
+                ..Instance::default()
+            },
+            import: Some(assay_measure::record::ImportInfo::default()),
+            ..Record::default()
+        }
+    };
+    let said = fires(&profile(30.5, 29.0), "R1");
+    assert!(said.text.contains("95.1 %"), "{}", said.text);
+    assert!(said.text.contains("used by the sessions"), "{}", said.text);
+    is_silent(&profile(42.9, 5.6), "R1");
+    is_silent(&profile(0.0, 0.0), "R1");
+}
+
+#[test]
+fn advice_r17_fires_on_waits_for_each_other() {
+    fires(
+        &waiting("buffer busy waits", WaitClass::Concurrency, 1000, 8000),
+        "R17",
+    );
+}
+
+#[test]
+fn advice_r17_is_silent_below_a_twentieth() {
+    is_silent(&record(), "R17");
+}
+
+#[test]
+fn advice_r22_fires_when_the_device_took_less_than_half() {
+    let said = fires(&layers(1000.0, Some(400.0)), "R22");
+    assert_eq!(said.severity, "note");
+    assert!(
+        said.text.contains("1,000 us") && said.text.contains("900 us in the ring"),
+        "{}",
+        said.text
+    );
+    assert_eq!(fires(&layers(7400.0, Some(1080.0)), "R22").severity, "high");
+}
+
+#[test]
+fn advice_r22_is_silent_when_the_device_takes_the_time_and_says_when_nobody_knows() {
+    is_silent(&layers(1000.0, Some(600.0)), "R22");
+    assert!(lacks(&layers(1000.0, None), "R22"));
+}
