@@ -1,7 +1,7 @@
 //! Each bottleneck shows the wait that names it, first among the report's top events:
 //! nothing here depends on how fast the machine is, only on what is short.
 
-use crate::common::{Place, with};
+use crate::common::{Place, set, with};
 
 /// The names under "Top 10 Foreground Events", in their order.
 fn top_events(report: &str) -> Vec<String> {
@@ -23,40 +23,44 @@ fn top_events(report: &str) -> Vec<String> {
         .collect()
 }
 
-/// The top events of one run on a data set of its own.
-fn top_of(data: &[&str], run: &[&str]) -> Vec<String> {
+/// The top events of one run with so many sessions a schema, on a data set of its own.
+fn top_of(threads: &str, data: &[&str], run: &[&str]) -> Vec<String> {
     let place = Place::new();
-    let sizes = ["--set", "SCAN_TABLE_SZ=16", "--set", "UNDO_MB=16"];
-    let data = with(&sizes, data);
+    let data = set(&with(&["SCAN_TABLE_SZ=16", "UNDO_MB=16"], data));
     place.assay(&with(&["prepare", "-s", "2"], &data)).code(0);
-    let args = ["run", "-s", "2", "--time", "3", "--warmup", "1"];
-    let report = place.assay(&with(&with(&args, &data), run)).code(0).out;
+    let args = [
+        "run", "-s", "2", "-t", threads, "--time", "3", "--warmup", "1",
+    ];
+    let report = place.assay(&with(&with(&args, &data), &set(run)));
+    let report = report.code(0).out;
     let top = top_events(&report);
     assert!(!top.is_empty(), "{report}");
     top
 }
 
+/// One block a batch.
+const SLOW_WRITER: [&str; 2] = ["DB_WRITER_BATCH=1", "DB_WRITER_COALESCE_BYTES=8192"];
+
+/// Changes as large as they get, in blocks that stay cached, by sessions that need no log write to go on.
+const MUCH_REDO: [&str; 4] = [
+    "UPDATE_PCT=100",
+    "REDO_STRESS=HEAVY",
+    "CACHE_MB=256",
+    "COMMIT_MODE=none",
+];
+
 #[test]
 fn a_writer_too_slow_for_its_sessions_shows_as_free_buffer_waits() {
-    // One block a batch, and sessions that need no log write to go on.
+    let updates = [
+        "UPDATE_PCT=100",
+        "WORK_UNIT=16",
+        "CACHE_MB=2",
+        "COMMIT_MODE=none",
+    ];
     let top = top_of(
-        &["--set", "SCALE=6000", "--set", "REDO_LOG_MB=64"],
-        &[
-            "-t",
-            "8",
-            "--set",
-            "UPDATE_PCT=100",
-            "--set",
-            "WORK_UNIT=16",
-            "--set",
-            "CACHE_MB=2",
-            "--set",
-            "COMMIT_MODE=none",
-            "--set",
-            "DB_WRITER_BATCH=1",
-            "--set",
-            "DB_WRITER_COALESCE_BYTES=8192",
-        ],
+        "8",
+        &["SCALE=6000", "REDO_LOG_MB=64"],
+        &with(&updates, &SLOW_WRITER),
     );
     assert_eq!(top[0], "free buffer waits", "{top:?}");
 }
@@ -64,30 +68,9 @@ fn a_writer_too_slow_for_its_sessions_shows_as_free_buffer_waits() {
 #[test]
 fn log_files_too_small_show_as_checkpoint_incomplete() {
     let top = top_of(
-        &[
-            "--set",
-            "SCALE=6000",
-            "--set",
-            "REDO_LOG_MB=4",
-            "--set",
-            "REDO_LOGS=2",
-        ],
-        &[
-            "-t",
-            "4",
-            "--set",
-            "UPDATE_PCT=100",
-            "--set",
-            "REDO_STRESS=HEAVY",
-            "--set",
-            "CACHE_MB=256",
-            "--set",
-            "DB_WRITER_BATCH=1",
-            "--set",
-            "DB_WRITER_COALESCE_BYTES=8192",
-            "--set",
-            "COMMIT_MODE=none",
-        ],
+        "4",
+        &["SCALE=6000", "REDO_LOG_MB=4", "REDO_LOGS=2"],
+        &with(&MUCH_REDO, &SLOW_WRITER),
     );
     assert_eq!(top[0], "log file switch (checkpoint incomplete)", "{top:?}");
 }
@@ -95,21 +78,9 @@ fn log_files_too_small_show_as_checkpoint_incomplete() {
 #[test]
 fn a_log_buffer_too_small_shows_as_log_buffer_space() {
     let top = top_of(
-        &["--set", "SCALE=6000", "--set", "REDO_LOG_MB=512"],
-        &[
-            "-t",
-            "16",
-            "--set",
-            "UPDATE_PCT=100",
-            "--set",
-            "REDO_STRESS=HEAVY",
-            "--set",
-            "CACHE_MB=256",
-            "--set",
-            "LOG_BUFFER_MB=1",
-            "--set",
-            "COMMIT_MODE=none",
-        ],
+        "16",
+        &["SCALE=6000", "REDO_LOG_MB=512"],
+        &with(&MUCH_REDO, &["LOG_BUFFER_MB=1"]),
     );
     assert_eq!(top[0], "log buffer space", "{top:?}");
 }
@@ -117,8 +88,9 @@ fn a_log_buffer_too_small_shows_as_log_buffer_space() {
 #[test]
 fn data_that_fits_the_cache_shows_as_cpu() {
     let top = top_of(
-        &["--set", "SCALE=2000", "--set", "REDO_LOG_MB=8"],
-        &["--set", "UPDATE_PCT=0", "--set", "CACHE_MB=64"],
+        "1",
+        &["SCALE=2000", "REDO_LOG_MB=8"],
+        &["UPDATE_PCT=0", "CACHE_MB=64"],
     );
     assert_eq!(top[0], "DB CPU", "{top:?}");
 }

@@ -21,10 +21,6 @@ fn record(place: &Place, name: &str, ops_per_s: f64, work_unit: &str) {
     place.write(&format!("{name}/record.json"), &record.to_string());
 }
 
-fn parsed(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
 fn row<'a>(comparison: &'a Value, key: &str) -> &'a Value {
     let rows = comparison["rows"].as_array().expect("rows");
     rows.iter()
@@ -54,7 +50,7 @@ fn groups_of_repeats_are_compared_and_gates_decide_the_exit_code() {
     );
     assert!(done.out.contains("would have been seen"), "{}", done.out);
     let done = place.assay(&with(GROUPS, &["--format", "json"])).code(0);
-    let comparison = parsed(&done.out);
+    let comparison = crate::common::json(&done.out);
     assert_eq!(comparison["schema"], "assay-compare/1");
     assert_eq!(
         row(&comparison, "ops_per_s")["against"][0]["verdict"],
@@ -180,7 +176,7 @@ fn repeats_are_one_group_with_a_noise_floor() {
         done.out
     );
     assert_eq!(place.read("three/repeat.txt"), done.out);
-    let kept = parsed(&place.read("three/repeat.json"));
+    let kept = crate::common::json(&place.read("three/repeat.json"));
     assert_eq!(kept["schema"], "assay-repeat/1");
     assert_eq!(kept["runs"].as_array().map(Vec::len), Some(3));
     let noise = kept["noise"].as_array().expect("noise");
@@ -192,7 +188,7 @@ fn repeats_are_one_group_with_a_noise_floor() {
     let compared = place
         .assay(&["compare", "three", "three", "--format", "json"])
         .code(0);
-    let comparison = parsed(&compared.out);
+    let comparison = crate::common::json(&compared.out);
     let ops = row(&comparison, "ops_per_s");
     assert_eq!(ops["against"][0]["method"], "repeats");
     assert_eq!(ops["against"][0]["verdict"], "no-difference");

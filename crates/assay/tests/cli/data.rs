@@ -1,11 +1,7 @@
 //! The life of a native data set at the command line.
 
-use crate::common::{Place, SMALL, with};
+use crate::common::{Place, SMALL, json, with};
 use std::fs;
-
-fn json(text: &str) -> serde_json::Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
 
 #[test]
 fn prepare_check_and_destroy_leave_nothing() {

@@ -1,6 +1,6 @@
 //! `assay io`: what it does with words, files and signals.
 
-use crate::common::{Place, Ran, Started, with};
+use crate::common::{Place, Ran, Started, json, with};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::io::Write;
@@ -18,10 +18,6 @@ const NULL: &[&str] = &[
 
 fn io(place: &Place, words: &[&str]) -> Ran {
     place.assay(&with(&["io"], words))
-}
-
-fn document(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 /// Sequential writes of our own file, 8 MiB.
@@ -60,7 +56,7 @@ fn a_run_prints_fios_report_and_leaves_its_record() {
             "run/report.txt"
         ]
     );
-    let record = document(&place.read("run/record.json"));
+    let record = json(&place.read("run/record.json"));
     assert_eq!(record["schema"], "assay/2");
     assert_eq!(record["run"]["workload"], "io");
     assert_eq!(record["run"]["verdict"], "complete");
@@ -71,7 +67,7 @@ fn a_run_prints_fios_report_and_leaves_its_record() {
     );
     let again = place.assay(&["report", "run"]).code(0);
     assert_eq!(again.out, place.read("run/report.txt"));
-    let fio = document(&place.read("run/fio.json"));
+    let fio = json(&place.read("run/fio.json"));
     assert_eq!(fio["jobs"][0]["jobname"], "n");
 }
 
@@ -87,7 +83,7 @@ fn a_directory_alone_is_measured_in_the_usual_way_and_left_as_it_was() {
         "--output-format=json",
     ];
     let done = io(&place, &words).code(0);
-    let jobs = document(&done.out)["jobs"].clone();
+    let jobs = json(&done.out)["jobs"].clone();
     for (job, depth) in [(0, "1"), (1, "32")] {
         assert_eq!(jobs[job]["job options"]["iodepth"], depth);
         assert!(jobs[job]["read"]["total_ios"].as_u64() > Some(0));
@@ -362,7 +358,7 @@ fn a_job_file_with_sections_includes_variables_and_sums_is_run() {
     let mut command = place.command(&["io", "job.fio", "--output-format=json", "--no-record"]);
     command.env("SIZE", "1g");
     let done = Started::new(command.stdout(Stdio::piped())).ended().code(0);
-    let jobs = document(&done.out)["jobs"].clone();
+    let jobs = json(&done.out)["jobs"].clone();
     let names: Vec<&Value> = jobs
         .as_array()
         .expect("jobs")
@@ -456,7 +452,7 @@ fn int_and_term_end_it_with_what_there_is() {
             done.out,
             done.err
         );
-        let record = document(&place.read("run/record.json"));
+        let record = json(&place.read("run/record.json"));
         assert_eq!(record["run"]["verdict"], "incomplete", "{name}");
     }
 }
@@ -511,7 +507,7 @@ fn io_13_every_fdatasync_is_counted_and_depths_sum_to_all() {
         "--number_ios=50",
     ];
     let done = io(&place, &words).code(0);
-    let job = document(&done.out)["jobs"][0].clone();
+    let job = json(&done.out)["jobs"][0].clone();
     assert_eq!(job["write"]["total_ios"], 50);
     assert_eq!(job["sync"]["total_ios"], 50);
     assert_eq!(job["write"]["short_ios"], 0);

@@ -3,14 +3,19 @@
 use crate::common::{Place, Ran, with};
 use serde_json::Value;
 
-const SHORT: &[&str] = &[
+/// Reads of nothing.
+const NULL: &[&str] = &[
     "--no-record",
     "--name=n",
     "--ioengine=null",
     "--size=1g",
     "--rw=randread",
-    "--number_ios=2000",
 ];
+
+/// Two thousand of them.
+fn short<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    with(&with(NULL, &["--number_ios=2000"]), more)
+}
 
 fn io(place: &Place, words: &[&str]) -> Ran {
     place.assay(&with(&["io"], words))
@@ -25,7 +30,7 @@ fn documents(text: &str) -> Vec<Value> {
 #[test]
 fn json_is_fios_tree_with_our_own_key_last() {
     let place = Place::new();
-    let done = io(&place, &with(SHORT, &["--output-format=json"])).code(0);
+    let done = io(&place, &short(&["--output-format=json"])).code(0);
     let tree = documents(&done.out).remove(0);
     let keys: Vec<&str> = tree
         .as_object()
@@ -55,7 +60,7 @@ fn json_is_fios_tree_with_our_own_key_last() {
 #[test]
 fn json_plus_has_every_latency_in_a_bin() {
     let place = Place::new();
-    let done = io(&place, &with(SHORT, &["--output-format=json+"])).code(0);
+    let done = io(&place, &short(&["--output-format=json+"])).code(0);
     let tree = documents(&done.out).remove(0);
     let bins = tree["jobs"][0]["read"]["clat_ns"]["bins"]
         .as_object()
@@ -67,7 +72,7 @@ fn json_plus_has_every_latency_in_a_bin() {
 #[test]
 fn several_formats_come_in_fios_order() {
     let place = Place::new();
-    let done = io(&place, &with(SHORT, &["--output-format=normal,json,terse"])).code(0);
+    let done = io(&place, &short(&["--output-format=normal,json,terse"])).code(0);
     let at = |text: &str| {
         done.out
             .find(text)
@@ -75,7 +80,7 @@ fn several_formats_come_in_fios_order() {
     };
     let (terse, json, normal) = (at("3;"), at("{\n"), at("Run status group 0"));
     assert!(terse < json && json < normal);
-    let minimal = io(&place, &with(SHORT, &["--minimal"])).code(0);
+    let minimal = io(&place, &short(&["--minimal"])).code(0);
     assert!(minimal.out.starts_with("3;"), "{}", minimal.out);
     assert_eq!(minimal.out.lines().count(), 1);
 }
@@ -84,19 +89,15 @@ fn several_formats_come_in_fios_order() {
 fn the_report_goes_to_a_new_file_and_never_over_another() {
     let place = Place::new();
     place.write("theirs", "theirs");
-    let refused = io(&place, &with(SHORT, &["--output=theirs"])).code(6);
+    let refused = io(&place, &short(&["--output=theirs"])).code(6);
     assert!(
         refused.errors()[0].contains("overwritten"),
         "{}",
         refused.err
     );
     assert_eq!(place.read("theirs"), "theirs");
-    io(&place, &with(SHORT, &["--output=no/such/dir"])).code(6);
-    let done = io(
-        &place,
-        &with(SHORT, &["--output=new", "--output-format=json"]),
-    )
-    .code(0);
+    io(&place, &short(&["--output=no/such/dir"])).code(6);
+    let done = io(&place, &short(&["--output=new", "--output-format=json"])).code(0);
     assert_eq!(done.out, "");
     assert_eq!(documents(&place.read("new")).len(), 1);
     // A job that is refused takes its empty report away again.
@@ -114,16 +115,10 @@ fn the_report_goes_to_a_new_file_and_never_over_another() {
 #[test]
 fn io_15_reports_every_so_often_are_cumulative() {
     let place = Place::new();
-    let job = [
-        "--no-record",
-        "--name=n",
-        "--ioengine=null",
-        "--size=1g",
-        "--rw=randread",
-        "--time_based",
-        "--runtime=3",
-        "--status-interval=1",
-    ];
+    let job = with(
+        NULL,
+        &["--time_based", "--runtime=3", "--status-interval=1"],
+    );
     let done = io(&place, &with(&job, &["--output-format=json"])).code(0);
     let bytes: Vec<u64> = documents(&done.out)
         .iter()
@@ -142,15 +137,7 @@ fn io_15_reports_every_so_often_are_cumulative() {
 #[test]
 fn the_progress_line_is_told_to_come_or_not() {
     let place = Place::new();
-    let job = [
-        "--no-record",
-        "--name=n",
-        "--ioengine=null",
-        "--size=1g",
-        "--rw=randread",
-        "--time_based",
-        "--runtime=2",
-    ];
+    let job = with(NULL, &["--time_based", "--runtime=2"]);
     let jobs = |done: &Ran| done.err.matches("Jobs: 1 (f=1").count();
     let always = io(&place, &with(&job, &["--eta=always"])).code(0);
     assert!(jobs(&always) >= 1, "{}", always.err);
@@ -207,16 +194,10 @@ fn logs_are_written_with_fios_names_and_columns_and_never_over_others() {
 #[test]
 fn io_18_clones_of_a_group_are_summed() {
     let place = Place::new();
-    let job = [
-        "--no-record",
-        "--name=n",
-        "--ioengine=null",
-        "--size=1g",
-        "--rw=randread",
-        "--numjobs=4",
-        "--number_ios=500",
-        "--output-format=json",
-    ];
+    let job = with(
+        NULL,
+        &["--numjobs=4", "--number_ios=500", "--output-format=json"],
+    );
     let each = documents(&io(&place, &job).code(0).out).remove(0);
     assert_eq!(each["jobs"].as_array().map(Vec::len), Some(4));
     let group = documents(&io(&place, &with(&job, &["--group_reporting"])).code(0).out).remove(0);

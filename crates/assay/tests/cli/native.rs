@@ -1,20 +1,8 @@
 //! Whole runs on native data sets: prepare, run, report, run again.
 
-use crate::common::{Place, Ran, SMALL, with};
+use crate::common::{Place, Ran, SMALL, Started, json, set, with};
 use std::fs;
 use std::time::Duration;
-
-fn json(text: &str) -> serde_json::Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
-fn prepared(schemas: &str) -> Place {
-    let place = Place::new();
-    place
-        .assay(&with(&["prepare", "-s", schemas], SMALL))
-        .code(0);
-    place
-}
 
 /// A run that ends soon; its figures are not the point.
 fn short(place: &Place, more: &[&str]) -> Ran {
@@ -28,6 +16,12 @@ fn short(place: &Place, more: &[&str]) -> Ran {
         "CACHE_MB=4",
     ];
     place.assay(&with(&args, more))
+}
+
+/// A run that is stopped from outside, from its first second on.
+fn updating(place: &Place, share: &str) -> Started {
+    let child = place.start(&["run", "--time", "10m", "--warmup", "0", "--set", share]);
+    child.until("second", || place.has_mark("second"))
 }
 
 fn setting<'a>(record: &'a serde_json::Value, name: &str) -> &'a serde_json::Value {
@@ -68,7 +62,7 @@ fn the_first_run_prepares_and_the_second_reuses_the_data() {
 
 #[test]
 fn the_grep_of_the_field_works_on_the_report() {
-    let place = prepared("1");
+    let place = Place::prepared("1");
     let report = short(&place, &[]).code(0).out;
     let lines: Vec<&str> = report.lines().collect();
     let found: Vec<usize> = (0..lines.len())
@@ -178,17 +172,8 @@ fn slob_42_the_field_file_runs_as_it_says_and_every_parameter_is_reported() {
 
 #[test]
 fn slob_46_term_leaves_an_incomplete_report_and_a_data_set_that_passes_its_check() {
-    let place = prepared("2");
-    let child = place.start(&[
-        "run",
-        "--time",
-        "10m",
-        "--warmup",
-        "0",
-        "--set",
-        "UPDATE_PCT=50",
-    ]);
-    let child = child.until("second", || place.has_mark("second"));
+    let place = Place::prepared("2");
+    let child = updating(&place, "UPDATE_PCT=50");
     child.signal(rustix::process::Signal::TERM);
     let done = child.ended().code(130);
     assert!(done.out.to_lowercase().contains("incomplete"));
@@ -198,17 +183,8 @@ fn slob_46_term_leaves_an_incomplete_report_and_a_data_set_that_passes_its_check
 
 #[test]
 fn a_killed_run_leaves_a_data_set_that_the_next_run_recovers() {
-    let place = prepared("1");
-    let child = place.start(&[
-        "run",
-        "--time",
-        "10m",
-        "--warmup",
-        "0",
-        "--set",
-        "UPDATE_PCT=100",
-    ]);
-    let child = child.until("second", || place.has_mark("second"));
+    let place = Place::prepared("1");
+    let child = updating(&place, "UPDATE_PCT=100");
     std::thread::sleep(Duration::from_millis(1500));
     child.kill();
     let recovered = place.assay(&["runs", "recover", "last"]).code(0);
@@ -220,35 +196,16 @@ fn a_killed_run_leaves_a_data_set_that_the_next_run_recovers() {
 
 #[test]
 fn slob_27_sessions_use_the_schemas_asked_for() {
-    let place = prepared("4");
-    let args = [
-        "-s",
-        "2",
-        "-t",
-        "3",
-        "--format",
-        "json",
-        "--set",
-        "TRACE=t.csv",
-        "--set",
-        "THREADS_PER_SCHEMA=1",
-    ];
-    let record = json(&short(&place, &args).code(0).out);
+    let place = Place::prepared("4");
+    let args = ["-s", "2", "-t", "3", "--format", "json"];
+    let one = with(&args, &set(&["TRACE=t.csv", "THREADS_PER_SCHEMA=1"]));
+    let record = json(&short(&place, &one).code(0).out);
     assert_eq!(
         record["run"]["sessions"], 2,
         "--set comes later than -t and counts"
     );
-    let args = [
-        "-s",
-        "2",
-        "-t",
-        "3",
-        "--format",
-        "json",
-        "--set",
-        "TRACE=u.csv",
-    ];
-    let record = json(&short(&place, &args).code(0).out);
+    let three = with(&args, &set(&["TRACE=u.csv"]));
+    let record = json(&short(&place, &three).code(0).out);
     assert_eq!(record["run"]["sessions"], 6);
     let trace = place.read("u.csv");
     let schemas: std::collections::BTreeSet<&str> = trace
@@ -261,7 +218,7 @@ fn slob_27_sessions_use_the_schemas_asked_for() {
 
 #[test]
 fn slob_49_the_summary_reproduces_the_record() {
-    let place = prepared("1");
+    let place = Place::prepared("1");
     let record = json(
         &short(&place, &["--format", "json", "--set", "UPDATE_PCT=0"])
             .code(0)
@@ -296,7 +253,7 @@ fn slob_49_the_summary_reproduces_the_record() {
 
 #[test]
 fn two_runs_at_once_on_one_data_set_are_refused() {
-    let place = prepared("1");
+    let place = Place::prepared("1");
     let first = place.start(&["run", "--time", "10m", "--warmup", "0"]);
     let first = first.until("gate", || place.has_mark("gate"));
     for command in ["run", "check", "destroy"] {

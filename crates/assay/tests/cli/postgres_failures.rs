@@ -3,8 +3,8 @@
 
 mod claims;
 
-use crate::common::{Place, Ran, Started, with};
-use crate::pg_server::{End, Server};
+use crate::common::{Place, Ran, Started, json, with};
+use crate::pg_server::{End, STRANGERS, Server, Stranger};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -40,13 +40,7 @@ fn arguments<'a>(verb: &'a str, url: &'a str, more: &[&[&'a str]]) -> Vec<&'a st
 /// Starts a long run and returns it while it measures.
 fn measuring(place: &Place, url: &str, more: &[&str]) -> Started {
     let started = place.start(&arguments("run", url, &[LONG, more]));
-    started.until("the window begins", || begun(place))
-}
-
-/// Whether the run in `run` measures; others before it are elsewhere.
-fn begun(place: &Place) -> bool {
-    let series = std::fs::read_to_string(place.path("run/series.jsonl"));
-    series.is_ok_and(|lines| lines.contains("\"mark\":\"begin\""))
+    started.until("the window begins", || place.measures("run"))
 }
 
 /// The record of a run that could not go on: kept, marked, with one clear error.
@@ -64,29 +58,16 @@ fn given_up(place: &Place, ran: Ran) -> (Value, String) {
 }
 
 fn record(place: &Place) -> Value {
-    let text = place.read("run/record.json");
+    let record = json(&place.read("run/record.json"));
     std::fs::rename(place.path("run"), place.path(&format!("run-{}", fresh())))
         .expect("a run's directory");
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}"))
+    record
 }
 
 fn fresh() -> u128 {
     let now = std::time::SystemTime::now();
     let since = now.duration_since(std::time::UNIX_EPOCH);
     since.expect("a clock after 1970").as_nanos()
-}
-
-/// Sessions of ours are gone a moment after the program is.
-fn no_sessions(server: &Server) {
-    let begun = Instant::now();
-    while server.sessions() > 0 {
-        let left = server.query(&["select application_name, state, query from pg_stat_activity"]);
-        assert!(
-            begun.elapsed() < Duration::from_secs(10),
-            "still there: {left}"
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 /// Operations that failed, of a class.
@@ -115,7 +96,7 @@ fn a_server_that_is_stopped_in_a_run_ends_it_with_its_record_kept() {
         let (_, error) = given_up(&place, run.ended());
         assert!(error.contains("connection"), "{how:?}: {error}");
         server.start_again();
-        no_sessions(&server);
+        server.keeps_no_session();
     }
     // What it left behind is whole.
     place.assay(&arguments("check", &server.url(), &[])).code(0);
@@ -136,7 +117,7 @@ fn a_terminated_backend_is_a_lost_session() {
     assert_eq!(ended, "1");
     let (_, error) = given_up(&place, run.ended());
     assert!(error.contains("terminat"), "{error}");
-    no_sessions(&server);
+    server.keeps_no_session();
     // All at once, the one that reads the statistics too.
     let run = measuring(&place, &server.url(), &["--set", "UPDATE_PCT=50"]);
     server.query(&[
@@ -144,7 +125,7 @@ fn a_terminated_backend_is_a_lost_session() {
     ]);
     let (_, error) = given_up(&place, run.ended());
     assert!(error.contains("terminat"), "{error}");
-    no_sessions(&server);
+    server.keeps_no_session();
     place.assay(&arguments("check", &server.url(), &[])).code(0);
 }
 
@@ -158,7 +139,7 @@ fn a_killed_program_leaves_no_session() {
     for run_loop in ["LOOP=client", "LOOP=server"] {
         let more = ["--set", run_loop, "--set", "UPDATE_PCT=50"];
         measuring(&place, &server.url(), &more).kill();
-        no_sessions(&server);
+        server.keeps_no_session();
         std::fs::rename(place.path("run"), place.path(run_loop)).expect("what is left of the run");
     }
     place.assay(&arguments("check", &server.url(), &[])).code(0);
@@ -237,7 +218,7 @@ fn a_cut_connection_ends_the_run_with_its_record_kept() {
     let (_, error) = given_up(&place, run.ended());
     assert!(error.contains("connection"), "{error}");
     // The server learns it too.
-    no_sessions(&server);
+    server.keeps_no_session();
 }
 
 #[test]
@@ -257,7 +238,7 @@ fn a_server_without_room_for_the_sessions_is_refused_with_the_numbers() {
         ran.err
     );
     assert!(!place.path("run").exists(), "nothing had begun");
-    no_sessions(&server);
+    server.keeps_no_session();
 }
 
 #[test]
@@ -281,42 +262,7 @@ fn statements_that_others_stop_are_counted_by_class() {
     let found = record(&place);
     assert!(failed(&found, "deadlock") > 0, "{}", found["driver"]);
     assert!(ran.code == 0 || ran.code == 4, "{}", ran.err);
-    no_sessions(&server);
-}
-
-/// A stranger's session that holds what the statement took until it is ended.
-struct Stranger<'a> {
-    server: &'a Server,
-    psql: std::process::Child,
-}
-
-impl<'a> Stranger<'a> {
-    fn holding(server: &'a Server, sql: &str) -> Self {
-        let held = format!("set statement_timeout = 0; begin; {sql}; select pg_sleep(600)");
-        let mut psql = server.psql(&[&held]);
-        let silent = std::process::Stdio::null;
-        psql.stdout(silent()).stderr(silent());
-        let psql = psql.spawn().expect("psql");
-        let stranger = Self { server, psql };
-        let begun = Instant::now();
-        while server.query(&[&format!("select count(*) {STRANGERS}")]) == "0" {
-            assert!(begun.elapsed() < Duration::from_secs(20), "it never held");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        stranger
-    }
-}
-
-/// Those that wait for nothing but their end.
-const STRANGERS: &str = "from pg_stat_activity where wait_event = 'PgSleep'";
-
-impl Drop for Stranger<'_> {
-    fn drop(&mut self) {
-        // The server would not notice that its client is gone.
-        let end = format!("select count(pg_terminate_backend(pid)) {STRANGERS}");
-        self.server.query(&[&end]);
-        let _ = self.psql.wait();
-    }
+    server.keeps_no_session();
 }
 
 #[test]
@@ -334,7 +280,7 @@ fn waits_that_take_longer_than_they_may_are_counted_by_class() {
         for run_loop in ["LOOP=client", "LOOP=server"] {
             server.query(&[&format!("alter database postgres set {limit} = '200ms'")]);
             let held = "select count(*) from (select 1 from assay.cf1_1 for update) x";
-            let stranger = Stranger::holding(&server, held);
+            let stranger = Stranger::holding(&server, held, 600);
             let more = with(&sessions, &["--set", run_loop]);
             let ran = place
                 .assay(&arguments("run", &server.url(), &[SHORT, &more]))
@@ -348,15 +294,15 @@ fn waits_that_take_longer_than_they_may_are_counted_by_class() {
             );
             assert_eq!(ran.errors().len(), 1, "{}", ran.err);
             assert!(ran.out.contains(&format!("error {class}: ")), "{}", ran.out);
-            no_sessions(&server);
+            server.keeps_no_session();
             server.query(&[&format!("alter database postgres reset {limit}")]);
         }
     }
     // Whoever may wait as long as it takes waits, and is seen waiting for a lock.
     let held = "select count(*) from (select 1 from assay.cf1_1 for update) x";
-    let stranger = Stranger::holding(&server, held);
+    let stranger = Stranger::holding(&server, held, 600);
     let run = place.start(&arguments("run", &server.url(), &[SHORT, &sessions]));
-    let run = run.until("the window begins", || begun(&place));
+    let run = run.until("the window begins", || place.measures("run"));
     std::thread::sleep(Duration::from_millis(500));
     drop(stranger);
     run.ended().code(0);
@@ -366,7 +312,7 @@ fn waits_that_take_longer_than_they_may_are_counted_by_class() {
         waited.contains("Lock:") || found.to_string().contains("enq: TX"),
         "{waited}"
     );
-    no_sessions(&server);
+    server.keeps_no_session();
 }
 
 #[test]
@@ -381,7 +327,7 @@ fn others_that_take_all_connections_stop_no_run_that_has_its_own() {
         &server.url(),
         &[&["--time", "4", "--warmup", "0", "-o", "run"]],
     ));
-    let run = run.until("the window begins", || begun(&place));
+    let run = run.until("the window begins", || place.measures("run"));
     // Two of these places are for the one who ends the others.
     server.query(&["create role nobody_else login"]);
     let mut others = Vec::new();
@@ -416,7 +362,7 @@ fn others_that_take_all_connections_stop_no_run_that_has_its_own() {
     for mut psql in others {
         psql.wait().expect("a child");
     }
-    no_sessions(&server);
+    server.keeps_no_session();
 }
 
 #[test]
@@ -440,7 +386,7 @@ fn a_role_that_may_not_have_so_many_sessions_is_told_and_keeps_none() {
         told.contains("too many connections for role") && told.contains("CONNECTION LIMIT"),
         "{told}"
     );
-    no_sessions(&server);
+    server.keeps_no_session();
 }
 
 #[test]
@@ -486,7 +432,7 @@ fn a_hot_standby_serves_selects_and_refuses_the_rest_before_it_starts() {
         assert_eq!(ran.code, 3, "{verb}: {}", ran.err);
         assert_eq!(ran.errors().len(), 1, "{verb}: {}", ran.err);
     }
-    no_sessions(&standby);
+    standby.keeps_no_session();
 }
 
 #[test]

@@ -1,12 +1,11 @@
 //! A server that stops answering while all its connections stay: every command ends, by itself or on request, a run
 //! with its record, and no session stays on the server when it goes on.
 
-use crate::common::{Place, Ran, Started, with};
-use crate::pg_server::{Server, signal};
+use crate::common::{Place, Ran, Started, json, with};
+use crate::pg_server::{Server, Stranger, signal};
 use rustix::process::Signal;
 use serde_json::Value;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Longer than any test waits: what ends such a run is not its time.
 const FOR_EVER: &[&str] = &["--time", "600", "--warmup", "0", "-o", "run"];
@@ -42,26 +41,14 @@ fn loaded() -> Option<(Server, Place)> {
 fn measuring(place: &Place, server: &Server, more: &[&str]) -> Started {
     let url = server.url();
     let started = place.start(&arguments("run", &url, &[more]));
-    started.until("the window begins", || {
-        let series = std::fs::read_to_string(place.path("run/series.jsonl"));
-        series.is_ok_and(|lines| lines.contains("\"mark\":\"begin\""))
-    })
+    started.until("the window begins", || place.measures("run"))
 }
 
 /// The record of the run in `run`, which makes room for the next one.
 fn record(place: &Place) -> Value {
-    let text = place.read("run/record.json");
+    let record = json(&place.read("run/record.json"));
     std::fs::remove_dir_all(place.path("run")).expect("a run's directory");
-    serde_json::from_str(&text).expect("a record")
-}
-
-fn no_sessions(server: &Server) {
-    let begun = Instant::now();
-    while server.sessions() > 0 {
-        let left = server.query(&["select application_name, state, query from pg_stat_activity"]);
-        assert!(begun.elapsed() < Duration::from_secs(10), "still: {left}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    record
 }
 
 /// Exit 4, one error that says why, and a record that says the same.
@@ -73,36 +60,6 @@ fn given_up(place: &Place, ran: Ran, reason: &str, others: &str) {
     let record = record(place);
     assert_eq!(record["run"]["verdict"], "invalid");
     assert!(record.to_string().contains(reason), "{}", record["run"]);
-}
-
-/// A stranger's session that holds what its statement took, for so many seconds.
-struct Stranger<'a> {
-    server: &'a Server,
-    psql: std::process::Child,
-}
-
-const STRANGERS: &str = "from pg_stat_activity where wait_event = 'PgSleep'";
-
-impl<'a> Stranger<'a> {
-    fn holding(server: &'a Server, sql: &str, seconds: u32) -> Self {
-        let mut psql = server.psql(&[&format!("begin; {sql}; select pg_sleep({seconds})")]);
-        psql.stdout(Stdio::null()).stderr(Stdio::null());
-        let psql = psql.spawn().expect("psql");
-        let begun = Instant::now();
-        while server.query(&[&format!("select count(*) {STRANGERS}")]) == "0" {
-            assert!(begun.elapsed() < Duration::from_secs(20), "it never held");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Self { server, psql }
-    }
-}
-
-impl Drop for Stranger<'_> {
-    fn drop(&mut self) {
-        let end = format!("select count(pg_terminate_backend(pid)) {STRANGERS}");
-        self.server.query(&[&end]);
-        let _ = self.psql.wait();
-    }
 }
 
 #[test]
@@ -125,7 +82,7 @@ fn a_frozen_server_is_given_up_and_the_record_says_how_many_waited() {
         server.thaw();
         let reason = "did not answer within 2 s, nor a new connection";
         given_up(&place, ran, reason, others);
-        no_sessions(&server);
+        server.keeps_no_session();
     }
 }
 
@@ -142,7 +99,7 @@ fn a_run_ends_at_its_time_and_the_grace_whatever_its_server_does() {
     let ran = run.ended();
     server.thaw();
     given_up(&place, ran, reason, "");
-    no_sessions(&server);
+    server.keeps_no_session();
     // One process that hangs while its server lives is no sign of life either when the time is over.
     let run = measuring(&place, &server, &timed);
     let pid = server.query(&[
@@ -153,7 +110,7 @@ fn a_run_ends_at_its_time_and_the_grace_whatever_its_server_does() {
     let ran = run.ended();
     signal(pid, Signal::CONT);
     given_up(&place, ran, reason, "");
-    no_sessions(&server);
+    server.keeps_no_session();
 }
 
 #[test]
@@ -183,7 +140,7 @@ fn a_run_on_a_frozen_server_ends_on_request() {
         assert!(ran.out.contains("Verdict: "), "{} {}", ran.out, ran.err);
         let record = record(&place);
         assert_ne!(record["run"]["verdict"], "complete", "{signals:?} {way:?}");
-        no_sessions(&server);
+        server.keeps_no_session();
     }
 }
 
@@ -212,7 +169,7 @@ fn prepare_and_check_give_a_frozen_server_up_and_end_on_request() {
             assert_eq!(ran.errors().len(), 1, "{verb}: {}", ran.err);
             let told = stop || ran.errors()[0].contains("did not answer within 2 s");
             assert!(told, "{verb}: {}", ran.err);
-            no_sessions(&server);
+            server.keeps_no_session();
         }
     }
     // What was given up in the midst of it is made good.
@@ -237,7 +194,7 @@ fn nobody_waits_longer_than_asked_for_a_frozen_server_to_let_him_in() {
         );
     }
     server.thaw();
-    no_sessions(&server);
+    server.keeps_no_session();
 }
 
 #[test]
@@ -263,6 +220,6 @@ fn a_server_that_lives_is_waited_for_longer_than_an_answer_may_take() {
         drop(stranger);
         ran.code(0);
         assert_eq!(record(&place)["run"]["verdict"], "complete");
-        no_sessions(&server);
+        server.keeps_no_session();
     }
 }

@@ -1,6 +1,6 @@
 //! Runs at the command line, on the null target: directories, formats, signals, recovery.
 
-use crate::common::{Place, Started};
+use crate::common::{Place, Started, json};
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -12,10 +12,6 @@ const RUN: &[&str] = &[
 ];
 /// A run that is stopped from outside.
 const LONG: &[&str] = &["run", "--target", "null:", "--time", "10m", "--warmup", "1"];
-
-fn json(text: &str) -> serde_json::Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
 
 #[test]
 fn a_run_prints_its_report_alone_and_leaves_its_record() {

@@ -1,20 +1,8 @@
 //! Sweeps on real data: their steps, their summary, their endings.
 
-use crate::common::{Place, SMALL, with};
+use crate::common::{Place, json, with};
 use serde_json::Value;
 use std::fs;
-
-fn json(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
-}
-
-fn prepared(schemas: &str) -> Place {
-    let place = Place::new();
-    place
-        .assay(&with(&["prepare", "-s", schemas], SMALL))
-        .code(0);
-    place
-}
 
 const SHORT: &[&str] = &[
     "sweep",
@@ -35,7 +23,7 @@ fn texts<'a>(list: &'a Value, pick: impl Fn(&'a Value) -> &'a Value) -> Vec<Stri
 
 #[test]
 fn each_step_leaves_a_record_and_each_combination_a_curve() {
-    let place = prepared("2");
+    let place = Place::prepared("2");
     let lists = [
         "--sessions",
         "3,1,2",
@@ -220,7 +208,7 @@ fn cpus_confine_the_threads_of_their_step_alone() {
 
 #[test]
 fn ctrl_c_summarises_what_there_is() {
-    let place = prepared("1");
+    let place = Place::prepared("1");
     let args = [
         "sweep",
         "--time",
@@ -252,7 +240,7 @@ fn ctrl_c_summarises_what_there_is() {
 
 #[test]
 fn a_step_that_cannot_run_is_marked_and_the_others_go_on() {
-    let place = prepared("1");
+    let place = Place::prepared("1");
     // An undo file of 8 MiB has no room for the extents of so many sessions.
     let args = with(
         SHORT,

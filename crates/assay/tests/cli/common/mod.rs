@@ -42,6 +42,15 @@ impl Place {
         Self { dir }
     }
 
+    /// One with a small native data set.
+    pub(crate) fn prepared(schemas: &str) -> Self {
+        let place = Self::new();
+        place
+            .assay(&with(&["prepare", "-s", schemas], SMALL))
+            .code(0);
+        place
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
@@ -94,6 +103,12 @@ impl Place {
             let text = std::fs::read_to_string(self.path(&file)).unwrap_or_default();
             text.contains(&wanted)
         })
+    }
+
+    /// Whether the run in a directory measures: its window has begun.
+    pub(crate) fn measures(&self, run: &str) -> bool {
+        let series = std::fs::read_to_string(self.path(&format!("{run}/series.jsonl")));
+        series.is_ok_and(|lines| lines.contains("\"mark\":\"begin\""))
     }
 
     /// The only run directory below `assay-runs`.
@@ -233,4 +248,14 @@ impl Ran {
 /// The arguments of two lists.
 pub(crate) fn with<'a>(args: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
     args.iter().chain(more).copied().collect()
+}
+
+/// These settings as arguments.
+pub(crate) fn set<'a>(settings: &[&'a str]) -> Vec<&'a str> {
+    settings.iter().flat_map(|&one| ["--set", one]).collect()
+}
+
+/// JSON that a command printed or kept.
+pub(crate) fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }

@@ -232,6 +232,16 @@ impl Server {
         self.query(&[sql]).parse().expect("a number")
     }
 
+    /// Sessions of the program under test are gone a moment after it is.
+    pub(crate) fn keeps_no_session(&self) {
+        let begun = Instant::now();
+        while self.sessions() > 0 {
+            let left = self.query(&["select application_name, state, query from pg_stat_activity"]);
+            assert!(begun.elapsed() < Duration::from_secs(10), "still: {left}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
     /// Whether it takes sessions: a starting server closes them again.
     fn answers(&self) -> bool {
         if UnixStream::connect(self.socket()).is_err() {
@@ -256,6 +266,40 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.stop(End::Immediate);
+    }
+}
+
+/// A stranger's session that holds what its statement took, for so many seconds or until it is ended.
+pub(crate) struct Stranger<'a> {
+    server: &'a Server,
+    psql: Child,
+}
+
+/// Those that wait for nothing but their end.
+pub(crate) const STRANGERS: &str = "from pg_stat_activity where wait_event = 'PgSleep'";
+
+impl<'a> Stranger<'a> {
+    pub(crate) fn holding(server: &'a Server, sql: &str, seconds: u32) -> Self {
+        let held = format!("set statement_timeout = 0; begin; {sql}; select pg_sleep({seconds})");
+        let mut psql = server.psql(&[&held]);
+        psql.stdout(Stdio::null()).stderr(Stdio::null());
+        let psql = psql.spawn().expect("psql");
+        let stranger = Self { server, psql };
+        let begun = Instant::now();
+        while server.query(&[&format!("select count(*) {STRANGERS}")]) == "0" {
+            assert!(begun.elapsed() < Duration::from_secs(20), "it never held");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        stranger
+    }
+}
+
+impl Drop for Stranger<'_> {
+    fn drop(&mut self) {
+        // The server would not notice that its client is gone.
+        let end = format!("select count(pg_terminate_backend(pid)) {STRANGERS}");
+        self.server.query(&[&end]);
+        let _ = self.psql.wait();
     }
 }
 

@@ -1,54 +1,37 @@
 //! Several commands on one data set of a PostgreSQL server, as separate programs: who needs it alone is refused, runs
 //! share it and say so.
 
-use crate::common::{Place, Started, with};
+use crate::common::{Place, Started, json, set, with};
 use crate::pg_server::Server;
 use serde_json::Value;
 
 /// Paced, so that its sessions are idle most of the time: nothing but a claim tells that somebody is there.
-const PACED: &[&str] = &[
-    "--warmup",
-    "0",
-    "-s",
-    "1",
-    "--set",
-    "SCALE=1000",
-    "--set",
-    "RATE=20",
-    "--set",
-    "UPDATE_PCT=50",
-];
+const PACED: &[&str] = &["RATE=20", "UPDATE_PCT=50"];
+/// One schema of 8 MiB.
+const SMALL: &[&str] = &["-s", "1", "--set", "SCALE=1000"];
 
-fn prepared(server: &Server, place: &Place) -> String {
+/// A server with a data set, its URL, and a place to run in; `None` where no server is installed.
+fn prepared(settings: &[&str]) -> Option<(Server, String, Place)> {
+    let server = Server::start(settings)?;
+    let place = Place::new();
     let url = server.url();
-    let small = [
-        "prepare",
-        "--target",
-        &url,
-        "-s",
-        "1",
-        "--set",
-        "SCALE=1000",
-    ];
-    place.assay(&small).code(0);
-    url
+    place
+        .assay(&with(&["prepare", "--target", &url], SMALL))
+        .code(0);
+    Some((server, url, place))
 }
 
 /// A paced run in the directory `name`, returned while it measures.
 fn measuring(place: &Place, url: &str, name: &str, seconds: &str) -> Started {
-    let started = place.start(&with(
-        &["run", "--target", url, "-o", name, "--time", seconds],
-        PACED,
-    ));
-    started.until("the window begins", || {
-        let series = std::fs::read_to_string(place.path(&format!("{name}/series.jsonl")));
-        series.is_ok_and(|lines| lines.contains("\"mark\":\"begin\""))
-    })
+    let args = [
+        "run", "--target", url, "-o", name, "--warmup", "0", "--time", seconds,
+    ];
+    let started = place.start(&with(&with(&args, SMALL), &set(PACED)));
+    started.until("the window begins", || place.measures(name))
 }
 
 fn record(place: &Place, name: &str) -> Value {
-    let text = place.read(&format!("{name}/record.json"));
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}"))
+    json(&place.read(&format!("{name}/record.json")))
 }
 
 fn told_of_another(record: &Value) -> bool {
@@ -61,11 +44,9 @@ fn told_of_another(record: &Value) -> bool {
 
 #[test]
 fn destroy_prepare_and_check_under_a_paced_run_are_refused_and_the_data_set_stays() {
-    let Some(server) = Server::start(&[]) else {
+    let Some((_server, url, place)) = prepared(&[]) else {
         return;
     };
-    let place = Place::new();
-    let url = prepared(&server, &place);
     let running = measuring(&place, &url, "run", "12");
     for command in [
         &["destroy", "--target", &url][..],
@@ -91,11 +72,9 @@ fn destroy_prepare_and_check_under_a_paced_run_are_refused_and_the_data_set_stay
 
 #[test]
 fn two_runs_share_a_data_set_and_both_records_say_so() {
-    let Some(server) = Server::start(&[]) else {
+    let Some((_server, url, place)) = prepared(&[]) else {
         return;
     };
-    let place = Place::new();
-    let url = prepared(&server, &place);
     let long = measuring(&place, &url, "long", "8");
     let short = measuring(&place, &url, "short", "2");
     short.ended().code(0);
@@ -109,11 +88,9 @@ fn two_runs_share_a_data_set_and_both_records_say_so() {
 
 #[test]
 fn a_run_whose_claim_is_taken_away_is_invalid() {
-    let Some(server) = Server::start(&[]) else {
+    let Some((server, url, place)) = prepared(&[]) else {
         return;
     };
-    let place = Place::new();
-    let url = prepared(&server, &place);
     let running = measuring(&place, &url, "run", "5");
     let ended = server.query(&[
         "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'assay run since %'",
@@ -131,33 +108,19 @@ fn a_run_whose_claim_is_taken_away_is_invalid() {
 #[test]
 fn pages_that_a_run_added_to_its_tables_are_no_physical_reads_and_void_it_where_they_are_counted_so()
  {
-    let Some(server) = Server::start(&["shared_buffers=256MB"]) else {
+    let Some((server, url, place)) = prepared(&["shared_buffers=256MB"]) else {
         return;
     };
-    let place = Place::new();
-    let url = prepared(&server, &place);
     // Versions that somebody may still want to see stay, and every update of a row needs a page.
     let mut watcher = server
         .psql(&["begin isolation level repeatable read; select count(*) from pg_class; select pg_sleep(60)"])
         .spawn()
         .expect("psql");
-    let many = [
-        "run",
-        "--target",
-        &url,
-        "-o",
-        "run",
-        "--warmup",
-        "0",
-        "-s",
-        "1",
-        "--set",
-        "SCALE=1000",
-        "--set",
-        "UPDATE_PCT=100",
-        "--set",
-        "WORK_LOOP=500",
-    ];
+    let many = ["run", "--target", &url, "-o", "run", "--warmup", "0"];
+    let many = with(
+        &with(&many, SMALL),
+        &set(&["UPDATE_PCT=100", "WORK_LOOP=500"]),
+    );
     let ran = place.assay(&many);
     watcher.kill().expect("psql");
     watcher.wait().expect("psql");
