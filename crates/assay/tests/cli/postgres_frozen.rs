@@ -1,7 +1,7 @@
 //! A server that stops answering while all its connections stay: every command ends, by itself or on request, a run
 //! with its record, and no session stays on the server when it goes on.
 
-use crate::common::{Place, Ran, Started, json, with};
+use crate::common::{Place, Ran, Started, json, set, with};
 use crate::pg_server::{Server, Stranger, signal};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -205,17 +205,16 @@ fn a_server_that_lives_is_waited_for_longer_than_an_answer_may_take() {
     for way in [&["-t", "1"][..], &["-t", "4", "--set", "DRIVER_THREADS=1"]] {
         let held = "select count(*) from (select 1 from assay.cf1_1 for update) x";
         let stranger = Stranger::holding(&server, held, 6);
-        let timed = [
-            "--time",
-            "2",
-            "--warmup",
-            "0",
-            "-o",
-            "run",
-            "--set",
-            "PG_ANSWER_TIMEOUT=1",
-        ];
-        let timed = with(&with(&timed, way), &["--set", "UPDATE_PCT=100"]);
+        let timed = ["--time", "2", "--warmup", "0", "-o", "run"];
+        // Few rows at a time, and pauses: the stranger keeps all versions, which must not outgrow the tables.
+        let updates = set(&["PG_ANSWER_TIMEOUT=1", "UPDATE_PCT=100", "WORK_UNIT=1"]);
+        let pauses = set(&[
+            "THINK_TM_FREQUENCY=1",
+            "THINK_TM_MIN=.01",
+            "THINK_TM_MAX=.01",
+        ]);
+        let updates = with(&updates, &pauses);
+        let timed = with(&with(&timed, way), &updates);
         let ran = place.assay(&arguments("run", &server.url(), &[&timed]));
         drop(stranger);
         ran.code(0);
