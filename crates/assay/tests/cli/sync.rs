@@ -1,17 +1,33 @@
 //! `assay sync`: the durable-write curve, and that nothing of it stays.
 
-use crate::common::{Place, with};
+use crate::common::{Place, Ran, with};
 use rustix::process::Signal;
 use serde_json::Value;
 
 const SHORT: &[&str] = &["--time", "1s"];
 
+/// A probe of the directory `disk` whose F0 is a number, and its record. A median takes twenty writes, for which the first
+/// step of a short probe has no time where others keep the disk busy.
+fn measured(place: &Place) -> (Ran, Value) {
+    for time in ["1s", "8s", "64s"] {
+        let args = ["sync", "disk", "-o", "run", "--time", time];
+        let done = place.assay(&args).code(0);
+        let record: Value = serde_json::from_str(&place.read("run/record.json")).expect("JSON");
+        let f0 = &record["parts"]["sync"]["f0_us"];
+        if f0.is_number() {
+            return (done, record);
+        }
+        assert_eq!(f0["na"], "too few samples", "{time}");
+        std::fs::remove_dir_all(place.path("run")).expect("a run's directory");
+    }
+    panic!("a disk that does not make twenty durable writes in eight seconds");
+}
+
 #[test]
 fn it_measures_reports_and_leaves_only_its_record() {
     let place = Place::new();
     std::fs::create_dir(place.path("disk")).expect("created");
-    let args = with(&["sync", "disk", "-o", "run"], SHORT);
-    let done = place.assay(&args).code(0);
+    let (done, record) = measured(&place);
     assert!(
         done.out.contains("What Each Level of Safety Costs"),
         "{}",
@@ -22,7 +38,6 @@ fn it_measures_reports_and_leaves_only_its_record() {
         ["run/record.json", "run/report.html", "run/report.txt"]
     );
     assert_eq!(place.read("run/report.txt"), done.out);
-    let record: Value = serde_json::from_str(&place.read("run/record.json")).expect("JSON");
     assert_eq!(record["schema"], "assay/2");
     assert_eq!(record["run"]["workload"], "sync");
     let f0 = record["parts"]["sync"]["f0_us"]
