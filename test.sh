@@ -28,11 +28,16 @@ phases=0
 skipped=()
 scratch=""
 unpacked=""
+# End-to-end scripts that run, by process, and when each began.
+declare -A beside=() began=()
 
 summary() {
     local code=$?
     trap - EXIT
-    clean_up
+    # Scripts that still run beside one that failed; each ends with its children and takes its mounts along.
+    kill "${!beside[@]}" 2>/dev/null || true
+    wait
+    clean_up "$scratch"
     [ -z "$unpacked" ] || rm -rf --one-file-system "$unpacked"
     local took=$((SECONDS - started)) failed=0
     if [ "${#skipped[@]}" -gt 0 ]; then
@@ -48,14 +53,14 @@ summary() {
     exit "$code"
 }
 
+# clean_up DIRECTORY: removes it with whatever an interrupted script left mounted below it.
 clean_up() {
-    [ -n "$scratch" ] || return 0
-    # Whatever an interrupted script left mounted lies below the scratch directory.
+    [ -n "$1" ] || return 0
     local point
     while read -r point; do
         umount "$point" || umount --lazy "$point" || true
-    done < <(awk -v below="$scratch/" 'index($2, below) == 1 { print $2 }' /proc/self/mounts)
-    rm -rf --one-file-system "$scratch"
+    done < <(awk -v below="$1/" 'index($2, below) == 1 { print $2 }' /proc/self/mounts)
+    rm -rf --one-file-system "$1"
 }
 
 trap summary EXIT
@@ -128,6 +133,13 @@ want fio fio
 # Reads the OpenMetrics text that 97-history.sh writes.
 python3 -c 'import prometheus_client' 2>/dev/null || /usr/bin/python3 -c 'import prometheus_client' 2>/dev/null \
     || missing+=(python3-prometheus-client)
+# Scripts install these themselves when run by hand; here they would be in each other's way.
+/usr/bin/python3 -c 'import numpy, scipy.stats' 2>/dev/null || python3 -c 'import numpy, scipy.stats' 2>/dev/null \
+    || missing+=(python3-scipy)
+if [ -n "${ASSAY_SLOB_KIT:-}" ]; then
+    want gawk gawk
+    want bc bc
+fi
 want mvn maven
 want unzip unzip
 want xz xz-utils
@@ -225,21 +237,49 @@ export ASSAY="$PWD/target/$profile/assay"
 export XTASK="$PWD/target/$profile/xtask"
 export PROJECT="$PWD"
 
-scripts=(tests/e2e/[0-9]*.sh)
-[ "$long" = no ] || scripts+=(tests/e2e/soak.sh)
-for script in "${scripts[@]}"; do
+# Two at a time, since they mostly wait; each in an empty directory of its own, with a limit.
+start_script() {
+    local own=$scratch/${1##*/}
+    mkdir "$own"
+    (cd "$own" && exec timeout --kill-after=20 1200 bash "$PROJECT/$1") >"$own.txt" 2>&1 &
+    beside[$!]=$1
+    began[$!]=$SECONDS
+}
+
+# Waits until one of them has ended, and shows what it said.
+end_script() {
+    local pid script code=0
+    while :; do
+        for pid in "${!beside[@]}"; do
+            kill -0 "$pid" 2>/dev/null || break 2
+        done
+        sleep 0.2
+    done
+    wait "$pid" || code=$?
+    script=${beside[$pid]}
+    unset "beside[$pid]"
     begin "$script"
-    mkdir -p "$scratch/work"
-    code=0
-    # A script runs in a directory of its own, with a limit, and answers 77 when this box cannot run it.
-    (cd "$scratch/work" && SCRATCH="$scratch/work" timeout --kill-after=20 1200 bash "$PROJECT/$script") || code=$?
+    cat "$scratch/${script##*/}.txt"
+    echo "took $((SECONDS - began[$pid])) s"
+    # 77: this box cannot run it.
     case "$code" in
         0) ;;
         77) skip "$script" ;;
         *) exit 1 ;;
     esac
-    clean_up
-    mkdir -p "$scratch"
+    phase="end to end"
+    clean_up "$scratch/${script##*/}"
+}
+
+scripts=(tests/e2e/[0-9]*.sh)
+[ "$long" = no ] || scripts+=(tests/e2e/soak.sh)
+phase="end to end"
+for script in "${scripts[@]}"; do
+    [ "${#beside[@]}" -lt 2 ] || end_script
+    start_script "$script"
+done
+while [ "${#beside[@]}" -gt 0 ]; do
+    end_script
 done
 
 begin "benches, small"
