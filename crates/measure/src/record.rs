@@ -4,7 +4,7 @@
 //! `parts` for what only one kind has. Every face reads this and nothing else, so every derived figure is already
 //! here, unrounded. Keys end in their unit; a figure is a number or `{"na": "reason"}`. Readers ignore keys they do
 //! not know and take `n/a (absent)` for keys they miss, so old and new versions read each other's records; those of
-//! `assay/1` are brought into this shape by [`upgrade`].
+//! `assay/1` are brought into this shape by [`upgrade()`].
 
 use crate::snapshot::{Fact, SettingLine};
 use serde::{Deserialize, Serialize};

