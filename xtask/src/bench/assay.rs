@@ -161,12 +161,12 @@ impl Record {
 
     /// A statistic's rate over the window by its key, per second; an absent statistic is n/a (NaN).
     pub(crate) fn per_s(&self, key: &str) -> f64 {
-        self.number(&["stats", key, "per_s"])
+        self.number(&["instance", "stats", key, "per_s"])
     }
 
     /// A statistic's total over the window by its key.
     pub(crate) fn total(&self, key: &str) -> f64 {
-        self.number(&["stats", key, "total"])
+        self.number(&["instance", "stats", key, "total"])
     }
 
     /// The number at a path; n/a is NaN.
@@ -225,8 +225,10 @@ mod tests {
     fn a_record_answers_by_key_and_admits_what_it_lacks() {
         let record = Record(serde_json::json!({
             "run": {"verdict": "complete"},
-            "stats": {"a_count": {"total": 10, "per_s": 2.5}, "b_count": {"total": {"na": "absent"}}},
-            "events": [{"name": "x", "actor": "foreground", "p99_us": 7}],
+            "instance": {
+                "stats": {"a_count": {"total": 10, "per_s": 2.5}, "b_count": {"total": {"na": "absent"}}},
+                "events": [{"name": "x", "actor": "foreground", "p99_us": 7}],
+            },
             "integrity": [{"id": "I2", "ok": true}, {"id": "I3", "ok": {"na": "absent"}}],
         }));
         assert_eq!(record.per_s("a_count"), 2.5);

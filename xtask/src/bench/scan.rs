@@ -83,7 +83,7 @@ fn record_pair(rows: &mut [Pairs; 5], (record, window): &(Record, Window), their
     let cpu = |window: &Window| window.cpu_s / (window.read_bytes / GB);
     let figures = [
         (
-            record.number(&["scan", "direct_mb_per_s"]),
+            record.number(&["instance", "scan", "direct_mb_per_s"]),
             theirs.bytes_per_s / 1e6,
         ),
         (kernel(window), kernel(&theirs.window)),

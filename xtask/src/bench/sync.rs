@@ -99,10 +99,10 @@ mod tests {
 
     #[test]
     fn the_step_asked_for_is_found_and_an_absent_one_is_no_number() {
-        let record = serde_json::json!({"sync": {"steps": [
+        let record = serde_json::json!({"parts": {"sync": {"steps": [
             {"part": "flush", "streams_count": 1, "file": "preallocated", "method": "write + fdatasync", "per_s": 12.5},
             {"part": "curve", "streams_count": 1, "file": "new", "method": "write + fdatasync", "per_s": 3.0},
-        ]}});
+        ]}}});
         assert_eq!(rate(&record, "flush", 1), 12.5);
         assert!(rate(&record, "curve", 1).is_nan());
     }

@@ -50,8 +50,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let (record, window) = ours;
         rss.push((window.peak_rss_bytes - CACHE_BYTES) / 1_048_576.0);
         threads.push(window.threads);
-        let share = record.number(&["time_model", "run_queue_us"])
-            / record.number(&["time_model", "db_time_us"]);
+        let share = record.number(&["instance", "time_model", "run_queue_us"])
+            / record.number(&["instance", "time_model", "db_time_us"]);
         queued.push(100.0 * share);
     }
     print_pairs("assay", "fio", &rows);

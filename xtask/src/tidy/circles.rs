@@ -67,7 +67,14 @@ pub(super) fn check(tree: &Tree, files: &[RustFile<'_>], violations: &mut Vec<Vi
         .filter_map(|(path, _)| path.rsplit_once('/').map(|(folder, _)| folder))
         .collect();
     let mut gone: Vec<(&str, &str)> = KNOWN.to_vec();
-    gone.retain(|(path, _)| tree.files.keys().any(|file| file.starts_with(path)));
+    gone.retain(|(path, names)| {
+        let is_there = |name: &str| {
+            [format!("{path}/{name}.rs"), format!("{path}/{name}/mod.rs")]
+                .iter()
+                .any(|file| tree.files.contains_key(file))
+        };
+        names.split(' ').any(is_there)
+    });
     for folder in folders {
         for (place, uses) in uses(&modules(tree, files, folder)) {
             let path = [&[folder], &place[..]].concat().join("/");
