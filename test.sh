@@ -233,6 +233,8 @@ fi
 
 mkdir -p target
 scratch=$(mktemp -d "$PWD/target/e2e.XXXXXX")
+# The server of a bench runs as a user of its own, who must get there.
+chmod 755 "$scratch"
 export ASSAY="$PWD/target/$profile/assay"
 export XTASK="$PWD/target/$profile/xtask"
 export PROJECT="$PWD"
