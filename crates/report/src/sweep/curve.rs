@@ -304,7 +304,10 @@ fn usl_of(load: &str, points: &[Point], steps: &[&Step], seed: u64) -> Usl {
         })
         .collect();
     let Some(law) = usl::fit(&measured) else {
-        return refused("No scalability law: the loads do not differ enough.".to_owned());
+        return refused(
+            "No scalability law: the loads differ too little, or the lowest fell behind the rest."
+                .to_owned(),
+        );
     };
     let deviations = usl::deviations(&law, &measured);
     let squares: f64 = deviations.iter().map(|d| d * d).sum();

@@ -81,7 +81,8 @@ pub(super) fn tolerated_rms(points: &[Point]) -> f64 {
     (2.0 * noise).clamp(WORST_RMS, NOISY_RMS)
 }
 
-/// The bounded least squares fit; `None` without points.
+/// The bounded least squares fit; `None` without points, and where no law is the best
+/// because the deviations shrink as long as lambda grows.
 pub(super) fn fit(points: &[Point]) -> Option<Law> {
     let column = |of: &dyn Fn(f64) -> f64| -> Vec<f64> {
         let term = |point: &Point| point.rate / point.load * of(point.load);
@@ -92,35 +93,40 @@ pub(super) fn fit(points: &[Point]) -> Option<Law> {
     let c = column(&|n| n * (n - 1.0));
     // Sigma at its upper bound: b = a, so that both share the column N.
     let ab = column(&|n| n);
-    let sets: [(&[&[f64]], Spread); 6] = [
+    let sets: [(&[&[f64]], Spread); 7] = [
         (&[&a], |x| [x[0], 0.0, 0.0]),
         (&[&a, &b], |x| [x[0], x[1], 0.0]),
         (&[&a, &c], |x| [x[0], 0.0, x[1]]),
         (&[&a, &b, &c], |x| [x[0], x[1], x[2]]),
         (&[&ab], |x| [x[0], x[0], 0.0]),
         (&[&ab, &c], |x| [x[0], x[0], x[1]]),
+        // Lambda without a limit: no law, but what a law must beat.
+        (&[&c], |x| [0.0, 0.0, x[0]]),
     ];
-    let mut best: Option<(f64, Law)> = None;
+    let mut best: Option<(f64, Option<Law>)> = None;
     for (columns, spread) in sets {
         let Some(solution) = least_squares(columns) else {
             continue;
         };
         let [a, b, c] = spread(&solution);
-        let legal = a > 0.0 && b >= 0.0 && c >= 0.0 && b <= a;
-        if !legal {
+        if !(a >= 0.0 && b >= 0.0 && c >= 0.0 && b <= a) {
             continue;
         }
-        let law = Law {
+        let off = |point: &Point| {
+            let others = point.load - 1.0;
+            point.rate / point.load * (a + b * others + c * point.load * others) - 1.0
+        };
+        let squares: f64 = points.iter().map(|point| off(point).powi(2)).sum();
+        let law = (a > 0.0).then(|| Law {
             lambda: 1.0 / a,
             sigma: b / a,
             kappa: c / a,
-        };
-        let squares: f64 = deviations(&law, points).iter().map(|d| d * d).sum();
-        if squares.is_finite() && best.is_none_or(|(least, _)| squares < least) {
+        });
+        if squares.is_finite() && best.as_ref().is_none_or(|(least, _)| squares < *least) {
             best = Some((squares, law));
         }
     }
-    best.map(|(_, law)| law)
+    best.and_then(|(_, law)| law)
 }
 
 /// Coefficients that bring the sum of the columns closest to 1 in every row.
