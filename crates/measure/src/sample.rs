@@ -29,20 +29,22 @@ pub fn stddev(values: &[f64]) -> f64 {
     variance(values).sqrt()
 }
 
-/// Half the width of the 95 % interval of the mean of values that follow one another in time, by the means of ten equal
-/// batches (Law, *Simulation Modeling and Analysis*, 9.5.3), which a correlation over few steps does not narrow; the
-/// first few that fill no batch are left out. `None` for fewer than two values a batch.
+/// Means of at most ten batches of equal length of values that follow one another in time; the last few that fill no
+/// batch are left out. A correlation over few steps does not narrow what is concluded from them (Law, *Simulation
+/// Modeling and Analysis*, 9.5.3).
 #[must_use]
-pub fn batch_half_width(values: &[f64]) -> Option<f64> {
+pub fn batch_means(values: &[f64]) -> Vec<f64> {
     const BATCHES: usize = 10;
-    let size = values.len() / BATCHES;
-    if size < 2 {
-        return None;
-    }
-    let batches = values[values.len() - size * BATCHES..].chunks_exact(size);
-    let means: Vec<f64> = batches.map(mean).collect();
-    let error = stddev(&means) / (BATCHES as f64).sqrt();
-    Some(t_quantile(0.975, (BATCHES - 1) as f64) * error)
+    let length = values.len().div_ceil(BATCHES).max(1);
+    values.chunks_exact(length).map(mean).collect()
+}
+
+/// Half the width of the 95 % interval of the mean of independent values, by Student's t; `None` for fewer than two.
+#[must_use]
+pub fn half_width(values: &[f64]) -> Option<f64> {
+    let count = values.len() as f64;
+    let error = stddev(values) / count.sqrt();
+    (values.len() > 1).then(|| t_quantile(0.975, count - 1.0) * error)
 }
 
 /// The middle value, of an even number the mean of the two middle ones; `None` for no values.

@@ -19,7 +19,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("crates/assay/src/commands", "repeat report"),
     (
         "crates/report/src",
-        "advice brief compare cost html instance integrity kinds record recovery sections storage sweep sync text",
+        "advice brief compare cost html instance integrity kinds record recovery sections storage sweep text",
     ),
     ("crates/report/src/integrity", "imported imported_counters"),
     (

@@ -12,7 +12,7 @@ use assay_measure::units;
 use assay_run::host;
 use assay_run::probe::{Probe, Request, Steps};
 use assay_run::stop::Stop;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// With less each step would see too few flushes to say anything.
@@ -116,7 +116,8 @@ fn leave(args: &ProbeArgs, place: std::path::PathBuf, faces: &Faces) -> Result<(
 /// `step 7 of 54, about 52 s left: write + fdatasync, 4 x 4096 bytes, preallocated file`
 struct Progress {
     line: Mutex<progress::Line>,
-    begun: Instant,
+    /// When the first step began: what comes before is no part of the time asked for.
+    begun: OnceLock<Instant>,
     time: Duration,
 }
 
@@ -124,7 +125,7 @@ impl Progress {
     fn new(time: Duration) -> Self {
         Self {
             line: Mutex::new(progress::Line::new()),
-            begun: Instant::now(),
+            begun: OnceLock::new(),
             time,
         }
     }
@@ -137,9 +138,13 @@ impl Steps for Progress {
             .line
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner());
-        let left = self.time.saturating_sub(self.begun.elapsed()).as_secs();
+        let spent = match number {
+            0 => Duration::ZERO,
+            _ => self.begun.get_or_init(Instant::now).elapsed(),
+        };
+        let left = self.time.saturating_sub(spent).as_secs_f64();
         line.show(&format!(
-            "step {number} of {of}, about {left} s left: {what}"
+            "step {number} of {of}, about {left:.0} s left: {what}"
         ));
     }
 }

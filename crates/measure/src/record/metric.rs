@@ -8,7 +8,7 @@
 use super::figure::Figure;
 use super::series::Series;
 use crate::plain::slug;
-use crate::sample::batch_half_width;
+use crate::sample::{batch_means, half_width};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -123,6 +123,9 @@ pub fn ordered(mut all: Vec<Metric>, series: &Series) -> Vec<Metric> {
     all
 }
 
+/// Steps of a window below which their spread says too little.
+const STEPS_MIN: usize = 20;
+
 /// Of a rate: its value and how far the means of ten equal parts of the window spread around it (batch means).
 fn interval(metric: &Metric, series: &Series) -> Option<(f64, f64)> {
     let steps = series.metrics.get(metric.series.as_ref()?)?;
@@ -134,7 +137,11 @@ fn interval(metric: &Metric, series: &Series) -> Option<(f64, f64)> {
         .filter(|(is_inside, _)| **is_inside)
         .map(|(_, figure)| figure.value())
         .collect();
-    let half = batch_half_width(&inside?)?;
+    let inside = inside?;
+    if inside.len() < STEPS_MIN {
+        return None;
+    }
+    let half = half_width(&batch_means(&inside))?;
     let value = metric.value.value()?;
     Some(((value - half).max(0.0), value + half))
 }

@@ -31,12 +31,6 @@ impl Parts {
         self.0.get(P::NAME).map(P::deserialize).transpose()
     }
 
-    /// Whether there is a part of this type.
-    #[must_use]
-    pub fn has<P: Part>(&self) -> bool {
-        self.0.contains_key(P::NAME)
-    }
-
     /// Keeps a part in place of the one there was.
     ///
     /// # Panics

@@ -522,4 +522,18 @@ mod tests {
             survives(SAMPLES[which], seed);
         }
     }
+
+    #[test]
+    fn sums_of_file_io_are_of_storage_and_keep_what_any_import_has() {
+        let record = imported("sysbench-1.0-fileio.txt");
+        assert_eq!(record.kind, "storage");
+        let mut drawn = Vec::new();
+        crate::kinds::of(&record).charts(&record, &mut |chart| drawn.push(chart));
+        assert!(!drawn.is_empty(), "charts, or why each is none");
+        let brief = crate::brief::render(&[&record], None);
+        assert!(!brief.contains("database: ."), "{brief}");
+        assert_eq!(imported("sysbench-1.0-cpu.txt").kind, "cpu");
+        assert_eq!(imported("sysbench-1.0-memory.txt").kind, "memory");
+        assert_eq!(imported("sysbench-1.0-oltp.txt").kind, "transactions");
+    }
 }

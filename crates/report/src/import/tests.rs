@@ -1,6 +1,7 @@
 //! The framework: recognition, provenance, contradictions, errors.
 
 use super::*;
+use assay_measure::record::upgrade;
 
 const LOAD_PROFILE: &str = include_str!("../../../../testdata/awr/load-profile-bm.txt");
 
@@ -74,5 +75,18 @@ proptest::proptest! {
         if let Ok(record) = import(&[source("-", &text)]) {
             proptest::prop_assert_eq!(misplaced(&record), Vec::<String>::new());
         }
+    }
+}
+
+#[test]
+fn a_record_of_the_first_schema_gets_the_kind_that_its_tool_has_today() {
+    for parser in PARSERS {
+        let mut record =
+            serde_json::json!({"schema": "assay/1", "import": {"tool": parser.tool.key()}});
+        if parser.kind == "storage" {
+            record["storage"] = serde_json::json!({});
+        }
+        upgrade(&mut record);
+        assert_eq!(record["kind"], parser.kind, "{:?}", parser.tool);
     }
 }

@@ -128,7 +128,7 @@ fn others(record: &Record) -> Vec<Line> {
     }
 }
 
-pub(crate) fn steadiness(record: &Record) -> String {
+fn steadiness(record: &Record) -> String {
     let found = steady::steady(record);
     let (Some(range), Some(slope)) = (found.range_ratio.value(), found.slope_ratio.value()) else {
         return format!("n/a ({})", found.range_ratio.reason().unwrap_or("absent"));

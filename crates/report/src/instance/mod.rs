@@ -14,7 +14,6 @@ use assay_measure::record::{Metric, Record};
 use assay_measure::section::Sections;
 
 pub(crate) use figures::all as figures;
-pub(crate) use headline::{of as headline, steadiness};
 
 /// A workload under the name of its kind: operations by sessions, and the instance that served them.
 #[derive(Debug)]

@@ -8,7 +8,6 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
-use crate::instance;
 use assay_measure::chart::Drawn;
 use assay_measure::kind::{Headline, Kind, figure};
 use assay_measure::record::{Advice, Figure, Metric, Part, Record, RecoveryInfo, RecoveryStep};
@@ -34,9 +33,7 @@ impl Kind for Recovery {
     }
 
     fn metrics(&self, record: &Record) -> Vec<Metric> {
-        let mut all = metrics::all(&Self::info(record));
-        all.extend(instance::figures(record));
-        all
+        metrics::all(&Self::info(record))
     }
 
     fn sections(&self, record: &Record) -> Sections {
@@ -48,7 +45,7 @@ impl Kind for Recovery {
     }
 
     fn headline(&self, record: &Record) -> Headline {
-        headline::of(record, &Self::info(record))
+        headline::of(&Self::info(record))
     }
 
     fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {

@@ -34,7 +34,7 @@ pub use section::section;
 
 pub(crate) use build::load as load_of;
 
-use crate::instance;
+use crate::instance::{self, Workload};
 use assay_measure::chart::Drawn;
 use assay_measure::kind::{Check, Delivered, Headline, Kind};
 use assay_measure::record::{Metric, Part, Record, StorageInfo};
@@ -43,6 +43,9 @@ use assay_measure::section::Sections;
 /// The kind of `assay io`, and of what other storage tools print.
 #[derive(Debug)]
 pub struct Storage;
+
+/// What a record says whose tool told sums alone, without jobs.
+const SUMS: Workload = Workload(StorageInfo::NAME);
 
 impl Storage {
     fn info(record: &Record) -> StorageInfo {
@@ -66,21 +69,22 @@ impl Kind for Storage {
     }
 
     fn imported(&self, record: &Record, page: &mut Sections) {
-        if record.parts.has::<StorageInfo>() {
-            sections::imported(page, &Self::info(record));
+        if let Some(info) = record.parts.get() {
+            sections::imported(page, &info);
         }
     }
 
     fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn)) {
-        charts::all(record, &Self::info(record))
-            .into_iter()
-            .for_each(draw);
+        match record.parts.get() {
+            Some(info) => charts::all(record, &info).into_iter().for_each(draw),
+            None => SUMS.charts(record, draw),
+        }
     }
 
     fn headline(&self, record: &Record) -> Headline {
-        match record.parts.has::<StorageInfo>() {
-            true => headline::of(&Self::info(record)),
-            false => instance::headline(record),
+        match record.parts.get() {
+            Some(info) => headline::of(&info),
+            None => SUMS.headline(record),
         }
     }
 

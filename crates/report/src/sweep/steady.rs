@@ -3,7 +3,7 @@
 //! The rule of `assay_measure::steady`, for seconds instead of hours.
 
 use assay_measure::record::{Figure, Record};
-use assay_measure::sample::{mean, variance};
+use assay_measure::sample::{batch_means, mean, variance};
 use assay_measure::steady::{ROUNDS, Window};
 use serde::{Deserialize, Serialize};
 
@@ -132,7 +132,6 @@ pub(crate) fn steady(record: &Record) -> Steady {
 /// Standard error of the window's throughput over its size, from at most ten batch means
 /// of its seconds; `None` for fewer than five seconds.
 pub(super) fn standard_error(record: &Record) -> Option<f64> {
-    const BATCHES: usize = 10;
     let rates: Vec<f64> = seconds(record)
         .iter()
         .filter(|second| second.in_window)
@@ -141,8 +140,7 @@ pub(super) fn standard_error(record: &Record) -> Option<f64> {
     if rates.len() < ROUNDS {
         return None;
     }
-    let length = rates.len().div_ceil(BATCHES);
-    let batches: Vec<f64> = rates.chunks_exact(length).map(mean).collect();
+    let batches = batch_means(&rates);
     let (count, mean) = (batches.len() as f64, mean(&batches));
     (mean > 0.0 && count > 1.0).then(|| (variance(&batches) / count).sqrt() / mean)
 }

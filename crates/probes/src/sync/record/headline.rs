@@ -3,6 +3,7 @@
 use super::info::{SyncInfo, SyncStep};
 use assay_measure::kind::{Headline, Line, Told};
 use assay_measure::record::Figure;
+use assay_measure::units::fixed;
 
 /// The headline of a curve.
 pub(super) fn of(info: &SyncInfo) -> Headline {
@@ -11,6 +12,10 @@ pub(super) fn of(info: &SyncInfo) -> Headline {
         let step = steps.find(|step| step.part == "flush");
         step.map_or_else(Figure::default, |step| get(step).clone())
     };
+    let spread = flush(|step| &step.per_s_ci95_pct).value();
+    let spread = spread.map_or_else(String::new, |pct| {
+        format!("; F0's rate is known to within {} % (95 %)", fixed(pct, 1))
+    });
     let line = |title, figure: &Figure, unit| {
         Line::of(title, vec![Told::new(figure, unit)], "n/a (absent)")
     };
@@ -29,6 +34,6 @@ pub(super) fn of(info: &SyncInfo) -> Headline {
             ),
             line("F0", &info.f0_us, "us, median of one durable 4 KiB write"),
         ],
-        steadiness: "n/a (fewer than five whole seconds)".to_owned(),
+        steadiness: format!("n/a (a curve of short steps, no window){spread}"),
     }
 }

@@ -11,17 +11,15 @@ mod sections;
 mod tests;
 
 use super::DurableWrites;
-use super::reading::{SLICES, SyncMethod, SyncPart, SyncReading, SyncReadings};
+use super::reading::{SyncMethod, SyncPart, SyncReading, SyncReadings};
 use assay_measure::chart::Drawn;
 use assay_measure::kind::{Headline, Kind, figure};
 use assay_measure::record::{Figure, Latency, Metric, Part, Record};
-use assay_measure::sample::{mean, stddev};
+use assay_measure::sample::{half_width, mean};
 use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
 use info::{SafetyRow, SyncInfo, SyncStep};
 
-/// Two-sided 95 % point of Student's t with nine degrees of freedom, for ten slices.
-const T_95_OF_9: f64 = 2.262;
 const STOPPED: &str = "the probe was stopped before this step";
 const NO_FLUSH: &str = "nothing is flushed";
 
@@ -171,7 +169,8 @@ fn confidence(reading: &SyncReading) -> Figure {
     if mean < 3.0 || counts.contains(&0.0) {
         return Figure::na("fewer than ten full slices");
     }
-    Figure::decimal(100.0 * T_95_OF_9 * stddev(&counts) / (SLICES as f64).sqrt() / mean)
+    let half = half_width(&counts).unwrap_or(f64::NAN);
+    Figure::decimal(100.0 * half / mean)
 }
 
 /// The levels, least safe first: name, method, meaning.

@@ -17,7 +17,7 @@ fn reading(part: SyncPart, method: SyncMethod, streams: u32, us: u64) -> SyncRea
         } else {
             20_000
         },
-        slices: [2000; SLICES],
+        slices: [2000; super::super::reading::SLICES],
         device_write_bytes: Some(20_000 * 4096),
         note: None,
     }
