@@ -3,7 +3,7 @@
 //! Texts between lines of `---` are files of one import.
 #![no_main]
 
-use assay_report::import::{Source, import, misplaced};
+use assay_import::{Source, import, misplaced};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -9,7 +9,8 @@ mod bytes;
 #[path = "../edit.rs"]
 mod edit;
 
-use assay_report::{faces, record, recover};
+use assay_report::faces;
+use assay_awr::{record, recover};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use std::sync::LazyLock;

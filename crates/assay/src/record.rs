@@ -3,10 +3,10 @@
 use crate::exit::{Code, Failure};
 use crate::held::Held;
 use crate::rundir::{RECORD, REPEAT, REPORT, RunDir, SWEEP};
+use assay_awr::record::SeriesBuilder;
 use assay_measure::record::Record;
 use assay_measure::snapshot::RunData;
 use assay_report::compare::Repeats;
-use assay_report::record::SeriesBuilder;
 use assay_report::sweep::Sweep;
 use std::path::Path;
 
@@ -24,11 +24,11 @@ pub(crate) struct Faces {
 
 /// Derives everything from what was measured, the series from the snapshots as they came.
 pub(crate) fn faces(data: &RunData, series: SeriesBuilder) -> Result<Faces, Failure> {
-    let record = assay_report::record::build_with(data, series);
+    let record = assay_awr::record::build_with(data, series);
     Ok(Faces {
         text: assay_report::text::render(&record),
         json: json(&record)?,
-        void: assay_report::integrity::violated_exact(&record)
+        void: assay_measure::identity::violated_exact(&record)
             .iter()
             .map(|identity| format!("identity {} does not hold: {}", identity.id, identity.rule))
             .collect(),

@@ -3,8 +3,8 @@
 use crate::exit::Failure;
 use crate::held::Held;
 use crate::rundir::{self, SERIES};
-pub(crate) use assay_report::recover::Recovered;
-use assay_report::recover::{self as series, Unrecovered};
+pub(crate) use assay_awr::recover::Recovered;
+use assay_awr::recover::{self as series, Unrecovered};
 use std::io::BufReader;
 
 /// Whether its series begins as ours do.

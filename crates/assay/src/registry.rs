@@ -2,6 +2,7 @@
 
 use assay_measure::kind::Kind;
 use assay_native::Native;
+use assay_native::crash::Recovery;
 use assay_probes::sync::DurableWrites;
 use assay_run::engine::Target;
 use assay_run::null::Null;
@@ -15,9 +16,12 @@ pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Null];
 /// The probes, in the order of their help.
 pub(crate) static PROBES: &[&dyn Probe] = &[&DurableWrites, &StorageProbe];
 
-/// The kinds of records that the folders listed here bring.
+/// The kinds of records: of workloads, of recovery, and what the probes bring.
 pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
-    PROBES.iter().filter_map(|probe| probe.kind()).collect()
+    let recovery: &dyn Kind = &Recovery;
+    let workloads = assay_awr::KINDS.iter().copied().chain([recovery]);
+    let of_probes = PROBES.iter().filter_map(|probe| probe.kind());
+    workloads.chain(of_probes).collect()
 }
 
 /// The probe of this name, which is also its command.

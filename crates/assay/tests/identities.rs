@@ -1,13 +1,13 @@
 //! The identities of the report on real runs of the native engine: every kind of run
 //! that moves the counters of an identity must find it holding, not merely unknown.
 
+use assay_awr::record;
 use assay_measure::clock::Clock;
 use assay_measure::config::{Settings, Tables, command_line, resolve};
 use assay_measure::record::{Record, Truth};
 use assay_measure::snapshot::Verdict;
 use assay_native::Native;
 use assay_native::params::PARAMS;
-use assay_report::record;
 use assay_run::engine::{Progress, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
@@ -297,7 +297,7 @@ fn identity_i44_no_counter_ever_falls() {
 #[test]
 fn no_kind_of_run_violates_an_exact_identity() {
     for (kind, record) in records() {
-        let violated: Vec<String> = assay_report::integrity::violated_exact(record)
+        let violated: Vec<String> = assay_measure::identity::violated_exact(record)
             .iter()
             .map(|identity| format!("{}: {}", identity.id, identity.sentence))
             .collect();

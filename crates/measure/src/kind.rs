@@ -5,7 +5,7 @@
 
 use crate::chart::Drawn;
 use crate::record::metric::{find, ordered};
-use crate::record::{Figure, Metric, Record};
+use crate::record::{Advice, Figure, Metric, Record};
 use crate::section::Sections;
 use crate::units::fixed;
 use serde::{Deserialize, Serialize};
@@ -18,11 +18,8 @@ pub trait Kind: Sync {
     /// THE list of its figures: what comparison, gates, trends, cost and exports read in [`Record::metrics`].
     fn metrics(&self, record: &Record) -> Vec<Metric>;
 
-    /// The tables, pairs and sentences of a record that was measured here.
+    /// The tables, pairs and sentences of a record, measured here or imported.
     fn sections(&self, record: &Record) -> Sections;
-
-    /// What it adds to the sections of an imported record, after those that any import may have.
-    fn imported(&self, _record: &Record, _page: &mut Sections) {}
 
     /// The charts, in order. Each is drawn before the next is made: a long series is held once.
     fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn));
@@ -37,6 +34,11 @@ pub trait Kind: Sync {
 
     /// What must be equal for two records to be of the same test, beyond what holds for any two.
     fn conditions(&self, _baseline: &Record, _candidate: &Record) -> Vec<Check> {
+        Vec::new()
+    }
+
+    /// What several of its records say taken together, beyond what each says alone.
+    fn several(&self, _records: &[&Record]) -> Vec<Advice> {
         Vec::new()
     }
 

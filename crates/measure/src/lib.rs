@@ -13,6 +13,7 @@ pub mod counters;
 pub mod facts;
 pub mod histogram;
 pub mod history;
+pub mod identity;
 pub mod kind;
 pub mod palette;
 pub mod permutation;
@@ -26,7 +27,6 @@ pub mod series;
 pub mod snapshot;
 pub mod stats;
 pub mod steady;
-pub mod storage;
 pub mod timeline;
 pub mod units;
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 mod activity;
+pub mod bounds;
 mod event;
 mod figure;
 mod import;
@@ -23,10 +24,9 @@ pub mod metric;
 mod parts;
 mod path;
 mod reads;
-mod recovery;
 mod series;
 mod server;
-mod storage;
+pub mod steady;
 mod upgrade;
 
 pub use activity::{AshInfo, AshRow, TimelineRow};
@@ -41,14 +41,8 @@ pub use metric::Metric;
 pub use parts::{Part, Parts};
 pub use path::PathRow;
 pub use reads::ReadSources;
-pub use recovery::{RecoveryInfo, RecoveryStep};
 pub use series::{HeatRow, Series};
 pub use server::{ServerInfo, ServerRow};
-pub use storage::{
-    StorageChange, StorageCpu, StorageDevices, StorageGroup, StorageInfo, StorageJob,
-    StorageLatency, StorageLevel, StoragePrecondition, StorageRefusal, StorageSpread,
-    StorageSteady, StorageWay,
-};
 pub use upgrade::upgrade;
 
 /// The value of [`Record::schema`] this version writes.

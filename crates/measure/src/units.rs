@@ -84,6 +84,17 @@ pub fn significant(value: f64, digits: usize) -> String {
     }
 }
 
+/// Enough digits to tell, none to impress.
+#[must_use]
+pub fn short(value: f64) -> String {
+    let decimals = match value.abs() {
+        large if large >= 100.0 => 0,
+        some if some >= 10.0 => 1,
+        _ => 2,
+    };
+    fixed(value, decimals)
+}
+
 /// Bytes for people, binary, three significant digits: `512 B`, `1.5 GiB`.
 #[must_use]
 pub fn size(bytes: u64) -> String {

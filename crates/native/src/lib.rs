@@ -16,6 +16,7 @@ pub mod control;
 pub mod control_file;
 mod control_format;
 mod control_rules;
+pub mod crash;
 mod destroy;
 mod device;
 pub mod engine;

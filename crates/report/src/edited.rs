@@ -6,10 +6,11 @@
 mod edit;
 
 use crate::faces;
-use crate::recover;
-use crate::storage::fixture as probe;
-use assay_measure::record::{Record, RecoveryInfo};
+use assay_awr::recover;
+use assay_measure::record::Record;
 use assay_measure::snapshot::RunData;
+use assay_native::crash::RecoveryInfo;
+use assay_storage::record::fixture as probe;
 use edit::{Edit, apply, replacement};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -17,21 +18,21 @@ use std::sync::LazyLock;
 
 /// A record of every kind, as JSON.
 static FROZEN: LazyLock<Vec<Value>> = LazyLock::new(|| {
-    let probe = crate::storage::build(&RunData::default(), &probe::readings());
+    let probe = assay_storage::record::build(&RunData::default(), &probe::readings());
     let import = |path: &str, text: &str| {
-        let source = crate::import::Source {
+        let source = assay_import::Source {
             path: path.to_owned(),
             text: text.to_owned(),
         };
-        crate::import::import(&[source]).expect("it is read")
+        assay_import::import(&[source]).expect("it is read")
     };
-    let mut recovered = crate::record::build(&crate::fixture::run());
+    let mut recovered = assay_awr::record::build(&assay_awr::fixture::run());
     recovered.parts.put(&RecoveryInfo::default());
     recovered.kind = "recovery".to_owned();
     crate::kinds::figure(&mut recovered);
     [
-        crate::record::build(&crate::fixture::run()),
-        crate::record::build(&crate::fixture::postgres(15)),
+        assay_awr::record::build(&assay_awr::fixture::run()),
+        assay_awr::record::build(&assay_awr::fixture::postgres(15)),
         probe,
         recovered,
         import(
@@ -94,7 +95,7 @@ proptest! {
         }
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         if let Ok(run) = recover::recover(text.as_bytes()) {
-            let record = crate::record::build_with(&run.data, run.series);
+            let record = assay_awr::record::build_with(&run.data, run.series);
             let _ = faces::all(&record, &record);
         }
     }
@@ -110,7 +111,7 @@ fn cases() -> u32 {
 fn series() -> Vec<Value> {
     use assay_measure::series::{SeriesWriter, SideLine};
     use assay_measure::snapshot::Mark;
-    let run = crate::fixture::run();
+    let run = assay_awr::fixture::run();
     let header = recover::Header {
         schema: recover::SERIES_SCHEMA.to_owned(),
         run: RunData {
@@ -129,7 +130,7 @@ fn series() -> Vec<Value> {
     }
     add(writer.line(Mark::End, &run.end));
     add(writer.line(Mark::Drained, &run.drained));
-    add(SideLine::activity("run", crate::fixture::activity()).line());
+    add(SideLine::activity("run", assay_awr::fixture::activity()).line());
     for event in run.timeline {
         add(SideLine::event("run", event).line());
     }

@@ -3,7 +3,8 @@
 use crate::compare::{self, Group, Options};
 use crate::cost::{self, Prices};
 use crate::html::{self, Assets, TrendPoint};
-use crate::{advice, brief, csv, export, integrity, json, result_line, summary, text};
+use crate::{advice, brief, csv, export, json, summary, text};
+use assay_measure::identity::violated_exact;
 use assay_measure::record::Record;
 
 /// Draws every face of a record, alone, compared with `other`, priced and followed; the name and the text of each.
@@ -22,12 +23,8 @@ pub fn all(record: &Record, other: &Record) -> Vec<(&'static str, String)> {
             export::series(record).unwrap_or_default(),
         ),
         ("summary", summary::line(record)),
-        ("pgio", result_line::render(record).unwrap_or_default()),
         ("brief", brief::render(&[record], None)),
-        (
-            "violated",
-            format!("{:?}", integrity::violated_exact(record)),
-        ),
+        ("violated", format!("{:?}", violated_exact(record))),
         (
             "several",
             format!("{:?}", advice::several(&[record, other])),

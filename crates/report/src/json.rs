@@ -1,7 +1,8 @@
 //! The record as JSON: what `record.json` holds and `--format json` prints.
 
-use crate::{bounds, kinds};
+use crate::kinds;
 use assay_measure::plain::is_unprintable;
+use assay_measure::record::bounds;
 use assay_measure::record::metric::ordered;
 use assay_measure::record::{Record, SCHEMA, upgrade};
 use serde::{Deserialize, Serialize};
@@ -172,14 +173,14 @@ mod tests {
 
     #[test]
     fn a_record_of_a_run_survives_the_round_trip() {
-        let record = crate::record::build(&crate::fixture::run());
+        let record = assay_awr::record::build(&assay_awr::fixture::run());
         let text = write(&record).unwrap();
         assert_eq!(read(&text).unwrap(), record);
     }
 
     #[test]
     fn what_a_terminal_obeys_is_written_as_its_number_and_read_back() {
-        let mut record = crate::record::build(&crate::fixture::run());
+        let mut record = assay_awr::record::build(&assay_awr::fixture::run());
         record.warnings = vec!["a\u{1b}[2J\u{9b}1m\u{7f}\u{202e}b\r\n\t".to_owned()];
         let text = write(&record).unwrap();
         assert!(!text.contains(is_unprintable));
@@ -188,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_histogram_is_one_line_and_every_object_of_a_list_begins_one() {
-        let record = crate::record::build(&crate::fixture::run());
+        let record = assay_awr::record::build(&assay_awr::fixture::run());
         let text = write(&record).unwrap();
         let histogram = text
             .lines()
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_figure_that_was_written_in_twice_stands_once() {
-        let mut record = crate::record::build(&crate::fixture::run());
+        let mut record = assay_awr::record::build(&assay_awr::fixture::run());
         record.metrics.extend(record.metrics.clone());
         let text = write(&record).unwrap();
         let back = read(&text).unwrap();

@@ -55,7 +55,7 @@ pub trait Probe: Sync {
         None
     }
 
-    /// The kind of its records; `None` where the report has it.
+    /// The kind of its records; `None` where another probe or workload brings it.
     fn kind(&self) -> Option<&'static dyn Kind> {
         None
     }

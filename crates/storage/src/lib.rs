@@ -9,6 +9,8 @@ pub mod language;
 mod measured;
 pub mod pattern;
 pub mod payload;
+pub mod readings;
+pub mod record;
 pub mod spec;
 pub mod steady;
 mod usual;
@@ -19,7 +21,8 @@ mod work;
 pub use measured::StorageMeasured;
 pub use usual::engine as usual_engine;
 
-use assay_measure::storage::StorageReadings;
+use crate::readings::StorageReadings;
+use assay_measure::kind::Kind;
 use assay_run::engine::{EngineError, Line};
 use assay_run::probe::{Aimed, Measured, Probe, Request, Steps};
 use assay_run::stop::Stop;
@@ -40,6 +43,10 @@ impl Probe for StorageProbe {
 
     fn about(&self) -> &'static str {
         "the bare storage, by fio's options, job files and reports"
+    }
+
+    fn kind(&self) -> Option<&'static dyn Kind> {
+        Some(&record::Storage)
     }
 
     fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {

@@ -1,6 +1,6 @@
 //! What the probe hands to whoever asked for it.
 
-use assay_measure::storage::StorageReadings;
+use crate::readings::StorageReadings;
 use assay_run::probe::Measured;
 
 /// The readings of storage jobs. The command makes fio's faces of them before there is a record.

@@ -7,8 +7,8 @@ mod state;
 
 pub use state::{Precondition, PreconditionOptions, Steady, SteadyMetric};
 
+use crate::readings::{DIRECTIONS, Way};
 use assay_measure::clock::Ns;
-use assay_measure::storage::{DIRECTIONS, Way};
 use std::path::PathBuf;
 
 /// All that one command line asks for.

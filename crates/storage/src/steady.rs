@@ -7,8 +7,8 @@
 //! bytes per second, nanoseconds. The work loop feeds it; preconditioning uses the same arithmetic.
 
 use super::spec::{PaceOptions, Steady, SteadyMetric};
+use crate::readings::SteadyReading;
 use assay_measure::steady::{Fit, ROUNDS, Window};
-use assay_measure::storage::SteadyReading;
 use std::collections::VecDeque;
 
 /// What all clones of a job did in one second.

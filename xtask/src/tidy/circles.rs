@@ -17,21 +17,6 @@ const KNOWN: &[(&str, &str)] = &[
     ),
     ("crates/assay/src/commands", "compare cost"),
     ("crates/assay/src/commands", "repeat report"),
-    (
-        "crates/report/src",
-        "advice brief compare cost html instance integrity kinds record recovery sections storage sweep text",
-    ),
-    ("crates/report/src/integrity", "imported imported_counters"),
-    (
-        "crates/report/src/record",
-        "activity driver events series totals",
-    ),
-    ("crates/report/src/storage", "advice caps"),
-    (
-        "crates/report/src/storage",
-        "build groups integrity warnings",
-    ),
-    ("crates/report/src/storage/fio", "latency text"),
 ];
 
 /// Names of modules, outermost first; none is the crate's root.

@@ -215,12 +215,17 @@ fn crates_depend_downward() {
     let depends = |name: &str, ours: bool| Dependency {
         name: name.to_owned(),
         ours,
+        for_tests: false,
         versions: String::new(),
     };
     tree.packages[0].dependencies = vec![depends("assay-measure", true)];
     assert_eq!(rules(&tree), [""; 0]);
     tree.packages[0].dependencies = vec![depends("assay-report", true)];
     assert_eq!(rules(&tree), ["layers"]);
+    // Tests may look at what they make through whoever reads it.
+    tree.packages[0].dependencies[0].for_tests = true;
+    assert_eq!(rules(&tree), [""; 0]);
+    tree.packages[0].dependencies[0].for_tests = false;
     tree.packages[0].name = "assay-odd".to_owned();
     assert_eq!(rules(&tree), ["layers"]);
 }
@@ -231,6 +236,7 @@ fn the_asynchronous_runtime_stays_in_control() {
     tree.packages[0].dependencies = vec![Dependency {
         name: "tokio".to_owned(),
         ours: false,
+        for_tests: false,
         versions: String::new(),
     }];
     assert_eq!(rules(&tree), ["runtime"]);
@@ -245,6 +251,7 @@ fn every_dependency_is_argued_for() {
         tree.packages[0].dependencies = vec![Dependency {
             name: "serde".to_owned(),
             ours: false,
+            for_tests: false,
             versions: String::new(),
         }];
         rules(&tree)
@@ -339,6 +346,7 @@ fn crates_keep_the_rules_of_deny_toml() {
         tree.packages[0].dependencies = vec![Dependency {
             name: "a".to_owned(),
             ours: false,
+            for_tests: false,
             versions: versions.to_owned(),
         }];
         tree.crates = vec![Crate::read(line).unwrap()];

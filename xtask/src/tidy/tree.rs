@@ -37,6 +37,8 @@ pub(crate) struct Dependency {
     pub(crate) name: String,
     /// Whether it lies in this project.
     pub(crate) ours: bool,
+    /// Whether the tests alone need it.
+    pub(crate) for_tests: bool,
     /// The versions that satisfy it; `*` for any.
     pub(crate) versions: String,
 }
@@ -70,7 +72,8 @@ impl Crate {
                 .filter(|note| *note != "proc-macro")
                 .map(str::to_owned)
                 .next(),
-            licence: licence.to_owned(),
+            // A crate that its own tests lead back to stands there twice, the second time with a mark.
+            licence: licence.trim_end_matches(" (*)").to_owned(),
         })
     }
 }
@@ -207,6 +210,7 @@ fn packages(root: &Path, document: &Value) -> Result<Vec<Package>> {
                 .map(|dependency| Dependency {
                     name: text(&dependency["name"]),
                     ours: dependency["path"].is_string(),
+                    for_tests: dependency["kind"] == "dev",
                     versions: text(&dependency["req"]),
                 })
                 .collect(),

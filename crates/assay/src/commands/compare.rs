@@ -23,7 +23,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
     let first: Vec<&Cost> = costs.iter().filter_map(|runs| runs.first()).collect();
     let all: Vec<&Record> = sides.iter().flat_map(|side| &side.records).collect();
     let mut advice = assay_report::advice::several(&all);
-    advice.extend(assay_report::advice::costs(&first));
+    advice.extend(assay_report::cost::findings(&first));
     let options = Options {
         declared: gates.iter().map(|gate| gate.key.clone()).collect(),
         advice,

@@ -5,7 +5,7 @@ use crate::exit::{Code, Failure};
 use crate::record::{self, Faces};
 use crate::rundir::{self, RunDir};
 use crate::ui;
-use assay_report::import::{Source, import as read_texts};
+use assay_import::{Source, import as read_texts};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

@@ -52,7 +52,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
             assay_report::summary::units(),
             assay_report::summary::line(&record)
         ),
-        Face::Pgio => assay_report::result_line::render(&record).ok_or_else(|| {
+        Face::Pgio => assay_awr::result_line::render(&record).ok_or_else(|| {
             Failure::usage(format!(
                 "{}: target {} is no server that counts blocks hit and read, so there is no such line; --format summary has one",
                 path.display(),

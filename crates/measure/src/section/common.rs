@@ -1,7 +1,8 @@
-//! What the report of any kind begins with.
+//! What the report of any kind begins and ends with.
 
-use super::{Sections, Weight};
-use crate::record::Record;
+use super::{Column, Sections, Weight, left, wrapped};
+use crate::identity::violated;
+use crate::record::{Record, Truth};
 
 /// ` "LABEL"` behind the run's id, or nothing.
 #[must_use]
@@ -20,6 +21,37 @@ pub fn verdict(record: &Record) -> String {
         text.push_str(&run.verdict_reasons.join("; "));
     }
     text + "."
+}
+
+/// What was found wrong.
+pub fn integrity(page: &mut Sections, record: &Record) {
+    page.judgement("Integrity");
+    if record.integrity.is_empty() {
+        page.line("n/a (no identity was evaluated)");
+        return;
+    }
+    let count = |is: fn(&Truth) -> bool| record.integrity.iter().filter(|i| is(&i.ok)).count();
+    let unknown = count(|ok| matches!(ok, Truth::Na(_)));
+    let violations = violated(record);
+    page.line(&format!(
+        "{} identities hold, {} violated, {unknown} n/a; all are listed under Integrity Detail.",
+        count(|ok| *ok == Truth::Holds),
+        violations.len(),
+    ));
+    for identity in violations {
+        let (weight, word) = match identity.exact {
+            true => (Weight::Bad, "VIOLATED, A BUG OF ASSAY"),
+            false => (Weight::Warning, "violated"),
+        };
+        page.finding(
+            weight,
+            &format!("{:<5} ", identity.id),
+            &format!(
+                "{word}: {} ({}): {}",
+                identity.rule, identity.scope, identity.sentence
+            ),
+        );
+    }
 }
 
 /// What may change what the figures mean.
@@ -53,5 +85,89 @@ pub fn advice(page: &mut Sections, record: &Record) {
     if !record.advice_unjudged.is_empty() {
         let rules = record.advice_unjudged.join(", ");
         page.wrapped("Not judged, for want of a figure: ", &rules);
+    }
+}
+
+/// Every identity with its outcome.
+pub fn identities(page: &mut Sections, record: &Record) {
+    page.heading("Integrity Detail");
+    page.line("exact: a violation is a bug of assay; whole run: gate to drained, threads quiet; window: begin to end.");
+    const IDENTITIES: [Column; 5] = [
+        left("Identity", 5),
+        left("State", 9),
+        left("Kind", 6),
+        left("Scope", 10),
+        wrapped("Rule and Outcome"),
+    ];
+    page.untitled(&IDENTITIES);
+    let mut others = 0_u64;
+    for identity in &record.integrity {
+        if record.instance.server.is_some() && is_of_others(&identity.ok) {
+            others += 1;
+            continue;
+        }
+        let state = match (&identity.ok, identity.exact) {
+            (Truth::Holds, _) => "holds",
+            (Truth::Violated, true) => "VIOLATED",
+            (Truth::Violated, false) => "violated",
+            (Truth::Na(_), _) => "n/a",
+        };
+        page.row(
+            &IDENTITIES,
+            &[
+                identity.id.clone(),
+                state.to_owned(),
+                if identity.exact { "exact" } else { "" }.to_owned(),
+                identity.scope.clone(),
+                format!("{}: {}", identity.rule, identity.sentence),
+            ],
+        );
+    }
+    if others > 0 {
+        page.line(&format!(
+            "Left out: {others} identities of figures this target has no notion of; the record has them."
+        ));
+    }
+}
+
+/// Whether an identity is about something the target does not count at all.
+fn is_of_others(ok: &Truth) -> bool {
+    matches!(ok, Truth::Na(reason) if reason.ends_with("unsupported"))
+}
+
+/// Settings with their origin, facts of the engine and the host.
+pub fn parameters(page: &mut Sections, record: &Record) {
+    page.heading("Parameters");
+    const PARAMETERS: [Column; 3] = [left("Parameter", 28), left("Value", 42), left("Origin", 30)];
+    if record.plan.settings.is_empty() {
+        page.line("n/a (absent)");
+    } else {
+        page.columns(&PARAMETERS);
+    }
+    for line in &record.plan.settings {
+        let value = if line.value.is_empty() {
+            "(unset)"
+        } else {
+            line.value.as_str()
+        };
+        page.row(
+            &PARAMETERS,
+            &[line.name.clone(), value.to_owned(), line.origin.clone()],
+        );
+    }
+    const FACTS: [Column; 2] = [left("Fact", 36), left("Value", 60)];
+    for (title, facts) in [
+        ("Engine Facts", &record.plan.engine_facts),
+        ("Host Facts", &record.host.facts),
+    ] {
+        if facts.is_empty() {
+            page.missing(title, "absent");
+            continue;
+        }
+        page.heading(title);
+        page.columns(&FACTS);
+        for fact in facts {
+            page.row(&FACTS, &[fact.name.clone(), fact.value.clone()]);
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use assay_measure::kind::{Headline, Line};
 use assay_measure::sample::median;
-use assay_measure::units::fixed;
+use assay_measure::units::short;
 
 /// Every line of figures, with its title.
 pub(super) fn rows(headlines: &[Headline]) -> Vec<(&'static str, String)> {
@@ -38,23 +38,13 @@ fn told(mut values: Vec<f64>, repeats: usize, unit: &str) -> Option<String> {
     let (least, most) = (values.first()?, values.last()?);
     let median = median(&values)?;
     Some(match repeats {
-        1 => format!("{} {unit}", number(median)),
+        1 => format!("{} {unit}", short(median)),
         _ if values.len() < repeats => return None,
         _ => format!(
             "{} {unit} ({} to {})",
-            number(median),
-            number(*least),
-            number(*most)
+            short(median),
+            short(*least),
+            short(*most)
         ),
     })
-}
-
-/// Enough digits to tell, none to impress.
-pub(crate) fn number(value: f64) -> String {
-    let decimals = match value.abs() {
-        large if large >= 100.0 => 0,
-        some if some >= 10.0 => 1,
-        _ => 2,
-    };
-    fixed(value, decimals)
 }

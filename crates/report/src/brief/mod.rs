@@ -7,8 +7,6 @@
 mod figures;
 mod price;
 
-pub(crate) use figures::number;
-
 #[cfg(test)]
 mod tests;
 
@@ -221,7 +219,7 @@ fn steadiness(headlines: &[Headline]) -> String {
 
 /// The weightiest findings; of repeats those of the first run that has any, and in how many they are.
 fn limits(page: &mut Page, records: &[&Record], cost: Option<&Cost>) {
-    let mut found: Vec<Advice> = cost.map_or_else(Vec::new, |cost| crate::advice::costs(&[cost]));
+    let mut found: Vec<Advice> = cost.map_or_else(Vec::new, |cost| crate::cost::findings(&[cost]));
     for record in records {
         for advice in &record.advice {
             if !found.iter().any(|other| other.id == advice.id) {
@@ -288,7 +286,7 @@ fn trust(records: &[&Record]) -> String {
     );
     let first = records
         .iter()
-        .flat_map(|record| crate::integrity::violated(record))
+        .flat_map(|record| assay_measure::identity::violated(record))
         .next();
     parts.push(match (held + violated, first) {
         (0, _) => "Its numbers could not be checked against each other.".to_owned(),

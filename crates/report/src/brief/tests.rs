@@ -5,7 +5,7 @@ use assay_measure::record::{ImportInfo, ImportedValue};
 const PRICES: &str = include_str!("../../../../docs/examples/two-clouds/prices.toml");
 
 fn run() -> Record {
-    crate::record::build(&crate::fixture::run())
+    assay_awr::record::build(&assay_awr::fixture::run())
 }
 
 fn priced(record: &Record) -> Cost {
@@ -37,8 +37,10 @@ fn a_run_is_one_page() {
 
 #[test]
 fn a_storage_probe_is_one_page() {
-    let record =
-        crate::storage::build(&crate::fixture::run(), &crate::storage::fixture::readings());
+    let record = assay_storage::record::build(
+        &assay_awr::fixture::run(),
+        &assay_storage::record::fixture::readings(),
+    );
     let text = render(&[&record], None);
     fits(&text);
     insta::assert_snapshot!(text);

@@ -146,7 +146,7 @@ fn doubts(groups: &[Group<'_>]) -> Vec<Doubt> {
                     why => doubt(format!("the run is {verdict}: {why}")),
                 }
             }
-            for identity in crate::integrity::violated(record) {
+            for identity in assay_measure::identity::violated(record) {
                 doubt(format!("{}: {}", identity.id, identity.sentence));
             }
         }

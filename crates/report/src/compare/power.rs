@@ -6,7 +6,7 @@ use super::*;
 use assay_measure::prng::{Purpose, Stream};
 use assay_measure::sample::mean;
 
-const REAL: &str = include_str!("../fixture/real_rates.txt");
+const REAL: &str = include_str!("../../../awr/src/fixture/real_rates.txt");
 /// Pairs of each trial.
 const PAIRS: u64 = 100;
 /// Seconds of real time that stay together.
@@ -38,7 +38,7 @@ fn resampled(from: &[f64], seconds: usize, draw: &mut Stream) -> Vec<f64> {
 
 /// A small record with the figures a comparison is judged by and nothing else, so that thousands are quick.
 fn base() -> Record {
-    let mut record = crate::record::build(&crate::fixture::run());
+    let mut record = assay_awr::record::build(&assay_awr::fixture::run());
     record.instance.stats.clear();
     record.instance.efficiency.clear();
     record.instance.io_profile.clear();

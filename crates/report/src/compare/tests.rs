@@ -5,7 +5,7 @@ use assay_measure::snapshot::SettingLine;
 
 /// The frozen run with every rate and latency as they would be at `speed` times its pace.
 fn paced(speed: f64) -> Record {
-    let mut record = crate::record::build(&crate::fixture::run());
+    let mut record = assay_awr::record::build(&assay_awr::fixture::run());
     set_pace(&mut record, speed);
     record
 }
@@ -500,8 +500,8 @@ fn the_noise_of_repeats_says_what_they_could_show() {
 
 #[test]
 fn a_storage_probe_is_compared_by_its_jobs_and_seconds() {
-    let probe = crate::storage::fixture::readings();
-    let record = crate::storage::build(&crate::fixture::run(), &probe);
+    let probe = assay_storage::record::fixture::readings();
+    let record = assay_storage::record::build(&assay_awr::fixture::run(), &probe);
     let comparison = compared(&[&[&record], &[&record]]);
     let checks = &comparison.pairs[0].checks;
     assert!(
@@ -533,11 +533,11 @@ fn a_comparison_reads_as_reviewed() {
 #[test]
 fn an_imported_published_profile_compares_with_a_run_of_the_same_work() {
     let text = include_str!("../../../../testdata/awr/load-profile-bm.txt");
-    let source = crate::import::Source {
+    let source = assay_import::Source {
         path: "load-profile-bm.txt".to_owned(),
         text: text.to_owned(),
     };
-    let bm = crate::import::import(&[source]).expect("the published profile reads");
+    let bm = assay_import::import(&[source]).expect("the published profile reads");
     let machine = [
         ("Redo size (bytes)", 51_713.3),
         ("Block changes", 131.4),

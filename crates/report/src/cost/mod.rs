@@ -4,6 +4,7 @@
 //! reads it can compute it again ([`identity`], I43). Owns the arithmetic of money; knows no vendor and fetches nothing.
 
 mod between;
+mod findings;
 mod parse;
 mod prices;
 mod text;
@@ -13,6 +14,7 @@ mod tests;
 
 pub use assay_measure::kind::Delivered;
 pub use between::{Between, between};
+pub use findings::findings;
 pub use parse::{PriceError, parse};
 pub use prices::{
     Day, Default as FieldDefault, Field, Item, KINDS, Kind, Nature, Platform, Prices,
@@ -20,8 +22,8 @@ pub use prices::{
 pub(crate) use text::inputs;
 pub use text::{render, section};
 
-use crate::integrity::{Rule, Scope};
 use crate::kinds;
+use assay_measure::identity::{Rule, Scope};
 use assay_measure::record::Metric;
 use assay_measure::record::metric::{Better, Group, plain};
 use assay_measure::record::{Figure, Identity, Record};
@@ -643,7 +645,7 @@ pub fn json(costs: &[&Cost]) -> Result<String, serde_json::Error> {
         costs,
         integrity: costs.iter().map(|cost| identity(cost)).collect(),
         between: pairs(costs),
-        advice: crate::advice::costs(costs),
+        advice: findings(costs),
     };
     let mut text = serde_json::to_string_pretty(&face)?;
     text.push('\n');

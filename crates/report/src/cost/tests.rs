@@ -1,8 +1,9 @@
 use super::*;
 use crate::kinds;
-use crate::storage::fixture as probe;
-use assay_measure::record::{Instance, LoadRow, RunInfo, StorageChange, StorageInfo, StorageLevel};
+use assay_measure::record::{Instance, LoadRow, RunInfo};
 use assay_measure::snapshot::Fact;
+use assay_storage::record::fixture as probe;
+use assay_storage::record::info::{StorageChange, StorageInfo, StorageLevel};
 use proptest::prelude::*;
 
 const TWO_CLOUDS: &str = include_str!("../../../../docs/examples/two-clouds/prices.toml");
@@ -123,7 +124,7 @@ fn identity_i43_a_stated_total_that_does_not_follow_is_told_first() {
 #[test]
 fn advice_r28_cost_per_delivered_iops_is_told_with_what_was_paid_for() {
     let [a, b] = two_clouds();
-    let found = crate::advice::costs(&[&a, &b]);
+    let found = super::findings(&[&a, &b]);
     let r28 = found.iter().find(|advice| advice.id == "R28").unwrap();
     assert_eq!(r28.severity, "high");
     for part in [
@@ -133,13 +134,13 @@ fn advice_r28_cost_per_delivered_iops_is_told_with_what_was_paid_for() {
     ] {
         assert!(r28.text.contains(part), "{}", r28.text);
     }
-    assert!(crate::advice::costs(&[&a, &a.clone()]).is_empty());
+    assert!(super::findings(&[&a, &a.clone()]).is_empty());
 }
 
 #[test]
 fn advice_r12_a_link_that_stops_a_cloud_short_of_its_iops_is_named() {
     let [_, b] = two_clouds();
-    let found = crate::advice::costs(&[&b]);
+    let found = super::findings(&[&b]);
     let r12 = found.iter().find(|advice| advice.id == "R12").unwrap();
     assert!(
         r12.text
@@ -157,7 +158,7 @@ fn advice_r12_a_provisioned_throughput_that_is_used_up_is_told() {
     );
     let record = published("p", 5000.0, 100.0, None);
     let cost = of(&price(&text), None, &record).unwrap();
-    let found = crate::advice::costs(&[&cost]);
+    let found = super::findings(&[&cost]);
     assert!(
         found[0]
             .text
@@ -337,7 +338,7 @@ fn old_prices_and_runs_without_a_date_are_warned_of() {
 
 #[test]
 fn a_spent_burst_is_not_delivered() {
-    let mut record = crate::storage::build(&crate::fixture::run(), &probe::readings());
+    let mut record = assay_storage::record::build(&assay_awr::fixture::run(), &probe::readings());
     let mut info = record.parts.get::<StorageInfo>().unwrap();
     info.groups.truncate(1);
     record.parts.put(&info);
@@ -365,7 +366,7 @@ fn a_spent_burst_is_not_delivered() {
 
 #[test]
 fn a_run_has_what_its_operations_cost() {
-    let record = crate::record::build(&crate::fixture::run());
+    let record = assay_awr::record::build(&assay_awr::fixture::run());
     let cost = of(
         &price(&of_item(
             "[[platform.monthly]]\nname = \"all\"\nprice = 720\n",

@@ -46,7 +46,7 @@ fn findings(page: &mut Sections, costs: &[&Cost]) {
             page.wrapped("I43 violated: ", &text);
         }
     }
-    for advice in crate::advice::costs(costs) {
+    for advice in super::findings(costs) {
         page.wrapped(
             &format!("{:<4} {:<5} ", advice.id, advice.severity),
             &advice.text,

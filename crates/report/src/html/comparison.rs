@@ -245,7 +245,7 @@ fn overlaid(comparison: &Comparison, histogram: &SharedHistogram, of_time: bool)
     let Some((first, last)) = bounds else {
         return Drawn::missing(&title, "no waits");
     };
-    let slug = crate::record::slug(&histogram.event).replace('_', "-");
+    let slug = assay_measure::plain::slug(&histogram.event).replace('_', "-");
     let mut chart = Chart {
         id: format!("c-hist-{what}-{slug}"),
         title,
@@ -316,7 +316,7 @@ fn groups(comparison: &Comparison) -> Table {
                 Shown::words(&run.label),
                 Shown::words(&run.workload),
                 Shown::words(&run.engine),
-                Shown::words(crate::sections::wall(&run.started)),
+                Shown::words(super::facts::wall(&run.started)),
                 Shown::count(run.sessions),
                 Shown::figure(&run.elapsed_s, 1),
                 Shown::words(&run.verdict),

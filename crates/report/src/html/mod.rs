@@ -4,9 +4,9 @@
 //! behind it, so that both show the same figures. Every other module here says which charts and tables a kind of record
 //! has. Reads records only and does no I/O: who asks for a page keeps it, and the shared script, where they belong.
 
-pub(crate) mod charts;
 mod comparison;
 mod draw;
+mod facts;
 mod page;
 mod repeats;
 mod sample;

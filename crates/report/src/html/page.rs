@@ -4,9 +4,9 @@ use super::draw;
 use super::script::{Assets, SHARED, script};
 use super::shown::{Block, ROWS_OPEN, Shown};
 use super::table::{Table, behind};
-use crate::integrity::violated;
 use askama::Template;
 use assay_measure::chart::{Chart, Drawn, Stroke, Trace};
+use assay_measure::identity::violated;
 use assay_measure::plain::plain;
 use assay_measure::record::metric::Group;
 use assay_measure::record::{Advice, Figure, Record};
@@ -112,7 +112,7 @@ impl Page {
         Self {
             title: format!("{}{label}: {} on {}", run.id, run.workload, run.engine),
             version: run.version.clone(),
-            facts: crate::sections::facts(record),
+            facts: super::facts::facts(record),
             verdict,
             verdict_class,
             tiles: tiles(record),
@@ -179,7 +179,10 @@ fn tell_marks_once(views: &mut [View]) {
 /// Tables with addresses made of their titles.
 pub(crate) fn named(tables: Vec<Table>) -> Vec<Named> {
     let with_id = |table: Table| Named {
-        id: format!("t-{}", crate::record::slug(&table.title).replace('_', "-")),
+        id: format!(
+            "t-{}",
+            assay_measure::plain::slug(&table.title).replace('_', "-")
+        ),
         is_long: table.rows.len() > ROWS_OPEN,
         table,
     };

@@ -1,10 +1,10 @@
 //! The page of repeats: how much one and the same test differs with nothing changed.
 
+use super::facts::wall;
 use super::page::{Page, named, view};
 use super::script::Assets;
 use super::table::{Cell, Table};
 use crate::compare::Repeats;
-use crate::sections::wall;
 use assay_measure::chart::{Axis, Chart, Drawn, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, ORANGE};
 use assay_measure::record::Figure;

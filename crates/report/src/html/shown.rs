@@ -54,7 +54,7 @@ fn shown(section: &Section) -> Shown {
     Shown {
         id: format!(
             "t-{}",
-            crate::record::slug(&section.title).replace('_', "-")
+            assay_measure::plain::slug(&section.title).replace('_', "-")
         ),
         title: section.title.clone(),
         is_judgement: section.is_judgement,

@@ -34,7 +34,7 @@ pub fn sweep(swept: &Sweep, assets: &Assets) -> String {
         title: format!("Sweep {}: {} on {}", info.id, info.workload, info.target),
         version: info.version.clone(),
         facts: vec![
-            ("Started".to_owned(), crate::sections::wall(&info.started)),
+            ("Started".to_owned(), super::facts::wall(&info.started)),
             ("Varied".to_owned(), axes.join("; ")),
             ("Steps".to_owned(), swept.steps.len().to_string()),
             ("Goal for p99".to_owned(), goal),

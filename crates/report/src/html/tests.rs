@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::compare::{self, Group, Options};
-use crate::{fixture, record};
+use assay_awr::{fixture, record};
 use assay_measure::facts;
 use assay_measure::record::{Figure, HeatRow, Series};
 use assay_measure::section::{Part, Row};
@@ -26,7 +26,7 @@ fn probed() -> Record {
         engine: "probe".to_owned(),
         ..Default::default()
     };
-    crate::storage::build(&run, &crate::storage::fixture::readings())
+    assay_storage::record::build(&run, &assay_storage::record::fixture::readings())
 }
 
 /// The page without what is no markup: the script and the style.

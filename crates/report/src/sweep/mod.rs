@@ -9,7 +9,6 @@ mod advice;
 pub mod auto;
 mod curve;
 mod knee;
-pub(crate) mod steady;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -17,8 +16,8 @@ mod text;
 mod usl;
 
 pub(crate) use advice::over_records;
+pub use assay_measure::record::steady::Steady;
 pub use knee::Point;
-pub use steady::Steady;
 pub use step::{Place, Step, StepLatency};
 pub use text::render;
 
@@ -247,7 +246,7 @@ fn rules() -> BTreeMap<String, String> {
             "little",
             "sessions that Little's law accounts for over those there were; must be within 5 %".to_owned(),
         ),
-        ("steady", steady::RULE.to_owned()),
+        ("steady", assay_measure::record::steady::RULE.to_owned()),
         ("usl", usl),
     ];
     rules

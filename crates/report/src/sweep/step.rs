@@ -1,7 +1,7 @@
 //! One step of a sweep: the figures of its record that curves are made of.
 
-use super::steady::{self, Steady};
 use assay_measure::histogram::Histogram;
+use assay_measure::record::steady::{self, Steady};
 use assay_measure::record::{EventRow, Figure, Record};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@ use super::knee::{self, Kept, Knee, Point};
 use super::usl::{self, Law, Redrawn};
 use super::*;
 use assay_measure::prng::{Purpose, Stream};
-use assay_measure::record::{Record, Series};
+use assay_measure::record::{Record, Series, steady};
 use proptest::prelude::*;
 
 const DOUBLINGS: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
@@ -781,7 +781,7 @@ fn loads_that_touch_less_data_are_named() {
 
 #[test]
 fn a_step_reads_its_figures_off_a_record() {
-    let record = crate::record::build(&crate::fixture::run());
+    let record = assay_awr::record::build(&assay_awr::fixture::run());
     let place = Place {
         step: 1,
         sessions: 4,

@@ -28,7 +28,8 @@ pub fn render(record: &Record) -> String {
 }
 
 /// Writes sections one below the other.
-pub(crate) fn write(sections: &Sections) -> String {
+#[must_use]
+pub fn write(sections: &Sections) -> String {
     let mut out = String::new();
     if let Some(title) = &sections.title {
         line(&mut out, title);

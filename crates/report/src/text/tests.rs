@@ -1,6 +1,6 @@
 use super::render;
-use crate::fixture;
-use crate::record::build;
+use assay_awr::fixture;
+use assay_awr::record::build;
 
 #[test]
 fn the_report_of_the_frozen_run() {
@@ -18,8 +18,8 @@ fn the_reports_of_the_frozen_run_against_servers() {
 /// Records of real servers, five seconds each, as `assay run` left them.
 fn recorded(version: u32) -> assay_measure::record::Record {
     let text = match version {
-        15 => include_str!("../fixture/postgres-15.json"),
-        _ => include_str!("../fixture/postgres-18.json"),
+        15 => include_str!("../../../awr/src/fixture/postgres-15.json"),
+        _ => include_str!("../../../awr/src/fixture/postgres-18.json"),
     };
     crate::json::read(text).expect("a record")
 }
@@ -36,7 +36,7 @@ fn the_reports_of_real_servers() {
 fn a_real_servers_record_agrees_with_itself() {
     for version in [15, 18] {
         let record = recorded(version);
-        let violated = crate::integrity::violated(&record);
+        let violated = assay_measure::identity::violated(&record);
         assert!(violated.is_empty(), "{version}: {violated:#?}");
         let server = record.instance.server.as_ref().expect("a server");
         assert!(server.version.starts_with(&version.to_string()));

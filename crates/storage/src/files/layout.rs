@@ -7,9 +7,9 @@
 use super::super::payload::{Payload, proof};
 use super::super::spec::{Fallocate, Options};
 use super::{cannot, failed};
+use crate::readings::Way;
 use assay_block::{Backend, DirectFile, OpenMode, Preallocate, Ring, RingOptions};
 use assay_measure::prng::{Purpose, Stream};
-use assay_measure::storage::Way;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use rustix::fs::Advice;

@@ -7,7 +7,7 @@ use super::refusals::{self, Destroy, Surroundings};
 use super::regions::{self, Known};
 use super::space::{self, Space};
 use super::{bytes_text, cannot, content, names};
-use assay_measure::storage::Way;
+use crate::readings::Way;
 use assay_run::engine::{EngineError, Line, LineValue};
 use std::collections::HashMap;
 use std::fs::File;

@@ -13,6 +13,7 @@ use super::super::steady::{SNIA_MOST_ROUNDS, SniaRounds};
 use super::opened::Opened;
 use super::regions::smallest_block;
 use super::{bytes_text, cannot, failed};
+use crate::readings::PreconditionReading;
 use assay_block::{
     BlockError, DirectFile, DirectIo, FileOptions, LaneDone, LaneEngine, Lanes, LanesOptions,
     UringMode,
@@ -20,7 +21,6 @@ use assay_block::{
 use assay_measure::clock::Clock;
 use assay_measure::prng::{Purpose, Stream};
 use assay_measure::steady::ROUNDS;
-use assay_measure::storage::PreconditionReading;
 use assay_run::engine::EngineError;
 use assay_run::probe::Steps;
 use assay_run::stop::Stop;

@@ -2,8 +2,8 @@
 
 use super::super::spec::{Amount, Job, Region};
 use super::bytes_text;
+use crate::readings::Way;
 use assay_measure::prng::{Purpose, Stream};
-use assay_measure::storage::Way;
 use assay_run::engine::EngineError;
 use std::path::{Path, PathBuf};
 

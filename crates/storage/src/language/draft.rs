@@ -1,7 +1,7 @@
 //! A job on its way: what the options so far have set.
 
+use crate::readings::DIRECTIONS;
 use crate::spec::{Options, OutputOptions, SpecError};
-use assay_measure::storage::DIRECTIONS;
 
 /// A job's options while they are read.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use super::draft::Draft;
 use super::table;
+use crate::readings::{DIRECTIONS, Way};
 use crate::spec::{BlockSizes, Distribution, IoEngine, Options, Verify};
-use assay_measure::storage::{DIRECTIONS, Way};
 
 /// A finished job's options and what is to be said about them, or what is wrong.
 pub(super) struct Finished {

@@ -3,11 +3,11 @@
 use super::draft::Draft;
 use super::number::Read;
 use super::value::{self, Value};
+use crate::readings::DIRECTIONS;
 use crate::spec::{
     Amount, Distribution, FileService, IoEngine, Mode, PassErrors, Steady, SteadyMetric, Verify,
 };
 use assay_measure::clock::Ns;
-use assay_measure::storage::DIRECTIONS;
 use std::path::PathBuf;
 
 /// Values given replace those before; an empty place leaves them.

@@ -6,9 +6,9 @@
 
 use super::expression;
 use super::number::{Read, split_unit, with_unit};
+use crate::readings::DIRECTIONS;
 use crate::spec::Amount;
 use assay_measure::clock::Ns;
-use assay_measure::storage::DIRECTIONS;
 use std::fmt;
 
 /// What values an option takes.

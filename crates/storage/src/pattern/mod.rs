@@ -10,9 +10,9 @@ mod map;
 use super::spec::{
     Amount, Distribution, FileService, Options, PatternOptions, RandomGenerator, Region, SpecError,
 };
+use crate::readings::Way;
 use assay_measure::permutation::Permutation;
 use assay_measure::prng::{Purpose, Stream};
-use assay_measure::storage::Way;
 use choice::{Deck, Lengths};
 use distribution::Sampler;
 use map::FreeMap;

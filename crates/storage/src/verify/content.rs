@@ -6,8 +6,8 @@
 use super::{Expected, Mismatch, Verifier, Written};
 use crate::pattern::Io;
 use crate::payload::Payload;
+use crate::readings::Way;
 use crate::spec::{IoEngine, Options, SpecError, Verify};
-use assay_measure::storage::Way;
 
 /// What one clone writes, and what it has to check.
 #[derive(Debug)]

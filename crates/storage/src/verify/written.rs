@@ -1,7 +1,7 @@
 //! What was written and is still to be read back.
 
 use crate::pattern::Io;
-use assay_measure::storage::Way;
+use crate::readings::Way;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Bits of a write's number below those of its clone.

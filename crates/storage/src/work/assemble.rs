@@ -3,12 +3,12 @@
 use super::monitor::{Monitor, difference};
 use super::policy::{Policy, is_positional, is_synchronous};
 use super::{Known, Work};
+use crate::readings::{CloneReading, JobLabel, JobReading, StorageReadings, Way};
 use crate::spec::{Job, Mode, Options};
 use crate::verify::never_verifies;
 use assay_block::device_facts;
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
 use assay_measure::snapshot::{DiskReading, Fact, HostReading};
-use assay_measure::storage::{CloneReading, JobLabel, JobReading, StorageReadings, Way};
 use assay_run::host::Sampler;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! What the clones of a wave and the monitor know of each other: counters with one writer each,
 //! orders, copies of readings on request, and the gate at which all start together.
 
+use crate::readings::{CloneReading, DIRECTIONS};
 use assay_measure::clock::Ns;
 use assay_measure::histogram::Histogram;
-use assay_measure::storage::{CloneReading, DIRECTIONS};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

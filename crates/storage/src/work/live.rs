@@ -1,9 +1,9 @@
 //! One instant of a run for the progress line: states, rates, what is left.
 
 use super::wave::Wave;
+use crate::readings::{DIRECTIONS, StorageLive, Way};
 use crate::spec::{Amount, Options};
 use assay_measure::clock::{NS_PER_S, Ns};
-use assay_measure::storage::{DIRECTIONS, StorageLive, Way};
 use std::sync::atomic::Ordering;
 
 /// What the progress line needs to know of earlier and later waves.

@@ -4,10 +4,10 @@
 //! A clone fills buffers of rows; a thread of the run turns full ones into text and writes them.
 //! The clone waits for neither.
 
+use crate::readings::{DIRECTIONS, Way};
 use crate::spec::{Invocation, MeasureOptions, Options};
 use assay_measure::clock::Ns;
 use assay_measure::histogram::Histogram;
-use assay_measure::storage::{DIRECTIONS, Way};
 use assay_run::engine::EngineError;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};

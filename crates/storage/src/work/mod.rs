@@ -26,7 +26,7 @@ mod tests;
 use super::files::{ClonePlan, Opened};
 use super::spec::{Invocation, Job};
 use crate::measured::StorageMeasured;
-use assay_measure::storage::{CloneReading, StorageReadings};
+use crate::readings::{CloneReading, StorageReadings};
 use assay_run::engine::EngineError;
 use assay_run::host::Sampler;
 use assay_run::probe::Steps;

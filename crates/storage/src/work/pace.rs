@@ -4,10 +4,10 @@
 //! start, however late the ones before it were. Lateness is caught up, nothing in flight is
 //! drained, and what a stall costs those behind it is in the response latency.
 
+use crate::readings::{DIRECTIONS, Way};
 use crate::spec::PaceOptions;
 use assay_measure::clock::{NS_PER_S, Ns};
 use assay_measure::prng::{Purpose, Stream};
-use assay_measure::storage::{DIRECTIONS, Way};
 
 /// The schedule of one direction.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! What is checked of what a clone reads, and what its reading back knows.
 
+use crate::readings::Way;
 use crate::spec::{Options, Verify};
 use crate::verify::Expected;
 use assay_measure::clock::Ns;
-use assay_measure::storage::Way;
 
 /// Reading back, of one clone.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@
 use super::logs::Ended;
 use super::tally::Run;
 use super::worker::{Failure, Kind, Slot, Worker};
+use crate::readings::Way;
 use assay_block::{BlockError, LaneDone};
-use assay_measure::storage::Way;
 use std::io;
 use std::sync::atomic::Ordering;
 

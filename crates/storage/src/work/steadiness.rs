@@ -1,9 +1,9 @@
 //! Feeds the steady-state watch of each job once a second, and ends the job when it is steady.
 
 use super::wave::Wave;
+use crate::readings::SteadyReading;
 use crate::steady::{SteadySample, SteadyWatch};
 use assay_measure::clock::{NS_PER_S, Ns};
-use assay_measure::storage::SteadyReading;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 

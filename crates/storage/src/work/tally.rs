@@ -6,12 +6,12 @@
 //! Little's law can be checked.
 
 use super::board::{Card, SecondPart};
-use assay_measure::clock::{NS_PER_S, Ns};
-use assay_measure::histogram::Histogram;
-use assay_measure::storage::{
+use crate::readings::{
     BatchCounts, CloneReading, DIRECTIONS, DepthCounts, FamilyCounts, Latency, Way, WayReading,
     batch_slot, depth_slot,
 };
+use assay_measure::clock::{NS_PER_S, Ns};
+use assay_measure::histogram::Histogram;
 use std::sync::atomic::Ordering;
 
 /// Which latencies are taken.

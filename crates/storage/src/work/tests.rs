@@ -5,8 +5,8 @@ use super::super::spec::{
     Amount, Invocation, IoEngine, Job, Mode, Options, Steady, SteadyMetric, Verify,
 };
 use crate::measured::StorageMeasured;
+use crate::readings::{StorageLive, StorageReadings};
 use assay_measure::clock::NS_PER_S;
-use assay_measure::storage::{StorageLive, StorageReadings};
 use assay_run::engine::EngineError;
 use assay_run::probe::{Measured, Steps};
 use assay_run::stop::Stop;
@@ -189,7 +189,7 @@ fn io_06_lat_is_slat_plus_clat_and_never_smaller_than_clat() {
         })])
         .unwrap();
         let way = &readings.clones[0].ways[R];
-        let mean = |latency: &assay_measure::storage::Latency| latency.histogram.mean_ns().unwrap();
+        let mean = |latency: &crate::readings::Latency| latency.histogram.mean_ns().unwrap();
         assert!((mean(&way.lat) - mean(&way.slat) - mean(&way.clat)).abs() < 1.0);
         assert!(way.lat.histogram.min_ns() >= way.clat.histogram.min_ns());
         assert!(way.lat.histogram.max_ns() >= way.clat.histogram.max_ns());
@@ -371,7 +371,7 @@ fn io_14_a_stall_is_in_the_response_latency_of_all_that_were_due() {
     })])
     .unwrap();
     let way = &readings.clones[0].ways[R];
-    let slow = |latency: &assay_measure::storage::Latency, ns: u64| -> u64 {
+    let slow = |latency: &crate::readings::Latency, ns: u64| -> u64 {
         let slots = latency.histogram.sparse();
         let of = |slot: u32| assay_measure::histogram::slot_range_ns(slot as usize).0;
         slots

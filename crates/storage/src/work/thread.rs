@@ -3,12 +3,12 @@
 use super::board::Board;
 use super::worker::{CloneTask, Worker};
 use crate::pattern::Pattern;
+use crate::readings::{CloneReading, Way};
 use crate::spec::{Amount, IoEngine, Options};
 use crate::verify::Content;
 use assay_block::{LaneEngine, Lanes, LanesOptions, SyncCall, UringMode, set_timer_slack};
 use assay_measure::clock::Clock;
 use assay_measure::prng::{Purpose, Stream};
-use assay_measure::storage::{CloneReading, Way};
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use rustix::thread::{CpuSet, sched_setaffinity};

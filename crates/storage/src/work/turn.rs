@@ -2,9 +2,9 @@
 
 use super::worker::{FREE, Kind, More, NAP, Slot, Worker};
 use crate::pattern::{Io, Next};
+use crate::readings::Way;
 use assay_block::BlockError;
 use assay_measure::clock::Ns;
-use assay_measure::storage::Way;
 use std::time::Duration;
 
 impl Worker<'_> {

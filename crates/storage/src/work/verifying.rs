@@ -3,9 +3,9 @@
 
 use super::worker::{Failure, Slot, Worker};
 use crate::pattern::{Io, Next};
+use crate::readings::Way;
 use crate::verify::{Expected, Mismatch};
 use assay_block::BlockError;
-use assay_measure::storage::Way;
 use std::sync::atomic::Ordering;
 
 /// `EILSEQ`: what a block that is not what was written counts as, as in fio.

@@ -6,10 +6,10 @@ use crate::record;
 use crate::rundir::{FIO_JSON, RECORD, REPORT, RunDir, job_file};
 use assay_measure::record::Record;
 use assay_measure::snapshot::{RunData, SettingLine};
-use assay_measure::storage::StorageReadings;
-use assay_report::storage::fio;
 use assay_run::host;
 use assay_run::left::shell_word;
+use assay_storage::readings::StorageReadings;
+use assay_storage::record::fio;
 use assay_storage::spec::{self, Invocation};
 
 /// The invocation as it came.

@@ -11,13 +11,14 @@ use crate::exit::{Code, Failure};
 use crate::rundir::{self, RunDir};
 use crate::{plan_text, signals, ui};
 use assay_measure::record::Record;
-use assay_measure::storage::StorageReadings;
-use assay_report::storage::fio;
+use assay_report::text;
 use assay_run::engine::EngineError;
 use assay_run::probe::{Aimed, Measured};
 use assay_run::stop::Stop;
 use assay_storage::StorageMeasured;
 use assay_storage::language::{self, World};
+use assay_storage::readings::StorageReadings;
+use assay_storage::record::fio;
 use assay_storage::spec::{Invocation, OutputFormat, OutputOptions};
 use sink::Sink;
 use std::any::Any;
@@ -139,7 +140,7 @@ fn perform(
         }
     };
     let (first, unsaid) = watch.ended();
-    let record = assay_report::storage::build(&keep::labels(given, id, started), &readings);
+    let record = assay_storage::record::build(&keep::labels(given, id, started), &readings);
     let reports = reports(options, &readings, Some(&record), first);
     leave(&reports, &sink, dir.as_ref(), &readings, &record)?;
     unsaid?;
@@ -207,13 +208,14 @@ fn reports(
         out.push_str(&fio::terse(readings));
     }
     if plus || wants(OutputFormat::Json) {
-        let native = record.map(assay_report::storage::native);
+        let native = record.map(assay_storage::record::native);
         out.push_str(&fio::json(readings, plus, native));
     }
     if normal {
         out.push_str(&fio::text(readings));
         if let Some(record) = record {
-            let _ = write!(out, "\n{}", assay_report::storage::section(record));
+            let below = text::write(&assay_storage::record::section(record));
+            let _ = write!(out, "\n{}", below.trim_start());
         }
     }
     out
@@ -239,7 +241,7 @@ fn code(readings: &StorageReadings, record: &Record, stop: &Stop) -> Code {
         }
         ui::say(&format!("error: {job}, clone {}: {what}", clone.clone));
     }
-    let void = assay_report::integrity::violated_exact(record);
+    let void = assay_measure::identity::violated_exact(record);
     for identity in &void {
         ui::say(&format!(
             "error: the run is invalid: identity {} does not hold: {}",

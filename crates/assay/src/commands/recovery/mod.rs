@@ -10,9 +10,10 @@ use crate::rundir::{self, RunDir};
 use crate::{perform, plan_text, progress, signals, ui};
 use assay_measure::clock::{Clock, NS_PER_S};
 use assay_measure::config;
-use assay_measure::record::{Figure, RecoveryInfo, RecoveryStep};
+use assay_measure::record::Figure;
 use assay_measure::snapshot::{Fact, RunData, Snapshot};
 use assay_measure::units;
+use assay_native::crash::{RecoveryInfo, RecoveryStep};
 use assay_run::engine::{Engine, Line, LineValue};
 use assay_run::journal::{self, Expected, Journaled};
 use assay_run::left::{self, Kind};
@@ -411,7 +412,7 @@ impl Bench<'_> {
             engine_facts: facts,
             ..RunData::default()
         };
-        let record = assay_report::recovery::build(&run, info);
+        let record = assay_native::crash::build(&run, info);
         let faces = Faces {
             text: assay_report::text::render(&record),
             json: record::json(&record)?,

@@ -1,0 +1,30 @@
+//! The charts of a workload, and those that kinds of test share.
+
+mod host;
+mod imported;
+mod io;
+pub mod latency;
+mod sessions;
+mod time;
+mod work;
+
+use assay_measure::chart::Drawn;
+use assay_measure::record::Record;
+
+/// Of a workload: of an import without steps what its figures give.
+pub(crate) fn workload(record: &Record, draw: &mut dyn FnMut(Drawn)) {
+    if record.import.is_some() && record.series.t_s.is_empty() {
+        return imported::all(record).into_iter().for_each(draw);
+    }
+    draw(sessions::by_class(record));
+    draw(work::throughput(record));
+    draw(io::requests(record));
+    draw(io::bytes(record));
+    latency::over_time(record).into_iter().for_each(&mut *draw);
+    latency::heat(record).into_iter().for_each(&mut *draw);
+    latency::histograms(record).into_iter().for_each(&mut *draw);
+    host::all(record).into_iter().for_each(&mut *draw);
+    draw(sessions::against_reads(record));
+    work::cache(record).into_iter().for_each(&mut *draw);
+    draw(work::per_session(record));
+}

@@ -1,0 +1,349 @@
+//! The figures of what a database shows of itself, of the load generator, and of what no other part has.
+
+use assay_measure::plain::slug;
+use assay_measure::record::metric::{Better, Counted, Group, lower, of_key, plain};
+use assay_measure::record::{EventRow, LoadRow, Metric, Record};
+
+/// All of them; a record that has none of a part has none of its figures.
+pub fn all(record: &Record) -> Vec<Metric> {
+    let mut all = primary(record);
+    all.extend(load_profile(record));
+    all.extend(operations(record));
+    all.extend(events(record));
+    all.extend(io_profile(record));
+    all.extend(imported(record));
+    all.extend(efficiency(record));
+    all.extend(host(record));
+    all.extend(statistics(record));
+    all
+}
+
+fn load<'a>(record: &'a Record, name: &str) -> Option<&'a LoadRow> {
+    record
+        .instance
+        .load_profile
+        .iter()
+        .find(|row| row.name == name)
+}
+
+fn counted(row: &LoadRow) -> Counted {
+    Counted {
+        total: row.total.clone(),
+        per_s: row.per_s.clone(),
+        per_tx: row.per_tx.clone(),
+        per_op: row.per_op.clone(),
+    }
+}
+
+/// Rates that are primary: key, row of the load profile, unit, layer, series.
+const PRIMARY_RATES: [(&str, &str, &str, &str, &str); 6] = [
+    (
+        "ops_per_s",
+        "Operations",
+        "1/s",
+        "client",
+        "ops_count_per_s",
+    ),
+    (
+        "transactions_per_s",
+        "Transactions",
+        "1/s",
+        "engine",
+        "commits_count_per_s",
+    ),
+    (
+        "reads_per_s",
+        "Read IO requests",
+        "1/s",
+        "engine",
+        "read_io_requests_count_per_s",
+    ),
+    (
+        "writes_per_s",
+        "Write IO requests",
+        "1/s",
+        "engine",
+        "write_io_requests_count_per_s",
+    ),
+    (
+        "logical_reads_per_s",
+        "Logical read (blocks)",
+        "blocks/s",
+        "engine",
+        "logical_reads_blocks_per_s",
+    ),
+    (
+        "redo_bytes_per_s",
+        "Redo size (bytes)",
+        "bytes/s",
+        "engine",
+        "",
+    ),
+];
+
+/// The events that a single read of a block waits for, by the names of engines and versions.
+const READ_EVENTS: [&str; 3] = [
+    "db file sequential read",
+    "cell single block physical read",
+    "db file parallel read",
+];
+
+fn primary(record: &Record) -> Vec<Metric> {
+    let mut all = Vec::new();
+    for (key, row_name, unit, layer, series) in PRIMARY_RATES {
+        if let Some(row) = load(record, row_name) {
+            let value = row.per_s.clone();
+            let better = Better::Higher;
+            all.push(Metric {
+                counter: Some(counted(row)),
+                series: (!series.is_empty()).then(|| series.to_owned()),
+                layer: layer.to_owned(),
+                ..plain(Group::Primary, key, row_name, unit, better, value)
+            });
+        }
+    }
+    let read = READ_EVENTS
+        .iter()
+        .find_map(|name| foreground(record, name).filter(|event| event.count.value() > Some(0.0)));
+    if let Some(event) = read {
+        for (suffix, figure) in [
+            ("avg", &event.avg_us),
+            ("p50", &event.p50_us),
+            ("p99", &event.p99_us),
+        ] {
+            let name = format!("{} {suffix}", event.name);
+            let key = format!("read_us_{suffix}");
+            let series = (suffix != "avg").then(|| format!("{}_{suffix}_us", slug(&event.name)));
+            all.push(Metric {
+                series,
+                ..lower(Group::Primary, &key, &name, figure)
+            });
+        }
+    }
+    if let Some(row) = load(record, "DB CPU(s)") {
+        let value = row.per_op.scaled(1e6);
+        all.push(lower(
+            Group::Primary,
+            "cpu_us_per_op",
+            "DB CPU per operation",
+            &value,
+        ));
+    }
+    all
+}
+
+fn foreground<'a>(record: &'a Record, name: &str) -> Option<&'a EventRow> {
+    let mut events = record.instance.events.iter();
+    events.find(|event| event.actor == "foreground" && event.name == name)
+}
+
+fn load_profile(record: &Record) -> Vec<Metric> {
+    let rows = record.instance.load_profile.iter();
+    rows.map(|row| {
+        let key = format!("{}_per_s", slug(&row.name));
+        let unit = match row.unit.as_str() {
+            "count" => "1/s".to_owned(),
+            unit => format!("{unit}/s"),
+        };
+        let value = row.per_s.clone();
+        Metric {
+            counter: Some(counted(row)),
+            ..plain(
+                Group::LoadProfile,
+                &key,
+                &row.name,
+                &unit,
+                Better::Neither,
+                value,
+            )
+        }
+    })
+    .collect()
+}
+
+fn operations(record: &Record) -> Vec<Metric> {
+    let mut all = Vec::new();
+    for op in &record.driver.ops {
+        let group = Group::Operation;
+        let client = |metric: Metric| Metric {
+            layer: "client".to_owned(),
+            ..metric
+        };
+        let key = format!("{}_per_s", op.kind);
+        let better = Better::Higher;
+        all.push(client(plain(
+            group,
+            &key,
+            &op.kind,
+            "1/s",
+            better,
+            op.per_s.clone(),
+        )));
+        for (clock, latency) in [("", &op.service), ("_response", &op.response)] {
+            for (suffix, figure) in [
+                ("avg", &latency.avg_us),
+                ("p50", &latency.p50_us),
+                ("p90", &latency.p90_us),
+                ("p99", &latency.p99_us),
+                ("p999", &latency.p999_us),
+                ("max", &latency.max_us),
+            ] {
+                let key = format!("{}{clock}_us_{suffix}", op.kind);
+                let name = format!("{}{} {suffix}", op.kind, clock.replace('_', " "));
+                all.push(client(lower(group, &key, &name, figure)));
+            }
+        }
+    }
+    all
+}
+
+fn events(record: &Record) -> Vec<Metric> {
+    let mut all = Vec::new();
+    let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
+    for event in &record.instance.events {
+        let who = match event.actor.as_str() {
+            "background" => "background_",
+            _ => "",
+        };
+        let stem = format!("{who}{}", slug(&event.name));
+        let waits = event.count.per(elapsed, "no time passed");
+        let neither = Better::Neither;
+        let rate = format!("{stem}_waits_per_s");
+        let name = format!("{} waits", event.name);
+        all.push(Metric {
+            series: Some(format!("{stem}_waits_count_per_s")),
+            ..plain(Group::Event, &rate, &name, "1/s", neither, waits)
+        });
+        let share = format!("{stem}_db_time_pct");
+        let name = format!("{} share of DB time", event.name);
+        let pct = event.db_time_pct.clone();
+        all.push(plain(Group::Event, &share, &name, "%", neither, pct));
+        for (suffix, figure) in [
+            ("avg", &event.avg_us),
+            ("p50", &event.p50_us),
+            ("p90", &event.p90_us),
+            ("p99", &event.p99_us),
+            ("p999", &event.p999_us),
+            ("max", &event.max_us),
+        ] {
+            let key = format!("{stem}_us_{suffix}");
+            let name = format!("{} {suffix}", event.name);
+            all.push(lower(Group::Event, &key, &name, figure));
+        }
+    }
+    all
+}
+
+fn io_profile(record: &Record) -> Vec<Metric> {
+    let mut all = Vec::new();
+    for row in &record.instance.io_profile {
+        for (suffix, figure) in [
+            ("", &row.read_write_per_s),
+            ("_read", &row.read_per_s),
+            ("_write", &row.write_per_s),
+        ] {
+            let key = format!("io_{}{suffix}_per_s", slug(&row.name));
+            let name = format!("{}{}", row.name, suffix.replace('_', " "));
+            let better = Better::Neither;
+            all.push(plain(
+                Group::IoProfile,
+                &key,
+                &name,
+                "1/s",
+                better,
+                figure.clone(),
+            ));
+        }
+    }
+    all
+}
+
+/// Values of an import that have no home elsewhere in the record; those that have are metrics already.
+fn imported(record: &Record) -> Vec<Metric> {
+    let values = record.import.iter().flat_map(|info| &info.values);
+    let homeless = values.filter(|value| value.at.is_empty());
+    homeless
+        .map(|value| {
+            let (unit, better) = of_key(&value.key);
+            Metric {
+                scope: value.scope.clone(),
+                layer: value.layer.clone(),
+                ..plain(
+                    Group::Imported,
+                    &value.key,
+                    &value.name,
+                    unit,
+                    better,
+                    value.value.clone(),
+                )
+            }
+        })
+        .collect()
+}
+
+fn efficiency(record: &Record) -> Vec<Metric> {
+    let rows = record.instance.efficiency.iter();
+    rows.map(|row| {
+        let key = format!("{}_pct", slug(&row.name));
+        let value = row.value_pct.clone();
+        plain(
+            Group::Efficiency,
+            &key,
+            &row.name,
+            "%",
+            Better::Neither,
+            value,
+        )
+    })
+    .collect()
+}
+
+fn host(record: &Record) -> Vec<Metric> {
+    let shares = record.os.cpu_pct.iter();
+    shares
+        .map(|(name, share)| {
+            let key = format!("host_cpu_{name}_pct");
+            let title = format!("host CPU {name}");
+            Metric {
+                layer: "device".to_owned(),
+                ..plain(
+                    Group::Host,
+                    &key,
+                    &title,
+                    "%",
+                    Better::Neither,
+                    share.clone(),
+                )
+            }
+        })
+        .collect()
+}
+
+fn statistics(record: &Record) -> Vec<Metric> {
+    let rows = record.instance.stats.iter();
+    rows.map(|(key, row)| {
+        let unit = match row.unit.as_str() {
+            "count" => "1/s".to_owned(),
+            unit => format!("{unit}/s"),
+        };
+        let key = format!("{key}_per_s");
+        let value = row.per_s.clone();
+        Metric {
+            counter: Some(Counted {
+                total: row.total.clone(),
+                per_s: row.per_s.clone(),
+                per_tx: row.per_tx.clone(),
+                per_op: row.per_op.clone(),
+            }),
+            ..plain(
+                Group::Statistic,
+                &key,
+                &row.name,
+                &unit,
+                Better::Neither,
+                value,
+            )
+        }
+    })
+    .collect()
+}

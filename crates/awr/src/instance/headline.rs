@@ -1,0 +1,155 @@
+//! The first things to know of a workload: what ran, its rates, the slow ones, whether it was steady.
+
+use assay_measure::histogram::Histogram;
+use assay_measure::kind::{Delivered, Headline, Line, Told};
+use assay_measure::record::metric::find;
+use assay_measure::record::{Figure, Record};
+use assay_measure::record::{Latency, steady};
+use assay_measure::units::short;
+use assay_measure::units::{fixed, thousands};
+
+/// Values of an import shown where it has none of the usual figures.
+const OTHERS: usize = 6;
+
+/// The headline of a workload.
+pub(crate) fn of(record: &Record) -> Headline {
+    Headline {
+        tested: what_ran(record),
+        rows: rows(record),
+        steadiness: steadiness(record),
+    }
+}
+
+fn what_ran(record: &Record) -> String {
+    let setting = |name: &str| {
+        let line = record.plan.settings.iter().find(|line| line.name == name)?;
+        (!line.value.is_empty()).then_some(line.value.as_str())
+    };
+    let window = record
+        .interval
+        .elapsed_s
+        .value()
+        .map(|s| format!("for {} s", fixed(s, 0)));
+    let share = setting("UPDATE_PCT").map(|pct| format!("{pct} % updates"));
+    let unit = setting("WORK_UNIT").map(|blocks| format!("{blocks} blocks an operation"));
+    let scale = setting("SCALE").map(|scale| format!("SCALE {scale}"));
+    let cache = setting("CACHE_MB").map(|mb| format!("cache {mb} MiB"));
+    let what: Vec<String> = [share, unit, scale, cache].into_iter().flatten().collect();
+    let sessions = match record.run.sessions {
+        0 => "Sessions".to_owned(),
+        1 => "1 session".to_owned(),
+        many => format!("{} sessions", thousands(many)),
+    };
+    let what = if what.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", what.join(", "))
+    };
+    let window = window.map_or_else(String::new, |window| format!(" {window}"));
+    format!(
+        "{sessions} on {} did the {} workload{what}{window}.",
+        record.run.engine, record.run.workload
+    )
+}
+
+fn rows(record: &Record) -> Vec<Line> {
+    let Delivered {
+        ops_per_s,
+        transactions_per_s,
+        executes_per_s,
+        reads_per_s,
+        writes_per_s,
+        mb_per_s,
+        ..
+    } = &Delivered::sustained(record);
+    let rates = [
+        Told::new(ops_per_s, "operations/s"),
+        Told::new(transactions_per_s, "transactions/s"),
+        Told::new(executes_per_s, "executes/s"),
+    ];
+    let is_known = |told: &Told| told.value.value().is_some();
+    // Operations, transactions and executes are often the same thing counted thrice.
+    let rate: Vec<Told> = rates.into_iter().find(is_known).into_iter().collect();
+    let ios = vec![
+        Told::new(reads_per_s, "reads/s"),
+        Told::new(writes_per_s, "writes/s"),
+        Told::new(mb_per_s, "MB/s (10^6)"),
+    ];
+    if rate.is_empty() && !ios.iter().any(is_known) {
+        return others(record);
+    }
+    vec![
+        Line::of("Rate", rate, "operations n/a (absent)"),
+        Line::of("", ios, ""),
+        p99(record),
+    ]
+}
+
+/// The 99th percentile of operations, of reads, or why there is none.
+fn p99(record: &Record) -> Line {
+    let metric = |key: &str| {
+        let found = find(&record.metrics, key);
+        found.map_or_else(Figure::default, |metric| metric.value.clone())
+    };
+    let mut all = Histogram::new();
+    for op in &record.driver.ops {
+        all.merge(&op.response.hist_ns);
+    }
+    let op = Latency::of(&all).p99_us;
+    let average = metric("read_us_avg")
+        .value()
+        .map_or_else(String::new, |average| {
+            let average = short(average);
+            format!("; reads took {average} us on average, which says nothing of the slow ones")
+        });
+    let told = vec![
+        Told::new(&op, "us an operation, from its intended start (client)"),
+        Told::new(&metric("read_us_p99"), "us a single read (engine)"),
+    ];
+    let otherwise = format!("n/a (no distribution of latency is known){average}");
+    Line {
+        glue: "; ",
+        ..Line::of("p99 at that rate", told, &otherwise)
+    }
+}
+
+/// Of an import with other figures than these: the first it has.
+fn others(record: &Record) -> Vec<Line> {
+    let values = record.import.iter().flat_map(|info| &info.values);
+    let known = values.filter(|value| value.value.value().is_some());
+    let line = |(at, value): (usize, &assay_measure::record::ImportedValue)| {
+        let scope = match value.scope.as_str() {
+            "" => String::new(),
+            scope => format!("{scope}: "),
+        };
+        let title = if at == 0 { "Figures" } else { "" };
+        let text = format!("{scope}{} = {} ({})", value.name, value.printed, value.key);
+        Line::of(title, Vec::new(), &text)
+    };
+    let lines: Vec<Line> = known.take(OTHERS).enumerate().map(line).collect();
+    match lines.is_empty() {
+        true => vec![Line::of("Rate", Vec::new(), "n/a (absent)")],
+        false => lines,
+    }
+}
+
+fn steadiness(record: &Record) -> String {
+    let found = steady::steady(record);
+    let (Some(range), Some(slope)) = (found.range_ratio.value(), found.slope_ratio.value()) else {
+        return format!("n/a ({})", found.range_ratio.reason().unwrap_or("absent"));
+    };
+    let word = match found.state.as_str() {
+        "yes" => "steady",
+        "late" => "steady only late in the window",
+        _ => "not steady",
+    };
+    format!(
+        "{word}: over the last {} s, cut into five rounds, operations per second range over {} % of their mean (20 % allowed) and their trend moves {} % (10 % allowed).",
+        found
+            .window_s
+            .value()
+            .map_or_else(|| "n/a".to_owned(), |s| fixed(s, 0)),
+        fixed(100.0 * range, 1),
+        fixed(100.0 * slope.abs(), 1)
+    )
+}

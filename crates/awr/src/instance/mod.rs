@@ -1,0 +1,50 @@
+//! What a database shows of itself, and a workload on it: their figures, sections, charts and headline.
+
+mod figures;
+mod headline;
+
+#[cfg(test)]
+mod tests;
+
+use crate::advice;
+use crate::charts;
+use crate::sections;
+use assay_measure::chart::Drawn;
+use assay_measure::kind::{Headline, Kind};
+use assay_measure::record::{Advice, Metric, Record};
+use assay_measure::section::Sections;
+
+pub use figures::all as figures;
+
+/// A workload under the name of its kind: operations by sessions, and the instance that served them.
+#[derive(Debug)]
+pub struct Workload(pub &'static str);
+
+impl Kind for Workload {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn metrics(&self, record: &Record) -> Vec<Metric> {
+        figures::all(record)
+    }
+
+    fn sections(&self, record: &Record) -> Sections {
+        match &record.import {
+            Some(info) => sections::imported(record, info, &|_| ()),
+            None => sections::workload(record),
+        }
+    }
+
+    fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn)) {
+        charts::workload(record, draw);
+    }
+
+    fn headline(&self, record: &Record) -> Headline {
+        headline::of(record)
+    }
+
+    fn several(&self, records: &[&Record]) -> Vec<Advice> {
+        advice::settings_differ(records).into_iter().collect()
+    }
+}

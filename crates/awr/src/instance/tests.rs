@@ -1,0 +1,44 @@
+use assay_measure::record::metric::find;
+
+#[test]
+fn a_run_has_its_primary_metrics_under_short_keys() {
+    let record = crate::record::build(&crate::fixture::run());
+    let metrics = &record.metrics;
+    let value = |key: &str| find(metrics, key).and_then(|metric| metric.value.value());
+    assert_eq!(value("ops_per_s"), Some(100.0));
+    assert_eq!(value("reads_per_s"), Some(6000.0));
+    assert_eq!(value("read_us_avg"), Some(500.0));
+    assert!(value("cpu_us_per_op").is_some());
+    let primary: Vec<&str> = metrics
+        .iter()
+        .filter(|metric| metric.is_primary)
+        .map(|metric| metric.key.as_str())
+        .collect();
+    assert_eq!(primary.len(), 10, "{primary:?}");
+    let by_step = |key: &str| find(metrics, key).and_then(|metric| metric.series.as_deref());
+    assert_eq!(by_step("ops_per_s"), Some("ops_count_per_s"));
+    assert_eq!(
+        by_step("read_us_p99"),
+        Some("db_file_sequential_read_p99_us")
+    );
+    assert_eq!(by_step("redo_bytes_per_s"), None, "its steps are in MiB");
+}
+
+#[test]
+fn every_key_of_a_record_is_unique() {
+    let records = [
+        crate::record::build(&crate::fixture::run()),
+        crate::record::build(&crate::fixture::postgres(15)),
+        crate::record::build(&crate::fixture::postgres(18)),
+    ];
+    for record in &records {
+        let metrics = &record.metrics;
+        for metric in metrics {
+            let same = metrics
+                .iter()
+                .filter(|other| other.full_key() == metric.full_key());
+            assert_eq!(same.count(), 1, "{}", metric.full_key());
+        }
+        assert!(!metrics.is_empty());
+    }
+}

@@ -1,0 +1,218 @@
+//! Identities of a run against a server: its counters against each other and against the client's.
+//!
+//! They are taken from the gate to the end of the drain, when the sessions have logged off
+//! and published what they counted. Others may use the server too, and its processes publish
+//! late: so none of them is exact, and each says what it allows.
+
+use super::{Judge as _, Rule, Scope, Side, moved, moved_sum};
+use crate::readings::Deltas;
+use assay_measure::record::Identity;
+use assay_measure::snapshot::OpKind;
+use assay_measure::stats;
+
+/// Catalog look-ups, log-on and log-off cost a session so many transactions at most.
+const SESSION_TRANSACTIONS: f64 = 20.0;
+/// What else runs in a database nobody else works in (monitoring, vacuum), transactions per second.
+const OTHER_TRANSACTIONS_PER_S: f64 = 5.0;
+/// A log page has 8192 bytes, of which 24 are its header: the distance of two positions counts them.
+const WITH_PAGE_HEADERS: f64 = 8192.0 / 8168.0;
+/// Files, catalogs and log that a server reads beside table blocks, bytes.
+const OTHER_BYTES: f64 = 16_777_216.0;
+
+pub(super) fn identities(deltas: &Deltas<'_>) -> Vec<Identity> {
+    let mut all = gets(deltas);
+    all.extend(transactions(deltas));
+    all.extend(rows(deltas));
+    all.push(log(deltas));
+    all.push(active_time(deltas));
+    all.push(read_calls(deltas));
+    all
+}
+
+fn rule(id: &'static str, text: &'static str, tolerance: f64) -> Rule {
+    Rule::within(id, Scope::Quiet, text, tolerance)
+}
+
+/// Nothing failed or was tried again: else the server did work that no result counts.
+fn undisturbed(deltas: &Deltas<'_>) -> Result<(), String> {
+    let driver = &deltas.whole.driver;
+    match driver.errors.values().sum::<u64>() + driver.retries {
+        0 => Ok(()),
+        _ => Err("operations failed or were retried".to_owned()),
+    }
+}
+
+fn rows_and_ops(deltas: &Deltas<'_>, kind: OpKind) -> (f64, f64) {
+    let ops = deltas.whole.driver.ops.iter();
+    ops.filter(|op| op.kind == kind)
+        .fold((0.0, 0.0), |(rows, ops), op| {
+            (rows + op.rows as f64, ops + op.service.count() as f64)
+        })
+}
+
+/// Blocks got for one range select beyond its rows' own.
+fn index_gets(deltas: &Deltas<'_>) -> Side {
+    undisturbed(deltas)?;
+    let (rows, ops) = rows_and_ops(deltas, OpKind::Select);
+    let others = [OpKind::Update, OpKind::Scan];
+    let is_else = |kind: &OpKind| rows_and_ops(deltas, *kind).1 > 0.0;
+    match others.iter().any(is_else) {
+        true => Err("selects are not all that ran".to_owned()),
+        false if ops == 0.0 => Err("no selects".to_owned()),
+        false => {
+            let gets = moved_sum(&deltas.whole, &[stats::TABLE_GETS, stats::INDEX_GETS])?;
+            Ok((gets - rows) / ops)
+        }
+    }
+}
+
+fn gets(deltas: &Deltas<'_>) -> Vec<Identity> {
+    let s = &deltas.whole;
+    let (rows, ops) = rows_and_ops(deltas, OpKind::Select);
+    // The operation each session tries out before the gate may be published after it.
+    let before = match ops > 0.0 {
+        true => deltas.data.sessions as f64 * (rows / ops + 4.0) / ops,
+        false => 0.0,
+    };
+    vec![
+        rule("S1", "logical reads = blocks hit + blocks read", 0.0).judge(
+            deltas,
+            moved(s, stats::SESSION_LOGICAL_READS),
+            moved_sum(s, &[stats::CACHE_HITS, stats::PHYSICAL_READS_CACHE]),
+        ),
+        rule("S2", "blocks read <= logical reads", 0.0)
+            .at_most()
+            .judge(
+                deltas,
+                moved(s, stats::PHYSICAL_READS),
+                moved(s, stats::SESSION_LOGICAL_READS),
+            ),
+        rule(
+            "S3",
+            "blocks got per select - rows per select = 2 to 4 of the index",
+            1.0 + before,
+        )
+        .judge(deltas, index_gets(deltas), Ok(3.0)),
+    ]
+}
+
+fn transactions(deltas: &Deltas<'_>) -> Vec<Identity> {
+    let s = &deltas.whole;
+    let ops = s.driver.ops_ended() as f64;
+    let slack = deltas.data.sessions as f64 * SESSION_TRANSACTIONS
+        + s.elapsed_s * OTHER_TRANSACTIONS_PER_S
+        + 0.02 * ops;
+    let set = |name: &str| deltas.setting(name).unwrap_or_default().to_lowercase();
+    // One statement an operation, committed by itself.
+    let one_each = || -> Result<(), String> {
+        undisturbed(deltas)?;
+        if set("LOOP") == "server" {
+            return Err("the loop runs in the server".to_owned());
+        }
+        match set("COMMIT_EVERY").as_str() {
+            "" | "0" | "1" => Ok(()),
+            _ => Err("several operations share a commit".to_owned()),
+        }
+    };
+    let counted = |stats| one_each().and_then(|()| moved_sum(s, stats));
+    vec![
+        rule(
+            "S4",
+            "commits the sessions asked for <= commits the server counted",
+            0.0,
+        )
+        .at_most()
+        .judge(
+            deltas,
+            moved(s, stats::USER_COMMITS),
+            moved(s, stats::SERVER_COMMITS),
+        ),
+        rule("S5", "operations = transactions the server counted", slack).judge(
+            deltas,
+            Ok(ops),
+            counted(&[stats::SERVER_COMMITS, stats::SERVER_ROLLBACKS]),
+        ),
+        rule("S6", "executes = statements the server counted", slack).judge(
+            deltas,
+            moved(s, stats::EXECUTE_COUNT),
+            counted(&[stats::STATEMENT_CALLS]),
+        ),
+    ]
+}
+
+fn rows(deltas: &Deltas<'_>) -> Vec<Identity> {
+    let s = &deltas.whole;
+    let (selected, selects) = rows_and_ops(deltas, OpKind::Select);
+    let (updated, updates) = rows_and_ops(deltas, OpKind::Update);
+    let per_op = (updated / updates.max(1.0)).max(selected / selects.max(1.0));
+    let before = deltas.data.sessions as f64 * per_op;
+    let own = |rows: f64| undisturbed(deltas).map(|()| rows);
+    vec![
+        rule(
+            "S7",
+            "rows of selects <= rows the server fetched through indexes",
+            0.0,
+        )
+        .at_most()
+        .judge(deltas, own(selected), moved(s, stats::TUPLES_FETCHED)),
+        rule(
+            "S8",
+            "rows of updates = rows the server updated in our tables",
+            before,
+        )
+        .judge(deltas, own(updated), moved(s, stats::TABLE_UPDATES)),
+    ]
+}
+
+/// Two accounts of the log: positions are immediate and count page headers, statistics neither.
+fn log(deltas: &Deltas<'_>) -> Identity {
+    let s = &deltas.whole;
+    let size = moved(s, stats::REDO_SIZE);
+    let known = size.clone().unwrap_or(0.0);
+    // Headers of whole files, and what was published late.
+    let late = match s.elapsed_s > 0.0 {
+        true => known / s.elapsed_s,
+        false => 0.0,
+    };
+    let counted = moved(s, stats::WAL_BYTES).map(|bytes| bytes * WITH_PAGE_HEADERS);
+    rule(
+        "S9",
+        "distance of log positions = log bytes counted, with page headers",
+        0.01 * known + late + 1_048_576.0,
+    )
+    .judge(deltas, size, counted)
+}
+
+/// The server's own time in statements lies inside what its clients waited for them.
+fn active_time(deltas: &Deltas<'_>) -> Identity {
+    let s = &deltas.whole;
+    let db_time = moved(s, stats::DB_TIME);
+    // Statements before the gate may be published after it: a second of each session.
+    let allowed = 0.05 * db_time.clone().unwrap_or(0.0) + 1e9 * deltas.data.sessions as f64;
+    rule(
+        "S10",
+        "time the server was in statements <= DB time of the sessions (ns)",
+        allowed,
+    )
+    .at_most()
+    .judge(deltas, moved(s, stats::SERVER_ACTIVE_TIME), db_time)
+}
+
+/// Every block the server read went through a read call of one of its processes.
+fn read_calls(deltas: &Deltas<'_>) -> Identity {
+    let s = &deltas.whole;
+    let read = moved(s, stats::PHYSICAL_READ_BYTES);
+    let allowed = 0.02 * read.clone().unwrap_or(0.0) + OTHER_BYTES;
+    let rule = rule(
+        "S11",
+        "bytes of blocks read <= bytes the server's processes got by read calls",
+        allowed,
+    )
+    .at_most();
+    let mut facts = deltas.data.engine_facts.iter();
+    let method = facts.find(|fact| fact.name == "io_method");
+    if method.is_some_and(|fact| fact.value.starts_with("io_uring")) {
+        return rule.unknown("io_uring reads without read calls");
+    }
+    rule.judge(deltas, read, moved(s, stats::SERVER_READ_CALL_BYTES))
+}

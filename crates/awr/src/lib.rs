@@ -1,0 +1,40 @@
+//! Instance statistics as a database shows them: what makes the record of a run, and how that record is told.
+//!
+//! [`record::build`] is the only place that sees raw readings; everything else reads the
+//! [`assay_measure::record::Record`] alone. Whoever runs a workload, and whoever imports the report of a database,
+//! has the same sections, charts, figures and rules. Nothing here does I/O or prints.
+#![forbid(unsafe_code)]
+
+pub mod advice;
+pub mod charts;
+pub mod fixture;
+mod instance;
+pub mod integrity;
+mod readings;
+pub mod record;
+pub mod recover;
+pub mod result_line;
+pub mod sections;
+
+#[cfg(test)]
+mod testing;
+
+pub use instance::{Workload, figures};
+
+use assay_measure::kind::Kind;
+
+/// Runs of a workload on a target.
+pub const SLOB: Workload = Workload("slob");
+
+/// The kinds whose records show an instance, or figures of a workload; those behind the first two come from imports.
+pub static KINDS: &[&dyn Kind] = &[
+    &SLOB,
+    &Workload("instance"),
+    &Workload("transactions"),
+    &Workload("orders"),
+    &Workload("network"),
+    &Workload("ping"),
+    &Workload("redo"),
+    &Workload("cpu"),
+    &Workload("memory"),
+];

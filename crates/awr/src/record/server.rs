@@ -1,0 +1,150 @@
+//! What only a database server's run has: the result line of the field, rows before and
+//! after, shares the server alone can tell, and what its late counters may be off by.
+
+use crate::readings::{Deltas, NO_WINDOW, UNSUPPORTED, counter};
+use assay_measure::record::{Figure, PercentRow, Record, ServerInfo, ServerRow};
+use assay_measure::snapshot::Snapshot;
+use assay_measure::stats::{self, Stat};
+use std::collections::BTreeMap;
+
+/// A process of a server publishes its counters at most so long after the work, s; both ends of the window count.
+const PUBLISHED_LATE_S: f64 = 1.0;
+
+/// The section of a server; `None` where the target is none.
+pub(super) fn server(deltas: &Deltas<'_>, record: &Record) -> Option<ServerInfo> {
+    if !deltas.is_server() {
+        return None;
+    }
+    let w = &deltas.window;
+    let text = |name: &str| {
+        let mut facts = deltas.data.engine_facts.iter();
+        let fact = facts.find(|fact| fact.name == name);
+        let known = fact.filter(|fact| !fact.value.starts_with("n/a"));
+        known.map_or_else(String::new, |fact| fact.value.clone())
+    };
+    let (schemas, threads) = layout(deltas);
+    Some(ServerInfo {
+        version: text("server_version"),
+        database: text("database"),
+        loop_place: deltas.setting("LOOP").unwrap_or_default().to_lowercase(),
+        schemas_count: schemas,
+        threads_per_schema_count: threads,
+        reads_blocks_per_s: w.rate(stats::PHYSICAL_READS),
+        cache_hits_blocks_per_s: w.rate(stats::CACHE_HITS),
+        rows: vec![row("BEFORE", w.from), row("AFTER", w.to)],
+        shares: shares(deltas),
+        end_point_error_pct: Figure::decimal(100.0 * ends_s(deltas)).per(w.elapsed_s, NO_WINDOW),
+        published_late: is_late(deltas),
+        driver_of_host_pct: of_host(record, &record.driver.thread_cpu_s),
+    })
+}
+
+/// Whether its sessions publish in their own time, instead of at every mark.
+fn is_late(deltas: &Deltas<'_>) -> bool {
+    let fact = |name: &str| {
+        let mut facts = deltas.data.engine_facts.iter();
+        facts.find(|fact| fact.name == name)
+    };
+    match fact("statistics_endpoint_error") {
+        Some(said) => said.value.starts_with("up to 1 s"),
+        None => {
+            let version = fact("server_version").and_then(|fact| fact.value.split('.').next());
+            version
+                .and_then(|major| major.parse::<u32>().ok())
+                .is_none_or(|major| major < 15)
+        }
+    }
+}
+
+/// By how much the two ends of a counter may be off together, s.
+fn ends_s(deltas: &Deltas<'_>) -> f64 {
+    let data = deltas.data;
+    let skew = (data.begin.skew_ns + data.end.skew_ns) as f64 / 1e9;
+    match is_late(deltas) {
+        true => skew + 2.0 * PUBLISHED_LATE_S,
+        false => skew,
+    }
+}
+
+/// CPU seconds as a share of what this host's CPUs had in the window.
+fn of_host(record: &Record, cpu_s: &Figure) -> Figure {
+    let cpus = record.os.cpus_count.clone();
+    let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
+    match cpus.value() {
+        Some(cpus) => cpu_s.scaled(100.0).per(cpus * elapsed, NO_WINDOW),
+        None => cpus,
+    }
+}
+
+/// Schemas that had sessions, and how many each had.
+fn layout(deltas: &Deltas<'_>) -> (Figure, Figure) {
+    let mut sessions: BTreeMap<u64, u64> = BTreeMap::new();
+    for session in &deltas.data.per_session {
+        *sessions.entry(session.schema).or_default() += 1;
+    }
+    let Some(first) = sessions.values().next().copied() else {
+        let none = || Figure::na("no per-session readings");
+        return (none(), none());
+    };
+    let even = sessions.values().all(|n| *n == first);
+    let threads = match even {
+        true => Figure::Count(first),
+        false => Figure::na("not the same in every schema"),
+    };
+    (Figure::Count(sessions.len() as u64), threads)
+}
+
+fn row(when: &str, mark: &Snapshot) -> ServerRow {
+    let get = |stat: Stat| counter(&mark.stats, stat);
+    ServerRow {
+        when: when.to_owned(),
+        hits_blocks: get(stats::CACHE_HITS),
+        reads_blocks: get(stats::PHYSICAL_READS),
+        tuples_returned_count: get(stats::TUPLES_RETURNED),
+        tuples_fetched_count: get(stats::TUPLES_FETCHED),
+        tuples_updated_count: get(stats::TUPLES_UPDATED),
+    }
+}
+
+/// A part of a whole, both counted by the server, as a percentage.
+fn shares(deltas: &Deltas<'_>) -> Vec<PercentRow> {
+    const SHARES: [(&str, Stat, Stat); 6] = [
+        ("Table Block Hit %", stats::TABLE_HITS, stats::TABLE_GETS),
+        ("Index Block Hit %", stats::INDEX_HITS, stats::INDEX_GETS),
+        (
+            "Heap-Only Updates %",
+            stats::TABLE_UPDATES_HOT,
+            stats::TABLE_UPDATES,
+        ),
+        (
+            "Updates to Another Page %",
+            stats::TABLE_UPDATES_NEW_PAGE,
+            stats::TABLE_UPDATES,
+        ),
+        (
+            "Full Page Images per Log Record %",
+            stats::WAL_FULL_PAGES,
+            stats::REDO_ENTRIES,
+        ),
+        (
+            "Writes by Sessions %",
+            stats::BUFFERS_WRITTEN_BY_BACKENDS,
+            stats::PHYSICAL_WRITES,
+        ),
+    ];
+    let w = &deltas.window;
+    let share = |(name, part, whole): (&str, Stat, Stat)| {
+        let (part, whole) = (w.get(part), w.get(whole));
+        let value_pct = match whole.value() {
+            Some(whole) => part.scaled(100.0).per(whole, "nothing counted"),
+            None => whole,
+        };
+        PercentRow {
+            name: name.to_owned(),
+            value_pct,
+        }
+    };
+    let rows = SHARES.map(share).into_iter();
+    rows.filter(|row| row.value_pct.reason() != Some(UNSUPPORTED))
+        .collect()
+}

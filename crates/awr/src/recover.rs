@@ -1,0 +1,270 @@
+//! What a run that left no record left in its series: read line by line, so that a day of seconds takes no more memory than a minute.
+
+use crate::record::SeriesBuilder;
+use assay_measure::clock::NS_PER_S;
+use assay_measure::record::bounds;
+use assay_measure::series::{Line, SeriesReader};
+use assay_measure::snapshot::{Mark, RunData, Snapshot, Verdict};
+use assay_measure::timeline;
+use serde::{Deserialize, Serialize};
+use std::fmt::Display;
+use std::io::{self, BufRead, Read as _};
+
+/// What a killed run had measured up to its last whole second.
+pub struct Recovered {
+    /// The run without its snapshots of seconds; what is missing is the nearest that is there.
+    pub data: RunData,
+    /// Every second of it.
+    pub series: SeriesBuilder,
+}
+
+/// Version of the series file's header.
+pub const SERIES_SCHEMA: &str = "assay-series/1";
+/// A longer line is none of ours, bytes.
+const LONGEST_LINE: u64 = 64 << 20;
+
+/// First line of a series: what is known before the gate.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Header {
+    /// [`SERIES_SCHEMA`].
+    pub schema: String,
+    /// The run without its snapshots.
+    pub run: RunData,
+}
+
+/// Why nothing can be rebuilt.
+#[derive(Debug)]
+pub enum Unrecovered {
+    /// The series cannot be read.
+    Unreadable(io::Error),
+    /// It holds no run; what is wrong, in a sentence.
+    Bad(String),
+}
+
+impl From<io::Error> for Unrecovered {
+    fn from(error: io::Error) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+/// Whether a series begins as ours do.
+pub fn is_ours(series: impl BufRead) -> bool {
+    Lines::new(series).header().is_ok()
+}
+
+/// Rebuilds a run from the lines of its series.
+///
+/// # Errors
+/// It cannot be read, has no header of ours, or ends before the gate.
+pub fn recover(series: impl BufRead) -> Result<Recovered, Unrecovered> {
+    let mut lines = Lines::new(series);
+    let header = lines.header()?;
+    let mut marks = Marks::default();
+    let mut data = header.run;
+    let mut reader = SeriesReader::default();
+    while let Some(line) = lines.next()? {
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        if bounds::are_broken(&line) {
+            data.warnings.extend(lines.damage(&bounds::WHY)?);
+            break;
+        }
+        match reader.line(&line) {
+            Ok(Line::Snapshot(reading)) => marks.take(reading.mark, reading.snapshot),
+            Ok(Line::Activity(part)) => {
+                marks.series.activity(part.clone());
+                data.activity.get_or_insert_default().append(part);
+            }
+            Ok(Line::Event(event)) => timeline::note(&mut data.timeline, event),
+            Ok(Line::Unknown) => {}
+            Err(error) => {
+                data.warnings.extend(lines.damage(&error)?);
+                break;
+            }
+        }
+    }
+    if !marks.place(&mut data) {
+        return Err(bad("no snapshot is whole: the run never passed its gate"));
+    }
+    Ok(Recovered {
+        data,
+        series: marks.series,
+    })
+}
+
+fn bad(what: impl Into<String>) -> Unrecovered {
+    Unrecovered::Bad(what.into())
+}
+
+/// The lines of a series with their numbers.
+struct Lines<R> {
+    series: R,
+    number: usize,
+}
+
+impl<R: BufRead> Lines<R> {
+    fn new(series: R) -> Self {
+        Self { series, number: 0 }
+    }
+
+    fn next(&mut self) -> Result<Option<Vec<u8>>, Unrecovered> {
+        let mut line = Vec::new();
+        let mut bounded = self.series.by_ref().take(LONGEST_LINE);
+        let read = bounded.read_until(b'\n', &mut line)?;
+        self.number += 1;
+        if read as u64 == LONGEST_LINE && line.last() != Some(&b'\n') {
+            let number = self.number;
+            return Err(bad(format!("line {number} is longer than 64 MiB")));
+        }
+        Ok((read > 0).then_some(line))
+    }
+
+    fn header(&mut self) -> Result<Header, Unrecovered> {
+        let line = self.next()?.unwrap_or_default();
+        if line.last() != Some(&b'\n') {
+            return Err(bad("the header is not whole: the run never began"));
+        }
+        if bounds::are_broken(&line) {
+            return Err(bad(format!(
+                "line 1 is no header of a series: {}",
+                bounds::WHY
+            )));
+        }
+        let header: Header = serde_json::from_slice(&line)
+            .map_err(|error| bad(format!("line 1 is no header of a series: {error}")))?;
+        if header.schema != SERIES_SCHEMA {
+            return Err(bad(format!(
+                "its schema is {}, this version reads {SERIES_SCHEMA}",
+                header.schema
+            )));
+        }
+        Ok(header)
+    }
+
+    /// What to say of a line that could not be read: nothing of the last one, which a kill cuts off.
+    fn damage(&mut self, error: &dyn Display) -> Result<Option<String>, Unrecovered> {
+        let number = self.number;
+        while let Some(line) = self.next()? {
+            if !line.trim_ascii().is_empty() {
+                return Ok(Some(format!(
+                    "The series is damaged at line {number} ({error}): everything after it is lost."
+                )));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The snapshots that matter so far.
+#[derive(Default)]
+struct Marks {
+    gate: Option<Snapshot>,
+    begin: Option<Snapshot>,
+    end: Option<Snapshot>,
+    drained: Option<Snapshot>,
+    last: Option<Snapshot>,
+    series: SeriesBuilder,
+}
+
+impl Marks {
+    fn take(&mut self, mark: Mark, now: Snapshot) {
+        match mark {
+            Mark::Gate => self.gate = self.gate.take().or_else(|| Some(now.clone())),
+            Mark::Begin => self.begin = self.begin.take().or_else(|| Some(now.clone())),
+            Mark::End => self.end = self.end.take().or_else(|| Some(now.clone())),
+            Mark::Drained => self.drained = self.drained.take().or_else(|| Some(now.clone())),
+            Mark::Second => {}
+        }
+        if let Some(before) = self.last.as_ref().filter(|_| mark != Mark::Drained) {
+            self.series.push(before, &now);
+        }
+        self.last = Some(now);
+    }
+
+    /// Puts the snapshots where they belong; false if the run never passed its gate.
+    fn place(&mut self, data: &mut RunData) -> bool {
+        let (Some(gate), Some(last)) = (self.gate.take(), self.last.take()) else {
+            return false;
+        };
+        if self.begin.is_none() {
+            data.warnings.push(
+                "The run ended during its warm-up: the figures are of the warm-up, not of a measured window."
+                    .to_owned(),
+            );
+        }
+        let reason = if self.drained.is_some() {
+            "recovered: the run had ended, but its record was not written".to_owned()
+        } else {
+            let seconds = last.at_ns / NS_PER_S;
+            format!(
+                "recovered: the series ends before the run's end, its last whole second is {seconds}: \
+                 the run was killed, or its disk was full"
+            )
+        };
+        data.verdict = Verdict::Incomplete(reason);
+        data.begin = self.begin.take().unwrap_or_else(|| gate.clone());
+        data.end = self.end.take().unwrap_or_else(|| last.clone());
+        data.drained = self.drained.take().unwrap_or(last);
+        data.gate = gate;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Snapshot {
+        Snapshot {
+            at_ns: ms * 1_000_000,
+            ..Snapshot::default()
+        }
+    }
+
+    fn placed(readings: Vec<(Mark, Snapshot)>) -> Option<(RunData, Marks)> {
+        let (mut data, mut marks) = (RunData::default(), Marks::default());
+        for (mark, snapshot) in readings {
+            marks.take(mark, snapshot);
+        }
+        marks.place(&mut data).then_some((data, marks))
+    }
+
+    #[test]
+    fn an_instant_of_two_marks_is_one_snapshot_of_the_series() {
+        let readings = vec![
+            (Mark::Gate, at(0)),
+            (Mark::Second, at(1000)),
+            (Mark::Begin, at(1000)),
+            (Mark::Second, at(2001)),
+            (Mark::End, at(2500)),
+            (Mark::Drained, at(2510)),
+        ];
+        let (data, marks) = placed(readings).expect("it passed its gate");
+        assert_eq!(
+            (data.begin.at_ns, data.end.at_ns),
+            (1_000_000_000, 2_500_000_000)
+        );
+        assert_eq!(data.drained.at_ns, 2_510_000_000);
+        assert!(matches!(&data.verdict, Verdict::Incomplete(why) if why.contains("had ended")));
+        assert_eq!(marks.series.finish(&data).t_s, [1.0, 2.001, 2.5]);
+    }
+
+    #[test]
+    fn a_run_killed_during_its_warm_up_says_so() {
+        let readings = vec![(Mark::Gate, at(0)), (Mark::Second, at(1000))];
+        let (data, _) = placed(readings).expect("it passed its gate");
+        assert!(data.warnings[0].contains("warm-up"), "{:?}", data.warnings);
+        assert_eq!((data.begin.at_ns, data.end.at_ns), (0, 1_000_000_000));
+        assert!(placed(Vec::new()).is_none());
+    }
+
+    #[test]
+    fn a_long_run_keeps_no_snapshots_and_every_second_of_its_series() {
+        let seconds = (1..=4000).map(|s| (Mark::Second, at(s * 1000)));
+        let readings = [(Mark::Gate, at(0))].into_iter().chain(seconds).collect();
+        let (data, marks) = placed(readings).expect("it passed its gate");
+        assert_eq!(data.series.len(), 0);
+        assert_eq!(marks.series.finish(&data).t_s.len(), 4000);
+    }
+}

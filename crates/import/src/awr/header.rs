@@ -1,0 +1,235 @@
+//! Who and when: identity, host, snapshots, elapsed time, cache sizes, parameters.
+
+use super::Reader;
+use super::table::{Ruler, is_ruler, tables};
+use crate::draft::Reading;
+use crate::number;
+use crate::text::Line;
+use assay_measure::plain::slug;
+use assay_measure::snapshot::{Fact, SettingLine};
+use jiff::civil::DateTime;
+
+/// All text: no column holds numbers.
+const NO_NUMBERS: usize = usize::MAX;
+
+/// Lines before the first section and between sections.
+pub(super) fn read(reader: &mut Reader<'_>, lines: &[Line]) {
+    for (i, line) in lines.iter().enumerate() {
+        let text = line.text.trim_start();
+        if text.starts_with("Begin Snap") {
+            snapshot(reader, line, true);
+        } else if text.starts_with("End Snap") {
+            snapshot(reader, line, false);
+        } else if text.starts_with("Elapsed:") {
+            elapsed(reader, line);
+        } else if text.starts_with("DB Time:") || text.starts_with("DB time:") {
+            db_time(reader, line);
+        } else if text.contains("Std Block Size:") {
+            cache_sizes(reader, line);
+        } else if i > 0 {
+            // Statspack draws part of its rulers otherwise.
+            let ruler = line.text.replace('~', "-");
+            let titles = &lines[i - 1].text;
+            let of_head = ["DB Name", "DB Id", "Instance ", "Host Name", "Database "];
+            if is_ruler(&ruler) && of_head.iter().any(|own| titles.starts_with(own)) {
+                identity(reader, &ruler, titles, lines.get(i + 1));
+            }
+        }
+    }
+}
+
+/// A table of one row of facts.
+fn identity(reader: &mut Reader<'_>, ruler: &str, titles: &str, row: Option<&Line>) {
+    let Some(line) = row else {
+        return;
+    };
+    let ruler = Ruler::new(ruler, &[titles]);
+    let Some(row) = ruler.texts(line) else {
+        return;
+    };
+    for (column, cell) in ruler.columns.iter().zip(&row.cells) {
+        if column.title.is_empty() || cell.is_empty() {
+            continue;
+        }
+        let fact = Fact {
+            name: slug(&column.title),
+            value: cell.clone(),
+        };
+        match column.title.as_str() {
+            "cpus" => {
+                if let Some(printed) = number::count(cell) {
+                    let reading = Reading::new(line.at, "cpus_count", printed)
+                        .name("CPUs")
+                        .again();
+                    put!(reader.draft, reading, os.cpus_count);
+                }
+            }
+            "release" => reader.release.clone_from(cell),
+            _ => {}
+        }
+        let is_host = [
+            "host name",
+            "platform",
+            "cpus",
+            "cores",
+            "sockets",
+            "memory(gb)",
+            "memory (gb)",
+        ];
+        let record = &mut reader.draft.record;
+        let facts = match is_host.contains(&column.title.as_str()) {
+            true => &mut record.host.facts,
+            false => &mut record.plan.engine_facts,
+        };
+        if !facts.iter().any(|known| known.name == fact.name) {
+            facts.push(fact);
+        }
+    }
+}
+
+/// `Begin Snap:   100 01-Jan-20 11:00:00   60   1.5`.
+fn snapshot(reader: &mut Reader<'_>, line: &Line, is_begin: bool) {
+    let words: Vec<&str> = line.text.split_whitespace().collect();
+    let moment = words.iter().enumerate().find_map(|(i, word)| {
+        if word.contains('T') && word.len() > 18 {
+            return Some((i + 2, (*word).to_owned()));
+        }
+        let time = words.get(i + 1)?;
+        Some((i + 2, moment(word, time)?))
+    });
+    let Some((next, when)) = moment else {
+        return;
+    };
+    let record = &mut reader.draft.record;
+    match is_begin {
+        true => record.interval.begin = when.clone(),
+        false => record.interval.end = when.clone(),
+    }
+    if is_begin && record.run.started.is_empty() {
+        record.run.started = when;
+    }
+    let sessions = words.get(next).and_then(|word| number::count(word));
+    let Some(sessions) = sessions else {
+        return;
+    };
+    let key = if is_begin {
+        "sessions_begin_count"
+    } else {
+        "sessions_end_count"
+    };
+    let reading = Reading::new(line.at, key, sessions).name("Sessions");
+    match is_begin {
+        true => put!(reader.draft, reading, interval.sessions_begin_count),
+        false => put!(reader.draft, reading, interval.sessions_end_count),
+    }
+}
+
+/// `01-Jan-20 11:00:00` as RFC 3339 with the offset that means "unknown" (-00:00); months in English.
+fn moment(date: &str, time: &str) -> Option<String> {
+    const FORMATS: [&str; 4] = [
+        "%d-%b-%y %H:%M:%S",
+        "%d-%b-%Y %H:%M:%S",
+        "%d-%b-%y %H:%M",
+        "%d-%b-%Y %H:%M",
+    ];
+    let text = format!("{date} {time}");
+    let mut read = FORMATS
+        .iter()
+        .map(|format| DateTime::strptime(format, &text));
+    let found = read.find_map(Result::ok)?;
+    Some(found.strftime("%Y-%m-%dT%H:%M:%S-00:00").to_string())
+}
+
+/// `Elapsed:   60.00 (mins)`, in our own report with the seconds behind.
+fn elapsed(reader: &mut Reader<'_>, line: &Line) {
+    if let Some(printed) = seconds(line, "Elapsed:") {
+        reader.elapsed = Some(Reading::new(line.at, "elapsed_s", printed).name("Elapsed"));
+    }
+}
+
+fn seconds(line: &Line, label: &str) -> Option<number::Printed> {
+    let rest = line.text.split_once(label)?.1;
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let of = |unit: &str| {
+        let at = words.iter().position(|word| *word == unit)?;
+        number::measure(words.get(at.checked_sub(1)?)?)
+    };
+    of("(s)").or_else(|| Some(of("(mins)")?.scaled(60.0)))
+}
+
+fn db_time(reader: &mut Reader<'_>, line: &Line) {
+    let label = if line.text.contains("DB Time:") {
+        "DB Time:"
+    } else {
+        "DB time:"
+    };
+    if let Some(printed) = seconds(line, label) {
+        let reading = Reading::new(line.at, "db_time_us", printed.scaled(1e6));
+        put!(
+            reader.draft,
+            reading.name("DB Time").again(),
+            instance.time_model.db_time_us
+        );
+    }
+}
+
+/// `Buffer Cache:    20,480M    20,480M  Std Block Size:         8K`.
+fn cache_sizes(reader: &mut Reader<'_>, line: &Line) {
+    for (label, fact) in [
+        ("Std Block Size:", "block_bytes"),
+        ("Buffer Cache:", "cache_bytes"),
+    ] {
+        let word = line
+            .text
+            .split_once(label)
+            .and_then(|(_, rest)| rest.split_whitespace().next());
+        let size = word.and_then(|word| number::suffixed(word, number::Suffix::Binary));
+        let Some(size) = size else {
+            continue;
+        };
+        if let Some(bytes) = size.number() {
+            let facts = &mut reader.draft.record.plan.engine_facts;
+            facts.push(Fact {
+                name: fact.to_owned(),
+                value: format!("{bytes:.0}"),
+            });
+            let reading = Reading::new(line.at, fact, size);
+            reader
+                .draft
+                .alone(reading.name(label.trim_end_matches(':')).again());
+        }
+    }
+}
+
+/// `init.ora Parameters`: name, begin value.
+pub(super) fn parameters(reader: &mut Reader<'_>, heading: &Line, lines: &[Line]) {
+    for table in tables(heading, lines, NO_NUMBERS, 2) {
+        for row in &table.rows {
+            let (name, value) = (
+                row.cells[0].trim(),
+                row.cells.get(1).map_or("", |cell| cell.trim()),
+            );
+            let is_name = name
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_$#".contains(&b));
+            if name.is_empty() || !is_name {
+                continue;
+            }
+            if name == "db_block_size" {
+                let facts = &mut reader.draft.record.plan.engine_facts;
+                if !facts.iter().any(|fact| fact.name == "block_bytes") {
+                    facts.push(Fact {
+                        name: "block_bytes".to_owned(),
+                        value: value.to_owned(),
+                    });
+                }
+            }
+            let origin = format!("{}:{}", reader.path, row.at.line);
+            reader.draft.record.plan.settings.push(SettingLine {
+                name: name.to_owned(),
+                value: value.to_owned(),
+                origin,
+            });
+        }
+    }
+}

@@ -1,0 +1,780 @@
+//! Identities on what load generators and probes printed: Little's law, sizes, sums, percentiles that can be.
+//!
+//! Each is judged for every job, stream or transaction it applies to; the one furthest off stands for all and is named.
+
+use assay_measure::identity::{Rule, Scope, Side};
+use assay_measure::record::{Identity, ImportInfo, ImportedValue, Record, Truth};
+use assay_storage::record::info::{StorageInfo, StorageJob};
+use std::collections::BTreeMap;
+
+const MIB: f64 = 1_048_576.0;
+/// More in flight than was asked for cannot be: within this share.
+const LITTLE: f64 = 0.02;
+/// Less can: whoever is slow to submit keeps the depth not quite, by this share at most where it saturates.
+const NOT_KEPT: f64 = 0.1;
+/// A closed loop's throughput within this one: connecting and the last turn are in the time.
+const CLOSED_LOOP: f64 = 0.03;
+/// Bytes of framing that oratcptest counts with each message.
+const FRAMING: f64 = 12.0;
+/// Percentiles that are all equal say nothing of fewer values than this.
+const FEW: f64 = 100.0;
+
+/// All that an imported record has inputs for.
+pub(super) fn identities(record: &Record) -> Vec<Identity> {
+    let Some(info) = &record.import else {
+        return Vec::new();
+    };
+    let read = Read {
+        record,
+        storage: record.parts.get().unwrap_or_default(),
+        info,
+    };
+    let all = [
+        read.in_flight(),
+        read.throughput(),
+        read.group_sums(),
+        read.percentiles(),
+        read.closed_loop(),
+        read.synchronous_stream(),
+        read.transfers(),
+        read.losses(),
+        read.stressors(),
+        read.counters(),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// A record with what was read into it.
+struct Read<'a> {
+    record: &'a Record,
+    storage: StorageInfo,
+    info: &'a ImportInfo,
+}
+
+/// What an identity is judged of, its sides, and what may be off.
+struct Case {
+    name: String,
+    lhs: Side,
+    rhs: Side,
+    tolerance: f64,
+}
+
+/// The case that stands for all: the one furthest off among the violated, else the first that could be judged.
+fn judge(rule: Rule, cases: Vec<Case>) -> Option<Identity> {
+    let several = cases.len() > 1;
+    let judged = cases.into_iter().map(|case| {
+        let identity = rule.tolerating(case.tolerance).compare(case.lhs, case.rhs);
+        (case.name, identity)
+    });
+    let rank = |identity: &Identity| match identity.ok {
+        Truth::Violated => 2,
+        Truth::Holds => 1,
+        Truth::Na(_) => 0,
+    };
+    let off = |identity: &Identity| identity.rel_err.value().map_or(0.0, f64::abs);
+    let (name, mut identity) = judged.max_by(|(_, a), (_, b)| {
+        let by_rank = rank(a).cmp(&rank(b));
+        by_rank.then(off(a).total_cmp(&off(b)))
+    })?;
+    if several && rank(&identity) > 0 {
+        identity.sentence = format!("{} (furthest off: {name})", identity.sentence);
+    }
+    Some(identity)
+}
+
+impl Read<'_> {
+    fn value(&self, scope: &str, key: &str) -> Option<&ImportedValue> {
+        let mut values = self.info.values.iter();
+        values.find(|value| value.scope == scope && value.key == key)
+    }
+
+    fn number(&self, scope: &str, key: &str) -> Option<f64> {
+        self.value(scope, key)?.value.value()
+    }
+
+    /// What rounding may be off by, as a share of the value.
+    fn share(&self, scope: &str, key: &str) -> f64 {
+        let value = self.value(scope, key);
+        let number = value.and_then(|value| value.value.value()).unwrap_or(0.0);
+        match (value, number) {
+            (None, _) => 0.0,
+            (Some(_), 0.0) => 1.0,
+            (Some(value), number) => value.rounding / number.abs(),
+        }
+    }
+
+    /// Every scope that has this key, in order.
+    fn scopes(&self, key: &str) -> Vec<&str> {
+        let values = self.info.values.iter().filter(|value| value.key == key);
+        values.map(|value| value.scope.as_str()).collect()
+    }
+
+    fn jobs(&self) -> &[StorageJob] {
+        self.storage.jobs.as_slice()
+    }
+
+    /// The scope of each job, as the parsers name them.
+    fn job_scopes(&self) -> Vec<(String, &StorageJob)> {
+        let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+        let jobs = self.jobs().iter();
+        let scoped = jobs.map(|job| {
+            let count = seen.entry(job.name.as_str()).or_default();
+            *count += 1;
+            let scope = match *count {
+                1 => job.name.clone(),
+                n => format!("{} #{n}", job.name),
+            };
+            (scope, job)
+        });
+        scoped.collect()
+    }
+
+    /// I27: IOPS x mean latency is what was in flight.
+    fn in_flight(&self) -> Option<Identity> {
+        let rule = Rule::within(
+            "I27",
+            Scope::Window,
+            "IOPS x mean latency = I/Os in flight (Little's law)",
+            0.0,
+        );
+        let case = |(scope, job): (String, &StorageJob)| {
+            let asked = (job.iodepth_count * job.numjobs_count) as f64;
+            let counted = job.in_flight_mean_count.value();
+            let is_rated = |name: &str| name.starts_with("rate") || name.starts_with("thinktime");
+            let rated = job.options.iter().any(|line| is_rated(&line.name));
+            let rhs: Side = match counted {
+                Some(counted) => Ok(counted),
+                None if rated => Err("a rate or think time keeps less in flight".to_owned()),
+                None if job.sync.count > 0 || job.sync.avg_us.value().is_some() => {
+                    Err("syncs between the writes".to_owned())
+                }
+                None if asked == 0.0 => Err("the depth was not printed".to_owned()),
+                None if is_synchronous(&job.ioengine) => Ok(job.numjobs_count as f64),
+                None => Ok(asked),
+            };
+            let lhs = job.little_count.value();
+            let rounding: f64 = (job.ways.iter())
+                .map(|way| self.share(&scope, &format!("{}_ios_per_s", way.way)))
+                .fold(0.0, f64::max);
+            let depth = self.value(&scope, "in_flight_mean_count");
+            let depth = depth.map_or(0.0, |value| value.rounding);
+            let expected = rhs.clone().unwrap_or(0.0);
+            let share = match lhs.is_some_and(|lhs| lhs < expected) && counted.is_none() {
+                true => NOT_KEPT,
+                false => LITTLE,
+            };
+            Case {
+                tolerance: (share + rounding) * expected + depth,
+                lhs: lhs.ok_or_else(|| "IOPS or mean latency was not printed".to_owned()),
+                rhs,
+                name: scope,
+            }
+        };
+        judge(rule, self.job_scopes().into_iter().map(case).collect())
+    }
+
+    /// I30: bytes per second are I/Os per second times their size.
+    fn throughput(&self) -> Option<Identity> {
+        let rule = Rule::within(
+            "I30",
+            Scope::Window,
+            "bytes per second = IOPS x request size",
+            0.0,
+        );
+        let mut cases = Vec::new();
+        for (scope, job) in self.job_scopes() {
+            for way in &job.ways {
+                let key = |what: &str| format!("{}_{what}", way.way);
+                let (Some(rate), Some(ios)) = (way.mib_per_s.value(), way.ios_per_s.value()) else {
+                    continue;
+                };
+                let size = match (way.ios_count, way.moved_bytes) {
+                    (0, _) | (_, 0) => self.number(&scope, "block_bytes"),
+                    (ios, bytes) => Some(bytes as f64 / ios as f64),
+                };
+                let Some(size) = size else {
+                    continue;
+                };
+                let off: f64 = ["ios_per_s", "mib_per_s", "moved_bytes"]
+                    .iter()
+                    .map(|what| self.share(&scope, &key(what)) + self.share(&scope, what))
+                    .sum();
+                cases.push(Case {
+                    name: format!("{scope}, {}", way.way),
+                    lhs: Ok(rate),
+                    rhs: Ok(ios * size / MIB),
+                    tolerance: (0.001 + off) * rate,
+                });
+            }
+        }
+        judge(rule, cases)
+    }
+
+    /// IO12: the group's line is the sum of its jobs.
+    fn group_sums(&self) -> Option<Identity> {
+        let rule = Rule::within(
+            "IO12",
+            Scope::Window,
+            "bytes of a group = sum over its jobs",
+            0.0,
+        );
+        let mut cases = Vec::new();
+        for group in &self.storage.groups {
+            let of_group = format!("group {}", group.group);
+            for way in &group.ways {
+                let key = format!("{}_moved_bytes", way.way);
+                let Some(printed) = self.value(&of_group, &key) else {
+                    continue;
+                };
+                let jobs = self.job_scopes().into_iter();
+                let jobs = jobs.filter(|(_, job)| job.group == group.group);
+                let parts: Vec<&ImportedValue> = jobs
+                    .filter_map(|(scope, _)| self.value(&scope, &key))
+                    .collect();
+                let sum: f64 = parts.iter().filter_map(|part| part.value.value()).sum();
+                let rounding: f64 = parts.iter().map(|part| part.rounding).sum();
+                cases.push(Case {
+                    name: of_group.clone(),
+                    lhs: printed
+                        .value
+                        .value()
+                        .ok_or_else(|| "not printed".to_owned()),
+                    rhs: Ok(sum),
+                    tolerance: printed.rounding + rounding,
+                });
+            }
+        }
+        judge(rule, cases)
+    }
+
+    /// I37: percentiles rise, are not all the same, and the mean lies between the extremes.
+    fn percentiles(&self) -> Option<Identity> {
+        let rule = Rule::within(
+            "I37",
+            Scope::Window,
+            "percentiles rise and are not all equal; the mean lies between the extremes",
+            0.0,
+        );
+        let mut of: BTreeMap<(&str, &str), Vec<(f64, &ImportedValue)>> = BTreeMap::new();
+        for value in &self.info.values {
+            let Some((stem, percent)) = value.key.rsplit_once("_us_p") else {
+                continue;
+            };
+            if let (Some(percent), true) = (percent_of(percent), value.value.value().is_some()) {
+                let list = of.entry((value.scope.as_str(), stem)).or_default();
+                list.push((percent, value));
+            }
+        }
+        let (mut good, mut all, mut wrong) = (0_u64, 0_u64, Vec::new());
+        for ((scope, stem), mut list) in of {
+            if list.len() < 2 {
+                continue;
+            }
+            list.sort_by(|a, b| a.0.total_cmp(&b.0));
+            all += 1;
+            match self.impossible(scope, stem, &list) {
+                None => good += 1,
+                Some(why) if scope.is_empty() => wrong.push(format!("{stem}: {why}")),
+                Some(why) => wrong.push(format!("{stem} of {scope}: {why}")),
+            }
+        }
+        if all == 0 {
+            return None;
+        }
+        let mut identity = rule.compare(Ok(good as f64), Ok(all as f64));
+        identity.sentence = match wrong.first() {
+            None => format!("all {all} distributions can be"),
+            Some(first) => format!(
+                "{} of {all} distributions cannot be; the first: {first}",
+                wrong.len()
+            ),
+        };
+        Some(identity)
+    }
+
+    /// Why a list of percentiles, in order, cannot be.
+    fn impossible(
+        &self,
+        scope: &str,
+        stem: &str,
+        list: &[(f64, &ImportedValue)],
+    ) -> Option<String> {
+        let number = |value: &ImportedValue| value.value.value().unwrap_or(0.0);
+        for pair in list.windows(2) {
+            let (low, high) = (pair[0].1, pair[1].1);
+            // Two percentiles of one bucket may be printed a place apart.
+            if number(low) > number(high) + low.rounding + high.rounding {
+                return Some(format!("p{} is above p{}", pair[0].0, pair[1].0));
+            }
+        }
+        let statistic = |name: &str| self.value(scope, &format!("{stem}_us_{name}"));
+        let (avg, min, max) = (statistic("avg"), statistic("min"), statistic("max"));
+        let slack = |a: &ImportedValue, b: &ImportedValue| a.rounding + b.rounding;
+        if let (Some(avg), Some(min)) = (avg, min)
+            && number(avg) + slack(avg, min) < number(min)
+        {
+            return Some("the mean is below the smallest".to_owned());
+        }
+        if let (Some(avg), Some(max)) = (avg, max)
+            && number(avg) > number(max) + slack(avg, max)
+        {
+            return Some("the mean is above the largest".to_owned());
+        }
+        let (first, last) = (list.first()?, list.last()?);
+        let same = number(first.1) == number(last.1) && last.0 - first.0 >= 50.0 && list.len() > 2;
+        let count = self.count_of(stem);
+        // A time that hardly varies is printed alike at every percentile; then it is the mean too.
+        let is_constant = avg.is_some_and(|avg| {
+            (number(avg) - number(first.1)).abs() <= avg.rounding + first.1.rounding
+        });
+        let many = count.is_none_or(|count| count > FEW);
+        (same && many && !is_constant).then(|| {
+            format!(
+                "p{} to p{} are all {} us{}",
+                first.0,
+                last.0,
+                assay_measure::units::fixed(number(first.1), 0),
+                avg.map_or_else(String::new, |avg| format!(
+                    " while the mean is {} us",
+                    assay_measure::units::fixed(number(avg), 0)
+                ))
+            )
+        })
+    }
+
+    /// How many values the distribution of an operation is of.
+    fn count_of(&self, stem: &str) -> Option<f64> {
+        let mut ops = self.record.driver.ops.iter();
+        let op = ops.find(|op| op.kind == stem)?;
+        (op.count > 0).then_some(op.count as f64)
+    }
+
+    /// I38: sessions that never wait end as many operations as their mean time allows.
+    fn closed_loop(&self) -> Option<Identity> {
+        let rule = Rule::within(
+            "I38",
+            Scope::Window,
+            "closed loop: sessions / operations per second = mean response (us)",
+            0.0,
+        );
+        let kinds = ["swingbench", "pgbench", "sysbench"];
+        let rate = self
+            .record
+            .instance
+            .load_profile
+            .iter()
+            .find(|row| row.name == "Operations")?;
+        let rate = rate.per_s.value().filter(|rate| *rate > 0.0)?;
+        if !kinds.contains(&self.info.tool.as_str()) {
+            return None;
+        }
+        if let Some(why) = self.is_open() {
+            return Some(rule.unknown(why));
+        }
+        let lhs = self.record.run.sessions as f64 / rate * 1e6;
+        // With scripts and their whole, the whole is enough.
+        let ops = self.record.driver.ops.iter();
+        let means: Vec<(u64, f64)> = ops
+            .filter_map(|op| Some((op.count, op.service.avg_us.value()?)))
+            .collect();
+        let whole = self
+            .record
+            .driver
+            .ops
+            .iter()
+            .find(|op| op.kind == "transaction");
+        let whole = whole.and_then(|op| op.service.avg_us.value());
+        let counted: u64 = means.iter().map(|(count, _)| count).sum();
+        let rhs = match (whole, means.as_slice()) {
+            (Some(whole), _) => whole,
+            (None, [(_, only)]) => *only,
+            (None, []) => return None,
+            (None, several) if counted > 0 && several.iter().all(|(count, _)| *count > 0) => {
+                let sum: f64 = several
+                    .iter()
+                    .map(|(count, mean)| *count as f64 * mean)
+                    .sum();
+                sum / counted as f64
+            }
+            (None, several) => return Some(between_means(rule, lhs, several)),
+        };
+        let rounding = self
+            .info
+            .values
+            .iter()
+            .filter(|value| value.at.ends_with("/service/avg_us"));
+        let rounding = rounding.map(|value| value.rounding).fold(0.0, f64::max);
+        Some(
+            rule.tolerating(CLOSED_LOOP * lhs + rounding)
+                .compare(Ok(lhs), Ok(rhs)),
+        )
+    }
+
+    /// Why operations did not follow one another at once.
+    fn is_open(&self) -> Option<&'static str> {
+        let is_above = |key: &str| self.number("", key).is_some_and(|value| value > 0.0);
+        if self.record.run.sessions == 0 {
+            return Some("the number of sessions was not printed");
+        }
+        if is_above("think_inter_ms_max") || is_above("think_intra_ms_max") {
+            return Some("there were think times");
+        }
+        if self.value("", "schedule_lag_us_avg").is_some() {
+            return Some("a rate was asked for");
+        }
+        is_above("failed_transactions_count").then_some("failed transactions took time too")
+    }
+
+    /// I39: one message at a time.
+    fn synchronous_stream(&self) -> Option<Identity> {
+        let rule = Rule::within(
+            "I39",
+            Scope::Window,
+            "synchronous stream: bytes per second = (message + 12 bytes of framing) / latency",
+            0.0,
+        );
+        let rate = self.number("", "redo_transport_bytes_per_s")?;
+        let key = "redo_transport_us_avg";
+        let Some(latency) = self.number("", key).filter(|latency| *latency > 0.0) else {
+            return Some(rule.unknown("no latency: the stream was asynchronous"));
+        };
+        let size = self.number("", "redo_transport_message_bytes")?;
+        let streams = self.number("", "connections_count").unwrap_or(1.0);
+        let off = self.share("", key) + self.share("", "redo_transport_bytes_per_s");
+        let rhs = streams * (size + FRAMING) / latency * 1e6;
+        Some(
+            rule.tolerating((0.002 + off) * rate)
+                .compare(Ok(rate), Ok(rhs)),
+        )
+    }
+
+    /// NET1: what was moved, over the time, is the rate.
+    fn transfers(&self) -> Option<Identity> {
+        let rule = Rule::within(
+            "NET1",
+            Scope::Window,
+            "bytes x 8 / time = bits per second",
+            0.0,
+        );
+        let mut cases = Vec::new();
+        for protocol in ["tcp", "udp"] {
+            let key = |what: &str| format!("{protocol}_{what}");
+            for scope in self.scopes(&key("throughput_bits_per_s_mean")) {
+                let of = |what: &str| self.number(scope, &key(what));
+                let (Some(rate), Some(bytes), Some(time)) = (
+                    of("throughput_bits_per_s_mean"),
+                    of("moved_bytes"),
+                    of("interval_s").filter(|time| *time > 0.0),
+                ) else {
+                    continue;
+                };
+                let keys = ["throughput_bits_per_s_mean", "moved_bytes", "interval_s"];
+                let off: f64 = keys.iter().map(|what| self.share(scope, &key(what))).sum();
+                cases.push(Case {
+                    name: scope.to_owned(),
+                    lhs: Ok(rate),
+                    rhs: Ok(bytes * 8.0 / time),
+                    // A whole of several streams is over the longest; the receiver's time may be the sender's.
+                    tolerance: (0.002 + off) * rate,
+                });
+            }
+        }
+        judge(rule, cases)
+    }
+
+    /// NET2: what was lost is what was sent and not received.
+    fn losses(&self) -> Option<Identity> {
+        let rule = Rule::within(
+            "NET2",
+            Scope::Window,
+            "lost percent = (sent - received) / sent",
+            0.0,
+        );
+        let sent = self
+            .number("", "packets_sent_count")
+            .filter(|sent| *sent > 0.0)?;
+        let received = self.number("", "packets_received_count")?;
+        let lost = self.value("", "packets_lost_pct")?;
+        // Some print the share cut, not rounded.
+        let tolerance = lost.rounding * 2.0 + 1e-6;
+        let rhs = 100.0 * (sent - received) / sent;
+        let lhs = lost.value.value()?;
+        (lhs != 0.0 || rhs != 0.0).then(|| rule.tolerating(tolerance).compare(Ok(lhs), Ok(rhs)))
+    }
+
+    /// CPU1: operations over the mean wall time, and over the CPU time of all instances.
+    fn stressors(&self) -> Option<Identity> {
+        let rule = Rule::within(
+            "CPU1",
+            Scope::Window,
+            "bogo ops / time = bogo ops per second, of wall and of CPU time",
+            0.0,
+        );
+        let mut cases = Vec::new();
+        for scope in self.scopes("stress_ops_count") {
+            let of = |key: &str| self.number(scope, key);
+            let Some(ops) = of("stress_ops_count") else {
+                continue;
+            };
+            let cpu = of("stress_user_s")
+                .zip(of("stress_system_s"))
+                .map(|(user, system)| user + system);
+            let cpu_off = ["stress_user_s", "stress_system_s"]
+                .iter()
+                .filter_map(|key| self.value(scope, key))
+                .map(|value| value.rounding)
+                .sum::<f64>();
+            let real_off = self
+                .value(scope, "stress_real_s")
+                .map_or(0.0, |value| value.rounding);
+            for (time, off, key) in [
+                (of("stress_real_s"), real_off, "stress_ops_per_s"),
+                (cpu, cpu_off, "stress_cpu_ops_per_s"),
+            ] {
+                let (Some(time), Some(rate)) = (time.filter(|time| *time > 0.0), of(key)) else {
+                    continue;
+                };
+                let rounding = off / time + self.share(scope, key);
+                cases.push(Case {
+                    name: format!("{scope}, {key}"),
+                    lhs: Ok(rate),
+                    rhs: Ok(ops / time),
+                    tolerance: (1e-4 + rounding) * rate.max(ops / time),
+                });
+            }
+        }
+        judge(rule, cases)
+    }
+
+    /// PG1: pgio reads its counters before the sessions start and its clock after: the rate says which was meant.
+    fn counters(&self) -> Option<Identity> {
+        let rule = Rule::within(
+            "PG1",
+            Scope::Window,
+            "RIOPS = increase of blks_read / run time",
+            0.0,
+        );
+        let rate = self.number("", "physical_read_blocks_per_s")?;
+        let key = "pgio_blocks_read_count";
+        let moved = self.number("after", key)? - self.number("before", key)?;
+        let elapsed = self
+            .record
+            .interval
+            .elapsed_s
+            .value()
+            .filter(|elapsed| *elapsed > 0.0)?;
+        Some(
+            rule.tolerating(0.02 * rate)
+                .compare(Ok(rate), Ok(moved / elapsed)),
+        )
+    }
+}
+
+/// With the means of each kind but not how often each ran, the whole must lie between them.
+fn between_means(rule: Rule, lhs: f64, means: &[(u64, f64)]) -> Identity {
+    let least = means
+        .iter()
+        .map(|(_, mean)| *mean)
+        .fold(f64::INFINITY, f64::min);
+    let most = means.iter().map(|(_, mean)| *mean).fold(0.0, f64::max);
+    let mut identity = rule
+        .tolerating(CLOSED_LOOP * lhs)
+        .compare(Ok(lhs), Ok(lhs.clamp(least, most)));
+    let fixed = |us: f64| assay_measure::units::fixed(us, 0);
+    let verdict = match identity.ok {
+        Truth::Violated => "lies outside",
+        _ => "lies between",
+    };
+    identity.sentence = format!(
+        "{} us {verdict} the smallest and the largest mean, {} and {} us (how often each kind ran was not printed)",
+        fixed(lhs),
+        fixed(least),
+        fixed(most)
+    );
+    identity
+}
+
+/// Engines whose depth is 1 whatever was asked for.
+fn is_synchronous(engine: &str) -> bool {
+    ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"].contains(&engine)
+}
+
+/// `995` is 99.5, `50` is 50, `0_1` is 0.1.
+fn percent_of(digits: &str) -> Option<f64> {
+    if let Some((whole, fraction)) = digits.split_once('_') {
+        return format!("{whole}.{fraction}").parse().ok();
+    }
+    let is_digits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_digits.then_some(())?;
+    match digits.len() {
+        1 | 2 => digits.parse().ok(),
+        _ if digits == "100" => Some(100.0),
+        _ => format!("{}.{}", &digits[..2], &digits[2..]).parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::percent_of;
+    use crate::testing::{imported, record_of, sample};
+    use assay_measure::record::{Identity, Record, Truth};
+
+    fn of(record: &Record, id: &str) -> Identity {
+        let found = super::identities(record).into_iter();
+        let mut found = found.filter(|identity| identity.id == id);
+        found.next().unwrap_or_else(|| panic!("no {id}"))
+    }
+
+    fn holds(name: &str, id: &str) {
+        let identity = of(&imported(name), id);
+        assert_eq!(
+            identity.ok,
+            Truth::Holds,
+            "{name} {id}: {}",
+            identity.sentence
+        );
+    }
+
+    fn is_violated(record: &Record, id: &str) -> Identity {
+        let identity = of(record, id);
+        assert_eq!(identity.ok, Truth::Violated, "{id}: {}", identity.sentence);
+        identity
+    }
+
+    #[test]
+    fn percents_are_read_from_keys() {
+        for (digits, percent) in [
+            ("1", 1.0),
+            ("50", 50.0),
+            ("995", 99.5),
+            ("9999", 99.99),
+            ("0_1", 0.1),
+        ] {
+            assert_eq!(percent_of(digits), Some(percent));
+        }
+        assert_eq!(percent_of("x"), None);
+    }
+
+    #[test]
+    fn identity_i27_in_flight_of_published_runs() {
+        for name in [
+            "fio-3.7-randread-4k-qd256.txt",
+            "fio-2.1.txt",
+            "vdbench-summary.txt",
+            "fio-3.33-mixed.txt",
+        ] {
+            holds(name, "I27");
+        }
+        let wrong = sample("fio-3.7-randread-4k-qd256.txt").replace("avg=70791.09", "avg=7791.09");
+        is_violated(&record_of("wrong", &wrong), "I27");
+    }
+
+    #[test]
+    fn identity_i30_throughput_is_rate_times_size() {
+        for name in [
+            "fio-3.7-randread-4k-qd256.txt",
+            "fio-2.1.txt",
+            "fio-3.33-mixed.json",
+            "vdbench-two-runs.txt",
+        ] {
+            holds(name, "I30");
+        }
+        let wrong = sample("fio-3.7-randread-4k-qd256.txt")
+            .replace("BW=56.5MiB/s (59.2MB/s)", "BW=65.5MiB/s (68.7MB/s)");
+        is_violated(&record_of("wrong", &wrong), "I30");
+    }
+
+    #[test]
+    fn a_group_is_the_sum_of_its_jobs() {
+        holds("fio-2.1.txt", "IO12");
+        holds("fio-3.33-two-groups.txt", "IO12");
+        let wrong = sample("fio-2.1.txt").replace("READ: io=4687.8MB", "READ: io=4887.8MB");
+        is_violated(&record_of("wrong", &wrong), "IO12");
+    }
+
+    #[test]
+    fn identity_i37_the_published_percentiles_cannot_be() {
+        let identity = is_violated(&imported("swingbench-results-table.txt"), "I37");
+        assert!(
+            identity.sentence.starts_with("6 of 6"),
+            "{}",
+            identity.sentence
+        );
+        assert!(
+            identity
+                .sentence
+                .contains("are all 6,000 us while the mean is 18,190 us"),
+            "{}",
+            identity.sentence
+        );
+        for name in [
+            "swingbench-results.xml",
+            "fio-3.33-mixed.txt",
+            "fio-3.33-two-groups.txt",
+            "fio-2.1.txt",
+        ] {
+            holds(name, "I37");
+        }
+        let wrong = sample("fio-2.1.txt").replace("99.00th=[13376]", "99.00th=[ 9000]");
+        is_violated(&record_of("wrong", &wrong), "I37");
+    }
+
+    #[test]
+    fn identity_i38_a_closed_loop_gives_its_mean() {
+        let identity = of(&imported("swingbench-results-table.txt"), "I38");
+        assert_eq!(identity.ok, Truth::Holds);
+        assert!(
+            identity.sentence.starts_with("16,418 us lies between"),
+            "{}",
+            identity.sentence
+        );
+        for name in [
+            "swingbench-results.xml",
+            "pgbench-15-progress.txt",
+            "sysbench-1.0-oltp.txt",
+            "sysbench-0.4-oltp.txt",
+        ] {
+            holds(name, "I38");
+        }
+        for name in ["pgbench-15-failures.txt", "pgbench-15-scripts.txt"] {
+            assert!(
+                matches!(of(&imported(name), "I38").ok, Truth::Na(_)),
+                "{name}"
+            );
+        }
+        let wrong = sample("sysbench-0.4-oltp.txt").replace("9.99ms", "4.99ms");
+        is_violated(&record_of("wrong", &wrong), "I38");
+    }
+
+    #[test]
+    fn identity_i39_a_synchronous_stream() {
+        holds("oratcptest-0.txt", "I39");
+        let wrong = sample("oratcptest-0.txt").replace("1.547 Mbytes/s", "2.547 Mbytes/s");
+        is_violated(&record_of("wrong", &wrong), "I39");
+    }
+
+    #[test]
+    fn sums_of_the_network_and_of_stressors() {
+        for name in [
+            "iperf3-tcp.txt",
+            "iperf3-3.12-parallel.txt",
+            "iperf3-3.12-bidir.json",
+            "iperf3-3.12-udp.txt",
+        ] {
+            holds(name, "NET1");
+        }
+        holds("ping-bsd.txt", "NET2");
+        for name in [
+            "stress-ng-cpu.txt",
+            "stress-ng-0.15-metrics.txt",
+            "stress-ng-0.15.yaml",
+        ] {
+            holds(name, "CPU1");
+        }
+        holds("pgio.txt", "PG1");
+        let wrong = sample("stress-ng-cpu.txt").replace("4494.50", "5494.50");
+        is_violated(&record_of("wrong", &wrong), "CPU1");
+        let wrong = sample("pgio.txt").replace("RIOPS >20000<", "RIOPS >60000<");
+        is_violated(&record_of("wrong", &wrong), "PG1");
+    }
+}

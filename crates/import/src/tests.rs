@@ -1,0 +1,92 @@
+//! The framework: recognition, provenance, contradictions, errors.
+
+use super::*;
+use assay_measure::record::upgrade;
+
+const LOAD_PROFILE: &str = include_str!("../../../testdata/awr/load-profile-bm.txt");
+
+fn source(path: &str, text: &str) -> Source {
+    Source {
+        path: path.to_owned(),
+        text: text.to_owned(),
+    }
+}
+
+#[test]
+fn a_pasted_load_profile_is_a_record_whose_values_say_where_they_stand() {
+    let record = import(&[source("lp.txt", LOAD_PROFILE)]).expect("imported");
+    assert_eq!(misplaced(&record), Vec::<String>::new());
+    let info = record.import.as_ref().expect("an import");
+    assert_eq!(info.tool, "awr");
+    let redo = info
+        .values
+        .iter()
+        .find(|v| v.key == "redo_size_bytes_per_s");
+    let redo = redo.expect("read");
+    assert_eq!(
+        (redo.printed.as_str(), redo.line, redo.rounding),
+        ("1,652,624.9", 6, 0.05)
+    );
+    let metrics = &record.metrics;
+    let rate =
+        assay_measure::record::metric::find(metrics, "transactions_per_s").expect("a metric");
+    assert_eq!(rate.value.value(), Some(32.0));
+    assert_eq!(record.run.verdict, "imported");
+}
+
+#[test]
+fn one_figure_with_two_values_names_both_lines() {
+    let other = LOAD_PROFILE.replace("1,652,624.9", "1,652,999.9");
+    let error = import(&[source("a.txt", LOAD_PROFILE), source("b.txt", &other)]);
+    let text = error.expect_err("a contradiction").to_string();
+    assert!(text.contains("a.txt:6 says"), "{text}");
+    assert!(text.contains("b.txt:6 says 1,652,999.9"), "{text}");
+    // The same twice is no contradiction.
+    assert!(import(&[source("a.txt", LOAD_PROFILE), source("b.txt", LOAD_PROFILE)]).is_ok());
+}
+
+#[test]
+fn what_nobody_knows_is_refused_with_the_nearest_guess() {
+    let error = import(&[source("x.txt", "hello\nworld\n")]).expect_err("unknown");
+    assert!(error.to_string().contains("AWR text"), "{error}");
+    assert!(matches!(
+        import(&[source("x.txt", " \n\n")]),
+        Err(ImportError::Empty { .. })
+    ));
+    assert_eq!(import(&[]), Err(ImportError::NoSource));
+    let html = "<html><head><title>x</title></head><h1>\nWORKLOAD REPOSITORY report for</h1>\n";
+    let error = import(&[source("x.html", html)]).expect_err("HTML");
+    assert!(error.to_string().contains("HTML form"), "{error}");
+    assert_eq!(recognise("hello"), None);
+    assert_eq!(recognise(LOAD_PROFILE), Some(Tool::Awr));
+}
+
+proptest::proptest! {
+    #[test]
+    fn arbitrary_text_never_panics(text in "(?s).{0,400}") {
+        let _ = import(&[source("-", &text)]);
+    }
+
+    #[test]
+    fn a_damaged_sample_never_panics(cut in 0_usize..1200, len in 0_usize..40, with in ".{0,6}") {
+        let mut text = LOAD_PROFILE.to_owned();
+        let (from, to) = (cut.min(text.len()), (cut + len).min(text.len()));
+        text.replace_range(from..to, &with);
+        if let Ok(record) = import(&[source("-", &text)]) {
+            proptest::prop_assert_eq!(misplaced(&record), Vec::<String>::new());
+        }
+    }
+}
+
+#[test]
+fn a_record_of_the_first_schema_gets_the_kind_that_its_tool_has_today() {
+    for parser in PARSERS {
+        let mut record =
+            serde_json::json!({"schema": "assay/1", "import": {"tool": parser.tool.key()}});
+        if parser.kind == "storage" {
+            record["storage"] = serde_json::json!({});
+        }
+        upgrade(&mut record);
+        assert_eq!(record["kind"], parser.kind, "{:?}", parser.tool);
+    }
+}

@@ -1,0 +1,150 @@
+//! Whether throughput had settled by the end of a step.
+//!
+//! The rule of [`crate::steady`], for seconds instead of hours.
+
+use super::{Figure, Record};
+use crate::sample::{batch_means, mean, variance};
+use crate::steady::{ROUNDS, Window};
+use serde::{Deserialize, Serialize};
+
+/// The rule in words.
+pub const RULE: &str = "over the last half of the measured window (at least 5 s), cut into five rounds, \
+     operations per second range over at most 20 % of their mean and their fitted line moves by at most 10 %; \
+     a step that gets there only inside its measured window is late";
+
+/// Whether a step settled, and how the last window looked.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Steady {
+    /// `yes`, `late` (only inside the measured window), `no`, or `n/a` (too few seconds).
+    pub state: String,
+    /// Length of the window looked at, s.
+    pub window_s: Figure,
+    /// Largest less smallest round over the mean.
+    pub range_ratio: Figure,
+    /// Rise of the fitted line over the window, over the mean; negative if it falls.
+    pub slope_ratio: Figure,
+    /// From when on every window keeps the rule, s after the gate.
+    pub from_s: Figure,
+}
+
+impl Steady {
+    /// Not judged, and why.
+    #[must_use]
+    pub fn unknown(reason: &str) -> Self {
+        let none = || Figure::na(reason);
+        Self {
+            state: "n/a".to_owned(),
+            window_s: none(),
+            range_ratio: none(),
+            slope_ratio: none(),
+            from_s: none(),
+        }
+    }
+}
+
+/// One second (or longer step) of a series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Second {
+    /// Its end, s after the gate.
+    end_s: f64,
+    rate: f64,
+    in_window: bool,
+}
+
+/// Whole steps of a record's series from the gate to the end of the window.
+fn seconds(record: &Record) -> Vec<Second> {
+    let series = &record.series;
+    let Some(rates) = series.metrics.get("ops_count_per_s") else {
+        return Vec::new();
+    };
+    let step = series.step_s.value().unwrap_or(1.0);
+    let until = record.interval.end_s.value().unwrap_or(f64::INFINITY);
+    let mut previous = 0.0;
+    let mut out = Vec::new();
+    let rows = series.t_s.iter().zip(rates).zip(&series.in_window);
+    for ((end_s, rate), in_window) in rows {
+        // The step before the begin or the end may be a fraction: too short to judge.
+        let whole = end_s - previous > 0.5 * step;
+        previous = *end_s;
+        if let (true, Some(rate)) = (whole && *end_s <= until + 0.5 * step, rate.value()) {
+            out.push(Second {
+                end_s: *end_s,
+                rate,
+                in_window: *in_window,
+            });
+        }
+    }
+    out
+}
+
+/// Five rounds; `None` if nothing happened.
+fn judge(seconds: &[Second]) -> Option<Window> {
+    let rounds: Vec<f64> = seconds
+        .chunks_exact(seconds.len() / ROUNDS)
+        .take(ROUNDS)
+        .map(|round| round.iter().map(|s| s.rate).sum::<f64>() / round.len() as f64)
+        .collect();
+    Window::of(&rounds)
+}
+
+/// Judges a record by the rule.
+#[must_use]
+pub fn steady(record: &Record) -> Steady {
+    let all = seconds(record);
+    let measured = all.iter().filter(|second| second.in_window).count();
+    if measured < ROUNDS {
+        return Steady::unknown("fewer than five whole seconds");
+    }
+    let length = (measured / 2 / ROUNDS).max(1) * ROUNDS;
+    let last = &all[all.len() - length..];
+    let Some(found) = judge(last) else {
+        return Steady::unknown("no operations");
+    };
+    let begin_of = |from: usize| match from {
+        0 => 0.0,
+        from => all[from - 1].end_s,
+    };
+    let settled = found.is_steady();
+    // Back from the end, as long as the windows keep the rule.
+    let from = (0..=all.len() - length)
+        .rev()
+        .take_while(|from| {
+            judge(&all[*from..*from + length]).is_some_and(|window| window.is_steady())
+        })
+        .last();
+    let first_measured = all.iter().position(|second| second.in_window).unwrap_or(0);
+    let state = match from {
+        Some(from) if from <= first_measured => "yes",
+        Some(_) => "late",
+        None => "no",
+    };
+    debug_assert_eq!(settled, from.is_some());
+    Steady {
+        state: state.to_owned(),
+        window_s: Figure::decimal(last[length - 1].end_s - begin_of(all.len() - length)),
+        range_ratio: Figure::decimal(found.excursion_ratio),
+        slope_ratio: Figure::decimal(found.slope_ratio),
+        from_s: from.map_or_else(
+            || Figure::na("never"),
+            |from| Figure::decimal(begin_of(from)),
+        ),
+    }
+}
+
+/// Standard error of the window's throughput over its size, from at most ten batch means
+/// of its seconds; `None` for fewer than five seconds.
+#[must_use]
+pub fn standard_error(record: &Record) -> Option<f64> {
+    let rates: Vec<f64> = seconds(record)
+        .iter()
+        .filter(|second| second.in_window)
+        .map(|second| second.rate)
+        .collect();
+    if rates.len() < ROUNDS {
+        return None;
+    }
+    let batches = batch_means(&rates);
+    let (count, mean) = (batches.len() as f64, mean(&batches));
+    (mean > 0.0 && count > 1.0).then(|| (variance(&batches) / count).sqrt() / mean)
+}

@@ -1,0 +1,259 @@
+//! Recovery as a figure: the line through the kills, the recommendation, the findings.
+
+mod charts;
+mod headline;
+mod info;
+mod metrics;
+mod sections;
+
+#[cfg(test)]
+mod tests;
+
+use assay_measure::chart::Drawn;
+use assay_measure::kind::{Headline, Kind, figure};
+use assay_measure::record::{Advice, Figure, Metric, Part, Record};
+use assay_measure::section::Sections;
+use assay_measure::snapshot::{RunData, Verdict};
+use assay_measure::units::{fixed, size, thousands};
+pub use info::{RecoveryInfo, RecoveryStep};
+
+const MIB: f64 = 1_048_576.0;
+
+/// The kind of `assay recovery`.
+#[derive(Debug)]
+pub struct Recovery;
+
+impl Recovery {
+    fn info(record: &Record) -> RecoveryInfo {
+        record.parts.get().unwrap_or_default()
+    }
+}
+
+impl Kind for Recovery {
+    fn name(&self) -> &'static str {
+        RecoveryInfo::NAME
+    }
+
+    fn metrics(&self, record: &Record) -> Vec<Metric> {
+        metrics::all(&Self::info(record))
+    }
+
+    fn sections(&self, record: &Record) -> Sections {
+        sections::render(record, &Self::info(record))
+    }
+
+    fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn)) {
+        charts::all(&Self::info(record)).into_iter().for_each(draw);
+    }
+
+    fn headline(&self, record: &Record) -> Headline {
+        headline::of(&Self::info(record))
+    }
+
+    fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
+        record.parts.read::<RecoveryInfo>().map(drop)
+    }
+}
+
+/// Builds the record of measured steps. `run` brings labels, settings and facts; what follows
+/// from the steps is filled in here.
+#[must_use]
+pub fn build(run: &RunData, measured: RecoveryInfo) -> Record {
+    let info = concluded(measured);
+    let mut run = run.clone();
+    run.sessions = info.sessions_count;
+    let reasons = broken(&info);
+    if !reasons.is_empty() {
+        run.verdict = Verdict::Invalid(reasons);
+    }
+    let mut record = Record::labelled(&run);
+    record.advice = advise(&info);
+    record.parts.put(&info);
+    figure(&Recovery, &mut record);
+    record
+}
+
+/// Promises that did not hold.
+fn broken(info: &RecoveryInfo) -> Vec<String> {
+    let mut broken = Vec::new();
+    let lost: u64 = info.steps.iter().map(|step| step.lost_count).sum();
+    let half: u64 = info.steps.iter().map(|step| step.half_there_count).sum();
+    if lost > 0 && info.commit_mode != "none" {
+        broken.push(format!("{lost} acknowledged commits were lost"));
+    }
+    if half > 0 {
+        broken.push(format!("{half} operations are half there"));
+    }
+    broken
+}
+
+fn concluded(mut info: RecoveryInfo) -> RecoveryInfo {
+    let points: Vec<(f64, f64)> = info
+        .steps
+        .iter()
+        .filter_map(|step| {
+            Some((
+                step.replayed_bytes.value()? / MIB,
+                step.first_commit_s.value()?,
+            ))
+        })
+        .collect();
+    let none = |why: &str| Figure::na(why);
+    let Some((fixed_s, per_mib_s)) = line(&points) else {
+        let why = "fewer than two volumes that recovery time grows with";
+        info.fixed_s = none(why);
+        info.per_mib_s = none(why);
+        info.recommended_distance_bytes = none(why);
+        info.recommended_interval_blocks = none(why);
+        return info;
+    };
+    info.fixed_s = Figure::decimal(fixed_s);
+    info.per_mib_s = Figure::decimal(per_mib_s);
+    let Some(wanted) = info.rto_wanted_s.value().filter(|wanted| *wanted > fixed_s) else {
+        let why = "the part that does not depend on the log alone takes longer";
+        info.recommended_distance_bytes = none(why);
+        info.recommended_interval_blocks = none(why);
+        return info;
+    };
+    let mib = (wanted - fixed_s) / per_mib_s;
+    let most = points.iter().map(|(mib, _)| *mib).fold(0.0, f64::max);
+    info.is_projection = mib > most;
+    let bytes = (mib * MIB) as u64;
+    info.recommended_distance_bytes = bytes.into();
+    info.recommended_interval_blocks = (bytes / info.log_block_bytes.max(1)).into();
+    info
+}
+
+/// Least squares: what recovery takes without any log, and what each MiB adds. `None` where
+/// there are fewer than two volumes or time does not grow with them.
+fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+    let n = points.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let (x, y) = (mean(|p| p.0), mean(|p| p.1));
+    let spread: f64 = points.iter().map(|p| (p.0 - x).powi(2)).sum();
+    if points.len() < 2 || spread == 0.0 {
+        return None;
+    }
+    let slope = points.iter().map(|p| (p.0 - x) * (p.1 - y)).sum::<f64>() / spread;
+    (slope > 0.0).then(|| ((y - slope * x).max(0.0), slope))
+}
+
+fn advise(info: &RecoveryInfo) -> Vec<Advice> {
+    [lost(info), recommendation(info), cold(info), not_kept(info)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// V1: what must never happen, or what COMMIT_MODE none costs.
+fn lost(info: &RecoveryInfo) -> Option<Advice> {
+    let lost: u64 = info.steps.iter().map(|step| step.lost_count).sum();
+    let all: u64 = info.steps.iter().map(|step| step.acknowledged_count).sum();
+    if lost == 0 {
+        return None;
+    }
+    let text = format!(
+        "{} of {} acknowledged commits were lost{}.",
+        thousands(lost),
+        thousands(all),
+        if info.commit_mode == "none" {
+            ": that is what COMMIT_MODE none means"
+        } else {
+            ", which no crash may do: a bug of assay, or a device that lies"
+        }
+    );
+    let evidence = [
+        ("lost_count", lost as f64),
+        ("acknowledged_count", all as f64),
+    ];
+    let high = info.commit_mode != "none";
+    Some(Advice::of("V1", high, text, &evidence))
+}
+
+/// V2: the checkpoint distance for the wanted time.
+fn recommendation(info: &RecoveryInfo) -> Option<Advice> {
+    let wanted = info.rto_wanted_s.value()?;
+    let fixed_s = info.fixed_s.value()?;
+    let per_mib = info.per_mib_s.value()?;
+    let mut evidence = vec![
+        ("rto_wanted_s", wanted),
+        ("fixed_s", fixed_s),
+        ("per_mib_s", per_mib),
+    ];
+    let Some(bytes) = info.recommended_distance_bytes.value() else {
+        let text = format!(
+            "A first commit within {} s cannot be had by checkpoints: opening alone takes {} s.",
+            fixed(wanted, 1),
+            fixed(fixed_s, 1)
+        );
+        return Some(Advice::of("V2", true, text, &evidence));
+    };
+    let blocks = info.recommended_interval_blocks.value()?;
+    evidence.push(("recommended_distance_bytes", bytes));
+    let text = format!(
+        "For a first commit within {} s of the restart keep the checkpoint within {} of the log's end (LOG_CHECKPOINT_INTERVAL={}){}: opening takes {} s, each GiB of log {} s more.",
+        fixed(wanted, 1),
+        size(bytes as u64),
+        fixed(blocks, 0).replace(',', ""),
+        if info.is_projection {
+            "; a projection, untested, beyond the largest volume measured"
+        } else {
+            ""
+        },
+        fixed(fixed_s, 1),
+        fixed(per_mib * 1024.0, 1)
+    );
+    Some(Advice::of("V2", false, text, &evidence))
+}
+
+/// V3: the service is back long before it is as quick as it was.
+fn cold(info: &RecoveryInfo) -> Option<Advice> {
+    const RATIO: f64 = 2.0;
+    let ratio = |step: &RecoveryStep| {
+        let first = step.first_commit_s.value().filter(|s| *s > 0.0)?;
+        Some((
+            step.rate_95_s.value()? / first,
+            first,
+            step.rate_95_s.value()?,
+        ))
+    };
+    let worst = info.steps.iter().filter_map(ratio);
+    let (ratio, first, full) = worst.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    if ratio < RATIO {
+        return None;
+    }
+    let text = format!(
+        "The first commit comes back after {} s, 95 % of the old rate after {} s: the cache is cold, and that is part of the outage too.",
+        fixed(first, 1),
+        fixed(full, 1)
+    );
+    let evidence = [("first_commit_s", first), ("rate_95_s", full)];
+    Some(Advice::of("V3", ratio >= 2.0 * RATIO, text, &evidence))
+}
+
+/// V4: the writers did not keep the checkpoint as near as they were told.
+fn not_kept(info: &RecoveryInfo) -> Option<Advice> {
+    const RATIO: f64 = 1.5;
+    let known = info
+        .steps
+        .iter()
+        .filter_map(|step| Some((step.replayed_bytes.value()?, step)));
+    let ratio = |replayed: f64, step: &RecoveryStep| replayed / step.distance_bytes.max(1) as f64;
+    let (replayed, step) = known.max_by(|a, b| ratio(a.0, a.1).total_cmp(&ratio(b.0, b.1)))?;
+    let ratio = ratio(replayed, step);
+    if ratio < RATIO {
+        return None;
+    }
+    let text = format!(
+        "Checkpoints did not keep their distance: asked for {}, {} had to be replayed. The writers are slower than this load; \
+         a shorter distance promises nothing until they have more to write with (DB_WRITERS, a quicker device) or less to write.",
+        size(step.distance_bytes),
+        size(replayed as u64)
+    );
+    let evidence = [
+        ("replayed_over_distance_ratio", ratio),
+        ("distance_bytes", step.distance_bytes as f64),
+        ("replayed_bytes", replayed),
+    ];
+    Some(Advice::of("V4", ratio >= 2.0 * RATIO, text, &evidence))
+}

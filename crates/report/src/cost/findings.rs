@@ -1,0 +1,140 @@
+//! Prices beside figures: R28, and R12 for what a price file says was paid for.
+
+use super::{Cost, between};
+use assay_measure::record::Advice;
+use assay_measure::units::{fixed, thousands};
+
+/// Cost per delivered IOPS apart by so much is said.
+const APART: f64 = 2.0;
+
+/// Findings over the cost of one or several runs, the weightiest first.
+#[must_use]
+pub fn findings(costs: &[&Cost]) -> Vec<Advice> {
+    let mut found: Vec<Advice> = costs.iter().filter_map(|cost| pinned(cost)).collect();
+    if let Some((first, others)) = costs.split_first() {
+        let others = others
+            .iter()
+            .filter(|other| other.currency == first.currency);
+        found.extend(others.filter_map(|other| apart(first, other)));
+    }
+    found.sort_by_key(|advice| advice.severity != "high");
+    found
+}
+
+/// What was used of what is paid for, in words; nothing where nothing is known.
+fn used(cost: &Cost) -> String {
+    let (got, paid) = (
+        cost.delivered.ios_per_s.value(),
+        cost.provisioned_iops.value(),
+    );
+    match (got, paid, cost.iops_used_pct.value()) {
+        (Some(got), Some(paid), Some(share)) => format!(
+            " {} delivered {} of {} provisioned IOPS ({} %).",
+            cost.platform,
+            thousands(got.round() as u64),
+            thousands(paid.round() as u64),
+            fixed(share, 0)
+        ),
+        _ => String::new(),
+    }
+}
+
+/// R28.
+fn apart(a: &Cost, b: &Cost) -> Option<Advice> {
+    let ratio = between(a, b).read_iops_ratio.value()?;
+    let (cheap, dear, times) = match ratio >= 1.0 {
+        true => (a, b, ratio),
+        false => (b, a, 1.0 / ratio),
+    };
+    if times < APART {
+        return None;
+    }
+    let unit = |cost: &Cost| {
+        let unit = cost.unit("cost_per_1000_read_iops_month")?;
+        unit.platform.value()
+    };
+    let (low, high) = (unit(cheap)?, unit(dear)?);
+    let text = format!(
+        "A delivered read IOPS costs {} times as much on {} as on {}: {} {} against {} per 1,000 and month, licences apart.{}{}",
+        fixed(times, 1),
+        dear.platform,
+        cheap.platform,
+        cheap.currency,
+        fixed(high, 1),
+        fixed(low, 1),
+        used(dear),
+        used(cheap)
+    );
+    let mut evidence = vec![
+        ("cost_ratio", times),
+        ("cost_per_1000_read_iops_month_high", high),
+        ("cost_per_1000_read_iops_month_low", low),
+    ];
+    evidence.extend(dear.iops_used_pct.value().map(|pct| ("iops_used_pct", pct)));
+    Some(Advice::of("R28", times >= 2.0 * APART, text, &evidence))
+}
+
+/// Rates of links that a throughput stops at, Gbit/s.
+const LINKS_GBIT: [f64; 12] = [
+    1.0, 2.0, 4.0, 5.0, 8.0, 10.0, 16.0, 20.0, 25.0, 32.0, 40.0, 100.0,
+];
+
+/// R12 by what was paid for: one rate at its limit while the other has room; or less used of the IOPS than was paid for,
+/// with a throughput that is a link's.
+fn pinned(cost: &Cost) -> Option<Advice> {
+    const WITHIN: f64 = 3.0;
+    const ROOM: f64 = 90.0;
+    const LINK: f64 = 0.01;
+    let (iops, mbps) = (cost.iops_used_pct.value(), cost.mbps_used_pct.value());
+    let at_limit = |share: Option<f64>| share.is_some_and(|share| (share - 100.0).abs() <= WITHIN);
+    let has_room = |share: Option<f64>| share.is_none_or(|share| share < ROOM);
+    let (what, share, paid, unit) = match (iops, mbps) {
+        _ if at_limit(mbps) && has_room(iops) => {
+            ("throughput", mbps?, cost.provisioned_mbps.value()?, "MB/s")
+        }
+        _ if at_limit(iops) && has_room(mbps) => {
+            ("I/O rate", iops?, cost.provisioned_iops.value()?, "IOPS")
+        }
+        _ => {
+            let share = iops.filter(|share| *share < ROOM)?;
+            let gbit = cost.delivered.mb_per_s.value()? * 8.0 / 1000.0;
+            let link = LINKS_GBIT
+                .into_iter()
+                .find(|link| (gbit / link - 1.0).abs() <= LINK)?;
+            let text = format!(
+                "Perhaps pinned at a link: {} moved {} MB/s = {} Gbit/s, the size of a {} Gbit/s link, while only {} % of the provisioned IOPS were used. Smaller I/Os would tell: a link leaves room for more of them.",
+                cost.platform,
+                fixed(gbit * 125.0, 1),
+                fixed(gbit, 2),
+                fixed(link, 0),
+                fixed(share, 0)
+            );
+            let evidence = [("gbit_per_s", gbit), ("iops_used_pct", share)];
+            return Some(Advice::of("R12", false, text, &evidence));
+        }
+    };
+    let other = match (what, iops, mbps) {
+        ("throughput", Some(iops), _) => format!(
+            " while {} % of the provisioned IOPS were used",
+            fixed(iops, 0)
+        ),
+        ("I/O rate", _, Some(mbps)) => format!(
+            " while {} % of the provisioned MB/s were used",
+            fixed(mbps, 0)
+        ),
+        _ => String::new(),
+    };
+    let text = format!(
+        "Pinned at what is paid for: the {what} of {} is {} % of the {} {unit} provisioned{other}. The figures are the limit's; more of it would have to be bought.",
+        cost.platform,
+        fixed(share, 1),
+        thousands(paid as u64)
+    );
+    let evidence = [("limit_used_pct", share), ("limit_per_s", paid)];
+    Some(Advice::of(
+        "R12",
+        (share - 100.0).abs() <= WITHIN / 2.0,
+        text,
+        &evidence,
+    ))
+}

@@ -1,0 +1,92 @@
+//! A record whose kind this program does not know: one of a later version. Its figures are told as they stand.
+
+use assay_measure::chart::Drawn;
+use assay_measure::kind::{Headline, Kind, Line, Told};
+use assay_measure::record::{Metric, Record};
+use assay_measure::section::common::{advice, integrity, label, parameters, verdict, warnings};
+use assay_measure::section::{Cell, Column, Sections, left, right};
+use assay_measure::units::significant;
+
+/// Figures of the headline.
+const FEW: usize = 6;
+
+#[derive(Debug)]
+pub(crate) struct Unknown;
+
+impl Kind for Unknown {
+    fn name(&self) -> &'static str {
+        ""
+    }
+
+    fn metrics(&self, record: &Record) -> Vec<Metric> {
+        record.metrics.clone()
+    }
+
+    fn sections(&self, record: &Record) -> Sections {
+        let mut page = Sections::default();
+        page.title(&format!(
+            "ASSAY REPORT for run {}{}: {}",
+            record.run.id,
+            label(record),
+            record.kind
+        ));
+        page.line(&format!(
+            "This version of assay does not know the kind of test \"{}\": its figures are listed as they stand.",
+            record.kind
+        ));
+        page.line(&verdict(record));
+        integrity(&mut page, record);
+        warnings(&mut page, record);
+        advice(&mut page, record);
+        page.heading("Figures");
+        const FIGURES: [Column; 4] = [
+            left("Figure", 60),
+            left("Of", 30),
+            right("Value", 20),
+            left("Unit", 12),
+        ];
+        page.columns(&FIGURES);
+        for metric in &record.metrics {
+            let value = match metric.value.reason() {
+                Some(reason) => format!("n/a ({reason})").into(),
+                None => Cell::from(
+                    metric
+                        .value
+                        .value()
+                        .map_or_else(String::new, |value| significant(value, 4)),
+                ),
+            };
+            page.row(
+                &FIGURES,
+                &[
+                    metric.name.clone().into(),
+                    metric.scope.clone().into(),
+                    value,
+                    metric.unit.clone().into(),
+                ],
+            );
+        }
+        parameters(&mut page, record);
+        page
+    }
+
+    fn charts(&self, _record: &Record, _draw: &mut dyn FnMut(Drawn)) {}
+
+    fn headline(&self, record: &Record) -> Headline {
+        let first = record
+            .metrics
+            .iter()
+            .filter(|metric| metric.value.value().is_some());
+        let told = first
+            .take(FEW)
+            .map(|metric| Told::new(&metric.value, &format!("{} ({})", metric.unit, metric.name)));
+        Headline {
+            tested: format!(
+                "A test of kind \"{}\", which this version of assay does not know.",
+                record.kind
+            ),
+            rows: vec![Line::of("Figures", told.collect(), "n/a (absent)")],
+            steadiness: "n/a (the kind is not known)".to_owned(),
+        }
+    }
+}

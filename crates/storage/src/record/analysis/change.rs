@@ -1,0 +1,205 @@
+//! Where a per-second series changes its level, if it does.
+//!
+//! Binary segmentation: the split with the largest
+//! standardised difference of means is kept if noise alone would hardly ever show one so large,
+//! and both sides are looked at again. How large noise alone gets is found by drawing series of
+//! the same length and noise (parametric bootstrap), since neighbouring seconds are not
+//! independent and every split was tried. A series that a straight line describes better than
+//! steps drifts and has no levels (Schwarz's criterion).
+
+use super::noise::{Noise, clipped, median};
+use assay_measure::prng::{Purpose, Stream};
+use assay_measure::sample::mean;
+use assay_measure::steady::{Fit, Sums, segments};
+
+/// Fewer seconds than this say nothing of levels.
+pub(in crate::record) const LEAST_SECONDS: usize = 10;
+/// Fewest seconds of a level.
+const LEAST_LEVEL: usize = 4;
+/// Series drawn per split.
+const DRAWS: u32 = 199;
+/// A split is kept if at most this share of the drawn series shows one as large.
+const CHANCE: f64 = 0.01;
+/// Smallest change of level worth a word.
+const LEAST_CHANGE: f64 = 0.05;
+/// Longer series are averaged to at most so many points.
+const MOST_POINTS: usize = 1000;
+/// A slope counts from so many of its standard errors on.
+const SLOPE_T: f64 = 4.0;
+
+/// A split between two levels.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::record) struct Split {
+    /// Seconds before it.
+    pub(in crate::record) at: usize,
+    /// Upper bound of the probability that noise alone shows such a split.
+    pub(in crate::record) chance: f64,
+}
+
+/// What the series does.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::record) struct Shape {
+    /// Changes of level, in order.
+    pub(in crate::record) splits: Vec<Split>,
+    /// Rise of a straight line from end to end over the mean, where it drifts.
+    pub(in crate::record) drift: Option<f64>,
+}
+
+/// Looks at a series of positive values, one a second. Fewer than ten: neither.
+pub(in crate::record) fn shape(values: &[f64]) -> Shape {
+    if values.len() < LEAST_SECONDS {
+        return Shape::default();
+    }
+    let stride = values.len().div_ceil(MOST_POINTS);
+    let points: Vec<f64> = values.chunks(stride).map(mean).collect();
+    // Levels differ by factors, so logarithms; a second without any I/O is far below, not at
+    // minus infinity.
+    let least = 1e-3 * median(&points).max(f64::MIN_POSITIVE);
+    let logs: Vec<f64> = points.iter().map(|value| (value + least).ln()).collect();
+    let border = best_split(&logs).map_or(0, |(at, _)| at);
+    let logs = clipped(&logs, border);
+    let noise = Noise::of(&logs, border);
+    let mut search = Search {
+        noise,
+        random: Stream::new(logs.len() as u64, 0, Purpose::Resample),
+    };
+    let mut split = |from: usize, to| {
+        let (at, chance) = search.split(&logs[from..to])?;
+        Some((from + at, chance))
+    };
+    let found = segments((0, logs.len()), &mut split).into_iter();
+    let mut splits: Vec<Split> = found.map(|(at, chance)| Split { at, chance }).collect();
+    merge_alike(&points, &mut splits);
+    let drift = drift(&logs, &splits, noise);
+    if drift.is_some() {
+        splits.clear();
+    }
+    for split in &mut splits {
+        split.at *= stride;
+    }
+    Shape { splits, drift }
+}
+
+struct Search {
+    noise: Noise,
+    random: Stream,
+}
+
+impl Search {
+    /// The split of a part, and the chance of one as large, if small enough.
+    fn split(&mut self, logs: &[f64]) -> Option<(usize, f64)> {
+        let (at, score) = best_split(logs)?;
+        // A part may be noisier than the whole, and is then judged by its own.
+        let noise = self.noise.larger(Noise::of(logs, at));
+        let chance = self.chance(noise, logs.len(), score / noise.long_run())?;
+        Some((at, chance))
+    }
+
+    /// Share of drawn series with a split as large, if small enough.
+    fn chance(&mut self, noise: Noise, length: usize, score: f64) -> Option<f64> {
+        let most = (CHANCE * f64::from(DRAWS + 1)) as u32 - 1;
+        let mut larger = 0;
+        for _ in 0..DRAWS {
+            let drawn = self.draw(noise.carry, length);
+            let largest = best_split(&drawn).map_or(0.0, |(_, score)| score);
+            // Drawn with unit additions, so the long run is 1 / (1 - carry).
+            if largest * (1.0 - noise.carry) >= score {
+                larger += 1;
+            }
+            if larger > most {
+                return None;
+            }
+        }
+        Some(f64::from(larger + 1) / f64::from(DRAWS + 1))
+    }
+
+    /// A series of the noise's kind with additions of standard deviation 1.
+    fn draw(&mut self, carry: f64, length: usize) -> Vec<f64> {
+        let mut value = self.normal() / (1.0 - carry * carry).sqrt();
+        let mut drawn = Vec::with_capacity(length);
+        for _ in 0..length {
+            drawn.push(value);
+            value = carry * value + self.normal();
+        }
+        drawn
+    }
+
+    /// Sum of twelve uniform draws less six: near enough to normal, and without logarithms.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.random.uniform_f64()).sum::<f64>() - 6.0
+    }
+}
+
+/// The split with the largest difference of means, standardised for its place (not for the noise).
+fn best_split(values: &[f64]) -> Option<(usize, f64)> {
+    Sums::new(values).best_split((0, values.len()), LEAST_LEVEL, |sides| {
+        let ((left, right), (a, b)) = (sides.counts, sides.means);
+        (a - b).abs() * (left * right / (left + right)).sqrt()
+    })
+}
+
+/// Drops splits whose sides differ by less than is worth a word.
+fn merge_alike(points: &[f64], splits: &mut Vec<Split>) {
+    loop {
+        let levels = levels(points, splits);
+        let change = |at: usize| {
+            let (a, b) = (levels[at], levels[at + 1]);
+            (a - b).abs() / a.max(b).max(f64::MIN_POSITIVE)
+        };
+        let weakest = (0..splits.len()).min_by(|a, b| change(*a).total_cmp(&change(*b)));
+        match weakest {
+            Some(at) if change(at) < LEAST_CHANGE => {
+                splits.remove(at);
+            }
+            _ => return,
+        }
+    }
+}
+
+/// Medians between the splits.
+fn levels(points: &[f64], splits: &[Split]) -> Vec<f64> {
+    let ends = splits.iter().map(|split| split.at).chain([points.len()]);
+    let mut from = 0;
+    ends.map(|to| {
+        let level = median(&points[from..to]);
+        from = to;
+        level
+    })
+    .collect()
+}
+
+/// The rise of a straight line over the mean, if the line is steep enough to count and describes
+/// the series better than the levels do.
+fn drift(logs: &[f64], splits: &[Split], noise: Noise) -> Option<f64> {
+    let n = logs.len() as f64;
+    let middle = (n - 1.0) / 2.0;
+    let Fit {
+        mean: level, slope, ..
+    } = Fit::of(logs)?;
+    // Of the steps 0, 1, 2, ... about their middle: sum of squares.
+    let variance = n * (n * n - 1.0) / 12.0;
+    let rise = (slope * (n - 1.0)).exp_m1();
+    if rise.abs() < LEAST_CHANGE || slope.abs() < SLOPE_T * noise.long_run() / variance.sqrt() {
+        return None;
+    }
+    let line = |at: usize| level + slope * (at as f64 - middle);
+    let line_squares: f64 = (logs.iter().enumerate())
+        .map(|(at, value)| (value - line(at)).powi(2))
+        .sum();
+    let mut step_squares = 0.0;
+    let mut from = 0;
+    for to in splits.iter().map(|split| split.at).chain([logs.len()]) {
+        let level = mean(&logs[from..to]);
+        let squares = logs[from..to].iter().map(|value| (value - level).powi(2));
+        step_squares += squares.sum::<f64>();
+        from = to;
+    }
+    // Seconds that carry over count as fewer.
+    let independent = n * (1.0 - noise.carry) / (1.0 + noise.carry);
+    let least = n * 1e-6;
+    let criterion = |squares: f64, parameters: usize| {
+        independent * (squares.max(least) / n).ln() + parameters as f64 * n.ln()
+    };
+    let steps = criterion(step_squares, 2 * splits.len() + 1);
+    (criterion(line_squares, 2) < steps).then_some(rise)
+}

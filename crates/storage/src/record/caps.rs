@@ -1,0 +1,189 @@
+//! Limits that somebody set: of the control group, of a provider or an array.
+
+use super::options::Options;
+use super::options::{in_memory, no_file};
+use super::view::{FLAT, SUSTAINED_S, View, is_flat, lead, length, value};
+use crate::record::info::StorageGroup;
+use assay_measure::record::Advice;
+use assay_measure::units::{fixed, thousands};
+
+/// A level held by a limit varies by no more than this.
+const HELD: f64 = 0.005;
+/// Two tops that differ by no more than this are one.
+const SAME: f64 = 0.01;
+/// The mean latency is at least this many times the quickest tenth where requests queue at a limit.
+const QUEUED: f64 = 2.0;
+/// A round number within this share is no accident often enough to be worth a word.
+const ROUND: f64 = 0.002;
+
+/// Nothing of ours holds the group back, and its clones had CPU left.
+fn device_bound(view: &View<'_>, group: &StorageGroup) -> bool {
+    let jobs = || view.readings.jobs.iter().zip(&view.info.jobs);
+    let of_group = || jobs().filter(|(_, job)| job.group == group.group);
+    !no_file(view.readings)
+        && !in_memory(view.readings)
+        && of_group().all(|(reading, job)| {
+            let saturating = Options::of(view.readings, reading).saturating().is_ok();
+            let cpu = job.cpu.thread_cpu_max_pct.value().unwrap_or(0.0);
+            saturating && cpu < 90.0 && Options::of(view.readings, reading).direct()
+        })
+}
+
+/// I/Os in flight that the group asked for.
+fn depth(view: &View<'_>, group: &StorageGroup) -> u64 {
+    let jobs = view.readings.jobs.iter().zip(&view.info.jobs);
+    let of_group = jobs.filter(|(_, job)| job.group == group.group);
+    of_group
+        .map(|(reading, job)| {
+            Options::of(view.readings, reading).depth() * job.numjobs_count.max(1)
+        })
+        .sum()
+}
+
+/// A5: the control group's own limit on the device, which the host's facts name.
+pub(super) fn host_limit(view: &View<'_>, group: &StorageGroup) -> Option<Advice> {
+    const NEAR: f64 = 0.03;
+    let facts = view.record.host.facts.iter();
+    let facts = facts.chain(&view.readings.facts);
+    let limits = facts.filter_map(|fact| {
+        let name = fact.name.strip_prefix("io_cap_")?;
+        let (per_s, by) = fact.value.split_once(" by ")?;
+        Some((name, per_s.parse::<f64>().ok()?, by))
+    });
+    let mut near = limits.filter_map(|(name, limit, by)| {
+        let way = ["read", "write"]
+            .into_iter()
+            .find(|way| name.contains(way))?;
+        let row = group.ways.iter().find(|row| row.way == way)?;
+        let (found, unit) = match name.ends_with("bytes") {
+            true => (value(&row.mb_per_s) * 1e6, "bytes"),
+            false => (value(&row.ios_per_s), "I/Os"),
+        };
+        ((found / limit - 1.0).abs() <= NEAR).then_some((way, found, limit, unit, by))
+    });
+    let (way, found, limit, unit, by) = near.next()?;
+    let text = format!(
+        "{}{} {unit} per second of {way}s are at the limit of {} set {by}: this measures the limit, not the device. Raise it to see the device.",
+        lead(view.info, group),
+        thousands(found as u64),
+        thousands(limit as u64)
+    );
+    let evidence = [("found_per_s", found), ("limit_per_s", limit)];
+    Some(Advice::of("A5", true, text, &evidence))
+}
+
+/// A6 from one group: a top too flat for a device, with requests queueing below it.
+pub(super) fn flat_top(view: &View<'_>, group: &StorageGroup) -> Option<Advice> {
+    let level = group.levels.last()?;
+    let queue = depth(view, group);
+    if group.analysed != "IOPS"
+        || !device_bound(view, group)
+        || length(level) < 2.0 * SUSTAINED_S
+        || level.variation_ratio.value()? > HELD
+        || queue < 4
+        || same_top(view).is_some()
+        || host_limit(view, group).is_some()
+    {
+        return None;
+    }
+    // Requests that wait at a limit are slow on average although the quickest are quick; with the
+    // same queue before a device the quickest wait as well.
+    let way = group.ways.iter().max_by_key(|way| way.ios_count)?;
+    let mean = way.lat.avg_us.value()?;
+    let quick = way.lat.min_us.value().filter(|us| *us > 0.0)?;
+    if mean < QUEUED * quick {
+        return None;
+    }
+    let iops = value(&level.median);
+    let round = round_number(iops);
+    let sure = match round {
+        Some(_) => "likely",
+        None => "perhaps",
+    };
+    let at = round.map_or_else(String::new, |round| {
+        format!(
+            ", within {} % of {}",
+            fixed(100.0 * ROUND, 1),
+            thousands(round as u64)
+        )
+    });
+    let text = format!(
+        "{}{sure} a limit on I/Os per second: {} for {} s with a variation of only {} %{at}, while requests queue (mean {} us, quickest {} us). A device varies more. \
+         Measure at twice the block size: a limit on I/Os stays, a device or a limit on bytes does not; and at half the depth: a limit stays, only latency halves.",
+        lead(view.info, group),
+        thousands(iops as u64),
+        fixed(length(level), 0),
+        fixed(100.0 * level.variation_ratio.value()?, 2),
+        fixed(mean, 0),
+        fixed(quick, 0)
+    );
+    let evidence = [("iops_per_s", iops), ("mean_us", mean)];
+    Some(Advice::of("A6", false, text, &evidence))
+}
+
+/// The number of two digits and zeroes that this is, nearly.
+fn round_number(value: f64) -> Option<f64> {
+    if value < 100.0 {
+        return None;
+    }
+    let unit = 10_f64.powf(value.log10().floor() - 1.0);
+    let round = (value / unit).round() * unit;
+    ((value / round - 1.0).abs() <= ROUND).then_some(round)
+}
+
+/// A6 from several groups: the same flat top at block sizes at least a factor of two apart.
+pub(super) fn same_top(view: &View<'_>) -> Option<Advice> {
+    let tops: Vec<&StorageGroup> = (view.info.groups.iter())
+        .filter(|group| group.analysed == "IOPS" && device_bound(view, group))
+        .filter(|group| depth(view, group) >= 4)
+        .filter(|group| group.levels.last().is_some_and(is_flat))
+        .collect();
+    let top = |group: &StorageGroup| {
+        let level = group.levels.last();
+        level.map_or((0.0, 0.0), |level| {
+            (value(&level.median), value(&level.mib_per_s))
+        })
+    };
+    let same = |a: f64, b: f64| (a / b - 1.0).abs() <= SAME;
+    let ways = |group: &StorageGroup| {
+        let rows = group.ways.iter().map(|row| row.way.clone());
+        rows.collect::<Vec<_>>()
+    };
+    let pairs = tops.iter().enumerate().flat_map(|(at, a)| {
+        let later = tops[at + 1..].iter();
+        later.map(move |b| (*a, *b))
+    });
+    pairs
+        .filter(|(a, b)| ways(a) == ways(b))
+        .find_map(|(a, b)| {
+            let ((a_iops, a_mib), (b_iops, b_mib)) = (top(a), top(b));
+            let blocks = (a_mib / a_iops) / (b_mib / b_iops);
+            if !(blocks >= 2.0 || blocks <= 0.5) {
+                return None;
+            }
+            let (what, top, meaning) = if same(a_iops, b_iops) {
+                (
+                    "I/Os per second",
+                    a_iops,
+                    "it counts I/Os, not bytes: set by the provider, the hypervisor, the array or a control group, or the drive's own most. Larger blocks get more bytes out of it",
+                )
+            } else if same(a_mib, b_mib) {
+                (
+                    "MiB/s",
+                    a_mib,
+                    "it counts bytes, not I/Os: a provider's limit, or the link to the device. Smaller blocks get more I/Os out of it",
+                )
+            } else {
+                return None;
+            };
+            let text = format!(
+                "A limit on {what}: groups {} and {} have block sizes {} times apart and end at the same flat {} {what} (variation at most {} %): {meaning}. Ask for the figure it was sold with.",
+                a.group,
+                b.group,
+                fixed(blocks.max(1.0 / blocks), 1),
+                thousands(top as u64),
+                fixed(100.0 * FLAT, 0)
+            );
+            Some(Advice::of("A6", true, text, &[("top_per_s", top)]))
+        })
+}

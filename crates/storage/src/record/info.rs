@@ -1,0 +1,348 @@
+//! The storage probe in a record.
+
+use assay_measure::histogram::Histogram;
+use assay_measure::record::{DiskRow, Figure, Part, Steadiness};
+use assay_measure::snapshot::SettingLine;
+use serde::{Deserialize, Serialize};
+
+/// What `assay io` measured. Layer of every latency and rate: `syscall`, that is between the
+/// preparation of a request and the reaping of its completion.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StorageInfo {
+    /// `syscall`.
+    pub layer: String,
+    /// Jobs as asked for, in order.
+    pub jobs: Vec<StorageJob>,
+    /// Report groups: jobs that ran side by side, taken together.
+    pub groups: Vec<StorageGroup>,
+    /// What was done to files and devices before the jobs; no figure of theirs contains it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub precondition: Vec<StoragePrecondition>,
+    /// The devices below the files over the whole run, whoever used them.
+    pub disks: Vec<DiskRow>,
+    /// How the disks' figures compare with ours.
+    pub devices: StorageDevices,
+    /// CPU of the whole process over all I/Os of the run.
+    pub process_cpu_us_per_io: Figure,
+    /// How the bytes reached the device, judged by the file system and by what the device counted,
+    /// not by a successful open.
+    pub io_mode_achieved: String,
+}
+
+/// One job: its clones taken together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StorageJob {
+    /// `--name` or the section.
+    pub name: String,
+    /// Report group, from 0.
+    pub group: u32,
+    /// `randread`, ...
+    pub rw: String,
+    /// Achieved engine.
+    pub ioengine: String,
+    /// I/Os kept in flight per clone, as asked for.
+    pub iodepth_count: u64,
+    /// Clones.
+    pub numjobs_count: u64,
+    /// `8 KiB`, `4 KiB-64 KiB`, `(R) 4 KiB (W) 8 KiB`.
+    pub block_sizes: String,
+    /// Options with their origin: `global`, `job`, or `effective` for values echoed after resolving.
+    pub options: Vec<SettingLine>,
+    /// Paths of its files.
+    pub files: Vec<String>,
+    /// Region over all files.
+    pub region_bytes: u64,
+    /// `per I/O` or `per batch`: at what grain instants were taken.
+    pub timing: String,
+    /// What the ring obtained.
+    pub features: Vec<String>,
+    /// What it was refused, and why.
+    pub refused: Vec<StorageRefusal>,
+    /// Seed of its random streams.
+    pub seed: u64,
+    /// The longest clone, from its first measured instant to its end, s.
+    pub runtime_s: Figure,
+    /// Reads, writes, trims; directions never used are absent.
+    pub ways: Vec<StorageWay>,
+    /// `fsync` and `fdatasync`, from the call to its end.
+    pub sync: StorageLatency,
+    /// What the driver cost.
+    pub cpu: StorageCpu,
+    /// Mean I/Os in flight, counted at each change and apart from all latencies.
+    pub in_flight_mean_count: Figure,
+    /// Mean I/Os in flight that Little's law gives: IOPS x mean lat.
+    pub little_count: Figure,
+    /// I/Os that failed and were passed over.
+    pub errors_count: u64,
+    /// What ended clones early: `clone 3: Input/output error (5)`.
+    pub errors: Vec<String>,
+    /// Blocks that were read back and verified.
+    pub verified_ios_count: u64,
+    /// Steady state, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady: Option<StorageSteady>,
+    /// What has to be said beside its figures, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// A feature that was asked for, or would have helped, and was refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StorageRefusal {
+    /// `IORING_SETUP_IOPOLL`, `registered buffers`, ...
+    pub feature: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// How files or devices were brought into the state of long use.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StoragePrecondition {
+    /// The job that asked for it.
+    pub job: String,
+    /// `fill` or `snia`.
+    pub method: String,
+    /// Paths that were written over.
+    pub files: Vec<String>,
+    /// Bytes of them that were written over.
+    pub written_over_bytes: u64,
+    /// How often they were filled from end to end.
+    pub fills_count: u32,
+    /// Rate of each fill, 2^20 bytes per second.
+    pub fill_mib_per_s: Vec<Figure>,
+    /// Block of the random writes.
+    pub block_bytes: u64,
+    /// Length of a round of random writes, s.
+    pub round_s: Figure,
+    /// Writes per second of each round.
+    pub round_ios_per_s: Vec<Figure>,
+    /// Last rounds that are judged.
+    pub window_rounds_count: u32,
+    /// They were alike; always so for `fill`.
+    pub attained: bool,
+    /// Largest less smallest of the window over its mean, percent.
+    pub excursion_pct: Figure,
+    /// Rise of the fitted line over the window over its mean, percent.
+    pub slope_pct: Figure,
+    /// All of it, s.
+    pub elapsed_s: Figure,
+}
+
+/// One direction of a job or a group.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StorageWay {
+    /// `read`, `write` or `trim`.
+    pub way: String,
+    /// I/Os that ended well.
+    pub ios_count: u64,
+    /// Bytes they moved.
+    pub moved_bytes: u64,
+    /// I/Os that moved less than asked.
+    pub short_ios_count: u64,
+    /// What the rates divide by: the longest clone's time in this direction, s.
+    pub runtime_s: Figure,
+    /// I/Os per second.
+    pub ios_per_s: Figure,
+    /// Bytes per second, 10^6.
+    pub mb_per_s: Figure,
+    /// Bytes per second, 2^20.
+    pub mib_per_s: Figure,
+    /// I/Os per second asked for; n/a without a rate.
+    pub target_ios_per_s: Figure,
+    /// The headline: from the preparation of a request to its reaping.
+    pub lat: StorageLatency,
+    /// From the submission to the reaping.
+    pub clat: StorageLatency,
+    /// From the preparation to the return of the call that submitted.
+    pub slat: StorageLatency,
+    /// From the instant at which a request was due to its reaping; n/a without a rate.
+    pub response: StorageLatency,
+}
+
+/// A latency distribution; a percentile with fewer than ten samples beyond it is n/a.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StorageLatency {
+    /// Samples.
+    pub count: u64,
+    /// Mean, us.
+    pub avg_us: Figure,
+    /// Sample standard deviation, us.
+    pub stddev_us: Figure,
+    /// Smallest, us.
+    pub min_us: Figure,
+    /// Median, us.
+    pub p50_us: Figure,
+    /// 90th percentile, us.
+    pub p90_us: Figure,
+    /// 95th percentile, us.
+    pub p95_us: Figure,
+    /// 99th percentile, us.
+    pub p99_us: Figure,
+    /// 99.9th percentile, us.
+    pub p999_us: Figure,
+    /// 99.99th percentile, us.
+    pub p9999_us: Figure,
+    /// 99.999th percentile, us.
+    pub p99999_us: Figure,
+    /// Largest, us.
+    pub max_us: Figure,
+    /// All of it.
+    pub hist_ns: Histogram,
+}
+
+/// What driving the I/O cost.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StorageCpu {
+    /// User time of the clones per I/O, us.
+    pub user_us_per_io: Figure,
+    /// Kernel time of the clones per I/O, us.
+    pub system_us_per_io: Figure,
+    /// User and kernel time over the clones' time, 0..100.
+    pub thread_cpu_pct: Figure,
+    /// The busiest clone's share of a CPU, 0..100.
+    pub thread_cpu_max_pct: Figure,
+    /// Calls into the kernel to submit or wait, per I/O.
+    pub kernel_entries_per_io: Figure,
+    /// Context switches per I/O.
+    pub context_switches_per_io: Figure,
+    /// Page faults that needed I/O.
+    pub major_faults_count: u64,
+}
+
+/// Steady-state detection of a job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StorageSteady {
+    /// As given: `iops:0.3%`, `bw_slope:1`, ...
+    pub criterion: String,
+    /// The criterion was met.
+    pub attained: bool,
+    /// Window, s.
+    pub window_s: u64,
+    /// Ramp before it, s.
+    pub ramp_s: u64,
+    /// Value of the criterion in the last window, in its own unit.
+    pub last_value: Figure,
+    /// Slope over the last window, per second, in the criterion's unit.
+    pub slope_per_s: Figure,
+    /// Largest deviation from the mean in the last window, percent.
+    pub deviation_pct: Figure,
+    /// I/Os of each second of the last window.
+    pub window_ios_per_s: Vec<u64>,
+    /// KiB of each second of the last window.
+    pub window_kib_per_s: Vec<u64>,
+}
+
+/// Jobs of one report group together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StorageGroup {
+    /// From 0.
+    pub group: u32,
+    /// Names of its jobs.
+    pub jobs: Vec<String>,
+    /// Both directions used, merged over its clones.
+    pub ways: Vec<StorageWay>,
+    /// Bytes per second of whole, synchronised seconds, MiB/s: fio's own figures of a group add up
+    /// each clone's extremes, which no instant ever saw.
+    pub bw_total_mib_per_s: StorageSpread,
+    /// I/Os per second of the same seconds.
+    pub iops_total_per_s: StorageSpread,
+    /// How steady it was over those seconds; its change points are those of `changes`.
+    pub steadiness: Steadiness,
+    /// What was looked at for changes: `IOPS`, or `response latency` where a rate fixes the IOPS.
+    pub analysed: String,
+    /// Why nothing could be said of changes, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_analysed: Option<String>,
+    /// Changes of level, in order.
+    pub changes: Vec<StorageChange>,
+    /// Levels between them: one more than the changes, none where nothing was analysed.
+    pub levels: Vec<StorageLevel>,
+    /// Rise of a straight line over the group's time as a share of the mean, where the series drifts
+    /// rather than steps; n/a otherwise.
+    pub drift_ratio: Figure,
+    /// Seconds from stall to stall where throughput dips periodically; n/a otherwise.
+    pub stall_period_s: Figure,
+    /// Share of time with a request at the busiest device, over the group's seconds, 0..100.
+    pub device_busy_pct: Figure,
+}
+
+/// Mean and spread of per-second figures.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StorageSpread {
+    /// Seconds looked at.
+    pub samples_count: u64,
+    /// Smallest second.
+    pub min: Figure,
+    /// Largest second.
+    pub max: Figure,
+    /// Mean of the seconds.
+    pub mean: Figure,
+    /// Sample standard deviation.
+    pub stddev: Figure,
+    /// Standard deviation over mean.
+    pub variation_ratio: Figure,
+}
+
+/// A change of level in the per-second series.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StorageChange {
+    /// End of the last second of the level before, s since the group's first measured instant.
+    pub at_s: Figure,
+    /// Level after over level before, medians.
+    pub ratio: Figure,
+    /// Probability of such a difference where nothing changes, by bootstrap; an upper bound.
+    pub chance_ratio: Figure,
+    /// Bytes read until then.
+    pub read_bytes: u64,
+    /// Bytes written until then.
+    pub written_bytes: u64,
+}
+
+/// A stretch between changes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StorageLevel {
+    /// Its begin, s.
+    pub from_s: Figure,
+    /// Its end, s.
+    pub to_s: Figure,
+    /// Median of its seconds: I/Os per second, or us of response latency.
+    pub median: Figure,
+    /// Median bytes per second, MiB.
+    pub mib_per_s: Figure,
+    /// Standard deviation over mean of its seconds.
+    pub variation_ratio: Figure,
+}
+
+/// The devices beside our own counts. Reported, never asserted: others use a device too, and what goes
+/// through the page cache reaches it at another time or never.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StorageDevices {
+    /// Bytes the jobs read.
+    pub job_read_bytes: u64,
+    /// Bytes the devices delivered.
+    pub device_read_bytes: Figure,
+    /// Device over job.
+    pub read_ratio: Figure,
+    /// Bytes the jobs wrote.
+    pub job_write_bytes: u64,
+    /// Bytes the devices took.
+    pub device_write_bytes: Figure,
+    /// Device over job.
+    pub write_ratio: Figure,
+}
+
+impl Part for StorageInfo {
+    const NAME: &str = "storage";
+}

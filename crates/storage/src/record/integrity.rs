@@ -1,0 +1,352 @@
+//! What must hold in the readings of a storage probe, evaluated on every run.
+//!
+//! Each rule is judged for every job or group it applies to; the one furthest off stands for all
+//! and is named. Listed with their reasons in docs/design/io-record.md.
+
+use super::options::Options;
+use super::rows::{ios_of, ways};
+use crate::readings::{CloneReading, DIRECTIONS, JobReading, StorageReadings, WayReading};
+use assay_measure::identity::{Rule, Scope, Side};
+use assay_measure::record::{Identity, Truth};
+
+/// Little's law must hold within this share.
+const LITTLE: f64 = 0.02;
+/// A kernel that accounts CPU by ticks may give a clone this much too much, ns.
+const TICKS_NS: f64 = 20e6;
+
+/// A job with its clones.
+struct Job<'a> {
+    reading: &'a JobReading,
+    options: Options<'a>,
+    clones: Vec<&'a CloneReading>,
+    /// Its directions, merged.
+    ways: [WayReading; DIRECTIONS],
+}
+
+/// One verdict and how far it is off, as a share of what is allowed or of the sides.
+type Verdict = (String, Identity);
+
+/// All rules, in order.
+pub(super) fn evaluate(readings: &StorageReadings) -> Vec<Identity> {
+    let jobs: Vec<Job<'_>> = (0..readings.jobs.len())
+        .map(|at| job(readings, at))
+        .collect();
+    let each = |rule: Rule, sides: &dyn Fn(&Job<'_>, Rule) -> Identity| {
+        let verdicts = jobs.iter();
+        let named = verdicts.map(|job| (job.reading.name.clone(), sides(job, rule)));
+        worst(rule, named.collect())
+    };
+    let whole = Scope::Whole;
+    vec![
+        each(
+            Rule::exact("IO1", whole, "latencies counted = I/Os ended"),
+            &counted,
+        ),
+        each(
+            Rule::exact("IO2", whole, "sum of lat = sum of slat + sum of clat"),
+            &parts,
+        ),
+        each(
+            Rule::exact("IO3", whole, "bytes = I/Os x block size"),
+            &bytes,
+        ),
+        seconds(readings),
+        each(
+            Rule::within("IO5", whole, "depths counted = I/Os submitted", 0.0),
+            &depths,
+        ),
+        each(
+            Rule::within("IO6", whole, "syncs = writes / N", 0.0),
+            &syncs,
+        ),
+        each(
+            Rule::within(
+                "IO7",
+                whole,
+                "I/Os in flight as counted = IOPS x mean lat (Little's law)",
+                0.0,
+            ),
+            &little,
+        ),
+        each(
+            Rule::within(
+                "IO8",
+                whole,
+                "IOPS x mean lat = depth x clones of a saturating job (Little's law)",
+                0.0,
+            ),
+            &saturated,
+        ),
+        each(
+            Rule::within(
+                "IO9",
+                whole,
+                "time in lat <= time in response, from due to done",
+                0.0,
+            )
+            .at_most(),
+            &responses,
+        ),
+        each(
+            Rule::within("IO10", whole, "CPU of the clones <= their time", 0.0).at_most(),
+            &cpu,
+        ),
+        process(readings),
+    ]
+}
+
+fn job(readings: &StorageReadings, at: usize) -> Job<'_> {
+    let reading = &readings.jobs[at];
+    let clones = readings.clones.iter().filter(|clone| clone.job == at);
+    Job {
+        reading,
+        options: Options::of(readings, reading),
+        clones: clones.collect(),
+        ways: ways(readings, |clone| clone.job == at).map(|(way, _)| way),
+    }
+}
+
+/// The verdict that stands for all: the violated one furthest off, else one that holds, else n/a.
+fn worst(rule: Rule, verdicts: Vec<Verdict>) -> Identity {
+    let rank = |identity: &Identity| match &identity.ok {
+        Truth::Violated => 2,
+        Truth::Holds => 1,
+        Truth::Na(_) => 0,
+    };
+    let off = |identity: &Identity| identity.rel_err.value().map_or(0.0, f64::abs);
+    let several = verdicts.len() > 1;
+    let chosen = verdicts.into_iter().max_by(|(_, a), (_, b)| {
+        let by_rank = rank(a).cmp(&rank(b));
+        by_rank.then(off(a).total_cmp(&off(b)))
+    });
+    let Some((name, mut identity)) = chosen else {
+        return rule.unknown("no jobs");
+    };
+    if several && rank(&identity) > 0 {
+        identity.sentence = format!("{} (furthest off: {name})", identity.sentence);
+    }
+    identity
+}
+
+impl Job<'_> {
+    fn sum(&self, of: impl Fn(&WayReading) -> u64) -> f64 {
+        self.ways.iter().map(of).sum::<u64>() as f64
+    }
+
+    fn runtime_ns(&self) -> f64 {
+        let runtimes = self.clones.iter().map(|clone| clone.runtime_ns as f64);
+        runtimes.fold(0.0, f64::max)
+    }
+
+    /// I/Os that can be under way at an end of the measured time.
+    fn at_the_ends(&self) -> f64 {
+        self.options.depth() as f64 * self.clones.len() as f64
+    }
+
+    fn errors(&self) -> f64 {
+        let passed = self.clones.iter().map(|clone| clone.errors_passed);
+        let ended = self.clones.iter().filter(|clone| clone.error != 0);
+        passed.sum::<u64>() as f64 + ended.count() as f64
+    }
+}
+
+/// IO1: of each kind of latency that was taken.
+fn counted(job: &Job<'_>, rule: Rule) -> Identity {
+    let label = &job.reading.label;
+    let ios = job.sum(|way| way.ios);
+    let kinds = [
+        (!label.no_lat, job.sum(|way| way.lat.histogram.count())),
+        (!label.no_clat, job.sum(|way| way.clat.histogram.count())),
+        (
+            !label.no_slat && !label.synchronous,
+            job.sum(|way| way.slat.histogram.count()),
+        ),
+    ];
+    let taken = kinds.into_iter().filter(|(taken, _)| *taken);
+    let furthest = taken.max_by(|a, b| (a.1 - ios).abs().total_cmp(&(b.1 - ios).abs()));
+    let lhs = furthest.map(|(_, count)| count);
+    rule.compare(
+        lhs.ok_or_else(|| "no latencies were taken".to_owned()),
+        Ok(ios),
+    )
+}
+
+/// IO2, in ns over all I/Os.
+fn parts(job: &Job<'_>, rule: Rule) -> Identity {
+    let label = &job.reading.label;
+    if label.synchronous {
+        return rule.unknown("submission and completion are one call");
+    }
+    if label.no_lat || label.no_clat || label.no_slat {
+        return rule.unknown("not all three were taken");
+    }
+    let slat = job.sum(|way| way.slat.histogram.sum_ns());
+    let clat = job.sum(|way| way.clat.histogram.sum_ns());
+    rule.compare(
+        Ok(job.sum(|way| way.lat.histogram.sum_ns())),
+        Ok(slat + clat),
+    )
+}
+
+/// IO3, where a direction has one block size and no I/O was short.
+fn bytes(job: &Job<'_>, rule: Rule) -> Identity {
+    let (mut lhs, mut rhs) = (0.0, 0.0);
+    for (way, (least, most)) in job.ways.iter().zip(job.reading.label.block_bytes) {
+        if way.ios > 0 && (least != most || way.short_ios > 0) {
+            return rule.unknown("I/Os of several sizes");
+        }
+        lhs += way.bytes as f64;
+        rhs += way.ios as f64 * least as f64;
+    }
+    rule.compare(Ok(lhs), Ok(rhs))
+}
+
+/// IO4: the seconds of every group add up to its total.
+fn seconds(readings: &StorageReadings) -> Identity {
+    let rule = Rule::within(
+        "IO4",
+        Scope::Whole,
+        "sum of the seconds' I/Os = I/Os ended",
+        0.0,
+    );
+    if readings.running {
+        return rule.unknown("the last second is still open");
+    }
+    let mut groups: Vec<u32> = readings.jobs.iter().map(|job| job.group).collect();
+    groups.dedup();
+    let verdict = |group: u32| {
+        let in_seconds = readings.seconds.iter().filter(|s| s.group == group);
+        let in_seconds: u64 = in_seconds.flat_map(|second| second.ios).sum();
+        let of_group = readings.clones.iter().filter(|clone| {
+            let job = readings.jobs.get(clone.job);
+            job.is_some_and(|job| job.group == group)
+        });
+        let total: u64 = of_group.map(ios_of).sum();
+        let lhs: Side = match in_seconds {
+            0 => Err("no seconds were kept".to_owned()),
+            n => Ok(n as f64),
+        };
+        (
+            format!("group {group}"),
+            rule.compare(lhs, Ok(total as f64)),
+        )
+    };
+    worst(rule, groups.into_iter().map(verdict).collect())
+}
+
+/// IO5: what was under way at the ends, failed or was verified may be missing on one side.
+fn depths(job: &Job<'_>, rule: Rule) -> Identity {
+    let counted: u64 = job.clones.iter().flat_map(|clone| clone.depths).sum();
+    let verified: u64 = job.clones.iter().map(|clone| clone.verified_ios).sum();
+    let allowed = job.at_the_ends() + job.errors() + verified as f64;
+    let lhs = match counted {
+        0 => Err("depths were not counted".to_owned()),
+        n => Ok(n as f64),
+    };
+    rule.tolerating(allowed)
+        .compare(lhs, Ok(job.sum(|way| way.ios)))
+}
+
+/// IO6: each clone may have begun and ended between two syncs, and may end with one.
+fn syncs(job: &Job<'_>, rule: Rule) -> Identity {
+    let every = |name: &str| job.options.number(&[name]).filter(|n| *n > 0);
+    let every = match (every("fsync"), every("fdatasync")) {
+        (None, None) => return rule.unknown("no syncs asked for"),
+        (Some(_), Some(_)) => return rule.unknown("both fsync and fdatasync asked for"),
+        (Some(n), None) | (None, Some(n)) => n as f64,
+    };
+    let syncs: u64 = job.clones.iter().map(|c| c.sync.histogram.count()).sum();
+    let writes = job.ways[1].ios as f64;
+    let allowed = job.clones.len() as f64 * (2.0 + job.options.depth() as f64 / every);
+    rule.tolerating(allowed)
+        .compare(Ok(syncs as f64), Ok(writes / every))
+}
+
+/// IO7: both sides are means over the same time, from counters kept apart.
+fn little(job: &Job<'_>, rule: Rule) -> Identity {
+    let lat = |way: &WayReading| match way.lat.histogram.is_empty() {
+        true => way.clat.histogram.sum_ns(),
+        false => way.lat.histogram.sum_ns(),
+    };
+    let in_flight_ns: f64 = job.clones.iter().map(|c| c.in_flight_ns as f64).sum();
+    let runtime_ns = job.runtime_ns();
+    let ios = job.sum(|way| way.ios);
+    if in_flight_ns == 0.0 || job.sum(lat) == 0.0 || runtime_ns == 0.0 {
+        return rule.unknown("not taken");
+    }
+    let expected = job.sum(lat) / runtime_ns;
+    // Latencies of what was under way at the begin reach back before it.
+    let border = job.at_the_ends() * (job.sum(lat) / ios.max(1.0)) / runtime_ns;
+    rule.tolerating(LITTLE * expected + border)
+        .compare(Ok(in_flight_ns / runtime_ns), Ok(expected))
+}
+
+/// IO8: also the check that the depth asked for was reached.
+fn saturated(job: &Job<'_>, rule: Rule) -> Identity {
+    if let Err(why) = job.options.saturating() {
+        return rule.unknown(why);
+    }
+    let lat_ns = job.sum(|way| way.lat.histogram.sum_ns());
+    if lat_ns == 0.0 {
+        return rule.unknown("lat was not taken");
+    }
+    // Each clone over its own time: they need not begin and end together.
+    let clones = job.clones.iter().filter(|clone| clone.runtime_ns > 0);
+    let found: f64 = clones
+        .map(|clone| {
+            let lat_ns = clone.ways.iter().map(|way| way.lat.histogram.sum_ns());
+            lat_ns.sum::<u64>() as f64 / clone.runtime_ns as f64
+        })
+        .sum();
+    let asked = job.at_the_ends();
+    let mean_ns = lat_ns / job.sum(|way| way.ios).max(1.0);
+    let border = asked * mean_ns / job.runtime_ns().max(1.0);
+    rule.tolerating(LITTLE * asked + border)
+        .compare(Ok(found), Ok(asked))
+}
+
+/// IO9, where a rate was asked for.
+fn responses(job: &Job<'_>, rule: Rule) -> Identity {
+    let rated = || job.ways.iter().filter(|way| way.response.is_some());
+    if rated().next().is_none() {
+        return rule.unknown("no rate was asked for");
+    }
+    let response: u64 = rated()
+        .filter_map(|way| Some(way.response.as_ref()?.histogram.sum_ns()))
+        .sum();
+    let lat: u64 = rated().map(|way| way.lat.histogram.sum_ns()).sum();
+    if lat == 0 {
+        return rule.unknown("lat was not taken");
+    }
+    rule.compare(Ok(lat as f64), Ok(response as f64))
+}
+
+/// IO10, in ns.
+fn cpu(job: &Job<'_>, rule: Rule) -> Identity {
+    let of = |pick: fn(&CloneReading) -> u64| job.clones.iter().map(|c| pick(c)).sum::<u64>();
+    let runtime_ns = of(|clone| clone.runtime_ns) as f64;
+    let allowed = 0.01 * runtime_ns + TICKS_NS * job.clones.len() as f64;
+    rule.tolerating(allowed).compare(
+        Ok(of(|clone| clone.user_ns + clone.system_ns) as f64),
+        Ok(runtime_ns),
+    )
+}
+
+/// IO11: the clones are threads of the process, in ns.
+fn process(readings: &StorageReadings) -> Identity {
+    let clones = readings.clones.iter();
+    let clones_ns: u64 = clones.map(|clone| clone.user_ns + clone.system_ns).sum();
+    let allowed = TICKS_NS * (1 + readings.clones.len()) as f64;
+    let process = match readings.process_cpu_ns {
+        0 => Err("CPU of the process was not read".to_owned()),
+        ns => Ok(ns as f64),
+    };
+    Rule::within(
+        "IO11",
+        Scope::Whole,
+        "CPU of the clones <= CPU of the process",
+        allowed,
+    )
+    .at_most()
+    .compare(Ok(clones_ns as f64), process)
+}

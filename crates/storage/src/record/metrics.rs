@@ -1,0 +1,135 @@
+//! The figures of a storage probe: of the whole, and of each job.
+
+use crate::record::info::{StorageInfo, StorageLatency, StorageWay};
+use assay_measure::record::metric::{Better, Group, lower, plain};
+use assay_measure::record::{Figure, Metric};
+
+/// All of them.
+pub(super) fn all(info: &StorageInfo) -> Vec<Metric> {
+    let mut all = primary(info);
+    all.extend(jobs(info));
+    all
+}
+
+/// The whole of a storage probe: its groups taken together, latency where there is but one.
+fn primary(info: &StorageInfo) -> Vec<Metric> {
+    let mut all = Vec::new();
+    let [group] = info.groups.as_slice() else {
+        return all;
+    };
+    for way in &group.ways {
+        let (plural, layer) = (format!("{}s_per_s", way.way), "syscall");
+        let name = format!("{} IOPS", way.way);
+        let better = Better::Higher;
+        all.push(Metric {
+            layer: layer.to_owned(),
+            series: Some(format!("{}_ios_count_per_s", way.way)),
+            ..plain(
+                Group::Primary,
+                &plural,
+                &name,
+                "1/s",
+                better,
+                way.ios_per_s.clone(),
+            )
+        });
+        for (suffix, figure) in latencies(&way.lat) {
+            if ["avg", "p50", "p99"].contains(&suffix) {
+                let name = format!("{} latency {suffix}", way.way);
+                let key = format!("{}_us_{suffix}", way.way);
+                all.push(Metric {
+                    layer: layer.to_owned(),
+                    ..lower(Group::Primary, &key, &name, figure)
+                });
+            }
+        }
+        for (suffix, figure) in submitted_only(way) {
+            if ["p50", "p99"].contains(&suffix) {
+                let name = format!("{} clat {suffix}", way.way);
+                let key = format!("{}_clat_us_{suffix}", way.way);
+                all.push(Metric {
+                    layer: layer.to_owned(),
+                    ..lower(Group::Primary, &key, &name, figure)
+                });
+            }
+        }
+    }
+    all
+}
+
+fn latencies(latency: &StorageLatency) -> [(&'static str, &Figure); 9] {
+    [
+        ("avg", &latency.avg_us),
+        ("min", &latency.min_us),
+        ("p50", &latency.p50_us),
+        ("p90", &latency.p90_us),
+        ("p95", &latency.p95_us),
+        ("p99", &latency.p99_us),
+        ("p999", &latency.p999_us),
+        ("p9999", &latency.p9999_us),
+        ("max", &latency.max_us),
+    ]
+}
+
+/// Statistics that exist from the submission on alone: fio's own percentiles leave the way to it out.
+fn submitted_only(way: &StorageWay) -> Vec<(&'static str, &Figure)> {
+    let pairs = latencies(&way.lat).into_iter().zip(latencies(&way.clat));
+    pairs
+        .filter(|((_, lat), (_, clat))| lat.value().is_none() && clat.value().is_some())
+        .map(|(_, clat)| clat)
+        .collect()
+}
+
+/// Of each job and direction.
+fn jobs(info: &StorageInfo) -> Vec<Metric> {
+    let mut all = Vec::new();
+    for (i, job) in info.jobs.iter().enumerate() {
+        // Several jobs may have one name; from the second on their place tells them apart.
+        let is_second = info.jobs[..i].iter().any(|other| other.name == job.name);
+        let scope = match is_second {
+            true => format!("{} {}", job.name, i + 1),
+            false => job.name.clone(),
+        };
+        all.extend(job.ways.iter().flat_map(|way| storage_way(&scope, way)));
+    }
+    all
+}
+
+fn storage_way(job: &str, way: &StorageWay) -> Vec<Metric> {
+    let of_job = |metric: Metric| Metric {
+        scope: job.to_owned(),
+        layer: "syscall".to_owned(),
+        ..metric
+    };
+    let way_name = &way.way;
+    let (group, higher) = (Group::Storage, Better::Higher);
+    let mut all = vec![
+        of_job(plain(
+            group,
+            &format!("{way_name}_ios_per_s"),
+            &format!("{way_name} IOPS"),
+            "1/s",
+            higher,
+            way.ios_per_s.clone(),
+        )),
+        of_job(plain(
+            group,
+            &format!("{way_name}_mib_per_s"),
+            &format!("{way_name} MiB/s"),
+            "MiB/s",
+            higher,
+            way.mib_per_s.clone(),
+        )),
+    ];
+    for (suffix, figure) in latencies(&way.lat) {
+        let key = format!("{way_name}_lat_us_{suffix}");
+        let name = format!("{way_name} latency {suffix}");
+        all.push(of_job(lower(group, &key, &name, figure)));
+    }
+    for (suffix, figure) in submitted_only(way) {
+        let key = format!("{way_name}_clat_us_{suffix}");
+        let name = format!("{way_name} clat {suffix}");
+        all.push(of_job(lower(group, &key, &name, figure)));
+    }
+    all
+}

@@ -1,0 +1,123 @@
+//! The storage probe's readers: fio's faces, and our own record with what follows from it.
+//!
+//! `fio` renders raw readings word for word where scripts and plotters read them. `build` turns
+//! them into the record; `native` is that record's part of fio's JSON, `section` what stands below
+//! fio's text. Rules and thresholds: docs/design/io-record.md.
+
+mod advice;
+mod analysis;
+mod build;
+mod caps;
+mod charts;
+mod conditions;
+mod delivered;
+pub mod fio;
+pub mod fixture;
+mod groups;
+mod headline;
+pub mod info;
+mod integrity;
+mod limits;
+mod metrics;
+mod native;
+mod options;
+mod rows;
+mod section;
+mod sections;
+mod series;
+mod view;
+mod warnings;
+
+#[cfg(test)]
+mod tests;
+
+pub use build::build;
+pub use native::native;
+pub use section::section;
+
+pub use build::load as load_of;
+
+use assay_awr::Workload;
+use assay_awr::advice::settings_differ;
+use assay_awr::sections::imported;
+use assay_measure::chart::Drawn;
+use assay_measure::kind::{Check, Delivered, Headline, Kind};
+use assay_measure::record::{Advice, Metric, Part, Record};
+use assay_measure::section::Sections;
+use info::StorageInfo;
+
+/// The kind of `assay io`, and of what other storage tools print.
+#[derive(Debug)]
+pub struct Storage;
+
+/// What a record says whose tool told sums alone, without jobs.
+const SUMS: Workload = Workload(StorageInfo::NAME);
+
+impl Storage {
+    fn info(record: &Record) -> StorageInfo {
+        record.parts.get().unwrap_or_default()
+    }
+}
+
+impl Kind for Storage {
+    fn name(&self) -> &'static str {
+        StorageInfo::NAME
+    }
+
+    fn metrics(&self, record: &Record) -> Vec<Metric> {
+        let mut all = assay_awr::figures(record);
+        all.extend(metrics::all(&Self::info(record)));
+        all
+    }
+
+    fn sections(&self, record: &Record) -> Sections {
+        let Some(import) = &record.import else {
+            return sections::render(record, &Self::info(record));
+        };
+        imported(record, import, &|page| {
+            if let Some(info) = record.parts.get() {
+                sections::imported(page, &info);
+            }
+        })
+    }
+
+    fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn)) {
+        match record.parts.get() {
+            Some(info) => charts::all(record, &info).into_iter().for_each(draw),
+            None => SUMS.charts(record, draw),
+        }
+    }
+
+    fn headline(&self, record: &Record) -> Headline {
+        match record.parts.get() {
+            Some(info) => headline::of(&info),
+            None => SUMS.headline(record),
+        }
+    }
+
+    fn delivered(&self, record: &Record) -> Delivered {
+        let info = Self::info(record);
+        match info.groups.is_empty() {
+            true => Delivered::sustained(record),
+            false => delivered::of(&info.groups),
+        }
+    }
+
+    fn conditions(&self, baseline: &Record, candidate: &Record) -> Vec<Check> {
+        conditions::all(&Self::info(baseline), &Self::info(candidate))
+    }
+
+    fn several(&self, records: &[&Record]) -> Vec<Advice> {
+        let mut found: Vec<Advice> = settings_differ(records).into_iter().collect();
+        // A probe that ran all the sizes has said it itself.
+        let mut said = records.iter().flat_map(|record| &record.advice);
+        if !said.any(|advice| advice.id == "R11") {
+            found.extend(limits::two_limits(&limits::groups(records)));
+        }
+        found
+    }
+
+    fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
+        record.parts.read::<StorageInfo>().map(drop)
+    }
+}

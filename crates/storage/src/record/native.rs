@@ -1,0 +1,29 @@
+//! The one key that fio's JSON does not have: what fio leaves out.
+
+use crate::record::info::StorageInfo;
+use assay_measure::record::Record;
+use serde_json::{Value, json};
+
+/// The value of the JSON face's `native` key: the storage section of the record with what has to
+/// be said beside it. Everything `record.json` has of the probe but for run labels and settings.
+#[must_use]
+pub fn native(record: &Record) -> Value {
+    let part = |value: Result<Value, serde_json::Error>| {
+        // A record has only string keys and finite numbers: nothing here can fail to be a value.
+        value.expect("a record is always a JSON value")
+    };
+    json!({
+        "schema": record.schema,
+        "verdict": record.run.verdict,
+        "verdict_reasons": record.run.verdict_reasons,
+        "seed": record.run.seed,
+        "storage": part(serde_json::to_value(record.parts.get::<StorageInfo>())),
+        "series": part(serde_json::to_value(&record.series)),
+        "integrity": part(serde_json::to_value(&record.integrity)),
+        "warnings": record.warnings,
+        "advice": part(serde_json::to_value(&record.advice)),
+        "os": part(serde_json::to_value(&record.os)),
+        "environment": part(serde_json::to_value(&record.plan.engine_facts)),
+        "host": part(serde_json::to_value(&record.host.facts)),
+    })
+}

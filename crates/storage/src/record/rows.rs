@@ -1,0 +1,135 @@
+//! The readings of jobs added up, and as rows of the record.
+
+use super::info::{StorageLatency, StorageWay};
+use crate::readings::{
+    CloneReading, DIRECTIONS, JobReading, Latency, StorageReadings, Way, WayReading,
+};
+use assay_measure::histogram::Histogram;
+use assay_measure::record::{Figure, percentile_us};
+
+pub(super) const NS_PER_S: f64 = 1e9;
+const MB: f64 = 1e6;
+const MIB: f64 = 1_048_576.0;
+/// Why a rate is missing.
+pub(super) const NO_TIME: &str = "no time passed";
+const NO_RATE: &str = "no rate was asked for";
+
+/// Why latencies of a job are missing, by kind.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Missing {
+    lat: Option<&'static str>,
+    clat: Option<&'static str>,
+    slat: Option<&'static str>,
+}
+
+impl Missing {
+    pub(super) fn of(job: &JobReading) -> Self {
+        const ASKED: &str = "not taken, as asked for";
+        let label = &job.label;
+        Self {
+            lat: label.no_lat.then_some(ASKED),
+            clat: label.no_clat.then_some(ASKED),
+            slat: match label.synchronous {
+                true => Some("submission and completion are one call"),
+                false => label.no_slat.then_some(ASKED),
+            },
+        }
+    }
+}
+
+/// I/Os of a clone in all directions.
+pub(super) fn ios_of(clone: &CloneReading) -> u64 {
+    clone.ways.iter().map(|way| way.ios).sum()
+}
+
+/// Merged directions of the clones that `is_it` picks, each with the longest runtime.
+pub(super) fn ways(
+    readings: &StorageReadings,
+    is_it: impl Fn(&CloneReading) -> bool,
+) -> [(WayReading, u64); DIRECTIONS] {
+    let mut merged: [(WayReading, u64); DIRECTIONS] = Default::default();
+    for clone in readings.clones.iter().filter(|clone| is_it(clone)) {
+        for (way, (into, runtime_ns)) in clone.ways.iter().zip(&mut merged) {
+            into.bytes += way.bytes;
+            into.ios += way.ios;
+            into.short_ios += way.short_ios;
+            into.slat.merge(&way.slat);
+            into.clat.merge(&way.clat);
+            into.lat.merge(&way.lat);
+            if let Some(response) = &way.response {
+                into.response.get_or_insert_default().merge(response);
+            }
+            *runtime_ns = (*runtime_ns).max(way.runtime_ns);
+        }
+    }
+    merged
+}
+
+/// The directions used, as rows of the record.
+pub(super) fn way_rows(
+    ways: [(WayReading, u64); DIRECTIONS],
+    targets: [Option<f64>; DIRECTIONS],
+    missing: Missing,
+) -> Vec<StorageWay> {
+    let row = |(way, (reading, runtime_ns)): (Way, (WayReading, u64))| {
+        let elapsed_s = runtime_ns as f64 / NS_PER_S;
+        let rate = |amount: f64| Figure::decimal(amount).per(elapsed_s, NO_TIME);
+        StorageWay {
+            way: way.name().to_owned(),
+            ios_count: reading.ios,
+            moved_bytes: reading.bytes,
+            short_ios_count: reading.short_ios,
+            runtime_s: seconds(runtime_ns),
+            ios_per_s: rate(reading.ios as f64),
+            mb_per_s: rate(reading.bytes as f64 / MB),
+            mib_per_s: rate(reading.bytes as f64 / MIB),
+            target_ios_per_s: targets[way.index()]
+                .map_or_else(|| Figure::na(NO_RATE), Figure::decimal),
+            lat: latency(&reading.lat, missing.lat),
+            clat: latency(&reading.clat, missing.clat),
+            slat: latency(&reading.slat, missing.slat),
+            response: match &reading.response {
+                Some(response) => latency(response, None),
+                None => latency(&Latency::default(), Some(NO_RATE)),
+            },
+        }
+    };
+    Way::ALL
+        .into_iter()
+        .zip(ways)
+        .filter(|(_, (reading, _))| reading.ios > 0)
+        .map(row)
+        .collect()
+}
+
+/// A distribution as figures; `missing` says why an empty one is.
+pub(super) fn latency(latency: &Latency, missing: Option<&str>) -> StorageLatency {
+    let histogram: &Histogram = &latency.histogram;
+    let reason = missing.unwrap_or("nothing counted");
+    let or_reason = |figure: Figure| match histogram.is_empty() {
+        true => Figure::na(reason),
+        false => figure,
+    };
+    let us = |ns: Option<f64>| or_reason(Figure::decimal(ns.unwrap_or(0.0) / 1e3));
+    let percentile = |q: f64| or_reason(percentile_us(histogram, q));
+    StorageLatency {
+        count: histogram.count(),
+        avg_us: us(histogram.mean_ns()),
+        stddev_us: us(latency.stddev_ns()),
+        min_us: us(histogram.min_ns().map(|ns| ns as f64)),
+        p50_us: percentile(0.5),
+        p90_us: percentile(0.9),
+        p95_us: percentile(0.95),
+        p99_us: percentile(0.99),
+        p999_us: percentile(0.999),
+        p9999_us: percentile(0.9999),
+        p99999_us: percentile(0.999_99),
+        max_us: us(histogram.max_ns().map(|ns| ns as f64)),
+        hist_ns: histogram.clone(),
+    }
+}
+
+/// ns as seconds.
+pub(super) fn seconds(ns: u64) -> Figure {
+    Figure::decimal(ns as f64 / NS_PER_S)
+}

@@ -1,0 +1,662 @@
+use super::*;
+use crate::readings::{Latency, StorageReadings};
+use crate::record::info::StorageInfo;
+use assay_measure::record::{Figure, Record, Truth};
+use proptest::prelude::*;
+use sample::{Loop, SLAT_NS, around, labels, readings};
+
+pub(crate) mod sample;
+
+fn part(record: &Record) -> StorageInfo {
+    record.parts.get().unwrap()
+}
+
+fn built(readings: &StorageReadings) -> Record {
+    assay_report::kinds::install(vec![&Storage]);
+    build(&labels(), readings)
+}
+
+/// The section below fio's text.
+fn section(record: &Record) -> String {
+    let page = super::section(record);
+    assay_report::text::write(&page).trim_start().to_owned()
+}
+
+#[test]
+fn every_key_of_a_record_is_unique() {
+    let record = built(&fixture::readings());
+    let mut keys: Vec<String> = record.metrics.iter().map(Metric::full_key).collect();
+    let all = keys.len();
+    keys.sort_unstable();
+    keys.dedup();
+    assert!(all > 0 && keys.len() == all);
+}
+
+/// Half a minute of even reads at depth 32, then of writes at depth 4.
+fn quiet() -> StorageReadings {
+    readings(&[
+        Loop::read("data", 32, &around(8000, 30)),
+        Loop::write("redo", 4, &around(2000, 30)),
+    ])
+}
+
+fn outcome(record: &Record, id: &str) -> Truth {
+    let mut rows = record.integrity.iter();
+    rows.find(|row| row.id == id).unwrap().ok.clone()
+}
+
+fn advice(record: &Record, id: &str) -> Option<String> {
+    let mut found = record.advice.iter();
+    found
+        .find(|advice| advice.id == id)
+        .map(|advice| advice.text.clone())
+}
+
+fn warned(record: &Record, part: &str) -> bool {
+    record.warnings.iter().any(|warning| warning.contains(part))
+}
+
+#[test]
+fn the_short_section_is_as_reviewed() {
+    let text = section(&built(&quiet()));
+    assert!(text.lines().count() <= 25, "{text}");
+    insta::assert_snapshot!(text);
+    assert_eq!(section(&Record::default()), "");
+}
+
+#[test]
+fn the_report_of_a_frozen_probe_is_as_reviewed() {
+    let record = built(&readings(&[
+        Loop::write("fill", 8, &[around(4000, 15), around(1000, 10)].concat()),
+        Loop::read("point", 1, &around(500, 12)),
+    ]));
+    insta::assert_snapshot!(assay_report::text::render(&record));
+}
+
+#[test]
+fn the_record_reads_back_and_every_face_has_it() {
+    let record = built(&quiet());
+    let json = assay_report::json::write(&record).unwrap();
+    assert_eq!(assay_report::json::read(&json).unwrap(), record);
+    let csv = assay_report::csv::series(&record);
+    let width = csv.lines().next().unwrap().split(',').count();
+    assert_eq!(csv.lines().count(), 61);
+    assert!(csv.lines().all(|line| line.split(',').count() == width));
+    let one = built(&readings(&[Loop::read("data", 32, &[8000; 20])]));
+    let line = assay_report::summary::line(&one);
+    let cells: Vec<&str> = line.split('|').collect();
+    let header = assay_report::summary::header();
+    let at = |name: &str| cells[header.split('|').position(|column| column == name).unwrap()];
+    assert_eq!(at("PREADS"), "8000");
+    assert_eq!(at("READ_MBS"), "62.5");
+    assert_eq!(at("PWRITES"), "0");
+    assert_eq!(at("DFSR_LAT"), "");
+}
+
+#[test]
+fn io_the_native_key_has_the_headline_and_what_fio_leaves_out() {
+    let native = native(&built(&quiet()));
+    let job = &native["storage"]["jobs"][0];
+    assert_eq!(job["ways"][0]["lat"]["count"], 240_282);
+    assert_eq!(job["ways"][0]["lat"]["p99999_us"]["na"], "too few samples");
+    assert_eq!(
+        job["ways"][0]["response"]["avg_us"]["na"],
+        "no rate was asked for"
+    );
+    assert!(job["ways"][0]["lat"]["hist_ns"].is_object());
+    assert_eq!(job["seed"], 42);
+    assert_eq!(job["refused"][0]["feature"], "DEFER_TASKRUN");
+    assert_eq!(native["integrity"].as_array().unwrap().len(), 11);
+    assert_eq!(native["series"]["t_s"].as_array().unwrap().len(), 60);
+    let group = &native["storage"]["groups"][0];
+    assert_eq!(group["iops_total_per_s"]["samples_count"], 30);
+    assert_eq!(native["storage"]["disks"][0]["name"], "vda");
+}
+
+#[test]
+fn io_nothing_measured_is_na_and_not_zero() {
+    // An empty probe: nothing ran, nothing is 0 that is not known.
+    let record = built(&StorageReadings::default());
+    let text = assay_report::text::render(&record);
+    assert!(text.contains("End of Report"), "{text}");
+    assert!(section(&record).contains("0 violated"));
+    let info = part(&record);
+    assert!(info.process_cpu_us_per_io.reason().is_some());
+    assert!(info.devices.device_read_bytes.reason().is_some());
+}
+
+fn figures() -> impl Strategy<Value = (u64, u64, u64, u64)> {
+    (0..1_u64 << 40, 0..1_u64 << 40, 0..40_u64, 0..3_u64)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever the counters say, however little they agree: every face is written, and nothing
+    /// that is not finite is in the record.
+    #[test]
+    fn io_any_readings_have_a_record_and_all_its_faces(
+        jobs in prop::collection::vec(figures(), 0..4),
+        seconds in prop::collection::vec(figures(), 0..20),
+    ) {
+        let mut readings = StorageReadings::default();
+        for (at, (big, other, small, job)) in jobs.iter().enumerate() {
+            let mut one = sample::readings(&[Loop::read("x", *small as u32, &[*small; 3])]);
+            let mut clone = one.clones.remove(0);
+            clone.job = *job as usize;
+            clone.runtime_ns = *big;
+            clone.user_ns = *other;
+            clone.in_flight_ns = u128::from(*big) * u128::from(*other);
+            clone.ways[(*job as usize).min(2)].ios = *other;
+            clone.ways[1].lat.record(*big);
+            readings.clones.push(clone);
+            let mut described = one.jobs.remove(0);
+            described.group = (at / 2) as u32;
+            described.label.rate_iops[1] = (*small > 20).then_some(*big as f64);
+            readings.jobs.push(described);
+        }
+        for (big, other, small, way) in &seconds {
+            let mut second = crate::readings::SecondReading {
+                group: (*small % 3) as u32,
+                end_ns: *big,
+                length_ns: *other,
+                ..Default::default()
+            };
+            second.ios[*way as usize] = *other;
+            second.lat[*way as usize].record(*big);
+            readings.seconds.push(second);
+        }
+        let record = built(&readings);
+        let json = assay_report::json::write(&record).unwrap();
+        prop_assert_eq!(assay_report::json::read(&json).unwrap(), record.clone());
+        prop_assert!(assay_report::text::render(&record).ends_with("End of Report\n"));
+        prop_assert!(section(&record).starts_with("What fio leaves out"));
+        prop_assert!(native(&record).is_object());
+        let rows = assay_report::csv::series(&record).lines().count();
+        prop_assert_eq!(rows, seconds.len() + 1);
+        prop_assert_eq!(assay_report::summary::line(&record).split('|').count(), 18);
+    }
+}
+
+mod identities {
+    use super::*;
+
+    /// A defect planted in otherwise good readings violates this identity and no exact other.
+    fn planted(id: &str, plant: impl Fn(&mut StorageReadings)) {
+        let mut readings = quiet();
+        assert_eq!(outcome(&built(&readings), id), Truth::Holds, "{id} before");
+        plant(&mut readings);
+        let record = built(&readings);
+        assert_eq!(outcome(&record, id), Truth::Violated, "{id}");
+        let row = record.integrity.iter().find(|row| row.id == id).unwrap();
+        let shown = assay_report::text::render(&record).contains(&format!("{id:<5} "));
+        assert!(shown && !row.sentence.is_empty());
+        if row.exact {
+            assert!(warned(&record, "a bug of assay"), "{:?}", record.warnings);
+        }
+    }
+
+    #[test]
+    fn identity_io1_a_latency_that_was_not_counted() {
+        planted("IO1", |r| {
+            let way = &mut r.clones[1].ways[1];
+            way.ios += 1;
+            way.bytes += 8192;
+        });
+        planted("IO1", |r| r.clones[0].ways[0].slat.record(SLAT_NS));
+    }
+
+    #[test]
+    fn identity_io2_a_part_of_lat_that_is_in_neither() {
+        planted("IO2", |r| {
+            let way = &mut r.clones[0].ways[0];
+            let (count, sum) = (way.lat.histogram.count(), way.lat.histogram.sum_ns());
+            way.lat = Latency::new();
+            way.lat.record_n(sum / count + 1, count);
+        });
+    }
+
+    #[test]
+    fn identity_io3_bytes_that_no_io_moved() {
+        planted("IO3", |r| r.clones[0].ways[0].bytes += 512);
+    }
+
+    #[test]
+    fn identity_io4_a_second_that_was_lost() {
+        planted("IO4", |r| {
+            r.seconds.remove(3);
+        });
+    }
+
+    #[test]
+    fn identity_io5_a_submission_counted_twice() {
+        planted("IO5", |r| r.clones[1].depths[2] += 100);
+    }
+
+    #[test]
+    fn identity_io6_a_sync_left_out() {
+        let mut readings = quiet();
+        let synced = |readings: &mut StorageReadings, n: u64| {
+            let option = ("fdatasync".to_owned(), Some("10".to_owned()));
+            readings.jobs[1].options.push(option);
+            readings.clones[1].sync = Latency::new();
+            readings.clones[1].sync.record_n(900_000, n);
+        };
+        synced(&mut readings, 6006);
+        assert_eq!(outcome(&built(&readings), "IO6"), Truth::Holds);
+        synced(&mut readings, 6006 - 4);
+        assert_eq!(outcome(&built(&readings), "IO6"), Truth::Violated);
+        readings.jobs[1]
+            .options
+            .push(("fsync".to_owned(), Some("1".to_owned())));
+        assert!(matches!(outcome(&built(&readings), "IO6"), Truth::Na(_)));
+    }
+
+    #[test]
+    fn identity_io7_latencies_that_miss_time_in_flight() {
+        planted("IO7", |r| {
+            r.clones[0].in_flight_ns = r.clones[0].in_flight_ns * 104 / 100
+        });
+    }
+
+    #[test]
+    fn identity_io8_a_depth_that_was_not_reached() {
+        planted("IO8", |r| r.jobs[0].label.iodepth = 64);
+        let mut rated = quiet();
+        rated.jobs[0].label.iodepth = 64;
+        rated.jobs[1].label.iodepth = 64;
+        for job in &mut rated.jobs {
+            job.options
+                .push(("thinktime".to_owned(), Some("100".to_owned())));
+        }
+        assert!(matches!(outcome(&built(&rated), "IO8"), Truth::Na(_)));
+    }
+
+    #[test]
+    fn identity_io8_is_na_where_the_drivers_own_time_weighs() {
+        let mut buffered = quiet();
+        for job in &mut buffered.jobs {
+            job.label.iodepth = 64;
+            job.options.retain(|(name, _)| name != "direct");
+        }
+        assert!(matches!(outcome(&built(&buffered), "IO8"), Truth::Na(_)));
+    }
+
+    #[test]
+    fn identity_io9_a_response_shorter_than_its_service() {
+        let mut readings = quiet();
+        let rated = |readings: &mut StorageReadings, ns: u64| {
+            let way = &mut readings.clones[1].ways[1];
+            let count = way.ios;
+            let mut response = Latency::new();
+            response.record_n(ns, count);
+            way.response = Some(response);
+        };
+        rated(&mut readings, 2_100_000);
+        assert_eq!(outcome(&built(&readings), "IO9"), Truth::Holds);
+        rated(&mut readings, 1_900_000);
+        assert_eq!(outcome(&built(&readings), "IO9"), Truth::Violated);
+    }
+
+    #[test]
+    fn identity_io10_and_io11_more_cpu_than_time() {
+        planted("IO10", |r| {
+            r.clones[0].user_ns = 31_000_000_000;
+            r.process_cpu_ns = 60_000_000_000;
+        });
+        planted("IO11", |r| r.process_cpu_ns = 1_000_000);
+    }
+
+    #[test]
+    fn identities_of_latencies_that_were_not_taken_are_na() {
+        let mut readings = readings(&[Loop::read("data", 8, &[1000; 12])]);
+        let label = &mut readings.jobs[0].label;
+        (label.no_lat, label.no_clat, label.no_slat) = (true, true, true);
+        let way = &mut readings.clones[0].ways[0];
+        (way.lat, way.clat, way.slat) = Default::default();
+        let record = built(&readings);
+        for id in ["IO1", "IO2", "IO7", "IO8"] {
+            assert!(matches!(outcome(&record, id), Truth::Na(_)), "{id}");
+        }
+        // Without instants nobody knows how long how many were under way.
+        let job = &part(&record).jobs[0];
+        assert_eq!(
+            job.in_flight_mean_count,
+            Figure::na("no instants were taken")
+        );
+        let lat = &part(&record).jobs[0].ways[0].lat;
+        assert_eq!(lat.avg_us, Figure::na("not taken, as asked for"));
+    }
+}
+
+mod findings {
+    use super::*;
+    use crate::readings::{PreconditionReading, SteadyReading};
+    use assay_measure::prng::{Purpose, Stream};
+    use assay_measure::snapshot::HostReading;
+
+    fn of(loops: &[Loop]) -> Record {
+        built(&readings(loops))
+    }
+
+    #[test]
+    fn advice_a1_a_write_cache_that_filled_is_named_with_its_size() {
+        let fall = [around(4000, 12), around(1000, 20)].concat();
+        let record = of(&[Loop::write("fill", 8, &fall)]);
+        let text = advice(&record, "A1").unwrap();
+        let written = fall[..12].iter().sum::<u64>() * 8192;
+        let size = assay_measure::units::size(written);
+        assert!(
+            text.contains(&size) && text.contains("write cache"),
+            "{text}"
+        );
+        assert_eq!(
+            advice(&of(&[Loop::write("even", 8, &around(4000, 32))]), "A1"),
+            None
+        );
+        // What recovers was no cache.
+        let dip = [around(4000, 12), around(1000, 8), around(4000, 12)].concat();
+        let record = of(&[Loop::write("dip", 8, &dip)]);
+        assert_eq!(advice(&record, "A1"), None);
+        assert!(advice(&record, "A4").unwrap().contains("2 time(s)"));
+    }
+
+    #[test]
+    fn advice_a2_a_credit_is_estimated() {
+        let fall = [vec![3000; 20], vec![1000; 20]].concat();
+        let record = of(&[Loop::read("credit", 16, &fall)]);
+        let text = advice(&record, "A2").unwrap();
+        assert!(text.contains("about 40,000 I/Os (312 MiB)"), "{text}");
+        assert!(text.contains("40 s of rest"), "{text}");
+        assert_eq!(advice(&record, "A1"), None);
+    }
+
+    #[test]
+    fn advice_a3_a_fall_of_reads_to_no_flat_level_is_no_limit() {
+        let fall = [around(4000, 15), around(1500, 15)].concat();
+        let text = advice(&of(&[Loop::read("data", 8, &fall)]), "A3").unwrap();
+        assert!(text.contains("other load on the device"), "{text}");
+    }
+
+    #[test]
+    fn advice_a5_the_limit_of_the_control_group_is_named() {
+        let mut readings = readings(&[Loop::read("data", 8, &[5000; 20])]);
+        readings.facts.extend(sample::facts(&[(
+            "io_cap_vda_read_iops",
+            "5000 by blkio throttle of /load",
+        )]));
+        let text = advice(&built(&readings), "A5").unwrap();
+        assert!(text.contains("blkio throttle of /load"), "{text}");
+        readings.facts.last_mut().unwrap().value = "9000 by blkio throttle of /load".to_owned();
+        assert_eq!(advice(&built(&readings), "A5"), None);
+    }
+
+    /// A quick I/O every so often: requests queue before a limit, not before the medium.
+    fn with_quick_ones(mut readings: StorageReadings) -> StorageReadings {
+        for clone in &mut readings.clones {
+            let lat = &mut clone.ways[0].lat;
+            let (mean, n) = (
+                lat.histogram.mean_ns().unwrap() as u64,
+                lat.histogram.count(),
+            );
+            *lat = Latency::new();
+            lat.record_n(mean, n - 100);
+            lat.record_n(120_000, 100);
+        }
+        readings
+    }
+
+    #[test]
+    fn advice_a6_a_flat_top_with_queueing_suggests_a_limit() {
+        let flat = with_quick_ones(readings(&[Loop::read("data", 32, &[3000; 30])]));
+        let text = advice(&built(&flat), "A6").unwrap();
+        assert!(
+            text.contains("likely a limit") && text.contains("3,000"),
+            "{text}"
+        );
+        let scattered = with_quick_ones(readings(&[Loop::read("data", 32, &around(3000, 30))]));
+        assert_eq!(advice(&built(&scattered), "A6"), None);
+        let shallow = with_quick_ones(readings(&[Loop::read("data", 1, &[3000; 30])]));
+        assert_eq!(advice(&built(&shallow), "A6"), None);
+    }
+
+    #[test]
+    fn advice_a6_the_same_top_at_two_block_sizes_is_a_limit_on_ios_or_on_bytes() {
+        let big = |ios| Loop {
+            block: 65_536,
+            ..Loop::read("big", 32, &[ios; 20])
+        };
+        let small = |ios| Loop::read("small", 32, &[ios; 20]);
+        let ios = advice(&of(&[small(3000), big(3010)]), "A6").unwrap();
+        assert!(ios.starts_with("A limit on I/Os per second"), "{ios}");
+        let bytes = advice(&of(&[small(16_000), big(2000)]), "A6").unwrap();
+        assert!(bytes.starts_with("A limit on MiB/s"), "{bytes}");
+        assert_eq!(advice(&of(&[small(9000), big(3000)]), "A6"), None);
+    }
+
+    #[test]
+    fn advice_a7_periodic_dips_are_named_with_their_period() {
+        let mut dips = around(4000, 60);
+        for second in (7..60).step_by(12) {
+            dips[second] = 1000;
+        }
+        let record = of(&[Loop::read("data", 8, &dips)]);
+        assert!(advice(&record, "A7").unwrap().contains("about every 12 s"));
+        assert_eq!(
+            advice(&of(&[Loop::read("data", 8, &around(4000, 60))]), "A7"),
+            None
+        );
+    }
+
+    #[test]
+    fn advice_a8_a_drift_is_no_level() {
+        let ramp: Vec<u64> = (0..40).map(|s| 2000 + 50 * s + (s * 37 % 11)).collect();
+        let record = of(&[Loop::read("data", 8, &ramp)]);
+        assert!(advice(&record, "A8").unwrap().contains("warm-up"));
+        assert_eq!(advice(&record, "A4"), None);
+    }
+
+    #[test]
+    fn advice_a9_scatter_without_a_level() {
+        let mut random = Stream::new(1, 1, Purpose::Test);
+        let wild: Vec<u64> = (0..40).map(|_| 500 + random.below(5000)).collect();
+        let record = of(&[Loop::read("data", 8, &wild)]);
+        assert!(
+            advice(&record, "A9")
+                .unwrap()
+                .contains("no second of the run")
+        );
+        assert_eq!(
+            advice(&of(&[Loop::read("data", 8, &around(4000, 40))]), "A9"),
+            None
+        );
+    }
+
+    #[test]
+    fn advice_a10_a_steady_state_that_was_not_attained() {
+        let mut readings = readings(&[Loop::read("data", 8, &[4000; 20])]);
+        readings.jobs[0].steady = Some(SteadyReading {
+            criterion: "iops:1%".to_owned(),
+            duration_s: 10,
+            ..SteadyReading::default()
+        });
+        let record = built(&readings);
+        assert!(advice(&record, "A10").unwrap().contains("iops:1%"));
+        readings.jobs[0].steady.as_mut().unwrap().attained = true;
+        assert_eq!(advice(&built(&readings), "A10"), None);
+    }
+
+    #[test]
+    fn advice_a14_a_preconditioning_whose_rounds_stayed_apart() {
+        let mut readings = readings(&[Loop::write("data", 8, &[4000; 20])]);
+        readings.precondition = vec![PreconditionReading {
+            job: "data".to_owned(),
+            method: "snia".to_owned(),
+            files: vec!["/data/data".to_owned()],
+            bytes: 1 << 30,
+            fills: 2,
+            fill_bytes_per_s: vec![2e8, 1.8e8],
+            block_bytes: 4096,
+            round_s: 1.0,
+            rounds: vec![9000.0, 7000.0, 5000.0, 4000.0, 3000.0],
+            window: 5,
+            excursion_pct: Some(107.1),
+            slope_pct: Some(-107.1),
+            ..PreconditionReading::default()
+        }];
+        let record = built(&readings);
+        let text = advice(&record, "A14").unwrap();
+        assert!(text.contains("107 %"), "{text}");
+        let report = assay_report::text::render(&record);
+        assert!(report.contains("Before the Jobs"), "{report}");
+        readings.precondition[0].attained = true;
+        assert_eq!(advice(&built(&readings), "A14"), None);
+    }
+
+    #[test]
+    fn advice_a11_and_a12_the_tail_needs_its_samples() {
+        let mut readings = readings(&[Loop::read("data", 8, &[4000; 20])]);
+        assert_eq!(advice(&built(&readings), "A11"), None);
+        assert_eq!(advice(&built(&readings), "A12"), None);
+        readings.clones[0].ways[0].lat.record_n(300_000_000, 100);
+        assert!(advice(&built(&readings), "A11").unwrap().contains("p99.9 "));
+        let short = super::readings(&[Loop::read("data", 1, &[300; 12])]);
+        assert!(
+            advice(&built(&short), "A12")
+                .unwrap()
+                .contains("about 34 s")
+        );
+    }
+
+    #[test]
+    fn advice_a13_the_due_time_shows_what_the_service_time_hides() {
+        let mut readings = readings(&[Loop::write("redo", 4, &[2000; 20])]);
+        readings.jobs[0].label.rate_iops[1] = Some(2000.0);
+        let slow = |readings: &mut StorageReadings, ns: u64| {
+            let way = &mut readings.clones[0].ways[1];
+            let mut response = Latency::new();
+            response.record_n(ns, way.ios);
+            way.response = Some(response);
+            for second in &mut readings.seconds {
+                let mut histogram = assay_measure::histogram::Histogram::new();
+                histogram.record_n(ns, 2000);
+                second.response = Some(histogram);
+            }
+        };
+        slow(&mut readings, 2_300_000);
+        assert_eq!(advice(&built(&readings), "A13"), None);
+        slow(&mut readings, 900_000_000);
+        let record = built(&readings);
+        assert!(advice(&record, "A13").unwrap().contains("the due time"));
+        let info = part(&record);
+        assert_eq!(info.groups[0].analysed, "response latency");
+        assert!(section(&record).contains("response (from the due time)"));
+    }
+
+    #[test]
+    fn the_section_tells_the_weightiest_first_and_says_what_it_leaves_out() {
+        let mut readings = readings(&[
+            Loop::write("fill", 8, &[around(4000, 12), around(1000, 20)].concat()),
+            Loop::read("point", 1, &around(500, 12)),
+        ]);
+        for (at, job) in readings.jobs.iter_mut().enumerate() {
+            // A region that fits into caches: a warning each.
+            job.region_bytes = 1 << 20;
+            job.notes = (0..3).map(|n| format!("note {n} of job {at}")).collect();
+        }
+        let text = section(&built(&readings));
+        let first = text.lines().find(|line| line.contains("advice: ")).unwrap();
+        assert!(first.contains("throughput fell"), "{text}");
+        let at = |part: &str| {
+            text.find(part)
+                .unwrap_or_else(|| panic!("no {part}:\n{text}"))
+        };
+        assert!(at("advice: ") < at("warning: "));
+        assert!(text.contains(" more in the report of the run."), "{text}");
+    }
+
+    #[test]
+    fn a_rate_that_was_missed_and_an_error_make_the_run_invalid() {
+        let mut readings = readings(&[Loop::write("redo", 4, &[2000; 20])]);
+        assert_eq!(built(&readings).run.verdict, "complete");
+        readings.jobs[0].label.rate_iops[1] = Some(2500.0);
+        let record = built(&readings);
+        assert_eq!(record.run.verdict, "invalid");
+        assert!(record.run.verdict_reasons[0].contains("2,000 of the 2,500"));
+        readings.jobs[0].label.rate_iops[1] = None;
+        readings.clones[0].error = 5;
+        readings.clones[0].error_text = Some("Input/output error".to_owned());
+        let record = built(&readings);
+        assert_eq!(record.run.verdict, "invalid");
+        assert!(warned(&record, "Input/output error (errno 5)"));
+        readings.clones[0].error = 0;
+        readings.stopped = true;
+        assert_eq!(built(&readings).run.verdict, "incomplete");
+    }
+
+    #[test]
+    fn warnings_say_where_the_bytes_came_from() {
+        let mut cached = readings(&[Loop::read("data", 8, &[4000; 20])]);
+        cached.disks[0].read_bytes /= 10;
+        assert!(warned(&built(&cached), "unwritten extents"));
+        cached.jobs[0].options.retain(|(name, _)| name != "direct");
+        let record = built(&cached);
+        assert!(warned(&record, "the page cache answered"));
+        assert!(warned(&record, "io_uring without direct=1"));
+        let mut busy = readings(&[Loop::read("data", 8, &[4000; 20])]);
+        busy.disks[0].read_bytes *= 2;
+        assert!(warned(&built(&busy), "somebody else"));
+        let mut memory = readings(&[Loop::read("data", 8, &[4000; 20])]);
+        memory.facts = sample::facts(&[("is_tmpfs", "yes")]);
+        assert!(warned(&built(&memory), "tmpfs"));
+        assert!(part(&built(&memory)).io_mode_achieved.starts_with("memory"));
+    }
+
+    #[test]
+    fn warnings_say_what_the_load_was_not() {
+        let mut readings = readings(&[Loop::read("data", 8, &[4000; 20])]);
+        readings.clones[0].in_flight_ns /= 2;
+        assert!(warned(&built(&readings), "could not keep the depth"));
+        readings.clones[0].user_ns = 19_000_000_000;
+        assert!(warned(&built(&readings), "measures the CPU"));
+        let job = &mut readings.jobs[0];
+        (job.label.rw, job.label.numjobs) = ("read".to_owned(), 4);
+        job.options
+            .push(("filename".to_owned(), Some("/data/x".to_owned())));
+        job.region_bytes = 256 << 20;
+        let record = built(&readings);
+        assert!(warned(&record, "4 clones go through the same file"));
+        assert!(warned(&record, "fits into the caches"));
+    }
+
+    #[test]
+    fn warnings_say_when_a_later_job_reads_the_same_blocks() {
+        let mut readings = quiet();
+        readings.jobs[1].label.rw = "randread".to_owned();
+        readings.jobs[1].files = readings.jobs[0].files.clone();
+        assert!(!warned(&built(&readings), "in the same order"));
+        readings.jobs[1].seed = readings.jobs[0].seed;
+        assert!(warned(
+            &built(&readings),
+            "redo reads the blocks that data read"
+        ));
+    }
+
+    #[test]
+    fn warnings_of_the_host_and_notes_of_the_job_are_told() {
+        let mut readings = readings(&[Loop::read("data", 8, &[4000; 20])]);
+        readings.host = Some(HostReading {
+            cpus: Some(4),
+            cpu_ns: Some([50, 0, 10, 30, 0, 0, 0, 10, 0, 0]),
+            cgroup_throttled_ns: Some(2_000_000_000),
+            ..HostReading::default()
+        });
+        readings.jobs[0].notes = vec!["time_based without runtime is ignored".to_owned()];
+        let record = built(&readings);
+        assert!(warned(&record, "steal"));
+        assert!(warned(&record, "throttled the process for 2.00 s"));
+        let note = "note: time_based without runtime is ignored.";
+        assert!(section(&record).contains(note), "{}", section(&record));
+        assert_eq!(built(&quiet()).warnings, Vec::<String>::new());
+    }
+}

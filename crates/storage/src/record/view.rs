@@ -1,0 +1,39 @@
+//! What the rules of advice look at, and how they see it.
+
+use super::info::{StorageGroup, StorageInfo, StorageLevel};
+use crate::readings::StorageReadings;
+use assay_measure::record::{Figure, Record};
+
+/// Seconds of a level vary by no more than this where something holds it.
+pub(super) const FLAT: f64 = 0.02;
+/// Seconds that a level must last to be called sustained.
+pub(super) const SUSTAINED_S: f64 = 5.0;
+
+/// What the rules see.
+pub(super) struct View<'a> {
+    pub(super) readings: &'a StorageReadings,
+    pub(super) info: &'a StorageInfo,
+    pub(super) record: &'a Record,
+}
+
+/// `Group 1 (a, b): ` where there are several groups.
+pub(super) fn lead(info: &StorageInfo, group: &StorageGroup) -> String {
+    match info.groups.len() {
+        1 => String::new(),
+        _ => format!("Group {} ({}): ", group.group, group.jobs.join(", ")),
+    }
+}
+
+pub(super) fn value(figure: &Figure) -> f64 {
+    figure.value().unwrap_or(0.0)
+}
+
+/// How long a level lasted, s.
+pub(super) fn length(level: &StorageLevel) -> f64 {
+    value(&level.to_s) - value(&level.from_s)
+}
+
+pub(super) fn is_flat(level: &StorageLevel) -> bool {
+    let variation = level.variation_ratio.value();
+    length(level) >= SUSTAINED_S && variation.is_some_and(|variation| variation <= FLAT)
+}
