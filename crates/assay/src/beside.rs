@@ -3,11 +3,10 @@
 //! Nothing here runs under `--dry-run`, and no value is ever given to a shell but a
 //! command of `--at`, which is one.
 
-use crate::configure::Configured;
+use crate::configure::{At, Configured};
 use crate::exit::Failure;
 use crate::rundir::RunDir;
 use crate::ui;
-use assay_measure::clock::Ns;
 use assay_measure::config;
 use assay_measure::snapshot::RunData;
 use assay_measure::timeline::{CommandEnd, TimelineEvent, TimelineKind};
@@ -18,15 +17,6 @@ use assay_run::stop::Stop;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// A command of `--at`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct At {
-    /// Its instant, ns after the gate.
-    pub(crate) at_ns: Ns,
-    /// A line for `sh -c`.
-    pub(crate) command: String,
-}
 
 /// The pairs of `--at TIME COMMAND`.
 pub(crate) fn planned(args: &[String]) -> Result<Vec<At>, Failure> {

@@ -4,10 +4,12 @@ use crate::cli::SettingArgs;
 use crate::exit::{Code, Failure};
 use crate::registry;
 use crate::{plan_text, progress, ui};
+use assay_measure::clock::Ns;
 use assay_measure::config::{
     self, Layer, Origin, ParamDef, Problem, Resolved, Settings, Tables, Value,
 };
 use assay_run::engine::{DataSet, Line, Running, Target};
+use assay_run::host::random_u32;
 pub(crate) use assay_run::life::imagined;
 use assay_run::life::{self, Life, schemas_asked};
 use assay_run::plan::Plan;
@@ -19,6 +21,15 @@ const LARGEST_CONFIG_BYTES: u64 = 1 << 20;
 
 /// An option of the command line: as typed, the parameter it sets, its value.
 pub(crate) type Said = (String, String, String);
+
+/// A command of `--at`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct At {
+    /// Its instant, ns after the gate.
+    pub(crate) at_ns: Ns,
+    /// A line for `sh -c`.
+    pub(crate) command: String,
+}
 
 /// Settings that hold, and what they are for.
 pub(crate) struct Configured {
@@ -33,7 +44,7 @@ pub(crate) struct Configured {
     /// The file as given with secrets replaced, if there was one.
     pub(crate) given: Option<String>,
     /// Commands planned for instants of the run.
-    pub(crate) commands: Vec<crate::beside::At>,
+    pub(crate) commands: Vec<At>,
     /// A server started for this command; it goes when the command ends.
     started: Option<Temporary>,
 }
@@ -266,15 +277,6 @@ pub(crate) fn take_seed(settings: &mut Settings, seed: u64) {
         let origin = Origin::Implied("a random draw".to_owned());
         set(settings, "SEED", Value::Int(seed), seed.to_string(), origin);
     }
-}
-
-/// 32 bits that differ for every call of every process: for labels, not for keys.
-pub(crate) fn random_u32() -> u32 {
-    use std::hash::{BuildHasher, Hasher};
-    // The standard library seeds its hashers from the operating system.
-    let mut hasher = std::hash::RandomState::new().build_hasher();
-    hasher.write_u32(std::process::id());
-    (hasher.finish() >> 32) as u32
 }
 
 pub(crate) fn set(settings: &mut Settings, name: &str, value: Value, text: String, origin: Origin) {

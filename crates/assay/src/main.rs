@@ -22,6 +22,7 @@ mod progress;
 mod record;
 mod recover;
 mod registry;
+mod run_plan;
 mod rundir;
 mod signals;
 mod ui;

@@ -13,10 +13,11 @@ use assay_measure::config;
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units;
 use assay_run::engine::{DataSet, Engine, Line};
+use assay_run::host::{self, random_u32};
 use assay_run::life::Load;
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
-use assay_run::{Labels, Options, RunError, execute, host, trace};
+use assay_run::{Labels, Options, RunError, execute, trace};
 use std::path::PathBuf;
 
 /// The only workload so far.
@@ -107,7 +108,7 @@ pub(crate) fn check_memory(configured: &Configured) -> Result<(), Failure> {
 pub(crate) fn plan(configured: &mut Configured, data: &DataSet) -> Result<Plan, Failure> {
     check_memory(configured)?;
     configure::adopt(&mut configured.settings, data);
-    configure::plan(&configured.settings, data, configure::random_u32())
+    configure::plan(&configured.settings, data, random_u32())
         .map_err(|problems| Failure::problems(&problems))
 }
 

@@ -1,12 +1,9 @@
-//! Plans and summaries as text and JSON: what will be done, before it is done.
+//! Lines of plans and summaries, as every target and probe tells them: as text, as facts and as JSON.
 
-use crate::configure::Configured;
-use crate::exit::Failure;
-use assay_measure::config;
 use assay_measure::snapshot::Fact;
 use assay_measure::units;
-use assay_run::engine::{DataSet, Line, LineValue};
-use assay_run::plan::{Compat, Mix, Plan, RedoStress};
+use assay_run::engine::{Line, LineValue};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// Width of the labels of a plan.
@@ -60,7 +57,8 @@ fn decimals_of(key: &str) -> usize {
     if unit_of(key).is_empty() { 3 } else { 1 }
 }
 
-fn row(label: &str, value: &str) -> String {
+/// One row of a plan, as wide as [`lines`].
+pub(crate) fn row(label: &str, value: &str) -> String {
     format!("  {label:<LABEL_WIDTH$} {value}")
 }
 
@@ -111,235 +109,11 @@ pub(crate) fn lines_json(lines: &[Line]) -> Value {
 }
 
 /// Pretty JSON with a last line end.
-pub(crate) fn pretty(value: &Value) -> String {
-    // Values without maps of other keys than strings always print.
+pub(crate) fn pretty(value: &impl Serialize) -> String {
+    // What has no maps of other keys than strings always prints.
     let mut text = serde_json::to_string_pretty(value).expect("plain JSON prints");
     text.push('\n');
     text
-}
-
-/// The plan in one line, for stderr.
-pub(crate) fn one_line(configured: &Configured, plan: &Plan, data: &DataSet) -> String {
-    format!(
-        "running: {}, {} on {} of {} each, {}, seed {}",
-        configured.shown(),
-        sessions(plan),
-        units::thousands(plan.scale) + " blocks",
-        units::size(data.block_bytes),
-        duration(plan),
-        plan.seed,
-    )
-}
-
-fn sessions(plan: &Plan) -> String {
-    let dealt = match plan.sessions_asked {
-        None => format!("{} schemas x {}", plan.schemas, plan.threads_per_schema),
-        Some(_) => format!("dealt to {} schemas in turn", plan.schemas),
-    };
-    format!("{} sessions ({dealt})", plan.sessions())
-}
-
-fn duration(plan: &Plan) -> String {
-    if plan.work_loop > 0 {
-        return format!("{} operations each", units::thousands(plan.work_loop));
-    }
-    let run = units::duration(plan.run_time_ns);
-    match plan.warmup_ns {
-        0 => format!("{run} without warm-up"),
-        warmup => format!("{run} after {} of warm-up", units::duration(warmup)),
-    }
-}
-
-/// Everything that will be done, for people.
-pub(crate) fn whole(
-    configured: &Configured,
-    plan: &Plan,
-    data: &DataSet,
-    prepare: Option<&[Line]>,
-) -> String {
-    let mut out = vec![
-        "Plan (dry run: nothing was touched)".to_owned(),
-        String::new(),
-    ];
-    out.push(row("target", &configured.shown()));
-    out.push(row("data set", &data.state));
-    for (label, value) in workload(plan) {
-        out.push(row(label, &value));
-    }
-    for at in &configured.commands {
-        let label = format!("command at {} s", config::seconds_text(at.at_ns));
-        out.push(row(&label, &at.command));
-    }
-    if let Some(prepare) = prepare {
-        out.push(String::new());
-        out.push("Prepared first".to_owned());
-        out.push(String::new());
-        out.push(lines(prepare));
-    }
-    out.push(String::new());
-    out.push("Settings".to_owned());
-    out.push(String::new());
-    out.push(settings_table(configured));
-    out.join("\n")
-}
-
-fn workload(plan: &Plan) -> Vec<(&'static str, String)> {
-    let blocks = |n: u64| {
-        format!(
-            "{} blocks ({})",
-            units::thousands(n),
-            units::size(n.saturating_mul(plan.block_bytes))
-        )
-    };
-    let mut rows = vec![
-        ("sessions", sessions(plan).replacen(" sessions", "", 1)),
-        ("active set per schema", blocks(plan.scale)),
-        (
-            "active set in all",
-            blocks(plan.scale.saturating_mul(u64::from(plan.schemas))),
-        ),
-        ("scan table per schema", blocks(plan.scan_blocks)),
-        ("duration", duration(plan)),
-        (
-            "mix",
-            format!(
-                "{} % updates, {} % of selects are scans ({})",
-                plan.update_pct,
-                plan.scan_pct,
-                match plan.mix {
-                    Mix::Exact => "exact in every 100 operations",
-                    Mix::Bernoulli => "independent draws",
-                    Mix::Slob253 => "SLOB 2.5.3's quota",
-                }
-            ),
-        ),
-        (
-            "blocks per operation",
-            format!(
-                "{} select, {} update",
-                plan.select_width(),
-                plan.update_width()
-            ),
-        ),
-        (
-            "redo stress",
-            match plan.redo_stress {
-                RedoStress::Lite => "LITE: 2 columns, 256 bytes a row".to_owned(),
-                RedoStress::Heavy => "HEAVY: 19 columns, 2432 bytes a row".to_owned(),
-            },
-        ),
-    ];
-    rows.extend(shape(plan));
-    rows
-}
-
-/// What is off unless asked for.
-fn shape(plan: &Plan) -> Vec<(&'static str, String)> {
-    let mut rows = vec![("hot spot", hot_spot(plan))];
-    rows.push((
-        "hot schema",
-        match plan.hot_schema_frequency {
-            0 => "off".to_owned(),
-            n => format!("one operation in {n} goes to schema 1"),
-        },
-    ));
-    rows.push((
-        "think time",
-        plan.think.map_or("off".to_owned(), |think| {
-            format!(
-                "before one operation in {}: {} to {}",
-                think.frequency,
-                units::duration(think.min_ns),
-                units::duration(think.max_ns)
-            )
-        }),
-    ));
-    rows.push((
-        "schedule",
-        match plan.rate_per_s {
-            0 => "closed loop".to_owned(),
-            rate => format!("{} operations per second in all", units::thousands(rate)),
-        },
-    ));
-    if plan.compat == Compat::Slob253 {
-        rows.push((
-            "compatibility",
-            "the workload rules of SLOB 2.5.3".to_owned(),
-        ));
-    }
-    rows.push(("seed", plan.seed.to_string()));
-    rows
-}
-
-fn hot_spot(plan: &Plan) -> String {
-    plan.hot_spot.map_or("off".to_owned(), |hot| {
-        format!(
-            "one operation in {} among {} keys from key {}",
-            hot.frequency,
-            units::thousands(hot.size_blocks),
-            units::thousands(hot.offset_blocks + 1)
-        )
-    })
-}
-
-/// Every effective setting with its origin.
-pub(crate) fn settings_table(configured: &Configured) -> String {
-    let lines = config::setting_lines(&configured.settings);
-    let width = |of: fn(&assay_measure::snapshot::SettingLine) -> usize| {
-        lines.iter().map(of).max().unwrap_or(0)
-    };
-    let name = width(|line| line.name.chars().count());
-    let value = width(|line| line.value.chars().count()).min(40);
-    let mut out = String::new();
-    for line in &lines {
-        out.push_str(&format!(
-            "  {:<name$}  {:<value$}  {}\n",
-            line.name, line.value, line.origin
-        ));
-    }
-    out
-}
-
-/// Every effective setting as JSON: name to value, origin.
-pub(crate) fn settings_json(configured: &Configured) -> Value {
-    let map: Map<String, Value> = config::setting_lines(&configured.settings)
-        .into_iter()
-        .map(|line| {
-            (
-                line.name,
-                json!({"value": line.value, "origin": line.origin}),
-            )
-        })
-        .collect();
-    Value::Object(map)
-}
-
-/// Everything that will be done, for programs.
-pub(crate) fn json(
-    configured: &Configured,
-    plan: &Plan,
-    data: &DataSet,
-    prepare: Option<&[Line]>,
-) -> Result<String, Failure> {
-    let plan_value = serde_json::to_value(plan)
-        .map_err(|error| Failure::new(crate::exit::Code::Bug, format!("plan: {error}")))?;
-    Ok(pretty(&json!({
-        "target": configured.shown(),
-        "data_set": {
-            "schemas_count": data.schemas,
-            "scale_blocks": data.scale_blocks,
-            "scan_blocks": data.scan_blocks,
-            "block_bytes": data.block_bytes,
-            "state": data.state,
-        },
-        "plan": plan_value,
-        "commands": configured.commands.iter().map(|at| json!({
-            "at_s": at.at_ns as f64 / 1e9,
-            "command": at.command,
-        })).collect::<Vec<_>>(),
-        "prepare": prepare.map(lines_json),
-        "settings": settings_json(configured),
-    })))
 }
 
 #[cfg(test)]

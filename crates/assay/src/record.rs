@@ -8,6 +8,7 @@ use assay_measure::record::Record;
 use assay_measure::snapshot::RunData;
 use assay_report::compare::Repeats;
 use assay_report::sweep::Sweep;
+use std::fmt::Display;
 use std::path::Path;
 
 /// A record as it is printed and kept.
@@ -51,9 +52,23 @@ pub(crate) fn write(dir: &RunDir, faces: &Faces) -> Result<(), Failure> {
 
 /// Reads a record.
 pub(crate) fn read(path: &Path) -> Result<Record, Failure> {
-    let bad = |what: String| Failure::usage(format!("{}: {what}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
-    assay_report::json::read(&text).map_err(|error| bad(error.to_string()))
+    read_as(path, assay_report::json::read)
+}
+
+/// Reads a sweep's summary.
+pub(crate) fn read_sweep(path: &Path) -> Result<Sweep, Failure> {
+    read_as(path, assay_report::sweep::read)
+}
+
+/// Reads the summary of repeats.
+pub(crate) fn read_repeats(path: &Path) -> Result<Repeats, Failure> {
+    read_as(path, Repeats::read)
+}
+
+fn read_as<T, E: Display>(path: &Path, read: fn(&str) -> Result<T, E>) -> Result<T, Failure> {
+    let bad = |what: &dyn Display| Failure::usage(format!("{}: {what}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| bad(&error))?;
+    read(&text).map_err(|error| bad(&error))
 }
 
 /// Whether a directory holds a record, a summary of a sweep or of repeats that can be read.
@@ -63,18 +78,4 @@ pub(crate) fn is_in(dir: &Held) -> bool {
     holds(RECORD, &|text| assay_report::json::read(text).is_ok())
         || holds(SWEEP, &|text| assay_report::sweep::read(text).is_ok())
         || holds(REPEAT, &|text| Repeats::read(text).is_ok())
-}
-
-/// Reads a sweep's summary.
-pub(crate) fn read_sweep(path: &Path) -> Result<Sweep, Failure> {
-    let bad = |what: String| Failure::usage(format!("{}: {what}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
-    assay_report::sweep::read(&text).map_err(bad)
-}
-
-/// Reads the summary of repeats.
-pub(crate) fn read_repeats(path: &Path) -> Result<Repeats, Failure> {
-    let bad = |what: String| Failure::usage(format!("{}: {what}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| bad(error.to_string()))?;
-    Repeats::read(&text).map_err(bad)
 }

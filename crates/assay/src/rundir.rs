@@ -1,9 +1,9 @@
 //! Run directories: made once, never overwritten, every file written whole or not at all.
 
-use crate::catalogue;
 use crate::exit::{Code, Failure};
 use crate::held::{Held, PARTIAL};
 use crate::ui;
+use assay_run::host::random_u32;
 use rustix::fs::FileType;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -37,6 +37,8 @@ pub(crate) const TAGS: &str = "tags";
 /// The configuration as given and as effective.
 pub(crate) const CONFIG: &str = "config";
 
+/// What is known of the runs in a directory, beside them.
+pub(crate) const CATALOGUE: &str = "catalogue.sqlite";
 /// What `recovery` keeps while it kills.
 pub(crate) const JOURNAL: &str = "journal";
 /// How long a claim that another process holds is waited for.
@@ -70,7 +72,7 @@ pub(crate) struct RunDir {
 
 /// A new run's short id: eight hexadecimal digits.
 pub(crate) fn new_id() -> String {
-    format!("{:08x}", crate::configure::random_u32())
+    format!("{:08x}", random_u32())
 }
 
 /// Where a run will be kept: `-o`, else a name of time, workload and id.
@@ -254,7 +256,15 @@ fn split_config(name: &str) -> Option<&str> {
 /// Whether assay writes a file of this name into a run's directory.
 fn is_file(name: &str) -> bool {
     let whole = name.strip_suffix(PARTIAL).unwrap_or(name);
-    FILES.contains(&whole) || is_output(whole) || catalogue::is_file(name)
+    FILES.contains(&whole) || is_output(whole) || is_catalogue(name)
+}
+
+/// Whether the catalogue of a directory has files of this name: itself, SQLite's journals and those set aside.
+fn is_catalogue(name: &str) -> bool {
+    let end = name.strip_prefix(CATALOGUE);
+    end.is_some_and(|end| {
+        ["", "-journal", "-wal", "-shm"].contains(&end) || end.starts_with(".damaged")
+    })
 }
 
 fn is_config_file(name: &str) -> bool {

@@ -18,21 +18,12 @@ pub(crate) use store::{KeyInfo, Value};
 pub(crate) use tags::{Change, change as change_tags, read as tags_of};
 
 use crate::exit::Failure;
+use crate::rundir::CATALOGUE;
 use crate::ui;
 use assay_measure::config;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use store::Store;
-
-/// The file beside the runs.
-pub(crate) const FILE: &str = "catalogue.sqlite";
-/// Whether the catalogue of a directory has files of this name: itself, SQLite's journals and those set aside.
-pub(crate) fn is_file(name: &str) -> bool {
-    let end = name.strip_prefix(FILE);
-    end.is_some_and(|end| {
-        ["", "-journal", "-wal", "-shm"].contains(&end) || end.starts_with(".damaged")
-    })
-}
 
 /// Reading so many records takes long enough to say so.
 const MANY: usize = 200;
@@ -67,7 +58,7 @@ impl Catalogue {
                 if !store::is_unwritable(&error) {
                     ui::say(&format!(
                         "notice: {}: {error}; the runs are told from their records",
-                        dir.join(FILE).display()
+                        dir.join(CATALOGUE).display()
                     ));
                 }
                 let mut store = Store::in_memory().map_err(|error| bug(&error))?;
@@ -132,7 +123,7 @@ fn stored(
     };
     match try_once() {
         Err(error) if store::is_damage(&error) => {
-            store::set_aside(&dir.join(FILE), &error);
+            store::set_aside(&dir.join(CATALOGUE), &error);
             try_once()
         }
         found => found,

@@ -1,7 +1,7 @@
 //! The SQLite file: what was read of each directory, and when it was last changed.
 
-use super::FILE;
 use super::entry::{self, Entry, Found, Stamp};
+use crate::rundir::CATALOGUE;
 use crate::ui;
 use assay_measure::record::Figure;
 use assay_measure::record::metric::{self, Better};
@@ -60,7 +60,7 @@ pub(super) struct Store {
 impl Store {
     /// The file of a directory; in memory where none can be written or none is needed.
     pub(super) fn open(dir: &Path, is_empty: bool) -> Result<Self, Error> {
-        let path = dir.join(FILE);
+        let path = dir.join(CATALOGUE);
         if is_empty && !path.exists() {
             return Self::in_memory();
         }
@@ -364,7 +364,7 @@ pub(super) fn is_unwritable(error: &Error) -> bool {
 fn without_links(path: &Path) -> PathBuf {
     let above = path.parent().filter(|above| !above.as_os_str().is_empty());
     let above = fs::canonicalize(above.unwrap_or(Path::new(".")));
-    above.map_or_else(|_| path.to_path_buf(), |above| above.join(FILE))
+    above.map_or_else(|_| path.to_path_buf(), |above| above.join(CATALOGUE))
 }
 
 /// A file that cannot be read is kept for whoever wants to look into it.

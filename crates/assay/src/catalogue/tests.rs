@@ -47,7 +47,7 @@ fn runs_that_come_change_and_go_are_noticed() {
     run(&dir, "2-slob-b", 20.0);
     fs::create_dir(dir.path().join("notes")).expect("made");
     assert_eq!(rates(&open(&dir)), expected(&[("a", 10.0), ("b", 20.0)]));
-    assert!(dir.path().join(FILE).is_file());
+    assert!(dir.path().join(CATALOGUE).is_file());
     run(&dir, "2-slob-b", 200.5);
     run(&dir, "3-slob-c", 30.0);
     fs::remove_dir_all(dir.path().join("1-slob-a")).expect("removed");
@@ -78,7 +78,7 @@ fn tags_are_those_of_the_directory_whatever_becomes_of_the_catalogue() {
     change_tags(&path, &changes).expect("written");
     let tags = |catalogue: &Catalogue| catalogue.entries[0].tags.clone();
     assert_eq!(tags(&open(&dir)), ["disk=nvme", "good"]);
-    fs::remove_file(dir.path().join(FILE)).expect("removed");
+    fs::remove_file(dir.path().join(CATALOGUE)).expect("removed");
     assert_eq!(tags(&open(&dir)), ["disk=nvme", "good"]);
     fs::remove_file(path.join(TAGS)).expect("removed");
     assert!(tags(&open(&dir)).is_empty());
@@ -102,7 +102,7 @@ fn what_is_no_catalogue_is_set_aside_and_made_again() {
     ] {
         let dir = tempfile::tempdir().expect("a directory");
         run(&dir, "1-slob-a", 10.0);
-        fs::write(dir.path().join(FILE), bytes.repeat(40)).expect("written");
+        fs::write(dir.path().join(CATALOGUE), bytes.repeat(40)).expect("written");
         assert_eq!(rates(&open(&dir)), expected(&[("a", 10.0)]), "{what}");
         let kept = fs::read(dir.path().join("catalogue.sqlite.damaged")).expect("kept");
         assert_eq!(kept, bytes.repeat(40), "{what}");
@@ -119,7 +119,7 @@ fn a_page_that_is_overwritten_does_not_spoil_the_answer() {
     let dir = tempfile::tempdir().expect("a directory");
     run(&dir, "1-slob-a", 10.0);
     open(&dir);
-    let path = dir.path().join(FILE);
+    let path = dir.path().join(CATALOGUE);
     let mut bytes = fs::read(&path).expect("readable");
     let end = bytes.len();
     bytes[4096..end].fill(0xa5);
@@ -132,7 +132,7 @@ fn tables_of_another_version_are_made_anew_and_somebody_elses_kept() {
     let dir = tempfile::tempdir().expect("a directory");
     run(&dir, "1-slob-a", 10.0);
     open(&dir);
-    let path = dir.path().join(FILE);
+    let path = dir.path().join(CATALOGUE);
     let old = rusqlite::Connection::open(&path).expect("opened");
     old.execute_batch("DROP TABLE metrics; PRAGMA user_version = 99")
         .expect("changed");
@@ -154,7 +154,7 @@ fn a_catalogue_that_somebody_holds_is_done_without() {
     let dir = tempfile::tempdir().expect("a directory");
     run(&dir, "1-slob-a", 10.0);
     open(&dir);
-    let path = dir.path().join(FILE);
+    let path = dir.path().join(CATALOGUE);
     let other = rusqlite::Connection::open(&path).expect("opened");
     other.execute_batch("BEGIN EXCLUSIVE").expect("held");
     run(&dir, "2-slob-b", 20.0);
@@ -186,7 +186,7 @@ fn an_unknown_metric_is_refused_with_what_is_near() {
 fn a_directory_without_runs_gets_no_file() {
     let dir = tempfile::tempdir().expect("a directory");
     assert!(open(&dir).entries.is_empty());
-    assert!(!dir.path().join(FILE).exists());
+    assert!(!dir.path().join(CATALOGUE).exists());
     assert!(
         Catalogue::open(&dir.path().join("absent"))
             .expect("empty")

@@ -1,8 +1,7 @@
 //! `report --format brief`: the one page, of a run, of repeats, or of the step a sweep is about.
 
-use super::compare::records_of;
 use super::cost::read_prices;
-use super::runs::find;
+use super::runs::{find, records_of};
 use crate::cli::ReportArgs;
 use crate::exit::Failure;
 use crate::record;

@@ -1,15 +1,14 @@
 //! `compare`: runs and groups of repeats against the first of them, and the gates on what came out.
 
-use super::runs::find;
+use super::runs::records_of;
 use crate::cli::{CompareArgs, CompareFace};
 use crate::exit::{Code, Failure};
-use crate::rundir::{self, RECORD, REPEAT, SERIES, SWEEP};
-use crate::{record, ui};
+use crate::{plan_text, record, rundir, ui};
 use assay_measure::record::Record;
 use assay_report::compare::{self, Comparison, Gate, GateOutcome, Group, Options};
 use assay_report::cost::{self, Cost};
 use assay_report::html::{self, Assets};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
     let gates = gates(&args.fail_if)?;
@@ -36,7 +35,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
     }
     let text = match args.format {
         CompareFace::Text => compare::render(&comparison),
-        CompareFace::Json => json(&comparison)?,
+        CompareFace::Json => plan_text::pretty(&comparison),
         CompareFace::Html => html::comparison(&comparison, &Assets::Embedded),
     };
     deliver(args.output.as_deref(), &text)?;
@@ -109,60 +108,6 @@ impl Side {
             records: self.records.iter().collect(),
         }
     }
-}
-
-/// The record files that one name stands for.
-pub(super) fn records_of(name: &str, dir: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let found = find(name, dir)?;
-    if found.is_file() && !found.ends_with(REPEAT) {
-        return match found.ends_with(SWEEP) {
-            true => Err(sweep(&found)),
-            false => Ok(vec![found]),
-        };
-    }
-    let at = match found.is_file() {
-        true => found.parent().unwrap_or(Path::new(".")).to_path_buf(),
-        false => found,
-    };
-    if at.join(REPEAT).is_file() {
-        let repeats = record::read_repeats(&at.join(REPEAT))?;
-        let runs = repeats.runs.iter();
-        return Ok(runs
-            .map(|run| at.join(&run.directory).join(RECORD))
-            .collect());
-    }
-    if at.join(SWEEP).is_file() {
-        return Err(sweep(&at));
-    }
-    let path = at.join(RECORD);
-    if path.is_file() {
-        return Ok(vec![path]);
-    }
-    if at.join(SERIES).is_file() {
-        return Err(Failure::usage(format!(
-            "{0} has no record: the run was killed or is still going; `assay runs recover {0}` rebuilds it",
-            at.display()
-        )));
-    }
-    Err(Failure::usage(format!(
-        "{}: holds no {RECORD}, no {REPEAT} and no sweep: name a run",
-        at.display()
-    )))
-}
-
-fn sweep(path: &Path) -> Failure {
-    Failure::usage(format!(
-        "{}: is a sweep, whose steps are different loads; name the step on each side, such as {}",
-        path.display(),
-        path.join("step-001-sessions-1").display()
-    ))
-}
-
-fn json(comparison: &Comparison) -> Result<String, Failure> {
-    let mut text = serde_json::to_string_pretty(comparison)
-        .map_err(|error| Failure::new(Code::Bug, format!("comparison: {error}")))?;
-    text.push('\n');
-    Ok(text)
 }
 
 fn deliver(output: Option<&Path>, text: &str) -> Result<(), Failure> {

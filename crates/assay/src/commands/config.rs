@@ -3,7 +3,7 @@
 use crate::cli::{ConfigCommand, ShowFormat};
 use crate::configure::{self, said, said_list};
 use crate::exit::{Code, Failure};
-use crate::{plan_text, ui};
+use crate::{plan_text, run_plan, ui};
 use assay_measure::config;
 
 pub(super) fn config(command: &ConfigCommand) -> Result<Code, Failure> {
@@ -18,8 +18,8 @@ pub(super) fn config(command: &ConfigCommand) -> Result<Code, Failure> {
     ];
     let configured = configure::configure(settings, options.into_iter().flatten().collect())?;
     let text = match more.format {
-        ShowFormat::Text => plan_text::settings_table(&configured),
-        ShowFormat::Json => plan_text::pretty(&plan_text::settings_json(&configured)),
+        ShowFormat::Text => run_plan::settings_table(&configured),
+        ShowFormat::Json => plan_text::pretty(&run_plan::settings_json(&configured)),
         ShowFormat::SlobConf => config::slob_conf(&configured.settings),
     };
     ui::product(&text)?;

@@ -1,6 +1,6 @@
 //! `cost`: what runs and their platforms cost by the user's own prices.
 
-use super::compare::records_of;
+use super::runs::records_of;
 use crate::cli::{CostArgs, Format};
 use crate::exit::{Code, Failure};
 use crate::{record, ui};

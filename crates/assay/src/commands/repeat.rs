@@ -1,11 +1,11 @@
 //! `run --repeat`: the same run several times over, and how much its figures differ with nothing changed.
 
-use crate::cli::{Face, Format, ReportArgs, RunArgs};
+use crate::cli::{Format, RunArgs};
 use crate::configure::Configured;
 use crate::exit::{Code, Failure};
 use crate::perform::{self, WORKLOAD};
-use crate::rundir::{self, RECORD, REPEAT, REPEAT_TEXT, RunDir};
-use crate::{record, ui};
+use crate::rundir::{self, REPEAT, REPEAT_TEXT, RunDir};
+use crate::{plan_text, ui};
 use assay_measure::record::Record;
 use assay_report::compare::{REPEAT_SCHEMA, RepeatRun, Repeats};
 use assay_run::plan::Plan;
@@ -71,7 +71,7 @@ pub(super) fn run(
     }
     ui::product(&match args.more.format {
         Format::Text => running.repeats.render(),
-        Format::Json => json(&running.repeats)?,
+        Format::Json => plan_text::pretty(&running.repeats),
     })?;
     ui::say(&format!("repeats: {}", place.display()));
     Ok(match stop.requested() {
@@ -151,53 +151,7 @@ impl Running {
     }
 }
 
-fn json(repeats: &Repeats) -> Result<String, Failure> {
-    let mut text = serde_json::to_string_pretty(repeats)
-        .map_err(|error| Failure::new(Code::Bug, format!("{REPEAT}: {error}")))?;
-    text.push('\n');
-    Ok(text)
-}
-
 fn write(dir: &RunDir, repeats: &Repeats) -> Result<(), Failure> {
-    dir.write(REPEAT, &json(repeats)?)?;
+    dir.write(REPEAT, &plan_text::pretty(repeats))?;
     dir.write(REPEAT_TEXT, &repeats.render())
-}
-
-/// Faces of repeats: the noise, or one line for each run.
-pub(super) fn report(args: &ReportArgs, found: &Path) -> Result<Code, Failure> {
-    let path = match found.is_dir() {
-        true => found.join(REPEAT),
-        false => found.to_path_buf(),
-    };
-    let repeats = record::read_repeats(&path)?;
-    let dir = path.parent().unwrap_or(Path::new("."));
-    let text = match args.format {
-        Face::Text => repeats.render(),
-        Face::Html => {
-            let assets = crate::html::assets(args, Some(dir))?;
-            assay_report::html::repeats(&repeats, &assets)
-        }
-        Face::Json => json(&repeats)?,
-        Face::Summary => {
-            let head = [
-                assay_report::summary::header(),
-                assay_report::summary::units(),
-            ];
-            let mut text = format!("{}\n{}\n", head[0], head[1]);
-            for run in &repeats.runs {
-                let record = record::read(&dir.join(&run.directory).join(RECORD))?;
-                text.push_str(&assay_report::summary::line(&record));
-                text.push('\n');
-            }
-            text
-        }
-        _ => {
-            return Err(Failure::usage(format!(
-                "{} holds repeats, and this format is of one run: name one of them, such as {}",
-                dir.display(),
-                dir.join("repeat-1").display()
-            )));
-        }
-    };
-    super::report::deliver(args, &text)
 }

@@ -1,12 +1,13 @@
 //! `report`: another look at a finished run.
 
-use super::runs::find;
+use super::runs::{find, missing};
 use crate::cli::{Face, ReportArgs};
 use crate::exit::{Code, Failure};
-use crate::rundir::{self, RECORD, REPEAT, SERIES, SWEEP};
-use crate::{html, record, ui};
-use assay_report::export;
-use std::path::Path;
+use crate::rundir::{self, RECORD, REPEAT, SWEEP};
+use crate::{html, plan_text, record, ui};
+use assay_measure::record::Record;
+use assay_report::{export, summary};
+use std::path::{Path, PathBuf};
 
 pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
     if args.format == Face::Brief {
@@ -22,15 +23,13 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
         return swept(args, &found);
     }
     if found.join(REPEAT).is_file() || found.ends_with(REPEAT) {
-        return super::repeat::report(args, &found);
+        return repeated(args, &found);
     }
-    let path = if found.is_dir() {
-        found.join(RECORD)
-    } else {
-        found
-    };
+    let path = within(&found, RECORD);
     if !path.exists() {
-        return Err(missing(&path));
+        let dir = path.parent().unwrap_or(Path::new("."));
+        let none = || format!("{}: there is no such record", path.display());
+        return Err(missing(dir, none));
     }
     let record = record::read(&path)?;
     let text = match args.format {
@@ -46,12 +45,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
         Face::Openmetrics => export::summary(&record),
         Face::OpenmetricsSeries => export::series(&record)
             .map_err(|what| Failure::usage(format!("{}: {what}", path.display())))?,
-        Face::Summary => format!(
-            "{}\n{}\n{}\n",
-            assay_report::summary::header(),
-            assay_report::summary::units(),
-            assay_report::summary::line(&record)
-        ),
+        Face::Summary => lines(&[record]),
         Face::Pgio => assay_awr::result_line::render(&record).ok_or_else(|| {
             Failure::usage(format!(
                 "{}: target {} is no server that counts blocks hit and read, so there is no such line; --format summary has one",
@@ -74,33 +68,19 @@ pub(super) fn deliver(args: &ReportArgs, text: &str) -> Result<Code, Failure> {
 
 /// Faces of a sweep: the summary, or one line for each step.
 fn swept(args: &ReportArgs, found: &Path) -> Result<Code, Failure> {
-    let path = if found.is_dir() {
-        found.join(SWEEP)
-    } else {
-        found.to_path_buf()
-    };
+    let path = within(found, SWEEP);
     let swept = record::read_sweep(&path)?;
     let dir = path.parent().unwrap_or(Path::new("."));
     let text = match args.format {
-        Face::Brief => super::brief::brief(args)?,
         Face::Html => assay_report::html::sweep(&swept, &html::assets(args, Some(dir))?),
         Face::Text => assay_report::sweep::render(&swept),
         Face::Json => assay_report::sweep::write(&swept)
             .map_err(|error| Failure::new(Code::Bug, format!("{SWEEP}: {error}")))?,
         Face::Summary => {
-            let mut text = format!(
-                "{}\n{}\n",
-                assay_report::summary::header(),
-                assay_report::summary::units()
-            );
-            for step in swept.steps.iter().filter(|step| step.verdict != "failed") {
-                let record = record::read(&dir.join(&step.place.directory).join(RECORD))?;
-                text.push_str(&assay_report::summary::line(&record));
-                text.push('\n');
-            }
-            text
+            let steps = swept.steps.iter().filter(|step| step.verdict != "failed");
+            summary(dir, steps.map(|step| &*step.place.directory))?
         }
-        Face::Csv | Face::CsvSummary | Face::Openmetrics | Face::OpenmetricsSeries | Face::Pgio => {
+        _ => {
             return Err(Failure::usage(format!(
                 "{} is a sweep, and this format is of one run: name one of its steps",
                 dir.display()
@@ -110,14 +90,43 @@ fn swept(args: &ReportArgs, found: &Path) -> Result<Code, Failure> {
     deliver(args, &text)
 }
 
-fn missing(record: &Path) -> Failure {
-    let dir = record.parent().unwrap_or(Path::new("."));
-    if dir.join(SERIES).is_file() {
-        Failure::usage(format!(
-            "{0} has no record: the run was killed or is still going; `assay runs recover {0}` rebuilds it",
-            dir.display()
-        ))
-    } else {
-        Failure::usage(format!("{}: there is no such record", record.display()))
+/// Faces of repeats: the noise, or one line for each run.
+fn repeated(args: &ReportArgs, found: &Path) -> Result<Code, Failure> {
+    let path = within(found, REPEAT);
+    let repeats = record::read_repeats(&path)?;
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let text = match args.format {
+        Face::Text => repeats.render(),
+        Face::Html => assay_report::html::repeats(&repeats, &html::assets(args, Some(dir))?),
+        Face::Json => plan_text::pretty(&repeats),
+        Face::Summary => summary(dir, repeats.runs.iter().map(|run| &*run.directory))?,
+        _ => {
+            return Err(Failure::usage(format!(
+                "{} holds repeats, and this format is of one run: name one of them, such as {}",
+                dir.display(),
+                dir.join("repeat-1").display()
+            )));
+        }
+    };
+    deliver(args, &text)
+}
+
+/// The file that was named, or that of the directory that was.
+fn within(found: &Path, file: &str) -> PathBuf {
+    match found.is_dir() {
+        true => found.join(file),
+        false => found.to_path_buf(),
     }
+}
+
+/// The head of a summary and a line for each run below `dir`.
+fn summary<'a>(dir: &Path, runs: impl Iterator<Item = &'a str>) -> Result<String, Failure> {
+    let records = runs.map(|run| record::read(&dir.join(run).join(RECORD)));
+    Ok(lines(&records.collect::<Result<Vec<_>, _>>()?))
+}
+
+fn lines(records: &[Record]) -> String {
+    let head = [summary::header(), summary::units()];
+    let lines = head.into_iter().chain(records.iter().map(summary::line));
+    lines.map(|line| line + "\n").collect()
 }

@@ -5,7 +5,7 @@ use crate::configure::{self, Configured, Said, said, said_list};
 use crate::exit::{Code, Failure};
 use crate::perform::{self, WORKLOAD};
 use crate::record::Faces;
-use crate::{beside, plan_text, rundir, signals, ui};
+use crate::{beside, plan_text, run_plan, rundir, signals, ui};
 use assay_run::engine::{DataSet, Line};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
@@ -58,7 +58,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
         let plan = perform::plan(&mut configured, &data)?;
         (data, plan)
     };
-    ui::say(&plan_text::one_line(&configured, &plan, &data));
+    ui::say(&run_plan::one_line(&configured, &plan, &data));
     if args.more.repeat > 1 {
         return super::repeat::run(args, &configured, &plan, &stop, id, place);
     }
@@ -94,8 +94,8 @@ fn dry_run(
     prepare: Option<&[Line]>,
 ) -> Result<Code, Failure> {
     let text = match args.more.format {
-        Format::Text => plan_text::whole(configured, plan, data, prepare),
-        Format::Json => plan_text::json(configured, plan, data, prepare)?,
+        Format::Text => run_plan::whole(configured, plan, data, prepare),
+        Format::Json => plan_text::pretty(&run_plan::json(configured, plan, data, prepare)),
     };
     ui::product(&text)?;
     Ok(Code::Good)

@@ -8,7 +8,7 @@ use crate::catalogue::{self, Catalogue};
 use crate::cli::RunsCommand;
 use crate::exit::{Code, Failure};
 use crate::held::Held;
-use crate::rundir::{self, PATIENCE, RECORD, REPEAT, RunDir, SWEEP};
+use crate::rundir::{self, PATIENCE, RECORD, REPEAT, RunDir, SERIES, SWEEP};
 use crate::{record, recover, ui};
 use assay_measure::units;
 use std::fs;
@@ -39,7 +39,7 @@ fn anew(dir: &Path) -> Result<Code, Failure> {
     let catalogue = Catalogue::rebuild(dir)?;
     ui::say(&format!(
         "{}: {} runs",
-        dir.join(catalogue::FILE).display(),
+        dir.join(rundir::CATALOGUE).display(),
         catalogue.entries.len()
     ));
     Ok(Code::Good)
@@ -70,6 +70,61 @@ pub(super) fn find(run: &str, dir: &Path) -> Result<PathBuf, Failure> {
             dir.display()
         ))),
     }
+}
+
+/// The record files that one name stands for.
+pub(super) fn records_of(name: &str, dir: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let found = find(name, dir)?;
+    if found.is_file() && !found.ends_with(REPEAT) {
+        return match found.ends_with(SWEEP) {
+            true => Err(sweep_given(&found)),
+            false => Ok(vec![found]),
+        };
+    }
+    let at = match found.is_file() {
+        true => found.parent().unwrap_or(Path::new(".")).to_path_buf(),
+        false => found,
+    };
+    if at.join(REPEAT).is_file() {
+        let repeats = record::read_repeats(&at.join(REPEAT))?;
+        let runs = repeats.runs.iter();
+        return Ok(runs
+            .map(|run| at.join(&run.directory).join(RECORD))
+            .collect());
+    }
+    if at.join(SWEEP).is_file() {
+        return Err(sweep_given(&at));
+    }
+    let path = at.join(RECORD);
+    if path.is_file() {
+        return Ok(vec![path]);
+    }
+    let holds_none = || {
+        format!(
+            "{}: holds no {RECORD}, no {REPEAT} and no sweep: name a run",
+            at.display()
+        )
+    };
+    Err(missing(&at, holds_none))
+}
+
+/// Why a directory has no record: it may be one of a run that was killed, else it is what the caller says.
+pub(super) fn missing(dir: &Path, else_said: impl Fn() -> String) -> Failure {
+    Failure::usage(match dir.join(SERIES).is_file() {
+        true => format!(
+            "{0} has no record: the run was killed or is still going; `assay runs recover {0}` rebuilds it",
+            dir.display()
+        ),
+        false => else_said(),
+    })
+}
+
+fn sweep_given(path: &Path) -> Failure {
+    Failure::usage(format!(
+        "{}: is a sweep, whose steps are different loads; name the step on each side, such as {}",
+        path.display(),
+        path.join("step-001-sessions-1").display()
+    ))
 }
 
 /// Whether a directory's name is `run` or ends in that id.

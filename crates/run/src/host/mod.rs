@@ -15,7 +15,19 @@ pub use facts::facts;
 use assay_measure::snapshot::HostReading;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
+
+/// A number that differs for every call of every process: for names and seeds, not for keys.
+pub fn random_u64() -> u64 {
+    // The standard library seeds its hashers from the operating system.
+    RandomState::new().hash_one(std::process::id())
+}
+
+/// The same in 32 bits.
+pub fn random_u32() -> u32 {
+    (random_u64() >> 32) as u32
+}
 
 /// Reads the host's counters; one per run.
 #[derive(Clone, Debug)]

@@ -29,6 +29,7 @@ use crate::measured::StorageMeasured;
 use crate::readings::{CloneReading, StorageReadings};
 use assay_run::engine::EngineError;
 use assay_run::host::Sampler;
+use assay_run::host::random_u64;
 use assay_run::probe::Steps;
 use assay_run::stop::Stop;
 use assay_run::threads;
@@ -67,7 +68,7 @@ pub(super) fn measure(
         invocation,
         opened,
         seeds: invocation.jobs.iter().map(seed_of).collect(),
-        run: fresh_number(),
+        run: random_u64(),
     };
     let (rows, batches) = channel();
     std::thread::scope(|scope| {
@@ -362,15 +363,9 @@ fn seed_of(job: &Job) -> u64 {
     match pattern.seed {
         Some(seed) => seed,
         None if pattern.repeat || pattern.repeat_all => REPEATED_SEED,
-        None => fresh_number(),
+        None => random_u64(),
     }
 }
 
 /// Seed of every job with `randrepeat=1` and no `randseed`: the same I/Os in every run.
 const REPEATED_SEED: u64 = 0x6173_7361_7969_6f31;
-
-/// A number that hardly any other run has.
-fn fresh_number() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(std::process::id())
-}

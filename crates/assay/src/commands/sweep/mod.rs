@@ -8,7 +8,7 @@ use crate::configure::{self, Configured, Said, said, said_list};
 use crate::exit::{Code, Failure};
 use crate::perform::{self, WORKLOAD};
 use crate::rundir::{self, RunDir, SWEEP, SWEEP_TEXT};
-use crate::{plan_text, signals, ui};
+use crate::{plan_text, run_plan, signals, ui};
 use assay_measure::record::Figure;
 use assay_measure::units;
 use assay_report::sweep::{self, Place, Step, Sweep, SweepInfo, auto};
@@ -16,7 +16,7 @@ use assay_run::engine::{DataSet, Line};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use axes::{Axes, Held, Sessions};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::path::PathBuf;
 
 /// Opening and closing the target and writing the record, about; for the plan alone.
@@ -380,9 +380,7 @@ fn dry_run(
         .collect();
     let text = match running.args.format {
         Format::Json => {
-            let first = plan_text::json(configured, plan, &running.data, prepare)?;
-            let first: Value = serde_json::from_str(&first)
-                .map_err(|error| Failure::new(Code::Bug, format!("plan: {error}")))?;
+            let first = run_plan::json(configured, plan, &running.data, prepare);
             plan_text::pretty(&json!({
                 "sweep": {
                     "axes": running.info.axes,
@@ -404,7 +402,7 @@ fn dry_run(
                 out.push_str(&format!("  {text}\n"));
             }
             out.push_str("\nThe first step:\n\n");
-            out.push_str(&plan_text::whole(configured, plan, &running.data, prepare));
+            out.push_str(&run_plan::whole(configured, plan, &running.data, prepare));
             out
         }
     };

@@ -6,7 +6,7 @@ use assay_block::{DeviceFacts, device_facts};
 use assay_measure::config::Settings;
 use assay_run::dataset::room::Room;
 use assay_run::engine::EngineError;
-use std::hash::{BuildHasher, Hasher};
+use assay_run::host::random_u32;
 use std::path::PathBuf;
 
 /// Begins the name of the directory of a throw-away server.
@@ -52,12 +52,7 @@ impl Home {
 
     /// A new name in it.
     pub(super) fn directory(&self) -> Result<PathBuf, EngineError> {
-        // The standard library seeds its hashers from the operating system.
-        let mut random = std::hash::RandomState::new().build_hasher();
-        random.write_u32(std::process::id());
-        let directory = self
-            .base
-            .join(format!("{PREFIX}{:08x}", random.finish() as u32));
+        let directory = self.base.join(format!("{PREFIX}{:08x}", random_u32()));
         let socket = directory
             .join(DATA)
             .join(format!(".s.PGSQL.{}", super::settings::PORT));
