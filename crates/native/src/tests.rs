@@ -42,43 +42,15 @@ fn directory() -> TempDir {
 }
 
 const WORKLOAD: &[(&str, ParamKind, &str)] = &[
-    ("SCHEMAS", ParamKind::Int { min: 1, max: 4096 }, ""),
+    ("SCHEMAS", ParamKind::Int(1, 4096), ""),
     ("SCALE", ParamKind::Blocks, "2000"),
     ("SCAN_TABLE_SZ", ParamKind::Blocks, "64"),
-    (
-        "BLOCK_SZ",
-        ParamKind::Int {
-            min: 0,
-            max: u64::MAX,
-        },
-        "8192",
-    ),
-    (
-        "WORK_UNIT",
-        ParamKind::Int {
-            min: 0,
-            max: u64::MAX,
-        },
-        "64",
-    ),
-    (
-        "LOAD_PARALLEL_DEGREE",
-        ParamKind::Int {
-            min: 0,
-            max: u64::MAX,
-        },
-        "2",
-    ),
+    ("BLOCK_SZ", ParamKind::Int(0, u64::MAX), "8192"),
+    ("WORK_UNIT", ParamKind::Int(0, u64::MAX), "64"),
+    ("LOAD_PARALLEL_DEGREE", ParamKind::Int(0, u64::MAX), "2"),
     ("OBFUSCATE_COLUMNS", ParamKind::Bool, "FALSE"),
-    ("COMPRESS_PCT", ParamKind::Int { min: 0, max: 100 }, "0"),
-    (
-        "SEED",
-        ParamKind::Int {
-            min: 0,
-            max: u64::MAX,
-        },
-        "7",
-    ),
+    ("COMPRESS_PCT", ParamKind::Int(0, 100), "0"),
+    ("SEED", ParamKind::Int(0, u64::MAX), "7"),
 ];
 
 /// Small defaults for these tests and what `given` says, as the command line would.
@@ -111,7 +83,7 @@ fn value(kind: ParamKind, text: &str) -> Value {
     let bytes = |unit: u64, text: &str| (text.parse::<f64>().unwrap() * unit as f64) as u64;
     match kind {
         _ if text.is_empty() => Value::Unset,
-        ParamKind::Int { .. } => Value::Int(text.parse().unwrap()),
+        ParamKind::Int(..) => Value::Int(text.parse().unwrap()),
         ParamKind::Mebibytes => Value::Bytes(bytes(1 << 20, text)),
         ParamKind::Blocks => match text.strip_suffix('M') {
             Some(number) => Value::Bytes(bytes(1 << 20, number)),

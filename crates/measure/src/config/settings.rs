@@ -6,13 +6,8 @@ use std::path::PathBuf;
 /// How a parameter's text is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ParamKind {
-    /// Whole number in a range, both ends allowed.
-    Int {
-        /// Smallest legal value.
-        min: u64,
-        /// Largest legal value.
-        max: u64,
-    },
+    /// Whole number from the smallest to the largest legal value.
+    Int(u64, u64),
     /// Blocks: a bare number counts blocks, a suffix K M G T counts bytes (binary).
     Blocks,
     /// Mebibytes, decimals allowed (`CACHE_MB=160`); a suffix K M G T overrides.
@@ -42,6 +37,20 @@ pub struct ParamDef {
     pub aliases: &'static [&'static str],
     /// One line: meaning, unit, range.
     pub help: &'static str,
+}
+
+/// Lines of a table of parameters: `name = alias, kind, default, help`.
+#[macro_export]
+macro_rules! params {
+    ($($name:literal $(= $alias:literal)*, $kind:expr, $default:literal, $help:literal;)*) => {
+        &[$($crate::config::ParamDef {
+            name: $name,
+            kind: $kind,
+            default: $default,
+            aliases: &[$($alias),*],
+            help: $help,
+        }),*]
+    };
 }
 
 /// Where an effective value came from.

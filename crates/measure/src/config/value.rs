@@ -48,7 +48,7 @@ pub(super) fn parse(def: &ParamDef, text: &str) -> Result<Parsed, String> {
         return Ok(Parsed::new(Value::Unset, ""));
     }
     match def.kind {
-        ParamKind::Int { min, max } => int(name, text, min, max),
+        ParamKind::Int(min, max) => int(name, text, min, max),
         ParamKind::Blocks => blocks(name, text),
         ParamKind::Mebibytes => mebibytes(name, text),
         ParamKind::Seconds => seconds(name, text),

@@ -84,143 +84,41 @@ counters! {
     BlockingWriteRequests => RING_WRITE_REQUESTS,
 }
 
-/// A named wait and how it is classed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
-    SequentialRead,
-    ScatteredRead,
-    ParallelRead,
-    DirectPathRead,
-    ReadByOther,
-    BufferBusy,
-    FreeBuffer,
-    WriteComplete,
-    LogBufferSpace,
-    LogSwitch,
-    LogSwitchCheckpoint,
-    LogFileSync,
-    RowLock,
-    WriterSubmit,
-    WriterWrite,
-    LogWrite,
-    LogSingleWrite,
-    ControlWrite,
+macro_rules! events {
+    ($($id:ident: $name:literal, $class:ident, $actor:ident;)*) => {
+        /// A named wait and how it is classed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Event { $($id),* }
+        /// Name and class of each event, in the order of [`Event`].
+        const EVENTS: &[(&str, WaitClass, Actor)] =
+            &[$(($name, WaitClass::$class, Actor::$actor)),*];
+    };
 }
 
-const EVENTS: &[(Event, &str, WaitClass, Actor)] = &[
-    (
-        Event::SequentialRead,
-        "db file sequential read",
-        WaitClass::UserIo,
-        Actor::Foreground,
-    ),
-    (
-        Event::ScatteredRead,
-        "db file scattered read",
-        WaitClass::UserIo,
-        Actor::Foreground,
-    ),
-    (
-        Event::ParallelRead,
-        "db file parallel read",
-        WaitClass::UserIo,
-        Actor::Foreground,
-    ),
-    (
-        Event::DirectPathRead,
-        "direct path read",
-        WaitClass::UserIo,
-        Actor::Foreground,
-    ),
-    (
-        Event::ReadByOther,
-        "read by other session",
-        WaitClass::UserIo,
-        Actor::Foreground,
-    ),
-    (
-        Event::BufferBusy,
-        "buffer busy waits",
-        WaitClass::Concurrency,
-        Actor::Foreground,
-    ),
-    (
-        Event::FreeBuffer,
-        "free buffer waits",
-        WaitClass::Configuration,
-        Actor::Foreground,
-    ),
-    (
-        Event::WriteComplete,
-        "write complete waits",
-        WaitClass::Configuration,
-        Actor::Foreground,
-    ),
-    (
-        Event::LogBufferSpace,
-        "log buffer space",
-        WaitClass::Configuration,
-        Actor::Foreground,
-    ),
-    (
-        Event::LogSwitch,
-        "log file switch completion",
-        WaitClass::Configuration,
-        Actor::Foreground,
-    ),
-    (
-        Event::LogSwitchCheckpoint,
-        "log file switch (checkpoint incomplete)",
-        WaitClass::Configuration,
-        Actor::Foreground,
-    ),
-    (
-        Event::LogFileSync,
-        "log file sync",
-        WaitClass::Commit,
-        Actor::Foreground,
-    ),
-    (
-        Event::RowLock,
-        "enq: TX - row lock contention",
-        WaitClass::Application,
-        Actor::Foreground,
-    ),
-    (
-        Event::WriterSubmit,
-        "db file async I/O submit",
-        WaitClass::SystemIo,
-        Actor::Background,
-    ),
-    (
-        Event::WriterWrite,
-        "db file parallel write",
-        WaitClass::SystemIo,
-        Actor::Background,
-    ),
-    (
-        Event::LogWrite,
-        "log file parallel write",
-        WaitClass::SystemIo,
-        Actor::Background,
-    ),
-    (
-        Event::LogSingleWrite,
-        "log file single write",
-        WaitClass::SystemIo,
-        Actor::Background,
-    ),
-    (
-        Event::ControlWrite,
-        "control file parallel write",
-        WaitClass::SystemIo,
-        Actor::Background,
-    ),
-];
+events! {
+    SequentialRead: "db file sequential read", UserIo, Foreground;
+    ScatteredRead: "db file scattered read", UserIo, Foreground;
+    ParallelRead: "db file parallel read", UserIo, Foreground;
+    DirectPathRead: "direct path read", UserIo, Foreground;
+    ReadByOther: "read by other session", UserIo, Foreground;
+    BufferBusy: "buffer busy waits", Concurrency, Foreground;
+    FreeBuffer: "free buffer waits", Configuration, Foreground;
+    WriteComplete: "write complete waits", Configuration, Foreground;
+    LogBufferSpace: "log buffer space", Configuration, Foreground;
+    LogSwitch: "log file switch completion", Configuration, Foreground;
+    LogSwitchCheckpoint: "log file switch (checkpoint incomplete)", Configuration, Foreground;
+    LogFileSync: "log file sync", Commit, Foreground;
+    RowLock: "enq: TX - row lock contention", Application, Foreground;
+    WriterSubmit: "db file async I/O submit", SystemIo, Background;
+    WriterWrite: "db file parallel write", SystemIo, Background;
+    LogWrite: "log file parallel write", SystemIo, Background;
+    LogSingleWrite: "log file single write", SystemIo, Background;
+    ControlWrite: "control file parallel write", SystemIo, Background;
+}
 
 /// Name and class of an event by its number.
 pub(crate) fn event_name(number: usize) -> (&'static str, WaitClass) {
-    let (_, name, class, _) = EVENTS[number];
+    let (name, class, _) = EVENTS[number];
     (name, class)
 }
 
@@ -433,7 +331,9 @@ impl Counters {
         self.export_totals(into);
         self.export_events(into);
         self.export_requests(into);
-        merge_io(&self.io.borrow(), into);
+        for row in self.io.borrow().iter() {
+            into.add_io(row);
+        }
     }
 
     /// Totals come from the I/O rows, the database's own figures from the counters: two counts of the same requests.
@@ -462,7 +362,7 @@ impl Counters {
                 continue;
             }
             into.add_requests(&RequestReading {
-                event: EVENTS[*event as usize].1.to_owned(),
+                event: EVENTS[*event as usize].0.to_owned(),
                 direction: *direction,
                 bytes: cell.bytes,
                 completions: cell.completions.clone(),
@@ -471,49 +371,17 @@ impl Counters {
     }
 
     fn export_events(&self, into: &mut StatSet) {
-        for ((_, name, class, actor), cell) in EVENTS.iter().zip(self.events.borrow().iter()) {
-            if cell.waits.count() == 0 {
-                continue;
-            }
-            match into
-                .events
-                .iter_mut()
-                .find(|e| e.name == *name && e.actor == *actor)
-            {
-                Some(reading) => {
-                    reading.timeouts += cell.timeouts;
-                    reading.waits.merge(&cell.waits);
-                }
-                None => into.events.push(EventReading {
+        for ((name, class, actor), cell) in EVENTS.iter().zip(self.events.borrow().iter()) {
+            if !cell.waits.is_empty() {
+                into.add_event(&EventReading {
                     name: (*name).to_owned(),
                     class: *class,
                     actor: *actor,
                     timeouts: cell.timeouts,
                     waits: cell.waits.clone(),
-                }),
+                });
             }
         }
-    }
-}
-
-fn merge_io(rows: &[IoReading], into: &mut StatSet) {
-    for row in rows {
-        let Some(sum) = into
-            .io
-            .iter_mut()
-            .find(|r| r.function == row.function && r.file_type == row.file_type)
-        else {
-            into.io.push(row.clone());
-            continue;
-        };
-        sum.small_read_requests += row.small_read_requests;
-        sum.large_read_requests += row.large_read_requests;
-        sum.read_bytes += row.read_bytes;
-        sum.small_write_requests += row.small_write_requests;
-        sum.large_write_requests += row.large_write_requests;
-        sum.write_bytes += row.write_bytes;
-        sum.waits += row.waits;
-        sum.wait_ns += row.wait_ns;
     }
 }
 

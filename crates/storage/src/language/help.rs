@@ -1,7 +1,7 @@
 //! Help, and jobs as command lines.
 
 use super::table::{self, Category, OptionDef, Use};
-use super::words::{PROGRAM, ProgramOption};
+use super::words::{Becomes, PROGRAM, ProgramOption};
 use crate::spec::{Given, Invocation};
 use std::fmt::Write;
 
@@ -36,8 +36,10 @@ fn overview() -> String {
          Tests storage by fio's options and job files, and reports as fio does.\n\n\
          Options:\n",
     );
-    for option in PROGRAM.iter().filter(|option| option.refused.is_empty()) {
-        let _ = writeln!(text, "  {:<22} {}", spelled(option), option.help);
+    for option in PROGRAM {
+        if let Becomes::Works(help) = option.becomes {
+            let _ = writeln!(text, "  {:<22} {help}", spelled(option));
+        }
     }
     let _ = writeln!(text, "  {:<22} The run directory", "-o DIR");
     text.push_str(

@@ -18,7 +18,7 @@ pub mod value;
 mod words;
 
 pub use help::{command_line, help_asked};
-pub use words::{Argument, PROGRAM, ProgramOption};
+pub use words::{Argument, Becomes, PROGRAM, ProgramOption};
 
 use self::draft::{Draft, Reading};
 use self::table::{OptionDef, Use};

@@ -28,184 +28,72 @@ pub struct ProgramOption {
     pub name: &'static str,
     /// What it takes.
     pub argument: Argument,
-    /// One line of help; empty where it is not supported.
-    pub help: &'static str,
-    /// Why it is not supported.
-    pub refused: &'static str,
+    /// What becomes of it.
+    pub becomes: Becomes,
 }
 
-const fn program(name: &'static str, argument: Argument, help: &'static str) -> ProgramOption {
-    ProgramOption {
-        name,
-        argument,
-        help,
-        refused: "",
-    }
+/// What assay does with an option of the program.
+#[derive(Clone, Copy, Debug)]
+pub enum Becomes {
+    /// It works; one line of help.
+    Works(&'static str),
+    /// It is not supported, for this reason.
+    Refused(&'static str),
 }
 
-const fn refused(name: &'static str, argument: Argument, refused: &'static str) -> ProgramOption {
-    ProgramOption {
-        name,
-        argument,
-        help: "",
-        refused,
-    }
+/// Lines of the table: `name, argument, what becomes of it`.
+macro_rules! program_options {
+    ($($name:literal, $argument:ident, $becomes:ident($text:literal);)*) => {
+        &[$(ProgramOption {
+            name: $name,
+            argument: Argument::$argument,
+            becomes: Becomes::$becomes($text),
+        }),*]
+    };
 }
 
 /// Options of the program: fio's, and behind them ours.
-pub static PROGRAM: &[ProgramOption] = &[
-    program("help", Argument::No, "Show how to call it"),
-    program("version", Argument::No, "Show the version"),
-    program(
-        "cmdhelp",
-        Argument::Optional,
-        "List the options of jobs, or explain one",
-    ),
-    program(
-        "enghelp",
-        Argument::Optional,
-        "List the engines, or the options of one",
-    ),
-    program(
-        "output",
-        Argument::Required,
-        "Write the report to this file",
-    ),
-    program(
-        "output-format",
-        Argument::Required,
-        "normal, json, json+, terse; commas between several",
-    ),
-    program("minimal", Argument::No, "The same as --output-format=terse"),
-    program(
-        "append-terse",
-        Argument::No,
-        "Add the terse line below the report",
-    ),
-    program("terse-version", Argument::Required, "3 is the only one"),
-    program("parse-only", Argument::No, "Read the jobs and stop"),
-    program(
-        "showcmd",
-        Argument::No,
-        "Show job files as command lines and stop",
-    ),
-    program("readonly", Argument::No, "Refuse jobs that write"),
-    program(
-        "section",
-        Argument::Required,
-        "Only this section of the job files; may be repeated",
-    ),
-    program(
-        "eta",
-        Argument::Required,
-        "When to show progress: auto, always, never",
-    ),
-    program(
-        "eta-interval",
-        Argument::Required,
-        "How often to show progress",
-    ),
-    program(
-        "eta-newline",
-        Argument::Required,
-        "Begin a new line of progress that often",
-    ),
-    program(
-        "status-interval",
-        Argument::Required,
-        "Report the whole run so far that often",
-    ),
-    program(
-        "warnings-fatal",
-        Argument::No,
-        "Heard: what is doubtful is refused anyway",
-    ),
-    program(
-        "alloc-size",
-        Argument::Required,
-        "Heard: memory grows as needed",
-    ),
-    program(
-        "max-jobs",
-        Argument::Required,
-        "Heard: there is no limit of jobs to raise",
-    ),
-    program(
-        "aux-path",
-        Argument::Required,
-        "Heard: no state files are written",
-    ),
-    program(
-        "destroy",
-        Argument::Required,
-        "This file or device may be overwritten; may be repeated",
-    ),
-    program(
-        "label",
-        Argument::Required,
-        "A name for the run in lists, reports and comparisons",
-    ),
-    program("no-record", Argument::No, "Leave no run directory"),
-    refused(
-        "debug",
-        Argument::Required,
-        "the report and the record say what was done",
-    ),
-    refused(
-        "merge-blktrace-only",
-        Argument::No,
-        "traces are neither written nor replayed",
-    ),
-    refused("bandwidth-log", Argument::No, "use write_bw_log in the job"),
-    refused("cpuclock-test", Argument::No, "time is CLOCK_MONOTONIC"),
-    refused("crctest", Argument::Optional, "crc32c is the only checksum"),
-    refused(
-        "server",
-        Argument::Optional,
-        "there is no client and server here",
-    ),
-    refused(
-        "daemonize",
-        Argument::Required,
-        "there is no client and server here",
-    ),
-    refused(
-        "client",
-        Argument::Required,
-        "there is no client and server here",
-    ),
-    refused(
-        "remote-config",
-        Argument::Required,
-        "there is no client and server here",
-    ),
-    refused(
-        "idle-prof",
-        Argument::Required,
-        "the record has the CPU of the run and of the host",
-    ),
-    refused("inflate-log", Argument::Required, "logs are not compressed"),
-    refused(
-        "trigger-file",
-        Argument::Required,
-        "interrupt the run with a signal",
-    ),
-    refused(
-        "trigger-timeout",
-        Argument::Required,
-        "interrupt the run with a signal",
-    ),
-    refused(
-        "trigger",
-        Argument::Required,
-        "interrupt the run with a signal",
-    ),
-    refused(
-        "trigger-remote",
-        Argument::Required,
-        "interrupt the run with a signal",
-    ),
-];
+pub static PROGRAM: &[ProgramOption] = program_options! {
+    "help", No, Works("Show how to call it");
+    "version", No, Works("Show the version");
+    "cmdhelp", Optional, Works("List the options of jobs, or explain one");
+    "enghelp", Optional, Works("List the engines, or the options of one");
+    "output", Required, Works("Write the report to this file");
+    "output-format", Required, Works("normal, json, json+, terse; commas between several");
+    "minimal", No, Works("The same as --output-format=terse");
+    "append-terse", No, Works("Add the terse line below the report");
+    "terse-version", Required, Works("3 is the only one");
+    "parse-only", No, Works("Read the jobs and stop");
+    "showcmd", No, Works("Show job files as command lines and stop");
+    "readonly", No, Works("Refuse jobs that write");
+    "section", Required, Works("Only this section of the job files; may be repeated");
+    "eta", Required, Works("When to show progress: auto, always, never");
+    "eta-interval", Required, Works("How often to show progress");
+    "eta-newline", Required, Works("Begin a new line of progress that often");
+    "status-interval", Required, Works("Report the whole run so far that often");
+    "warnings-fatal", No, Works("Heard: what is doubtful is refused anyway");
+    "alloc-size", Required, Works("Heard: memory grows as needed");
+    "max-jobs", Required, Works("Heard: there is no limit of jobs to raise");
+    "aux-path", Required, Works("Heard: no state files are written");
+    "destroy", Required, Works("This file or device may be overwritten; may be repeated");
+    "label", Required, Works("A name for the run in lists, reports and comparisons");
+    "no-record", No, Works("Leave no run directory");
+    "debug", Required, Refused("the report and the record say what was done");
+    "merge-blktrace-only", No, Refused("traces are neither written nor replayed");
+    "bandwidth-log", No, Refused("use write_bw_log in the job");
+    "cpuclock-test", No, Refused("time is CLOCK_MONOTONIC");
+    "crctest", Optional, Refused("crc32c is the only checksum");
+    "server", Optional, Refused("there is no client and server here");
+    "daemonize", Required, Refused("there is no client and server here");
+    "client", Required, Refused("there is no client and server here");
+    "remote-config", Required, Refused("there is no client and server here");
+    "idle-prof", Required, Refused("the record has the CPU of the run and of the host");
+    "inflate-log", Required, Refused("logs are not compressed");
+    "trigger-file", Required, Refused("interrupt the run with a signal");
+    "trigger-timeout", Required, Refused("interrupt the run with a signal");
+    "trigger", Required, Refused("interrupt the run with a signal");
+    "trigger-remote", Required, Refused("interrupt the run with a signal");
+};
 
 /// One word, understood.
 #[derive(Clone, Debug)]
@@ -343,9 +231,14 @@ fn take(
     reading: &mut Reading,
     words: &mut Words,
 ) -> Result<(), String> {
-    if !option.refused.is_empty() {
-        return Err(format!("not supported; {}", option.refused));
-    }
+    let help = match option.becomes {
+        Becomes::Works(help) => help,
+        Becomes::Refused(why) => return Err(format!("not supported; {why}")),
+    };
+    let no_effect = || {
+        let heard = help.strip_prefix("Heard: ").unwrap_or(help);
+        format!("{} has no effect: {heard}", option.name)
+    };
     if option.argument == Argument::No && value.is_some() {
         return Err("takes no value".into());
     }
@@ -382,18 +275,12 @@ fn take(
                 decimal: false,
             };
             value.int()?;
-            reading.note(format!("{} has no effect: {}", option.name, heard(option)));
+            reading.note(no_effect());
         }
-        "warnings-fatal" | "aux-path" => {
-            reading.note(format!("{} has no effect: {}", option.name, heard(option)));
-        }
+        "warnings-fatal" | "aux-path" => reading.note(no_effect()),
         _ => {}
     }
     Ok(())
-}
-
-fn heard(option: &ProgramOption) -> &'static str {
-    option.help.strip_prefix("Heard: ").unwrap_or(option.help)
 }
 
 fn formats(text: &str) -> Result<Vec<OutputFormat>, String> {

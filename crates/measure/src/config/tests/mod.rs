@@ -24,7 +24,7 @@ const NATIVE: &[ParamDef] = &[
     },
     ParamDef {
         name: "IO_DEPTH",
-        kind: ParamKind::Int { min: 1, max: 1024 },
+        kind: ParamKind::Int(1, 1024),
         default: "",
         aliases: &[],
         help: "",

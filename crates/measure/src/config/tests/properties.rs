@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 fn a_value(def: &'static ParamDef) -> BoxedStrategy<String> {
     match def.kind {
-        ParamKind::Int { min, max } => (min..=max).prop_map(|n| n.to_string()).boxed(),
+        ParamKind::Int(min, max) => (min..=max).prop_map(|n| n.to_string()).boxed(),
         ParamKind::Blocks => prop_oneof![
             (1000_u64..1 << 40).prop_map(|n| n.to_string()),
             (8_u64..4096, "[MG](B|iB)?").prop_map(|(n, unit)| format!("{n}{unit}")),

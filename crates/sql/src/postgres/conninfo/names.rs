@@ -1,5 +1,7 @@
 //! Every parameter libpq knows, its environment variable, and what becomes of it here.
 
+use Use::{Honoured, Moot, Only};
+
 /// What becomes of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
@@ -15,150 +17,76 @@ pub(super) enum Use {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parameter {
     pub(super) name: &'static str,
-    pub(super) variable: Option<&'static str>,
+    /// Its environment variable, if it has one.
+    pub(super) variable: &'static [&'static str],
     pub(super) does: Use,
 }
 
-const fn yes(name: &'static str, variable: &'static str) -> Parameter {
-    Parameter {
-        name,
-        variable: Some(variable),
-        does: Use::Honoured,
-    }
-}
-
-const fn here(name: &'static str) -> Parameter {
-    Parameter {
-        name,
-        variable: None,
-        does: Use::Honoured,
-    }
-}
-
-const fn only(
-    name: &'static str,
-    variable: Option<&'static str>,
-    values: &'static [&'static str],
-    way_out: &'static str,
-) -> Parameter {
-    Parameter {
-        name,
-        variable,
-        does: Use::Only(values, way_out),
-    }
-}
-
-const fn moot(name: &'static str, variable: &'static str) -> Parameter {
-    Parameter {
-        name,
-        variable: Some(variable),
-        does: Use::Moot,
-    }
+/// Lines of the table: `name = environment variable, use`.
+macro_rules! parameters {
+    ($($name:literal $(= $variable:literal)?, $does:expr;)*) => {
+        &[$(Parameter { name: $name, variable: &[$($variable)?], does: $does }),*]
+    };
 }
 
 const NO_OAUTH: &str = "OAuth is not spoken here; use scram-sha-256 or a client certificate";
 const NO_SCRAM_KEYS: &str = "give the password instead";
 
 /// The table. Source: the libpq chapter of the manuals of 13 to 18.
-pub(super) const PARAMETERS: &[Parameter] = &[
-    yes("host", "PGHOST"),
-    yes("hostaddr", "PGHOSTADDR"),
-    yes("port", "PGPORT"),
-    yes("dbname", "PGDATABASE"),
-    yes("user", "PGUSER"),
-    yes("password", "PGPASSWORD"),
-    yes("passfile", "PGPASSFILE"),
-    yes("service", "PGSERVICE"),
-    yes("servicefile", "PGSERVICEFILE"),
-    yes("options", "PGOPTIONS"),
-    yes("application_name", "PGAPPNAME"),
-    here("fallback_application_name"),
-    yes("connect_timeout", "PGCONNECT_TIMEOUT"),
-    yes("target_session_attrs", "PGTARGETSESSIONATTRS"),
-    here("keepalives"),
-    here("keepalives_idle"),
-    here("keepalives_interval"),
-    here("keepalives_count"),
-    here("tcp_user_timeout"),
-    yes("channel_binding", "PGCHANNELBINDING"),
-    yes("require_auth", "PGREQUIREAUTH"),
-    yes("requirepeer", "PGREQUIREPEER"),
-    yes("sslmode", "PGSSLMODE"),
-    yes("requiressl", "PGREQUIRESSL"),
-    yes("sslnegotiation", "PGSSLNEGOTIATION"),
-    yes("sslrootcert", "PGSSLROOTCERT"),
-    yes("sslcert", "PGSSLCERT"),
-    yes("sslkey", "PGSSLKEY"),
-    yes("sslcrl", "PGSSLCRL"),
-    yes("sslcertmode", "PGSSLCERTMODE"),
-    yes("sslsni", "PGSSLSNI"),
-    yes("ssl_min_protocol_version", "PGSSLMINPROTOCOLVERSION"),
-    yes("ssl_max_protocol_version", "PGSSLMAXPROTOCOLVERSION"),
-    yes("min_protocol_version", "PGMINPROTOCOLVERSION"),
-    yes("max_protocol_version", "PGMAXPROTOCOLVERSION"),
-    only(
-        "sslcompression",
-        Some("PGSSLCOMPRESSION"),
-        &["0"],
-        "TLS compression is unsafe and gone from TLS 1.3",
-    ),
-    only(
-        "sslcrldir",
-        Some("PGSSLCRLDIR"),
-        &[],
-        "put the revocation lists into one file and name it with sslcrl",
-    ),
-    only(
-        "sslpassword",
-        None,
-        &[],
-        "decrypt the key (openssl pkey -in KEY -out PLAIN) and name that file with sslkey",
-    ),
-    only(
-        "sslkeylogfile",
-        None,
-        &[],
-        "session keys are not written to files here",
-    ),
-    only(
-        "gssencmode",
-        Some("PGGSSENCMODE"),
-        &["disable", "prefer"],
-        "GSSAPI is not spoken here; use TLS (sslmode)",
-    ),
-    moot("krbsrvname", "PGKRBSRVNAME"),
-    moot("gsslib", "PGGSSLIB"),
-    only(
-        "gssdelegation",
-        Some("PGGSSDELEGATION"),
-        &["0"],
-        "GSSAPI is not spoken here",
-    ),
-    only(
-        "client_encoding",
-        None,
-        &["auto", "UTF8", "utf8", "UTF-8", "utf-8"],
-        "UTF8 is what is spoken here",
-    ),
-    only(
-        "load_balance_hosts",
-        Some("PGLOADBALANCEHOSTS"),
-        &["disable"],
-        "every session of a run goes to the same server",
-    ),
-    only(
-        "replication",
-        None,
-        &["false", "off", "no", "0"],
-        "sessions here are ordinary ones",
-    ),
-    only("scram_client_key", None, &[], NO_SCRAM_KEYS),
-    only("scram_server_key", None, &[], NO_SCRAM_KEYS),
-    only("oauth_issuer", None, &[], NO_OAUTH),
-    only("oauth_client_id", None, &[], NO_OAUTH),
-    only("oauth_client_secret", None, &[], NO_OAUTH),
-    only("oauth_scope", None, &[], NO_OAUTH),
-];
+pub(super) const PARAMETERS: &[Parameter] = parameters! {
+    "host" = "PGHOST", Honoured;
+    "hostaddr" = "PGHOSTADDR", Honoured;
+    "port" = "PGPORT", Honoured;
+    "dbname" = "PGDATABASE", Honoured;
+    "user" = "PGUSER", Honoured;
+    "password" = "PGPASSWORD", Honoured;
+    "passfile" = "PGPASSFILE", Honoured;
+    "service" = "PGSERVICE", Honoured;
+    "servicefile" = "PGSERVICEFILE", Honoured;
+    "options" = "PGOPTIONS", Honoured;
+    "application_name" = "PGAPPNAME", Honoured;
+    "fallback_application_name", Honoured;
+    "connect_timeout" = "PGCONNECT_TIMEOUT", Honoured;
+    "target_session_attrs" = "PGTARGETSESSIONATTRS", Honoured;
+    "keepalives", Honoured;
+    "keepalives_idle", Honoured;
+    "keepalives_interval", Honoured;
+    "keepalives_count", Honoured;
+    "tcp_user_timeout", Honoured;
+    "channel_binding" = "PGCHANNELBINDING", Honoured;
+    "require_auth" = "PGREQUIREAUTH", Honoured;
+    "requirepeer" = "PGREQUIREPEER", Honoured;
+    "sslmode" = "PGSSLMODE", Honoured;
+    "requiressl" = "PGREQUIRESSL", Honoured;
+    "sslnegotiation" = "PGSSLNEGOTIATION", Honoured;
+    "sslrootcert" = "PGSSLROOTCERT", Honoured;
+    "sslcert" = "PGSSLCERT", Honoured;
+    "sslkey" = "PGSSLKEY", Honoured;
+    "sslcrl" = "PGSSLCRL", Honoured;
+    "sslcertmode" = "PGSSLCERTMODE", Honoured;
+    "sslsni" = "PGSSLSNI", Honoured;
+    "ssl_min_protocol_version" = "PGSSLMINPROTOCOLVERSION", Honoured;
+    "ssl_max_protocol_version" = "PGSSLMAXPROTOCOLVERSION", Honoured;
+    "min_protocol_version" = "PGMINPROTOCOLVERSION", Honoured;
+    "max_protocol_version" = "PGMAXPROTOCOLVERSION", Honoured;
+    "sslcompression" = "PGSSLCOMPRESSION", Only(&["0"], "TLS compression is unsafe and gone from TLS 1.3");
+    "sslcrldir" = "PGSSLCRLDIR", Only(&[], "put the revocation lists into one file and name it with sslcrl");
+    "sslpassword", Only(&[], "decrypt the key (openssl pkey -in KEY -out PLAIN) and name that file with sslkey");
+    "sslkeylogfile", Only(&[], "session keys are not written to files here");
+    "gssencmode" = "PGGSSENCMODE", Only(&["disable", "prefer"], "GSSAPI is not spoken here; use TLS (sslmode)");
+    "krbsrvname" = "PGKRBSRVNAME", Moot;
+    "gsslib" = "PGGSSLIB", Moot;
+    "gssdelegation" = "PGGSSDELEGATION", Only(&["0"], "GSSAPI is not spoken here");
+    "client_encoding", Only(&["auto", "UTF8", "utf8", "UTF-8", "utf-8"], "UTF8 is what is spoken here");
+    "load_balance_hosts" = "PGLOADBALANCEHOSTS", Only(&["disable"], "every session of a run goes to the same server");
+    "replication", Only(&["false", "off", "no", "0"], "sessions here are ordinary ones");
+    "scram_client_key", Only(&[], NO_SCRAM_KEYS);
+    "scram_server_key", Only(&[], NO_SCRAM_KEYS);
+    "oauth_issuer", Only(&[], NO_OAUTH);
+    "oauth_client_id", Only(&[], NO_OAUTH);
+    "oauth_client_secret", Only(&[], NO_OAUTH);
+    "oauth_scope", Only(&[], NO_OAUTH);
+};
 
 /// Variables that set parameters of the session, and their names there.
 pub(super) const SESSION_VARIABLES: &[(&str, &str)] = &[("PGTZ", "TimeZone"), ("PGGEQO", "geqo")];

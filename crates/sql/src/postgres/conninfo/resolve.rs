@@ -1,6 +1,6 @@
 //! From what was given, in whatever places, to what a session needs.
 
-use super::names::{self, PARAMETERS, SESSION_VARIABLES};
+use super::names::{self, PARAMETERS, Parameter, SESSION_VARIABLES};
 use super::passfile;
 use super::service;
 use super::surroundings::Surroundings;
@@ -97,15 +97,13 @@ impl Values {
                 values.entry(name).or_insert(value);
             }
         }
-        for parameter in PARAMETERS {
-            let Some(variable) = parameter.variable else {
-                continue;
-            };
-            if let Some(value) = from.variable(variable)
-                && !values.contains_key(parameter.name)
+        for Parameter { name, variable, .. } in PARAMETERS {
+            if let Some(variable) = variable.first()
+                && let Some(value) = from.variable(variable)
+                && !values.contains_key(*name)
             {
-                names::judge(parameter.name, &value).map_err(|why| format!("{variable}: {why}"))?;
-                values.insert(parameter.name.to_owned(), value);
+                names::judge(name, &value).map_err(|why| format!("{variable}: {why}"))?;
+                values.insert((*name).to_owned(), value);
             }
         }
         values.retain(|_, value| !value.is_empty());
