@@ -10,41 +10,76 @@ use super::{
     PathReading, Reading, RequestReading, Snapshot, StatSet, TimedReading,
 };
 use crate::histogram::Histogram;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The reason of a counter that went backwards between two snapshots.
 const RESET: &str = "reset";
 
-/// A row that is unique by its key within a table.
-trait Row: Clone {
-    type Key<'a>: Ord
-    where
-        Self: 'a;
+/// What is added over parts and differs over time.
+trait Cumulative: Sized {
+    fn absorb(&mut self, more: &Self);
+    /// What came since `earlier`; `None` if it went backwards.
+    fn since(&self, earlier: &Self) -> Option<Self>;
+}
 
-    fn key(&self) -> Self::Key<'_>;
+impl Cumulative for u64 {
+    fn absorb(&mut self, more: &Self) {
+        *self = self.saturating_add(*more);
+    }
+
+    fn since(&self, earlier: &Self) -> Option<Self> {
+        self.checked_sub(*earlier)
+    }
+}
+
+impl Cumulative for Histogram {
+    fn absorb(&mut self, more: &Self) {
+        self.merge(more);
+    }
+
+    fn since(&self, earlier: &Self) -> Option<Self> {
+        self.difference(earlier)
+    }
+}
+
+/// What went backwards is n/a (reset) by itself: each has a counter of its own at the source.
+impl Cumulative for Reading {
+    fn absorb(&mut self, more: &Self) {
+        self.merge(more);
+    }
+
+    fn since(&self, earlier: &Self) -> Option<Self> {
+        Some(self.difference(earlier))
+    }
+}
+
+/// A row that is unique by its key within a table.
+trait Row: Cumulative + Clone {
+    fn compare_keys(&self, other: &Self) -> Ordering;
     /// How messages and [`StatSet::resets`] call it.
     fn label(&self) -> String;
-    /// Adds a row of the same key.
-    fn absorb(&mut self, other: &Self);
-    /// What came since `earlier`; `None` if anything went backwards.
-    fn since(&self, earlier: &Self) -> Option<Self>;
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.compare_keys(other) == Ordering::Equal
+    }
 }
 
 fn merge_rows<T: Row>(mine: &mut Vec<T>, others: &[T]) {
     for other in others {
-        match mine.iter_mut().find(|row| row.key() == other.key()) {
+        match mine.iter_mut().find(|row| row.is_same(other)) {
             Some(row) => row.absorb(other),
             None => mine.push(other.clone()),
         }
     }
-    mine.sort_by(|a, b| a.key().cmp(&b.key()));
+    mine.sort_by(T::compare_keys);
 }
 
 /// Rows since `earlier`; those that went backwards or vanished are left out and named.
 fn rows_since<T: Row>(now: &[T], earlier: &[T], resets: &mut BTreeSet<String>) -> Vec<T> {
     let mut rows = Vec::with_capacity(now.len());
     for row in now {
-        match earlier.iter().find(|old| old.key() == row.key()) {
+        match earlier.iter().find(|old| old.is_same(row)) {
             None => rows.push(row.clone()),
             Some(old) => match row.since(old) {
                 Some(new) => rows.push(new),
@@ -52,7 +87,7 @@ fn rows_since<T: Row>(now: &[T], earlier: &[T], resets: &mut BTreeSet<String>) -
             },
         }
     }
-    let vanished = |old: &&T| !now.iter().any(|row| row.key() == old.key());
+    let vanished = |old: &&T| !now.iter().any(|row| row.is_same(old));
     resets.extend(earlier.iter().filter(vanished).map(T::label));
     rows
 }
@@ -179,152 +214,39 @@ impl StatSet {
     }
 }
 
-impl Row for EventReading {
-    type Key<'a> = (&'a str, super::Actor);
-
-    fn key(&self) -> Self::Key<'_> {
-        (&self.name, self.actor)
-    }
-
-    fn label(&self) -> String {
-        let actor = match self.actor {
-            super::Actor::Foreground => "foreground",
-            super::Actor::Background => "background",
-        };
-        format!("event {} ({actor})", self.name)
-    }
-
-    fn absorb(&mut self, other: &Self) {
-        let Self {
-            name: _,
-            class,
-            actor: _,
-            timeouts,
-            waits,
-        } = other;
-        self.class = self.class.min(*class);
-        self.timeouts = self.timeouts.saturating_add(*timeouts);
-        self.waits.merge(waits);
-    }
-
-    fn since(&self, earlier: &Self) -> Option<Self> {
-        Some(Self {
-            name: self.name.clone(),
-            class: self.class,
-            actor: self.actor,
-            timeouts: self.timeouts.checked_sub(earlier.timeouts)?,
-            waits: self.waits.difference(&earlier.waits)?,
-        })
-    }
-}
-
-impl Row for TimedReading {
-    type Key<'a> = (&'a str, super::Actor);
-
-    fn key(&self) -> Self::Key<'_> {
-        (&self.name, self.actor)
-    }
-
-    fn label(&self) -> String {
-        let actor = match self.actor {
-            super::Actor::Foreground => "foreground",
-            super::Actor::Background => "background",
-        };
-        format!("timed event {} ({actor})", self.name)
-    }
-
-    fn absorb(&mut self, other: &Self) {
-        let Self {
-            name: _,
-            class,
-            actor: _,
-            waits,
-            wait_ns,
-            source,
-        } = other;
-        self.class = self.class.min(*class);
-        self.waits.merge(waits);
-        self.wait_ns.merge(wait_ns);
-        if source < &self.source {
-            self.source.clone_from(source);
-        }
-    }
-
-    /// What went backwards is n/a (reset) by itself: count and time have counters of their own at the source.
-    fn since(&self, earlier: &Self) -> Option<Self> {
-        Some(Self {
-            waits: self.waits.difference(&earlier.waits),
-            wait_ns: self.wait_ns.difference(&earlier.wait_ns),
-            ..self.clone()
-        })
-    }
-}
-
-impl Row for RequestReading {
-    type Key<'a> = (&'a str, super::Direction);
-
-    fn key(&self) -> Self::Key<'_> {
-        (&self.event, self.direction)
-    }
-
-    fn label(&self) -> String {
-        let direction = match self.direction {
-            super::Direction::Read => "read",
-            super::Direction::Write => "write",
-        };
-        format!("requests {} ({direction})", self.event)
-    }
-
-    fn absorb(&mut self, other: &Self) {
-        let Self {
-            event: _,
-            direction: _,
-            bytes,
-            completions,
-        } = other;
-        self.bytes = self.bytes.saturating_add(*bytes);
-        self.completions.merge(completions);
-    }
-
-    fn since(&self, earlier: &Self) -> Option<Self> {
-        Some(Self {
-            event: self.event.clone(),
-            direction: self.direction,
-            bytes: self.bytes.checked_sub(earlier.bytes)?,
-            completions: self.completions.difference(&earlier.completions)?,
-        })
-    }
-}
-
-/// [`Row`] for rows of a few texts (the key), cumulative numbers and gauges.
-macro_rules! numeric_row {
+/// [`Row`] by what each field is: a part of the key; a sum, which differs over time; a gauge, which is added and keeps
+/// the value of now; something of which any part says the same, or else the least counts; reasons by column.
+macro_rules! row {
     (
-        $type:ty, $label:literal,
-        key($($key:ident),+), sums($($sum:ident),+), gauges($($gauge:ident),*), reasons($($reason:ident),*)
+        $type:ident as $label:expr;
+        key $($key:ident)+; sums $($sum:ident)+; gauges $($gauge:ident)*; least $($least:ident)*; reasons $($reason:ident)*
     ) => {
         impl Row for $type {
-            type Key<'a> = [&'a str; [$(stringify!($key)),+].len()];
-
-            fn key(&self) -> Self::Key<'_> {
-                [$(self.$key.as_str()),+]
+            fn compare_keys(&self, other: &Self) -> Ordering {
+                Ordering::Equal$(.then_with(|| self.$key.cmp(&other.$key)))+
             }
 
             fn label(&self) -> String {
-                format!("{} {}", $label, self.key().join(", "))
+                let label: fn(&Self) -> String = $label;
+                label(self)
             }
+        }
 
+        impl Cumulative for $type {
             fn absorb(&mut self, other: &Self) {
-                let Self { $($key: _,)+ $($sum,)+ $($gauge,)* $($reason,)* } = other;
-                $(self.$sum = self.$sum.saturating_add(*$sum);)+
-                $(self.$gauge = self.$gauge.saturating_add(*$gauge);)*
+                let Self { $($key: _,)+ $($sum,)+ $($gauge,)* $($least,)* $($reason,)* } = other;
+                $(self.$sum.absorb($sum);)+
+                $(self.$gauge.absorb($gauge);)*
+                $(if *$least < self.$least { self.$least.clone_from($least); })*
                 $(merge_texts(&mut self.$reason, $reason);)*
             }
 
             fn since(&self, earlier: &Self) -> Option<Self> {
                 Some(Self {
                     $($key: self.$key.clone(),)+
-                    $($sum: self.$sum.checked_sub(earlier.$sum)?,)+
+                    $($sum: self.$sum.since(&earlier.$sum)?,)+
                     $($gauge: self.$gauge,)*
+                    $($least: self.$least.clone(),)*
                     $($reason: {
                         // What either instant could not tell, the difference cannot.
                         let mut reasons = self.$reason.clone();
@@ -337,187 +259,103 @@ macro_rules! numeric_row {
     };
 }
 
-numeric_row!(
-    IoReading,
-    "io",
-    key(function, file_type),
-    sums(
-        small_read_requests,
-        large_read_requests,
-        read_bytes,
-        small_write_requests,
-        large_write_requests,
-        write_bytes,
-        waits,
-        wait_ns
-    ),
-    gauges(),
-    reasons(na)
-);
+row! {
+    EventReading as |row| format!("event {} ({})", row.name, word(&row.actor));
+    key name actor; sums timeouts waits; gauges; least class; reasons
+}
+row! {
+    TimedReading as |row| format!("timed event {} ({})", row.name, word(&row.actor));
+    key name actor; sums waits wait_ns; gauges; least class source; reasons
+}
+row! {
+    RequestReading as |row| format!("requests {} ({})", row.event, word(&row.direction));
+    key event direction; sums bytes completions; gauges; least; reasons
+}
+row! {
+    IoReading as |row| format!("io {}, {}", row.function, row.file_type);
+    key function file_type;
+    sums small_read_requests large_read_requests read_bytes small_write_requests large_write_requests write_bytes waits wait_ns;
+    gauges; least; reasons na
+}
+row! {
+    PathReading as |row| format!("path {}, {}, {}", row.path, row.file_type, row.device);
+    key path file_type device; sums read_requests read_bytes write_requests write_bytes;
+    gauges; least; reasons
+}
+row! {
+    DiskReading as |row| format!("disk {}", row.name);
+    key name;
+    sums reads read_merges read_bytes read_ns writes write_merges write_bytes write_ns busy_ns weighted_ns flushes flush_ns;
+    gauges in_flight; least; reasons
+}
+row! {
+    NetReading as |row| format!("net {}", row.name);
+    key name; sums rx_bytes rx_packets tx_bytes tx_packets errors; gauges; least; reasons
+}
+row! {
+    OpReading as |row| format!("ops {}", word(&row.kind));
+    key kind; sums rows service response; gauges; least; reasons
+}
 
-numeric_row!(
-    PathReading,
-    "path",
-    key(path, file_type, device),
-    sums(read_requests, read_bytes, write_requests, write_bytes),
-    gauges(),
-    reasons()
-);
-numeric_row!(
-    DiskReading,
-    "disk",
-    key(name),
-    sums(
-        reads,
-        read_merges,
-        read_bytes,
-        read_ns,
-        writes,
-        write_merges,
-        write_bytes,
-        write_ns,
-        busy_ns,
-        weighted_ns,
-        flushes,
-        flush_ns
-    ),
-    gauges(in_flight),
-    reasons()
-);
+/// A variant of one word as messages have it.
+fn word(variant: &impl std::fmt::Debug) -> String {
+    format!("{variant:?}").to_lowercase()
+}
 
-numeric_row!(
-    NetReading,
-    "net",
-    key(name),
-    sums(rx_bytes, rx_packets, tx_bytes, tx_packets, errors),
-    gauges(),
-    reasons()
-);
+/// [`DriverReading`]'s numbers: sums, and gauges, which are added and keep the value of now.
+macro_rules! driver {
+    (sums $($sum:ident)+; gauges $($gauge:ident)+) => {
+        impl DriverReading {
+            /// Adds the counts of another thread or host.
+            pub fn merge(&mut self, other: &Self) {
+                let Self { ops, errors, retried, schedule_lag, resets, $($sum,)+ $($gauge,)+ } = other;
+                merge_rows(&mut self.ops, ops);
+                merge_sums(&mut self.errors, errors);
+                merge_sums(&mut self.retried, retried);
+                self.schedule_lag.merge(schedule_lag);
+                self.resets.extend(resets.iter().cloned());
+                $(self.$sum.absorb($sum);)+
+                $(self.$gauge.absorb($gauge);)+
+            }
 
-impl Row for OpReading {
-    type Key<'a> = super::OpKind;
+            /// What was counted since `earlier`. Sessions, threads and operations in flight
+            /// keep the values of now. A field that went backwards is 0, a kind of operation
+            /// that did so is left out, and both are named in [`DriverReading::resets`].
+            #[must_use]
+            pub fn difference(&self, earlier: &Self) -> Self {
+                let mut resets = self.resets.clone();
+                Self {
+                    ops: rows_since(&self.ops, &earlier.ops, &mut resets),
+                    errors: sums_since(&self.errors, &earlier.errors, |class| {
+                        resets.insert(format!("errors {class}"));
+                    }),
+                    retried: sums_since(&self.retried, &earlier.retried, |class| {
+                        resets.insert(format!("retried {class}"));
+                    }),
+                    schedule_lag: or_reset("schedule_lag", self.schedule_lag.since(&earlier.schedule_lag), &mut resets),
+                    $($sum: or_reset(stringify!($sum), self.$sum.since(&earlier.$sum), &mut resets),)+
+                    $($gauge: self.$gauge,)+
+                    resets,
+                }
+            }
+        }
+    };
+}
 
-    fn key(&self) -> Self::Key<'_> {
-        self.kind
-    }
+driver! {
+    sums retries hot_spot_hits hot_schema_hits think_count think_ns busy_ns thread_cpu_ns thread_run_delay_ns;
+    gauges sessions_active in_flight in_flight_ns threads
+}
 
-    fn label(&self) -> String {
-        let kind = match self.kind {
-            super::OpKind::Select => "select",
-            super::OpKind::Update => "update",
-            super::OpKind::Scan => "scan",
-        };
-        format!("ops {kind}")
-    }
-
-    fn absorb(&mut self, other: &Self) {
-        let Self {
-            kind: _,
-            rows,
-            service,
-            response,
-        } = other;
-        self.rows = self.rows.saturating_add(*rows);
-        self.service.merge(service);
-        self.response.merge(response);
-    }
-
-    fn since(&self, earlier: &Self) -> Option<Self> {
-        Some(Self {
-            kind: self.kind,
-            rows: self.rows.checked_sub(earlier.rows)?,
-            service: self.service.difference(&earlier.service)?,
-            response: self.response.difference(&earlier.response)?,
-        })
-    }
+/// Nothing, and a name, for what went backwards.
+fn or_reset<T: Default>(field: &str, since: Option<T>, resets: &mut BTreeSet<String>) -> T {
+    since.unwrap_or_else(|| {
+        resets.insert(field.to_owned());
+        T::default()
+    })
 }
 
 impl DriverReading {
-    /// Adds the counts of another thread or host.
-    pub fn merge(&mut self, other: &Self) {
-        macro_rules! sum {
-            ($($field:ident),+) => {
-                $(self.$field = self.$field.saturating_add(other.$field);)+
-            };
-        }
-        let Self {
-            ops,
-            errors,
-            retried,
-            schedule_lag,
-            resets,
-            retries: _,
-            hot_spot_hits: _,
-            hot_schema_hits: _,
-            think_count: _,
-            think_ns: _,
-            busy_ns: _,
-            sessions_active: _,
-            in_flight: _,
-            in_flight_ns: _,
-            thread_cpu_ns: _,
-            thread_run_delay_ns: _,
-            threads: _,
-        } = other;
-        merge_rows(&mut self.ops, ops);
-        merge_sums(&mut self.errors, errors);
-        merge_sums(&mut self.retried, retried);
-        self.schedule_lag.merge(schedule_lag);
-        self.resets.extend(resets.iter().cloned());
-        sum!(retries, hot_spot_hits, hot_schema_hits, think_count);
-        sum!(think_ns, busy_ns, sessions_active, in_flight, in_flight_ns);
-        sum!(thread_cpu_ns, thread_run_delay_ns, threads);
-    }
-
-    /// What was counted since `earlier`. Sessions, threads and operations in flight
-    /// keep the values of now. A field that went backwards is 0, a kind of operation
-    /// that did so is left out, and both are named in [`DriverReading::resets`].
-    #[must_use]
-    pub fn difference(&self, earlier: &Self) -> Self {
-        let mut resets = self.resets.clone();
-        let ops = rows_since(&self.ops, &earlier.ops, &mut resets);
-        let errors = sums_since(&self.errors, &earlier.errors, |class| {
-            resets.insert(format!("errors {class}"));
-        });
-        let retried = sums_since(&self.retried, &earlier.retried, |class| {
-            resets.insert(format!("retried {class}"));
-        });
-        let schedule_lag = self.schedule_lag.difference(&earlier.schedule_lag);
-        if schedule_lag.is_none() {
-            resets.insert("schedule_lag".to_owned());
-        }
-        let mut since = |field: &str, now: u64, old: u64| {
-            now.checked_sub(old).unwrap_or_else(|| {
-                resets.insert(field.to_owned());
-                0
-            })
-        };
-        macro_rules! since {
-            ($field:ident) => {
-                since(stringify!($field), self.$field, earlier.$field)
-            };
-        }
-        Self {
-            ops,
-            errors,
-            retried,
-            retries: since!(retries),
-            hot_spot_hits: since!(hot_spot_hits),
-            hot_schema_hits: since!(hot_schema_hits),
-            think_count: since!(think_count),
-            think_ns: since!(think_ns),
-            busy_ns: since!(busy_ns),
-            sessions_active: self.sessions_active,
-            in_flight: self.in_flight,
-            in_flight_ns: self.in_flight_ns,
-            schedule_lag: schedule_lag.unwrap_or_default(),
-            thread_cpu_ns: since!(thread_cpu_ns),
-            thread_run_delay_ns: since!(thread_run_delay_ns),
-            threads: self.threads,
-            resets,
-        }
-    }
-
     /// Operations ended, all kinds.
     #[must_use]
     pub fn ops_ended(&self) -> u64 {
