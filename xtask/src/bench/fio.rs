@@ -1,5 +1,6 @@
 //! fio as a yardstick: its arguments and what we read from its JSON.
 
+use super::Options;
 use super::process::{self, When, Window};
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -45,6 +46,38 @@ pub(crate) fn run(
     let (output, window) =
         process::run(&mut command, when).context("fio (Debian package `fio`)")?;
     parse(&output, direction, window)
+}
+
+/// Timed reads of `file` with more arguments, looked at from outside in their middle.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn read(options: &Options, file: &Path, how: &[&str]) -> Result<FioResult> {
+    let times = [
+        "--readonly".to_owned(),
+        "--time_based".to_owned(),
+        format!("--ramp_time={}", options.warmup_s()),
+        format!("--runtime={}", options.run_s()),
+    ];
+    let how = how.iter().map(|word| (*word).to_owned());
+    let arguments: Vec<String> = how.chain(times).collect();
+    run(file, "read", &arguments, Some(options.middle()))
+}
+
+/// Writes `size` to `file` in full, so that no read meets a hole, and synchronises it.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn lay_out(file: &Path, size: &str) -> Result<FioResult> {
+    let size = format!("--size={size}");
+    let arguments = [
+        "--rw=write",
+        "--bs=1M",
+        "--iodepth=8",
+        "--end_fsync=1",
+        &size,
+    ];
+    run(file, "write", &arguments.map(str::to_owned), None)
 }
 
 /// What a JSON document in fio's shape says of its first job.

@@ -3,10 +3,9 @@
 use super::assay::{DataSet, Record, settings};
 use super::fio::{self, FioResult};
 use super::process::Window;
-use super::table::{Pairs, print_pairs};
+use super::table::{Pairs, alternate, print_pairs, push};
 use super::{Options, warn};
 use anyhow::Result;
-use std::path::Path;
 
 const BLOCK_BYTES: f64 = 8192.0;
 
@@ -21,30 +20,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         &settings(&[("SCALE", scale), ("REDO_LOG_MB", "8"), ("UNDO_MB", "16")]),
     )?;
     let file = options.dir.join("fio.dat");
-    lay_out(&file, fio_size)?;
+    fio::lay_out(&file, fio_size)?;
 
-    let mut rows = [
-        Pairs::new("reads/s, own report", ">= 0.97"),
-        Pairs::new("reads/s, seen by the kernel", ">= 0.97"),
-        Pairs::new("CPU per read, us", "<= 1.0"),
-        Pairs::new("latency p50, us", ""),
-        Pairs::new("latency p99, us", ""),
-    ];
-    let reads = settings(&[
-        ("UPDATE_PCT", "0"),
-        ("READ_MODE", "single"),
-        ("CACHE_MB", "16"),
-    ]);
+    let mut rows = rows([">= 0.97", ">= 0.97", "<= 1.0"]);
     for pair in 0..options.pairs {
-        // Who goes first changes from pair to pair, so that neither always finds the device warm.
-        let (ours, theirs) = if pair % 2 == 0 {
-            let ours = set.run(8, &reads, options.warmup_s(), options.run_s())?;
-            (ours, read_with_fio(options, &file, fio_size)?)
-        } else {
-            let theirs = read_with_fio(options, &file, fio_size)?;
-            let ours = set.run(8, &reads, options.warmup_s(), options.run_s())?;
-            (ours, theirs)
-        };
+        let ours = || set.run(8, &reads(), options.warmup_s(), options.run_s());
+        let size = format!("--size={fio_size}");
+        let how = ["--rw=randread", "--bs=8k", "--iodepth=32", &size];
+        let (ours, theirs) = alternate(pair, ours, || fio::read(options, &file, &how))?;
         record_pair(&mut rows, &ours, &theirs);
         if pair == 0 {
             report_mode(&ours.0);
@@ -55,32 +38,49 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn record_pair(rows: &mut [Pairs; 5], ours: &(Record, Window), theirs: &FioResult) {
-    let (record, window) = ours;
-    warn(record);
-    let event = "db file sequential read";
-    let figures = [
-        (
-            record.per_s("physical_read_total_io_requests_count"),
-            theirs.iops,
-        ),
-        (
-            window.read_bytes / BLOCK_BYTES / window.elapsed_s,
-            theirs.window.read_bytes / BLOCK_BYTES / theirs.window.elapsed_s,
-        ),
-        (cpu_per_read_us(window), cpu_per_read_us(&theirs.window)),
-        (record.event(event, "p50_us"), theirs.p50_us),
-        (record.event(event, "p99_us"), theirs.p99_us),
-    ];
-    for (row, (our, their)) in rows.iter_mut().zip(figures) {
-        row.ours.push(our);
-        row.theirs.push(their);
-    }
+/// Settings of sessions that read one block at a time, hardly any of them from the cache.
+pub(crate) fn reads() -> Vec<String> {
+    settings(&[
+        ("UPDATE_PCT", "0"),
+        ("READ_MODE", "single"),
+        ("CACHE_MB", "16"),
+    ])
 }
 
-/// The CPU of the whole process, by the kernel's count of bytes it read: alike for both.
-fn cpu_per_read_us(window: &Window) -> f64 {
-    window.cpu_s * 1e6 / (window.read_bytes / BLOCK_BYTES)
+/// What is compared of such reads, with the goals of the first three.
+pub(crate) fn rows(goals: [&'static str; 3]) -> [Pairs; 5] {
+    [
+        Pairs::new("reads/s, own report", goals[0]),
+        Pairs::new("reads/s, seen by the kernel", goals[1]),
+        Pairs::new("CPU per read, us", goals[2]),
+        Pairs::new("latency p50, us", ""),
+        Pairs::new("latency p99, us", ""),
+    ]
+}
+
+/// Adds one pair of measurements to [`rows`].
+pub(crate) fn record_pair(
+    rows: &mut [Pairs],
+    (record, window): &(Record, Window),
+    theirs: &FioResult,
+) {
+    warn(record);
+    let event = "db file sequential read";
+    let reads = |window: &Window| window.read_bytes / BLOCK_BYTES;
+    let seen = |window: &Window| reads(window) / window.elapsed_s;
+    // The CPU of the whole process, by the kernel's count of bytes it read: alike for both.
+    let cpu_us = |window: &Window| window.cpu_s * 1e6 / reads(window);
+    let own = record.per_s("physical_read_total_io_requests_count");
+    push(
+        rows,
+        &[
+            (own, theirs.iops),
+            (seen(window), seen(&theirs.window)),
+            (cpu_us(window), cpu_us(&theirs.window)),
+            (record.event(event, "p50_us"), theirs.p50_us),
+            (record.event(event, "p99_us"), theirs.p99_us),
+        ],
+    );
 }
 
 fn report_mode(record: &Record) {
@@ -88,33 +88,4 @@ fn report_mode(record: &Record) {
         Some(mode) => println!("assay's achieved I/O mode: {mode}"),
         None => println!("assay does not say which I/O mode it achieved"),
     }
-}
-
-/// Written in full, so that no read meets a hole.
-fn lay_out(file: &Path, size: &str) -> Result<()> {
-    let arguments = [
-        "--rw=write",
-        "--bs=1M",
-        "--iodepth=8",
-        "--end_fsync=1",
-        &format!("--size={size}"),
-    ]
-    .map(str::to_owned);
-    fio::run(file, "write", &arguments, None)?;
-    Ok(())
-}
-
-fn read_with_fio(options: &Options, file: &Path, size: &str) -> Result<FioResult> {
-    let arguments = [
-        "--rw=randread",
-        "--bs=8k",
-        "--iodepth=32",
-        "--time_based",
-        &format!("--size={size}"),
-        &format!("--ramp_time={}", options.warmup_s()),
-        &format!("--runtime={}", options.run_s()),
-    ]
-    .map(str::to_owned);
-    let when = options.middle();
-    fio::run(file, "read", &arguments, Some(when))
 }

@@ -3,7 +3,7 @@
 use super::Options;
 use super::assay::{DataSet, settings};
 use super::fio;
-use super::table::{Pairs, print_pairs};
+use super::table::{Pairs, alternate, print_pairs, push};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
@@ -19,15 +19,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             load_mb_per_s(&summary).with_context(|| format!("the load summary {summary}"))
         };
         let theirs = || write_with_fio(options, size);
-        let (our, their) = if pair % 2 == 0 {
-            let our = ours()?;
-            (our, theirs()?)
-        } else {
-            let their = theirs()?;
-            (ours()?, their)
-        };
-        rows[0].ours.push(our);
-        rows[0].theirs.push(their);
+        push(&mut rows, &[alternate(pair, ours, theirs)?]);
     }
     print_pairs("assay", "fio", &rows);
     Ok(())
@@ -39,15 +31,7 @@ fn load_mb_per_s(summary: &Value) -> Option<f64> {
 
 fn write_with_fio(options: &Options, size: &str) -> Result<f64> {
     let file = options.dir.join("fio.dat");
-    let arguments = [
-        "--rw=write",
-        "--bs=1M",
-        "--iodepth=8",
-        "--end_fsync=1",
-        &format!("--size={size}"),
-    ]
-    .map(str::to_owned);
-    let result = fio::run(&file, "write", &arguments, None)?;
+    let result = fio::lay_out(&file, size)?;
     std::fs::remove_file(&file)?;
     Ok(result.bytes_per_s / 1e6)
 }

@@ -4,7 +4,7 @@
 use super::assay::{DataSet, Record, settings};
 use super::fio::{self, FioResult};
 use super::process::Window;
-use super::table::{Pairs, figure, median, print_pairs};
+use super::table::{Pairs, alternate, figure, median, print_pairs, push};
 use super::{Options, warn};
 use anyhow::Result;
 use std::path::Path;
@@ -52,28 +52,13 @@ fn bandwidth(options: &Options, set: &DataSet<'_>, file: &Path) -> Result<()> {
     ]);
     for pair in 0..options.pairs {
         let ours = || set.run(1, &scans, options.warmup_s(), options.run_s());
-        let theirs = || with_fio(options, file, &["--rw=read", "--bs=1M", "--iodepth=8"]);
+        let theirs = || fio::read(options, file, &["--rw=read", "--bs=1M", "--iodepth=8"]);
         let (ours, theirs) = alternate(pair, ours, theirs)?;
         record_pair(&mut rows, &ours, &theirs);
     }
     print_pairs("assay", "fio", &rows);
     println!("(assay verifies a checksum of every block, fio looks at none)");
     Ok(())
-}
-
-/// Who goes first changes from pair to pair, so that neither always finds the device warm.
-fn alternate<A, B>(
-    pair: usize,
-    ours: impl FnOnce() -> Result<A>,
-    theirs: impl FnOnce() -> Result<B>,
-) -> Result<(A, B)> {
-    if pair.is_multiple_of(2) {
-        let ours = ours()?;
-        Ok((ours, theirs()?))
-    } else {
-        let theirs = theirs()?;
-        Ok((ours()?, theirs))
-    }
 }
 
 fn record_pair(rows: &mut [Pairs; 5], (record, window): &(Record, Window), theirs: &FioResult) {
@@ -91,10 +76,7 @@ fn record_pair(rows: &mut [Pairs; 5], (record, window): &(Record, Window), their
         (record.layer(event, "syscall", "p50_us"), theirs.p50_us),
         (record.layer(event, "syscall", "p99_us"), theirs.p99_us),
     ];
-    for (row, (our, their)) in rows.iter_mut().zip(figures) {
-        row.ours.push(our);
-        row.theirs.push(their);
-    }
+    push(rows, &figures);
 }
 
 /// One session, one random block at a time, no cache: fio's latency is what our ring should show.
@@ -114,7 +96,7 @@ fn single_reads(options: &Options, set: &DataSet<'_>, file: &Path) -> Result<()>
     let event = "db file sequential read";
     for pair in 0..options.pairs {
         let ours = || set.run(1, &reads, options.warmup_s(), options.run_s());
-        let theirs = || with_fio(options, file, &["--rw=randread", "--bs=8k", "--iodepth=1"]);
+        let theirs = || fio::read(options, file, &["--rw=randread", "--bs=8k", "--iodepth=1"]);
         let ((record, _), theirs) = alternate(pair, ours, theirs)?;
         warn(&record);
         let their_mean = theirs.slat_mean_us + theirs.clat_mean_us;
@@ -124,10 +106,7 @@ fn single_reads(options: &Options, set: &DataSet<'_>, file: &Path) -> Result<()>
             (record.layer(event, "syscall", "p99_us"), theirs.p99_us),
             (record.layer(event, "engine", "avg_us"), their_mean),
         ];
-        for (row, (our, their)) in rows.iter_mut().zip(figures) {
-            row.ours.push(our);
-            row.theirs.push(their);
-        }
+        push(&mut rows, &figures);
         slat.push(theirs.slat_mean_us);
         device.push(record.layer(event, "device", "avg_us"));
     }
@@ -139,16 +118,4 @@ fn single_reads(options: &Options, set: &DataSet<'_>, file: &Path) -> Result<()>
         figure(median(&device))
     );
     Ok(())
-}
-
-fn with_fio(options: &Options, file: &Path, how: &[&str]) -> Result<FioResult> {
-    let mut arguments: Vec<String> = how.iter().map(|word| (*word).to_owned()).collect();
-    arguments.extend([
-        "--readonly".to_owned(),
-        "--time_based".to_owned(),
-        format!("--ramp_time={}", options.warmup_s()),
-        format!("--runtime={}", options.run_s()),
-    ]);
-    let when = options.middle();
-    fio::run(file, "read", &arguments, Some(when))
 }

@@ -1,6 +1,6 @@
 //! The durable-write curve against fio: one stream and 32, write + fdatasync on a zero-written file.
 
-use super::table::{Pairs, print_pairs};
+use super::table::{Pairs, alternate, print_pairs, push};
 use super::{Options, commits, fio, process};
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -20,16 +20,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     ];
     for pair in 0..options.pairs {
         let theirs = |streams| with_fio(options, &file, streams);
-        let (ours, one, many) = if pair % 2 == 0 {
-            (probe(options)?, theirs(1)?, theirs(MANY)?)
-        } else {
-            let (many, one) = (theirs(MANY)?, theirs(1)?);
-            (probe(options)?, one, many)
-        };
-        rows[0].ours.push(rate(&ours, "flush", 1));
-        rows[0].theirs.push(one);
-        rows[1].ours.push(rate(&ours, "curve", MANY));
-        rows[1].theirs.push(many);
+        let both = || Ok((theirs(1)?, theirs(MANY)?));
+        let (ours, (one, many)) = alternate(pair, || probe(options), both)?;
+        let figures = [
+            (rate(&ours, "flush", 1), one),
+            (rate(&ours, "curve", MANY), many),
+        ];
+        push(&mut rows, &figures);
     }
     print_pairs("assay", "fio", &rows);
     std::fs::remove_file(&file)?;

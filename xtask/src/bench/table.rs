@@ -1,5 +1,7 @@
 //! Medians and the tables the benches print.
 
+use anyhow::Result;
+
 /// The middle of the values; the mean of the two middle ones when there is an even number.
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
@@ -42,6 +44,30 @@ impl Pairs {
                 .map(|(ours, theirs)| ours / theirs)
                 .collect::<Vec<_>>(),
         )
+    }
+}
+
+/// Adds what one pair of measurements found, ours and theirs of each row.
+pub(crate) fn push(rows: &mut [Pairs], figures: &[(f64, f64)]) {
+    assert_eq!(rows.len(), figures.len(), "a figure for every row");
+    for (row, (ours, theirs)) in rows.iter_mut().zip(figures) {
+        row.ours.push(*ours);
+        row.theirs.push(*theirs);
+    }
+}
+
+/// Who goes first changes from pair to pair, so that neither always finds the device warm.
+pub(crate) fn alternate<A, B>(
+    pair: usize,
+    ours: impl FnOnce() -> Result<A>,
+    theirs: impl FnOnce() -> Result<B>,
+) -> Result<(A, B)> {
+    if pair.is_multiple_of(2) {
+        let ours = ours()?;
+        Ok((ours, theirs()?))
+    } else {
+        let theirs = theirs()?;
+        Ok((ours()?, theirs))
     }
 }
 

@@ -3,7 +3,7 @@
 mod peer;
 
 use super::Options;
-use super::table::{Pairs, figure, median, print_pairs};
+use super::table::{Pairs, alternate, figure, median, print_pairs, push};
 use anyhow::{Context, Result, bail};
 use peer::{Bench, Load, Peer, Shot};
 use std::path::{Path, PathBuf};
@@ -340,18 +340,10 @@ fn layout(bench: &Bench<'_>) -> Result<()> {
     let own = ["--rw=randread", "--bs=8k", "--create_only=1"];
     let writes = ["--rw=write", "--bs=1M", "--iodepth=8", "--end_fsync=1"];
     for pair in 0..bench.options.pairs {
-        let mut ours = f64::NAN;
-        if pair % 2 == 0 {
-            ours = made(Peer::Assay, &own)?;
-        }
-        let theirs = [made(Peer::Fio, &own)?, made(Peer::Fio, &writes)?];
-        if pair % 2 == 1 {
-            ours = made(Peer::Assay, &own)?;
-        }
-        for (row, their) in rows.iter_mut().zip(theirs) {
-            row.ours.push(ours);
-            row.theirs.push(their);
-        }
+        let ours = || made(Peer::Assay, &own);
+        let theirs = || Ok((made(Peer::Fio, &own)?, made(Peer::Fio, &writes)?));
+        let (ours, (own, writes)) = alternate(pair, ours, theirs)?;
+        push(&mut rows, &[(ours, own), (ours, writes)]);
     }
     print_titled("laying out a file", "fio", &rows);
     Ok(())
