@@ -36,41 +36,27 @@ pub struct Labels {
     pub facts: Vec<Fact>,
 }
 
-/// How to run a plan; says nothing about what the sessions do.
-pub struct Options {
-    /// For the record.
-    pub labels: Labels,
-    /// CPUs the engine may count on for its driver threads.
-    pub cpus: usize,
-    /// How long the drivers may take to get ready; `None`: 60 s + 0.05 s a session.
-    pub ready_timeout: Option<Duration>,
-    /// Failed operations that leave the run valid.
-    pub errors_tolerated: u64,
-    /// Failed operations beyond which the run stops.
-    pub errors_fatal: u64,
-    /// Read `/proc` at every snapshot and the host's facts once.
-    pub host: bool,
-    /// Measure the harness floor and the clock before the gate (about 60 ms).
-    pub calibrate: bool,
-    /// Where operations are traced to, if anywhere.
-    pub trace: Option<Box<dyn trace::Sink>>,
-    /// Commands to start at instants of the run; only on a real clock.
-    pub commands: Vec<Planned>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            labels: Labels::default(),
-            cpus: std::thread::available_parallelism().map_or(1, usize::from),
-            ready_timeout: None,
-            errors_tolerated: 0,
-            errors_fatal: 100,
-            host: true,
-            calibrate: true,
-            trace: None,
-            commands: Vec::new(),
-        }
+assay_measure::with_defaults! {
+    /// How to run a plan; says nothing about what the sessions do.
+    pub struct Options {
+        /// For the record.
+        pub labels: Labels,
+        /// CPUs the engine may count on for its driver threads.
+        pub cpus: usize = std::thread::available_parallelism().map_or(1, usize::from),
+        /// How long the drivers may take to get ready; `None`: 60 s + 0.05 s a session.
+        pub ready_timeout: Option<Duration>,
+        /// Failed operations that leave the run valid.
+        pub errors_tolerated: u64,
+        /// Failed operations beyond which the run stops.
+        pub errors_fatal: u64 = 100,
+        /// Read `/proc` at every snapshot and the host's facts once.
+        pub host: bool = true,
+        /// Measure the harness floor and the clock before the gate (about 60 ms).
+        pub calibrate: bool = true,
+        /// Where operations are traced to, if anywhere.
+        pub trace: Option<Box<dyn trace::Sink>>,
+        /// Commands to start at instants of the run; only on a real clock.
+        pub commands: Vec<Planned>,
     }
 }
 

@@ -202,24 +202,16 @@ pub enum Amount {
     Percent(u32),
 }
 
-/// Block sizes of one direction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BlockSizes {
-    /// Smallest, bytes.
-    pub min: u32,
-    /// Largest, bytes.
-    pub max: u32,
-    /// `bssplit`: (bytes, weight in percent), weights summing to 100; empty without one.
-    pub split: Vec<(u32, u32)>,
-}
-
-impl Default for BlockSizes {
-    fn default() -> Self {
-        Self {
-            min: 4096,
-            max: 4096,
-            split: Vec::new(),
-        }
+assay_measure::with_defaults! {
+    /// Block sizes of one direction.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct BlockSizes {
+        /// Smallest, bytes.
+        pub min: u32 = 4096,
+        /// Largest, bytes.
+        pub max: u32 = 4096,
+        /// `bssplit`: (bytes, weight in percent), weights summing to 100; empty without one.
+        pub split: Vec<(u32, u32)>,
     }
 }
 
@@ -324,272 +316,196 @@ pub struct RingWishes {
     pub nowait: bool,
 }
 
-/// Names and sizes of files.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FileOptions {
-    /// `filename`, split at its colons; empty: names are made up.
-    pub names: Vec<PathBuf>,
-    /// `filename_format`; `None`: `$jobname.$jobnum.$filenum`.
-    pub name_format: Option<String>,
-    /// `directory`, split at its colons; clones take them in turn.
-    pub directories: Vec<PathBuf>,
-    /// `nrfiles`
-    pub count: u32,
-    /// `openfiles`
-    pub open_at_once: Option<u32>,
-    /// `file_service_type`, and I/Os before it switches.
-    pub service: (FileService, u32),
-    /// `size`; `None`: the whole file or device.
-    pub size: Option<Amount>,
-    /// `filesize`: range of each file's size.
-    pub file_size: Option<(u64, u64)>,
-    /// `offset`
-    pub offset: Amount,
-    /// `offset_increment`
-    pub offset_increment: Amount,
-    /// `direct`
-    pub direct: bool,
-    /// `sync`
-    pub sync: OpenSync,
-    /// `create_serialize`, `create_fsync`, `create_on_open`, `create_only`, `unlink`, `overwrite`
-    pub create_serialize: bool,
-    /// See above.
-    pub create_fsync: bool,
-    /// See above.
-    pub create_on_open: bool,
-    /// See above.
-    pub create_only: bool,
-    /// See above.
-    pub unlink: bool,
-    /// See above.
-    pub overwrite: bool,
-    /// `allow_file_create`
-    pub allow_create: bool,
-    /// `allow_mounted_write`: heard, and refused all the same.
-    pub allow_mounted_write: bool,
-    /// `fallocate`
-    pub fallocate: Fallocate,
-    /// `invalidate`
-    pub invalidate: bool,
-    /// `pre_read`
-    pub pre_read: bool,
-    /// `end_fsync`
-    pub end_fsync: bool,
-    /// `fsync_on_close`
-    pub fsync_on_close: bool,
-}
-
-impl Default for FileOptions {
-    fn default() -> Self {
-        Self {
-            names: Vec::new(),
-            name_format: None,
-            directories: Vec::new(),
-            count: 1,
-            open_at_once: None,
-            service: (FileService::RoundRobin, 1),
-            size: None,
-            file_size: None,
-            offset: Amount::Bytes(0),
-            offset_increment: Amount::Bytes(0),
-            direct: false,
-            sync: OpenSync::None,
-            create_serialize: true,
-            create_fsync: true,
-            create_on_open: false,
-            create_only: false,
-            unlink: false,
-            overwrite: false,
-            allow_create: true,
-            allow_mounted_write: false,
-            fallocate: Fallocate::Native,
-            invalidate: true,
-            pre_read: false,
-            end_fsync: false,
-            fsync_on_close: false,
-        }
+assay_measure::with_defaults! {
+    /// Names and sizes of files.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct FileOptions {
+        /// `filename`, split at its colons; empty: names are made up.
+        pub names: Vec<PathBuf>,
+        /// `filename_format`; `None`: `$jobname.$jobnum.$filenum`.
+        pub name_format: Option<String>,
+        /// `directory`, split at its colons; clones take them in turn.
+        pub directories: Vec<PathBuf>,
+        /// `nrfiles`
+        pub count: u32 = 1,
+        /// `openfiles`
+        pub open_at_once: Option<u32>,
+        /// `file_service_type`, and I/Os before it switches.
+        pub service: (FileService, u32) = (FileService::RoundRobin, 1),
+        /// `size`; `None`: the whole file or device.
+        pub size: Option<Amount>,
+        /// `filesize`: range of each file's size.
+        pub file_size: Option<(u64, u64)>,
+        /// `offset`
+        pub offset: Amount = Amount::Bytes(0),
+        /// `offset_increment`
+        pub offset_increment: Amount = Amount::Bytes(0),
+        /// `direct`
+        pub direct: bool,
+        /// `sync`
+        pub sync: OpenSync,
+        /// `create_serialize`, `create_fsync`, `create_on_open`, `create_only`, `unlink`, `overwrite`
+        pub create_serialize: bool = true,
+        /// See above.
+        pub create_fsync: bool = true,
+        /// See above.
+        pub create_on_open: bool,
+        /// See above.
+        pub create_only: bool,
+        /// See above.
+        pub unlink: bool,
+        /// See above.
+        pub overwrite: bool,
+        /// `allow_file_create`
+        pub allow_create: bool = true,
+        /// `allow_mounted_write`: heard, and refused all the same.
+        pub allow_mounted_write: bool,
+        /// `fallocate`
+        pub fallocate: Fallocate,
+        /// `invalidate`
+        pub invalidate: bool = true,
+        /// `pre_read`
+        pub pre_read: bool,
+        /// `end_fsync`
+        pub end_fsync: bool,
+        /// `fsync_on_close`
+        pub fsync_on_close: bool,
     }
-}
 
-/// Offsets, lengths, directions and amounts.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PatternOptions {
-    /// `rw`
-    pub mode: Mode,
-    /// `rw=...:N`: I/Os per random offset, or bytes of the hole of a sequential job.
-    pub mode_argument: Option<i64>,
-    /// `rwmixread`: percent of I/Os that read in a mixed job.
-    pub read_percent: u32,
-    /// `bs`, `bsrange`, `bssplit`, by direction.
-    pub blocks: [BlockSizes; DIRECTIONS],
-    /// `bs_is_seq_rand`
-    pub blocks_by_sequence: bool,
-    /// `blockalign`, by direction; `None`: the smallest block.
-    pub align: [Option<u64>; DIRECTIONS],
-    /// `io_size`; `None`: the region.
-    pub io_size: Option<Amount>,
-    /// `number_ios`
-    pub number_ios: Option<u64>,
-    /// `loops`
-    pub loops: u64,
-    /// `norandommap`
-    pub no_map: bool,
-    /// `softrandommap`
-    pub soft_map: bool,
-    /// `random_generator`
-    pub generator: RandomGenerator,
-    /// `random_distribution`
-    pub distribution: Distribution,
-    /// `percentage_random`, by direction.
-    pub random_percent: [u32; DIRECTIONS],
-    /// `randrepeat`
-    pub repeat: bool,
-    /// `allrandrepeat`
-    pub repeat_all: bool,
-    /// `randseed`
-    pub seed: Option<u64>,
-}
-
-impl Default for PatternOptions {
-    fn default() -> Self {
-        Self {
-            mode: Mode::Read,
-            mode_argument: None,
-            read_percent: 50,
-            blocks: Default::default(),
-            blocks_by_sequence: false,
-            align: [None; DIRECTIONS],
-            io_size: None,
-            number_ios: None,
-            loops: 1,
-            no_map: false,
-            soft_map: false,
-            generator: RandomGenerator::Tausworthe,
-            distribution: Distribution::Random,
-            random_percent: [100; DIRECTIONS],
-            repeat: true,
-            repeat_all: false,
-            seed: None,
-        }
+    /// Offsets, lengths, directions and amounts.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct PatternOptions {
+        /// `rw`
+        pub mode: Mode,
+        /// `rw=...:N`: I/Os per random offset, or bytes of the hole of a sequential job.
+        pub mode_argument: Option<i64>,
+        /// `rwmixread`: percent of I/Os that read in a mixed job.
+        pub read_percent: u32 = 50,
+        /// `bs`, `bsrange`, `bssplit`, by direction.
+        pub blocks: [BlockSizes; DIRECTIONS],
+        /// `bs_is_seq_rand`
+        pub blocks_by_sequence: bool,
+        /// `blockalign`, by direction; `None`: the smallest block.
+        pub align: [Option<u64>; DIRECTIONS],
+        /// `io_size`; `None`: the region.
+        pub io_size: Option<Amount>,
+        /// `number_ios`
+        pub number_ios: Option<u64>,
+        /// `loops`
+        pub loops: u64 = 1,
+        /// `norandommap`
+        pub no_map: bool,
+        /// `softrandommap`
+        pub soft_map: bool,
+        /// `random_generator`
+        pub generator: RandomGenerator,
+        /// `random_distribution`
+        pub distribution: Distribution,
+        /// `percentage_random`, by direction.
+        pub random_percent: [u32; DIRECTIONS] = [100; DIRECTIONS],
+        /// `randrepeat`
+        pub repeat: bool = true,
+        /// `allrandrepeat`
+        pub repeat_all: bool,
+        /// `randseed`
+        pub seed: Option<u64>,
     }
-}
 
-/// What is written, and how it is checked.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PayloadOptions {
-    /// `zero_buffers`
-    pub zero: bool,
-    /// `refill_buffers`
-    pub refill: bool,
-    /// `scramble_buffers`
-    pub scramble: bool,
-    /// `buffer_compress_percentage`
-    pub compress_percent: u32,
-    /// `buffer_compress_chunk`, bytes; 0: the block.
-    pub compress_chunk: u32,
-    /// `dedupe_percentage`
-    pub dedupe_percent: u32,
-    /// `buffer_pattern`, expanded to bytes.
-    pub pattern: Option<Vec<u8>>,
-    /// `verify`
-    pub verify: Verify,
-    /// `do_verify`
-    pub do_verify: bool,
-    /// `verify_fatal`
-    pub verify_fatal: bool,
-    /// `verify_only`
-    pub verify_only: bool,
-    /// `verify_backlog`, blocks; 0: at the end.
-    pub verify_backlog: u64,
-    /// `verify_interval`, bytes; 0: the block.
-    pub verify_interval: u32,
-    /// `verify_pattern`, expanded to bytes.
-    pub verify_pattern: Option<Vec<u8>>,
-    /// Where in it the I/O's offset stands (`%o`), eight bytes each, ascending.
-    pub verify_pattern_offsets: Vec<u32>,
-}
-
-impl Default for PayloadOptions {
-    fn default() -> Self {
-        Self {
-            zero: false,
-            refill: false,
-            scramble: true,
-            compress_percent: 0,
-            compress_chunk: 512,
-            dedupe_percent: 0,
-            pattern: None,
-            verify: Verify::None,
-            do_verify: true,
-            verify_fatal: false,
-            verify_only: false,
-            verify_backlog: 0,
-            verify_interval: 0,
-            verify_pattern: None,
-            verify_pattern_offsets: Vec::new(),
-        }
+    /// What is written, and how it is checked.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct PayloadOptions {
+        /// `zero_buffers`
+        pub zero: bool,
+        /// `refill_buffers`
+        pub refill: bool,
+        /// `scramble_buffers`
+        pub scramble: bool = true,
+        /// `buffer_compress_percentage`
+        pub compress_percent: u32,
+        /// `buffer_compress_chunk`, bytes; 0: the block.
+        pub compress_chunk: u32 = 512,
+        /// `dedupe_percentage`
+        pub dedupe_percent: u32,
+        /// `buffer_pattern`, expanded to bytes.
+        pub pattern: Option<Vec<u8>>,
+        /// `verify`
+        pub verify: Verify,
+        /// `do_verify`
+        pub do_verify: bool = true,
+        /// `verify_fatal`
+        pub verify_fatal: bool,
+        /// `verify_only`
+        pub verify_only: bool,
+        /// `verify_backlog`, blocks; 0: at the end.
+        pub verify_backlog: u64,
+        /// `verify_interval`, bytes; 0: the block.
+        pub verify_interval: u32,
+        /// `verify_pattern`, expanded to bytes.
+        pub verify_pattern: Option<Vec<u8>>,
+        /// Where in it the I/O's offset stands (`%o`), eight bytes each, ascending.
+        pub verify_pattern_offsets: Vec<u32>,
     }
-}
 
-/// When I/Os are issued, and when to stop.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PaceOptions {
-    /// `iodepth`
-    pub depth: u32,
-    /// `iodepth_batch_submit`; `None`: not given (fio takes 1, the work loop takes what is free).
-    pub batch_submit: Option<u32>,
-    /// `iodepth_batch_complete_min`; `None`: not given.
-    pub batch_complete_min: Option<u32>,
-    /// `iodepth_batch_complete_max`
-    pub batch_complete_max: Option<u32>,
-    /// `iodepth_low`
-    pub depth_low: Option<u32>,
-    /// `runtime`
-    pub runtime_ns: Option<Ns>,
-    /// `time_based`
-    pub time_based: bool,
-    /// `ramp_time`
-    pub ramp_ns: Ns,
-    /// `startdelay`: range.
-    pub start_delay_ns: (Ns, Ns),
-    /// `thinktime`
-    pub think_ns: Ns,
-    /// `thinktime_spin`
-    pub think_spin_ns: Ns,
-    /// `thinktime_blocks`
-    pub think_blocks: u32,
-    /// `rate`, bytes per second, by direction.
-    pub rate: [Option<u64>; DIRECTIONS],
-    /// `rate_min`
-    pub rate_min: [Option<u64>; DIRECTIONS],
-    /// `rate_iops`
-    pub rate_iops: [Option<u64>; DIRECTIONS],
-    /// `rate_iops_min`
-    pub rate_iops_min: [Option<u64>; DIRECTIONS],
-    /// `rate_cycle`: over how long a minimum is judged.
-    pub rate_cycle_ns: Ns,
-    /// `rate_process=poisson`
-    pub rate_poisson: bool,
-    /// `rate_ignore_thinktime`
-    pub rate_ignores_think: bool,
-    /// `fsync`: after so many writes; 0 never.
-    pub fsync_every: u32,
-    /// `fdatasync`
-    pub fdatasync_every: u32,
-    /// `continue_on_error`, by what failed: reads, writes, verification.
-    pub pass_errors: PassErrors,
-    /// `exitall`
-    pub exit_all: bool,
-    /// `exitall_on_error`
-    pub exit_all_on_error: bool,
-    /// `max_latency`
-    pub max_latency_ns: Option<Ns>,
-    /// `steadystate`
-    pub steady: Option<Steady>,
-    /// `steadystate_duration`
-    pub steady_duration_ns: Ns,
-    /// `steadystate_ramp_time`
-    pub steady_ramp_ns: Ns,
+    /// When I/Os are issued, and when to stop.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct PaceOptions {
+        /// `iodepth`
+        pub depth: u32 = 1,
+        /// `iodepth_batch_submit`; `None`: not given (fio takes 1, the work loop takes what is free).
+        pub batch_submit: Option<u32>,
+        /// `iodepth_batch_complete_min`; `None`: not given.
+        pub batch_complete_min: Option<u32>,
+        /// `iodepth_batch_complete_max`
+        pub batch_complete_max: Option<u32>,
+        /// `iodepth_low`
+        pub depth_low: Option<u32>,
+        /// `runtime`
+        pub runtime_ns: Option<Ns>,
+        /// `time_based`
+        pub time_based: bool,
+        /// `ramp_time`
+        pub ramp_ns: Ns,
+        /// `startdelay`: range.
+        pub start_delay_ns: (Ns, Ns),
+        /// `thinktime`
+        pub think_ns: Ns,
+        /// `thinktime_spin`
+        pub think_spin_ns: Ns,
+        /// `thinktime_blocks`
+        pub think_blocks: u32 = 1,
+        /// `rate`, bytes per second, by direction.
+        pub rate: [Option<u64>; DIRECTIONS],
+        /// `rate_min`
+        pub rate_min: [Option<u64>; DIRECTIONS],
+        /// `rate_iops`
+        pub rate_iops: [Option<u64>; DIRECTIONS],
+        /// `rate_iops_min`
+        pub rate_iops_min: [Option<u64>; DIRECTIONS],
+        /// `rate_cycle`: over how long a minimum is judged.
+        pub rate_cycle_ns: Ns = 1_000_000_000,
+        /// `rate_process=poisson`
+        pub rate_poisson: bool,
+        /// `rate_ignore_thinktime`
+        pub rate_ignores_think: bool,
+        /// `fsync`: after so many writes; 0 never.
+        pub fsync_every: u32,
+        /// `fdatasync`
+        pub fdatasync_every: u32,
+        /// `continue_on_error`, by what failed: reads, writes, verification.
+        pub pass_errors: PassErrors,
+        /// `exitall`
+        pub exit_all: bool,
+        /// `exitall_on_error`
+        pub exit_all_on_error: bool,
+        /// `max_latency`
+        pub max_latency_ns: Option<Ns>,
+        /// `steadystate`
+        pub steady: Option<Steady>,
+        /// `steadystate_duration`
+        pub steady_duration_ns: Ns,
+        /// `steadystate_ramp_time`
+        pub steady_ramp_ns: Ns,
+    }
 }
 
 /// Which errors are counted and passed over.
@@ -603,119 +519,54 @@ pub struct PassErrors {
     pub verify: bool,
 }
 
-impl Default for PaceOptions {
-    fn default() -> Self {
-        Self {
-            depth: 1,
-            batch_submit: None,
-            batch_complete_min: None,
-            batch_complete_max: None,
-            depth_low: None,
-            runtime_ns: None,
-            time_based: false,
-            ramp_ns: 0,
-            start_delay_ns: (0, 0),
-            think_ns: 0,
-            think_spin_ns: 0,
-            think_blocks: 1,
-            rate: [None; DIRECTIONS],
-            rate_min: [None; DIRECTIONS],
-            rate_iops: [None; DIRECTIONS],
-            rate_iops_min: [None; DIRECTIONS],
-            rate_cycle_ns: 1_000_000_000,
-            rate_poisson: false,
-            rate_ignores_think: false,
-            fsync_every: 0,
-            fdatasync_every: 0,
-            pass_errors: PassErrors::default(),
-            exit_all: false,
-            exit_all_on_error: false,
-            max_latency_ns: None,
-            steady: None,
-            steady_duration_ns: 0,
-            steady_ramp_ns: 0,
-        }
-    }
-}
-
-/// What is measured and reported.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MeasureOptions {
-    /// `percentile_list`, ascending as given.
-    pub percentiles: Vec<f64>,
-    /// `slat_percentiles`
-    pub slat_percentiles: bool,
-    /// `clat_percentiles`
-    pub clat_percentiles: bool,
-    /// `lat_percentiles`
-    pub lat_percentiles: bool,
-    /// `disable_slat`; `gtod_reduce` sets all four.
-    pub no_slat: bool,
-    /// `disable_clat`
-    pub no_clat: bool,
-    /// `disable_lat`
-    pub no_lat: bool,
-    /// `disable_bw_measurement`
-    pub no_bw: bool,
-    /// `bwavgtime`
-    pub bw_average_ns: Ns,
-    /// `iopsavgtime`
-    pub iops_average_ns: Ns,
-    /// `significant_figures`
-    pub significant_figures: u32,
-    /// `group_reporting`
-    pub group_reporting: bool,
-    /// `write_lat_log`: prefix; empty prefix: the job's name.
-    pub lat_log: Option<String>,
-    /// `write_bw_log`
-    pub bw_log: Option<String>,
-    /// `write_iops_log`
-    pub iops_log: Option<String>,
-    /// `write_hist_log`
-    pub hist_log: Option<String>,
-    /// `log_hist_msec`
-    pub hist_log_ns: Ns,
-    /// `log_avg_msec`; 0: every I/O.
-    pub log_average_ns: Ns,
-    /// `log_window_value`: the mean is logged.
-    pub log_mean: bool,
-    /// `log_window_value=max|both`
-    pub log_max: bool,
-    /// `log_offset`
-    pub log_offset: bool,
-    /// `per_job_logs`
-    pub per_job_logs: bool,
-}
-
-impl Default for MeasureOptions {
-    fn default() -> Self {
-        Self {
-            percentiles: vec![
-                1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5,
-                99.9, 99.95, 99.99,
-            ],
-            slat_percentiles: false,
-            clat_percentiles: true,
-            lat_percentiles: false,
-            no_slat: false,
-            no_clat: false,
-            no_lat: false,
-            no_bw: false,
-            bw_average_ns: 500_000_000,
-            iops_average_ns: 500_000_000,
-            significant_figures: 4,
-            group_reporting: false,
-            lat_log: None,
-            bw_log: None,
-            iops_log: None,
-            hist_log: None,
-            hist_log_ns: 0,
-            log_average_ns: 0,
-            log_mean: true,
-            log_max: false,
-            log_offset: false,
-            per_job_logs: true,
-        }
+assay_measure::with_defaults! {
+    /// What is measured and reported.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct MeasureOptions {
+        /// `percentile_list`, ascending as given.
+        pub percentiles: Vec<f64> = vec![1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99],
+        /// `slat_percentiles`
+        pub slat_percentiles: bool,
+        /// `clat_percentiles`
+        pub clat_percentiles: bool = true,
+        /// `lat_percentiles`
+        pub lat_percentiles: bool,
+        /// `disable_slat`; `gtod_reduce` sets all four.
+        pub no_slat: bool,
+        /// `disable_clat`
+        pub no_clat: bool,
+        /// `disable_lat`
+        pub no_lat: bool,
+        /// `disable_bw_measurement`
+        pub no_bw: bool,
+        /// `bwavgtime`
+        pub bw_average_ns: Ns = 500_000_000,
+        /// `iopsavgtime`
+        pub iops_average_ns: Ns = 500_000_000,
+        /// `significant_figures`
+        pub significant_figures: u32 = 4,
+        /// `group_reporting`
+        pub group_reporting: bool,
+        /// `write_lat_log`: prefix; empty prefix: the job's name.
+        pub lat_log: Option<String>,
+        /// `write_bw_log`
+        pub bw_log: Option<String>,
+        /// `write_iops_log`
+        pub iops_log: Option<String>,
+        /// `write_hist_log`
+        pub hist_log: Option<String>,
+        /// `log_hist_msec`
+        pub hist_log_ns: Ns,
+        /// `log_avg_msec`; 0: every I/O.
+        pub log_average_ns: Ns,
+        /// `log_window_value`: the mean is logged.
+        pub log_mean: bool = true,
+        /// `log_window_value=max|both`
+        pub log_max: bool,
+        /// `log_offset`
+        pub log_offset: bool,
+        /// `per_job_logs`
+        pub per_job_logs: bool = true,
     }
 }
 

@@ -3,43 +3,27 @@
 use crate::readings::DIRECTIONS;
 use crate::spec::{Options, OutputOptions, SpecError};
 
-/// A job's options while they are read.
-#[derive(Clone, Debug)]
-pub struct Draft {
-    /// What is settled as it is read.
-    pub options: Options,
-    /// `kb_base=1000`.
-    pub decimal: bool,
-    /// `bs`, bytes.
-    pub blocks: [Option<u64>; DIRECTIONS],
-    /// `bsrange`, bytes: it goes before `bs`, wherever it stands.
-    pub ranges: [Option<(u64, u64)>; DIRECTIONS],
-    /// `bssplit`: bytes and percent, which may be left to share out.
-    pub splits: [Vec<(u64, Option<u32>)>; DIRECTIONS],
-    /// Options of single engines, and whether the job itself gave them: to be judged when its
-    /// engine is known.
-    pub engine_options: Vec<(&'static str, bool)>,
-    /// The job itself named its engine.
-    pub own_engine: bool,
-    /// What is to be said about options without effect.
-    pub notes: Vec<String>,
-}
-
-impl Default for Draft {
-    fn default() -> Self {
-        Self {
-            options: Options {
-                clones: 1,
-                ..Options::default()
-            },
-            decimal: false,
-            blocks: [None; DIRECTIONS],
-            ranges: [None; DIRECTIONS],
-            splits: Default::default(),
-            engine_options: Vec::new(),
-            own_engine: false,
-            notes: Vec::new(),
-        }
+assay_measure::with_defaults! {
+    /// A job's options while they are read.
+    #[derive(Clone, Debug)]
+    pub struct Draft {
+        /// What is settled as it is read.
+        pub options: Options = Options { clones: 1, ..Options::default() },
+        /// `kb_base=1000`.
+        pub decimal: bool,
+        /// `bs`, bytes.
+        pub blocks: [Option<u64>; DIRECTIONS],
+        /// `bsrange`, bytes: it goes before `bs`, wherever it stands.
+        pub ranges: [Option<(u64, u64)>; DIRECTIONS],
+        /// `bssplit`: bytes and percent, which may be left to share out.
+        pub splits: [Vec<(u64, Option<u32>)>; DIRECTIONS],
+        /// Options of single engines, and whether the job itself gave them: to be judged when its
+        /// engine is known.
+        pub engine_options: Vec<(&'static str, bool)>,
+        /// The job itself named its engine.
+        pub own_engine: bool,
+        /// What is to be said about options without effect.
+        pub notes: Vec<String>,
     }
 }
 

@@ -42,20 +42,13 @@ pub enum Precondition {
     Snia,
 }
 
-/// How to bring files into the state of long use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PreconditionOptions {
-    /// What is done.
-    pub method: Precondition,
-    /// `precondition_round`: length of a round.
-    pub round_ns: Ns,
-}
-
-impl Default for PreconditionOptions {
-    fn default() -> Self {
-        Self {
-            method: Precondition::None,
-            round_ns: 60_000_000_000,
-        }
+assay_measure::with_defaults! {
+    /// How to bring files into the state of long use.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct PreconditionOptions {
+        /// What is done.
+        pub method: Precondition,
+        /// `precondition_round`: length of a round.
+        pub round_ns: Ns = 60_000_000_000,
     }
 }

@@ -161,30 +161,20 @@ pub enum SessionAttrs {
     PreferStandby,
 }
 
-/// What TCP does about a peer that says nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Keepalive {
-    /// Probe at all.
-    pub on: bool,
-    /// Silence before the first probe; none: the system's.
-    pub idle: Option<Duration>,
-    /// Time between probes.
-    pub interval: Option<Duration>,
-    /// Probes before the connection counts as lost.
-    pub count: Option<u32>,
-    /// How long sent bytes may stay unacknowledged (`tcp_user_timeout`).
-    pub user_timeout: Option<Duration>,
-}
-
-impl Default for Keepalive {
-    fn default() -> Self {
-        Self {
-            on: true,
-            idle: None,
-            interval: None,
-            count: None,
-            user_timeout: None,
-        }
+assay_measure::with_defaults! {
+    /// What TCP does about a peer that says nothing.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Keepalive {
+        /// Probe at all.
+        pub on: bool = true,
+        /// Silence before the first probe; none: the system's.
+        pub idle: Option<Duration>,
+        /// Time between probes.
+        pub interval: Option<Duration>,
+        /// Probes before the connection counts as lost.
+        pub count: Option<u32>,
+        /// How long sent bytes may stay unacknowledged (`tcp_user_timeout`).
+        pub user_timeout: Option<Duration>,
     }
 }
 
