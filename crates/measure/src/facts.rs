@@ -82,10 +82,7 @@ impl FactKey {
     /// The fact with this value.
     #[must_use]
     pub fn fact(&self, value: impl ToString) -> Fact {
-        Fact {
-            name: self.name.to_owned(),
-            value: value.to_string(),
-        }
+        Fact::new(self.name, value)
     }
 }
 
@@ -95,14 +92,10 @@ mod tests {
 
     #[test]
     fn a_fact_is_found_by_any_name_it_ever_had_and_its_own_comes_first() {
-        let fact = |name: &str, value: &str| Fact {
-            name: name.to_owned(),
-            value: value.to_owned(),
-        };
         let facts = [
-            fact("memory", "2 GB"),
+            Fact::new("memory", "2 GB"),
             MEMORY_BYTES.fact(1_u64 << 30),
-            fact("virtualization", "kvm"),
+            Fact::new("virtualization", "kvm"),
             KERNEL.fact("n/a (absent)"),
         ];
         assert_eq!(MEMORY_BYTES.shown(&facts).as_deref(), Some("1 GiB"));

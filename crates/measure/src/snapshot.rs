@@ -413,6 +413,17 @@ pub struct Fact {
     pub value: String,
 }
 
+impl Fact {
+    /// This name with this value.
+    #[must_use]
+    pub fn new(name: &str, value: impl ToString) -> Self {
+        Self {
+            name: name.to_owned(),
+            value: value.to_string(),
+        }
+    }
+}
+
 /// One effective parameter with where it came from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

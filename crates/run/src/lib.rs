@@ -9,6 +9,7 @@ mod collector;
 pub mod command;
 pub mod conformance;
 mod control;
+mod counted;
 pub mod dataset;
 mod driver_loop;
 pub mod engine;

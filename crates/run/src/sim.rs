@@ -5,6 +5,7 @@
 //!
 //! One driver thread serves all sessions: simulated time has one order of events.
 
+use crate::counted::{Counted, rows_of};
 use crate::engine::{
     Assignment, Completion, Driver, Engine, EngineError, Op, OpError, Outcome, Slice, SliceDone,
     Submit, Tag,
@@ -13,7 +14,6 @@ use crate::plan::Plan;
 use assay_measure::clock::{Clock, Ns};
 use assay_measure::prng::{Purpose, Stream};
 use assay_measure::snapshot::{Fact, OpKind, StatSet};
-use assay_measure::stats;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,57 +54,38 @@ pub struct Fault {
     pub retryable: bool,
 }
 
-/// What is simulated.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SimOptions {
-    /// Seed of the delays.
-    pub seed: u64,
-    /// Delay of a select.
-    pub select: Delay,
-    /// Delay of an update.
-    pub update: Delay,
-    /// Delay of a scan.
-    pub scan: Delay,
-    /// Stalls, in order and apart.
-    pub stalls: Vec<Stall>,
-    /// Faults.
-    pub faults: Vec<Fault>,
-    /// Operations in flight at most; 0: as many as there are sessions.
-    pub room: usize,
-    /// Operations end inside submit, as with a blocking engine.
-    pub blocking: bool,
-    /// From this instant on the driver is broken.
-    pub breaks_at_ns: Option<Ns>,
-    /// Panics at the first completion from this instant on.
-    pub panics_at_ns: Option<Ns>,
-    /// Its driver cannot be opened.
-    pub refuses: bool,
-    /// One row is missing from every result.
-    pub loses_a_row: bool,
-    /// The target performs so many operations by itself (0: one by one).
-    pub slice_ops: usize,
-    /// Time to and from the target, each, for a slice, ns.
-    pub slice_way_ns: Ns,
-}
-
-impl Default for SimOptions {
-    fn default() -> Self {
-        Self {
-            seed: 1,
-            select: Delay::Fixed(1_000_000),
-            update: Delay::Fixed(1_000_000),
-            scan: Delay::Fixed(1_000_000),
-            stalls: Vec::new(),
-            faults: Vec::new(),
-            room: 0,
-            blocking: false,
-            breaks_at_ns: None,
-            panics_at_ns: None,
-            refuses: false,
-            loses_a_row: false,
-            slice_ops: 0,
-            slice_way_ns: 0,
-        }
+assay_measure::with_defaults! {
+    /// What is simulated.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct SimOptions {
+        /// Seed of the delays.
+        pub seed: u64 = 1,
+        /// Delay of a select.
+        pub select: Delay = Delay::Fixed(1_000_000),
+        /// Delay of an update.
+        pub update: Delay = Delay::Fixed(1_000_000),
+        /// Delay of a scan.
+        pub scan: Delay = Delay::Fixed(1_000_000),
+        /// Stalls, in order and apart.
+        pub stalls: Vec<Stall>,
+        /// Faults.
+        pub faults: Vec<Fault>,
+        /// Operations in flight at most; 0: as many as there are sessions.
+        pub room: usize,
+        /// Operations end inside submit, as with a blocking engine.
+        pub blocking: bool,
+        /// From this instant on the driver is broken.
+        pub breaks_at_ns: Option<Ns>,
+        /// Panics at the first completion from this instant on.
+        pub panics_at_ns: Option<Ns>,
+        /// Its driver cannot be opened.
+        pub refuses: bool,
+        /// One row is missing from every result.
+        pub loses_a_row: bool,
+        /// The target performs so many operations by itself (0: one by one).
+        pub slice_ops: usize,
+        /// Time to and from the target, each, for a slice, ns.
+        pub slice_way_ns: Ns,
     }
 }
 
@@ -145,10 +126,7 @@ impl SimEngine {
 
 impl Engine for SimEngine {
     fn facts(&self) -> Vec<Fact> {
-        vec![Fact {
-            name: "engine".to_owned(),
-            value: "simulated delays on a simulated clock".to_owned(),
-        }]
+        vec![Fact::new("engine", "simulated delays on a simulated clock")]
     }
 
     fn driver_threads(&self, _sessions: usize, _cpus: usize) -> usize {
@@ -209,14 +187,6 @@ struct Pending {
     tag: Tag,
     rows: Option<u64>,
     retryable: bool,
-}
-
-#[derive(Debug, Default)]
-struct Counted {
-    rows_visited: u64,
-    rows_changed: u64,
-    commits: u64,
-    scans: u64,
 }
 
 #[derive(Debug)]
@@ -284,28 +254,13 @@ impl SimDriver<'_> {
     }
 
     fn count(&mut self, op: &Op) -> u64 {
-        let rows = match *op {
-            Op::Select { width, .. } => u64::from(width),
-            Op::Update { width, commit, .. } => {
-                self.counted.rows_changed += u64::from(width);
-                self.counted.commits += u64::from(commit);
-                u64::from(width)
-            }
-            Op::Scan { .. } => {
-                self.counted.scans += 1;
-                self.engine.scan_blocks
-            }
-        };
-        self.counted.rows_visited += rows;
+        let rows = self.counted.count(op, self.engine.scan_blocks);
         rows - u64::from(self.engine.options.loses_a_row)
     }
 
     /// Begins an operation now; whether it ends inside the call.
     fn start(&mut self, tag: Tag, op: &Op) -> (Pending, bool) {
-        let rows = match *op {
-            Op::Select { width, .. } | Op::Update { width, .. } => u64::from(width),
-            Op::Scan { .. } => self.engine.scan_blocks,
-        };
+        let rows = rows_of(op, self.engine.scan_blocks);
         let work_ns = self.delay_ns(op, rows);
         let end_ns = self.end_ns(self.engine.clock.now_ns(), work_ns);
         let fault = self.fault(tag);
@@ -416,9 +371,6 @@ impl Driver for SimDriver<'_> {
     }
 
     fn stats(&mut self, into: &mut StatSet) {
-        into.add(stats::ROWS_VISITED, self.counted.rows_visited);
-        into.add(stats::ROWS_CHANGED, self.counted.rows_changed);
-        into.add(stats::USER_COMMITS, self.counted.commits);
-        into.add(stats::TABLE_SCANS, self.counted.scans);
+        self.counted.export(into);
     }
 }

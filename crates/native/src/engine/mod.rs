@@ -287,13 +287,6 @@ fn backend(options: &Options) -> Backend {
     }
 }
 
-fn fact(name: &str, value: impl ToString) -> Fact {
-    Fact {
-        name: name.to_owned(),
-        value: value.to_string(),
-    }
-}
-
 fn ring_facts(ring: &Ring) -> Vec<Fact> {
     let features = ring.features();
     let refused: Vec<String> = features
@@ -309,9 +302,9 @@ fn ring_facts(ring: &Ring) -> Vec<Fact> {
         }
     };
     vec![
-        fact("io_backend", features.backend),
-        fact("ring_features_obtained", listed(&features.obtained)),
-        fact("ring_features_refused", listed(&refused)),
+        Fact::new("io_backend", features.backend),
+        Fact::new("ring_features_obtained", listed(&features.obtained)),
+        Fact::new("ring_features_refused", listed(&refused)),
     ]
 }
 
@@ -344,16 +337,16 @@ impl NativeEngine {
         let control = locked(&self.instance.control).control().clone();
         let mut facts = self.path_facts(&control);
         facts.extend([
-            fact("data_set", self.places.home().display()),
-            fact("data_set_id", format!("{:016x}", self.instance.data_set)),
-            fact("block_bytes", geometry.block_bytes),
-            fact("log_block_bytes", control.log_block_bytes),
-            fact("redo_files", control.redo_files),
-            fact("redo_file_bytes", control.redo_file_bytes),
-            fact("schemas_loaded", control.loaded_schemas),
-            fact("scale_blocks", geometry.scale),
-            fact("scan_blocks", geometry.scan_blocks),
-            fact("index_levels", self.instance.map.index.levels),
+            Fact::new("data_set", self.places.home().display()),
+            Fact::new("data_set_id", format!("{:016x}", self.instance.data_set)),
+            Fact::new("block_bytes", geometry.block_bytes),
+            Fact::new("log_block_bytes", control.log_block_bytes),
+            Fact::new("redo_files", control.redo_files),
+            Fact::new("redo_file_bytes", control.redo_file_bytes),
+            Fact::new("schemas_loaded", control.loaded_schemas),
+            Fact::new("scale_blocks", geometry.scale),
+            Fact::new("scan_blocks", geometry.scan_blocks),
+            Fact::new("index_levels", self.instance.map.index.levels),
         ]);
         facts
     }
@@ -369,12 +362,12 @@ impl NativeEngine {
             .map(|number| place(number).to_string())
             .collect();
         let mut facts = vec![
-            fact("data_paths", data.join(", ")),
-            fact("undo_path", place(control.undo_path)),
-            fact("redo_path", place(control.redo_path)),
+            Fact::new("data_paths", data.join(", ")),
+            Fact::new("undo_path", place(control.undo_path)),
+            Fact::new("redo_path", place(control.redo_path)),
         ];
         if data.len() > 1 {
-            facts.push(fact("allocation_unit_bytes", UNIT_BYTES));
+            facts.push(Fact::new("allocation_unit_bytes", UNIT_BYTES));
         }
         facts
     }
@@ -383,9 +376,9 @@ impl NativeEngine {
         let lines = self.recovery.iter().flat_map(Recovery::lines);
         lines
             .map(|line| match line.value {
-                LineValue::Count(n) => fact(line.key, n),
-                LineValue::Decimal(x) => fact(line.key, format!("{x:.3}")),
-                LineValue::Text(text) => fact(line.key, text),
+                LineValue::Count(n) => Fact::new(line.key, n),
+                LineValue::Decimal(x) => Fact::new(line.key, format!("{x:.3}")),
+                LineValue::Text(text) => Fact::new(line.key, text),
             })
             .collect()
     }
@@ -409,13 +402,13 @@ impl NativeEngine {
             options.cache_frames
         };
         vec![
-            fact("cache_blocks", cache_blocks),
-            fact("cache_frames", options.cache_frames),
-            fact(
+            Fact::new("cache_blocks", cache_blocks),
+            Fact::new("cache_frames", options.cache_frames),
+            Fact::new(
                 "cache_huge_page_bytes",
                 huge.map_or("n/a (unknowable)".to_owned(), |b| b.to_string()),
             ),
-            fact(
+            Fact::new(
                 "cache_read",
                 if options.optimistic {
                     "optimistic"
@@ -423,16 +416,16 @@ impl NativeEngine {
                     "pinned"
                 },
             ),
-            fact("io_mode_requested", &options.io_mode),
-            fact("io_mode_achieved", self.achieved_io_mode()),
-            fact("scan_read", self.scan_read()),
-            fact("index", index),
-            fact(
+            Fact::new("io_mode_requested", &options.io_mode),
+            Fact::new("io_mode_achieved", self.achieved_io_mode()),
+            Fact::new("scan_read", self.scan_read()),
+            Fact::new("index", index),
+            Fact::new(
                 "read_consistency",
                 "current blocks (no read-consistent copies)",
             ),
-            fact("commit_mode", commit),
-            fact("log_writer", "led by the committing driver thread"),
+            Fact::new("commit_mode", commit),
+            Fact::new("log_writer", "led by the committing driver thread"),
         ]
     }
 
@@ -452,28 +445,28 @@ impl NativeEngine {
         let timeout_s = options.checkpoint_timeout_ns / 1_000_000_000;
         let interval = options.checkpoint_interval_blocks;
         vec![
-            fact("db_writers", locked(&self.writers).len()),
-            fact("db_writer_batch_requests", options.writer_requests),
-            fact("db_writer_request_bytes_max", options.writer_bytes),
-            fact("db_block_checksum", checksum),
-            fact("free_wait", free_wait),
-            fact("cache_scan_pct", options.scan_pct),
-            fact("multiblock_read_blocks", options.multiblock),
-            fact("log_buffer_bytes", redo.capacity()),
-            fact("log_flush_due_bytes", redo.due_bytes()),
-            fact(
+            Fact::new("db_writers", locked(&self.writers).len()),
+            Fact::new("db_writer_batch_requests", options.writer_requests),
+            Fact::new("db_writer_request_bytes_max", options.writer_bytes),
+            Fact::new("db_block_checksum", checksum),
+            Fact::new("free_wait", free_wait),
+            Fact::new("cache_scan_pct", options.scan_pct),
+            Fact::new("multiblock_read_blocks", options.multiblock),
+            Fact::new("log_buffer_bytes", redo.capacity()),
+            Fact::new("log_flush_due_bytes", redo.due_bytes()),
+            Fact::new(
                 "checkpoint_log_bytes_max",
                 redo.file_payload_bytes() / 10 * 9,
             ),
-            fact(
+            Fact::new(
                 "checkpoint_timeout",
                 off(timeout_s, format!("{timeout_s} s")),
             ),
-            fact(
+            Fact::new(
                 "checkpoint_interval",
                 off(interval, format!("{interval} log blocks")),
             ),
-            fact(
+            Fact::new(
                 "checkpoint_dirty_blocks_max",
                 off(options.recovery_blocks, options.recovery_blocks.to_string()),
             ),
@@ -530,7 +523,7 @@ impl Engine for NativeEngine {
             device
                 .lines()
                 .into_iter()
-                .map(|(name, value)| fact(&format!("device_{name}"), value)),
+                .map(|(name, value)| Fact::new(&format!("device_{name}"), value)),
         );
         facts
     }

@@ -25,6 +25,7 @@ use super::redo_format::{Parsed, parse};
 use super::survey::is_unfinished;
 use assay_block::Backend;
 use assay_measure::config::Settings;
+use assay_run::dataset::lines::count;
 use assay_run::engine::{EngineError, Line, LineValue};
 use io::Io;
 use log::LogReader;
@@ -67,11 +68,6 @@ impl Recovery {
     /// For people and for JSON.
     #[must_use]
     pub(super) fn lines(&self) -> Vec<Line> {
-        let count = |key, label: &str, value| Line {
-            key,
-            label: label.to_owned(),
-            value: LineValue::Count(value),
-        };
         let decimal = |key, label: &str, value| Line {
             key,
             label: label.to_owned(),

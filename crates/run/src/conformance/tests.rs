@@ -81,10 +81,7 @@ struct BadDriver {
 
 impl Engine for Bad {
     fn facts(&self) -> Vec<Fact> {
-        let fact = Fact {
-            name: "engine".to_owned(),
-            value: "bad".to_owned(),
-        };
+        let fact = Fact::new("engine", "bad");
         if self.0 == Breach::NoFacts {
             Vec::new()
         } else {

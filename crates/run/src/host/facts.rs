@@ -58,10 +58,7 @@ pub fn facts() -> Vec<Fact> {
 }
 
 fn known(name: &str, value: Option<String>) -> Fact {
-    Fact {
-        name: name.to_owned(),
-        value: value.unwrap_or_else(|| "n/a (absent)".to_owned()),
-    }
+    Fact::new(name, value.as_deref().unwrap_or("n/a (absent)"))
 }
 
 fn smt(active: String) -> String {

@@ -1,13 +1,13 @@
 //! The null engine: every operation ends at once, having touched all its rows.
 //! What remains is the cost of the loop itself, the harness floor.
 
+use crate::counted::Counted;
 use crate::engine::{
     Assignment, Completion, Driver, Engine, EngineError, Op, Outcome, Submit, Tag,
 };
 use crate::plan::Plan;
 use assay_measure::clock::{Clock, Ns};
 use assay_measure::snapshot::{Fact, StatSet};
-use assay_measure::stats;
 use std::time::Duration;
 
 /// See the module.
@@ -34,22 +34,15 @@ impl NullEngine {
 #[derive(Debug)]
 struct NullDriver<'a> {
     engine: &'a NullEngine,
-    rows_visited: u64,
-    rows_changed: u64,
-    scans: u64,
-    commits: u64,
+    counted: Counted,
 }
 
 impl Engine for NullEngine {
     fn facts(&self) -> Vec<Fact> {
-        let fact = |name: &str, value: String| Fact {
-            name: name.to_owned(),
-            value,
-        };
         vec![
-            fact("engine", "null: operations end at once".to_owned()),
-            fact("io_mode_achieved", "none, no I/O is done".to_owned()),
-            fact("block_bytes", self.block_bytes.to_string()),
+            Fact::new("engine", "null: operations end at once"),
+            Fact::new("io_mode_achieved", "none, no I/O is done"),
+            Fact::new("block_bytes", self.block_bytes),
         ]
     }
 
@@ -60,10 +53,7 @@ impl Engine for NullEngine {
     fn driver<'a>(&'a self, _assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
         Ok(Box::new(NullDriver {
             engine: self,
-            rows_visited: 0,
-            rows_changed: 0,
-            scans: 0,
-            commits: 0,
+            counted: Counted::default(),
         }))
     }
 
@@ -82,19 +72,7 @@ impl Engine for NullEngine {
 
 impl Driver for NullDriver<'_> {
     fn submit(&mut self, _tag: Tag, op: &Op, _now_ns: Ns) -> Submit {
-        let rows = match *op {
-            Op::Select { width, .. } => u64::from(width),
-            Op::Update { width, commit, .. } => {
-                self.rows_changed += u64::from(width);
-                self.commits += u64::from(commit);
-                u64::from(width)
-            }
-            Op::Scan { .. } => {
-                self.scans += 1;
-                self.engine.scan_blocks
-            }
-        };
-        self.rows_visited += rows;
+        let rows = self.counted.count(op, self.engine.scan_blocks);
         Submit::Done(Outcome {
             end_ns: self.engine.clock.now_ns(),
             result: Ok(rows),
@@ -106,9 +84,6 @@ impl Driver for NullDriver<'_> {
     }
 
     fn stats(&mut self, into: &mut StatSet) {
-        into.add(stats::ROWS_VISITED, self.rows_visited);
-        into.add(stats::ROWS_CHANGED, self.rows_changed);
-        into.add(stats::TABLE_SCANS, self.scans);
-        into.add(stats::USER_COMMITS, self.commits);
+        self.counted.export(into);
     }
 }

@@ -174,10 +174,7 @@ fn facts(paths: &[PathBuf]) -> Vec<Fact> {
     let mut all: Vec<Fact> = assay_run::host::facts();
     for path in paths {
         for (name, value) in device_facts(path).lines() {
-            let fact = Fact {
-                name: name.to_owned(),
-                value,
-            };
+            let fact = Fact::new(name, value);
             if !all.contains(&fact) {
                 all.push(fact);
             }

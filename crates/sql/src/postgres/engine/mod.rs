@@ -111,7 +111,7 @@ impl PgEngine {
         let tables = ours.marked.tables(&options.names, |n| n <= plan.schemas);
         let writes = plan.update_pct > 0;
         let guard = Guard::stand(&connect, &options.names, &ours.owner, &tables, writes)?;
-        facts.push(fact("data_set_owner", ours.owner.describe()));
+        facts.push(Fact::new("data_set_owner", ours.owner.describe()));
         let grown = growth::find(&mut control, &options.names, &ours.marked)?;
         let schema = options.names.schema();
         let reads = TrueReads::open(place, &mut control, plan.sessions(), schema, settings)?;
@@ -249,14 +249,6 @@ fn claimed(
         wanted.1,
         wanted.2
     )))
-}
-
-/// A fact of the report.
-fn fact(name: &str, value: impl ToString) -> Fact {
-    Fact {
-        name: name.to_owned(),
-        value: value.to_string(),
-    }
 }
 
 impl Engine for PgEngine {

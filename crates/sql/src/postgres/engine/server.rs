@@ -1,7 +1,7 @@
 //! Whether the server can serve the plan, and what there is to know of it.
 
+use super::errors;
 use super::options::{Loop, Options};
-use super::{errors, fact};
 use crate::postgres::wire::Connection;
 use assay_measure::snapshot::Fact;
 use assay_measure::units::size;
@@ -19,39 +19,13 @@ const GOODBYE_MAX: Duration = Duration::from_millis(500);
 const GOODBYE_POLL: Duration = Duration::from_millis(20);
 
 /// Settings that explain figures; what a version does not have is left out.
-const SETTINGS: &[&str] = &[
-    "autovacuum",
-    "bgwriter_delay",
-    "bgwriter_lru_maxpages",
-    "block_size",
-    "checkpoint_completion_target",
-    "checkpoint_timeout",
-    "commit_delay",
-    "data_checksums",
-    "debug_io_direct",
-    "effective_io_concurrency",
-    "fsync",
-    "full_page_writes",
-    "huge_pages",
-    "huge_pages_status",
-    "io_combine_limit",
-    "io_direct",
-    "io_method",
-    "io_workers",
-    "max_wal_size",
-    "maintenance_work_mem",
-    "shared_buffers",
-    "shared_preload_libraries",
-    "synchronous_commit",
-    "synchronous_standby_names",
-    "track_io_timing",
-    "track_wal_io_timing",
-    "wal_buffers",
-    "wal_compression",
-    "wal_level",
-    "wal_sync_method",
-    "work_mem",
-];
+const SETTINGS: &str = "\
+    autovacuum bgwriter_delay bgwriter_lru_maxpages block_size checkpoint_completion_target \
+    checkpoint_timeout commit_delay data_checksums debug_io_direct effective_io_concurrency fsync \
+    full_page_writes huge_pages huge_pages_status io_combine_limit io_direct io_method io_workers \
+    max_wal_size maintenance_work_mem shared_buffers shared_preload_libraries synchronous_commit \
+    synchronous_standby_names track_io_timing track_wal_io_timing wal_buffers wal_compression \
+    wal_level wal_sync_method work_mem";
 
 /// Refuses what cannot work, returns the facts.
 pub(super) fn examine(
@@ -78,17 +52,17 @@ pub(super) fn examine(
     writes_allowed(control, plan, options, standby)?;
     connections(control, plan)?;
     let mut facts = vec![
-        fact("engine", "PostgreSQL"),
-        fact("server_version", text(control, "show server_version")?),
-        fact("server_build", text(control, "select version()")?),
-        fact("database", text(control, "select current_database()")?),
-        fact("pg_schema", options.names.schema()),
-        fact("standby", if standby { "yes, read-only" } else { "no" }),
-        fact("scale_blocks", plan.scale),
-        fact("scan_blocks", plan.scan_blocks),
-        fact("block_bytes", plan.block_bytes),
-        fact("read_mode", options.read_mode_name()),
-        fact(
+        Fact::new("engine", "PostgreSQL"),
+        Fact::new("server_version", text(control, "show server_version")?),
+        Fact::new("server_build", text(control, "select version()")?),
+        Fact::new("database", text(control, "select current_database()")?),
+        Fact::new("pg_schema", options.names.schema()),
+        Fact::new("standby", if standby { "yes, read-only" } else { "no" }),
+        Fact::new("scale_blocks", plan.scale),
+        Fact::new("scan_blocks", plan.scan_blocks),
+        Fact::new("block_bytes", plan.block_bytes),
+        Fact::new("read_mode", options.read_mode_name()),
+        Fact::new(
             "loop",
             match options.run_loop {
                 Loop::Client => "client: every operation is a round trip of its own",
@@ -97,7 +71,7 @@ pub(super) fn examine(
                 }
             },
         ),
-        fact(
+        Fact::new(
             "commit_mode",
             options
                 .commit_mode
@@ -203,7 +177,10 @@ fn room(control: &mut Connection, plan: &Plan) -> Result<Result<(), String>, Eng
 
 /// The settings as `name = value unit`.
 fn settings(control: &mut Connection) -> Result<Vec<Fact>, EngineError> {
-    let list: Vec<String> = SETTINGS.iter().map(|name| format!("'{name}'")).collect();
+    let list: Vec<String> = SETTINGS
+        .split(' ')
+        .map(|name| format!("'{name}'"))
+        .collect();
     let sql = format!(
         "select name, setting, coalesce(unit, '') from pg_settings where name in ({}) order by name",
         list.join(", ")
@@ -219,7 +196,7 @@ fn settings(control: &mut Connection) -> Result<Vec<Fact>, EngineError> {
             (_, "") => value,
             (value, unit) => in_words(value, unit),
         };
-        facts.push(fact(&format!("setting_{name}"), value));
+        facts.push(Fact::new(&format!("setting_{name}"), value));
     }
     Ok(facts)
 }
@@ -264,7 +241,7 @@ fn active_set(
         .map_err(errors::unusable)?;
     let cache: u64 = answer.rows.concat().concat_text().parse().unwrap_or(0);
     let active = u64::from(plan.schemas) * plan.scale;
-    facts.push(fact("cache_blocks", cache));
-    facts.push(fact("active_set_blocks", active));
+    facts.push(Fact::new("cache_blocks", cache));
+    facts.push(Fact::new("active_set_blocks", active));
     Ok(())
 }

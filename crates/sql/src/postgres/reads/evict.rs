@@ -170,10 +170,7 @@ pub(super) fn evict(modes: &[Mode], mut ground: Ground<'_>) -> Result<Evicted, E
 
 impl Evicted {
     fn note(&mut self, name: &str, value: String) {
-        self.facts.push(Fact {
-            name: name.to_owned(),
-            value,
-        });
+        self.facts.push(Fact::new(name, value));
     }
 }
 

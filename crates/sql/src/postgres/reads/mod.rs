@@ -277,19 +277,15 @@ fn facts(
     directory: Option<&DataDirectory>,
     modes: &[Mode],
 ) -> Vec<Fact> {
-    let fact = |name: &str, value: String| Fact {
-        name: name.to_owned(),
-        value,
-    };
     let mut facts = vec![
-        fact(
+        Fact::new(
             "server_host",
             match whereabouts {
                 Whereabouts::Here(here) => format!("same host: {}", here.evidence),
                 Whereabouts::Unknown(reason) => format!("n/a (unknowable: {reason})"),
             },
         ),
-        fact(
+        Fact::new(
             "server_data_directory",
             match directory {
                 Some(directory) => format!("{} ({})", directory.path.display(), directory.source),
@@ -298,32 +294,31 @@ fn facts(
         ),
     ];
     if modes.is_empty() {
-        facts.push(fact("evict_achieved", "nothing asked (EVICT)".to_owned()));
+        facts.push(Fact::new(
+            "evict_achieved",
+            "nothing asked (EVICT)".to_owned(),
+        ));
     }
     facts
 }
 
 /// The device and file system under the data directory, and the way of I/O they are used in.
 fn place_facts(directory: Option<&Path>, missing: &str, direct: bool) -> Vec<Fact> {
-    let fact = |name: &str, value: String| Fact {
-        name: name.to_owned(),
-        value,
-    };
     let mode = match direct {
         true => "direct (debug_io_direct)",
         false => "buffered (through the page cache)",
     };
-    let mut facts = vec![fact("io_mode_achieved", mode.to_owned())];
+    let mut facts = vec![Fact::new("io_mode_achieved", mode.to_owned())];
     match directory {
         Some(path) => facts.extend(
             assay_block::device_facts(path)
                 .lines()
                 .into_iter()
-                .map(|(name, value)| fact(&format!("device_{name}"), value)),
+                .map(|(name, value)| Fact::new(&format!("device_{name}"), value)),
         ),
         None => {
             for name in ["device_disk", "device_fs_type"] {
-                facts.push(fact(name, format!("n/a ({missing})")));
+                facts.push(Fact::new(name, format!("n/a ({missing})")));
             }
         }
     }

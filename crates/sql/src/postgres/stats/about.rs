@@ -147,12 +147,7 @@ impl About {
     /// For the report: every switch the readings depend on, and what privileges hide.
     pub(super) fn facts(&self, flush_refused: bool) -> Vec<Fact> {
         let mut facts = Vec::new();
-        let mut fact = |name: &str, value: String| {
-            facts.push(Fact {
-                name: name.to_owned(),
-                value,
-            });
-        };
+        let mut fact = |name: &str, value: String| facts.push(Fact::new(name, value));
         for name in SWITCHES {
             if matches!(name, "block_size" | "wal_segment_size" | "autovacuum") {
                 continue;

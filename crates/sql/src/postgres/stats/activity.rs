@@ -209,10 +209,7 @@ impl Activity {
         if state.failures > 0 {
             value.push_str(&format!("; {} looks failed", state.failures));
         }
-        vec![Fact {
-            name: "activity_sampling".to_owned(),
-            value,
-        }]
+        vec![Fact::new("activity_sampling", value)]
     }
 }
 

@@ -342,10 +342,7 @@ impl ServerStats {
                 ),
             ),
         ] {
-            facts.push(Fact {
-                name: name.to_owned(),
-                value,
-            });
+            facts.push(Fact::new(name, value));
         }
         facts
     }

@@ -16,6 +16,7 @@ pub use keeper::{BECOME, KEEP, become_server, keep};
 use super::place::Place;
 use assay_measure::config::Settings;
 use assay_measure::config::Value;
+use assay_run::dataset::lines::text;
 use assay_run::engine::{EngineError, Line, LineValue, Progress, Running, Started};
 use assay_run::left;
 use assay_run::stop::Stop;
@@ -139,14 +140,6 @@ fn number(settings: &Settings, name: &str) -> Option<u64> {
     match settings.get(name).value {
         Value::Int(n) => Some(n),
         _ => None,
-    }
-}
-
-fn text(key: &'static str, label: &str, value: String) -> Line {
-    Line {
-        key,
-        label: label.to_owned(),
-        value: LineValue::Text(value),
     }
 }
 
