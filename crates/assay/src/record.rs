@@ -1,8 +1,10 @@
 //! The record of a run and its faces, from raw measurements to files.
 
+use crate::cli::Format;
 use crate::exit::{Code, Failure};
 use crate::held::Held;
 use crate::rundir::{RECORD, REPEAT, REPORT, RunDir, SWEEP};
+use crate::ui;
 use assay_awr::record::SeriesBuilder;
 use assay_measure::record::Record;
 use assay_measure::snapshot::RunData;
@@ -23,18 +25,34 @@ pub(crate) struct Faces {
     pub(crate) record: Record,
 }
 
+impl Faces {
+    /// Of a record that is not held to its identities.
+    pub(crate) fn of(record: Record) -> Result<Self, Failure> {
+        Ok(Self {
+            text: assay_report::text::render(&record),
+            json: json(&record)?,
+            void: Vec::new(),
+            record,
+        })
+    }
+
+    /// Prints what was asked for.
+    pub(crate) fn product(&self, format: Format) -> Result<(), Failure> {
+        ui::product(match format {
+            Format::Text => &self.text,
+            Format::Json => &self.json,
+        })
+    }
+}
+
 /// Derives everything from what was measured, the series from the snapshots as they came.
 pub(crate) fn faces(data: &RunData, series: SeriesBuilder) -> Result<Faces, Failure> {
-    let record = assay_awr::record::build_with(data, series);
-    Ok(Faces {
-        text: assay_report::text::render(&record),
-        json: json(&record)?,
-        void: assay_measure::identity::violated_exact(&record)
-            .iter()
-            .map(|identity| format!("identity {} does not hold: {}", identity.id, identity.rule))
-            .collect(),
-        record,
-    })
+    let mut faces = Faces::of(assay_awr::record::build_with(data, series))?;
+    faces.void = assay_measure::identity::violated_exact(&faces.record)
+        .iter()
+        .map(|identity| format!("identity {} does not hold: {}", identity.id, identity.rule))
+        .collect();
+    Ok(faces)
 }
 
 /// `record.json` with its final line end.

@@ -1,11 +1,12 @@
 //! `import`: other tools' output as records.
 
-use crate::cli::{Format, ImportArgs};
+use crate::cli::ImportArgs;
 use crate::exit::{Code, Failure};
 use crate::record::{self, Faces};
 use crate::rundir::{self, RunDir};
 use crate::ui;
 use assay_import::{Source, import as read_texts};
+use assay_run::left::shell_word;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -126,12 +127,7 @@ fn imported(args: &ImportArgs, group: &[Source], number: usize) -> Result<Import
     };
     record.run.id = id;
     record.run.label.clone_from(&args.label);
-    let faces = Faces {
-        text: assay_report::text::render(&record),
-        json: record::json(&record)?,
-        void: Vec::new(),
-        record,
-    };
+    let faces = Faces::of(record)?;
     Ok(Imported { place, faces })
 }
 
@@ -143,10 +139,7 @@ fn leave(args: &ImportArgs, imported: Imported) -> Result<(), Failure> {
         record::write(&dir, faces)?;
         Ok(dir)
     });
-    ui::product(match args.format {
-        Format::Text => &faces.text,
-        Format::Json => &faces.json,
-    })?;
+    faces.product(args.format)?;
     ui::say(&format!("record: {}", written?.path().display()));
     Ok(())
 }
@@ -154,16 +147,10 @@ fn leave(args: &ImportArgs, imported: Imported) -> Result<(), Failure> {
 /// The command line, quoted for a shell.
 fn command() -> String {
     let words = std::env::args_os().skip(1);
-    let quoted: Vec<String> = words.map(|word| quote(&word.to_string_lossy())).collect();
+    let quoted: Vec<String> = words
+        .map(|word| shell_word(&word.to_string_lossy()))
+        .collect();
     format!("assay {}\n", quoted.join(" "))
-}
-
-fn quote(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+%@".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }
 
 #[cfg(test)]
@@ -175,12 +162,5 @@ mod tests {
         assert_eq!(text(vec![0xff, 0xfe, b'h', 0, b'i', 0]), "hi");
         assert_eq!(text(vec![0xfe, 0xff, 0, b'h', 0, b'i']), "hi");
         assert_eq!(text(b"a\xffb".to_vec()), "a\u{fffd}b");
-    }
-
-    #[test]
-    fn a_command_is_quoted_where_a_shell_needs_it() {
-        assert_eq!(quote("a.txt"), "a.txt");
-        assert_eq!(quote("it's"), r"'it'\''s'");
-        assert_eq!(quote(""), "''");
     }
 }

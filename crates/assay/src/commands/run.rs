@@ -62,12 +62,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
     if args.more.repeat > 1 {
         return super::repeat::run(args, &configured, &plan, &stop, id, place);
     }
-    let mut deliver = |faces: &Faces| {
-        ui::product(match args.more.format {
-            Format::Text => &faces.text,
-            Format::Json => &faces.json,
-        })
-    };
+    let mut deliver = |faces: &Faces| faces.product(args.more.format);
     perform::perform(&configured, &plan, &stop, id, place, &mut deliver)
 }
 

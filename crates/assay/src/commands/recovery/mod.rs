@@ -13,8 +13,9 @@ use assay_measure::config;
 use assay_measure::record::Figure;
 use assay_measure::snapshot::{Fact, RunData, Snapshot};
 use assay_measure::units;
+use assay_run::dataset::lines::{count, text};
+use assay_run::engine::Engine;
 use assay_native::crash::{RecoveryInfo, RecoveryStep};
-use assay_run::engine::{Engine, Line, LineValue};
 use assay_run::journal::{self, Expected, Journaled};
 use assay_run::left::{self, Kind};
 use assay_run::plan::Plan;
@@ -156,30 +157,13 @@ fn dry_run(
     configured: &Configured,
     distances: &[u64],
 ) -> Result<Code, Failure> {
-    let line = |key, label: &str, value| Line {
-        key,
-        label: label.to_owned(),
-        value,
-    };
     let url = configured.shown();
     let sizes: Vec<String> = distances.iter().map(|bytes| units::size(*bytes)).collect();
     let lines = [
-        line(
-            "target",
-            "data set, updated and killed",
-            LineValue::Text(url),
-        ),
-        line("kills", "kills", LineValue::Count(distances.len() as u64)),
-        line(
-            "distances",
-            "checkpoint distances",
-            LineValue::Text(sizes.join(", ")),
-        ),
-        line(
-            "load",
-            "load before each at most",
-            LineValue::Text(args.time.clone()),
-        ),
+        text("target", "data set, updated and killed", url),
+        count("kills", "kills", distances.len() as u64),
+        text("distances", "checkpoint distances", sizes.join(", ")),
+        text("load", "load before each at most", args.time.clone()),
     ];
     ui::product(&match args.format {
         Format::Text => plan_text::lines(&lines) + "\n",
@@ -413,19 +397,11 @@ impl Bench<'_> {
             ..RunData::default()
         };
         let record = assay_native::crash::build(&run, info);
-        let faces = Faces {
-            text: assay_report::text::render(&record),
-            json: record::json(&record)?,
-            void: Vec::new(),
-            record,
-        };
+        let faces = Faces::of(record)?;
         let written = dir
             .write("config/effective", &config::slob_conf(settings))
             .and_then(|()| record::write(dir, &faces));
-        ui::product(match self.args.format {
-            Format::Text => &faces.text,
-            Format::Json => &faces.json,
-        })?;
+        faces.product(self.args.format)?;
         written?;
         ui::say(&format!("record: {}", dir.path().display()));
         for reason in &faces.record.run.verdict_reasons {
