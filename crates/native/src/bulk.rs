@@ -1,6 +1,6 @@
 //! Bulk I/O over a data set: a few threads with a ring each, in pieces of at most 1 MiB.
 //!
-//! Used by the load (direct path writes) and by the check (sequential reads).
+//! Used by the load (direct path writes), the check (sequential reads) and, with a ring of its own, by recovery.
 //! It knows pages, files and pieces; what is in them is its callers' business.
 
 use super::errors::{engine_error, is_full};
@@ -216,134 +216,178 @@ pub(super) fn transfer(
     }
 }
 
-/// One thread: keeps its ring full until the pieces run out or somebody says halt.
+/// One thread: moves pieces until they run out or somebody says halt.
 fn pump<I: Iterator<Item = Piece>>(
     shared: &Shared<'_, I>,
     depth: usize,
 ) -> Result<(), EngineError> {
-    let mut ring = Ring::open(RingOptions {
-        entries: depth as u32 * 2,
-        buffers: depth,
-        buffer_bytes: PIECE_BYTES as usize,
-        pool: None,
-        files: shared.files.list.clone(),
-        backend: Backend::Auto,
-        helpers: depth,
-    })
-    .map_err(engine_error)?;
-    dress_buffers(&mut ring, shared.job);
-    let mut under_way: Vec<Option<Piece>> = vec![None; depth];
-    let mut outcome = Ok(());
-    loop {
-        while outcome.is_ok() && !shared.halt.load(Ordering::Acquire) {
-            let Some(slot) = under_way.iter().position(Option::is_none) else {
-                break;
-            };
-            let next = shared
-                .pieces
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .next();
-            let Some(piece) = next else { break };
-            let buffer = ring
-                .take_buffer()
-                .expect("there are as many buffers as slots");
-            start(&mut ring, shared.job, &piece, buffer, slot);
-            under_way[slot] = Some(piece);
+    let mut pump = Pump::open(shared.files, Backend::Auto, depth, PIECE_BYTES as usize)?;
+    let next = || match shared.halt.load(Ordering::Acquire) {
+        true => None,
+        false => {
+            let mut pieces = shared.pieces.lock().unwrap_or_else(PoisonError::into_inner);
+            pieces.next()
         }
-        if ring.in_flight() == 0 {
-            return outcome;
-        }
-        ring.submit(1, TICK).map_err(engine_error)?;
-        while let Some(completion) = ring.pop() {
-            let piece = under_way[completion.tag as usize]
-                .take()
-                .expect("a tag names the slot of its piece");
-            let CompletionLease::Buffer(buffer) = completion.lease else {
-                unreachable!("only buffers are read and written here");
-            };
-            let judged = judge(shared, &piece, completion.result, &buffer);
-            ring.give_back(buffer);
-            outcome = outcome.and(judged);
-        }
-    }
-}
-
-fn dress_buffers(ring: &mut Ring, job: Job<'_>) {
-    let Job::Write { dress, .. } = job else {
-        return;
     };
-    let mut dressed = Vec::new();
-    while let Some(mut buffer) = ring.take_buffer() {
-        dress(&mut buffer);
-        dressed.push(buffer);
-    }
-    for buffer in dressed {
-        ring.give_back(buffer);
-    }
-}
-
-fn start(ring: &mut Ring, job: Job<'_>, piece: &Piece, mut buffer: Buffer, slot: usize) {
-    let tag = slot as u64;
-    let queued = match job {
-        Job::Write { fill, .. } => {
-            fill(piece, &mut buffer[..piece.bytes]);
-            ring.write_buffer(piece.file, piece.offset, buffer, piece.bytes, false, tag)
-        }
-        Job::Read { .. } => ring.read_buffer(piece.file, piece.offset, buffer, piece.bytes, tag),
+    let count = |piece: &Piece| {
+        let bytes = piece.bytes as u64;
+        shared.done_bytes.fetch_add(bytes, Ordering::Relaxed);
     };
-    assert!(queued.is_ok(), "the ring has room for twice the buffers");
+    match shared.job {
+        Job::Write { dress, fill } => {
+            pump.dress(dress);
+            pump.run(
+                next,
+                Some(&mut |_, piece, buffer| fill(piece, buffer)),
+                |_, piece, _| {
+                    count(piece);
+                    Ok(())
+                },
+            )
+        }
+        Job::Read { visit } => pump.run(next, None, |_, piece, bytes| {
+            visit(piece, bytes)?;
+            count(piece);
+            Ok(())
+        }),
+    }
 }
 
-fn judge<I>(
-    shared: &Shared<'_, I>,
+/// Makes the content of a piece, given with its number.
+pub(super) type Fill<'a> = &'a mut dyn FnMut(usize, &Piece, &mut [u8]);
+
+/// A ring over a data set's files that is kept full.
+pub(super) struct Pump<'a> {
+    ring: Ring,
+    files: &'a Files,
+    /// By tag, with the number of each.
+    under_way: Vec<Option<(usize, Piece)>>,
+}
+
+impl<'a> Pump<'a> {
+    /// Room for `depth` pieces of at most `bytes` each.
+    ///
+    /// # Errors
+    /// `Unusable` when no ring can be set up.
+    pub(super) fn open(
+        files: &'a Files,
+        backend: Backend,
+        depth: usize,
+        bytes: usize,
+    ) -> Result<Self, EngineError> {
+        let ring = Ring::open(RingOptions {
+            entries: depth as u32,
+            buffers: depth,
+            buffer_bytes: bytes,
+            pool: None,
+            files: files.list.clone(),
+            backend,
+            helpers: depth.min(DEPTH),
+        })
+        .map_err(engine_error)?;
+        Ok(Self {
+            ring,
+            files,
+            under_way: vec![None; depth],
+        })
+    }
+
+    /// Shows every buffer before its first use.
+    fn dress(&mut self, dress: &dyn Fn(&mut [u8])) {
+        let ring = &mut self.ring;
+        let mut buffers: Vec<Buffer> = std::iter::from_fn(|| ring.take_buffer()).collect();
+        buffers.iter_mut().for_each(|buffer| dress(buffer));
+    }
+
+    /// Writes the pieces that `next` gives, or reads them where there is no `fill`, as many at a time as there is room
+    /// for; `done` has each when it has ended, with its number from 0, in whichever order.
+    ///
+    /// # Errors
+    /// The first piece that fails or ends early, named; `done`'s own. Nothing more is begun then, and nothing is under
+    /// way on return.
+    pub(super) fn run(
+        &mut self,
+        mut next: impl FnMut() -> Option<Piece>,
+        mut fill: Option<Fill<'_>>,
+        mut done: impl FnMut(usize, &Piece, &[u8]) -> Result<(), EngineError>,
+    ) -> Result<(), EngineError> {
+        let writes = fill.is_some();
+        let mut outcome = Ok(());
+        let mut number = 0;
+        loop {
+            while outcome.is_ok()
+                && let Some(slot) = self.under_way.iter().position(Option::is_none)
+                && let Some(piece) = next()
+            {
+                self.start(slot, (number, piece), &mut fill);
+                number += 1;
+            }
+            if self.ring.in_flight() == 0 {
+                return outcome;
+            }
+            self.ring.submit(1, TICK).map_err(engine_error)?;
+            while let Some(completion) = self.ring.pop() {
+                let (number, piece) = self.under_way[completion.tag as usize]
+                    .take()
+                    .expect("a tag names the slot of its piece");
+                let CompletionLease::Buffer(buffer) = completion.lease else {
+                    unreachable!("only buffers are read and written here");
+                };
+                let judged = judge(self.files, &piece, writes, completion.result)
+                    .and_then(|()| done(number, &piece, &buffer[..piece.bytes]));
+                outcome = outcome.and(judged);
+            }
+        }
+    }
+
+    fn start(&mut self, slot: usize, (number, piece): (usize, Piece), fill: &mut Option<Fill<'_>>) {
+        let (file, offset, bytes) = (piece.file, piece.offset, piece.bytes);
+        let buffer = self.ring.take_buffer();
+        let mut buffer = buffer.expect("there are as many buffers as slots");
+        let queued = match fill {
+            Some(fill) => {
+                fill(number, &piece, &mut buffer[..bytes]);
+                self.ring
+                    .write_buffer(file, offset, buffer, bytes, false, slot as u64)
+            }
+            None => self
+                .ring
+                .read_buffer(file, offset, buffer, bytes, slot as u64),
+        };
+        assert!(queued.is_ok(), "the ring has room for all buffers");
+        self.under_way[slot] = Some((number, piece));
+    }
+}
+
+fn judge(
+    files: &Files,
     piece: &Piece,
+    writes: bool,
     result: std::io::Result<u32>,
-    buffer: &[u8],
 ) -> Result<(), EngineError> {
-    let path = || shared.files.path(piece.file).display().to_string();
-    let (doing, write) = match shared.job {
-        Job::Write { .. } => ("writing", true),
-        Job::Read { .. } => ("reading", false),
-    };
+    let path = files.path(piece.file).display();
     match result {
-        Ok(moved) if moved as usize == piece.bytes => {}
+        Ok(moved) if moved as usize == piece.bytes => Ok(()),
         // A write that stops short of its end has met the end of the space.
-        Ok(moved) if write => {
-            return Err(EngineError::Unusable(format!(
-                "only {moved} of {} bytes could be written at byte {} of {}: the file system may be full",
-                piece.bytes,
-                piece.offset,
-                path()
-            )));
-        }
-        Ok(moved) => {
-            return Err(EngineError::Damaged(format!(
-                "{} ends at byte {}, inside its data",
-                path(),
-                piece.offset + u64::from(moved)
-            )));
-        }
-        Err(e) if is_full(&e) => {
-            return Err(EngineError::Unusable(format!(
-                "no space left while writing {}: {e}",
-                path()
-            )));
-        }
+        Ok(moved) if writes => Err(EngineError::Unusable(format!(
+            "only {moved} of {} bytes could be written at byte {} of {path}: the file system may be full",
+            piece.bytes, piece.offset
+        ))),
+        Ok(moved) => Err(EngineError::Damaged(format!(
+            "{path} ends at byte {}, inside its data",
+            piece.offset + u64::from(moved)
+        ))),
+        Err(e) if is_full(&e) => Err(EngineError::Unusable(format!(
+            "no space left while writing {path}: {e}"
+        ))),
         Err(source) => {
-            return Err(EngineError::Io {
-                what: format!("{doing} {} at byte {}", path(), piece.offset),
+            let doing = if writes { "writing" } else { "reading" };
+            Err(EngineError::Io {
+                what: format!("{doing} {path} at byte {}", piece.offset),
                 source,
-            });
+            })
         }
     }
-    if let Job::Read { visit } = shared.job {
-        visit(piece, &buffer[..piece.bytes])?;
-    }
-    shared
-        .done_bytes
-        .fetch_add(piece.bytes as u64, Ordering::Relaxed);
-    Ok(())
 }
 
 #[cfg(test)]
