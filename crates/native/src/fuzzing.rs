@@ -379,7 +379,7 @@ impl Ground {
         block_format::put(&mut block, word::CHANGE, input.word(1));
         block_format::put(&mut block, word::LSN, input.word(0));
         block_format::seal(&mut block);
-        let (_, offset) = g.locate(page);
+        let (_, offset) = g.map().locate(page);
         self.put("undo.assay", offset, &block)
     }
 

@@ -124,46 +124,10 @@ impl Geometry {
         PageMap::new(*self)
     }
 
-    /// Blocks of one schema: its rows, its index nodes, its scan table, in this order.
-    #[must_use]
-    pub fn schema_blocks(&self) -> u64 {
-        self.map().schema_blocks
-    }
-
-    /// The block at `slot` (from 0) of the table of `schema` (from 1).
-    #[must_use]
-    pub fn data_page(&self, schema: u32, slot: u64) -> Page {
-        self.map().data_page(schema, slot)
-    }
-
-    /// Index node `node` of `schema`; node 0 is the root.
-    #[must_use]
-    pub fn index_page(&self, schema: u32, node: u64) -> Page {
-        self.map().index_page(schema, node)
-    }
-
-    /// Block `i` (from 0) of the scan table of `schema`.
-    #[must_use]
-    pub fn scan_page(&self, schema: u32, i: u64) -> Page {
-        self.map().scan_page(schema, i)
-    }
-
     /// Undo block `i`, from 0.
     #[must_use]
     pub fn undo_page(&self, i: u64) -> Page {
         Page(UNDO_BASE + i)
-    }
-
-    /// What `page` holds.
-    #[must_use]
-    pub fn class(&self, page: Page) -> Class {
-        self.map().class(page)
-    }
-
-    /// File index and byte offset of `page`: data files first, then the undo file.
-    #[must_use]
-    pub fn locate(&self, page: Page) -> (u16, u64) {
-        self.map().locate(page)
     }
 
     /// Data files; also the file index of the undo file.
@@ -175,7 +139,7 @@ impl Geometry {
     /// Pages of all schemas together.
     #[must_use]
     pub fn data_pages(&self) -> u64 {
-        self.schema_blocks() * u64::from(self.schemas)
+        self.map().pages
     }
 
     /// Bytes of data file `file` (from 0), its header included.
@@ -294,28 +258,28 @@ impl PageMap {
         u64::from(schema - 1) * self.schema_blocks
     }
 
-    /// See [`Geometry::data_page`].
+    /// The block at `slot` (from 0) of the table of `schema` (from 1).
     #[must_use]
     #[inline]
     pub fn data_page(&self, schema: u32, slot: u64) -> Page {
         Page(self.schema_base(schema) + slot)
     }
 
-    /// See [`Geometry::index_page`].
+    /// Index node `node` of `schema`; node 0 is the root.
     #[must_use]
     #[inline]
     pub fn index_page(&self, schema: u32, node: u64) -> Page {
         Page(self.schema_base(schema) + self.geometry.scale + node)
     }
 
-    /// See [`Geometry::scan_page`].
+    /// Block `i` (from 0) of the scan table of `schema`.
     #[must_use]
     #[inline]
     pub fn scan_page(&self, schema: u32, i: u64) -> Page {
         Page(self.schema_base(schema) + self.geometry.scale + self.index.total_nodes + i)
     }
 
-    /// See [`Geometry::class`].
+    /// What `page` holds.
     #[must_use]
     #[inline]
     pub fn class(&self, page: Page) -> Class {
@@ -339,7 +303,7 @@ impl PageMap {
         u32::try_from(page.0 / self.schema_blocks + 1).unwrap_or(u32::MAX)
     }
 
-    /// See [`Geometry::locate`]: the one place that knows where a page lies.
+    /// File index and byte offset of `page`, data files first, then the undo file: the one place that knows where a page lies.
     #[must_use]
     #[inline]
     pub fn locate(&self, page: Page) -> (u16, u64) {
@@ -582,11 +546,11 @@ mod tests {
     fn four_paths_take_turns_by_the_mebibyte() {
         let mut g = geometry(100_000, 0, 1, 1 << 21);
         g.stripes = 4;
-        let unit = |n: u64| g.locate(Page(n * 128));
+        let unit = |n: u64| g.map().locate(Page(n * 128));
         assert_eq!(unit(0), (0, UNIT_BYTES));
         assert_eq!(unit(3), (3, UNIT_BYTES));
         assert_eq!(unit(4), (0, 2 * UNIT_BYTES));
-        assert_eq!(g.locate(Page(130)), (1, UNIT_BYTES + 2 * 8192));
+        assert_eq!(g.map().locate(Page(130)), (1, UNIT_BYTES + 2 * 8192));
         assert_eq!(g.data_files(), 4);
         g.stripes = 0;
         assert!(g.validate().is_err());
@@ -595,8 +559,8 @@ mod tests {
     #[test]
     fn undo_follows_the_data_files() {
         let g = geometry(1000, 16, 3, 512);
-        assert_eq!(g.class(g.undo_page(3)), Class::Undo);
-        assert_eq!(g.locate(g.undo_page(0)), (g.data_files(), 8192));
+        assert_eq!(g.map().class(g.undo_page(3)), Class::Undo);
+        assert_eq!(g.map().locate(g.undo_page(0)), (g.data_files(), 8192));
         assert_eq!(g.undo_file_bytes(), 11 * 8192);
     }
 
@@ -613,13 +577,13 @@ mod tests {
             let head = if stripes == 1 { 8192u64 } else { UNIT_BYTES };
             let mut next_offset = vec![head; g.data_files() as usize];
             for page in 0..g.data_pages() {
-                let (file, offset) = g.locate(Page(page));
+                let (file, offset) = map.locate(Page(page));
                 prop_assert_eq!(offset, next_offset[file as usize]);
                 next_offset[file as usize] += 8192;
                 let run = map.pages_in_run(Page(page));
                 prop_assert!(run >= 1);
                 if run > 1 {
-                    prop_assert_eq!(g.locate(Page(page + 1)), (file, offset + 8192));
+                    prop_assert_eq!(map.locate(Page(page + 1)), (file, offset + 8192));
                 }
                 if stripes > 1 {
                     prop_assert_eq!(u64::from(file) % u64::from(stripes),
@@ -632,23 +596,23 @@ mod tests {
                 prop_assert!(*end <= g.full_file_bytes());
                 let (first, count) = map.file_pages(file as u16);
                 if count > 0 {
-                    prop_assert_eq!(g.locate(first), (file as u16, head));
+                    prop_assert_eq!(map.locate(first), (file as u16, head));
                 }
             }
             for schema in 1..=schemas {
                 for slot in [0, scale / 2, scale - 1] {
-                    let page = g.data_page(schema, slot);
-                    prop_assert_eq!(g.class(page), Class::Data);
+                    let page = map.data_page(schema, slot);
+                    prop_assert_eq!(map.class(page), Class::Data);
                     prop_assert_eq!(map.schema_of(page), schema);
                 }
                 for node in [0, g.index().total_nodes - 1] {
-                    let page = g.index_page(schema, node);
-                    prop_assert_eq!(g.class(page), Class::Index);
+                    let page = map.index_page(schema, node);
+                    prop_assert_eq!(map.class(page), Class::Index);
                     prop_assert_eq!(map.schema_of(page), schema);
                 }
                 for i in 0..scan {
-                    let page = g.scan_page(schema, i);
-                    prop_assert_eq!(g.class(page), Class::Scan);
+                    let page = map.scan_page(schema, i);
+                    prop_assert_eq!(map.class(page), Class::Scan);
                     prop_assert_eq!(map.schema_of(page), schema);
                 }
             }

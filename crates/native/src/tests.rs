@@ -136,7 +136,9 @@ fn keys_on_disk(dir: &Path, schema: u32) -> Vec<u64> {
         .collect();
     (0..geometry.scale)
         .map(|slot| {
-            let (file, offset) = geometry.locate(geometry.data_page(schema, slot));
+            let (file, offset) = geometry
+                .map()
+                .locate(geometry.map().data_page(schema, slot));
             block_format::get(&files[usize::from(file)][offset as usize..], word::KEY)
         })
         .collect()
@@ -368,7 +370,7 @@ fn a_flipped_byte_is_found_in_every_kind_of_block() {
     let home = directory();
     let dir = home.path();
     load(dir, &settings(&[]), 2).unwrap();
-    let g = read_control(dir).geometry;
+    let g = read_control(dir).geometry.map();
     let at = |page: Page| g.locate(page).1;
     for (file, offset, says) in [
         (
@@ -428,7 +430,7 @@ fn a_block_in_the_wrong_place_is_found_although_its_checksum_is_right() {
     let home = directory();
     let dir = home.path();
     load(dir, &settings(&[]), 1).unwrap();
-    let g = read_control(dir).geometry;
+    let g = read_control(dir).geometry.map();
     let raw = OpenOptions::new()
         .read(true)
         .write(true)
@@ -448,7 +450,7 @@ fn a_block_in_the_wrong_place_is_found_although_its_checksum_is_right() {
 
 /// Changes one block and gives it a right checksum again.
 fn forge(dir: &Path, page: Page, change: impl Fn(&mut [u8])) {
-    let (_, offset) = read_control(dir).geometry.locate(page);
+    let (_, offset) = read_control(dir).geometry.map().locate(page);
     let path = dir.join("data-0001.assay");
     let raw = OpenOptions::new()
         .read(true)
@@ -467,7 +469,7 @@ fn wrong_content_is_found_although_its_checksum_is_right() {
     let home = directory();
     let dir = home.path();
     load(dir, &settings(&[]), 1).unwrap();
-    let g = read_control(dir).geometry;
+    let g = read_control(dir).geometry.map();
     let key = |block: &mut [u8]| {
         let key = block_format::get(block, word::KEY);
         block_format::put(block, word::KEY, key ^ 1);

@@ -49,7 +49,7 @@ impl<'a> Inspector<'a> {
             let found = base.image.files().find(|(file, _)| *file == path);
             files.push((path, found.map_or(0, |(_, bytes)| (bytes / block) as usize)));
         }
-        let schema_pages = geometry.schema_blocks() * u64::from(geometry.schemas);
+        let schema_pages = geometry.data_pages();
         let undo_pages = (0..geometry.undo_blocks).map(|i| geometry.undo_page(i));
         for page in (0..schema_pages).map(Page).chain(undo_pages) {
             let (file, offset) = map.locate(page);
