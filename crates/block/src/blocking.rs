@@ -123,6 +123,23 @@ impl BlockingWriter {
     }
 }
 
+/// Makes a call that returns a count or -1 until no signal cuts it short: the result as the kernel gives it to a ring, a
+/// count or the negated error number.
+#[inline]
+pub(crate) fn retried(mut call: impl FnMut() -> isize) -> i32 {
+    loop {
+        let moved = call();
+        if moved >= 0 {
+            return i32::try_from(moved).unwrap_or(i32::MAX);
+        }
+        match Errno::from_io_error(&std::io::Error::last_os_error()) {
+            Some(Errno::INTR) => {}
+            Some(error) => return -error.raw_os_error(),
+            None => return -Errno::IO.raw_os_error(),
+        }
+    }
+}
+
 // A buffer starts at a page, which is the alignment direct I/O needs.
 const _: () = assert!(ALIGNMENT == 4096);
 

@@ -2,8 +2,8 @@
 
 use super::{LaneDone, LaneKind, Request, Setup, SyncCall, take_first};
 use crate::DirectFile;
+use crate::blocking::retried;
 use crate::features::Features;
-use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::Arc;
 
@@ -82,9 +82,9 @@ fn perform(descriptor: RawFd, flags: libc::c_int, request: &Request, submits: &m
         iov_base: request.address.cast(),
         iov_len: len,
     };
-    loop {
+    retried(|| {
         *submits += 1;
-        let moved = match request.kind {
+        match request.kind {
             // SAFETY: the address is that of the lane's buffer, of at least `len` bytes, which `Lanes` owns and gives
             // to nobody while the lane is busy. The same holds for the three calls below.
             LaneKind::Read if flags == 0 => unsafe {
@@ -106,14 +106,6 @@ fn perform(descriptor: RawFd, flags: libc::c_int, request: &Request, submits: &m
             LaneKind::Sync { data_only: true } => unsafe { libc::fdatasync(descriptor) as isize },
             // SAFETY: takes no memory.
             LaneKind::Sync { data_only: false } => unsafe { libc::fsync(descriptor) as isize },
-        };
-        if moved >= 0 {
-            return i32::try_from(moved).unwrap_or(i32::MAX);
         }
-        match io::Error::last_os_error().raw_os_error() {
-            Some(libc::EINTR) => {}
-            Some(number) => return -number,
-            None => return -libc::EIO,
-        }
-    }
+    })
 }

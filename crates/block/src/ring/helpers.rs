@@ -5,9 +5,9 @@
 
 use super::waker::{Wake, Waker};
 use super::{Kind, Request, Setup};
+use crate::blocking::retried;
 use crate::{BlockError, DirectFile, Features};
 use std::collections::VecDeque;
-use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -265,41 +265,31 @@ impl Shared {
             iov_base: job.address.cast(),
             iov_len: len,
         };
-        loop {
-            let moved = match job.kind {
-                Kind::Nop => 0,
-                // SAFETY: the memory is valid for `len` bytes and lent to this call alone; see `Job`.
-                Kind::Read => unsafe { libc::pread(descriptor, one.iov_base, len, offset) },
-                Kind::ReadScattered => {
-                    // SAFETY: `address` is a list of `len` entries in the slot of the request, which stays put until the
-                    // result is back, and each entry is a frame whose exclusive lease is in that slot.
-                    unsafe {
-                        libc::preadv(
-                            descriptor,
-                            job.address.cast(),
-                            job.len as libc::c_int,
-                            offset,
-                        )
-                    }
+        retried(|| match job.kind {
+            Kind::Nop => 0,
+            // SAFETY: the memory is valid for `len` bytes and lent to this call alone; see `Job`.
+            Kind::Read => unsafe { libc::pread(descriptor, one.iov_base, len, offset) },
+            Kind::ReadScattered => {
+                // SAFETY: `address` is a list of `len` entries in the slot of the request, which stays put until the
+                // result is back, and each entry is a frame whose exclusive lease is in that slot.
+                unsafe {
+                    libc::preadv(
+                        descriptor,
+                        job.address.cast(),
+                        job.len as libc::c_int,
+                        offset,
+                    )
                 }
-                // SAFETY: as for `Read`; the memory is only read.
-                Kind::Write => unsafe { libc::pwrite(descriptor, one.iov_base, len, offset) },
-                // SAFETY: as for `Write`; `one` outlives the call.
-                Kind::WriteDurable => unsafe {
-                    libc::pwritev2(descriptor, &raw const one, 1, offset, libc::RWF_DSYNC)
-                },
-                // SAFETY: takes no memory.
-                Kind::Sync => unsafe { libc::fdatasync(descriptor) as isize },
-            };
-            if moved >= 0 {
-                return i32::try_from(moved).unwrap_or(i32::MAX);
             }
-            match io::Error::last_os_error().raw_os_error() {
-                Some(libc::EINTR) => {}
-                Some(number) => return -number,
-                None => return -libc::EIO,
-            }
-        }
+            // SAFETY: as for `Read`; the memory is only read.
+            Kind::Write => unsafe { libc::pwrite(descriptor, one.iov_base, len, offset) },
+            // SAFETY: as for `Write`; `one` outlives the call.
+            Kind::WriteDurable => unsafe {
+                libc::pwritev2(descriptor, &raw const one, 1, offset, libc::RWF_DSYNC)
+            },
+            // SAFETY: takes no memory.
+            Kind::Sync => unsafe { libc::fdatasync(descriptor) as isize },
+        })
     }
 }
 
