@@ -1,6 +1,7 @@
 //! Help, and jobs as command lines.
 
 use super::table::{self, Category, OptionDef, Use};
+use super::value::halves;
 use super::words::{Becomes, PROGRAM, ProgramOption};
 use crate::spec::{Given, Invocation};
 use std::fmt::Write;
@@ -13,10 +14,7 @@ pub fn help_asked(words: &[String]) -> Option<Result<String, String>> {
             continue;
         };
         let bare = bare.strip_prefix('-').unwrap_or(bare);
-        let (name, value) = match bare.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (bare, None),
-        };
+        let (name, value) = halves(bare, '=');
         match (name, value) {
             ("cmdhelp", None | Some("")) => return Some(Ok(list(true))),
             ("cmdhelp", Some("all")) => return Some(Ok(everything())),
@@ -160,10 +158,7 @@ fn engines() -> String {
 }
 
 fn engine_options(asked: &str) -> Result<String, String> {
-    let (engine, option) = match asked.split_once(',') {
-        Some((engine, option)) => (engine, Some(option)),
-        None => (asked, None),
-    };
+    let (engine, option) = halves(asked, ',');
     let name = match engine {
         "sync" | "vsync" | "pvsync" => "psync",
         other => other,

@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::number::Read;
-use super::value::{self, Value};
+use super::value::{self, Value, halves};
 use crate::readings::DIRECTIONS;
 use crate::spec::{
     Amount, Distribution, FileService, IoEngine, Mode, PassErrors, Steady, SteadyMetric, Verify,
@@ -62,7 +62,7 @@ pub(super) fn io_size(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
 }
 
 pub(super) fn size_range(value: &Value<'_>) -> Read<(u64, u64)> {
-    let (low, high) = pair(value.text()?);
+    let (low, high) = halves(value.text()?, '-');
     let low = value::number(low, value.decimal)?;
     let high = high.map_or(Ok(low), |high| value::number(high, value.decimal))?;
     if low.min(high) == 0 {
@@ -72,18 +72,11 @@ pub(super) fn size_range(value: &Value<'_>) -> Read<(u64, u64)> {
 }
 
 pub(super) fn start_delay(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
-    let (low, high) = pair(value.text()?);
+    let (low, high) = halves(value.text()?, '-');
     let low = value::time(low, 1_000_000_000)?;
     let high = high.map_or(Ok(low), |high| value::time(high, 1_000_000_000))?;
     draft.options.pace.start_delay_ns = (low.min(high), low.max(high));
     Ok(())
-}
-
-fn pair(text: &str) -> (&str, Option<&str>) {
-    match text.split_once('-') {
-        Some((low, high)) => (low, Some(high)),
-        None => (text, None),
-    }
 }
 
 /// Sampling windows below a millisecond would sample nothing.
@@ -109,7 +102,7 @@ pub(super) fn cpu_list(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
         if part.is_empty() {
             continue;
         }
-        let (first, last) = pair(part);
+        let (first, last) = halves(part, '-');
         let cpu = |text: &str| match text.trim().parse::<u32>() {
             Ok(cpu) if cpu < MOST_CPUS => Ok(cpu),
             _ => Err(format!("{text:?} is no CPU")),
@@ -128,44 +121,10 @@ pub(super) fn cpu_list(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
 }
 
 /// fio's engines, and those of them that assay has under a name of its own.
-const OTHER_ENGINES: &[&str] = &[
-    "cpuio",
-    "dev-dax",
-    "e4defrag",
-    "exec",
-    "external",
-    "falloc",
-    "filecreate",
-    "filedelete",
-    "filestat",
-    "ftruncate",
-    "gfapi",
-    "gfapi_async",
-    "http",
-    "ime_aio",
-    "ime_psync",
-    "ime_psyncv",
-    "io_uring_cmd",
-    "libblkio",
-    "libcufile",
-    "libhdfs",
-    "libiscsi",
-    "libpmem",
-    "mmap",
-    "mtd",
-    "nbd",
-    "net",
-    "netsplice",
-    "pmemblk",
-    "posixaio",
-    "rados",
-    "rbd",
-    "rdma",
-    "sg",
-    "splice",
-    "windowsaio",
-    "xnvme",
-];
+const OTHER_ENGINES: &str = "\
+    cpuio dev-dax e4defrag exec external falloc filecreate filedelete filestat ftruncate gfapi \
+    gfapi_async http ime_aio ime_psync ime_psyncv io_uring_cmd libblkio libcufile libhdfs libiscsi \
+    libpmem mmap mtd nbd net netsplice pmemblk posixaio rados rbd rdma sg splice windowsaio xnvme";
 
 pub(super) fn engine(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     let text = value.text()?;
@@ -177,7 +136,7 @@ pub(super) fn engine(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
         "libaio" => IoEngine::Libaio,
         "null" => IoEngine::Null,
         "nop" => IoEngine::Nop,
-        other if OTHER_ENGINES.contains(&other) => {
+        other if OTHER_ENGINES.split(' ').any(|known| known == other) => {
             return Err(format!(
                 "not supported: ioengine={other}; there are io_uring, libaio, psync, pvsync2, null, nop"
             ));
@@ -195,10 +154,7 @@ pub(super) fn engine(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
 
 pub(super) fn mode(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     let text = value.text()?;
-    let (name, argument) = match text.split_once(':') {
-        Some((name, argument)) => (name, Some(argument)),
-        None => (text, None),
-    };
+    let (name, argument) = halves(text, ':');
     let mode = match name {
         "read" => Mode::Read,
         "write" => Mode::Write,
@@ -372,10 +328,7 @@ pub(super) fn random_percent(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
 
 pub(super) fn file_service(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     let text = value.text()?;
-    let (name, argument) = match text.split_once(':') {
-        Some((name, argument)) => (name, Some(argument)),
-        None => (text, None),
-    };
+    let (name, argument) = halves(text, ':');
     let service = match name {
         "roundrobin" => FileService::RoundRobin,
         "random" => FileService::Random,
@@ -557,10 +510,7 @@ pub(super) fn pass_errors(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
 
 pub(super) fn steady(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     let text = value.text()?;
-    let (name, limit) = match text.split_once(':') {
-        Some((name, limit)) => (name, Some(limit)),
-        None => (text, None),
-    };
+    let (name, limit) = halves(text, ':');
     let (metric, slope) = match name {
         "iops" => (SteadyMetric::Iops, false),
         "iops_slope" => (SteadyMetric::Iops, true),

@@ -11,6 +11,14 @@ use crate::spec::Amount;
 use assay_measure::clock::Ns;
 use std::fmt;
 
+/// A text before a letter, and what follows it where it is there.
+pub(super) fn halves(text: &str, at: char) -> (&str, Option<&str>) {
+    match text.split_once(at) {
+        Some((before, behind)) => (before, Some(behind)),
+        None => (text, None),
+    }
+}
+
 /// What values an option takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
@@ -215,10 +223,7 @@ impl<'a> Value<'a> {
     /// Names the words.
     pub fn choice(&self) -> Read<(&'a str, Option<&'a str>)> {
         let text = self.text()?;
-        let (word, rest) = match text.split_once(':') {
-            Some((word, rest)) => (word, Some(rest)),
-            None => (text, None),
-        };
+        let (word, rest) = halves(text, ':');
         match self.kind {
             Kind::Choice(words) if !words.contains(&word) => {
                 Err(format!("is none of {}", words.join(", ")))

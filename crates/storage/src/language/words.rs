@@ -2,7 +2,7 @@
 
 use super::draft::Reading;
 use super::table::{self, OptionDef};
-use super::value::{Kind, Value, time};
+use super::value::{Kind, Value, halves, time};
 use crate::spec::{Eta, OutputFormat};
 use assay_measure::config::nearest;
 use std::path::PathBuf;
@@ -136,10 +136,8 @@ pub(super) fn read(words: &[String], reading: &mut Reading) -> Words {
             continue;
         }
         let bare = word.strip_prefix("--").unwrap_or(&word[1..]);
-        let (name, mut value) = match bare.split_once('=') {
-            Some((name, value)) => (name, Some(value.to_owned())),
-            None => (bare, None),
-        };
+        let (name, value) = halves(bare, '=');
+        let mut value = value.map(str::to_owned);
         let named = match identify(name, word) {
             Ok(named) => named,
             Err(what) => {
