@@ -9,9 +9,6 @@ use super::{RustFile, Tree, Violation};
 use crate::lexer::Kind;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Loops that are there still, by their folder. None comes in: an entry goes as soon as its loop does.
-const KNOWN: &[(&str, &str)] = &[];
-
 /// Names of modules, outermost first; none is the crate's root.
 type Place<'a> = Vec<&'a str>;
 
@@ -44,35 +41,13 @@ pub(super) fn check(tree: &Tree, files: &[RustFile<'_>], violations: &mut Vec<Vi
         .filter(|(_, test)| !test)
         .filter_map(|(path, _)| path.rsplit_once('/').map(|(folder, _)| folder))
         .collect();
-    let mut gone: Vec<(&str, &str)> = KNOWN.to_vec();
-    gone.retain(|(path, names)| {
-        let is_there = |name: &str| {
-            [format!("{path}/{name}.rs"), format!("{path}/{name}/mod.rs")]
-                .iter()
-                .any(|file| tree.files.contains_key(file))
-        };
-        names.split(' ').any(is_there)
-    });
     for folder in folders {
         for (place, uses) in uses(&modules(tree, files, folder)) {
             let path = [&[folder], &place[..]].concat().join("/");
             for group in loops(&uses) {
-                let is_it = |(known, names): &(&str, &str)| {
-                    *known == path
-                        && group
-                            .iter()
-                            .all(|name| names.split(' ').any(|n| n == *name))
-                };
-                if !KNOWN.iter().any(is_it) {
-                    tell(&path, text(&group, &uses));
-                }
-                gone.retain(|known| !is_it(known));
+                tell(&path, text(&group, &uses));
             }
         }
-    }
-    for (path, names) in gone {
-        let text = format!("the loop of {names} is untied: strike it from the known ones");
-        tell(path, text);
     }
 }
 
