@@ -7,8 +7,8 @@ use assay_measure::histogram::Histogram;
 use assay_measure::history::{ActivityHistory, ActivityKey, ActivityStep, SessionState};
 use assay_measure::snapshot::{
     Actor, Direction, DiskReading, DriverReading, EventReading, Fact, HostReading, IoReading,
-    OpKind, OpReading, PathReading, RequestReading, RunData, SessionReading, SettingLine, Snapshot,
-    StatSet, Verdict, WaitClass,
+    OpReading, PathReading, RequestReading, RunData, SELECT, SessionReading, SettingLine, Snapshot,
+    StatSet, UPDATE, Verdict, WaitClass,
 };
 use assay_measure::stats::{self, Stat};
 use assay_measure::timeline::{CommandEnd, TimelineEvent, TimelineKind};
@@ -261,13 +261,13 @@ fn paths(s: u64) -> Vec<PathReading> {
     ]
 }
 
-fn operations(kind: OpKind, n: u64, s: u64) -> OpReading {
+fn operations(kind: &str, n: u64, s: u64) -> OpReading {
     let mut service = Histogram::new();
     if n * s > 0 {
         service.record_n(40 * MS, n * s);
     }
     OpReading {
-        kind,
+        kind: kind.to_owned(),
         rows: 64 * n * s,
         response: service.clone(),
         service,
@@ -316,10 +316,7 @@ pub fn snapshot(s: u64) -> Snapshot {
         skew_ns: 2 * MS,
         stats: statistics(s),
         driver: DriverReading {
-            ops: vec![
-                operations(OpKind::Select, 90, s),
-                operations(OpKind::Update, 10, s),
-            ],
+            ops: vec![operations(SELECT, 90, s), operations(UPDATE, 10, s)],
             busy_ns: 4000 * MS * s,
             sessions_active: 4,
             in_flight: if s > 0 { 4 } else { 0 },
@@ -344,11 +341,11 @@ fn facts(pairs: &[(&str, &str)]) -> Vec<Fact> {
 /// Ten ticks a second, four sessions active at each: three read, and the fourth is on CPU at nine
 /// of the ten; at the last it is queued, or in every fifth second waits for the log.
 pub fn activity() -> ActivityHistory {
-    let key = |state, wait: Option<(&str, WaitClass)>, op| ActivityKey {
+    let key = |state, wait: Option<(&str, WaitClass)>, op: &str| ActivityKey {
         state,
         event: wait.map_or_else(String::new, |(event, _)| event.to_owned()),
         class: wait.map(|(_, class)| class),
-        op,
+        op: op.to_owned(),
     };
     let read = Some(("db file sequential read", WaitClass::UserIo));
     let sync = Some(("log file sync", WaitClass::Commit));
@@ -370,10 +367,10 @@ pub fn activity() -> ActivityHistory {
     ActivityHistory {
         interval_ns: 100 * MS,
         keys: vec![
-            key(SessionState::Waiting, read, OpKind::Select),
-            key(SessionState::OnCpu, None, OpKind::Select),
-            key(SessionState::RunQueue, None, OpKind::Update),
-            key(SessionState::Waiting, sync, OpKind::Update),
+            key(SessionState::Waiting, read, SELECT),
+            key(SessionState::OnCpu, None, SELECT),
+            key(SessionState::RunQueue, None, UPDATE),
+            key(SessionState::Waiting, sync, UPDATE),
         ],
         steps: (0..220).map(step).collect(),
         schemas: (1..=4).map(|schema| (schema, 220)).collect(),

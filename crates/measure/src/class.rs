@@ -26,14 +26,9 @@ pub enum WaitClass {
     Other,
 }
 
-/// What kind of work an operation was.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OpKind {
-    /// A range of keys was read.
-    Select,
-    /// A range of keys was changed.
-    Update,
-    /// The scan table was read end to end.
-    Scan,
-}
+/// A range of keys was read: a kind of operation of the SLOB workload, as its readings, identities and sections name it.
+pub const SELECT: &str = "select";
+/// A range of keys was changed.
+pub const UPDATE: &str = "update";
+/// The scan table was read end to end.
+pub const SCAN: &str = "scan";

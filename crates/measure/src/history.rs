@@ -5,7 +5,7 @@
 //! ticks estimate DB time by class. Waits shorter than a tick are estimated rightly in
 //! time and never in number: no average wait comes from samples.
 
-use crate::class::{OpKind, WaitClass};
+use crate::class::WaitClass;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -39,8 +39,8 @@ pub struct ActivityKey {
     /// The event's wait class; only of a wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<WaitClass>,
-    /// Kind of its operation.
-    pub op: OpKind,
+    /// Kind of its operation, by its name in the workload's table.
+    pub op: String,
 }
 
 /// One tick, or several merged.

@@ -11,7 +11,7 @@
 use crate::histogram::{Histogram, HistogramError};
 use crate::history::ActivityHistory;
 use crate::snapshot::{
-    Actor, Direction, DriverReading, EventReading, HostReading, IoReading, Mark, OpKind, OpReading,
+    Actor, Direction, DriverReading, EventReading, HostReading, IoReading, Mark, OpReading,
     PathReading, Reading, RequestReading, Snapshot, StatSet, TimedReading, WaitClass,
 };
 use crate::timeline::{self, TimelineEvent};
@@ -106,7 +106,7 @@ pub struct RequestStep {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpStep {
     /// The kind.
-    pub kind: OpKind,
+    pub kind: String,
     /// Rows touched, cumulative.
     pub rows: u64,
     /// See [`OpReading::service`].
@@ -173,9 +173,9 @@ impl SeriesLine {
             ),
         });
         let ops = now.driver.ops.iter().map(|op| {
-            let before = op_of(prev, op.kind);
+            let before = op_of(prev, &op.kind);
             OpStep {
-                kind: op.kind,
+                kind: op.kind.clone(),
                 rows: op.rows,
                 service: HistogramStep::encode(before.map(|op| &op.service), &op.service),
                 response: HistogramStep::encode(before.map(|op| &op.response), &op.response),
@@ -242,9 +242,9 @@ impl SeriesLine {
         }
         let mut ops = Vec::with_capacity(self.ops.len());
         for op in &self.ops {
-            let before = op_of(prev, op.kind);
+            let before = op_of(prev, &op.kind);
             ops.push(OpReading {
-                kind: op.kind,
+                kind: op.kind.clone(),
                 rows: op.rows,
                 service: rebuild("service time", before.map(|op| &op.service), &op.service)?,
                 response: rebuild("response time", before.map(|op| &op.response), &op.response)?,
@@ -555,7 +555,7 @@ fn requests_of<'a>(
     Some(&row.completions)
 }
 
-fn op_of(prev: Option<&Snapshot>, kind: OpKind) -> Option<&OpReading> {
+fn op_of<'a>(prev: Option<&'a Snapshot>, kind: &str) -> Option<&'a OpReading> {
     prev?.driver.ops.iter().find(|op| op.kind == kind)
 }
 

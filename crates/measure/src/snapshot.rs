@@ -7,7 +7,7 @@
 mod algebra;
 mod json;
 
-pub use crate::class::{OpKind, WaitClass};
+pub use crate::class::{SCAN, SELECT, UPDATE, WaitClass};
 
 use crate::histogram::Histogram;
 use crate::history::ActivityHistory;
@@ -226,8 +226,8 @@ impl StatSet {
 /// One kind of operation, cumulative since the gate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OpReading {
-    /// The kind.
-    pub kind: OpKind,
+    /// The kind, by its name in the workload's table.
+    pub kind: String,
     /// Rows (= blocks of the table) the operations touched.
     pub rows: u64,
     /// From start of the operation to its end. Its count is the operations ended.

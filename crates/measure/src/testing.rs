@@ -3,8 +3,8 @@
 use crate::histogram::Histogram;
 use crate::snapshot::{
     Actor, Direction, DiskReading, DriverReading, EventReading, HostReading, IoReading, NetReading,
-    OpKind, OpReading, PathReading, Reading, RequestReading, Snapshot, StatSet, TimedReading,
-    WaitClass,
+    OpReading, PathReading, Reading, RequestReading, SCAN, SELECT, Snapshot, StatSet, TimedReading,
+    UPDATE, WaitClass,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -173,9 +173,14 @@ pub(crate) fn stat_set() -> impl Strategy<Value = StatSet> {
 }
 
 fn ops() -> impl Strategy<Value = Vec<OpReading>> {
-    btree_map(0..3_usize, (n(), histogram(), histogram()), 0..4).prop_map(|rows| {
+    btree_map(
+        prop::sample::select(&[SELECT, UPDATE, SCAN][..]),
+        (n(), histogram(), histogram()),
+        0..4,
+    )
+    .prop_map(|rows| {
         let row = |(kind, (rows, service, response))| OpReading {
-            kind: [OpKind::Select, OpKind::Update, OpKind::Scan][kind],
+            kind: str::to_owned(kind),
             rows,
             service,
             response,

@@ -10,7 +10,7 @@ use assay_measure::clock::Ns;
 use assay_measure::history::{
     ActivityHistory, ActivityKey, ActivityStep, GAP_INTERVALS_MAX, INTERVAL_NS, SessionState,
 };
-use assay_measure::snapshot::{OpKind, WaitClass};
+use assay_measure::snapshot::WaitClass;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Where the loop has a session that is not idle (thinking, waiting for its schedule, done).
@@ -31,19 +31,21 @@ struct Word(AtomicU32);
 #[derive(Debug)]
 pub(crate) struct Board(Box<[Word]>);
 
-const KINDS: [OpKind; 3] = [OpKind::Select, OpKind::Update, OpKind::Scan];
+/// Bits of the place, and of place and kind, of a word.
+const PLACE_BITS: u32 = 2;
+const KIND_BITS: u32 = 6;
 
 impl Board {
     pub(crate) fn new(sessions: usize) -> Self {
         Self((0..sessions).map(|_| Word::default()).collect())
     }
 
-    /// Notes where `session` (from 1) stands with `op`. The word: two bits of place, two of
+    /// Notes where `session` (from 1) stands with `op`. The word: bits of place, of
     /// the operation's kind, the rest its schema.
     #[inline]
     pub(crate) fn set(&self, session: u64, place: Place, op: &Op) {
         let (Op::Select { schema, .. } | Op::Update { schema, .. } | Op::Scan { schema }) = *op;
-        let word = place as u32 | (op.kind() as u32) << 2 | schema << 4;
+        let word = place as u32 | (op.kind() as u32) << PLACE_BITS | schema << KIND_BITS;
         self.0[session as usize - 1]
             .0
             .store(word, Ordering::Relaxed);
@@ -56,20 +58,20 @@ impl Board {
     }
 
     /// Place, kind of operation and schema of a session, from 0; `None` when idle.
-    fn get(&self, index: usize) -> Option<(Place, OpKind, u64)> {
+    fn get(&self, index: usize) -> Option<(Place, usize, u64)> {
         let word = self.0[index].0.load(Ordering::Relaxed);
         let place = match word & 3 {
             word if word == Place::Ready as u32 => Place::Ready,
             word if word == Place::Engine as u32 => Place::Engine,
             _ => return None,
         };
-        let kind = KINDS[((word >> 2) & 3) as usize];
-        Some((place, kind, u64::from(word >> 4)))
+        let kind = (word >> PLACE_BITS) & ((1 << (KIND_BITS - PLACE_BITS)) - 1);
+        Some((place, kind as usize, u64::from(word >> KIND_BITS)))
     }
 }
 
 /// What is counted together; names are the engine's own, so comparing them is cheap.
-type Key = (SessionState, Option<(&'static str, WaitClass)>, OpKind);
+type Key = (SessionState, Option<(&'static str, WaitClass)>, usize);
 
 /// Looks at all sessions, one tick at a time.
 #[derive(Debug)]
@@ -152,7 +154,7 @@ impl Sampler {
             state,
             event: event.map_or_else(String::new, |(name, _)| name.to_owned()),
             class: event.map(|(_, class)| class),
-            op,
+            op: Op::KINDS[op].to_owned(),
         });
         self.keys.push(key);
         self.counts.push(0);
@@ -195,13 +197,17 @@ mod tests {
         board.idle(4);
         sampler.tick(50 * MS, &board, &engine);
         let part = sampler.take();
-        let seen: Vec<_> = part.keys.iter().map(|key| (key.state, key.op)).collect();
+        let seen: Vec<_> = part
+            .keys
+            .iter()
+            .map(|key| (key.state, key.op.as_str()))
+            .collect();
         assert_eq!(
             seen,
             [
-                (SessionState::OnCpu, OpKind::Select),
-                (SessionState::RunQueue, OpKind::Select),
-                (SessionState::OnCpu, OpKind::Scan),
+                (SessionState::OnCpu, "select"),
+                (SessionState::RunQueue, "select"),
+                (SessionState::OnCpu, "scan"),
             ]
         );
         let step = &part.steps[0];

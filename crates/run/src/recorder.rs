@@ -1,16 +1,12 @@
 //! Counters one driver thread owns: plain memory, written without sharing,
 //! copied out when the collector asks.
 
+use crate::work::Op;
 use assay_measure::clock::Ns;
 use assay_measure::histogram::Histogram;
-use assay_measure::snapshot::{
-    Actor, DriverReading, EventReading, OpKind, OpReading, StatSet, WaitClass,
-};
+use assay_measure::snapshot::{Actor, DriverReading, EventReading, OpReading, StatSet, WaitClass};
 use assay_measure::stats;
 use std::collections::BTreeMap;
-
-/// Kinds in the order of their slots.
-const KINDS: [OpKind; 3] = [OpKind::Select, OpKind::Update, OpKind::Scan];
 
 /// One kind of operation on one thread.
 #[derive(Debug)]
@@ -27,7 +23,8 @@ struct KindRecorder {
 /// `busy_ns` = the sum of service times of recorded and failed operations.
 #[derive(Debug)]
 pub(crate) struct Recorder {
-    kinds: [KindRecorder; 3],
+    /// By the place of the kind.
+    kinds: Vec<KindRecorder>,
     errors: BTreeMap<&'static str, u64>,
     retried: BTreeMap<&'static str, u64>,
     pub hot_spot_hits: u64,
@@ -41,13 +38,13 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub(crate) fn new(rate: bool, think: bool) -> Self {
-        let kind = || KindRecorder {
+        let kind = |_: &&str| KindRecorder {
             rows: 0,
             service: Histogram::new(),
             response: rate.then(Histogram::new),
         };
         Self {
-            kinds: [kind(), kind(), kind()],
+            kinds: Op::KINDS.iter().map(kind).collect(),
             errors: BTreeMap::new(),
             retried: BTreeMap::new(),
             hot_spot_hits: 0,
@@ -61,8 +58,8 @@ impl Recorder {
 
     /// An operation ended well.
     #[inline]
-    pub(crate) fn record(&mut self, kind: OpKind, rows: u64, service_ns: Ns, response_ns: Ns) {
-        let kind = &mut self.kinds[kind as usize];
+    pub(crate) fn record(&mut self, kind: usize, rows: u64, service_ns: Ns, response_ns: Ns) {
+        let kind = &mut self.kinds[kind];
         kind.rows += rows;
         kind.service.record(service_ns);
         if let Some(response) = &mut kind.response {
@@ -111,12 +108,12 @@ impl Recorder {
 
     /// The counters of the load; gauges and thread clocks are the caller's.
     pub(crate) fn reading(&self) -> DriverReading {
-        let ops = KINDS
+        let ops = Op::KINDS
             .iter()
             .zip(&self.kinds)
             .filter(|(_, recorder)| recorder.service.count() > 0)
-            .map(|(&kind, recorder)| OpReading {
-                kind,
+            .map(|(kind, recorder)| OpReading {
+                kind: (*kind).to_owned(),
                 rows: recorder.rows,
                 service: recorder.service.clone(),
                 response: recorder

@@ -13,7 +13,7 @@ use crate::engine::{
 use crate::plan::Plan;
 use assay_measure::clock::{Clock, Ns};
 use assay_measure::prng::{Purpose, Stream};
-use assay_measure::snapshot::{Fact, OpKind, StatSet};
+use assay_measure::snapshot::{Fact, StatSet};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -202,10 +202,10 @@ struct SimDriver<'a> {
 impl SimDriver<'_> {
     fn delay_ns(&mut self, op: &Op, rows: u64) -> Ns {
         let options = &self.engine.options;
-        let delay = match op.kind() {
-            OpKind::Select => options.select,
-            OpKind::Update => options.update,
-            OpKind::Scan => options.scan,
+        let delay = match op {
+            Op::Select { .. } => options.select,
+            Op::Update { .. } => options.update,
+            Op::Scan { .. } => options.scan,
         };
         match delay {
             Delay::Fixed(ns) => ns,

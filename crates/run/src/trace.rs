@@ -4,7 +4,6 @@
 
 use crate::engine::Op;
 use assay_measure::clock::Ns;
-use assay_measure::snapshot::OpKind;
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -132,11 +131,7 @@ fn write_row(out: &mut impl Write, row: &Row) -> io::Result<()> {
         } => (schema, Some((first_key, width)), Some(stamp)),
         Op::Scan { schema } => (schema, None, None),
     };
-    let kind = match row.op.kind() {
-        OpKind::Select => "select",
-        OpKind::Update => "update",
-        OpKind::Scan => "scan",
-    };
+    let kind = Op::KINDS[row.op.kind()];
     write!(
         out,
         "{},{},{},{kind},{schema},",

@@ -1,6 +1,6 @@
 //! What is worked on and with what: the data set, one operation, one driver thread's share of the sessions.
 
-use assay_measure::class::OpKind;
+use assay_measure::class::{SCAN, SELECT, UPDATE};
 
 /// A loaded data set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,13 +55,16 @@ pub enum Op {
 }
 
 impl Op {
-    /// Its kind.
+    /// The kinds there are, by name. Whoever counts, samples or traces operations knows a kind by its place here.
+    pub const KINDS: &[&str] = &[SELECT, UPDATE, SCAN];
+
+    /// The place of its kind in [`KINDS`](Self::KINDS).
     #[must_use]
-    pub fn kind(&self) -> OpKind {
+    pub fn kind(&self) -> usize {
         match self {
-            Self::Select { .. } => OpKind::Select,
-            Self::Update { .. } => OpKind::Update,
-            Self::Scan { .. } => OpKind::Scan,
+            Self::Select { .. } => 0,
+            Self::Update { .. } => 1,
+            Self::Scan { .. } => 2,
         }
     }
 }

@@ -350,7 +350,7 @@ fn ring(deltas: &Deltas<'_>) -> Vec<Identity> {
 }
 
 fn rows(deltas: &Deltas<'_>) -> Vec<Identity> {
-    use assay_measure::snapshot::OpKind;
+    use assay_measure::snapshot::UPDATE;
     let s = &deltas.whole;
     // An operation that failed or was tried again touched rows that no result counts.
     let undisturbed = || {
@@ -360,11 +360,11 @@ fn rows(deltas: &Deltas<'_>) -> Vec<Identity> {
         }
         Ok(())
     };
-    let rows_of = |of: &dyn Fn(OpKind) -> bool| -> u64 {
-        let ops = s.driver.ops.iter().filter(|op| of(op.kind));
+    let rows_of = |of: &dyn Fn(&str) -> bool| -> u64 {
+        let ops = s.driver.ops.iter().filter(|op| of(&op.kind));
         ops.map(|op| op.rows).sum()
     };
-    let read_rows = rows_of(&|kind| kind != OpKind::Update) as f64;
+    let read_rows = rows_of(&|kind| kind != UPDATE) as f64;
     vec![
         Rule::exact(
             "I40a",

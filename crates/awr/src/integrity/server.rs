@@ -7,7 +7,7 @@
 use super::{Judge as _, Rule, Scope, Side, moved, moved_sum};
 use crate::readings::Deltas;
 use assay_measure::record::Identity;
-use assay_measure::snapshot::OpKind;
+use assay_measure::snapshot::{SCAN, SELECT, UPDATE};
 use assay_measure::stats;
 
 /// Catalog look-ups, log-on and log-off cost a session so many transactions at most.
@@ -42,7 +42,7 @@ fn undisturbed(deltas: &Deltas<'_>) -> Result<(), String> {
     }
 }
 
-fn rows_and_ops(deltas: &Deltas<'_>, kind: OpKind) -> (f64, f64) {
+fn rows_and_ops(deltas: &Deltas<'_>, kind: &str) -> (f64, f64) {
     let ops = deltas.whole.driver.ops.iter();
     ops.filter(|op| op.kind == kind)
         .fold((0.0, 0.0), |(rows, ops), op| {
@@ -53,9 +53,9 @@ fn rows_and_ops(deltas: &Deltas<'_>, kind: OpKind) -> (f64, f64) {
 /// Blocks got for one range select beyond its rows' own.
 fn index_gets(deltas: &Deltas<'_>) -> Side {
     undisturbed(deltas)?;
-    let (rows, ops) = rows_and_ops(deltas, OpKind::Select);
-    let others = [OpKind::Update, OpKind::Scan];
-    let is_else = |kind: &OpKind| rows_and_ops(deltas, *kind).1 > 0.0;
+    let (rows, ops) = rows_and_ops(deltas, SELECT);
+    let others = [UPDATE, SCAN];
+    let is_else = |kind: &&str| rows_and_ops(deltas, kind).1 > 0.0;
     match others.iter().any(is_else) {
         true => Err("selects are not all that ran".to_owned()),
         false if ops == 0.0 => Err("no selects".to_owned()),
@@ -68,7 +68,7 @@ fn index_gets(deltas: &Deltas<'_>) -> Side {
 
 fn gets(deltas: &Deltas<'_>) -> Vec<Identity> {
     let s = &deltas.whole;
-    let (rows, ops) = rows_and_ops(deltas, OpKind::Select);
+    let (rows, ops) = rows_and_ops(deltas, SELECT);
     // The operation each session tries out before the gate may be published after it.
     let before = match ops > 0.0 {
         true => deltas.data.sessions as f64 * (rows / ops + 4.0) / ops,
@@ -142,8 +142,8 @@ fn transactions(deltas: &Deltas<'_>) -> Vec<Identity> {
 
 fn rows(deltas: &Deltas<'_>) -> Vec<Identity> {
     let s = &deltas.whole;
-    let (selected, selects) = rows_and_ops(deltas, OpKind::Select);
-    let (updated, updates) = rows_and_ops(deltas, OpKind::Update);
+    let (selected, selects) = rows_and_ops(deltas, SELECT);
+    let (updated, updates) = rows_and_ops(deltas, UPDATE);
     let per_op = (updated / updates.max(1.0)).max(selected / selects.max(1.0));
     let before = deltas.data.sessions as f64 * per_op;
     let own = |rows: f64| undisturbed(deltas).map(|()| rows);

@@ -3,7 +3,7 @@ use crate::fixture;
 use crate::record::{SeriesBuilder, build, build_with};
 use assay_measure::histogram::Histogram;
 use assay_measure::identity::{violated, violated_exact};
-use assay_measure::snapshot::{Actor, OpKind, Reading, RunData};
+use assay_measure::snapshot::{Actor, Reading, RunData, UPDATE};
 use assay_measure::stats::{self, DICTIONARY};
 
 fn identity(run: &RunData, id: &str) -> Identity {
@@ -463,13 +463,7 @@ fn no_counter_is_unknown_to_the_fixture_by_a_slip_of_name() {
     for name in run.end.stats.counters.keys() {
         assert!(DICTIONARY.iter().any(|stat| stat.name == name), "{name}");
     }
-    assert!(
-        run.end
-            .driver
-            .ops
-            .iter()
-            .any(|op| op.kind == OpKind::Update)
-    );
+    assert!(run.end.driver.ops.iter().any(|op| op.kind == UPDATE));
     assert!(
         run.end
             .stats

@@ -30,7 +30,7 @@ fn all_histograms<'a>(deltas: &'a Deltas<'_>) -> Vec<(String, &'a Histogram)> {
     let s = &deltas.whole;
     let events = s.stats.events.iter().map(|e| (e.name.clone(), &e.waits));
     let ops = s.driver.ops.iter();
-    let ops = ops.map(|op| (crate::readings::kind_name(op.kind).to_owned(), &op.service));
+    let ops = ops.map(|op| (op.kind.clone(), &op.service));
     let used = |(_, histogram): &(String, &Histogram)| histogram.count() > 0;
     events.chain(ops).filter(used).collect()
 }

@@ -12,7 +12,7 @@ pub(crate) use deltas::{
 pub(crate) use host::{cpu_delta_ns, cpu_total_ns, disk_deltas};
 pub(crate) use rises::Rises;
 pub(crate) use sampled::{Sampled, sampled, sampled_of};
-pub(crate) use words::{CPU, CPU_COLUMNS, RUN_QUEUE, actor_name, class_name, kind_name};
+pub(crate) use words::{CPU, CPU_COLUMNS, RUN_QUEUE, actor_name, class_name};
 
 use assay_measure::record::Figure;
 use assay_measure::sample::{mean, stddev};

@@ -1,6 +1,6 @@
 //! Words of reports for what is read, the same wherever they are shown or looked for.
 
-use assay_measure::snapshot::{Actor, OpKind, WaitClass};
+use assay_measure::snapshot::{Actor, WaitClass};
 
 /// Sessions a thread works for.
 pub(crate) const CPU: &str = "CPU";
@@ -39,14 +39,5 @@ pub(crate) fn actor_name(actor: Actor) -> &'static str {
     match actor {
         Actor::Foreground => "foreground",
         Actor::Background => "background",
-    }
-}
-
-/// The operator's word for a kind of operation.
-pub(crate) fn kind_name(kind: OpKind) -> &'static str {
-    match kind {
-        OpKind::Select => "select",
-        OpKind::Update => "update",
-        OpKind::Scan => "scan",
     }
 }

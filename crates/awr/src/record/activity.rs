@@ -1,6 +1,6 @@
 //! The activity history of the window, and the events on the time line.
 
-use crate::readings::{CPU, Deltas, RUN_QUEUE, class_name, kind_name, seconds};
+use crate::readings::{CPU, Deltas, RUN_QUEUE, class_name, seconds};
 use assay_measure::history::{ActivityHistory, ActivityKey, ActivityStep, SessionState};
 use assay_measure::plain::slug;
 use assay_measure::record::{AshInfo, AshRow, Figure, TimelineRow};
@@ -181,7 +181,7 @@ pub(super) fn ash(deltas: &Deltas<'_>) -> AshInfo {
         active_count: active,
         by_class: looked.rows(class_of, class_of),
         by_event: looked.rows(event_of, class_of),
-        by_op: looked.rows(|key| kind_name(key.op), |_| ""),
+        by_op: looked.rows(|key| key.op.as_str(), |_| ""),
         by_schema_samples_count: history.schemas.clone(),
     }
 }

@@ -1,6 +1,6 @@
 //! What the load generator itself measured: operations, sessions, errors, its own cost.
 
-use crate::readings::{Deltas, NO_WINDOW, kind_name, micros, seconds};
+use crate::readings::{Deltas, NO_WINDOW, micros, seconds};
 use assay_measure::record::{DriverInfo, Figure, Latency, OpRow, SessionRow, SessionSpread};
 use assay_measure::snapshot::SessionReading;
 
@@ -57,7 +57,7 @@ fn ops(deltas: &Deltas<'_>) -> Vec<OpRow> {
         .iter()
         .filter(|op| op.service.count() > 0)
         .map(|op| OpRow {
-            kind: kind_name(op.kind).to_owned(),
+            kind: op.kind.clone(),
             count: op.service.count(),
             per_s: Figure::Count(op.service.count()).per(w.elapsed_s, NO_WINDOW),
             rows_count: op.rows,

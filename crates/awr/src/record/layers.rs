@@ -8,7 +8,7 @@ use crate::readings::disk_deltas;
 use crate::readings::{Deltas, NO_WINDOW, UNSUPPORTED, delta};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{Figure, Latency, LayerRow, RequestLayers, ScanInfo};
-use assay_measure::snapshot::{Direction, DiskReading, OpKind, OpReading, RequestReading};
+use assay_measure::snapshot::{Direction, DiskReading, OpReading, RequestReading, SCAN};
 use assay_measure::stats::{self, Stat};
 
 /// A kind stands for its direction if it makes up this share of the ring's requests.
@@ -411,7 +411,7 @@ pub(super) fn scan(deltas: &Deltas<'_>) -> ScanInfo {
 
 /// CPU of the whole process over the bytes, where scans are all it did: ns per byte are s per GB.
 fn cpu_per_gb(deltas: &Deltas<'_>, bytes: u64) -> Figure {
-    let others = |op: &OpReading| op.kind != OpKind::Scan && !op.service.is_empty();
+    let others = |op: &OpReading| op.kind != SCAN && !op.service.is_empty();
     if deltas.window.driver.ops.iter().any(others) {
         return Figure::na("other operations ran too");
     }

@@ -2,7 +2,7 @@
 
 use crate::readings::{Deltas, UNSUPPORTED, delta, disk_deltas};
 use assay_measure::record::{Checks, Figure, Record};
-use assay_measure::snapshot::OpKind;
+use assay_measure::snapshot::SCAN;
 use assay_measure::stats;
 use assay_measure::units::{fixed, size, thousands};
 use std::collections::BTreeSet;
@@ -119,7 +119,7 @@ fn hit_expected(deltas: &Deltas<'_>, cache: &Figure, active: &Figure) -> Figure 
         return Figure::decimal(0.0);
     }
     // Scans may pass the cache by, so only the ranges count.
-    let ranges = w.driver.ops.iter().filter(|op| op.kind != OpKind::Scan);
+    let ranges = w.driver.ops.iter().filter(|op| op.kind != SCAN);
     let table: u64 = ranges.map(|op| op.rows).sum();
     let table_hits = table as f64 * (cache / active_blocks).min(1.0);
     let index = w.count(stats::INDEX_GETS).unwrap_or(0);

@@ -1,8 +1,8 @@
 use super::*;
 use crate::fixture;
 use assay_measure::record::Series;
+use assay_measure::snapshot::Reading;
 use assay_measure::snapshot::Verdict;
-use assay_measure::snapshot::{OpKind, Reading};
 
 fn load<'a>(record: &'a Record, name: &str) -> &'a assay_measure::record::LoadRow {
     record
@@ -461,7 +461,6 @@ fn kinds_of_operations_have_a_row_each() {
         .map(|op| op.kind.as_str())
         .collect();
     assert_eq!(kinds, ["select", "update"]);
-    assert_eq!(crate::readings::kind_name(OpKind::Scan), "scan");
     assert_eq!(record.driver.ops[0].rows_count, 115_200);
 }
 

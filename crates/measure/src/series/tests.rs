@@ -241,7 +241,7 @@ fn activity_and_events_stand_between_the_snapshots_and_a_later_kind_is_passed_ov
         state: SessionState::Waiting,
         event: "log file sync".to_owned(),
         class: Some(WaitClass::Commit),
-        op: OpKind::Update,
+        op: crate::class::UPDATE.to_owned(),
     };
     let part = |keys: Vec<ActivityKey>, at_ns| {
         let activity = ActivityHistory {

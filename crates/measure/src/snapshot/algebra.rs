@@ -293,7 +293,7 @@ row! {
     key name; sums rx_bytes rx_packets tx_bytes tx_packets errors; gauges; least; reasons
 }
 row! {
-    OpReading as |row| format!("ops {}", word(&row.kind));
+    OpReading as |row| format!("ops {}", row.kind);
     key kind; sums rows service response; gauges; least; reasons
 }
 

@@ -288,10 +288,7 @@ fn enums_are_snake_case_in_json() {
         json(serde_json::to_value(Actor::Background).unwrap()),
         "\"background\""
     );
-    assert_eq!(
-        json(serde_json::to_value(OpKind::Select).unwrap()),
-        "\"select\""
-    );
+    assert_eq!(json(serde_json::to_value(SELECT).unwrap()), "\"select\"");
     assert_eq!(
         json(serde_json::to_value(Mark::Drained).unwrap()),
         "\"drained\""

@@ -17,7 +17,7 @@ use crate::plan::{Edge, Plan};
 use crate::stop::Stop;
 use crate::{Options, Unobserved, execute};
 use assay_measure::clock::Clock;
-use assay_measure::snapshot::{OpKind, RunData, Verdict};
+use assay_measure::snapshot::{RunData, SCAN, SELECT, UPDATE, Verdict};
 use assay_measure::stats;
 use script::Script;
 
@@ -293,9 +293,9 @@ fn check_run(plan: &Plan, data: &RunData, found: &mut Vec<String>) {
     let of = |kind| driver.ops.iter().find(|op| op.kind == kind);
     let (mut ops, mut rows) = (0, 0);
     for (kind, width) in [
-        (OpKind::Select, u64::from(plan.work_unit)),
-        (OpKind::Update, u64::from(plan.update_work_unit)),
-        (OpKind::Scan, plan.scan_blocks),
+        (SELECT, u64::from(plan.work_unit)),
+        (UPDATE, u64::from(plan.update_work_unit)),
+        (SCAN, plan.scan_blocks),
     ] {
         let count = of(kind).map_or(0, |op| op.service.count());
         let touched = of(kind).map_or(0, |op| op.rows);
@@ -310,7 +310,7 @@ fn check_run(plan: &Plan, data: &RunData, found: &mut Vec<String>) {
         format!("run: {ops} operations, expected {wanted}")
     });
     // Engines that count rows and commits must agree with the client.
-    let updates = of(OpKind::Update).map_or(0, |op| op.service.count());
+    let updates = of(UPDATE).map_or(0, |op| op.service.count());
     for (stat, expected) in [(stats::ROWS_VISITED, rows), (stats::USER_COMMITS, updates)] {
         let counted = data.drained.stats.get(stat);
         expect(found, counted.is_none_or(|n| n == expected), || {

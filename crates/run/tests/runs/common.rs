@@ -1,7 +1,7 @@
 //! Whole runs for the tests.
 
 use assay_measure::clock::Clock;
-use assay_measure::snapshot::{DriverReading, OpKind, RunData, Snapshot};
+use assay_measure::snapshot::{DriverReading, RunData, Snapshot};
 use assay_run::plan::Plan;
 use assay_run::sim::{SimEngine, SimOptions};
 use assay_run::stop::Stop;
@@ -95,7 +95,7 @@ pub(crate) fn ops(driver: &DriverReading) -> u64 {
     driver.ops.iter().map(|op| op.service.count()).sum()
 }
 
-pub(crate) fn ops_of(driver: &DriverReading, kind: OpKind) -> u64 {
+pub(crate) fn ops_of(driver: &DriverReading, kind: &str) -> u64 {
     driver
         .ops
         .iter()

@@ -2,7 +2,7 @@
 
 use crate::common::{Told, ops, simulate, try_simulate};
 use assay_measure::clock::NS_PER_S;
-use assay_measure::snapshot::{OpKind, Verdict};
+use assay_measure::snapshot::{SELECT, Verdict};
 use assay_measure::stats;
 use assay_run::plan::Plan;
 use assay_run::sim::{Delay, Fault, SimOptions};
@@ -81,7 +81,7 @@ fn the_way_to_the_target_is_no_operations_time() {
     };
     let ran = simulate(&plan, sim);
     let driver = &ran.data.end.driver;
-    let select = driver.ops.iter().find(|op| op.kind == OpKind::Select);
+    let select = driver.ops.iter().find(|op| op.kind == SELECT);
     let service = &select.expect("there are selects").service;
     assert!(service.max_ns() <= Some(1_500_000) && service.min_ns() >= Some(500_000));
     assert_eq!(service.sum_ns(), driver.busy_ns);

@@ -3,7 +3,7 @@
 
 use crate::common::{Ran, Told, ops, ops_of, simulate, try_simulate};
 use assay_measure::clock::NS_PER_S;
-use assay_measure::snapshot::{OpKind, Verdict};
+use assay_measure::snapshot::{SCAN, SELECT, UPDATE, Verdict};
 use assay_measure::stats;
 use assay_run::engine::Op;
 use assay_run::plan::{Compat, HotSpot, Mix, Plan, Think};
@@ -39,11 +39,13 @@ fn slob_03_05_the_mix_of_a_whole_run_is_exact() {
     };
     let ran = simulate(&plan, sim());
     let driver = &ran.data.end.driver;
-    assert_eq!(ops_of(driver, OpKind::Update), 2_000);
-    assert_eq!(ops_of(driver, OpKind::Select), 4_000);
-    assert_eq!(ops_of(driver, OpKind::Scan), 4_000);
+    assert_eq!(ops_of(driver, UPDATE), 2_000);
+    assert_eq!(ops_of(driver, SELECT), 4_000);
+    assert_eq!(ops_of(driver, SCAN), 4_000);
     for window in ran.rows.chunks(100) {
-        let updates = window.iter().filter(|row| row.op.kind() == OpKind::Update);
+        let updates = window
+            .iter()
+            .filter(|row| Op::KINDS[row.op.kind()] == UPDATE);
         assert_eq!(updates.count(), 20);
     }
 }
@@ -316,7 +318,10 @@ fn slob_38_histograms_count_what_was_done_and_busy_time_fits_the_window() {
     let ran = simulate(&plan, sim());
     let driver = &ran.data.drained.driver;
     for op in &driver.ops {
-        let traced = ran.rows.iter().filter(|row| row.op.kind() == op.kind);
+        let traced = ran
+            .rows
+            .iter()
+            .filter(|row| Op::KINDS[row.op.kind()] == op.kind);
         let (count, sum) = traced.fold((0, 0), |(count, sum), row| {
             (count + 1, sum + row.service_ns)
         });

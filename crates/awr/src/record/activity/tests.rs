@@ -2,7 +2,7 @@ use crate::fixture;
 use crate::record::build;
 use assay_measure::history::ActivityHistory;
 use assay_measure::record::Figure;
-use assay_measure::snapshot::{OpKind, RunData};
+use assay_measure::snapshot::{RunData, SELECT};
 
 fn value(figure: &Figure) -> f64 {
     match figure.value() {
@@ -135,6 +135,6 @@ fn a_killed_runs_commands_say_that_no_end_was_seen() {
 #[test]
 fn keys_of_the_history_are_told_apart_by_kind() {
     let history = fixture::activity();
-    let selects = history.keys.iter().filter(|key| key.op == OpKind::Select);
+    let selects = history.keys.iter().filter(|key| key.op == SELECT);
     assert_eq!(selects.count(), 2);
 }

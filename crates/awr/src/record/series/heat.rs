@@ -1,6 +1,5 @@
 //! Durations by step and power of two of a microsecond; a long run's steps are joined.
 
-use crate::readings::kind_name;
 use crate::readings::{Span, seconds};
 use assay_measure::histogram::{Histogram, POW2_US_BUCKETS};
 use assay_measure::record::HeatRow;
@@ -38,7 +37,7 @@ impl Heat {
             self.add("syscall", &request.event, &request.completions);
         }
         for op in &span.driver.ops {
-            self.add("client", kind_name(op.kind), &op.service);
+            self.add("client", &op.kind, &op.service);
         }
     }
 

@@ -3,7 +3,7 @@ use super::*;
 use assay_measure::clock::NS_PER_S;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{Figure, HeatRow};
-use assay_measure::snapshot::{OpKind, OpReading, RunData, Snapshot};
+use assay_measure::snapshot::{OpReading, RunData, SELECT, Snapshot};
 
 /// Snapshots of so many seconds: 100 operations of 3 us in each, and one of 1 ms in every thousandth.
 fn seconds(n: u64) -> Vec<Snapshot> {
@@ -19,7 +19,7 @@ fn seconds(n: u64) -> Vec<Snapshot> {
             ..Snapshot::default()
         };
         now.driver.ops = vec![OpReading {
-            kind: OpKind::Select,
+            kind: SELECT.to_owned(),
             rows: 0,
             service: service.clone(),
             response: service.clone(),

@@ -3,7 +3,7 @@
 use super::*;
 use crate::control::data_name;
 use crate::control_file::ControlFile;
-use assay_measure::snapshot::{Direction, OpKind, StatSet};
+use assay_measure::snapshot::{Direction, SCAN, StatSet};
 use assay_run::engine::Op;
 use std::os::unix::fs::FileExt;
 
@@ -56,7 +56,7 @@ fn slob_22_streams_of_a_scan_read_each_block_of_its_table_once() {
         let data = run(dir.path(), &scan_settings(&given), &scans(2, threads, 6));
         let operations = 2 * u64::from(threads) * 6;
         let op = &data.drained.driver.ops[0];
-        assert_eq!(op.kind, OpKind::Scan);
+        assert_eq!(op.kind, SCAN);
         assert_eq!(
             (op.service.count(), op.rows),
             (operations, operations * 300)

@@ -5,7 +5,7 @@ use super::*;
 use crate::block_format::{column_range, row_range};
 use crate::control::data_name;
 use crate::control_file::ControlFile;
-use assay_measure::snapshot::{OpKind, StatSet, WaitClass};
+use assay_measure::snapshot::{SCAN, SELECT, StatSet, UPDATE, WaitClass};
 use assay_run::engine::Op;
 use assay_run::plan::RedoStress;
 use assay_run::trace::{Memory, Row};
@@ -37,7 +37,7 @@ fn plan(schemas: u32, threads: u32, operations: u64) -> Plan {
     }
 }
 
-fn ops(data: &RunData, kind: OpKind) -> u64 {
+fn ops(data: &RunData, kind: &str) -> u64 {
     let mut found = data.drained.driver.ops.iter();
     found
         .find(|op| op.kind == kind)
@@ -76,7 +76,7 @@ fn traced(dir: &Path, settings: &Settings, plan: &Plan) -> (RunData, Vec<Row>) {
 fn slob_01_selects_read_work_unit_blocks_and_write_nothing() {
     let dir = prepared(2);
     let data = run(dir.path(), &uncached(&[]), &plan(2, 1, 50));
-    assert_eq!(ops(&data, OpKind::Select), 100);
+    assert_eq!(ops(&data, SELECT), 100);
     assert_eq!(counted(&data, stats::PHYSICAL_READS), 100 * 64);
     for stat in [
         stats::PHYSICAL_WRITE_TOTAL_BYTES,
@@ -97,8 +97,8 @@ fn slob_02_updates_read_their_blocks_commit_each_and_dirty_no_others() {
         ..plan(2, 1, 50)
     };
     let data = run(dir.path(), &uncached(&[]), &plan);
-    assert_eq!(ops(&data, OpKind::Update), 100);
-    assert_eq!(ops(&data, OpKind::Select), 0);
+    assert_eq!(ops(&data, UPDATE), 100);
+    assert_eq!(ops(&data, SELECT), 0);
     assert_eq!(counted(&data, stats::USER_COMMITS), 100);
     assert_eq!(data_blocks(&data, "Buffer Cache Reads"), 100 * 64);
     let written = data_blocks(&data, "DBWR");
@@ -143,7 +143,7 @@ fn slob_08_updates_have_their_own_work_unit() {
         ..plan(1, 1, 100)
     };
     let data = run(dir.path(), &uncached(&[]), &plan);
-    assert_eq!(ops(&data, OpKind::Update), 50);
+    assert_eq!(ops(&data, UPDATE), 50);
     assert_eq!(counted(&data, stats::ROWS_CHANGED), 50 * 8);
     assert_eq!(data_blocks(&data, "Buffer Cache Reads"), 50 * 8 + 50 * 255);
 }
@@ -357,7 +357,7 @@ fn slob_22_scans_read_the_scan_table_and_nothing_else() {
         ..plan(2, 1, 50)
     };
     let data = run(dir.path(), &uncached(&[]), &plan);
-    assert_eq!(ops(&data, OpKind::Scan), 100);
+    assert_eq!(ops(&data, SCAN), 100);
     assert_eq!(counted(&data, stats::PHYSICAL_READS), 1600);
     assert_eq!(counted(&data, stats::SCAN_BLOCKS), 1600);
     assert_eq!(counted(&data, stats::CONSISTENT_GETS), 1600);
