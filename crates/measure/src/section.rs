@@ -56,6 +56,8 @@ pub enum Part {
         /// The value.
         value: Cell,
     },
+    /// A chart made of characters, for text alone: a page has the chart itself.
+    Drawing(Vec<String>),
 }
 
 /// How much a sentence matters to the reader.
@@ -301,6 +303,31 @@ impl Sections {
             is_titled,
             rows: Vec::new(),
         }));
+    }
+
+    /// A whole table whose columns are as wide as what stands in them.
+    pub fn fitted(&mut self, titles: &[(&str, Align)], rows: Vec<Vec<Cell>>) {
+        let column = |(at, (title, align)): (usize, &(&str, Align))| {
+            let cells = rows.iter().filter_map(|row| row.get(at));
+            let longest = cells.map(|cell| cell.text.chars().count()).max();
+            let width = longest.unwrap_or(0).max(title.chars().count());
+            // The space before it, and one more so that long figures stay apart.
+            Column {
+                title: Cow::Owned((*title).to_owned()),
+                width: width + if at > 0 { 2 } else { 0 },
+                align: *align,
+            }
+        };
+        self.put(Part::Table(Table {
+            columns: titles.iter().enumerate().map(column).collect(),
+            is_titled: true,
+            rows: rows.into_iter().map(Row::Cells).collect(),
+        }));
+    }
+
+    /// Lines of a chart made of characters.
+    pub fn drawing(&mut self, lines: Vec<String>) {
+        self.put(Part::Drawing(lines));
     }
 
     /// A row of the table begun last; lines written since then go across it.

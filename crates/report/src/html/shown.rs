@@ -72,7 +72,7 @@ fn blocks(section: &Section) -> Vec<Block> {
         }
         close(&mut blocks, &mut named, section);
         match part {
-            Part::Named { .. } => {}
+            Part::Named { .. } | Part::Drawing(_) => {}
             Part::Line(text) if text.trim().is_empty() => {}
             Part::Line(_) | Part::Sentence { .. } => blocks.push(sentence(part)),
             Part::Pairs { left, right } => {
@@ -104,7 +104,9 @@ fn sentence(part: &Part) -> Block {
     let (lead, text, weight) = match part {
         Part::Line(text) => ("", text.as_str(), Weight::Plain),
         Part::Sentence { lead, text, weight } => (lead.as_str(), text.as_str(), *weight),
-        Part::Table(_) | Part::Pairs { .. } | Part::Named { .. } => ("", "", Weight::Plain),
+        Part::Table(_) | Part::Pairs { .. } | Part::Named { .. } | Part::Drawing(_) => {
+            ("", "", Weight::Plain)
+        }
     };
     let lead = lead.trim().trim_start_matches('-');
     Block::Sentence {

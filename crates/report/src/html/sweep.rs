@@ -1,8 +1,9 @@
 //! The page of a sweep: its curves, where they bend, and what the steps measured.
 
-use super::page::{Finding, Page, advice, named, view};
+use super::page::{Page, view};
 use super::script::Assets;
-use super::table::{Cell, Table};
+use super::shown;
+use crate::sweep::sections::sections;
 use crate::sweep::{Curve, Step, Sweep};
 use assay_measure::chart::{Axis, Chart, Drawn, Mark, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, GREEN, GREY, INK, ORANGE, SKY, VERMILION};
@@ -46,47 +47,11 @@ pub fn sweep(swept: &Sweep, assets: &Assets) -> String {
         } else {
             "warn"
         },
-        findings: findings(swept),
         charts: charts.collect(),
-        tables: named(vec![
-            steps(&swept.steps),
-            latencies(&swept.steps),
-            rules(swept),
-        ]),
-        text: crate::sweep::render(swept),
+        sections: shown::of(&sections(swept)),
         ..Page::default()
     };
     page.render(assets)
-}
-
-fn findings(swept: &Sweep) -> Vec<Finding> {
-    let mut all = Vec::new();
-    for curve in &swept.curves {
-        let sentences = [
-            &curve.knee.sentence,
-            &curve.goal.sentence,
-            &curve.usl.sentence,
-        ];
-        let items = sentences.iter().filter(|text| !text.is_empty());
-        all.push(Finding {
-            title: format!("Curve over {}{}", curve.load, held(curve)),
-            lead: String::new(),
-            items: items
-                .map(|text| super::page::Item {
-                    text: (*text).clone(),
-                    ..Default::default()
-                })
-                .collect(),
-        });
-    }
-    if !swept.advice.is_empty() {
-        all.push(Finding {
-            title: "Advice".to_owned(),
-            lead: String::new(),
-            items: swept.advice.iter().map(advice).collect(),
-        });
-    }
-    all
 }
 
 fn held(curve: &Curve) -> String {
@@ -231,89 +196,4 @@ fn marks(curve: &Curve) -> Vec<Mark> {
         }
     }
     marks
-}
-
-fn steps(steps: &[Step]) -> Table {
-    let rows = steps.iter().map(|step| {
-        vec![
-            Cell::count(step.place.step),
-            Cell::count(step.place.sessions),
-            Cell::words(&step.verdict),
-            Cell::figure(&step.ops_per_s, 1),
-            Cell::figure(&step.gain_pct, 1),
-            Cell::figure(&step.logical_reads_blocks_per_s, 0),
-            Cell::figure(&step.read_requests_per_s, 0),
-            Cell::figure(&step.write_requests_per_s, 0),
-            Cell::figure(&step.cpu_us_per_op, 1),
-            Cell::figure(&step.host_busy_pct, 1),
-            Cell::figure(&step.little_ratio, 3),
-            Cell::words(&step.steady.state),
-            Cell::words(&step.top_event),
-            Cell::words(&step.place.directory),
-        ]
-    });
-    let columns = [
-        "step",
-        "sessions",
-        "verdict",
-        "operations/s",
-        "gain (%)",
-        "logical reads/s",
-        "reads/s",
-        "writes/s",
-        "CPU per operation (us)",
-        "host busy (%)",
-        "Little's law",
-        "steady",
-        "top event",
-        "directory",
-    ];
-    Table::new("Steps", "Every step in the order they ran", &columns)
-        .with(rows.collect(), "no step ran")
-}
-
-fn latencies(steps: &[Step]) -> Table {
-    let mut rows = Vec::new();
-    for step in steps {
-        for latency in [&step.op, &step.read] {
-            if latency.name.is_empty() {
-                continue;
-            }
-            rows.push(vec![
-                Cell::count(step.place.step),
-                Cell::count(step.place.sessions),
-                Cell::words(&latency.name),
-                Cell::figure(&latency.avg_us, 1),
-                Cell::figure(&latency.p50_us, 1),
-                Cell::figure(&latency.p99_us, 1),
-                Cell::figure(&latency.p999_us, 1),
-                Cell::figure(&latency.max_us, 0),
-            ]);
-        }
-    }
-    let columns = [
-        "step",
-        "sessions",
-        "of",
-        "mean (us)",
-        "p50 (us)",
-        "p99 (us)",
-        "p99.9 (us)",
-        "max (us)",
-    ];
-    Table::new(
-        "Latency by Step",
-        "Operations (layer client) and the read event with the most time (layer engine)",
-        &columns,
-    )
-    .with(rows, "no step ran")
-}
-
-fn rules(swept: &Sweep) -> Table {
-    let rows = swept
-        .rules
-        .iter()
-        .map(|(name, rule)| vec![Cell::words(name), Cell::words(rule)]);
-    Table::new("Rules", "How the sweep was judged", &["rule", "in words"])
-        .with(rows.collect(), "absent")
 }

@@ -9,17 +9,17 @@ mod advice;
 pub mod auto;
 mod curve;
 mod knee;
+pub(crate) mod sections;
 mod step;
 #[cfg(test)]
 mod tests;
-mod text;
 mod usl;
 
 pub(crate) use advice::over_records;
 pub use assay_measure::record::steady::Steady;
 pub use knee::Point;
+pub use sections::render;
 pub use step::{Place, Step, StepLatency};
-pub use text::render;
 
 use assay_measure::record::{Advice, Figure};
 use serde::{Deserialize, Serialize};

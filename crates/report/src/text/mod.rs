@@ -66,6 +66,7 @@ fn draw(out: &mut String, part: &Part) {
         Part::Table(table) => draw_table(out, table),
         Part::Pairs { left, right } => two_columns(out, left, right),
         Part::Named { name, width, value } => line(out, &format!("{name:<width$} {value}")),
+        Part::Drawing(lines) => lines.iter().for_each(|drawn| line(out, drawn)),
     }
 }
 

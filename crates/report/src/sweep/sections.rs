@@ -1,9 +1,9 @@
-//! A sweep as text: per curve a table, a chart and what was read off it.
+//! What a sweep says: of each curve what was read off it, then its figures; text and page draw the same.
 
 use super::curve::{UNTESTED, amount};
 use super::{Curve, Estimate, Step, Sweep, held_text, step};
 use assay_measure::record::Figure;
-use assay_measure::section::{Sections, number};
+use assay_measure::section::{Align, Cell, Sections, number};
 use assay_measure::units::{fixed, significant, thousands};
 
 /// Columns of the chart's bars.
@@ -12,25 +12,31 @@ const BAR: usize = 60;
 /// Renders a sweep, each line at most as wide as its longest name or sentence.
 #[must_use]
 pub fn render(sweep: &Sweep) -> String {
+    crate::text::write(&sections(sweep)) + "\nEnd of Sweep\n"
+}
+
+/// Everything there is to say, what was found first.
+pub(crate) fn sections(sweep: &Sweep) -> Sections {
     let mut page = Sections::default();
     title(&mut page, sweep);
     for curve in &sweep.curves {
-        curve_of(&mut page, sweep, curve);
+        findings(&mut page, sweep, curve);
     }
     if !sweep.advice.is_empty() {
-        page.heading("Advice");
+        page.judgement("Advice");
         for advice in &sweep.advice {
             page.wrapped(&format!("{:<4} ", advice.id), &advice.text);
         }
+    }
+    for curve in &sweep.curves {
+        figures(&mut page, sweep, curve);
     }
     steps_of(&mut page, sweep);
     page.heading("Rules");
     for (name, rule) in &sweep.rules {
         page.wrapped(&format!("{name:<8} "), rule);
     }
-    page.line("");
-    page.line("End of Sweep");
-    crate::text::write(&page)
+    page
 }
 
 fn title(page: &mut Sections, sweep: &Sweep) {
@@ -62,31 +68,32 @@ fn members<'a>(curve: &Curve, sweep: &'a Sweep) -> Vec<&'a Step> {
     curve.steps.iter().filter_map(find).collect()
 }
 
-fn curve_of(page: &mut Sections, sweep: &Sweep, curve: &Curve) {
-    let held = held_text(&curve.held);
+/// `sessions`, `CPUs with THREADS=2`.
+fn over(curve: &Curve) -> String {
     let over = match curve.load.as_str() {
         "cpus" => "CPUs",
         other => other,
     };
-    if held.is_empty() {
-        page.heading(&format!("Curve over {over}"));
-    } else {
-        page.heading(&format!("Curve over {over}, {held}"));
+    match held_text(&curve.held).as_str() {
+        "" => over.to_owned(),
+        held => format!("{over}, {held}"),
     }
-    let steps = members(curve, sweep);
-    if steps.is_empty() {
-        page.line("n/a (no step counts)");
-    } else {
-        table(page, &throughput(curve, &steps));
-        page.line("");
-        page.line(
-            "Operation latency, layer client, and the read waited for most, layer engine; us:",
-        );
-        page.line("");
-        table(page, &latency(curve, &steps));
-        page.line("");
-        chart(page, curve, &steps);
-        page.line("");
+}
+
+/// Where a curve bends, what it promises, and what spoils it.
+fn findings(page: &mut Sections, sweep: &Sweep, curve: &Curve) {
+    page.judgement(&format!("Curve over {}", over(curve)));
+    page.wrapped("", &curve.knee.sentence);
+    if !curve.goal.sentence.is_empty() {
+        page.wrapped("", &curve.goal.sentence);
+    }
+    let lead = match curve.usl.fitted {
+        true => "Universal Scalability Law: ",
+        false => "",
+    };
+    page.wrapped(lead, &curve.usl.sentence);
+    if let Some(sentence) = active_data(curve, &members(curve, sweep)) {
+        page.wrapped("", &sentence);
     }
     if !curve.left_out.is_empty() {
         let numbers: Vec<String> = curve.left_out.iter().map(u64::to_string).collect();
@@ -98,14 +105,22 @@ fn curve_of(page: &mut Sections, sweep: &Sweep, curve: &Curve) {
             ),
         );
     }
-    if let Some(sentence) = active_data(curve, &steps) {
-        page.wrapped("", &sentence);
+}
+
+fn figures(page: &mut Sections, sweep: &Sweep, curve: &Curve) {
+    let steps = members(curve, sweep);
+    page.heading(&format!("Throughput over {}", over(curve)));
+    if steps.is_empty() {
+        page.line("n/a (no step counts)");
+        return;
     }
-    page.wrapped("", &curve.knee.sentence);
-    if !curve.goal.sentence.is_empty() {
-        page.wrapped("", &curve.goal.sentence);
-    }
+    throughput(page, curve, &steps);
+    chart(page, curve, &steps);
     law(page, curve);
+    page.heading(&format!("Latency over {}", over(curve)));
+    page.line("Operation latency, layer client, and the read waited for most, layer engine; us:");
+    page.line("");
+    latency(page, curve, &steps);
 }
 
 /// A curve whose smallest loads have less data to touch compares unlike things there: says so.
@@ -144,12 +159,17 @@ fn load_text(curve: &Curve, step: &Step) -> String {
     }
 }
 
-fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
-    cells.map(str::to_owned).to_vec()
+/// Titles of which the last column is words, the others figures.
+fn titles<'a, const N: usize>(titles: [&'a str; N]) -> Vec<(&'a str, Align)> {
+    let mut all: Vec<_> = titles.iter().map(|title| (*title, Align::Right)).collect();
+    if let Some((_, align)) = all.last_mut() {
+        *align = Align::Left;
+    }
+    all
 }
 
-fn throughput(curve: &Curve, steps: &[&Step]) -> Vec<Vec<String>> {
-    let mut rows = vec![row([
+fn throughput(page: &mut Sections, curve: &Curve, steps: &[&Step]) {
+    let titles = titles([
         &curve.load,
         "ops/s",
         "gain %",
@@ -158,40 +178,42 @@ fn throughput(curve: &Curve, steps: &[&Step]) -> Vec<Vec<String>> {
         "writes/s",
         "CPU us/op",
         "CPU us/IO",
+        "host busy %",
         "Little",
         "steady",
         "top event",
-    ])];
-    rows.extend(steps.iter().map(|step| {
+    ]);
+    let rows = steps.iter().map(|step| {
         vec![
-            load_text(curve, step),
-            number(&step.ops_per_s, 1),
-            number(&step.gain_pct, 1),
-            number(&step.logical_reads_blocks_per_s, 0),
-            number(&step.read_requests_per_s, 0),
-            number(&step.write_requests_per_s, 0),
-            number(&step.cpu_us_per_op, 1),
-            number(&step.cpu_us_per_io, 1),
+            load_text(curve, step).into(),
+            Cell::figure(&step.ops_per_s, 1),
+            Cell::figure(&step.gain_pct, 1),
+            Cell::figure(&step.logical_reads_blocks_per_s, 0),
+            Cell::figure(&step.read_requests_per_s, 0),
+            Cell::figure(&step.write_requests_per_s, 0),
+            Cell::figure(&step.cpu_us_per_op, 1),
+            Cell::figure(&step.cpu_us_per_io, 1),
+            Cell::figure(&step.host_busy_pct, 1),
             little(step),
-            step.steady.state.clone(),
-            step.top_event.clone(),
+            step.steady.state.clone().into(),
+            step.top_event.clone().into(),
         ]
-    }));
-    rows
+    });
+    page.fitted(&titles, rows.collect());
 }
 
 /// `1.00`, with a mark where the law does not hold.
-fn little(step: &Step) -> String {
-    let mut text = number(&step.little_ratio, 3);
+fn little(step: &Step) -> Cell {
+    let mut cell = Cell::figure(&step.little_ratio, 3);
     let ratio = step.little_ratio.value();
     if ratio.is_some_and(|ratio| (ratio - 1.0).abs() > step::LITTLE) {
-        text.push('!');
+        cell.text.push('!');
     }
-    text
+    cell
 }
 
-fn latency(curve: &Curve, steps: &[&Step]) -> Vec<Vec<String>> {
-    let mut rows = vec![row([
+fn latency(page: &mut Sections, curve: &Curve, steps: &[&Step]) {
+    let titles = titles([
         &curve.load,
         "mean",
         "p50",
@@ -202,16 +224,16 @@ fn latency(curve: &Curve, steps: &[&Step]) -> Vec<Vec<String>> {
         "read p99",
         "read p99.9",
         "read event",
-    ])];
-    rows.extend(steps.iter().map(|step| {
-        let us = |figure: &Figure| number(figure, 1);
+    ]);
+    let rows = steps.iter().map(|step| {
+        let us = |figure: &Figure| Cell::figure(figure, 1);
         let read = &step.read;
         let name = match read.name.as_str() {
             "" => "none",
             name => name,
         };
         vec![
-            load_text(curve, step),
+            load_text(curve, step).into(),
             us(&step.op.avg_us),
             us(&step.op.p50_us),
             us(&step.op.p99_us),
@@ -220,39 +242,10 @@ fn latency(curve: &Curve, steps: &[&Step]) -> Vec<Vec<String>> {
             us(&read.avg_us),
             us(&read.p99_us),
             us(&read.p999_us),
-            name.to_owned(),
+            name.to_owned().into(),
         ]
-    }));
-    rows
-}
-
-/// Numbers at the right of columns as wide as needed; the last column is text.
-fn table(page: &mut Sections, rows: &[Vec<String>]) {
-    let columns = rows.first().map_or(0, Vec::len);
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let rule: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
-    let line = |cells: &[String]| {
-        let mut text = String::new();
-        for (column, cell) in cells.iter().enumerate() {
-            let width = widths[column];
-            if column + 1 == columns {
-                text.push_str(&format!("  {cell}"));
-            } else {
-                text.push_str(&format!("  {cell:>width$}"));
-            }
-        }
-        text
-    };
-    for (at, cells) in rows.iter().enumerate() {
-        page.line(&line(cells));
-        if at == 0 {
-            page.line(&line(&rule));
-        }
-    }
+    });
+    page.fitted(&titles, rows.collect());
 }
 
 /// A bar for each step, and where the law says it should end.
@@ -264,12 +257,15 @@ fn chart(page: &mut Sections, curve: &Curve, steps: &[&Step]) {
         return;
     }
     let by_law = if curve.usl.fitted { ", | the law" } else { "" };
-    page.line(&format!(
-        "Operations per second over {}, # is {}{by_law}:",
-        curve.load,
-        significant(most / BAR as f64, 3)
-    ));
-    page.line("");
+    let mut lines = vec![
+        String::new(),
+        format!(
+            "Operations per second over {}, # is {}{by_law}:",
+            curve.load,
+            significant(most / BAR as f64, 3)
+        ),
+        String::new(),
+    ];
     let labels: Vec<String> = steps.iter().map(|step| load_text(curve, step)).collect();
     let width = labels.iter().map(String::len).max().unwrap_or(0);
     for (at, step) in steps.iter().enumerate() {
@@ -283,20 +279,20 @@ fn chart(page: &mut Sections, curve: &Curve, steps: &[&Step]) {
             bar[mark] = '|';
         }
         let bar: String = bar.into_iter().collect();
-        page.line(&format!("  {:>width$} {bar}", labels[at]));
+        lines.push(format!("  {:>width$} {bar}", labels[at]));
     }
+    page.drawing(lines);
 }
 
+/// The law's coefficients and what is computed from them.
 fn law(page: &mut Sections, curve: &Curve) {
     let usl = &curve.usl;
-    page.line("");
     if !usl.fitted {
-        page.wrapped("", &usl.sentence);
         return;
     }
-    page.wrapped("Universal Scalability Law: ", &usl.sentence);
+    page.line("");
     let line = |page: &mut Sections, name: &str, estimate: &Estimate, digits: usize| {
-        page.line(&format!("  {name:<34} {}", estimated(estimate, digits)));
+        page.named(&format!("  {name}"), 36, estimated(estimate, digits));
     };
     line(page, "lambda, operations/s of one", &usl.lambda_per_s, 5);
     line(page, "sigma, contention", &usl.sigma_ratio, 3);
@@ -332,7 +328,7 @@ fn estimated(estimate: &Estimate, digits: usize) -> String {
 /// Every step in the order it ran, with what has to be said of it.
 fn steps_of(page: &mut Sections, sweep: &Sweep) {
     page.heading("Steps");
-    let mut rows = vec![row([
+    let titles = titles([
         "step",
         "sessions",
         "verdict",
@@ -342,22 +338,22 @@ fn steps_of(page: &mut Sections, sweep: &Sweep) {
         "slope %",
         "warnings",
         "directory",
-    ])];
-    rows.extend(sweep.steps.iter().map(|step| {
+    ]);
+    let rows = sweep.steps.iter().map(|step| {
         let steady = &step.steady;
         vec![
-            step.place.step.to_string(),
-            thousands(step.place.sessions),
-            step.verdict.clone(),
-            number(&step.elapsed_s, 1),
-            number(&steady.from_s, 1),
-            number(&steady.range_ratio.scaled(100.0), 1),
-            number(&steady.slope_ratio.scaled(100.0), 1),
-            step.warnings_count.to_string(),
-            step.place.directory.clone(),
+            step.place.step.to_string().into(),
+            thousands(step.place.sessions).into(),
+            step.verdict.clone().into(),
+            Cell::figure(&step.elapsed_s, 1),
+            Cell::figure(&steady.from_s, 1),
+            Cell::figure(&steady.range_ratio.scaled(100.0), 1),
+            Cell::figure(&steady.slope_ratio.scaled(100.0), 1),
+            step.warnings_count.to_string().into(),
+            step.place.directory.clone().into(),
         ]
-    }));
-    table(page, &rows);
+    });
+    page.fitted(&titles, rows.collect());
     for step in &sweep.steps {
         for reason in &step.verdict_reasons {
             page.wrapped(&format!("step {}: ", step.place.step), reason);
