@@ -20,9 +20,24 @@ pub struct Request {
     pub place: PathBuf,
     /// About how long to measure.
     pub time: Duration,
-    /// The probe's own language, a word each (fio's options and job files, ...); empty: measure
-    /// `place` for `time` in the probe's usual way.
+    /// The probe's own language, a word each (fio's options and job files; `NAME=VALUE` or `NAME` for one of
+    /// [`Probe::options`]); empty: measure `place` for `time` in the probe's usual way.
     pub words: Vec<String>,
+}
+
+/// An option of a probe's own: its command makes a flag of it, the record a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProbeOption {
+    /// The flag without its dashes, and the word's name.
+    pub name: &'static str,
+    /// Other spellings that are taken and not shown.
+    pub also: &'static [&'static str],
+    /// What help calls its value; empty for a switch.
+    pub value: &'static str,
+    /// What holds where nobody says, as it would be typed; empty: it is off.
+    pub default: &'static str,
+    /// One line for help; one without is taken and not shown.
+    pub help: &'static str,
 }
 
 impl Request {
@@ -34,6 +49,16 @@ impl Request {
             time,
             words: Vec::new(),
         }
+    }
+
+    /// What was said of an option, else its default: empty for one that is off, its name for a switch that is on.
+    #[must_use]
+    pub fn option<'a>(&'a self, option: &ProbeOption) -> &'a str {
+        let said = self.words.iter().rev().find_map(|word| {
+            let (name, value) = word.split_once('=').unwrap_or((word, word));
+            (name == option.name).then_some(value)
+        });
+        said.unwrap_or(option.default)
     }
 }
 
@@ -53,6 +78,21 @@ pub trait Probe: Sync {
     /// How long it measures where nobody says, as the command line has it; `None` of a probe with words of its own.
     fn usual_time(&self) -> Option<&'static str> {
         None
+    }
+
+    /// Other spellings of `--time` that its command takes and does not show: those of the tool it stands in for.
+    fn time_also(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Whether it measures in a directory or file, so that its command takes a PATH.
+    fn takes_place(&self) -> bool {
+        true
+    }
+
+    /// Options of its own.
+    fn options(&self) -> &'static [ProbeOption] {
+        &[]
     }
 
     /// The kind of its records; `None` where another probe or workload brings it.
@@ -102,9 +142,34 @@ pub trait Measured: Any + Debug {
     /// Whether a stop request ended it before its time.
     fn was_stopped(&self) -> bool;
 
-    /// Its record, figures, advice and all. `labels` brings id, label, settings and the host's facts; of the
+    /// Its record, figures, advice and all; one whose verdict is invalid ends the command with the exit code of an
+    /// invalid run. `labels` brings id, label, settings and the host's facts; of the
     /// measurements in it nothing is read. `None` of a probe whose command draws more than the record from its readings.
     fn record(&self, _labels: &RunData) -> Option<Record> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_option_is_what_was_said_last_else_its_default() {
+        let option = |name, default| ProbeOption {
+            name,
+            also: &[],
+            value: "N",
+            default,
+            help: "",
+        };
+        let request = Request {
+            words: ["load=2", "load=3=4", "quiet"].map(str::to_owned).to_vec(),
+            ..Request::default()
+        };
+        assert_eq!(request.option(&option("load", "1")), "3=4");
+        assert_eq!(request.option(&option("quiet", "")), "quiet");
+        assert_eq!(request.option(&option("other", "5")), "5");
+        assert_eq!(request.option(&option("loa", "")), "");
     }
 }

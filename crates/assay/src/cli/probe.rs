@@ -2,9 +2,11 @@
 
 use super::Format;
 use crate::registry::PROBES;
-use assay_run::probe::Probe;
+use assay_run::probe::{Probe, ProbeOption};
+use clap::builder::PathBufValueParser;
 use clap::error::ErrorKind;
-use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use std::path::PathBuf;
 
 /// A probe and what it was asked to do.
@@ -17,9 +19,12 @@ pub(crate) struct ProbeCommand {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ProbeArgs {
-    /// A directory, or a new file to be made and removed
-    #[arg(value_name = "PATH", default_value = ".")]
-    pub(crate) path: PathBuf,
+    /// Where to measure; none of a probe that needs no place.
+    #[arg(skip)]
+    pub(crate) path: Option<PathBuf>,
+    /// What was said of the probe's own options, as its requests take it.
+    #[arg(skip)]
+    pub(crate) words: Vec<String>,
     /// Measuring time, shared by all steps: 20s, 2m
     #[arg(
         long,
@@ -49,15 +54,59 @@ fn probes() -> impl Iterator<Item = (&'static dyn Probe, &'static str)> {
         .filter_map(|probe| Some((*probe, probe.usual_time()?)))
 }
 
+const PATH: &str = "path";
+
+fn path() -> Arg {
+    Arg::new(PATH)
+        .value_name("PATH")
+        .default_value(".")
+        .value_parser(PathBufValueParser::new())
+        .help("A directory, or a new file to be made and removed")
+}
+
+/// The flag of a probe's own option.
+fn flag(option: &ProbeOption) -> Arg {
+    let flag = Arg::new(option.name)
+        .long(option.name)
+        .aliases(option.also)
+        .hide(option.help.is_empty())
+        .help(option.help);
+    if option.value.is_empty() {
+        return flag.action(ArgAction::SetTrue);
+    }
+    let flag = flag.value_name(option.value).allow_hyphen_values(true);
+    match option.default {
+        "" => flag,
+        default => flag.default_value(default),
+    }
+}
+
+/// The word of an option that was given on the command line.
+fn said(matches: &ArgMatches, option: &ProbeOption) -> Option<String> {
+    if matches.value_source(option.name) != Some(ValueSource::CommandLine) {
+        return None;
+    }
+    if option.value.is_empty() {
+        return Some(option.name.to_owned());
+    }
+    let value = matches.get_one::<String>(option.name)?;
+    Some(format!("{}={value}", option.name))
+}
+
 impl FromArgMatches for ProbeCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let (name, matches) = matches
             .subcommand()
             .ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
-        Ok(Self {
-            name: name.to_owned(),
-            args: ProbeArgs::from_arg_matches(matches)?,
-        })
+        let mut args = ProbeArgs::from_arg_matches(matches)?;
+        if let Some((probe, _)) = probes().find(|(probe, _)| probe.name() == name) {
+            let path = probe.takes_place().then(|| matches.get_one(PATH).cloned());
+            args.path = path.flatten();
+            let said = |option| said(matches, option);
+            args.words = probe.options().iter().filter_map(said).collect();
+        }
+        let name = name.to_owned();
+        Ok(Self { name, args })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -75,8 +124,12 @@ impl Subcommand for ProbeCommand {
             let of_probe = ProbeArgs::augment_args(Command::new(name))
                 .about(probe.about())
                 .long_about(format!("{}\n\n{}", probe.about(), probe.more()))
-                .mut_arg("time", |arg| arg.default_value(time))
-                .mut_arg("output", |arg| arg.help(output));
+                .mut_arg("time", |arg| {
+                    arg.default_value(time).aliases(probe.time_also())
+                })
+                .mut_arg("output", |arg| arg.help(output))
+                .args(probe.takes_place().then(path))
+                .args(probe.options().iter().map(flag));
             command = command.subcommand(of_probe);
         }
         command

@@ -28,7 +28,12 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
         rundir::refuse_used(&place)?;
     }
     let probe = registry::probe(name).expect("the command line is made of the registry");
-    let aimed = probe.aim(&Request::at(&args.path, time))?;
+    let request = Request {
+        place: args.path.clone().unwrap_or_default(),
+        time,
+        words: args.words.clone(),
+    };
+    let aimed = probe.aim(&request)?;
     if args.dry_run {
         let text = match args.format {
             Format::Text => plan_text::lines(&aimed.plan()) + "\n",
@@ -44,7 +49,7 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     let progress = Progress::new(time);
     let measured = aimed.measure(&stop, &progress)?;
     drop(progress);
-    let Some(record) = measured.record(&labels(probe, args, id, started)) else {
+    let Some(record) = measured.record(&labels(probe, args, &request, id, started)) else {
         let what = format!("the probe {name} brought no record");
         return Err(Failure::new(Code::Bug, what));
     };
@@ -55,6 +60,12 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
         record,
     };
     leave(args, place, &faces)?;
+    let run = &faces.record.run;
+    if run.verdict == "invalid" {
+        let said = run.verdict_reasons.iter();
+        said.for_each(|reason| ui::say(&format!("invalid: {reason}")));
+        return Ok(Code::Invalid);
+    }
     if stop.requested() {
         return Ok(Code::Interrupted);
     }
@@ -75,14 +86,33 @@ fn time(text: &str) -> Result<Duration, Failure> {
 }
 
 /// What the record says beside the measurements.
-fn labels(probe: &dyn Probe, args: &ProbeArgs, id: String, started: String) -> RunData {
+fn labels(
+    probe: &dyn Probe,
+    args: &ProbeArgs,
+    request: &Request,
+    id: String,
+    started: String,
+) -> RunData {
     let setting = |name: &str, value: String, default: bool| SettingLine {
         name: name.to_owned(),
         value,
         origin: if default { "default" } else { "cli" }.to_owned(),
     };
-    let path = args.path.display().to_string();
+    let path = args.path.as_ref().map(|path| path.display().to_string());
     let usual = probe.usual_time();
+    let mut settings: Vec<SettingLine> = path
+        .into_iter()
+        .map(|path| setting("PATH", path.clone(), path == "."))
+        .collect();
+    let time = args.time.clone();
+    settings.push(setting("TIME", time.clone(), Some(time.as_str()) == usual));
+    for option in probe.options() {
+        let value = request.option(option);
+        if !value.is_empty() {
+            let name = option.name.to_uppercase().replace('-', "_");
+            settings.push(setting(&name, value.to_owned(), value == option.default));
+        }
+    }
     RunData {
         run_id: id,
         label: args.label.clone(),
@@ -90,10 +120,7 @@ fn labels(probe: &dyn Probe, args: &ProbeArgs, id: String, started: String) -> R
         engine: "probe".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started,
-        settings: vec![
-            setting("PATH", path.clone(), path == "."),
-            setting("TIME", args.time.clone(), Some(args.time.as_str()) == usual),
-        ],
+        settings,
         host: host::facts(),
         ..RunData::default()
     }

@@ -160,7 +160,7 @@ fn load_text(curve: &Curve, step: &Step) -> String {
 }
 
 /// Titles of which the last column is words, the others figures.
-fn titles<'a, const N: usize>(titles: [&'a str; N]) -> Vec<(&'a str, Align)> {
+fn titles<const N: usize>(titles: [&str; N]) -> Vec<(&str, Align)> {
     let mut all: Vec<_> = titles.iter().map(|title| (*title, Align::Right)).collect();
     if let Some((_, align)) = all.last_mut() {
         *align = Align::Left;

@@ -18,7 +18,10 @@ pub fn probe_suite(probe: &dyn Probe, dir: &Path) -> Vec<String> {
     a_plan_touches_nothing(probe, dir, &mut found);
     it_measures_and_leaves_nothing(probe, dir, &mut found);
     a_stop_leaves_nothing(probe, dir, &mut found);
-    foreign_files_are_refused(probe, dir, &mut found);
+    if probe.takes_place() {
+        foreign_files_are_refused(probe, dir, &mut found);
+    }
+    every_default_is_taken(probe, dir, &mut found);
     found
 }
 
@@ -114,6 +117,19 @@ fn a_stop_leaves_nothing(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>)
             format!("stop at step {stop_at}: it does not say so")
         });
         leaves_nothing(&format!("stop at step {stop_at}"), dir, found);
+    }
+}
+
+fn every_default_is_taken(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>) {
+    for option in probe.options().iter().filter(|o| !o.default.is_empty()) {
+        let request = Request {
+            words: vec![format!("{}={}", option.name, option.default)],
+            ..Request::at(dir, SHORT)
+        };
+        if let Err(error) = probe.aim(&request) {
+            let (name, default) = (option.name, option.default);
+            found.push(format!("its own default, {name}={default}: {error}"));
+        }
     }
 }
 

@@ -109,6 +109,14 @@ impl Sampler {
     }
 }
 
+/// Thousandths of CPUs that the calling thread can use: the least of those on line, its affinity and the quota of the
+/// control group; `None` where the kernel tells none of them.
+#[must_use]
+pub fn usable_millicpus() -> Option<u64> {
+    let thread = rustix::thread::gettid().as_raw_nonzero().get();
+    limits::Watch::new(vec![thread]).usable_millicpus()
+}
+
 /// A missing file reads as empty text, from which no parser makes a number.
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
