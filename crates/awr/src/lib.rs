@@ -26,7 +26,8 @@ use assay_measure::kind::Kind;
 /// Runs of a workload on a target.
 pub const SLOB: Workload = Workload("slob");
 
-/// The kinds whose records show an instance, or figures of a workload; those behind the first two come from imports.
+/// The kinds whose records show an instance, or figures of a workload. Those behind the first two come from imports, of
+/// which some have a kind of their own too: it tells those that have its part.
 pub static KINDS: &[&dyn Kind] = &[
     &SLOB,
     &Workload("instance"),
@@ -37,4 +38,5 @@ pub static KINDS: &[&dyn Kind] = &[
     &Workload("redo"),
     &Workload("cpu"),
     &Workload("memory"),
+    &Workload("storage"),
 ];

@@ -363,7 +363,7 @@ pub fn import(sources: &[Source]) -> Result<Record, ImportError> {
     record.integrity = integrity::imported(&record);
     record.advice = advise(&record);
     record.advice_unjudged = unjudged(&record);
-    let own = kind_of(&record);
+    let own = kind::of(&kinds(), &record).unwrap_or(&assay_awr::SLOB);
     record.advice.extend(own.several(&[&record]));
     record
         .advice
@@ -373,14 +373,8 @@ pub fn import(sources: &[Source]) -> Result<Record, ImportError> {
 }
 
 /// What tools test: storage has a kind of its own, everybody else figures of a workload.
-fn kinds() -> impl Iterator<Item = &'static dyn Kind> {
-    let storage: &dyn Kind = &Storage;
-    assay_awr::KINDS.iter().copied().chain([storage])
-}
-
-fn kind_of(record: &Record) -> &'static dyn Kind {
-    let found = kinds().find(|kind| kind.name() == record.kind);
-    found.unwrap_or(&assay_awr::SLOB)
+fn kinds() -> Vec<&'static dyn Kind> {
+    [assay_awr::KINDS, &[&Storage as &dyn Kind]].concat()
 }
 
 fn path_of(texts: &[Text]) -> String {

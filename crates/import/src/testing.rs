@@ -16,7 +16,7 @@ pub(crate) fn record_of(path: &str, text: &str) -> Record {
         path: path.to_owned(),
         text: text.to_owned(),
     };
-    assay_report::kinds::install(kinds().collect());
+    assay_report::kinds::install(kinds());
     let record = import(&[source]).unwrap_or_else(|error| panic!("{path}: {error}"));
     assert_eq!(misplaced(&record), Vec::<String>::new(), "{path}");
     let info = info(&record);

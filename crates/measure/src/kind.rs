@@ -15,6 +15,11 @@ pub trait Kind: Sync {
     /// What [`Record::kind`] says.
     fn name(&self) -> &'static str;
 
+    /// Whether it can tell a record of this name: what a tool printed may lack the part that a probe's own records have.
+    fn tells(&self, _record: &Record) -> bool {
+        true
+    }
+
     /// THE list of its figures: what comparison, gates, trends, cost and exports read in [`Record::metrics`].
     fn metrics(&self, record: &Record) -> Vec<Metric>;
 
@@ -49,6 +54,13 @@ pub trait Kind: Sync {
     fn readable(&self, _record: &Record) -> Result<(), serde_json::Error> {
         Ok(())
     }
+}
+
+/// The kind of a record: of those with its name the last that can tell it.
+#[must_use]
+pub fn of(kinds: &[&'static dyn Kind], record: &Record) -> Option<&'static dyn Kind> {
+    let can = |kind: &&&dyn Kind| kind.name() == record.kind && kind.tells(record);
+    kinds.iter().rev().find(can).copied()
 }
 
 /// Gives a record its kind and its figures. Whoever makes a record, or changes one, calls it last.

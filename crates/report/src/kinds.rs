@@ -1,7 +1,7 @@
 //! The kinds of test whose records are read, as the program lists them, and what is done to a record by its kind.
 
 use crate::unknown::Unknown;
-use assay_measure::kind::{Delivered, Kind};
+use assay_measure::kind::{self, Delivered, Kind};
 use assay_measure::record::Record;
 use assay_measure::section::Sections;
 use std::sync::OnceLock;
@@ -14,19 +14,23 @@ pub fn install(kinds: Vec<&'static dyn Kind>) {
     KINDS.get_or_init(|| kinds);
 }
 
-/// The kind of a record; the first where the record names none. What no kind is known of is told by its figures alone.
+/// The kind of a record: of those with its name the last that can tell it, the first of all where the record names
+/// none. What no kind is known of is told by its figures alone.
 #[must_use]
 pub fn of(record: &Record) -> &'static dyn Kind {
     #[cfg(test)]
     install(crate::testing::kinds());
-    let mut kinds = KINDS.get().map_or(&[][..], Vec::as_slice).iter();
-    let found = kinds.find(|kind| record.kind.is_empty() || kind.name() == record.kind);
-    found.map_or(&Unknown, |kind| *kind)
+    let kinds = KINDS.get().map_or(&[][..], Vec::as_slice);
+    let found = match record.kind.is_empty() {
+        true => kinds.first().copied(),
+        false => kind::of(kinds, record),
+    };
+    found.unwrap_or(&Unknown)
 }
 
 /// Gives a record the figures of its kind.
 pub fn figure(record: &mut Record) {
-    assay_measure::kind::figure(of(record), record);
+    kind::figure(of(record), record);
 }
 
 /// The sections of a record, measured here or imported.

@@ -20,7 +20,7 @@ fn sample(name: &str) -> Source {
 }
 
 fn read(sources: &[Source]) -> Record {
-    assay_report::kinds::install(crate::kinds().collect());
+    assay_report::kinds::install(crate::kinds());
     let record = import(sources).expect("imported");
     assert_eq!(misplaced(&record), Vec::<String>::new());
     record

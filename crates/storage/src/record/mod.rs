@@ -37,7 +37,6 @@ pub use section::section;
 
 pub use build::load as load_of;
 
-use assay_awr::Workload;
 use assay_awr::advice::settings_differ;
 use assay_awr::sections::imported;
 use assay_measure::chart::Drawn;
@@ -50,9 +49,6 @@ use info::StorageInfo;
 #[derive(Debug)]
 pub struct Storage;
 
-/// What a record says whose tool told sums alone, without jobs.
-const SUMS: Workload = Workload(StorageInfo::NAME);
-
 impl Storage {
     fn info(record: &Record) -> StorageInfo {
         record.parts.get().unwrap_or_default()
@@ -62,6 +58,11 @@ impl Storage {
 impl Kind for Storage {
     fn name(&self) -> &'static str {
         StorageInfo::NAME
+    }
+
+    /// A tool that told sums alone, without jobs, is told like a workload.
+    fn tells(&self, record: &Record) -> bool {
+        record.import.is_none() || record.parts.get::<StorageInfo>().is_some()
     }
 
     fn metrics(&self, record: &Record) -> Vec<Metric> {
@@ -74,25 +75,17 @@ impl Kind for Storage {
         let Some(import) = &record.import else {
             return sections::render(record, &Self::info(record));
         };
-        imported(record, import, &|page| {
-            if let Some(info) = record.parts.get() {
-                sections::imported(page, &info);
-            }
-        })
+        let info = Self::info(record);
+        imported(record, import, &|page| sections::imported(page, &info))
     }
 
     fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn)) {
-        match record.parts.get() {
-            Some(info) => charts::all(record, &info).into_iter().for_each(draw),
-            None => SUMS.charts(record, draw),
-        }
+        let all = charts::all(record, &Self::info(record));
+        all.into_iter().for_each(draw);
     }
 
     fn headline(&self, record: &Record) -> Headline {
-        match record.parts.get() {
-            Some(info) => headline::of(&info),
-            None => SUMS.headline(record),
-        }
+        headline::of(&Self::info(record))
     }
 
     fn delivered(&self, record: &Record) -> Delivered {
