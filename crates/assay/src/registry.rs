@@ -3,6 +3,7 @@
 use assay_measure::kind::Kind;
 use assay_native::Native;
 use assay_native::crash::Recovery;
+use assay_probes::cpu::CpuKernels;
 use assay_probes::sync::DurableWrites;
 use assay_run::engine::Target;
 use assay_run::null::Null;
@@ -14,9 +15,9 @@ use assay_storage::StorageProbe;
 pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Null];
 
 /// The probes, in the order of their help.
-pub(crate) static PROBES: &[&dyn Probe] = &[&DurableWrites, &StorageProbe];
+pub(crate) static PROBES: &[&dyn Probe] = &[&DurableWrites, &CpuKernels, &StorageProbe];
 
-/// The kinds of records: of workloads, of recovery, and what the probes bring.
+/// The kinds of records: of workloads, of recovery, and what the probes bring, which come last and so are asked first.
 pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
     let recovery: &dyn Kind = &Recovery;
     let workloads = assay_awr::KINDS.iter().copied().chain([recovery]);

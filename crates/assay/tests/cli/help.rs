@@ -13,6 +13,7 @@ fn help_texts_are_as_reviewed() {
         &["compare", "-h"],
         &["prepare", "-h"],
         &["sync", "-h"],
+        &["cpu", "-h"],
         &["io", "-h"],
         &["recovery", "-h"],
         &["import", "-h"],

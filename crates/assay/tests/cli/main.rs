@@ -7,6 +7,7 @@ mod common;
 mod compare;
 mod config;
 mod cost;
+mod cpu;
 mod data;
 mod devices;
 mod examples;

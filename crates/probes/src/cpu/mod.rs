@@ -1,0 +1,271 @@
+//! `assay cpu`: what the CPUs of this host do for a database, kernel by kernel, and how that grows with threads.
+//!
+//! Owns the kernels (`kernels`), the threads that run them (`crew`, `pairs`, `soak`), what they read (`reading`, `host`) and
+//! its record with everything that is said of it (`record`). See `README.md`.
+
+mod bench;
+mod crew;
+mod host;
+mod kernels;
+mod options;
+mod pairs;
+mod reading;
+mod record;
+mod soak;
+
+#[cfg(test)]
+mod tests;
+
+use assay_measure::clock::Clock;
+use assay_measure::kind::Kind;
+use assay_measure::record::Record;
+use assay_measure::snapshot::RunData;
+use assay_run::engine::{EngineError, Line, LineValue};
+use assay_run::host::{Sampler, usable_millicpus};
+use assay_run::probe::{Aimed, Measured, Probe, ProbeOption, Request, Steps};
+use assay_run::stop::Stop;
+use assay_run::threads;
+use host::{CpuTimes, Placement};
+use kernels::{KERNELS, Kernel, LARGE, Ready, SET};
+use options::{Ask, OPTIONS};
+use reading::CpuReadings;
+use std::time::Duration;
+
+/// The probe, and the kind of its records.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuKernels;
+
+impl Probe for CpuKernels {
+    fn name(&self) -> &'static str {
+        "cpu"
+    }
+
+    fn about(&self) -> &'static str {
+        "Measure the CPUs: what a database computes, per core and for all of them, and how steadily"
+    }
+
+    fn more(&self) -> &'static str {
+        "Takes about a minute: index lookups, hash joins, sorts, row decoding, checksums, encryption, copies and others, each on one \
+         CPU and on all, five times over; the effective clock; the scaling curve; what CPUs pay to pass a cache line, to switch and \
+         to wake. With --soak it loads the CPUs for the time instead, and prints the metrics of `stress-ng --cpu N --timeout T \
+         --metrics-brief` in its layout; those spellings are taken as well."
+    }
+
+    fn usual_time(&self) -> Option<&'static str> {
+        Some("60s")
+    }
+
+    fn time_also(&self) -> &'static [&'static str] {
+        &["timeout"]
+    }
+
+    fn takes_place(&self) -> bool {
+        false
+    }
+
+    fn options(&self) -> &'static [ProbeOption] {
+        OPTIONS
+    }
+
+    fn kind(&self) -> Option<&'static dyn Kind> {
+        Some(&CpuKernels)
+    }
+
+    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
+        let ask = Ask::of(request)?;
+        let placement = Placement::here();
+        let workers = ask.workers(placement.cpus.len());
+        threads::check_room(workers as u64, "threads at once")?;
+        let (kernels, left_out) = match ask.soak {
+            Some(_) => (
+                KERNELS.iter().filter(|kernel| kernel.in_soak).collect(),
+                Vec::new(),
+            ),
+            None => chosen(&ask),
+        };
+        Ok(Box::new(Aim {
+            workers,
+            is_soak: ask.soak.is_some(),
+            time: request.time,
+            placement,
+            kernels,
+            left_out,
+        }))
+    }
+}
+
+type LeftOut = Vec<(&'static str, String)>;
+
+/// The kernels to measure; the largest sets only where they were asked for and where there is room.
+fn chosen(ask: &Ask) -> (Vec<&'static Kernel>, LeftOut) {
+    let mut left_out = LeftOut::new();
+    let mut kernels: Vec<&'static Kernel> = KERNELS.iter().collect();
+    if !ask.is_large {
+        kernels.retain(|kernel| !LARGE.contains(&kernel.name));
+    }
+    let mut room = host::available_bytes().map_or(u64::MAX, |bytes| bytes / 2);
+    kernels.retain(|kernel| {
+        let fits = kernel.set_bytes() <= room;
+        if fits {
+            room -= kernel.set_bytes();
+        } else {
+            let why = format!(
+                "its {} MiB are more than half of the memory available",
+                kernel.set_bytes() >> 20
+            );
+            left_out.push((kernel.name, why));
+        }
+        fits
+    });
+    (kernels, left_out)
+}
+
+impl Measured for CpuReadings {
+    fn is_empty(&self) -> bool {
+        self.shots.is_empty() && self.soak.is_none()
+    }
+
+    fn was_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    fn record(&self, labels: &RunData) -> Option<Record> {
+        Some(record::build(labels, self))
+    }
+}
+
+/// The probe with what was asked of it.
+struct Aim {
+    is_soak: bool,
+    /// Threads of the soak, or those of the widest shot.
+    workers: usize,
+    time: Duration,
+    placement: Placement,
+    kernels: Vec<&'static Kernel>,
+    left_out: LeftOut,
+}
+
+impl Aimed for Aim {
+    fn plan(&self) -> Vec<Line> {
+        let line = |key, label: &str, value| Line {
+            key,
+            label: label.to_owned(),
+            value,
+        };
+        let bytes: u64 = self.kernels.iter().map(|kernel| kernel.set_bytes()).sum();
+        let mut lines = vec![
+            line("kernel_set", "kernels", LineValue::Text(SET.to_owned())),
+            line(
+                "kernels",
+                "how many of them",
+                LineValue::Count(self.kernels.len() as u64),
+            ),
+            line(
+                "cpus",
+                "CPUs, in the order of placement",
+                LineValue::Text(listed(&self.placement.cpus)),
+            ),
+            line("data_bytes", "data in memory", LineValue::Count(bytes)),
+        ];
+        lines.push(match self.is_soak {
+            true => line("workers", "workers", LineValue::Count(self.workers as u64)),
+            false => line(
+                "steps",
+                "steps",
+                LineValue::Count(bench::steps(&self.kernels, &self.placement).len() as u64),
+            ),
+        });
+        lines.extend(self.left_out.iter().map(|(name, why)| {
+            line(
+                "left_out",
+                "left out",
+                LineValue::Text(format!("{name}: {why}")),
+            )
+        }));
+        lines.push(line(
+            "estimated_s",
+            "measuring",
+            LineValue::Decimal(self.time.as_secs_f64()),
+        ));
+        lines
+    }
+
+    fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Box<dyn Measured>, EngineError> {
+        let clock = Clock::real();
+        let of = match self.is_soak {
+            true => soak::seconds(self.time),
+            false => bench::steps(&self.kernels, &self.placement).len(),
+        };
+        steps.step(0, of, "making the data of the kernels");
+        let mut readings = CpuReadings {
+            cpus: self.placement.cpus.clone(),
+            cores: self.placement.cores,
+            usable_millicpus: usable_millicpus(),
+            // Profiles of this workspace that keep debug assertions do not optimise.
+            is_optimised: !cfg!(debug_assertions),
+            facts: host::facts(),
+            clock_read_ns: host::clock_read_ns(&clock),
+            left_out: self.left_out.clone(),
+            ..CpuReadings::default()
+        };
+        let ready = self.prepared(&mut readings, stop)?;
+        let mut sampler = Sampler::new(Vec::new());
+        let times = CpuTimes::read();
+        readings.host_before = sampler.sample();
+        let begun = clock.now_ns();
+        match self.is_soak {
+            true => {
+                let (cpus, time) = (&self.placement.cpus, self.time);
+                let soak = soak::Soak {
+                    workers: self.workers,
+                    kernels: &ready,
+                    cpus,
+                    time,
+                    clock: &clock,
+                    stop,
+                };
+                soak.run(&mut readings, steps)?;
+            }
+            false => bench::run(&ready, self.time, &clock, stop, steps, &mut readings)?,
+        }
+        readings.elapsed_ns = clock.now_ns() - begun;
+        readings.host_after = sampler.sample();
+        readings.steal_pct = times
+            .zip(CpuTimes::read())
+            .and_then(|(before, after)| after.steal_pct(&before));
+        readings.is_stopped = stop.requested();
+        if readings.is_empty() && readings.wrong.is_empty() {
+            return Err(EngineError::Interrupted);
+        }
+        Ok(Box::new(readings))
+    }
+}
+
+impl Aim {
+    /// Makes the data of each kernel; one whose results are wrong from the start is not measured.
+    fn prepared(&self, readings: &mut CpuReadings, stop: &Stop) -> Result<Vec<Ready>, EngineError> {
+        let mut all = Vec::with_capacity(self.kernels.len());
+        for kernel in &self.kernels {
+            if stop.requested() {
+                return Err(EngineError::Interrupted);
+            }
+            let ready = Ready::new(kernel);
+            match ready.check() {
+                Ok(()) => all.push(ready),
+                Err(wrong) => {
+                    readings.wrong.push(wrong.to_string());
+                    readings
+                        .left_out
+                        .push((kernel.name, "its results are wrong".to_owned()));
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// CPUs as a list for people: `0, 2, 1, 3`.
+fn listed(cpus: &[u32]) -> String {
+    let names: Vec<String> = cpus.iter().map(u32::to_string).collect();
+    names.join(", ")
+}

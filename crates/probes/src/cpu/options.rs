@@ -1,0 +1,102 @@
+//! The probe's own options.
+
+use assay_run::engine::EngineError;
+use assay_run::probe::{ProbeOption, Request};
+
+/// Workers that anybody could mean.
+const MOST: usize = 100_000;
+
+const SOAK: ProbeOption = ProbeOption {
+    name: "soak",
+    also: &["cpu"],
+    value: "N",
+    default: "",
+    help: "Load with N workers for the time instead of measuring, 0: one for each CPU it may use",
+};
+
+const LARGE: ProbeOption = ProbeOption {
+    name: "large",
+    also: &[],
+    value: "",
+    default: "",
+    help: "Measure the sets of 1 GiB as well",
+};
+
+/// `stress-ng --metrics-brief --verbose`: the metrics are always printed.
+const fn taken(name: &'static str) -> ProbeOption {
+    ProbeOption {
+        name,
+        also: &[],
+        value: "",
+        default: "",
+        help: "",
+    }
+}
+
+/// All of them.
+pub(super) const OPTIONS: &[ProbeOption] = &[SOAK, LARGE, taken("metrics-brief"), taken("verbose")];
+
+/// What was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ask {
+    /// Workers of a soak; 0: one for each CPU.
+    pub(super) soak: Option<usize>,
+    /// Whether the sets of 1 GiB are wanted.
+    pub(super) is_large: bool,
+}
+
+impl Ask {
+    pub(super) fn of(request: &Request) -> Result<Self, EngineError> {
+        let soak = match request.option(&SOAK) {
+            "" => None,
+            text => Some(count(text)?),
+        };
+        let is_large = !request.option(&LARGE).is_empty();
+        if soak.is_some() && is_large {
+            let text = "--large is for measuring: --soak has no sets of 1 GiB";
+            return Err(EngineError::Usage(text.to_owned()));
+        }
+        Ok(Self { soak, is_large })
+    }
+
+    /// Threads at once at most.
+    pub(super) fn workers(&self, cpus: usize) -> usize {
+        match self.soak {
+            Some(0) | None => cpus,
+            Some(workers) => workers,
+        }
+    }
+}
+
+fn count(text: &str) -> Result<usize, EngineError> {
+    let count = text.parse().ok().filter(|count| *count <= MOST);
+    count.ok_or_else(|| EngineError::Usage(format!("--soak {text}: 0 to {MOST} workers")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(words: &[&str]) -> Result<Ask, EngineError> {
+        Ask::of(&Request {
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            ..Request::default()
+        })
+    }
+
+    #[test]
+    fn a_soak_has_so_many_workers_and_none_means_every_cpu() {
+        let usual = ask(&[]).unwrap();
+        assert_eq!(
+            (usual.soak, usual.is_large, usual.workers(4)),
+            (None, false, 4)
+        );
+        assert_eq!(ask(&["soak=0"]).unwrap().workers(4), 4);
+        assert_eq!(ask(&["soak=2000"]).unwrap().workers(4), 2000);
+        for bad in ["soak=-1", "soak=two", "soak=100001"] {
+            assert!(matches!(ask(&[bad]), Err(EngineError::Usage(_))), "{bad}");
+        }
+        assert!(ask(&["soak=1", "large"]).is_err());
+        assert!(ask(&["large"]).unwrap().is_large);
+    }
+}

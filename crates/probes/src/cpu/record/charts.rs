@@ -1,0 +1,238 @@
+//! Charts of the CPUs.
+
+use super::info::{CpuInfo, ScalingRow};
+use assay_measure::chart::{Axis, Chart, Drawn, Rows, Stroke, Trace};
+use assay_measure::palette::{BLUE, ORANGE, nth};
+use assay_measure::record::Figure;
+
+/// All of them.
+pub(super) fn all(info: &CpuInfo) -> Vec<Drawn> {
+    match &info.soak {
+        Some(_) => load(info),
+        None => vec![
+            scaling(info),
+            efficiency(info),
+            kernels(info),
+            lines(info),
+            clock(info),
+        ],
+    }
+}
+
+/// A chart over numbers, with a trace for each name.
+fn over(id: &str, title: &str, note: &str, x: Axis, y: Axis) -> Chart {
+    Chart {
+        id: id.to_owned(),
+        title: title.to_owned(),
+        note: note.to_owned(),
+        x,
+        y,
+        ..Chart::default()
+    }
+}
+
+fn by_kernel(mut chart: Chart, info: &CpuInfo, of: &dyn Fn(&ScalingRow) -> Option<f64>) -> Drawn {
+    let mut names: Vec<&str> = info.scaling.iter().map(|row| row.kernel.as_str()).collect();
+    names.dedup();
+    for (at, name) in names.iter().enumerate() {
+        let rows = info.scaling.iter().filter(|row| row.kernel == *name);
+        let x = rows.clone().map(|row| row.threads_count as f64).collect();
+        let trace = Trace::new(name, Stroke::Joined, nth(at), rows.map(of).collect());
+        chart.traces.push(trace.at(x));
+    }
+    Drawn::or(chart, "the probe was stopped before")
+}
+
+fn scaling(info: &CpuInfo) -> Drawn {
+    let one = |row: &ScalingRow| {
+        let mut rows = info.scaling.iter();
+        rows.find(|first| first.kernel == row.kernel && first.threads_count == 1)?
+            .per_s
+            .value()
+    };
+    let note =
+        "Rate of so many threads over the rate of one; the straight line is threads times one.";
+    let (x, y) = (
+        Axis::of("threads", ""),
+        Axis::of("times the rate of one", ""),
+    );
+    let mut chart = over("c-scaling", "Scaling curve", note, x, y);
+    let mut counts: Vec<f64> = info
+        .scaling
+        .iter()
+        .map(|row| row.threads_count as f64)
+        .collect();
+    counts.sort_by(f64::total_cmp);
+    counts.dedup();
+    let ideal = counts.iter().map(|n| Some(*n)).collect();
+    if counts.len() > 1 {
+        chart
+            .traces
+            .push(Trace::new("perfect", Stroke::Dashed, "ink", ideal).at(counts));
+    }
+    by_kernel(chart, info, &|row| Some(row.per_s.value()? / one(row)?))
+}
+
+fn efficiency(info: &CpuInfo) -> Drawn {
+    let note = "Rate over threads times the rate of one. From 0.8 down more threads hardly pay.";
+    let mut chart = over(
+        "c-efficiency",
+        "Efficiency against threads",
+        note,
+        Axis::of("threads", ""),
+        Axis::of("efficiency", ""),
+    );
+    chart.limits = vec![assay_measure::chart::Mark {
+        at: 0.8,
+        text: "0.8".to_owned(),
+    }];
+    by_kernel(chart, info, &|row| row.efficiency_ratio.value())
+}
+
+/// Rates are of several units: what is drawn is what more CPUs bring and how steady it is.
+fn kernels(info: &CpuInfo) -> Drawn {
+    let widest = info
+        .kernels
+        .iter()
+        .map(|row| row.threads_count)
+        .max()
+        .unwrap_or(0);
+    let rows = |threads: u64| {
+        info.kernels
+            .iter()
+            .filter(move |row| row.threads_count == threads)
+    };
+    let cv = |threads: u64| rows(threads).map(|row| row.cv_pct.value()).collect();
+    let title = "How far the repetitions of each kernel lie apart";
+    let note = "Coefficient of variation of the repetitions. Above 3 % a rate is called unsteady.";
+    let mut chart = over(
+        "c-kernels-cv",
+        title,
+        note,
+        Axis::of("kernel", ""),
+        Axis::of("coefficient of variation", "%"),
+    );
+    chart.rows = Rows::Names(rows(1).map(|row| row.kernel.clone()).collect());
+    chart
+        .traces
+        .push(Trace::new("one CPU", Stroke::Bar, BLUE, cv(1)));
+    if widest > 1 && rows(widest).count() == rows(1).count() {
+        chart
+            .traces
+            .push(Trace::new("all CPUs", Stroke::Bar, ORANGE, cv(widest)));
+    }
+    Drawn::or(chart, "fewer than two repetitions")
+}
+
+/// One trace for each first CPU of a pair.
+fn lines(info: &CpuInfo) -> Drawn {
+    let note = "How long a cache line takes from one CPU to another, one way: steps show siblings, clusters and sockets.";
+    let x = Axis::of("to CPU", "");
+    let mut chart = over(
+        "c-lines",
+        "Core to core",
+        note,
+        x,
+        Axis::of("one way", "ns"),
+    );
+    let pairs = || info.pairs.iter().filter(|row| row.what == "line");
+    let mut names: Vec<u32> = pairs().map(|row| row.from).collect();
+    names.dedup();
+    for (at, from) in names.iter().enumerate() {
+        let to = pairs().filter(|row| row.from == *from);
+        let x = to.clone().map(|row| f64::from(row.to)).collect();
+        let ns = to.map(|row| row.ns.value()).collect();
+        chart
+            .traces
+            .push(Trace::new(&format!("from CPU {from}"), Stroke::Points, nth(at), ns).at(x));
+    }
+    Drawn::or(chart, "there is one CPU")
+}
+
+fn clock(info: &CpuInfo) -> Drawn {
+    let note = "Effective clock of the CPUs right after each window: a chain of one-cycle operations over its time.";
+    let mut chart = over(
+        "c-clock",
+        "Clock over time",
+        note,
+        Axis::of("time", "s"),
+        Axis::of("effective clock", "MHz"),
+    );
+    chart.rows = Rows::Numbers(info.clock_series.iter().map(|point| point.t_s).collect());
+    let of = |get: fn(&super::info::ClockPoint) -> &Figure| {
+        info.clock_series
+            .iter()
+            .map(|point| get(point).value())
+            .collect()
+    };
+    chart.traces = vec![
+        Trace::new(
+            "mean of the threads",
+            Stroke::Line,
+            BLUE,
+            of(|point| &point.mhz_mean),
+        ),
+        Trace::new("lowest", Stroke::Dotted, ORANGE, of(|point| &point.mhz_min)),
+    ];
+    Drawn::or(chart, "no window ended")
+}
+
+/// The charts of a load, by second.
+fn load(info: &CpuInfo) -> Vec<Drawn> {
+    let Some(soak) = &info.soak else {
+        return Vec::new();
+    };
+    let chart = |id: &str, title: &str, y: Axis, traces: Vec<Trace>| {
+        let mut chart = over(id, title, "By second.", Axis::of("time", "s"), y);
+        chart.rows = Rows::Numbers(soak.seconds.iter().map(|second| second.t_s).collect());
+        chart.traces = traces;
+        Drawn::or(chart, "nothing was seen")
+    };
+    let of = |get: fn(&super::info::SoakSecond) -> &Figure| {
+        soak.seconds
+            .iter()
+            .map(|second| get(second).value())
+            .collect()
+    };
+    let ops = Trace::new(
+        "kernel calls",
+        Stroke::Line,
+        BLUE,
+        of(|second| &second.ops_per_s),
+    );
+    let clocks = vec![
+        Trace::new("mean", Stroke::Line, BLUE, of(|second| &second.mhz_mean)),
+        Trace::new(
+            "lowest",
+            Stroke::Dotted,
+            ORANGE,
+            of(|second| &second.mhz_min),
+        ),
+    ];
+    let steal = Trace::new(
+        "steal",
+        Stroke::Line,
+        ORANGE,
+        of(|second| &second.steal_pct),
+    );
+    vec![
+        chart(
+            "c-load-ops",
+            "Work over time",
+            Axis::of("kernel calls", "1/s"),
+            vec![ops],
+        ),
+        chart(
+            "c-load-clock",
+            "Clock over time",
+            Axis::of("effective clock", "MHz"),
+            clocks,
+        ),
+        chart(
+            "c-load-steal",
+            "Steal over time",
+            Axis::of("of all CPU time", "%"),
+            vec![steal],
+        ),
+    ]
+}

@@ -1,0 +1,132 @@
+//! The first things to know of the CPUs: how much, how steady, what limits.
+
+use super::info::{CpuInfo, KernelRow};
+use super::steadiness::UNSTEADY_PCT;
+use assay_measure::facts::CPU_MODEL;
+use assay_measure::kind::{Headline, Line, Told};
+use assay_measure::record::{Figure, Record};
+use assay_measure::units::fixed;
+
+/// The headline of the CPUs.
+pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
+    let model = CPU_MODEL
+        .find(&record.host.facts)
+        .unwrap_or("CPUs of unknown model");
+    let cpus = info.cpus.len();
+    let s = if cpus == 1 { "" } else { "s" };
+    if let Some(soak) = &info.soak {
+        let ops = Figure::Count(soak.ops_count).per(soak.real_s, "no time passed");
+        return Headline {
+            tested: format!(
+                "{} workers on {cpus} CPU{s} ({model}) for {} s, kernels {}.",
+                soak.workers_count,
+                fixed(soak.real_s, 1),
+                info.kernel_set
+            ),
+            rows: vec![
+                line("Load", &soak.cpus_busy, "CPUs kept busy"),
+                line("Rate", &ops, "kernel calls/s"),
+                line("Clock", &soak.mhz_mean, "MHz effective, mean"),
+                line(
+                    "Wrong results",
+                    &Figure::Count(info.verification_errors_count),
+                    "",
+                ),
+            ],
+            steadiness: steadiness_of_load(info),
+        };
+    }
+    let widest = info
+        .kernels
+        .iter()
+        .map(|row| row.threads_count)
+        .max()
+        .unwrap_or(0);
+    let of = |name: &str, threads: u64| {
+        let mut rows = info.kernels.iter();
+        rows.find(|row| row.kernel == name && row.threads_count == threads)
+    };
+    let pair = |title, name: &str, per: f64, unit: &str| {
+        let told = |threads: u64, whose: &str| {
+            let per_s = of(name, threads).map_or_else(Figure::default, |row| row.per_s.scaled(per));
+            Told::new(&per_s, &format!("{unit} {whose}"))
+        };
+        let all = (widest > 1).then(|| told(widest, "by all"));
+        let told = std::iter::once(told(1, "by one CPU")).chain(all).collect();
+        Line::of(title, told, "n/a (absent)")
+    };
+    Headline {
+        tested: format!("{cpus} CPU{s} ({model}), kernels {}.", info.kernel_set),
+        rows: vec![
+            line("Clock", &info.effective_mhz, "MHz effective"),
+            pair("Index lookups", "btree-16m", 1e-6, "M/s"),
+            pair("Rows decoded", "tuple", 1e-6, "M/s"),
+            pair("Pages copied", "memcpy-8k-256m", 1e-6, "MB/s"),
+            line("Switch", &switch(info), "ns from one thread to another"),
+        ],
+        steadiness: steadiness(info),
+    }
+}
+
+fn switch(info: &CpuInfo) -> Figure {
+    let found = info.pairs.iter().find(|row| row.what == "switch");
+    found.map_or_else(Figure::default, |row| row.ns.clone())
+}
+
+fn line(title: &'static str, figure: &Figure, unit: &str) -> Line {
+    Line::of(title, vec![Told::new(figure, unit)], "n/a (absent)")
+}
+
+fn steadiness(info: &CpuInfo) -> String {
+    let known: Vec<(&KernelRow, f64)> = info
+        .kernels
+        .iter()
+        .filter_map(|row| Some((row, row.cv_pct.value()?)))
+        .collect();
+    let worst = known.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+    let Some((row, cv)) = worst else {
+        return "n/a (no repetitions)".to_owned();
+    };
+    let unsteady = known.iter().filter(|(_, cv)| *cv > UNSTEADY_PCT).count();
+    let worst = format!(
+        "{} most, {} % between repetitions",
+        row.kernel,
+        fixed(*cv, 1)
+    );
+    match unsteady {
+        0 => format!("steady: all {} rates within 3 % ({worst})", known.len()),
+        _ => format!(
+            "not steady: {unsteady} of {} rates moved by more than 3 % ({worst})",
+            known.len()
+        ),
+    }
+}
+
+/// Seconds that are whole: the last one of a stopped load may be a piece.
+fn steadiness_of_load(info: &CpuInfo) -> String {
+    let rates: Option<Vec<f64>> = info.soak.as_ref().map(|soak| {
+        soak.seconds
+            .iter()
+            .filter_map(|second| second.ops_per_s.value())
+            .collect()
+    });
+    let rates = rates.filter(|rates| rates.len() >= 5);
+    let Some(rates) = rates else {
+        return "n/a (fewer than five seconds)".to_owned();
+    };
+    let quarter = (rates.len() / 4).max(1);
+    let (first, last) = (&rates[..quarter], &rates[rates.len() - quarter..]);
+    let mean = assay_measure::sample::mean;
+    let cv = 100.0 * assay_measure::sample::stddev(&rates) / mean(&rates);
+    let trend = 100.0 * mean(last) / mean(first);
+    let word = if cv <= UNSTEADY_PCT {
+        "steady"
+    } else {
+        "not steady"
+    };
+    format!(
+        "{word}: seconds vary by {} %, the last quarter is {} % of the first",
+        fixed(cv, 1),
+        fixed(trend, 1)
+    )
+}

@@ -1,0 +1,240 @@
+//! What `assay cpu` measured, in a record.
+
+use assay_measure::record::{Figure, Part};
+use serde::{Deserialize, Serialize};
+
+/// The part of a record.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct CpuInfo {
+    /// Version of the kernels: figures of different sets do not compare.
+    pub kernel_set: String,
+    /// `kernels` or `soak`.
+    pub mode: String,
+    /// CPUs in the order in which threads were put on them.
+    pub cpus: Vec<u32>,
+    /// Physical cores among them.
+    pub cores_count: Figure,
+    /// CPUs that could be used at once, by affinity and quota.
+    pub usable_cpus: Figure,
+    /// Whether the compiler made the kernels as quick as it can (a release build).
+    pub is_optimised: bool,
+    /// Whether every thread stayed on the CPU it was given.
+    pub is_pinned: bool,
+    /// Bytes of a page of the data: nothing larger was asked for.
+    pub page_bytes: u64,
+    /// Length of one window, ms.
+    pub window_ms: Figure,
+    /// What reading the clock costs, ns.
+    pub clock_read_ns: Figure,
+    /// Median effective clock of all shots' threads, MHz.
+    pub effective_mhz: Figure,
+    /// What a mispredicted branch costs, ns.
+    pub misprediction_ns: Figure,
+    /// Every kernel, one CPU and all.
+    pub kernels: Vec<KernelRow>,
+    /// The scaling curve.
+    pub scaling: Vec<ScalingRow>,
+    /// Pairs of CPUs.
+    pub pairs: Vec<PairRow>,
+    /// Each CPU's clock.
+    pub clocks: Vec<ClockRow>,
+    /// The clock over time.
+    pub clock_series: Vec<ClockPoint>,
+    /// Whose the host was.
+    pub conditions: Conditions,
+    /// The load, of `--soak`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub soak: Option<SoakInfo>,
+    /// Results that were not what they must be.
+    pub verification_errors_count: u64,
+    /// The first of them, in words.
+    pub verification_errors: Vec<String>,
+}
+
+impl Part for CpuInfo {
+    const NAME: &str = "cpu";
+}
+
+/// A kernel with so many threads.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct KernelRow {
+    /// Its name in the set.
+    pub kernel: String,
+    /// What is counted.
+    pub unit: String,
+    /// What limits it on most machines.
+    pub bound: String,
+    /// The code path that ran.
+    pub path: String,
+    /// What of a database it stands for.
+    pub about: String,
+    /// Threads, each on a CPU of its own.
+    pub threads_count: u64,
+    /// Repetitions made.
+    pub repetitions_count: u64,
+    /// Units per second of wall time, all threads: median of the repetitions.
+    pub per_s: Figure,
+    /// The least of them.
+    pub per_s_min: Figure,
+    /// The most.
+    pub per_s_max: Figure,
+    /// Coefficient of variation of the repetitions, %.
+    pub cv_pct: Figure,
+    /// Half width of the 95 % interval of their mean, units per second.
+    pub per_s_half_width: Figure,
+    /// Units per second of CPU time: median.
+    pub per_cpu_s: Figure,
+    /// Coefficient of variation of that, %.
+    pub per_cpu_s_cv_pct: Figure,
+    /// CPU time the threads were given, of what their windows had, %.
+    pub given_pct: Figure,
+    /// Effective clock right after, MHz: median.
+    pub mhz: Figure,
+    /// Of an unsteady one, what moved with it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub moved_with: String,
+}
+
+/// One point of the scaling curve.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ScalingRow {
+    /// The kernel.
+    pub kernel: String,
+    /// What is counted.
+    pub unit: String,
+    /// What limits it on most machines.
+    pub bound: String,
+    /// Threads.
+    pub threads_count: u64,
+    /// Where they were.
+    pub cpus: Vec<u32>,
+    /// Units per second, all threads: median.
+    pub per_s: Figure,
+    /// Of the slowest thread, in the repetition of the median.
+    pub thread_per_s_min: Figure,
+    /// Of the quickest.
+    pub thread_per_s_max: Figure,
+    /// Rate over threads times the rate of one; 1 is perfect.
+    pub efficiency_ratio: Figure,
+    /// Effective clock over that of one thread: the part of the loss that is the clock's.
+    pub clock_ratio: Figure,
+    /// Efficiency over the clock's part: what sharing costs.
+    pub shared_ratio: Figure,
+    /// Rate per CPU second over that of one thread: the efficiency without what others took.
+    pub per_cpu_s_ratio: Figure,
+    /// CPU time given, %: what is missing was somebody else's.
+    pub given_pct: Figure,
+    /// Whether it is the largest number of threads with an efficiency of at least 0.8.
+    pub is_knee: bool,
+}
+
+/// A pair of CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct PairRow {
+    /// `line`, `switch` or `wake`.
+    pub what: String,
+    /// The first CPU.
+    pub from: u32,
+    /// The other.
+    pub to: u32,
+    /// One way, ns: median of the batches.
+    pub ns: Figure,
+    /// Of the quickest batch, ns.
+    pub ns_min: Figure,
+    /// Batches.
+    pub batches_count: u64,
+}
+
+/// The clock of a CPU, MHz.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ClockRow {
+    /// Which.
+    pub cpu: u32,
+    /// Effective, alone, before everything.
+    pub before_mhz: Figure,
+    /// The same after everything.
+    pub after_mhz: Figure,
+    /// What the frequency driver told right after that.
+    pub told_mhz: Figure,
+}
+
+/// The clock at an instant.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ClockPoint {
+    /// After the begin, s.
+    pub t_s: f64,
+    /// Threads at work.
+    pub threads_count: u64,
+    /// Mean over them.
+    pub mhz_mean: Figure,
+    /// The lowest.
+    pub mhz_min: Figure,
+}
+
+/// Whose the host was while it was measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Conditions {
+    /// CPU time the hypervisor gave to others, %.
+    pub steal_pct: Figure,
+    /// CPU time our threads were given, of their windows, %.
+    pub given_pct: Figure,
+    /// Time they could run and had no CPU, of their windows, %.
+    pub run_delay_pct: Figure,
+    /// Time a quota held this control group back, s.
+    pub throttled_s: Figure,
+    /// Share of the time in which some task waited for a CPU, %.
+    pub cpu_pressure_pct: Figure,
+    /// Switches of context on the whole host, 1/s.
+    pub context_switches_per_s: Figure,
+}
+
+/// A load for a time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SoakInfo {
+    /// This process, as the metrics block names it.
+    pub pid: u32,
+    /// Workers.
+    pub workers_count: u64,
+    /// Calls of kernels.
+    pub ops_count: u64,
+    /// Mean wall time of the workers, s.
+    pub real_s: f64,
+    /// User time of all, s.
+    pub user_s: f64,
+    /// System time of all, s.
+    pub system_s: f64,
+    /// User and system time over wall time.
+    pub cpus_busy: Figure,
+    /// The lowest clock seen, MHz.
+    pub mhz_min: Figure,
+    /// Mean of the clocks seen, MHz.
+    pub mhz_mean: Figure,
+    /// Every second.
+    pub seconds: Vec<SoakSecond>,
+}
+
+/// One second of a load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SoakSecond {
+    /// Its end, s after the begin.
+    pub t_s: f64,
+    /// Calls per second.
+    pub ops_per_s: Figure,
+    /// Mean clock, MHz.
+    pub mhz_mean: Figure,
+    /// Lowest clock, MHz.
+    pub mhz_min: Figure,
+    /// CPU time the hypervisor gave to others, %.
+    pub steal_pct: Figure,
+    /// Time a quota held this control group back within it, s.
+    pub throttled_s: Figure,
+}

@@ -1,0 +1,188 @@
+//! The metrics of the CPUs. No sum over kernels: a figure is of one kernel, in its own unit.
+
+use super::info::{CpuInfo, KernelRow};
+use assay_measure::record::metric::{Better, Group, plain};
+use assay_measure::record::{Figure, Metric};
+
+/// The few that a comparison is judged by, all of all CPUs: kernel and name for people.
+const PRIMARY: [(&str, &str); 4] = [
+    ("btree-16m", "index lookups, all CPUs"),
+    ("tuple", "rows decoded, all CPUs"),
+    ("crc32c-hw", "bytes checksummed, all CPUs"),
+    ("memcpy-8k-256m", "bytes copied out of memory, all CPUs"),
+];
+
+/// All of them.
+pub(super) fn all(info: &CpuInfo) -> Vec<Metric> {
+    let mut all = Vec::new();
+    let mhz = info.effective_mhz.clone();
+    if !info.kernel_set.is_empty() {
+        all.push(plain(
+            Group::Primary,
+            "effective_mhz",
+            "effective clock",
+            "MHz",
+            Better::Higher,
+            mhz,
+        ));
+    }
+    let most = info
+        .kernels
+        .iter()
+        .map(|row| row.threads_count)
+        .max()
+        .unwrap_or(0);
+    for row in info.kernels.iter().filter(|row| row.threads_count > 0) {
+        all.extend(of_kernel(row, row.threads_count == most));
+    }
+    all.extend(info.pairs.iter().map(pair));
+    all.extend(of_host(info));
+    all.extend(of_load(info));
+    for metric in &mut all {
+        "cpu".clone_into(&mut metric.layer);
+    }
+    all
+}
+
+/// What the host gave, and what it computed wrongly.
+fn of_host(info: &CpuInfo) -> Vec<Metric> {
+    let of = &info.conditions;
+    let metric = |key, name, unit, better, figure: &Figure| {
+        plain(Group::Host, key, name, unit, better, figure.clone())
+    };
+    let errors = Figure::Count(info.verification_errors_count);
+    let mut all = vec![
+        metric(
+            "steal_pct",
+            "CPU time given to other guests",
+            "%",
+            Better::Lower,
+            &of.steal_pct,
+        ),
+        metric(
+            "given_pct",
+            "CPU time given to our threads",
+            "%",
+            Better::Neither,
+            &of.given_pct,
+        ),
+        metric(
+            "throttled_s",
+            "time held back by a quota",
+            "s",
+            Better::Lower,
+            &of.throttled_s,
+        ),
+        metric(
+            "verification_errors_count",
+            "wrong results",
+            "count",
+            Better::Lower,
+            &errors,
+        ),
+    ];
+    if info.soak.is_none() {
+        let ns = &info.misprediction_ns;
+        all.push(metric(
+            "misprediction_ns",
+            "mispredicted branch",
+            "ns",
+            Better::Lower,
+            ns,
+        ));
+    }
+    all
+}
+
+fn of_load(info: &CpuInfo) -> Vec<Metric> {
+    let Some(soak) = &info.soak else {
+        return Vec::new();
+    };
+    let rate = Figure::Count(soak.ops_count).per(soak.real_s, "no time passed");
+    let (key, name) = ("soak_ops_per_s", "kernel calls of the load");
+    let busy = soak.cpus_busy.clone();
+    vec![
+        plain(Group::Primary, key, name, "1/s", Better::Higher, rate),
+        plain(
+            Group::Host,
+            "soak_cpus_busy_count",
+            "CPUs kept busy",
+            "count",
+            Better::Neither,
+            busy,
+        ),
+    ]
+}
+
+fn of_kernel(row: &KernelRow, is_widest: bool) -> Vec<Metric> {
+    // Bytes are told in MB, as people say them.
+    let (word, factor) = match row.unit.as_str() {
+        "bytes" => ("mb", 1e-6),
+        other => (other, 1.0),
+    };
+    let unit = if word == "mb" { "MB/s" } else { "1/s" };
+    let interval = row.per_s.value().zip(row.per_s_half_width.value());
+    let interval =
+        interval.map(|(value, half)| ((value - half).max(0.0) * factor, (value + half) * factor));
+    let scope = format!("{} {} cpu", row.kernel, row.threads_count);
+    let metric = |key: String, name: String, figure: &Figure| Metric {
+        scope: scope.clone(),
+        ..plain(
+            Group::Host,
+            &key,
+            &name,
+            unit,
+            Better::Higher,
+            figure.scaled(factor),
+        )
+    };
+    let threads = row.threads_count;
+    let s = if threads == 1 { "" } else { "s" };
+    let wall = Metric {
+        interval,
+        ..metric(
+            format!("{word}_per_s"),
+            format!("{} {}, {threads} thread{s}", row.kernel, row.unit),
+            &row.per_s,
+        )
+    };
+    let of_cpu = metric(
+        format!("by_cpu_time_{word}_per_s"),
+        format!(
+            "{} {} per second of CPU time, {threads} thread{s}",
+            row.kernel, row.unit
+        ),
+        &row.per_cpu_s,
+    );
+    let primary = PRIMARY
+        .iter()
+        .find(|(kernel, _)| *kernel == row.kernel && is_widest);
+    let primary = primary.map(|(kernel, name)| Metric {
+        key: format!("{}_{word}_per_s", kernel.replace('-', "_")),
+        scope: String::new(),
+        name: (*name).to_owned(),
+        group: Group::Primary,
+        is_primary: true,
+        ..wall.clone()
+    });
+    primary.into_iter().chain([wall, of_cpu]).collect()
+}
+
+fn pair(row: &super::info::PairRow) -> Metric {
+    let name = match row.what.as_str() {
+        "line" => "cache line",
+        "switch" => "switch through a pipe",
+        _ => "wake-up",
+    };
+    Metric {
+        scope: format!("cpu {} to {}", row.from, row.to),
+        ..plain(
+            Group::Host,
+            &format!("{}_ns_p50", row.what),
+            name,
+            "ns",
+            Better::Lower,
+            row.ns.clone(),
+        )
+    }
+}

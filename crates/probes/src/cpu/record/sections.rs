@@ -1,0 +1,424 @@
+//! The report of the CPUs.
+
+use super::info::{CpuInfo, KernelRow, PairRow};
+use super::soak;
+use crate::cpu::listed;
+use assay_measure::record::{Figure, Record};
+use assay_measure::section::common;
+use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
+use assay_measure::units::fixed;
+use std::borrow::Cow;
+
+/// The whole report.
+pub(super) fn render(record: &Record, info: &CpuInfo) -> Sections {
+    let mut page = Sections::default();
+    let run = &record.run;
+    let label = common::label(record);
+    let cpus = info.cpus.len();
+    let s = if cpus == 1 { "" } else { "s" };
+    page.title(&format!(
+        "ASSAY CPU REPORT for run {}{label}: {cpus} CPU{s}, kernels {}",
+        run.id, info.kernel_set
+    ));
+    page.line(&format!(
+        "assay {}, started {}, {} s in all. {}",
+        run.version,
+        run.started,
+        number(&record.interval.elapsed_s, 1),
+        common::verdict(record)
+    ));
+    common::warnings(&mut page, record);
+    common::advice(&mut page, record);
+    match &info.soak {
+        Some(load) => soak::sections(&mut page, info, load),
+        None => measured(&mut page, info),
+    }
+    conditions(&mut page, info);
+    page.heading("Switches of the Platform");
+    for fact in &record.plan.engine_facts {
+        page.named(&fact.name, 34, fact.value.clone());
+    }
+    page.heading("How to Read It");
+    PITFALLS.iter().for_each(|text| page.wrapped("  - ", text));
+    page.heading("Host");
+    let facts = record.host.facts.iter();
+    page.pairs(
+        &facts
+            .map(|fact| (fact.name.clone(), fact.value.clone()))
+            .collect::<Vec<_>>(),
+    );
+    page
+}
+
+const PITFALLS: [&str; 6] = [
+    "One thread may clock higher than all together (turbo): rates of one CPU times CPUs are a bound, not a forecast. The clock column says how much of it that is.",
+    "Rates per CPU second flatter a host with steal or a quota: they say what a CPU does while it is given, those per second what was had.",
+    "A CPU that the operating system counts may be half a core (a hyperthread); in a virtual machine nothing but the scaling curve tells.",
+    "Sets of 16 MiB and more lie in pages of the size named above; a database with huge pages pays less for the same lookups.",
+    "Short runs see neither thermal limits nor CPU credits of burstable instances: load for 15 minutes and more (--soak 0 --time 15m) and look whether work over time falls.",
+    "Kernels of wide vectors (AVX-512) are not in this set: no rate here is slowed by their clock.",
+];
+
+fn measured(page: &mut Sections, info: &CpuInfo) {
+    kernels(page, info);
+    scaling(page, info);
+    matrix(page, info);
+    switches(page, info);
+    clocks(page, info);
+    about(page, info);
+}
+
+/// A rate as people read it: bytes as MB/s, cycles as MHz, all others in millions.
+fn unit(row: &KernelRow) -> String {
+    match row.unit.as_str() {
+        "bytes" => "MB/s".to_owned(),
+        "cycles" => "MHz".to_owned(),
+        other => format!("M {other}/s"),
+    }
+}
+
+fn kernels(page: &mut Sections, info: &CpuInfo) {
+    let widest = info
+        .kernels
+        .iter()
+        .map(|row| row.threads_count)
+        .max()
+        .unwrap_or(0);
+    let title = "Kernels: Rates of One CPU and of All";
+    if widest == 0 {
+        page.missing(title, super::derive::STOPPED);
+        return;
+    }
+    page.heading(title);
+    page.wrapped(
+        "",
+        &format!(
+            "Median of the repetitions, each a window of {} ms, interleaved with all others; CV: how far they lie apart; per CPU s: for each second of CPU time given; given: CPU time of the window, %. Unsteady (CV above 3 %): what of steal, clock and run delay moved with the rate. Each kernel's result is compared with the one its data must give.",
+            number(&info.window_ms, 1)
+        ),
+    );
+    const ONE: [Column; 7] = [
+        left("Kernel", 20),
+        left("Unit", 14),
+        right("1 CPU", 11),
+        right("CV %", 7),
+        right("per CPU s", 11),
+        right("CV %", 6),
+        right("given %", 8),
+    ];
+    let mut columns = ONE.to_vec();
+    if widest > 1 {
+        columns.push(Column {
+            title: Cow::Owned(format!("{widest} CPUs")),
+            ..right("", 12)
+        });
+        columns.extend([
+            right("CV %", 7),
+            right("per CPU s", 11),
+            right("CV %", 6),
+            right("given %", 8),
+            right("times", 7),
+        ]);
+    }
+    columns.extend([
+        right("MHz", 7),
+        Column {
+            title: Cow::Borrowed("unsteady with"),
+            ..left("", 40)
+        },
+    ]);
+    page.columns(&columns);
+    for row in info.kernels.iter().filter(|row| row.threads_count <= 1) {
+        let all = info.kernels.iter().find(|other| {
+            other.kernel == row.kernel && other.threads_count == widest && widest > 1
+        });
+        page.row(&columns, &cells(row, all, widest));
+    }
+    if let Some(ns) = info.misprediction_ns.value() {
+        page.line(&format!("A mispredicted branch costs {} ns (branchy against branchy-predictable, per CPU second).", fixed(ns, 1)));
+    }
+}
+
+fn cells(row: &KernelRow, all: Option<&KernelRow>, widest: u64) -> Vec<Cell> {
+    if row.threads_count == 0 {
+        let why = row.per_s.reason().unwrap_or_default();
+        return vec![row.kernel.clone().into(), format!("n/a ({why})").into()];
+    }
+    let million = |figure: &Figure| {
+        let scaled = figure.scaled(1e-6);
+        let decimals = if scaled.value().is_some_and(|value| value < 100.0) {
+            2
+        } else {
+            0
+        };
+        Cell::figure(&scaled, decimals)
+    };
+    let figures = |row: &KernelRow| {
+        [
+            million(&row.per_s),
+            Cell::figure(&row.cv_pct, 1),
+            million(&row.per_cpu_s),
+            Cell::figure(&row.per_cpu_s_cv_pct, 1),
+            Cell::figure(&row.given_pct, 1),
+        ]
+    };
+    let mut cells = vec![Cell::from(row.kernel.clone()), unit(row).into()];
+    cells.extend(figures(row));
+    if widest > 1 {
+        let absent = KernelRow::default();
+        let all = all.unwrap_or(&absent);
+        cells.extend(figures(all));
+        let times = row
+            .per_s
+            .value()
+            .map_or_else(Figure::default, |one| all.per_s.per(one, "no rate"));
+        cells.push(Cell::figure(&times, 2));
+    }
+    cells.push(Cell::figure(&row.mhz, 0));
+    let mut causes: Vec<String> = Vec::new();
+    for (row, whose) in [(Some(row), "1"), (all, "all")] {
+        if let Some(row) = row.filter(|row| !row.moved_with.is_empty()) {
+            causes.push(format!("{whose}: {}", row.moved_with));
+        }
+    }
+    cells.push(causes.join("; ").into());
+    cells
+}
+
+fn scaling(page: &mut Sections, info: &CpuInfo) {
+    let title = "Scaling Curve";
+    if info.scaling.is_empty() {
+        page.missing(title, super::derive::STOPPED);
+        return;
+    }
+    page.heading(title);
+    page.wrapped(
+        "",
+        &format!(
+            "Threads are put on CPUs in this order, one to each core first: {}. Efficiency: rate over threads times the rate of one; clock: the part of that which is the effective clock's; shared: what is left, lost in caches, memory, siblings; per CPU s: the same efficiency by CPU time, without what others took. Knee: most threads with an efficiency of 0.8, by CPU time where others took some.",
+            listed(&info.cpus)
+        ),
+    );
+    const TABLE: [Column; 12] = [
+        left("Kernel", 18),
+        left("bound by", 9),
+        right("Threads", 8),
+        right("M/s or MB/s", 13),
+        right("slowest", 10),
+        right("quickest", 10),
+        right("efficiency", 11),
+        right("clock", 8),
+        right("shared", 8),
+        right("per CPU s", 11),
+        right("given %", 8),
+        left("", 6),
+    ];
+    page.columns(&TABLE);
+    for row in &info.scaling {
+        let million = |figure: &Figure| Cell::figure(&figure.scaled(1e-6), 2);
+        page.row(
+            &TABLE,
+            &[
+                row.kernel.clone().into(),
+                row.bound.clone().into(),
+                row.threads_count.to_string().into(),
+                million(&row.per_s),
+                million(&row.thread_per_s_min),
+                million(&row.thread_per_s_max),
+                Cell::figure(&row.efficiency_ratio, 2),
+                Cell::figure(&row.clock_ratio, 2),
+                Cell::figure(&row.shared_ratio, 2),
+                Cell::figure(&row.per_cpu_s_ratio, 2),
+                Cell::figure(&row.given_pct, 1),
+                if row.is_knee { "knee" } else { "" }.into(),
+            ],
+        );
+    }
+    smt(page, info);
+}
+
+/// What siblings bring on top of cores, where the kernel tells them apart.
+fn smt(page: &mut Sections, info: &CpuInfo) {
+    let all = info.cpus.len() as f64;
+    let Some(cores) = info.cores_count.value().filter(|cores| *cores < all) else {
+        let why = match info.cores_count.value() {
+            Some(_) => "the kernel tells of no siblings",
+            None => "the kernel does not tell cores from siblings",
+        };
+        page.line(&format!("Gain by siblings (SMT): n/a ({why})."));
+        return;
+    };
+    let rate = |kernel: &str, threads: f64| {
+        let mut rows = info.scaling.iter();
+        rows.find(|row| row.kernel == kernel && row.threads_count as f64 == threads)?
+            .per_s
+            .value()
+    };
+    for row in info.scaling.iter().filter(|row| row.threads_count == 1) {
+        if let Some((cores, all)) = rate(&row.kernel, cores).zip(rate(&row.kernel, all)) {
+            page.line(&format!(
+                "Gain by siblings (SMT), {}: {} times the rate of all cores.",
+                row.kernel,
+                fixed(all / cores, 2)
+            ));
+        }
+    }
+}
+
+/// CPUs that still have a column each.
+const COLUMNS: usize = 16;
+
+fn matrix(page: &mut Sections, info: &CpuInfo) {
+    let pairs: Vec<&PairRow> = info.pairs.iter().filter(|row| row.what == "line").collect();
+    if pairs.is_empty() {
+        let why = if info.cpus.len() < 2 {
+            "there is one CPU"
+        } else {
+            super::derive::STOPPED
+        };
+        page.missing("Core to Core", why);
+        return;
+    }
+    page.heading("Core to Core: One Cache Line, One Way, ns");
+    let mut cpus: Vec<u32> = info.cpus.clone();
+    cpus.sort_unstable();
+    let shown = &cpus[..cpus.len().min(COLUMNS)];
+    if shown.len() < cpus.len() {
+        page.line(&format!(
+            "The first {COLUMNS} CPUs; all pairs are in the record and in the chart."
+        ));
+    }
+    let mut columns = vec![left("CPU", 6)];
+    columns.extend(shown.iter().map(|cpu| Column {
+        title: Cow::Owned(cpu.to_string()),
+        ..right("", 8)
+    }));
+    page.columns(&columns);
+    for from in shown {
+        let of = |to: &u32| {
+            let is_it = |row: &&&PairRow| {
+                (row.from, row.to) == (*from, *to) || (row.to, row.from) == (*from, *to)
+            };
+            pairs
+                .iter()
+                .find(is_it)
+                .map_or_else(|| "-".into(), |row| Cell::figure(&row.ns, 0))
+        };
+        let mut cells = vec![Cell::from(from.to_string())];
+        cells.extend(shown.iter().map(of));
+        page.row(&columns, &cells);
+    }
+}
+
+fn switches(page: &mut Sections, info: &CpuInfo) {
+    page.heading("Switches and Wake-ups");
+    page.line("From one thread to another, ns: a byte through a pipe, a thread woken from a futex. Mitigations and virtualisation are in them.");
+    const TABLE: [Column; 5] = [
+        left("What", 30),
+        right("CPUs", 10),
+        right("ns", 10),
+        right("quickest", 10),
+        right("batches", 9),
+    ];
+    page.columns(&TABLE);
+    for row in info.pairs.iter().filter(|row| row.what != "line") {
+        let what = if row.what == "switch" {
+            "switch through a pipe"
+        } else {
+            "wake-up"
+        };
+        page.row(
+            &TABLE,
+            &[
+                what.into(),
+                if row.from == row.to {
+                    format!("{}", row.from)
+                } else {
+                    format!("{}, {}", row.from, row.to)
+                }
+                .into(),
+                Cell::figure(&row.ns, 0),
+                Cell::figure(&row.ns_min, 0),
+                row.batches_count.to_string().into(),
+            ],
+        );
+    }
+}
+
+fn clocks(page: &mut Sections, info: &CpuInfo) {
+    page.heading("Effective Clock of Each CPU, MHz");
+    page.wrapped(
+        "",
+        "A chain of additions and exclusive ors, one cycle each, over its time; each CPU alone, the best of three. Told: by the frequency driver, right after. The rate of the time stamp counter (the name plate) is another thing.",
+    );
+    const TABLE: [Column; 4] = [
+        right("CPU", 6),
+        right("before", 10),
+        right("after", 10),
+        right("told", 16),
+    ];
+    page.columns(&TABLE);
+    for row in &info.clocks {
+        page.row(
+            &TABLE,
+            &[
+                row.cpu.to_string().into(),
+                Cell::figure(&row.before_mhz, 0),
+                Cell::figure(&row.after_mhz, 0),
+                number_or_reason(&row.told_mhz, 0).into(),
+            ],
+        );
+    }
+}
+
+fn about(page: &mut Sections, info: &CpuInfo) {
+    page.heading(&format!("The Kernels of {}", info.kernel_set));
+    const TABLE: [Column; 4] = [
+        left("Kernel", 20),
+        left("bound by", 9),
+        left("code path", 17),
+        left("stands for", 66),
+    ];
+    page.columns(&TABLE);
+    for row in info.kernels.iter().filter(|row| row.threads_count == 1) {
+        let cells = [&row.kernel, &row.bound, &row.path, &row.about];
+        page.row(&TABLE, &cells.map(String::as_str));
+    }
+}
+
+fn conditions(page: &mut Sections, info: &CpuInfo) {
+    page.heading("Whose the Host Was");
+    let of = &info.conditions;
+    let told = |figure: &Figure, decimals, unit: &str| match figure.value() {
+        Some(_) => format!("{} {unit}", number(figure, decimals)),
+        None => number_or_reason(figure, decimals),
+    };
+    let pairs = [
+        ("CPU time given to our threads", told(&of.given_pct, 1, "%")),
+        ("Steal", told(&of.steal_pct, 2, "%")),
+        ("Run delay", told(&of.run_delay_pct, 1, "% of the windows")),
+        ("Throttled by a quota", told(&of.throttled_s, 2, "s")),
+        (
+            "CPU pressure (some task waited)",
+            told(&of.cpu_pressure_pct, 1, "%"),
+        ),
+        (
+            "Context switches",
+            told(&of.context_switches_per_s, 0, "1/s"),
+        ),
+        (
+            "CPUs that can be used at once",
+            told(&info.usable_cpus, 2, ""),
+        ),
+        ("Physical cores among them", told(&info.cores_count, 0, "")),
+        (
+            "Threads kept on their CPUs",
+            if info.is_pinned { "yes" } else { "no" }.to_owned(),
+        ),
+        ("Reading the clock", told(&info.clock_read_ns, 1, "ns")),
+        ("Page size", format!("{} bytes", info.page_bytes)),
+    ];
+    for (name, value) in pairs {
+        page.named(name, 34, value.trim_end().to_owned());
+    }
+}
