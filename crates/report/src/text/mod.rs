@@ -75,7 +75,7 @@ fn draw_table(out: &mut String, table: &Table) {
         let titles = table.columns.iter().map(|column| column.title.as_ref());
         row(out, &table.columns, titles);
         let rules: Vec<String> = (table.columns.iter().enumerate())
-            .map(|(i, column)| "-".repeat(column.width - usize::from(i > 0)))
+            .map(|(i, column)| "-".repeat(column.width.saturating_sub(usize::from(i > 0))))
             .collect();
         row(out, &table.columns, rules.iter().map(String::as_str));
     }
