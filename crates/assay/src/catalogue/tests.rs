@@ -6,6 +6,7 @@ use tempfile::TempDir;
 
 /// A run directory with a record of so many operations a second.
 fn run(dir: &TempDir, name: &str, ops_per_s: f64) {
+    assay_report::kinds::install(crate::registry::kinds());
     let mut record = Record {
         schema: assay_measure::record::SCHEMA.to_owned(),
         ..Record::default()

@@ -116,6 +116,11 @@ impl Repeats {
     /// As text, for people.
     #[must_use]
     pub fn render(&self) -> String {
+        crate::text::write(&self.sections())
+    }
+
+    /// What there is to say, for text and page.
+    pub(crate) fn sections(&self) -> Sections {
         let mut page = Sections::default();
         page.line(&format!("Repeats {} of {}", self.id, self.workload));
         page.line(&format!(
@@ -136,7 +141,7 @@ impl Repeats {
         }
         self.render_runs(&mut page);
         self.render_noise(&mut page);
-        crate::text::write(&page)
+        page
     }
 
     fn render_runs(&self, page: &mut Sections) {

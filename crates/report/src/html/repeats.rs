@@ -1,9 +1,9 @@
 //! The page of repeats: how much one and the same test differs with nothing changed.
 
 use super::facts::wall;
-use super::page::{Page, named, view};
+use super::page::{Page, view};
 use super::script::Assets;
-use super::table::{Cell, Table};
+use super::shown;
 use crate::compare::Repeats;
 use assay_measure::chart::{Axis, Chart, Drawn, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, ORANGE};
@@ -41,8 +41,7 @@ pub fn repeats(repeats: &Repeats, assets: &Assets) -> String {
             "warn"
         },
         charts: charts.into_iter().map(view).collect(),
-        tables: named(vec![noise_table(repeats), runs(repeats)]),
-        text: repeats.render(),
+        sections: shown::of(&repeats.sections()),
         ..Page::default()
     };
     page.render(assets)
@@ -91,55 +90,4 @@ fn noise(repeats: &Repeats) -> Drawn {
         ..Chart::default()
     };
     Drawn::or(chart, "too few runs")
-}
-
-fn noise_table(repeats: &Repeats) -> Table {
-    let rows = repeats.noise.iter().map(|row| {
-        vec![
-            Cell::words(&row.name),
-            Cell::words(&row.unit),
-            Cell::count(row.count),
-            Cell::exact(&row.mean),
-            Cell::exact(&row.min),
-            Cell::exact(&row.max),
-            Cell::figure(&row.range_pct, 2),
-            Cell::figure(&row.variation_pct, 2),
-            Cell::figure(&row.detectable_95_pct, 2),
-            Cell::figure(&row.repeats_for_5_pct_count, 0),
-            Cell::figure(&row.repeats_for_2_pct_count, 0),
-        ]
-    });
-    let columns = [
-        "figure",
-        "unit",
-        "runs",
-        "mean",
-        "lowest",
-        "highest",
-        "range (%)",
-        "standard deviation (%)",
-        "smallest difference shown (%)",
-        "repeats to show 5 %",
-        "repeats to show 2 %",
-    ];
-    Table::new(
-        "Noise",
-        "How the declared figures varied between the runs",
-        &columns,
-    )
-    .with(rows.collect(), "too few runs")
-}
-
-fn runs(repeats: &Repeats) -> Table {
-    let rows = repeats.runs.iter().map(|run| {
-        vec![
-            Cell::words(&run.directory),
-            Cell::words(&run.id),
-            Cell::words(wall(&run.started)),
-            Cell::words(&run.verdict),
-            Cell::figure(&run.ops_per_s, 1),
-        ]
-    });
-    let columns = ["directory", "run", "started", "verdict", "operations/s"];
-    Table::new("Runs", "The runs in their order", &columns).with(rows.collect(), "none")
 }
