@@ -493,7 +493,10 @@ fn repeats_show_each_run_and_the_noise_of_the_declared_figures() {
     let page = repeats_page(&repeats.with_noise(&[&left, &right]));
     let chart = drawing(&page, "c-repeats");
     assert_eq!(chart["data"][0]["y"], serde_json::json!([100.0, 100.0]));
-    assert!(page.contains(">Noise<"));
+    assert!(page.contains(">A/A Noise Floor: what differs with nothing changed<"));
+    for there in [">repeat-2<", ">ops_per_s<", ">reads_per_s<", "N for 2 %"] {
+        assert!(page.contains(there), "{there}");
+    }
 }
 
 fn repeats_page(repeats: &compare::Repeats) -> String {
