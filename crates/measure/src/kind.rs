@@ -42,7 +42,7 @@ pub trait Kind: Sync {
         Vec::new()
     }
 
-    /// What several of its records say taken together, beyond what each says alone.
+    /// What several records say taken together, beyond what each says alone; there may be some of other kinds.
     fn several(&self, _records: &[&Record]) -> Vec<Advice> {
         Vec::new()
     }

@@ -14,13 +14,18 @@ pub fn install(kinds: Vec<&'static dyn Kind>) {
     KINDS.get_or_init(|| kinds);
 }
 
+/// All of them.
+pub(crate) fn all() -> &'static [&'static dyn Kind] {
+    #[cfg(test)]
+    install(crate::testing::kinds());
+    KINDS.get().map_or(&[][..], Vec::as_slice)
+}
+
 /// The kind of a record: of those with its name the last that can tell it, the first of all where the record names
 /// none. What no kind is known of is told by its figures alone.
 #[must_use]
 pub fn of(record: &Record) -> &'static dyn Kind {
-    #[cfg(test)]
-    install(crate::testing::kinds());
-    let kinds = KINDS.get().map_or(&[][..], Vec::as_slice);
+    let kinds = all();
     let found = match record.kind.is_empty() {
         true => kinds.first().copied(),
         false => kind::of(kinds, record),

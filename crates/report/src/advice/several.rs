@@ -6,13 +6,13 @@ use assay_measure::record::{Advice, Record};
 /// Findings over runs, imports or probes taken together, the weightiest first; nothing of what one record says alone.
 #[must_use]
 pub fn several(records: &[&Record]) -> Vec<Advice> {
-    let mut found = Vec::new();
-    for (at, record) in records.iter().enumerate() {
-        let kind = kinds::of(record).name();
-        let is_of_it = |other: &&&Record| kinds::of(other).name() == kind;
-        if !records[..at].iter().any(|earlier| is_of_it(&earlier)) {
-            let of_kind: Vec<&Record> = records.iter().filter(is_of_it).copied().collect();
-            found.extend(kinds::of(record).several(&of_kind));
+    // Each kind looks at all: what it has to say may lie between a record of its own and one of another.
+    let mut found: Vec<Advice> = Vec::new();
+    for kind in kinds::all() {
+        for advice in kind.several(records) {
+            if !found.contains(&advice) {
+                found.push(advice);
+            }
         }
     }
     if records.len() > 1 {

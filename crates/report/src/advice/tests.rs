@@ -190,3 +190,20 @@ fn advice_r24_forbids_faster_where_settings_differ() {
     );
     assert!(said.text.contains("may be called faster"));
 }
+
+#[test]
+fn advice_r24_looks_at_runs_and_imports_of_other_kinds_alike() {
+    let mut runs = [record(), record()];
+    runs[1].kind = "instance".to_owned();
+    for (run, mode) in runs.iter_mut().zip(["single", "batched"]) {
+        run.plan.settings.push(SettingLine {
+            name: "READ_MODE".to_owned(),
+            value: mode.to_owned(),
+            origin: "cli".to_owned(),
+        });
+    }
+    let records: Vec<&Record> = runs.iter().collect();
+    let said = several(&records);
+    let r24 = said.iter().filter(|advice| advice.id == "R24");
+    assert_eq!(r24.count(), 1, "{said:?}");
+}
