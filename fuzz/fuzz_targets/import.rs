@@ -3,10 +3,14 @@
 //! Texts between lines of `---` are files of one import.
 #![no_main]
 
+#[path = "../kinds.rs"]
+mod kinds;
+
 use assay_import::{Source, import, misplaced};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
+    assay_report::kinds::install(kinds::all());
     let text = String::from_utf8_lossy(bytes);
     let files = text.split("\n---\n").enumerate();
     let sources: Vec<Source> = files

@@ -7,20 +7,22 @@
 mod bytes;
 #[path = "../edit.rs"]
 mod edit;
+#[path = "../kinds.rs"]
+mod kinds;
 
-use assay_probes::sync::DurableWrites;
 use assay_report::{faces, json};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use std::sync::LazyLock;
 
 static RECORDS: LazyLock<Vec<Value>> = LazyLock::new(|| {
-    assay_report::kinds::install(vec![&DurableWrites]);
+    assay_report::kinds::install(kinds::all());
     [
         include_str!("../records/null.json"),
         include_str!("../records/native.json"),
         include_str!("../records/io.json"),
         include_str!("../records/sync.json"),
+        include_str!("../records/cpu.json"),
     ]
     .iter()
     .map(|text| serde_json::from_str(text).expect("a record is JSON"))

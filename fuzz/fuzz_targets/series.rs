@@ -8,14 +8,17 @@
 mod bytes;
 #[path = "../edit.rs"]
 mod edit;
+#[path = "../kinds.rs"]
+mod kinds;
 
-use assay_report::faces;
 use assay_awr::{record, recover};
+use assay_report::faces;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use std::sync::LazyLock;
 
 static SERIES: LazyLock<Vec<Value>> = LazyLock::new(|| {
+    assay_report::kinds::install(kinds::all());
     let lines = include_str!("../records/series.jsonl").lines();
     lines
         .map(|line| serde_json::from_str(line).expect("a line is JSON"))
@@ -23,6 +26,7 @@ static SERIES: LazyLock<Vec<Value>> = LazyLock::new(|| {
 });
 
 fuzz_target!(|input: &[u8]| {
+    LazyLock::force(&SERIES);
     let text = match input.split_first() {
         None => return,
         Some((255, text)) => text.to_vec(),

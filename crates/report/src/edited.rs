@@ -46,6 +46,13 @@ static FROZEN: LazyLock<Vec<Value>> = LazyLock::new(|| {
     ]
     .iter()
     .map(|record| serde_json::to_value(record).expect("JSON"))
+    .chain(
+        [
+            include_str!("../../../fuzz/records/sync.json"),
+            include_str!("../../../fuzz/records/cpu.json"),
+        ]
+        .map(|text| serde_json::from_str(text).expect("a record is JSON")),
+    )
     .collect()
 });
 
@@ -74,7 +81,7 @@ proptest! {
 
     #[test]
     fn no_edit_of_a_record_makes_a_face_panic(
-        which in 0..6_usize,
+        which in 0..8_usize,
         edits in proptest::collection::vec(edit(), 1..5),
     ) {
         let frozen = &FROZEN[which % FROZEN.len()];

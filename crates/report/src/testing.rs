@@ -1,10 +1,7 @@
 //! What tests share.
 
-use assay_measure::kind::Kind;
+/// The fuzzer's list of kinds.
+#[path = "../../../fuzz/kinds.rs"]
+mod every;
 
-/// Kinds to read records with.
-pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
-    let mut kinds = assay_awr::KINDS.to_vec();
-    kinds.push(&assay_storage::record::Storage);
-    kinds
-}
+pub(crate) use every::all as kinds;

@@ -90,3 +90,28 @@ impl Kind for Unknown {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{brief, html, json, text};
+    use assay_awr::{fixture, record};
+
+    #[test]
+    fn a_record_of_a_later_kind_is_told_by_its_figures() {
+        let mut later = record::build(&fixture::run());
+        later.kind = "tidal".to_owned();
+        let read = json::read(&json::write(&later).expect("JSON")).expect("it is read");
+        assert_eq!(read.metrics, later.metrics, "nothing of it is lost");
+        let report = text::render(&read);
+        assert!(
+            report.contains("does not know the kind of test \"tidal\""),
+            "{report}"
+        );
+        let figure = |line: &str| line.contains("Operations") && line.contains("100.0");
+        assert!(report.lines().any(figure), "{report}");
+        assert!(!report.contains("Load Profile"), "{report}");
+        let page = html::page(&read, &html::Assets::Shared("plot.js".to_owned()));
+        assert!(page.contains("tidal"));
+        assert!(brief::render(&[&read], None).contains("does not know"));
+    }
+}

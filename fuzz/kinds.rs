@@ -1,0 +1,13 @@
+//! Every kind of record there is, so that each edited record is drawn by its own.
+
+use assay_measure::kind::Kind;
+
+pub(crate) fn all() -> Vec<&'static dyn Kind> {
+    let own: [&dyn Kind; 4] = [
+        &assay_storage::record::Storage,
+        &assay_native::crash::Recovery,
+        &assay_probes::sync::DurableWrites,
+        &assay_probes::cpu::CpuKernels,
+    ];
+    [assay_awr::KINDS, &own].concat()
+}
