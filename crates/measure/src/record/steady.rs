@@ -148,3 +148,75 @@ pub fn standard_error(record: &Record) -> Option<f64> {
     let (count, mean) = (batches.len() as f64, mean(&batches));
     (mean > 0.0 && count > 1.0).then(|| (variance(&batches) / count).sqrt() / mean)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Series;
+
+    /// A record whose seconds are these; the first `warmup` are before the window.
+    fn record(rates: &[f64], warmup: usize) -> Record {
+        let mut record = Record::default();
+        let series = Series {
+            step_s: 1.0.into(),
+            t_s: (1..=rates.len()).map(|s| s as f64).collect(),
+            in_window: (0..rates.len()).map(|s| s >= warmup).collect(),
+            metrics: [(
+                "ops_count_per_s".to_owned(),
+                rates.iter().map(|rate| (*rate).into()).collect(),
+            )]
+            .into(),
+            ..Series::default()
+        };
+        record.interval.end_s = (rates.len() as f64).into();
+        Record { series, ..record }
+    }
+
+    #[test]
+    fn steady_late_never_and_unknown() {
+        let state = |rates: &[f64], warmup| steady(&record(rates, warmup));
+        let level = state(&[100.0; 12], 2);
+        assert_eq!(
+            (level.state.as_str(), level.from_s.value()),
+            ("yes", Some(0.0))
+        );
+        assert_eq!(level.window_s.value(), Some(5.0));
+
+        let filling: Vec<f64> = (0..30).map(|s| f64::from(s.min(10)) * 10.0).collect();
+        let late = state(&filling, 2);
+        assert_eq!(late.state, "late");
+        // Windows of 10 s: from the 8th second on the rise within one is small enough.
+        assert_eq!(late.from_s.value(), Some(9.0));
+        assert_eq!(state(&filling, 15).state, "yes");
+
+        let falling: Vec<f64> = (0..30).map(|s| 1000.0 - 30.0 * f64::from(s)).collect();
+        let never = state(&falling, 0);
+        assert_eq!(
+            (never.state.as_str(), never.from_s.reason()),
+            ("no", Some("never"))
+        );
+        assert!(never.slope_ratio.value().is_some_and(|slope| slope < -0.1));
+
+        let swinging: Vec<f64> = (0..30)
+            .map(|s| if s / 3 % 2 == 0 { 100.0 } else { 40.0 })
+            .collect();
+        let never = state(&swinging, 0);
+        assert_eq!(never.state, "no");
+        assert!(never.range_ratio.value().is_some_and(|range| range > 0.2));
+
+        assert_eq!(state(&[100.0; 4], 0).state, "n/a");
+        assert_eq!(state(&[0.0; 9], 0).state, "n/a");
+        assert_eq!(steady(&Record::default()).state, "n/a");
+    }
+
+    #[test]
+    fn the_standard_error_is_that_of_batch_means() {
+        let rates: Vec<f64> = (0..20)
+            .map(|s| if s / 2 % 2 == 0 { 90.0 } else { 110.0 })
+            .collect();
+        // Ten batches of 90 and 110 in turn: sd = 10 sqrt(10/9), error = sd / sqrt(10) = 10/3.
+        let error = standard_error(&record(&rates, 0)).expect("enough seconds");
+        assert!((error - 1.0 / 30.0).abs() < 1e-12, "{error}");
+        assert_eq!(standard_error(&record(&[1.0; 4], 0)), None);
+    }
+}

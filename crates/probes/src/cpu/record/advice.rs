@@ -203,12 +203,15 @@ fn knee(_: &Record, info: &CpuInfo) -> Option<Advice> {
         .scaling
         .iter()
         .find(|row| row.kernel == worst.kernel && row.is_knee)?;
+    let kept = match knee.threads_count {
+        1 => "no more than one thread keeps 80 %".to_owned(),
+        threads => format!("up to {threads} threads it is 80 % and more"),
+    };
     let text = format!(
-        "{} on all {all} CPUs does {} % of {all} times one CPU (clock {} %, the rest is what they share); up to {} threads it is 80 % and more. Work of this kind gains little from CPUs beyond that.",
+        "{} on all {all} CPUs does {} % of {all} times one CPU (clock {} %, the rest is what they share); {kept}. Work of this kind gains little from CPUs beyond that.",
         worst.kernel,
         fixed(100.0 * efficiency, 0),
-        fixed(100.0 * clock, 0),
-        knee.threads_count
+        fixed(100.0 * clock, 0)
     );
     Some(Advice::of(
         "P4",
