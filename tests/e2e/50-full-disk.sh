@@ -5,31 +5,40 @@ source "$PROJECT/tests/e2e/lib.sh"
 [ "$(id -u)" = 0 ] || skip "mounting needs root"
 mkdir disk
 trap 'umount disk 2>/dev/null || umount --lazy disk 2>/dev/null || true' EXIT
-truncate -s 600M image
+truncate -s 3G image
 if mkfs.ext4 -q -m 0 image 2>/dev/null && mount -o loop image disk 2>/dev/null; then
     rm -rf disk/lost+found
     echo "- on ext4 in a loop device"
-elif mount -t tmpfs -o size=600M tmpfs disk 2>/dev/null; then
+elif mount -t tmpfs -o size=3G tmpfs disk 2>/dev/null; then
     echo "- on tmpfs: no loop device here"
 else
     skip "no right to mount"
 fi
 
+# Reserved rather than written, but for its end: as fast as the disk is large.
+fill() {
+    local free
+    free=$(df --output=avail --block-size=1M disk | tail -n 1)
+    fallocate --length "$((free - 8))M" disk/ballast || true
+    dd if=/dev/zero of=disk/ballast2 bs=1M status=none 2>/dev/null || true
+    dd if=/dev/zero of=disk/ballast3 bs=4K status=none 2>/dev/null || true
+}
+
 echo "- too little space is refused before a byte is written"
-expect 3 "$ASSAY" prepare --target native:disk/data -s 4 --set SCALE=1G
+expect 3 "$ASSAY" prepare --target native:disk/data -s 4 --set SCALE=4G
 has err.txt "MiB are free"
 [ -z "$(ls -A disk/data 2>/dev/null)" ] || fail "something was written all the same"
 
 echo "- the disk fills up while it loads"
-"$ASSAY" prepare --target native:disk/data -s 7 --set SCALE=60M --set REDO_LOG_MB=8 --set UNDO_MB=16 \
+"$ASSAY" prepare --target native:disk/data -s 7 --set SCALE=360M --set REDO_LOG_MB=8 --set UNDO_MB=16 \
     >out.txt 2>err.txt &
 pid=$!
-# Held at its first file, so that it meets the end of the disk in the middle of its load.
+# Held at its first file, with some seconds of work to do, so that it meets the end of the disk in the middle of its load.
 until [ -e disk/data/control.assay ]; do
     kill -0 "$pid" 2>/dev/null || { tail err.txt; fail "it ended before it began"; }
 done
 kill -STOP "$pid"
-dd if=/dev/zero of=disk/ballast bs=1M status=none 2>/dev/null || true
+fill
 kill -CONT "$pid"
 code=0
 wait "$pid" || code=$?
@@ -37,15 +46,14 @@ wait "$pid" || code=$?
 [ "$(grep -c '^error' err.txt)" = 1 ] || { cat err.txt; fail "not one clear error"; }
 grep -qiE "space|full" err.txt || { cat err.txt; fail "the message does not say that the disk is full"; }
 grep error err.txt
-rm -f disk/ballast
+rm -f disk/ballast*
 
 echo "- with space again, the next prepare does it"
 expect 0 "$ASSAY" prepare --target native:disk/data -s 4 --set SCALE=2000 --set REDO_LOG_MB=8 --set UNDO_MB=16
 expect 0 "$ASSAY" check --target native:disk/data "${SMALL[@]}"
 
 echo "- a run on a full disk"
-dd if=/dev/zero of=disk/ballast bs=1M status=none 2>/dev/null || true
-dd if=/dev/zero of=disk/ballast2 bs=4K status=none 2>/dev/null || true
+fill
 code=0
 "$ASSAY" run --target native:disk/data "${SMALL[@]}" -s 4 --set UPDATE_PCT=50 --time 4 --warmup 0 -o run >out.txt 2>err.txt || code=$?
 case "$code" in
@@ -58,7 +66,7 @@ expect 0 "$ASSAY" check --target native:disk/data "${SMALL[@]}"
 echo "- a record on a full disk"
 expect 6 "$ASSAY" run --target native:disk/data "${SMALL[@]}" -s 4 --time 3 --warmup 0 -o disk/run
 grep -qiE "space|full" err.txt || { cat err.txt; fail "the message does not say that the disk is full"; }
-rm -f disk/ballast disk/ballast2
+rm -f disk/ballast*
 expect 0 "$ASSAY" check --target native:disk/data "${SMALL[@]}"
 expect 0 "$ASSAY" destroy --target native:disk/data
 # The kernel closes a ring's files a moment after its process is gone.
