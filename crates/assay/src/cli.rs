@@ -190,9 +190,9 @@ pub(crate) struct RunOnlyArgs {
     /// Run directory, new or empty [default: ./assay-runs/TIME-slob-ID, UTC]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// What to print: the report, or record.json
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Product::Answer)]
+    pub(crate) format: Product,
     /// Run a command beside the load, so long after its start; repeatable: --at 30s 'sync'
     ///
     /// It is a line for sh -c and is never waited for while the load runs. What it says is kept
@@ -327,9 +327,9 @@ pub(crate) struct RecoveryArgs {
     /// Run directory, new or empty [default: ./assay-runs/TIME-recovery-ID, UTC]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// What to print: the report, or record.json
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Product::Answer)]
+    pub(crate) format: Product,
     /// Print the plan and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -370,7 +370,7 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_name = "DIR", default_value = "assay-runs")]
     pub(crate) dir: PathBuf,
     /// Which face of the record
-    #[arg(long, value_enum, default_value_t = Face::Text)]
+    #[arg(long, value_enum, default_value_t = Face::Full)]
     pub(crate) format: Face,
     /// Prices for --format brief, as of `assay cost`
     #[arg(long, value_name = "FILE")]
@@ -448,12 +448,28 @@ pub(crate) enum Format {
     Json,
 }
 
+/// What a command that leaves a record prints of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Product {
+    /// How much, how steady, what limits it, how far to trust it, what next
+    #[default]
+    Answer,
+    /// The whole report, as in report.txt
+    #[value(alias = "text")]
+    Full,
+    /// record.json
+    Json,
+}
+
 /// Faces of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Face {
-    /// AWR-style report
+    /// The whole report, AWR-style
     #[default]
-    Text,
+    #[value(alias = "text")]
+    Full,
+    /// The answer on one screen, as the command that made the record printed it
+    Answer,
     /// record.json
     Json,
     /// One page with charts that opens offline

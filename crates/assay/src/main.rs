@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod affinity;
+mod answer;
 mod beside;
 mod catalogue;
 mod cli;

@@ -1,10 +1,8 @@
 //! The record of a run and its faces, from raw measurements to files.
 
-use crate::cli::Format;
 use crate::exit::{Code, Failure};
 use crate::held::Held;
 use crate::rundir::{RECORD, REPEAT, REPORT, RunDir, SWEEP};
-use crate::ui;
 use assay_awr::record::SeriesBuilder;
 use assay_measure::record::Record;
 use assay_measure::snapshot::RunData;
@@ -33,14 +31,6 @@ impl Faces {
             json: json(&record)?,
             void: Vec::new(),
             record,
-        })
-    }
-
-    /// Prints what was asked for.
-    pub(crate) fn product(&self, format: Format) -> Result<(), Failure> {
-        ui::product(match format {
-            Format::Text => &self.text,
-            Format::Json => &self.json,
         })
     }
 }

@@ -16,8 +16,13 @@ pub(crate) fn product(text: &str) -> Result<(), Failure> {
         true => Cow::Borrowed(text),
         false => plain(text),
     };
+    terminal(&printed)
+}
+
+/// Prints an answer, whose colours are a terminal's own; what it holds of a record was cleaned before.
+pub(crate) fn terminal(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    match out.write_all(printed.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(Failure::output(format!("standard output: {error}"))),

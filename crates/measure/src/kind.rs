@@ -83,6 +83,58 @@ pub struct Headline {
     pub rows: Vec<Line>,
     /// The verdict on steadiness, and how it was reached; a good one begins with `steady`.
     pub steadiness: String,
+    /// What kept the figures from being better.
+    pub limit: Limit,
+    /// Lines in the words of the tool that the test stands in for, as scripts read them; few kinds have any.
+    pub verbatim: Vec<String>,
+    /// Commands worth trying next, each with its reason.
+    pub next: Vec<Next>,
+}
+
+/// What kept the figures from being better, by evidence.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Limit {
+    /// In few words, such as `the device: reads wait for it`; empty where nothing shows a limit.
+    pub what: String,
+    /// The figures that show it, in sentences; or why nothing can be said.
+    pub evidence: String,
+}
+
+impl Limit {
+    /// A limit with its evidence.
+    #[must_use]
+    pub fn new(what: impl Into<String>, evidence: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            evidence: evidence.into(),
+        }
+    }
+
+    /// Nothing can be said, and why.
+    #[must_use]
+    pub fn unknown(why: &str) -> Self {
+        Self::new("", format!("n/a ({why})"))
+    }
+}
+
+/// A command worth trying next.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Next {
+    /// As it is typed.
+    pub command: String,
+    /// What it would tell.
+    pub why: String,
+}
+
+impl Next {
+    /// A command and what it would tell.
+    #[must_use]
+    pub fn new(command: impl Into<String>, why: impl Into<String>) -> Self {
+        Self {
+            command: command.into(),
+            why: why.into(),
+        }
+    }
 }
 
 /// Figures that stand side by side. Repeats of one test have the same lines.

@@ -10,6 +10,7 @@ pub mod class;
 pub mod clock;
 pub mod config;
 pub mod counters;
+pub mod cpu;
 mod defaults;
 pub mod facts;
 pub mod histogram;

@@ -3,7 +3,7 @@
 use crate::compare::{self, Group, Options};
 use crate::cost::{self, Prices};
 use crate::html::{self, Assets, TrendPoint};
-use crate::{advice, brief, csv, export, json, summary, text};
+use crate::{advice, answer, brief, csv, export, json, summary, text};
 use assay_measure::identity::violated_exact;
 use assay_measure::record::Record;
 
@@ -23,6 +23,10 @@ pub fn all(record: &Record, other: &Record) -> Vec<(&'static str, String)> {
             export::series(record).unwrap_or_default(),
         ),
         ("summary", summary::line(record)),
+        (
+            "answer",
+            answer::of(&[record], &answer::Context::default()).plain(),
+        ),
         ("brief", brief::render(&[record], None)),
         ("violated", format!("{:?}", violated_exact(record))),
         (

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+pub mod answer;
 pub mod brief;
 pub mod compare;
 pub mod cost;

@@ -1,7 +1,7 @@
 //! A record whose kind this program does not know: one of a later version. Its figures are told as they stand.
 
 use assay_measure::chart::Drawn;
-use assay_measure::kind::{Headline, Kind, Line, Told};
+use assay_measure::kind::{Headline, Kind, Limit, Line, Told};
 use assay_measure::record::{Metric, Record};
 use assay_measure::section::common::{advice, integrity, label, parameters, verdict, warnings};
 use assay_measure::section::{Cell, Column, Sections, left, right};
@@ -87,6 +87,9 @@ impl Kind for Unknown {
             ),
             rows: vec![Line::of("Figures", told.collect(), "n/a (absent)")],
             steadiness: "n/a (the kind is not known)".to_owned(),
+            verbatim: Vec::new(),
+            limit: Limit::unknown("the kind is not known"),
+            next: Vec::new(),
         }
     }
 }

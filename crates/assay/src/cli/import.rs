@@ -1,6 +1,6 @@
 //! Arguments of `import`.
 
-use super::Format;
+use super::Product;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ pub(crate) struct ImportArgs {
     /// ./assay-runs/TIME-import-TOOL-ID, UTC]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// What to print: the report, or record.json
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Product::Answer)]
+    pub(crate) format: Product,
 }

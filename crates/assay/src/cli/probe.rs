@@ -1,6 +1,6 @@
 //! A command for each probe of the registry that is just given a place and a time.
 
-use super::Format;
+use super::Product;
 use crate::registry::PROBES;
 use assay_run::probe::{Probe, ProbeOption};
 use clap::builder::PathBufValueParser;
@@ -39,9 +39,9 @@ pub(crate) struct ProbeArgs {
     /// Run directory, new or empty
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// What to print: the report, or record.json
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Product::Answer)]
+    pub(crate) format: Product,
     /// Print the plan and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -1,5 +1,6 @@
 //! `import`: other tools' output as records.
 
+use crate::answer;
 use crate::cli::ImportArgs;
 use crate::exit::{Code, Failure};
 use crate::record::{self, Faces};
@@ -134,12 +135,12 @@ fn imported(args: &ImportArgs, group: &[Source], number: usize) -> Result<Import
 /// Writes a record and prints the product; the record's failure is told after the product.
 fn leave(args: &ImportArgs, imported: Imported) -> Result<(), Failure> {
     let faces = &imported.faces;
-    let written = RunDir::create(imported.place).and_then(|dir| {
+    let written = RunDir::create(imported.place.clone()).and_then(|dir| {
         dir.write("config/given", &command())?;
         record::write(&dir, faces)?;
         Ok(dir)
     });
-    faces.product(args.format)?;
+    answer::product(faces, args.format, &imported.place)?;
     ui::say(&format!("record: {}", written?.path().display()));
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! A probe that is given a place and a time: aim, plan, measure, record, report.
 
-use crate::cli::{Format, ProbeArgs, ProbeCommand};
+use crate::cli::{ProbeArgs, ProbeCommand, Product};
 use crate::exit::{Code, Failure};
 use crate::progress;
 use crate::record::{self, Faces};
 use crate::registry;
 use crate::rundir::{self, RunDir};
-use crate::{plan_text, signals, ui};
+use crate::{answer, plan_text, signals, ui};
 use assay_measure::snapshot::{RunData, SettingLine};
 use assay_measure::units;
 use assay_run::host;
@@ -36,8 +36,8 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     let aimed = probe.aim(&request)?;
     if args.dry_run {
         let text = match args.format {
-            Format::Text => plan_text::lines(&aimed.plan()) + "\n",
-            Format::Json => plan_text::pretty(&plan_text::lines_json(&aimed.plan())),
+            Product::Answer | Product::Full => plan_text::lines(&aimed.plan()) + "\n",
+            Product::Json => plan_text::pretty(&plan_text::lines_json(&aimed.plan())),
         };
         ui::product(&text)?;
         return Ok(Code::Good);
@@ -128,14 +128,11 @@ fn labels(
 
 /// Writes the record and prints the product; the record's failure is told after the product.
 fn leave(args: &ProbeArgs, place: std::path::PathBuf, faces: &Faces) -> Result<(), Failure> {
-    let written = RunDir::create(place).and_then(|dir| {
+    let written = RunDir::create(place.clone()).and_then(|dir| {
         record::write(&dir, faces)?;
         Ok(dir)
     });
-    ui::product(match args.format {
-        Format::Text => &faces.text,
-        Format::Json => &faces.json,
-    })?;
+    answer::product(faces, args.format, &place)?;
     ui::say(&format!("record: {}", written?.path().display()));
     Ok(())
 }

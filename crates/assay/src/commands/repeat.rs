@@ -1,6 +1,6 @@
 //! `run --repeat`: the same run several times over, and how much its figures differ with nothing changed.
 
-use crate::cli::{Format, RunArgs};
+use crate::cli::{Product, RunArgs};
 use crate::configure::Configured;
 use crate::exit::{Code, Failure};
 use crate::perform::{self, WORKLOAD};
@@ -70,8 +70,8 @@ pub(super) fn run(
         write(&dir, &running.repeats)?;
     }
     ui::product(&match args.more.format {
-        Format::Text => running.repeats.render(),
-        Format::Json => plan_text::pretty(&running.repeats),
+        Product::Answer | Product::Full => running.repeats.render(),
+        Product::Json => plan_text::pretty(&running.repeats),
     })?;
     ui::say(&format!("repeats: {}", place.display()));
     Ok(match stop.requested() {

@@ -6,7 +6,9 @@ use crate::exit::{Code, Failure};
 use crate::rundir::{self, RECORD, REPEAT, SWEEP};
 use crate::{html, plan_text, record, ui};
 use assay_measure::record::Record;
+use assay_report::answer::{self, Context};
 use assay_report::{export, summary};
+use assay_run::left::shell_word;
 use std::path::{Path, PathBuf};
 
 pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
@@ -34,11 +36,12 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
     let record = record::read(&path)?;
     let text = match args.format {
         Face::Brief => super::brief::brief(args)?,
+        Face::Answer => answer(&record, &path),
         Face::Html => {
             let assets = html::assets(args, path.parent())?;
             assay_report::html::page(&record, &assets)
         }
-        Face::Text => assay_report::text::render(&record),
+        Face::Full => assay_report::text::render(&record),
         Face::Json => record::json(&record)?,
         Face::Csv => assay_report::csv::series(&record),
         Face::CsvSummary => export::csv_summary(&record),
@@ -57,6 +60,16 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
     deliver(args, &text)
 }
 
+/// The answer with the place of the record, not with what came before it.
+fn answer(record: &Record, path: &Path) -> String {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let context = Context {
+        run: shell_word(&dir.display().to_string()),
+        ..Context::default()
+    };
+    answer::of(&[record], &context).plain()
+}
+
 /// To stdout, or into the file that was named.
 pub(super) fn deliver(args: &ReportArgs, text: &str) -> Result<Code, Failure> {
     match &args.output {
@@ -73,7 +86,7 @@ fn swept(args: &ReportArgs, found: &Path) -> Result<Code, Failure> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let text = match args.format {
         Face::Html => assay_report::html::sweep(&swept, &html::assets(args, Some(dir))?),
-        Face::Text => assay_report::sweep::render(&swept),
+        Face::Full => assay_report::sweep::render(&swept),
         Face::Json => assay_report::sweep::write(&swept)
             .map_err(|error| Failure::new(Code::Bug, format!("{SWEEP}: {error}")))?,
         Face::Summary => {
@@ -96,7 +109,7 @@ fn repeated(args: &ReportArgs, found: &Path) -> Result<Code, Failure> {
     let repeats = record::read_repeats(&path)?;
     let dir = path.parent().unwrap_or(Path::new("."));
     let text = match args.format {
-        Face::Text => repeats.render(),
+        Face::Full => repeats.render(),
         Face::Html => assay_report::html::repeats(&repeats, &html::assets(args, Some(dir))?),
         Face::Json => plan_text::pretty(&repeats),
         Face::Summary => summary(dir, repeats.runs.iter().map(|run| &*run.directory))?,

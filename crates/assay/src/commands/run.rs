@@ -1,11 +1,11 @@
 //! `run`: plan, prepare where that harms nothing, run, record, report.
 
-use crate::cli::{Format, RunArgs, RunOnlyArgs, RunitArgs};
+use crate::cli::{Product, RunArgs, RunOnlyArgs, RunitArgs};
 use crate::configure::{self, Configured, Said, said, said_list};
 use crate::exit::{Code, Failure};
 use crate::perform::{self, WORKLOAD};
 use crate::record::Faces;
-use crate::{beside, plan_text, run_plan, rundir, signals, ui};
+use crate::{answer, beside, plan_text, run_plan, rundir, signals, ui};
 use assay_run::engine::{DataSet, Line};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
@@ -62,7 +62,8 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
     if args.more.repeat > 1 {
         return super::repeat::run(args, &configured, &plan, &stop, id, place);
     }
-    let mut deliver = |faces: &Faces| faces.product(args.more.format);
+    let kept = place.clone();
+    let mut deliver = |faces: &Faces| answer::product(faces, args.more.format, &kept);
     perform::perform(&configured, &plan, &stop, id, place, &mut deliver)
 }
 
@@ -89,8 +90,8 @@ fn dry_run(
     prepare: Option<&[Line]>,
 ) -> Result<Code, Failure> {
     let text = match args.more.format {
-        Format::Text => run_plan::whole(configured, plan, data, prepare),
-        Format::Json => plan_text::pretty(&run_plan::json(configured, plan, data, prepare)),
+        Product::Answer | Product::Full => run_plan::whole(configured, plan, data, prepare),
+        Product::Json => plan_text::pretty(&run_plan::json(configured, plan, data, prepare)),
     };
     ui::product(&text)?;
     Ok(Code::Good)

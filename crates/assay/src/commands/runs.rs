@@ -5,11 +5,11 @@ mod tag;
 mod trend;
 
 use crate::catalogue::{self, Catalogue};
-use crate::cli::RunsCommand;
+use crate::cli::{Product, RunsCommand};
 use crate::exit::{Code, Failure};
 use crate::held::Held;
 use crate::rundir::{self, PATIENCE, RECORD, REPEAT, RunDir, SERIES, SWEEP};
-use crate::{record, recover, ui};
+use crate::{answer, record, recover, ui};
 use assay_measure::units;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -276,7 +276,7 @@ fn rebuild(path: &Path) -> Result<Code, Failure> {
     let recovered = recover::recover(dir.held())?;
     let faces = record::faces(&recovered.data, recovered.series)?;
     record::write(&dir, &faces)?;
-    ui::product(&faces.text)?;
+    answer::product(&faces, Product::Answer, dir.path())?;
     ui::say(&format!("recovered: {path}"));
     Ok(Code::Good)
 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 /// A run that ends soon, in a directory of a known name.
 const RUN: &[&str] = &[
     "run", "--target", "null:", "-s", "2", "-t", "2", "--time", "1", "--warmup", "0", "-o", "kept",
+    "--format", "full",
 ];
 
 /// A place with an executable `hook` that notes each call, then goes on with `more`.

@@ -109,12 +109,12 @@ fn the_brief_is_one_page_with_its_price() {
     let plain = brief(&[]).code(0);
     for part in [
         "BRIEF  slob on null",
-        "What was tested",
+        "Tested",
         "Rate  ",
         "p99 at that rate",
         "Steadiness",
-        "What limits it",
-        "Can it be trusted",
+        "Limited by",
+        "Trust",
         "n/a (no prices were given",
     ] {
         assert!(plain.out.contains(part), "{part}: {}", plain.out);

@@ -208,7 +208,9 @@ fn devices_and_directories_make_one_data_set() {
     place.assay(&with(&half, &["--destroy", &two.node])).code(0);
     assert_eq!(one.bytes(0, 8), MARK);
     assert_eq!(two.bytes(0, 8), MARK);
-    let args = ["run", "--time", "1", "--warmup", "0", "--target", &target];
+    let args = [
+        "run", "--format", "full", "--time", "1", "--warmup", "0", "--target", &target,
+    ];
     let ran = place.assay(&with(
         &args,
         &["--set", "UPDATE_PCT=100", "--set", "CACHE_MB=4"],

@@ -17,8 +17,12 @@ use std::time::{Duration, Instant};
 /// Two schemas of 8 MiB.
 const SMALL: &[&str] = &["-s", "2", "--set", "SCALE=1000"];
 /// A run that would last a minute if nothing happened.
-const LONG: &[&str] = &["--time", "60", "--warmup", "0", "-o", "run"];
-const SHORT: &[&str] = &["--time", "2", "--warmup", "0", "-o", "run"];
+const LONG: &[&str] = &[
+    "--time", "60", "--warmup", "0", "-o", "run", "--format", "full",
+];
+const SHORT: &[&str] = &[
+    "--time", "2", "--warmup", "0", "-o", "run", "--format", "full",
+];
 
 fn prepare(place: &Place, url: &str) {
     place

@@ -8,7 +8,9 @@ use serde_json::Value;
 use std::time::Duration;
 
 /// Longer than any test waits: what ends such a run is not its time.
-const FOR_EVER: &[&str] = &["--time", "600", "--warmup", "0", "-o", "run"];
+const FOR_EVER: &[&str] = &[
+    "--time", "600", "--warmup", "0", "-o", "run", "--format", "full",
+];
 const NEVER: &[&str] = &["--set", "PG_ANSWER_TIMEOUT=600"];
 const SOON: &[&str] = &["--set", "PG_ANSWER_TIMEOUT=2"];
 

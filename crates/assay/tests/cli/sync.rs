@@ -10,7 +10,9 @@ const SHORT: &[&str] = &["--time", "1s"];
 /// step of a short probe has no time where others keep the disk busy.
 fn measured(place: &Place) -> (Ran, Value) {
     for time in ["1s", "8s", "64s"] {
-        let args = ["sync", "disk", "-o", "run", "--time", time];
+        let args = [
+            "sync", "disk", "-o", "run", "--format", "full", "--time", time,
+        ];
         let done = place.assay(&args).code(0);
         let record: Value = serde_json::from_str(&place.read("run/record.json")).expect("JSON");
         let f0 = &record["parts"]["sync"]["f0_us"];

@@ -10,7 +10,9 @@ use std::process::{Command, Stdio};
 /// A run whose files cannot be written beyond so many KiB.
 fn run_limited(place: &Place, limit_kib: u32, settings: &[&str]) -> Ran {
     let plain = place.command(&with(
-        &["run", "--time", "60", "--warmup", "0", "-o", "run"],
+        &[
+            "run", "--time", "60", "--warmup", "0", "-o", "run", "--format", "full",
+        ],
         settings,
     ));
     let mut limited = Command::new("bash");

@@ -17,6 +17,7 @@ mod writes;
 mod tests;
 
 pub use several::settings_differ;
+pub(crate) use time::on_cpu;
 
 use assay_measure::record::{Advice, EventRow, Figure, Record};
 
@@ -25,7 +26,7 @@ type Judged = Result<Option<Advice>, Missing>;
 
 /// A figure that a rule needs and that is n/a: its name and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Missing(String);
+pub(crate) struct Missing(String);
 
 /// One rule.
 struct Rule {
@@ -121,7 +122,7 @@ fn stat(record: &Record, key: &str) -> Result<f64, Missing> {
     }
 }
 
-fn foreground(
+pub(crate) fn foreground(
     record: &Record,
     is_it: impl Fn(&EventRow) -> bool,
 ) -> impl Iterator<Item = &EventRow> {
@@ -130,7 +131,7 @@ fn foreground(
 }
 
 /// Share of DB time of the foreground events that `is_it` picks, 0..100.
-fn share(record: &Record, is_it: impl Fn(&EventRow) -> bool) -> Result<f64, Missing> {
+pub(crate) fn share(record: &Record, is_it: impl Fn(&EventRow) -> bool) -> Result<f64, Missing> {
     need(&record.instance.time_model.db_time_us, "DB time")?;
     let shares = foreground(record, is_it).filter_map(|event| event.db_time_pct.value());
     Ok(shares.sum())
@@ -156,7 +157,7 @@ fn elapsed(record: &Record) -> Result<f64, Missing> {
 }
 
 /// An effective parameter's value.
-fn setting<'a>(record: &'a Record, name: &str) -> Option<&'a str> {
+pub(crate) fn setting<'a>(record: &'a Record, name: &str) -> Option<&'a str> {
     let mut settings = record.plan.settings.iter();
     settings
         .find(|line| line.name == name)

@@ -30,7 +30,7 @@ pub(super) fn cpu_bound(record: &Record) -> Judged {
 
 /// Share of DB time on or waiting for a CPU, 0..100, and DB CPU in s a second; none without any DB time. A load profile
 /// alone, as people paste it, says both per second without the length of the window.
-fn on_cpu(record: &Record) -> Result<Option<(f64, f64)>, Missing> {
+pub(crate) fn on_cpu(record: &Record) -> Result<Option<(f64, f64)>, Missing> {
     let model = &record.instance.time_model;
     let per_s = |name: &str| {
         let mut rows = record.instance.load_profile.iter();

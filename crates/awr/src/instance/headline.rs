@@ -1,7 +1,9 @@
 //! The first things to know of a workload: what ran, its rates, the slow ones, whether it was steady.
 
+use super::limit;
+use crate::advice::setting;
 use assay_measure::histogram::Histogram;
-use assay_measure::kind::{Delivered, Headline, Line, Told};
+use assay_measure::kind::{Delivered, Headline, Line, Next, Told};
 use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Record};
 use assay_measure::record::{Latency, steady};
@@ -17,7 +19,29 @@ pub(crate) fn of(record: &Record) -> Headline {
         tested: what_ran(record),
         rows: rows(record),
         steadiness: steadiness(record),
+        verbatim: Vec::new(),
+        limit: limit::of(record),
+        next: next(record),
     }
+}
+
+/// Nothing of an import: what it measured is not here.
+fn next(record: &Record) -> Vec<Next> {
+    if record.import.is_some() {
+        return Vec::new();
+    }
+    let target = setting(record, "TARGET").filter(|url| url.contains(':'));
+    let target = target.map_or_else(String::new, |url| format!(" --target {url}"));
+    vec![
+        Next::new(
+            format!("assay sweep{target} --sessions auto"),
+            "finds where it stops to scale",
+        ),
+        Next::new(
+            format!("assay run{target} --repeat 5"),
+            "the noise between runs",
+        ),
+    ]
 }
 
 fn what_ran(record: &Record) -> String {

@@ -2,6 +2,7 @@
 
 mod figures;
 mod headline;
+mod limit;
 
 #[cfg(test)]
 mod tests;

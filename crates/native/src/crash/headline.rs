@@ -1,11 +1,13 @@
 //! The first things to know of recovery: what was lost of time.
 
 use super::{RecoveryInfo, RecoveryStep};
-use assay_measure::kind::{Headline, Line, Told};
-use assay_measure::record::Figure;
+use assay_measure::cpu;
+use assay_measure::kind::{Headline, Limit, Line, Next, Told};
+use assay_measure::record::{Figure, Record};
+use assay_measure::units::fixed;
 
 /// The headline of kills.
-pub(super) fn of(info: &RecoveryInfo) -> Headline {
+pub(super) fn of(record: &Record, info: &RecoveryInfo) -> Headline {
     let longest = |get: fn(&RecoveryStep) -> &Figure| {
         let known = info.steps.iter().filter_map(|step| get(step).value());
         known
@@ -34,5 +36,26 @@ pub(super) fn of(info: &RecoveryInfo) -> Headline {
             ),
         ],
         steadiness: "n/a (kills one after the other, no window)".to_owned(),
+        verbatim: Vec::new(),
+        limit: cpu::limit(record).unwrap_or_else(|| limit(info)),
+        next: vec![Next::new(
+            "assay run --target native:DIR --set UPDATE_PCT=100",
+            "what the same commits cost while nothing fails",
+        )],
     }
+}
+
+/// A restart is short where little log lies behind the checkpoint.
+fn limit(info: &RecoveryInfo) -> Limit {
+    let (Some(fixed_s), Some(per_mib)) = (info.fixed_s.value(), info.per_mib_s.value()) else {
+        return Limit::unknown("too few kills to tell the log from the rest");
+    };
+    Limit::new(
+        "the log since the last checkpoint",
+        format!(
+            "{} s of a restart do not depend on it; each MiB of it adds {} ms.",
+            fixed(fixed_s, 2),
+            fixed(1e3 * per_mib, 2)
+        ),
+    )
 }

@@ -47,7 +47,7 @@ impl Kind for Recovery {
     }
 
     fn headline(&self, record: &Record) -> Headline {
-        headline::of(&Self::info(record))
+        headline::of(record, &Self::info(record))
     }
 
     fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {

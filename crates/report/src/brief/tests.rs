@@ -1,6 +1,7 @@
 use super::*;
 use crate::cost;
 use assay_measure::record::{ImportInfo, ImportedValue};
+use assay_measure::units::fixed;
 
 const PRICES: &str = include_str!("../../../../docs/examples/two-clouds/prices.toml");
 

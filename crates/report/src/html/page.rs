@@ -4,9 +4,9 @@ use super::draw;
 use super::script::{Assets, SHARED, script};
 use super::shown::{Block, ROWS_OPEN, Shown};
 use super::table::{Table, behind};
+use crate::answer::{self, Context, Said};
 use askama::Template;
 use assay_measure::chart::{Chart, Drawn, Stroke, Trace};
-use assay_measure::identity::violated;
 use assay_measure::plain::plain;
 use assay_measure::record::metric::Group;
 use assay_measure::record::{Advice, Figure, Record};
@@ -19,8 +19,10 @@ pub(crate) struct Page {
     pub(crate) version: String,
     pub(crate) facts: Vec<(String, String)>,
     pub(crate) verdict: String,
-    /// `good`, `warn` or `bad`.
+    /// `good`, `warn`, `bad`, or nothing where there is nothing to judge.
     pub(crate) verdict_class: &'static str,
+    /// The answer of a record, a line each.
+    pub(crate) answer: Vec<Said>,
     pub(crate) findings: Vec<Finding>,
     pub(crate) tiles: Vec<Tile>,
     pub(crate) charts: Vec<View>,
@@ -108,13 +110,15 @@ impl Page {
         let run = &record.run;
         let label = run.label.as_ref();
         let label = label.map_or_else(String::new, |label| format!(" \"{label}\""));
-        let (verdict, verdict_class) = verdict(record);
+        let answer = answer::of(&[record], &Context::default());
+        let verdict_class = answer.trust().word();
         Self {
             title: format!("{}{label}: {} on {}", run.id, run.workload, run.engine),
             version: run.version.clone(),
             facts: super::facts::facts(record),
-            verdict,
+            verdict: answer.first,
             verdict_class,
+            answer: answer.said,
             tiles: tiles(record),
             charts,
             ..Self::default()
@@ -225,21 +229,6 @@ fn range(trace: &Trace) -> String {
         significant(low, 3),
         significant(high, 3)
     )
-}
-
-fn verdict(record: &Record) -> (String, &'static str) {
-    let run = &record.run;
-    let mut text = format!("The run is {}", run.verdict);
-    if !run.verdict_reasons.is_empty() {
-        text.push_str(": ");
-        text.push_str(&run.verdict_reasons.join("; "));
-    }
-    let class = match run.verdict.as_str() {
-        "complete" if violated(record).is_empty() => "good",
-        "invalid" => "bad",
-        _ => "warn",
-    };
-    (text + ".", class)
 }
 
 /// A finding of a rule.

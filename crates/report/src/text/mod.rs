@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::kinds;
+use crate::{answer, kinds};
 use assay_measure::plain::plain;
 use assay_measure::record::Record;
 use assay_measure::section::{Align, Cell, Column, Part, Row, Section, Sections, Table};
@@ -16,10 +16,12 @@ use std::borrow::Cow;
 /// Characters of a line that sentences are wrapped at.
 const WIDTH: usize = 116;
 
-/// Renders a record as text, each line at most as wide as its longest name or sentence.
+/// Renders a record as text: the answer, then its sections, each line at most as wide as its longest name or sentence.
 #[must_use]
 pub fn render(record: &Record) -> String {
-    let mut text = write(&kinds::sections(record));
+    let mut text = answer::of(&[record], &answer::Context::default()).plain();
+    text.push('\n');
+    text.push_str(&write(&kinds::sections(record)));
     text.push_str("\nEnd of Report\n");
     match plain(&text) {
         Cow::Borrowed(_) => text,

@@ -1,19 +1,128 @@
 //! The first things to know of a storage probe: its jobs, their rates and slow ones, whether its level held.
 
-use crate::record::info::StorageInfo;
-use assay_measure::kind::{Headline, Line, Told};
+use crate::record::info::{StorageInfo, StorageWay};
+use assay_measure::cpu;
+use assay_measure::kind::{Headline, Limit, Line, Next, Told};
+use assay_measure::record::Record;
 use assay_measure::units::{fixed, shorten};
 
 /// Groups whose rates are shown.
 const GROUPS: usize = 4;
 
 /// The headline of a probe.
-pub(super) fn of(info: &StorageInfo) -> Headline {
+pub(super) fn of(record: &Record, info: &StorageInfo) -> Headline {
     Headline {
         tested: tested(info),
         rows: rows(info),
         steadiness: steadiness(info),
+        verbatim: Vec::new(),
+        limit: limit(record, info),
+        next: next(record, info),
     }
+}
+
+/// Shares above these are of something that has no more to give, %.
+const USED_UP_PCT: f64 = 95.0;
+
+fn limit(record: &Record, info: &StorageInfo) -> Limit {
+    if record.import.is_some() {
+        return Limit::unknown("another tool's output says what was done, not what stopped it");
+    }
+    if let Some(limit) = cpu::limit(record) {
+        return limit;
+    }
+    let said = |ids: &[&str]| {
+        record
+            .advice
+            .iter()
+            .find(|advice| ids.contains(&advice.id.as_str()))
+    };
+    if let Some(cap) = said(&["R12", "A5", "A6"]) {
+        return Limit::new("a limit somebody set on the device", cap.text.clone());
+    }
+    let ways = || info.jobs.iter().flat_map(|job| &job.ways);
+    let kept = |way: &StorageWay| {
+        let (asked, done) = (way.target_ios_per_s.value(), way.ios_per_s.value());
+        asked
+            .zip(done)
+            .is_some_and(|(asked, done)| asked > 0.0 && done >= 0.98 * asked)
+    };
+    if ways().next().is_some() && ways().all(kept) {
+        return Limit::new(
+            "the rate asked for",
+            "Every job did what its rate asks for, so more was not tried.",
+        );
+    }
+    let busiest = info
+        .jobs
+        .iter()
+        .filter_map(|job| Some((job, job.cpu.thread_cpu_max_pct.value()?)));
+    let busiest = busiest.max_by(|a, b| a.1.total_cmp(&b.1));
+    if let Some((job, pct)) = busiest.filter(|(_, pct)| *pct >= USED_UP_PCT) {
+        return Limit::new(
+            "the probe's own thread: one CPU can do no more",
+            format!(
+                "A thread of {} was on a CPU {} % of the time. More numjobs would bring more.",
+                job.name,
+                fixed(pct, 0)
+            ),
+        );
+    }
+    device(info)
+}
+
+/// The device, and whether more requests in flight could bring more.
+fn device(info: &StorageInfo) -> Limit {
+    let busy = info.disks.iter().filter_map(|disk| disk.busy_pct.value());
+    // Groups run one after the other, the jobs of one together.
+    let of_group = |number: u32| -> f64 {
+        let jobs = info.jobs.iter().filter(|job| job.group == number);
+        jobs.filter_map(|job| job.in_flight_mean_count.value())
+            .sum()
+    };
+    let in_flight = info.jobs.iter().map(|job| of_group(job.group));
+    let in_flight = in_flight.fold(0.0, f64::max);
+    let Some(busy) = busy.reduce(f64::max) else {
+        return Limit::new(
+            "the storage at this depth",
+            format!(
+                "At most {} requests were in flight on average.",
+                fixed(in_flight, 1)
+            ),
+        );
+    };
+    let evidence = format!(
+        "The device was busy {} % of the whole run, with at most {} requests of the jobs in flight on average.",
+        fixed(busy, 0),
+        fixed(in_flight, 1)
+    );
+    match busy < USED_UP_PCT {
+        true => Limit::new(
+            "the latency of single requests: more in flight would bring more",
+            evidence,
+        ),
+        false => Limit::new("the device at this depth", evidence),
+    }
+}
+
+fn next(record: &Record, info: &StorageInfo) -> Vec<Next> {
+    let place = info.jobs.iter().flat_map(|job| &job.files).next();
+    let place = place.and_then(|file| std::path::Path::new(file).parent());
+    let Some(place) =
+        place.filter(|place| record.import.is_none() && !place.as_os_str().is_empty())
+    else {
+        return Vec::new();
+    };
+    vec![
+        Next::new(
+            format!("assay sync {}", place.display()),
+            "what a durable write costs there",
+        ),
+        Next::new(
+            format!("assay run --target native:{}/data", place.display()),
+            "how much of it a database's I/O path gets",
+        ),
+    ]
 }
 
 fn tested(info: &StorageInfo) -> String {

@@ -85,7 +85,7 @@ impl Kind for Storage {
     }
 
     fn headline(&self, record: &Record) -> Headline {
-        headline::of(&Self::info(record))
+        headline::of(record, &Self::info(record))
     }
 
     fn delivered(&self, record: &Record) -> Delivered {

@@ -11,7 +11,7 @@ use crate::exit::{Code, Failure};
 use crate::rundir::{self, RunDir};
 use crate::{plan_text, signals, ui};
 use assay_measure::record::Record;
-use assay_report::text;
+use assay_report::{answer, text};
 use assay_run::engine::EngineError;
 use assay_run::probe::{Aimed, Measured};
 use assay_run::stop::Stop;
@@ -215,7 +215,8 @@ fn reports(
         out.push_str(&fio::text(readings));
         if let Some(record) = record {
             let below = text::write(&assay_storage::record::section(record));
-            let _ = write!(out, "\n{}", below.trim_start());
+            let answer = answer::of(&[record], &answer::Context::default()).plain();
+            let _ = write!(out, "\n{}\n{answer}", below.trim_start());
         }
     }
     out

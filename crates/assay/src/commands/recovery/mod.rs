@@ -2,12 +2,12 @@
 
 mod child;
 
-use crate::cli::{Format, RecoveryArgs, SettingArgs};
+use crate::cli::{Product, RecoveryArgs, SettingArgs};
 use crate::configure::{self, Configured, Said};
 use crate::exit::{Code, Failure};
 use crate::record::{self, Faces};
 use crate::rundir::{self, RunDir};
-use crate::{perform, plan_text, progress, signals, ui};
+use crate::{answer, perform, plan_text, progress, signals, ui};
 use assay_measure::clock::{Clock, NS_PER_S};
 use assay_measure::config;
 use assay_measure::record::Figure;
@@ -166,8 +166,8 @@ fn dry_run(
         text("load", "load before each at most", args.time.clone()),
     ];
     ui::product(&match args.format {
-        Format::Text => plan_text::lines(&lines) + "\n",
-        Format::Json => plan_text::pretty(&plan_text::lines_json(&lines)),
+        Product::Answer | Product::Full => plan_text::lines(&lines) + "\n",
+        Product::Json => plan_text::pretty(&plan_text::lines_json(&lines)),
     })?;
     Ok(Code::Good)
 }
@@ -401,7 +401,7 @@ impl Bench<'_> {
         let written = dir
             .write("config/effective", &config::slob_conf(settings))
             .and_then(|()| record::write(dir, &faces));
-        faces.product(self.args.format)?;
+        answer::product(&faces, self.args.format, dir.path())?;
         written?;
         ui::say(&format!("record: {}", dir.path().display()));
         for reason in &faces.record.run.verdict_reasons {

@@ -2,8 +2,9 @@
 
 use super::info::{CpuInfo, KernelRow};
 use super::steadiness::UNSTEADY_PCT;
+use assay_measure::cpu;
 use assay_measure::facts::CPU_MODEL;
-use assay_measure::kind::{Headline, Line, Told};
+use assay_measure::kind::{Headline, Limit, Line, Next, Told};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::fixed;
 
@@ -34,6 +35,9 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
                 ),
             ],
             steadiness: steadiness_of_load(info),
+            verbatim: super::soak::block(soak).into(),
+            limit: limit(record, info),
+            next: Vec::new(),
         };
     }
     let widest = info
@@ -65,6 +69,46 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
             line("Switch", &switch(info), "ns from one thread to another"),
         ],
         steadiness: steadiness(info),
+        verbatim: Vec::new(),
+        limit: limit(record, info),
+        next: vec![Next::new(
+            "assay cpu --cpu 0 --timeout 10m",
+            "whether the clock holds under a long load",
+        )],
+    }
+}
+
+/// The CPUs are what is measured: it tells who else had them, and what the threads share.
+fn limit(record: &Record, info: &CpuInfo) -> Limit {
+    // Its load is meant to keep every CPU busy; only what others took is a limit.
+    let shares = cpu::shares(record);
+    if shares
+        .is_some_and(|shares| shares.others >= cpu::OTHERS_PCT || shares.steal >= cpu::STEAL_PCT)
+    {
+        return cpu::limit(record).unwrap_or_else(|| {
+            Limit::new(
+                "CPU time that others took",
+                cpu::disturbed(record).unwrap_or_default() + ".",
+            )
+        });
+    }
+    let known = info
+        .scaling
+        .iter()
+        .filter_map(|row| Some((row, row.efficiency_ratio.value()?)));
+    let widest = info.scaling.iter().map(|row| row.threads_count).max();
+    let known = known.filter(|(row, _)| Some(row.threads_count) == widest && row.threads_count > 1);
+    match known.min_by(|a, b| a.1.total_cmp(&b.1)) {
+        Some((row, ratio)) => Limit::new(
+            "the CPUs, and what they share",
+            format!(
+                "{} scales worst: {} threads do {} times the work of one.",
+                row.kernel,
+                row.threads_count,
+                fixed(ratio * row.threads_count as f64, 2)
+            ),
+        ),
+        None => Limit::new("the CPUs, which are what is measured", String::new()),
     }
 }
 

@@ -1,12 +1,14 @@
 //! The first things to know of a durable-write curve: what one durable write costs.
 
 use super::info::{SyncInfo, SyncStep};
-use assay_measure::kind::{Headline, Line, Told};
-use assay_measure::record::Figure;
+use assay_measure::cpu;
+use assay_measure::kind::{Headline, Limit, Line, Next, Told};
+use assay_measure::record::{Figure, Record};
 use assay_measure::units::fixed;
+use std::path::Path;
 
 /// The headline of a curve.
-pub(super) fn of(info: &SyncInfo) -> Headline {
+pub(super) fn of(record: &Record, info: &SyncInfo) -> Headline {
     let flush = |get: fn(&SyncStep) -> &Figure| {
         let mut steps = info.steps.iter();
         let step = steps.find(|step| step.part == "flush");
@@ -35,5 +37,53 @@ pub(super) fn of(info: &SyncInfo) -> Headline {
             line("F0", &info.f0_us, "us, median of one durable 4 KiB write"),
         ],
         steadiness: format!("n/a (a curve of short steps, no window){spread}"),
+        verbatim: Vec::new(),
+        limit: cpu::limit(record).unwrap_or_else(|| limit(info)),
+        next: vec![
+            Next::new(
+                format!(
+                    "assay run --target native:{}/data --set UPDATE_PCT=100",
+                    directory(info)
+                ),
+                "commits of a whole engine, with this price in them",
+            ),
+            Next::new(
+                format!("assay io {}", directory(info)),
+                "the reads and writes of the same place",
+            ),
+        ],
+    }
+}
+
+/// The directory of the file that was written.
+fn directory(info: &SyncInfo) -> &str {
+    let parent = Path::new(&info.path).parent().and_then(Path::to_str);
+    parent.filter(|parent| !parent.is_empty()).unwrap_or(".")
+}
+
+/// What a durable write costs more than one that need not be.
+fn limit(info: &SyncInfo) -> Limit {
+    let Some(ratio) = info.sync_over_unsynced_ratio.value() else {
+        return Limit::unknown("writes that need not be durable were not measured");
+    };
+    let evidence = format!(
+        "A durable write takes {} times as long as one that need not be ({} us against {} us).",
+        fixed(ratio, 1),
+        info.f0_us
+            .value()
+            .map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
+        info.unsynced_us
+            .value()
+            .map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
+    );
+    match ratio >= 1.5 {
+        true => Limit::new(
+            "the flush: waiting until the device has the data for good",
+            evidence,
+        ),
+        false => Limit::new(
+            "the write itself: flushing it costs next to nothing",
+            evidence,
+        ),
     }
 }

@@ -5,7 +5,7 @@ use assay_measure::sample::median;
 use assay_measure::units::short;
 
 /// Every line of figures, with its title.
-pub(super) fn rows(headlines: &[Headline]) -> Vec<(&'static str, String)> {
+pub(crate) fn rows(headlines: &[Headline]) -> Vec<(&'static str, String)> {
     let Some(first) = headlines.first() else {
         return Vec::new();
     };

@@ -1,0 +1,271 @@
+//! What kept a workload from doing more: the host, a limit somebody set, the load asked for, or what its sessions waited for.
+//!
+//! The order is fixed. Whoever has no CPU waits for everything longer, so the host comes first; a limit somebody set comes
+//! before what it makes slow; a load that was asked for and done is no limit of the platform. Only then the largest share of
+//! the sessions' time tells.
+
+use crate::advice;
+use assay_measure::cpu;
+use assay_measure::kind::Limit;
+use assay_measure::record::metric::find;
+use assay_measure::record::{DiskRow, EventRow, Record};
+use assay_measure::units::{fixed, short, thousands};
+
+/// A device that is busy for less of the time has room, %.
+const DEVICE_BUSY_PCT: f64 = 90.0;
+/// Driver threads that are on a CPU for more of the time have none left, %.
+const THREADS_BUSY_PCT: f64 = 85.0;
+/// Below this share of the sessions' time nothing is called the limit, %.
+const LEAST_PCT: f64 = 30.0;
+/// From here on most of the server's reads came from memory, %.
+const PAGE_CACHE_PCT: f64 = 50.0;
+
+/// The limit of a run of a workload, or of what another tool says of one.
+pub(super) fn of(record: &Record) -> Limit {
+    if let Some(limit) = cpu::limit(record) {
+        return limit;
+    }
+    if let Some(cap) = record.advice.iter().find(|advice| advice.id == "R12") {
+        return Limit::new("a limit somebody set on the device", cap.text.clone());
+    }
+    if let Some(limit) = asked(record) {
+        return limit;
+    }
+    let Some(shares) = shares(record) else {
+        return Limit::unknown("no time of sessions is known");
+    };
+    let Some(most) = shares.iter().max_by(|a, b| a.pct.total_cmp(&b.pct)) else {
+        return Limit::unknown("the sessions took no time");
+    };
+    if most.pct < LEAST_PCT {
+        let evidence = format!(
+            "The largest share of the sessions' time is {} %, {}.",
+            fixed(most.pct, 0),
+            most.name
+        );
+        return Limit::new("nothing in particular", evidence);
+    }
+    (most.told)(record, most)
+}
+
+/// A load below what the platform can do: a rate that was kept, or sessions that mostly think.
+fn asked(record: &Record) -> Option<Limit> {
+    let rate = advice::setting(record, "RATE").and_then(|value| value.parse::<f64>().ok());
+    let done = find(&record.metrics, "ops_per_s").and_then(|metric| metric.value.value());
+    if let (Some(rate), Some(done)) = (rate.filter(|rate| *rate > 0.0), done)
+        && done >= 0.98 * rate
+    {
+        return Some(Limit::new(
+            "the rate asked for",
+            format!(
+                "RATE asks for {} operations/s and {} were done: the platform kept up, so more was not tried.",
+                short(rate),
+                short(done)
+            ),
+        ));
+    }
+    let think = record.driver.think_s.value().unwrap_or(0.0);
+    let busy = record.driver.busy_s.value().unwrap_or(0.0);
+    (think > busy).then(|| {
+        Limit::new(
+            "the think time asked for",
+            format!(
+                "Sessions thought for {} % of their time and worked for {} %.",
+                fixed(100.0 * think / (think + busy), 0),
+                fixed(100.0 * busy / (think + busy), 0)
+            ),
+        )
+    })
+}
+
+/// What sessions spend their time on.
+struct Share {
+    name: &'static str,
+    pct: f64,
+    told: fn(&Record, &Share) -> Limit,
+}
+
+/// A sort of wait: its name, whether an event is one, and what is said where it is the limit.
+type Sort = (
+    &'static str,
+    fn(&EventRow) -> bool,
+    fn(&Record, &Share) -> Limit,
+);
+
+const SORTS: [Sort; 5] = [
+    ("waiting for reads", is_read, reads),
+    ("waiting for the log", is_log, log),
+    ("waiting for other sessions", is_lock, locks),
+    ("waiting for a free buffer", is_writer, writer),
+    (
+        "waiting for the network",
+        |event| event.class == "Network",
+        network,
+    ),
+];
+
+fn is_log(event: &EventRow) -> bool {
+    event.class == "Commit" || event.name.starts_with("log ") || event.name.contains("WAL")
+}
+
+fn is_lock(event: &EventRow) -> bool {
+    let classes = ["Application", "Concurrency"];
+    let is_hot = ["buffer busy waits", "read by other session"].contains(&event.name.as_str());
+    is_hot || classes.contains(&event.class.as_str()) || event.name.starts_with("enq:")
+}
+
+fn is_writer(event: &EventRow) -> bool {
+    ["free buffer waits", "write complete waits"].contains(&event.name.as_str())
+}
+
+fn is_read(event: &EventRow) -> bool {
+    event.class == "User I/O" && !is_lock(event) && !is_log(event)
+}
+
+/// Shares of DB time, CPU first; `None` where no DB time is known.
+fn shares(record: &Record) -> Option<Vec<Share>> {
+    let (on_cpu, _) = advice::on_cpu(record).ok()??;
+    let mut all = vec![Share {
+        name: "on a CPU or waiting for one",
+        pct: on_cpu,
+        told: cpu_time,
+    }];
+    for (name, is_it, told) in SORTS {
+        let pct = advice::share(record, is_it).ok()?;
+        all.push(Share { name, pct, told });
+    }
+    Some(all)
+}
+
+/// The event of a sort with most time.
+fn largest(record: &Record, is_it: fn(&EventRow) -> bool) -> Option<&EventRow> {
+    let pct = |event: &&EventRow| event.db_time_pct.value().unwrap_or(0.0);
+    let events = advice::foreground(record, is_it);
+    events.max_by(|a, b| pct(a).total_cmp(&pct(b)))
+}
+
+/// `db file sequential read is 97 % of the sessions' time, 174 us each.`
+fn told(event: &EventRow) -> String {
+    let pct = event.db_time_pct.value().unwrap_or(0.0);
+    let each = event.avg_us.value().map_or_else(String::new, |us| {
+        format!(", {} us each on average", short(us))
+    });
+    format!(
+        "{} is {} % of the sessions' time{each}.",
+        event.name,
+        fixed(pct, 0)
+    )
+}
+
+fn reads(record: &Record, _: &Share) -> Limit {
+    let event = largest(record, is_read).map_or_else(String::new, told);
+    let sources = record.instance.reads.as_ref();
+    let cached = sources.and_then(|reads| reads.page_cache_pct.value());
+    if let Some(pct) = cached.filter(|pct| *pct >= PAGE_CACHE_PCT) {
+        return Limit::new(
+            "reads, most of them from memory",
+            format!(
+                "{event} {} % of the blocks that the server read came from the page cache, not from the device.",
+                fixed(pct, 0)
+            ),
+        );
+    }
+    let room = cache_share(record).map_or_else(String::new, |pct| {
+        format!(" The cache holds {} % of the blocks in use.", fixed(pct, 0))
+    });
+    let depth = |disk: &DiskRow| disk.queue_mean_count.value().unwrap_or(0.0);
+    let disks = record.os.disk.iter();
+    let disk = disks.max_by(|a, b| depth(a).total_cmp(&depth(b)));
+    let Some((disk, busy)) = disk.and_then(|disk| Some((disk, disk.busy_pct.value()?))) else {
+        return Limit::new("reads", format!("{event}{room}"));
+    };
+    let in_flight = format!(
+        " {} was busy {} % of the time with {} requests in flight.",
+        disk.name,
+        fixed(busy, 0),
+        fixed(depth(disk), 1)
+    );
+    let what = match busy < DEVICE_BUSY_PCT {
+        true => "the latency of single reads: more sessions would bring more",
+        false => "the device: reads wait for it",
+    };
+    Limit::new(what, format!("{event}{in_flight}{room}"))
+}
+
+/// How much of what the sessions use the cache can hold, %, where that is less than all.
+fn cache_share(record: &Record) -> Option<f64> {
+    let cache = record.checks.cache_blocks.value()?;
+    let active = record
+        .checks
+        .active_blocks
+        .value()
+        .filter(|blocks| *blocks > 0.0)?;
+    Some(100.0 * cache / active).filter(|pct| *pct < 100.0)
+}
+
+fn log(record: &Record, _: &Share) -> Limit {
+    let event = largest(record, is_log);
+    let text = event.map_or_else(String::new, told);
+    match event.is_some_and(|event| event.name.starts_with("log file switch")) {
+        true => Limit::new(
+            "the size of the log",
+            format!("{text} Sessions wait until a log can be used again; larger logs avoid it."),
+        ),
+        false => Limit::new("the log: commits wait until it is durable", text),
+    }
+}
+
+fn locks(record: &Record, _: &Share) -> Limit {
+    let event = largest(record, is_lock).map_or_else(String::new, told);
+    Limit::new("other sessions: they use the same blocks or rows", event)
+}
+
+fn writer(record: &Record, _: &Share) -> Limit {
+    let event = largest(record, is_writer).map_or_else(String::new, told);
+    Limit::new(
+        "the writers: sessions wait until a changed block is written",
+        event,
+    )
+}
+
+fn network(record: &Record, share: &Share) -> Limit {
+    let event = largest(record, |event| event.class == "Network");
+    let otherwise = || format!("{} % of the sessions' time.", fixed(share.pct, 0));
+    Limit::new(
+        "the network or the load generator",
+        event.map_or_else(otherwise, told),
+    )
+}
+
+fn cpu_time(record: &Record, share: &Share) -> Limit {
+    let said = format!(
+        "{} % of the sessions' time is spent on a CPU or waiting for one",
+        fixed(share.pct, 0)
+    );
+    let sessions = record.run.sessions;
+    let cpus = record.os.cpus_count.value().unwrap_or(0.0);
+    let threads = record.driver.threads_count;
+    let busy = record.driver.thread_cpu_pct.value().unwrap_or(0.0);
+    let is_server = record.instance.server.is_some();
+    if !is_server && busy >= THREADS_BUSY_PCT && (threads as f64) < cpus {
+        return Limit::new(
+            "the driver threads: each keeps one CPU busy",
+            format!(
+                "{said}; {threads} driver threads on {} CPUs were busy {} % of the time. More DRIVER_THREADS would bring more.",
+                fixed(cpus, 0),
+                fixed(busy, 0)
+            ),
+        );
+    }
+    if sessions > 0 && (sessions as f64) < cpus {
+        return Limit::new(
+            "the number of sessions: each can use one CPU",
+            format!(
+                "{said}; there were {} sessions on {} CPUs. More sessions would bring more.",
+                thousands(sessions),
+                fixed(cpus, 0)
+            ),
+        );
+    }
+    Limit::new("CPU time of the sessions", format!("{said}."))
+}

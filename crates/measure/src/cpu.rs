@@ -1,0 +1,180 @@
+//! Who had the CPUs of the host while a record was measured: this test, others, the hypervisor.
+
+use crate::kind::Limit;
+use crate::record::Record;
+use crate::units::fixed;
+
+/// From this share of busy CPU on, nothing else may be called the limit without naming it, %.
+pub const BUSY_PCT: f64 = 90.0;
+/// What others take from this share on changes the figures, % of the host's CPU time.
+pub const OTHERS_PCT: f64 = 10.0;
+/// Steal from this share on changes the figures, %.
+pub const STEAL_PCT: f64 = 5.0;
+/// A control group's quota that withheld CPU for this share of the window changes them, %.
+const THROTTLED_PCT: f64 = 5.0;
+
+/// How the host's CPU time was shared out, each in % of what the CPUs had to give.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shares {
+    /// Not idle.
+    pub busy: f64,
+    /// Of this test: its process, and the server it drove on this host.
+    pub own: f64,
+    /// Of everybody else, the kernel's own work for nobody in particular included.
+    pub others: f64,
+    /// Taken by the hypervisor.
+    pub steal: f64,
+}
+
+/// CPU seconds of a server on this host; an engine of our own is part of the process.
+fn server_s(record: &Record) -> f64 {
+    let model = &record.instance.time_model;
+    let cpu_us = || model.db_cpu_us.value().unwrap_or(0.0) + model.bg_cpu_us.value().unwrap_or(0.0);
+    let server = record.instance.server.as_ref();
+    server.map_or(0.0, |_| cpu_us() / 1e6)
+}
+
+/// Who had the CPUs; `None` where the record has no CPU figures of the host or of the process.
+#[must_use]
+pub fn shares(record: &Record) -> Option<Shares> {
+    let pct = |name: &str| record.os.cpu_pct.get(name)?.value();
+    let elapsed = record.interval.elapsed_s.value().filter(|s| *s > 0.0)?;
+    let cpus = record.os.cpus_count.value().filter(|cpus| *cpus > 0.0)?;
+    let busy = pct("busy")?;
+    let own_s = record.os.process.cpu_s.value()? + server_s(record);
+    let own = (100.0 * own_s / (elapsed * cpus)).min(busy);
+    let steal = pct("steal").unwrap_or(0.0);
+    Some(Shares {
+        busy,
+        own,
+        others: (busy - own).max(0.0),
+        steal,
+    })
+}
+
+/// The host as the limit: CPUs that others take, that the hypervisor or a quota withholds, or that the test uses up.
+#[must_use]
+pub fn limit(record: &Record) -> Option<Limit> {
+    let shares = shares(record)?;
+    let told = format!(
+        "The host's CPUs were {} % busy: {} % with this test, {} % with others.",
+        fixed(shares.busy, 0),
+        fixed(shares.own, 0),
+        fixed(shares.others, 0)
+    );
+    let throttled = record.os.cgroup_throttled_us.value().unwrap_or(0.0);
+    let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
+    let throttled_pct = 100.0 * throttled / (elapsed * 1e6).max(1.0);
+    if throttled_pct >= THROTTLED_PCT {
+        return Some(Limit::new(
+            "the CPU quota of this control group",
+            format!(
+                "It stopped the test for {} s of {} s. {told}",
+                fixed(throttled / 1e6, 1),
+                fixed(elapsed, 0)
+            ),
+        ));
+    }
+    if shares.steal >= STEAL_PCT {
+        return Some(Limit::new(
+            "the hypervisor, which withheld CPU time",
+            format!("Steal was {} %. {told}", fixed(shares.steal, 1)),
+        ));
+    }
+    if shares.busy < BUSY_PCT {
+        return None;
+    }
+    let what = if shares.others >= shares.own.max(OTHERS_PCT) {
+        "the host's CPUs, which others kept busy"
+    } else if shares.others >= OTHERS_PCT {
+        "the host's CPUs, which this test shared with others"
+    } else {
+        "the host's CPUs, which this test used up"
+    };
+    Some(Limit::new(
+        what,
+        format!("{told} Waits include the time until a CPU was free."),
+    ))
+}
+
+/// What others did to the figures, in one sentence; nothing where the host was left to the test.
+#[must_use]
+pub fn disturbed(record: &Record) -> Option<String> {
+    let shares = shares(record)?;
+    let mut said = Vec::new();
+    if shares.others >= OTHERS_PCT {
+        said.push(format!(
+            "others used {} % of the host's CPU time",
+            fixed(shares.others, 0)
+        ));
+    }
+    if shares.steal >= STEAL_PCT {
+        said.push(format!(
+            "the hypervisor withheld {} %",
+            fixed(shares.steal, 0)
+        ));
+    }
+    (!said.is_empty()).then(|| said.join(" and "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Figure, ServerInfo};
+
+    fn host(busy: f64, own_s: f64) -> Record {
+        let mut record = Record::default();
+        record.interval.elapsed_s = Figure::decimal(10.0);
+        record.os.cpus_count = Figure::Count(2);
+        record
+            .os
+            .cpu_pct
+            .insert("busy".to_owned(), Figure::decimal(busy));
+        record.os.process.cpu_s = Figure::decimal(own_s);
+        record
+    }
+
+    #[test]
+    fn a_busy_host_is_named_with_who_kept_it_busy() {
+        let what = |busy, own_s| limit(&host(busy, own_s)).map(|limit| limit.what);
+        assert_eq!(what(50.0, 2.0), None);
+        assert_eq!(
+            what(99.0, 2.0).as_deref(),
+            Some("the host's CPUs, which others kept busy")
+        );
+        assert_eq!(
+            what(99.0, 16.0).as_deref(),
+            Some("the host's CPUs, which this test shared with others")
+        );
+        assert_eq!(
+            what(99.0, 19.0).as_deref(),
+            Some("the host's CPUs, which this test used up")
+        );
+    }
+
+    #[test]
+    fn a_server_on_the_host_is_part_of_the_test() {
+        let mut record = host(95.0, 4.0);
+        assert!(disturbed(&record).is_some());
+        record.instance.server = Some(ServerInfo::default());
+        record.instance.time_model.db_cpu_us = Figure::decimal(14e6);
+        let shares = shares(&record).expect("all figures are there");
+        assert!((shares.own - 90.0).abs() < 1e-9);
+        assert!((shares.others - 5.0).abs() < 1e-9);
+        assert_eq!(disturbed(&record), None);
+    }
+
+    #[test]
+    fn steal_and_a_quota_come_before_the_busy_host() {
+        let mut record = host(60.0, 2.0);
+        record
+            .os
+            .cpu_pct
+            .insert("steal".to_owned(), Figure::decimal(20.0));
+        let found = limit(&record).expect("steal is a limit");
+        assert!(found.what.contains("hypervisor"), "{found:?}");
+        record.os.cgroup_throttled_us = Figure::decimal(2e6);
+        let found = limit(&record).expect("a quota is a limit");
+        assert!(found.what.contains("quota"), "{found:?}");
+    }
+}

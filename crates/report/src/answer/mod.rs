@@ -1,0 +1,363 @@
+//! The answer: what a command says first. How much, how steady, what limits it, how far to trust it, what next.
+//!
+//! One run or repeats of one run, of any kind: the words are the kind's headline. It stands alone on a terminal, before the
+//! report, at the head of the page, and is the core of the page a manager reads.
+
+mod figures;
+mod page;
+mod trust;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use page::Page;
+
+use crate::kinds;
+use assay_measure::facts::{self, FactKey};
+use assay_measure::kind::Headline;
+use assay_measure::record::{Advice, Figure, Record};
+use assay_measure::units::{fixed, short, shorten};
+
+/// Most lines of an answer.
+pub const LINES: usize = 40;
+/// Most columns of a line.
+pub const WIDTH: usize = 100;
+
+/// Most columns of a finding.
+const LONG: usize = 240;
+
+/// How good a line's news is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Class {
+    /// Neither good nor bad.
+    #[default]
+    Plain,
+    /// As it should be.
+    Good,
+    /// To be read with care.
+    Doubtful,
+    /// Not to be used.
+    Bad,
+}
+
+impl Class {
+    /// The word for it where a page is coloured.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Good => "good",
+            Self::Doubtful => "warn",
+            Self::Bad => "bad",
+        }
+    }
+}
+
+/// One line of an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// What it is about; empty where it goes on from the line before.
+    pub title: &'static str,
+    /// What is said of it.
+    pub text: String,
+    /// How good that is.
+    pub class: Class,
+    /// To be typed, so it is never wrapped.
+    pub is_command: bool,
+}
+
+impl Said {
+    fn new(title: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            title,
+            text: text.into(),
+            ..Self::default()
+        }
+    }
+
+    fn of_class(self, class: Class) -> Self {
+        Self { class, ..self }
+    }
+}
+
+/// What is known of a record beside what it says itself.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    /// Where its files are, as they are named on a command line; empty where it is being written.
+    pub run: String,
+    /// Names of the report and the page in there; none where they are not written.
+    pub files: Vec<String>,
+    /// How it compares with the previous run of the same test, and whether that is good.
+    pub previous: Option<(String, Class)>,
+}
+
+/// An answer.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// What was measured on what, and the figure that matters most.
+    pub first: String,
+    /// Lines in another tool's words, as scripts read them.
+    pub verbatim: Vec<String>,
+    /// Everything else, in order.
+    pub said: Vec<Said>,
+}
+
+/// The answer of a run, or of repeats of one run: then a figure is the median with its range.
+///
+/// Nothing for no record.
+#[must_use]
+pub fn of(records: &[&Record], context: &Context) -> Answer {
+    let Some(first) = records.first() else {
+        return Answer::default();
+    };
+    let headlines: Vec<Headline> = records
+        .iter()
+        .map(|record| kinds::of(record).headline(record))
+        .collect();
+    let mut said = vec![Said::new("Tested", tested(records, first, &headlines))];
+    let rows = figures::rows(&headlines);
+    said.extend(rows.into_iter().map(|(title, text)| Said::new(title, text)));
+    said.extend(limits(records, &headlines));
+    said.push(steadiness(&headlines));
+    said.push(trust::of(records));
+    if let Some((text, class)) = &context.previous {
+        said.push(Said::new("Before", text.clone()).of_class(*class));
+    }
+    if !context.files.is_empty() {
+        let text = format!("{} in {}", context.files.join(" and "), context.run);
+        said.push(Said::new("Whole report", text));
+    }
+    said.extend(next(&headlines[0]));
+    Answer {
+        first: lead(records, first, &headlines),
+        verbatim: headlines[0].verbatim.clone(),
+        said,
+    }
+}
+
+impl Answer {
+    /// As text of at most [`LINES`] lines of [`WIDTH`] columns; `paint` may colour a title by what it stands for.
+    #[must_use]
+    pub fn text(&self, paint: &dyn Fn(Class, &str) -> String) -> String {
+        let mut page = Page::default();
+        page.paragraph(&self.first);
+        page.line("");
+        for line in &self.verbatim {
+            page.verbatim(line);
+        }
+        if !self.verbatim.is_empty() {
+            page.line("");
+        }
+        for said in &self.said {
+            match said.is_command {
+                true => page.command(said.title, &said.text),
+                false => page.item(said.title, &said.text),
+            }
+        }
+        let text = page.finish(LINES, "(cut here; the report has the rest)");
+        let mut classes = self.said.iter().filter(|said| !said.title.is_empty());
+        let mut wanted = classes.next();
+        let mut painted = String::with_capacity(text.len());
+        for line in text.lines() {
+            match wanted {
+                Some(said) if line.starts_with(said.title) => {
+                    let (title, rest) = line.split_at(said.title.len());
+                    painted.push_str(&paint(said.class, title));
+                    painted.push_str(rest);
+                    wanted = classes.next();
+                }
+                _ => painted.push_str(line),
+            }
+            painted.push('\n');
+        }
+        painted
+    }
+
+    /// How far the figures can be trusted.
+    #[must_use]
+    pub fn trust(&self) -> Class {
+        let trust = self.said.iter().find(|said| said.title == trust::TITLE);
+        trust.map_or(Class::Plain, |said| said.class)
+    }
+
+    /// As text without colours.
+    #[must_use]
+    pub fn plain(&self) -> String {
+        self.text(&|_, title| title.to_owned())
+    }
+}
+
+/// What was measured on what, with its main figure and how sure that is.
+fn lead(records: &[&Record], record: &Record, headlines: &[Headline]) -> String {
+    let run = &record.run;
+    let label = run.label.as_ref();
+    let label = label.map_or_else(String::new, |label| format!(" \"{label}\""));
+    let what = match &record.import {
+        Some(import) => format!("{}, imported", import.tool),
+        None => match place(record) {
+            "" => run.workload.clone(),
+            place => format!("{} on {}", run.workload, place.trim_end_matches(':')),
+        },
+    };
+    let rows = figures::rows(headlines);
+    let main = headlines.first().and_then(|headline| {
+        let mut told = headline.rows.iter().flat_map(|line| &line.told);
+        let told = told.find(|told| told.value.value().is_some())?;
+        Some((
+            told.value.clone(),
+            format!("{} {}", short(told.value.value()?), told.unit),
+        ))
+    });
+    let figure = match (records.len(), main, rows.first()) {
+        (1, Some((value, text)), _) => format!(": {text}{}", interval(record, &value)),
+        (_, _, Some((_, text))) => format!(": {text}"),
+        _ => String::new(),
+    };
+    format!("{what}{label}{figure}")
+}
+
+/// Where it was measured: the target, the place of a probe.
+fn place(record: &Record) -> &str {
+    let mut settings = record.plan.settings.iter();
+    let place = settings.find(|line| ["TARGET", "PATH"].contains(&line.name.as_str()));
+    let told = place.map(|line| line.value.as_str());
+    let told = told.filter(|value| !value.is_empty() && !value.starts_with('('));
+    told.unwrap_or(match record.run.engine.as_str() {
+        "probe" => "",
+        engine => engine,
+    })
+}
+
+/// The 95 % interval of the metric that has this value.
+fn interval(record: &Record, value: &Figure) -> String {
+    let metric = record.metrics.iter().find(|metric| metric.value == *value);
+    let interval = metric.and_then(|metric| metric.interval);
+    interval.map_or_else(String::new, |(low, high)| {
+        format!(" (95 % interval {} to {})", short(low), short(high))
+    })
+}
+
+/// One paragraph.
+pub(crate) fn tested(records: &[&Record], record: &Record, headlines: &[Headline]) -> String {
+    let mut text = headlines
+        .first()
+        .map_or_else(String::new, |headline| headline.tested.clone());
+    if let [_, _, ..] = records {
+        text.push_str(&format!(
+            " It was run {} times; figures are the median of the repeats with their range.",
+            records.len()
+        ));
+    }
+    if let Some(import) = &record.import {
+        text.push_str(&format!(
+            " Figures were read from the output of {} ({}), not measured here.",
+            import.tool, import.format
+        ));
+    }
+    let host = host(record);
+    if !host.is_empty() {
+        text.push_str(&format!(" Host: {}.", host.join(", ")));
+    }
+    text
+}
+
+fn host(record: &Record) -> Vec<String> {
+    let fact = |key: FactKey| {
+        let found = key.find(&record.host.facts);
+        found.or_else(|| key.find(&record.plan.engine_facts))
+    };
+    let memory = fact(facts::MEMORY_BYTES).and_then(|bytes| bytes.parse::<u64>().ok());
+    let host = [
+        fact(facts::HOSTNAME).map(str::to_owned),
+        fact(facts::PRODUCT).map(str::to_owned),
+        fact(facts::CPUS).map(|cpus| format!("{cpus} CPUs")),
+        fact(facts::CPU_MODEL).map(str::to_owned),
+        memory.map(|bytes| format!("{} GiB of memory", fixed(bytes as f64 / 1_073_741_824.0, 1))),
+        fact(facts::VIRTUALISATION).map(|kind| format!("virtualisation {kind}")),
+        fact(facts::DISK_MODEL)
+            .or(fact(facts::DISK))
+            .map(|disk| format!("disk {disk}")),
+    ];
+    host.into_iter().flatten().collect()
+}
+
+/// What kept the figures from being better, and the weightiest finding that says something else.
+fn limits(records: &[&Record], headlines: &[Headline]) -> Vec<Said> {
+    let mut all = Vec::new();
+    let told: Vec<&Headline> = headlines
+        .iter()
+        .filter(|headline| !headline.limit.what.is_empty())
+        .collect();
+    let often = |what: &str| {
+        told.iter()
+            .filter(|headline| headline.limit.what == what)
+            .count()
+    };
+    let most = told
+        .iter()
+        .max_by_key(|headline| often(&headline.limit.what));
+    match most.or(headlines.first().as_ref()) {
+        None => {}
+        Some(headline) => {
+            let limit = &headline.limit;
+            let count = match headlines.len() {
+                1 => String::new(),
+                repeats => format!(" (in {} of {repeats} repeats)", often(&limit.what)),
+            };
+            let text = match limit.what.as_str() {
+                "" => limit.evidence.clone(),
+                what => format!("{what}{count}. {}", limit.evidence),
+            };
+            all.push(Said::new("Limited by", text));
+        }
+    }
+    let high = |record: &&Record| {
+        record
+            .advice
+            .iter()
+            .find(|advice| advice.severity == "high")
+            .cloned()
+    };
+    let found: Option<Advice> = records.iter().find_map(high);
+    if let Some(advice) = found {
+        let text = format!("{}: {}", advice.id, shorten(&advice.text, LONG));
+        all.push(Said::new("Finding", text));
+    }
+    all
+}
+
+/// The verdict on steadiness, and how it was reached.
+fn steadiness(headlines: &[Headline]) -> Said {
+    let is_good = |text: &str| text.starts_with("steady");
+    let mut texts: Vec<&str> = headlines
+        .iter()
+        .map(|headline| headline.steadiness.as_str())
+        .collect();
+    let good = texts.iter().filter(|text| is_good(text)).count();
+    let class = match (good == texts.len(), texts.first()) {
+        (true, _) => Class::Good,
+        (_, Some(text)) if text.starts_with("n/a") => Class::Plain,
+        _ => Class::Doubtful,
+    };
+    texts.dedup();
+    let text = match texts.as_slice() {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first, ..] => format!(
+            "{good} of {} repeats were steady. First: {first}",
+            headlines.len()
+        ),
+    };
+    Said::new("Steadiness", text).of_class(class)
+}
+
+/// Commands worth trying, each on a line of its own.
+fn next(headline: &Headline) -> Vec<Said> {
+    let titles = std::iter::once("Next").chain(std::iter::repeat(""));
+    let said = titles.zip(&headline.next);
+    said.map(|(title, next)| Said {
+        is_command: true,
+        ..Said::new(title, format!("{}   # {}", next.command, next.why))
+    })
+    .collect()
+}

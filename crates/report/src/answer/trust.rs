@@ -1,0 +1,123 @@
+//! How far a record can be trusted: its verdict, its checks, its warnings, and what others did to its host.
+
+use super::{Class, Said};
+use assay_measure::cpu;
+use assay_measure::identity::{violated, violated_exact};
+use assay_measure::record::{Record, Truth};
+use assay_measure::units::{fixed, shorten};
+
+/// The title of the line.
+pub(super) const TITLE: &str = "Trust";
+/// A shorter window says what the platform can do, not what it does all day, s.
+const SHORT_S: f64 = 300.0;
+/// Most columns of a reason or a warning.
+const LONG: usize = 200;
+
+pub(super) fn of(records: &[&Record]) -> Said {
+    let class = records
+        .iter()
+        .map(|record| class(record))
+        .max_by_key(|class| *class as u8);
+    let class = class.unwrap_or_default();
+    let word = match class {
+        Class::Bad => "do not use these figures",
+        Class::Doubtful => "with care",
+        Class::Good => "good",
+        Class::Plain => "not judged",
+    };
+    let mut parts = vec![format!("{word}: {}", checks(records))];
+    let mut unfinished = records.iter().filter(|record| !is_finished(record));
+    if let Some(record) = unfinished.next() {
+        let why = record.run.verdict_reasons.first();
+        let why = why.map_or_else(String::new, |why| format!(" ({})", shorten(why, LONG)));
+        parts.insert(
+            0,
+            format!("{word}: the run is {}{why}.", record.run.verdict),
+        );
+        parts[1] = capitalised(&checks(records));
+    }
+    if let Some(others) = records.iter().find_map(|record| cpu::disturbed(record)) {
+        parts.push(format!("{}.", capitalised(&others)));
+    }
+    parts.extend(warnings(records));
+    parts.extend(length(records));
+    Said::new(TITLE, parts.join(" ")).of_class(class)
+}
+
+fn is_finished(record: &Record) -> bool {
+    ["complete", "imported"].contains(&record.run.verdict.as_str())
+}
+
+/// How far one record can be trusted.
+fn class(record: &Record) -> Class {
+    let is_doubtful = !is_finished(record)
+        || !violated(record).is_empty()
+        || !record.warnings.is_empty()
+        || cpu::disturbed(record).is_some();
+    match () {
+        () if record.run.verdict == "invalid" || !violated_exact(record).is_empty() => Class::Bad,
+        () if is_doubtful => Class::Doubtful,
+        () if record.import.is_some() || record.integrity.is_empty() => Class::Plain,
+        () => Class::Good,
+    }
+}
+
+/// The identities, as a clause that may stand behind a colon.
+fn checks(records: &[&Record]) -> String {
+    let count = |wanted: Truth| {
+        let all = records.iter().flat_map(|record| &record.integrity);
+        all.filter(|identity| identity.ok == wanted).count()
+    };
+    let (held, broken) = (count(Truth::Holds), count(Truth::Violated));
+    let first = records.iter().flat_map(|record| violated(record)).next();
+    match (held + broken, first) {
+        (0, _) => "its figures could not be checked against each other.".to_owned(),
+        (all, None) => format!("all {all} checks of its figures against each other hold."),
+        (all, Some(identity)) => format!(
+            "{broken} of {all} checks of its figures against each other fail, first {} ({}).",
+            identity.id,
+            shorten(&identity.rule, 80)
+        ),
+    }
+}
+
+/// The first sentence of the first warning, and how many there are.
+fn warnings(records: &[&Record]) -> Option<String> {
+    let all = || records.iter().flat_map(|record| &record.warnings);
+    let first = all().next()?;
+    let first = first
+        .split_once(". ")
+        .map_or(first.as_str(), |(first, _)| first);
+    let first = shorten(first.trim_end_matches('.'), LONG);
+    Some(match all().count() {
+        1 => format!("Warning: {first}."),
+        many => format!("{many} warnings, the first: {first}."),
+    })
+}
+
+/// What one run, or a short one, cannot say.
+fn length(records: &[&Record]) -> Option<String> {
+    let [record] = records else {
+        return None;
+    };
+    if record.import.is_some() {
+        return None;
+    }
+    let seconds = record.interval.elapsed_s.value().filter(|s| *s < SHORT_S);
+    Some(seconds.map_or_else(
+        || "One run: how much it differs from the next is not known.".to_owned(),
+        |seconds| {
+            format!(
+                "One run of {} s shows what the platform can do, not what it does all day, nor how much the next would differ.",
+                fixed(seconds, 0)
+            )
+        },
+    ))
+}
+
+fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| {
+        format!("{}{}", first.to_uppercase(), letters.as_str())
+    })
+}
