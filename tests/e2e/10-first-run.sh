@@ -2,7 +2,7 @@
 # A fresh box: one command prepares, runs and reports; the second time it reuses the data.
 source "$PROJECT/tests/e2e/lib.sh"
 
-expect 0 "$ASSAY" run "${SMALL[@]}" --time 3 --warmup 1
+expect 0 "$ASSAY" run "${SMALL[@]}" --time 3 --warmup 1 --format full
 cp out.txt first.txt
 [ -f assay-data/control.assay ] || fail "no data set in ./assay-data"
 file=$(find assay-data -name 'data-*.assay' | head -n 1)
@@ -10,6 +10,7 @@ inode=$(stat -c '%i %W' "$file")
 created=$(stat -c '%Y' assay-data)
 
 expect 0 "$ASSAY" run "${SMALL[@]}" --time 3 --warmup 1
+cp out.txt second.txt
 [ "$(stat -c '%i %W' "$file")" = "$inode" ] || fail "the second run made new data"
 [ "$(stat -c '%Y' assay-data)" = "$created" ] || fail "the second run created or removed files in the data set"
 
@@ -22,6 +23,13 @@ for run in "${runs[@]}"; do
     [ "$(json "${run}record.json" schema)" = "assay/2" ] || fail "schema of ${run}record.json"
     [ -n "$(ls "${run}config")" ] || fail "no configuration in $run"
 done
+echo "- the second run's answer is on one screen, with the report and the page named"
+[ "$(wc -l <second.txt)" -le 40 ] || { cat second.txt; fail "the answer has more than 40 lines"; }
+[ "$(wc -L <second.txt)" -le 100 ] || { cat second.txt; fail "the answer is wider than 100 columns"; }
+for part in "operations/s" "Limited by" "Steadiness" "Trust" "Before" "report.txt and report.html" "Next"; do
+    has second.txt "$part"
+done
+
 cmp -s first.txt "${runs[0]}report.txt" || cmp -s first.txt "${runs[1]}report.txt" \
     || fail "neither report.txt is what stdout showed"
 

@@ -84,7 +84,7 @@ wait "$holder" 2>/dev/null || true
 failed=$(json run/record.json "driver.errors_count.disk full")
 [ "$failed" -gt 0 ] || fail "no operation failed on a full disk"
 [ "$(json run/record.json run.verdict)" = invalid ] || fail "the run is not marked"
-has out.txt "disk full"
+has run/report.txt "disk full"
 [ "$(sql -c "select count(*) from pg_stat_activity where application_name like 'assay%'")" = 0 ] || fail "sessions stayed"
 rm "$place/disk/ballast" "$place/disk/ballast2"
 expect 0 "$ASSAY" destroy "${small[@]}"

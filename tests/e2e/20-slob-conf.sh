@@ -5,7 +5,7 @@ source "$PROJECT/tests/e2e/lib.sh"
 conf=$PROJECT/testdata/slob-r1.conf
 expect 0 "$ASSAY" prepare --target native:data -c "$conf" -s 8 --set SCALE=2200 --set REDO_LOG_MB=8 --set UNDO_MB=16
 [ -f data/control.assay ] || fail "no data set"
-expect 0 "$ASSAY" run --target native:data -c "$conf" -s 8 --set SCALE=2200 --time 4s -o run1
+expect 0 "$ASSAY" run --target native:data -c "$conf" -s 8 --set SCALE=2200 --time 4s -o run1 --format full
 cp out.txt report.txt
 
 for name in UPDATE_PCT SCAN_PCT RUN_TIME WORK_LOOP SCALE WORK_UNIT REDO_STRESS HOT_SCHEMA_FREQUENCY HOTSPOT_MB \

@@ -31,7 +31,7 @@ expect 0 "$ASSAY" runs recover torn
 
 echo "- the data set that was not closed is recovered by the next run, which says so"
 expect 0 "$ASSAY" run --target native:data "${SMALL[@]}" -s 4 --time 2 --warmup 0 -o again
-has out.txt recovered_commits
+has again/report.txt recovered_commits
 expect 0 "$ASSAY" check --target native:data "${SMALL[@]}"
 
 echo "- and by check"

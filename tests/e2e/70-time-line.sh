@@ -26,8 +26,8 @@ else
     wait "$pid" || fail "exit $? of the run"
     pid=
     # The kernel may write a list of CPUs otherwise than it was given: the narrow one is one number.
-    grep -qE "CPU affinity of the driver threads: .* -> $first\$" out-affinity.txt || fail "no change to CPU $first in the report"
-    grep -qE "CPU affinity of the driver threads: $first -> " out-affinity.txt || fail "no change back in the report"
+    grep -qE "CPU affinity of the driver threads: .* -> $first\$" affinity/report.txt || fail "no change to CPU $first in the report"
+    grep -qE "CPU affinity of the driver threads: $first -> " affinity/report.txt || fail "no change back in the report"
     [ "$(cat affinity/at-1.out)" = "from inside" ] || fail "the command's output is not kept"
     has affinity/series.jsonl '"kind":"affinity"'
     echo "- affinity: narrowed to CPU $first and widened again, both marked"
@@ -60,8 +60,8 @@ if [ -n "$group" ] && mkdir "$group" 2>/dev/null; then
     quota none
     wait "$pid" || fail "exit $? of the run under a quota"
     pid=
-    grep -qE "CPU quota of the control group: no limit -> 0\.800 CPUs" out-quota.txt || fail "the quota is not marked"
-    grep -qE "CPU quota of the control group: 0\.800 CPUs .* -> no limit" out-quota.txt || fail "its end is not marked"
+    grep -qE "CPU quota of the control group: no limit -> 0\.800 CPUs" quota/report.txt || fail "the quota is not marked"
+    grep -qE "CPU quota of the control group: 0\.800 CPUs .* -> no limit" quota/report.txt || fail "its end is not marked"
     echo "- quota (control groups of version $version): set and lifted, both marked"
 elif [ -n "$group" ]; then
     group=
@@ -77,8 +77,8 @@ kill -KILL "$pid"
 wait "$pid" 2>/dev/null || true
 pid=
 expect 0 "$ASSAY" runs recover killed
-has out.txt "command: echo before the kill; exit 0"
-has out.txt "Sessions inside a call, looked at every"
+has killed/report.txt "command: echo before the kill; exit 0"
+has killed/report.txt "Sessions inside a call, looked at every"
 [ "$(json killed/record.json instance.ash.max_active_count)" = 4 ] || fail "four sessions were active"
 echo "- killed: history and events recovered"
 expect 0 "$ASSAY" destroy --target native:data

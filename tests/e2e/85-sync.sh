@@ -6,7 +6,7 @@ echo "- it measures, and only the record stays"
 mkdir place
 expect 0 "$ASSAY" sync place --time 4s -o run
 [ -z "$(ls -A place)" ] || { ls -A place; fail "something is left behind"; }
-has out.txt "What Each Level of Safety Costs"
+has run/report.txt "What Each Level of Safety Costs"
 [ "$(json run/record.json run.workload)" = sync ] || fail "the record's workload"
 [ -n "$(json run/record.json parts.sync.f0_us)" ] || fail "no F0"
 
@@ -31,7 +31,7 @@ mount -t tmpfs -o size=300M tmpfs disk 2>/dev/null || skip "no right to mount"
 
 echo "- in memory it says that the figures mean nothing"
 expect 0 "$ASSAY" sync disk --time 1s -o memory
-has out.txt "lies in memory"
+has memory/report.txt "lies in memory"
 [ -z "$(ls -A disk)" ] || fail "something is left behind in memory"
 
 echo "- too little space is refused before a byte is written"

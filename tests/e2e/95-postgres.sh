@@ -28,7 +28,7 @@ gone || fail "a dry run left something"
 for version in ${ASSAY_REQUIRE_POSTGRES:-18}; do
     echo "- the main job on PostgreSQL $version"
     expect 0 "$ASSAY" run --target "temp:postgres:$version" "${small[@]}" -s 2 --time 2s -o "run$version"
-    has out.txt "PostgreSQL $version"
+    has "run$version/report.txt" "PostgreSQL $version"
     has err.txt "Stopped and removed in"
     has "run$version/record.json" "server_directory"
     gone || fail "the server of a finished run is still there"
@@ -68,6 +68,6 @@ if [ "$(id -u)" = 0 ]; then
     cp "$ASSAY" "$base/assay"
     install -d -o nobody "$base/nobody"
     expect 0 runuser -u nobody -- env HOME="$base/nobody" bash -c "cd '$base/nobody' && '$base/assay' run --target temp:postgres ${small[*]} --time 2s"
-    has out.txt "PostgreSQL"
+    has out.txt "slob on temp:postgres"
     gone || fail "the server of user nobody is still there"
 fi

@@ -10,7 +10,7 @@ const COLUMNS: [(&str, &str); 18] = [
     ("FILE", "run id"),
     ("SESSIONS", "count"),
     ("ELAPSED", "s"),
-    ("DB CPU", "s/s"),
+    ("DB CPU", "s/s fg+bg"),
     ("DB Tm", "s/s"),
     ("EXECUTES", "1/s"),
     ("LIO", "blocks/s"),

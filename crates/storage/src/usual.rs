@@ -61,6 +61,8 @@ pub(super) fn jobs(place: &Path, time: Duration) -> Result<Invocation, EngineErr
         options.files.direct = true;
         options.files.unlink = true;
         options.pattern.mode = Mode::RandRead;
+        // Each job takes blocks of its own: a cache in the array would make the later one look faster.
+        options.pattern.seed = Some(u64::from(*depth));
         options.pattern.blocks.iter_mut().for_each(|blocks| {
             (blocks.min, blocks.max) = (BLOCK_BYTES, BLOCK_BYTES);
         });

@@ -25,6 +25,9 @@ pub(crate) struct ProbeArgs {
     /// What was said of the probe's own options, as its requests take it.
     #[arg(skip)]
     pub(crate) words: Vec<String>,
+    /// Whether the time was given.
+    #[arg(skip)]
+    pub(crate) time_is_given: bool,
     /// Measuring time, shared by all steps: 20s, 2m
     #[arg(
         long,
@@ -99,6 +102,7 @@ impl FromArgMatches for ProbeCommand {
             .subcommand()
             .ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
         let mut args = ProbeArgs::from_arg_matches(matches)?;
+        args.time_is_given = matches.value_source("time") == Some(ValueSource::CommandLine);
         if let Some((probe, _)) = probes().find(|(probe, _)| probe.name() == name) {
             let path = probe.takes_place().then(|| matches.get_one(PATH).cloned());
             args.path = path.flatten();

@@ -99,13 +99,12 @@ fn labels(
         origin: if default { "default" } else { "cli" }.to_owned(),
     };
     let path = args.path.as_ref().map(|path| path.display().to_string());
-    let usual = probe.usual_time();
     let mut settings: Vec<SettingLine> = path
         .into_iter()
         .map(|path| setting("PATH", path.clone(), path == "."))
         .collect();
     let time = args.time.clone();
-    settings.push(setting("TIME", time.clone(), Some(time.as_str()) == usual));
+    settings.push(setting("TIME", time, !args.time_is_given));
     for option in probe.options() {
         let value = request.option(option);
         if !value.is_empty() {

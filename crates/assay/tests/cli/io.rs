@@ -83,6 +83,11 @@ fn a_directory_alone_is_measured_in_the_usual_way_and_left_as_it_was() {
         "--output-format=json",
     ];
     let done = io(&place, &words).code(0);
+    assert!(
+        !done.out.contains("reads the blocks that"),
+        "it warns of itself: {}",
+        done.out
+    );
     let jobs = json(&done.out)["jobs"].clone();
     for (job, depth) in [(0, "1"), (1, "32")] {
         assert_eq!(jobs[job]["job options"]["iodepth"], depth);

@@ -94,12 +94,24 @@ pub(super) fn warm_up_or_tail(record: &Record) -> Judged {
             fixed(100.0 * last / all, 0)
         )
     });
-    let text = format!(
-        "Warm-up or tail inside the window: sessions were active for {} % of it.{edges_text} Operations per second {}, corrected for idle sessions {}. Lengthen WARMUP or the run.",
-        fixed(100.0 * fraction, 1),
-        fixed(rate, 1),
-        fixed(corrected, 1)
-    );
+    let (first_off, last_off) = edges.map_or((false, false), |(first, last, all)| {
+        (off(first, all) > DEVIATION, off(last, all) > DEVIATION)
+    });
+    let idle_text = match fraction < ACTIVE {
+        true => format!(
+            " Sessions were active for {} % of it: {} operations per second, {} corrected for idle sessions.",
+            fixed(100.0 * fraction, 1),
+            fixed(rate, 1),
+            fixed(corrected, 1)
+        ),
+        false => String::new(),
+    };
+    let way_out = match (first_off, last_off) {
+        (true, false) => "Lengthen WARMUP.",
+        (true, true) => "Lengthen WARMUP and the run.",
+        _ => "Lengthen the run.",
+    };
+    let text = format!("Warm-up or tail inside the window.{edges_text}{idle_text} {way_out}");
     let high = fraction <= 1.0 - 2.0 * (1.0 - ACTIVE) || worst >= 2.0 * DEVIATION;
     Ok(Some(Advice::of("R25", high, text, &evidence)))
 }

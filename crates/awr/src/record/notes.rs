@@ -1,6 +1,7 @@
 //! What has to be said beside the numbers, and the warnings that follow from it.
 
 use crate::readings::{Deltas, UNSUPPORTED, delta, disk_deltas};
+use assay_measure::cpu;
 use assay_measure::record::{Checks, Figure, Record};
 use assay_measure::snapshot::SCAN;
 use assay_measure::stats;
@@ -284,6 +285,24 @@ fn shared_host(record: &Record, out: &mut Vec<String>) {
     }
 }
 
+/// Whose work kept the driver threads from a CPU, and the way out.
+fn delayed_by(record: &Record, is_server: bool) -> String {
+    /// Below this the host had CPUs left, %.
+    const BUSY_PCT: f64 = 80.0;
+    let shares = cpu::shares(record);
+    let others = shares.is_some_and(|shares| shares.others >= cpu::OTHERS_PCT);
+    let is_busy = shares.is_none_or(|shares| shares.busy >= BUSY_PCT);
+    match (others, is_busy, is_server) {
+        (true, _, true) => "other work on this host took CPU time; repeat it on an idle host, or drive the server from another one",
+        (true, _, false) => "other work on this host took CPU time; repeat it on an idle host, or with fewer DRIVER_THREADS",
+        (false, true, true) => "the server and the driver shared the CPUs; use fewer sessions, or drive the server from another host",
+        (false, true, false) => "they waited for each other; use fewer DRIVER_THREADS",
+        (false, false, true) => "they and the server's processes waited for each other on one CPU while another was idle; use fewer sessions, or drive the server from another host",
+        (false, false, false) => "they waited for each other on one CPU while another was idle, since the kernel wakes a thread where the device's interrupt arrives; try DRIVER_THREADS=1",
+    }
+    .to_owned()
+}
+
 /// The load generator's own cost and fairness.
 fn driver(record: &Record, out: &mut Vec<String>) {
     let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
@@ -292,14 +311,10 @@ fn driver(record: &Record, out: &mut Vec<String>) {
     // The threads that drive a server's sessions do little: it is the server that takes the CPUs.
     let is_server = record.instance.server.is_some();
     if delay > 0.05 * thread_s && thread_s > 0.0 {
-        let or = match is_server {
-            true => "with fewer sessions, or drive the server from another host",
-            false => "with fewer DRIVER_THREADS",
-        };
         out.push(format!(
-            "The driver threads were ready but without a CPU for {} % of the window: other work on this host slowed \
-             the run, and wait times include that delay. Repeat it on an idle host or {or}.",
-            fixed(100.0 * delay / thread_s, 1)
+            "The driver threads were ready but without a CPU for {} % of the window, and wait times include that delay: {}.",
+            fixed(100.0 * delay / thread_s, 1),
+            delayed_by(record, is_server)
         ));
     }
     if let Some(share) = record

@@ -464,6 +464,39 @@ fn kinds_of_operations_have_a_row_each() {
     assert_eq!(record.driver.ops[0].rows_count, 115_200);
 }
 
+#[test]
+fn who_kept_the_driver_threads_from_a_cpu_is_told_by_who_had_the_cpus() {
+    // CPU of all the host in the window, and of it this process, of two CPUs.
+    let warned = |busy: f64, own: f64| {
+        let mut data = fixture::run();
+        let elapsed_ns = data.end.at_ns - data.begin.at_ns;
+        let all_ns = 2.0 * elapsed_ns as f64;
+        data.end.driver.thread_run_delay_ns =
+            data.begin.driver.thread_run_delay_ns + elapsed_ns / 2 * data.end.driver.threads;
+        data.begin.host.cpu_ns = Some([0; 10]);
+        let mut cpu = [0; 10];
+        cpu[0] = (busy * all_ns) as u64;
+        cpu[3] = ((1.0 - busy) * all_ns) as u64;
+        data.end.host.cpu_ns = Some(cpu);
+        data.begin.host.process_cpu_ns = Some(0);
+        data.end.host.process_cpu_ns = Some((own * all_ns) as u64);
+        data.end.host.cpus = Some(2);
+        build(&data).warnings.join(" ")
+    };
+    for (busy, own, words) in [
+        (1.0, 0.3, "other work on this host took CPU time"),
+        (
+            0.95,
+            0.93,
+            "they waited for each other; use fewer DRIVER_THREADS",
+        ),
+        (0.4, 0.38, "while another was idle"),
+    ] {
+        let text = warned(busy, own);
+        assert!(text.contains(words), "{busy} {own}: {text}");
+    }
+}
+
 /// A parameter that the target does not have helps nobody.
 #[test]
 fn warnings_name_the_way_out_of_the_target_that_ran() {
@@ -474,8 +507,8 @@ fn warnings_name_the_way_out_of_the_target_that_ran() {
         build(&data).warnings.join(" ")
     };
     let native = warned(fixture::run());
-    assert!(native.contains("fewer DRIVER_THREADS"), "{native}");
+    assert!(native.contains("try DRIVER_THREADS=1"), "{native}");
     let server = warned(fixture::postgres(15));
-    assert!(server.contains("with fewer sessions"), "{server}");
+    assert!(server.contains("use fewer sessions"), "{server}");
     assert!(!server.contains("DRIVER_THREADS"), "{server}");
 }

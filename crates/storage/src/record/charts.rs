@@ -38,14 +38,23 @@ pub(super) fn all(record: &Record, info: &StorageInfo) -> Vec<Drawn> {
     all
 }
 
-/// Rows of the series that are of this group.
+/// A rest of a second that is shorter says nothing of a rate, s.
+const LEAST_S: f64 = 0.5;
+
+/// Rows of the series that are of this group, without the rest of a second that its end may leave.
 fn rows_of(record: &Record, group: u32) -> Vec<usize> {
     let groups = record.series.metrics.get("group");
     let of_group = |row: &usize| match groups.and_then(|groups| groups.get(*row)) {
         Some(figure) => figure.value() == Some(f64::from(group)),
         None => group == 0,
     };
-    (0..record.series.t_s.len()).filter(of_group).collect()
+    let lengths = record.series.metrics.get("length_s");
+    let is_long = |row: &usize| {
+        let length = lengths.and_then(|lengths| lengths.get(*row)?.value());
+        length.is_none_or(|s| s >= LEAST_S)
+    };
+    let rows = (0..record.series.t_s.len()).filter(of_group);
+    rows.filter(is_long).collect()
 }
 
 /// A group's seconds: the rows of the series that are its own.

@@ -21,6 +21,8 @@ pub(super) fn of(record: &Record, info: &StorageInfo) -> Headline {
     }
 }
 
+/// Seconds that vary by more of their mean have no level to be steady at.
+const SCATTERED: f64 = 0.2;
 /// Shares above these are of something that has no more to give, %.
 const USED_UP_PCT: f64 = 95.0;
 
@@ -203,7 +205,12 @@ fn steadiness(info: &StorageInfo) -> String {
     if group.analysed.is_empty() {
         return format!("n/a (no figures by the second){variation}");
     }
+    let ratio = group.iops_total_per_s.variation_ratio.value();
+    let scattered = ratio.is_some_and(|ratio| ratio > SCATTERED);
     match (group.changes.len(), group.drift_ratio.value()) {
+        (0, None) if scattered => {
+            format!("not steady: no lasting change of level and no drift{variation}.")
+        }
         (0, None) => {
             format!("steady: no change of level and no drift over the seconds{variation}.")
         }

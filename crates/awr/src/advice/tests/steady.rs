@@ -32,7 +32,13 @@ fn advice_r25_fires_on_idle_sessions_with_the_corrected_rate_and_on_a_slow_start
         .position(|inside| *inside)
         .unwrap();
     slow.series.metrics.get_mut("ops_count_per_s").unwrap()[inside] = Figure::Decimal(70.0);
-    fires(&slow, "R25");
+    let said = fires(&slow, "R25");
+    assert!(said.text.ends_with("Lengthen WARMUP."), "{}", said.text);
+    assert!(
+        !said.text.contains("corrected"),
+        "every session was active: {}",
+        said.text
+    );
 }
 
 #[test]

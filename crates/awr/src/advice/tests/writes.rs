@@ -62,19 +62,39 @@ fn advice_r19_is_silent_when_they_do_not() {
 fn advice_r27_fires_from_twenty_bytes_for_one() {
     let mut record = record();
     // 12,800 rows of two columns of 128 bytes.
-    record.checks.device_write_bytes = Figure::Count(12_800 * 256 * 30);
+    record.checks.engine_write_bytes = Figure::Count(12_800 * 256 * 30);
+    record.checks.device_write_bytes = Figure::Count(12_800 * 256 * 50);
     let said = fires(&record, "R27");
     assert_eq!(
-        said.evidence["device_bytes_per_changed_byte"],
+        said.evidence["engine_bytes_per_changed_byte"],
         Figure::Decimal(30.0)
+    );
+    assert!(
+        said.text.contains("the engine wrote 30.0 bytes"),
+        "{}",
+        said.text
     );
     assert_eq!(said.severity, "note");
 }
 
 #[test]
+fn advice_r27_does_not_blame_the_run_for_what_others_wrote() {
+    let mut record = record();
+    record.checks.engine_write_bytes = Figure::Count(12_800 * 256 * 10);
+    record.checks.device_write_bytes = Figure::Count(12_800 * 256 * 90);
+    is_silent(&record, "R27");
+    record.checks.engine_write_bytes = Figure::na("not counted");
+    assert!(
+        fires(&record, "R27")
+            .text
+            .contains("the devices wrote 90.0 bytes")
+    );
+}
+
+#[test]
 fn advice_r27_is_silent_on_large_changes_and_without_any() {
     let mut heavy = record();
-    heavy.checks.device_write_bytes = Figure::Count(12_800 * 256 * 30);
+    heavy.checks.engine_write_bytes = Figure::Count(12_800 * 256 * 30);
     set(&mut heavy, "REDO_STRESS", "HEAVY");
     is_silent(&heavy, "R27");
     let mut none = record();
