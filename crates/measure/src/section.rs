@@ -79,8 +79,32 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Whether text prints the titles of the columns.
     pub is_titled: bool,
+    /// Titles above those of the columns, from the first column on; empty if there are none.
+    pub heads: Vec<Head>,
     /// The rows.
     pub rows: Vec<Row>,
+    /// What text says in place of its last rows, which a page folds; the table is whole everywhere without it.
+    pub rest: Option<Rest>,
+}
+
+/// A title across neighbouring columns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// The title; empty over columns that need none.
+    pub title: String,
+    /// How many columns it stands over.
+    pub columns: usize,
+}
+
+/// Rows of a table that only who asks for them wants to see.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rest {
+    /// Rows before them, which every face shows.
+    pub first: usize,
+    /// How many there are of what, in words: `34 conditions are the same`.
+    pub what: String,
+    /// How somebody who reads the text gets to see them.
+    pub how: String,
 }
 
 /// A row of a table.
@@ -112,12 +136,23 @@ pub enum Align {
     Right,
     /// At the left and wrapped between words; the last column only.
     Wrapped,
+    /// A drawing made of characters, at the left, for text alone.
+    Drawn,
 }
 
 /// A right-aligned column; its width holds the space before it.
 #[must_use]
 pub const fn right(title: &'static str, width: usize) -> Column {
     Column::new(title, width, Align::Right)
+}
+
+/// A title across so many columns.
+#[must_use]
+pub fn over(title: &str, columns: usize) -> Head {
+    Head {
+        title: title.to_owned(),
+        columns,
+    }
 }
 
 /// A left-aligned column.
@@ -301,14 +336,26 @@ impl Sections {
         self.put(Part::Table(Table {
             columns: columns.to_vec(),
             is_titled,
-            rows: Vec::new(),
+            ..Table::default()
         }));
     }
 
     /// A whole table whose columns are as wide as what stands in them.
     pub fn fitted(&mut self, titles: &[(&str, Align)], rows: Vec<Vec<Cell>>) {
+        self.grouped(&[], titles, rows, None);
+    }
+
+    /// A [`Sections::fitted`] table with titles across its columns and rows that text leaves out.
+    pub fn grouped(
+        &mut self,
+        heads: &[Head],
+        titles: &[(&str, Align)],
+        rows: Vec<Vec<Cell>>,
+        rest: Option<Rest>,
+    ) {
+        let in_text = rest.as_ref().map_or(rows.len(), |rest| rest.first);
         let column = |(at, (title, align)): (usize, &(&str, Align))| {
-            let cells = rows.iter().filter_map(|row| row.get(at));
+            let cells = rows.iter().take(in_text).filter_map(|row| row.get(at));
             let longest = cells.map(|cell| cell.text.chars().count()).max();
             let width = longest.unwrap_or(0).max(title.chars().count());
             // The space before it, and one more so that long figures stay apart.
@@ -318,10 +365,24 @@ impl Sections {
                 align: *align,
             }
         };
+        let mut columns: Vec<Column> = titles.iter().enumerate().map(column).collect();
+        let mut at = 0;
+        for head in heads {
+            let under = &mut columns[at..at + head.columns];
+            let width: usize = under.iter().map(|column| column.width).sum();
+            // Its blanks and a dash on both sides.
+            let wanted = head.title.chars().count() + 5;
+            if let Some(last) = under.last_mut().filter(|_| !head.title.is_empty()) {
+                last.width += wanted.saturating_sub(width);
+            }
+            at += head.columns;
+        }
         self.put(Part::Table(Table {
-            columns: titles.iter().enumerate().map(column).collect(),
+            columns,
             is_titled: true,
+            heads: heads.to_vec(),
             rows: rows.into_iter().map(Row::Cells).collect(),
+            rest,
         }));
     }
 

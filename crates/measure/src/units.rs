@@ -64,6 +64,16 @@ pub fn ratio(numerator: u128, denominator: u128, decimals: usize) -> Option<Stri
     }
 }
 
+/// A number with six significant digits and without the zeros that end its decimals: `0.031`, `1.25`, `1,234`.
+#[must_use]
+pub fn six(value: f64) -> String {
+    let text = significant(value, 6);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
 /// A number with so many significant digits, all whole digits kept: `0.031`,
 /// `1.25`, `1,234`; `n/a` if not finite.
 #[must_use]

@@ -52,7 +52,7 @@ fn compared(record: &Record, other: &Record, assets: &Assets) -> [(&'static str,
     ];
     let comparison = compare::of(&groups, &Options::default());
     [
-        ("compare", compare::render(&comparison)),
+        ("compare", compare::render(&comparison, true)),
         (
             "compare-json",
             serde_json::to_string(&comparison).unwrap_or_default(),

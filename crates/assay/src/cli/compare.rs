@@ -19,6 +19,9 @@ pub(crate) struct CompareArgs {
     /// Let a change beyond its limit fail even where it is not shown
     #[arg(long)]
     pub(crate) fail_if_unsure: bool,
+    /// List the conditions that are the same as well; a page folds them
+    #[arg(long)]
+    pub(crate) same: bool,
     /// Your prices, a dated TOML file as `assay cost --example` prints one: cost stands among the figures
     #[arg(long, value_name = "FILE")]
     pub(crate) cost: Option<PathBuf>,

@@ -34,11 +34,23 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
             .map_err(|error| Failure::usage(format!("--fail-if {error}")))?;
     }
     let text = match args.format {
-        CompareFace::Text => compare::render(&comparison),
+        CompareFace::Text => compare::render(&comparison, args.same),
         CompareFace::Json => plan_text::pretty(&comparison),
         CompareFace::Html => html::comparison(&comparison, &Assets::Embedded),
     };
     deliver(args.output.as_deref(), &text)?;
+    for pair in comparison
+        .pairs
+        .iter()
+        .filter(|p| !p.shared_runs.is_empty())
+    {
+        ui::say(&format!(
+            "notice: {} stands in both {} and {}: nothing is judged",
+            pair.shared_runs.join(", "),
+            pair.baseline,
+            pair.candidate
+        ));
+    }
     Ok(judge(&gates, &comparison, args.fail_if_unsure))
 }
 
@@ -142,7 +154,7 @@ fn judge(gates: &[Gate], comparison: &Comparison, unsure_fails: bool) -> Code {
                 unjudged = true;
                 "error: gate"
             }
-            GateOutcome::Holds => "gate holds",
+            GateOutcome::Holds => "gate",
         };
         ui::say(&format!("{lead}: {}", judged.line));
     }

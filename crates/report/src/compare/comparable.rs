@@ -6,7 +6,7 @@ use super::sides::Group;
 use crate::kinds;
 use assay_measure::kind::UNKNOWN;
 use assay_measure::record::{Figure, Record};
-use assay_measure::units::significant;
+use assay_measure::units::six;
 
 /// Work per operation may differ by so much: what the published pair of runs kept (51,700.6 and 51,713.3 bytes of redo a
 /// transaction, 64.5 and 64.2 reads) with room.
@@ -115,6 +115,20 @@ pub(super) fn forbids(checks: &[Check]) -> bool {
     checks.iter().any(|check| check.finding == Finding::Forbids)
 }
 
+/// Ids of the candidate's runs that the baseline has as well.
+pub(super) fn shared(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<String> {
+    // An import has a new id each time, and an edited record keeps the old one: what was measured tells.
+    let same = |a: &Record, b: &Record| {
+        !a.metrics.is_empty()
+            && a.run.started == b.run.started
+            && a.metrics == b.metrics
+            && a.series == b.series
+    };
+    let known = |b: &&&Record| baseline.records.iter().any(|a| same(a, b));
+    let shared = candidate.records.iter().filter(known);
+    shared.map(|record| record.run.id.clone()).collect()
+}
+
 fn workload(record: &Record) -> &str {
     match &record.import {
         Some(info) if record.run.workload.is_empty() => &info.tool,
@@ -182,18 +196,9 @@ fn sessions(a: &Record, b: &Record) -> Check {
     Check::text("sessions", &told(a), &told(b), Finding::Forbids)
 }
 
-/// Six digits without the zeros that end them.
-fn plain(value: f64) -> String {
-    let text = significant(value, 6);
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
-}
-
 /// Two numbers that should be within `same` of each other; beyond `tolerable` they forbid.
 fn near(what: &str, a: Option<f64>, b: Option<f64>, same: f64, beyond: Finding) -> Check {
-    let told = |value: Option<f64>| value.map_or_else(|| UNKNOWN.to_owned(), plain);
+    let told = |value: Option<f64>| value.map_or_else(|| UNKNOWN.to_owned(), six);
     let finding = match (a, b) {
         (Some(a), Some(b)) if (a - b).abs() <= same * a.abs().max(b.abs()) => Finding::Same,
         (Some(_), Some(_)) => beyond,

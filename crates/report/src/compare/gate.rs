@@ -3,9 +3,11 @@
 //! A gate on a change fires only where the change is shown; what is beyond the limit but not shown is told and does not
 //! fire by itself. What could not be judged is neither: whoever asked must not take it for good.
 
-use super::model::{Comparison, Finding};
-use super::verdict::{percent, ratio_text};
+use super::model::{Comparison, Pair, Row};
+use super::verdict::{percent, ratio_text, with_unit};
 use assay_measure::config::nearest;
+use assay_measure::record::Figure;
+use assay_measure::units::six;
 use thiserror::Error;
 
 /// A condition under which a comparison counts as failed.
@@ -72,7 +74,7 @@ pub enum GateOutcome {
 pub struct Judged {
     /// How it came out.
     pub outcome: GateOutcome,
-    /// The gate, both values, ratio and interval, in a line.
+    /// What the figure did, the limit, how it came out, and both values, in a line.
     pub line: String,
 }
 
@@ -144,26 +146,27 @@ impl Gate {
             };
         };
         let against = &row.against[at];
-        let told = |value: Option<f64>| {
-            let text = value.map_or("n/a".to_owned(), |v| {
-                assay_measure::units::significant(v, 6)
-            });
-            format!("{text} {}", row.unit).trim_end().to_owned()
-        };
-        let (from, to) = (row.cells[0].value.value(), row.cells[at + 1].value.value());
+        let (from, to) = (&row.cells[0].value, &row.cells[at + 1].value);
         let interval = match (against.low_ratio.value(), against.high_ratio.value()) {
-            (Some(low), Some(high)) => {
-                format!("95 % interval {} to {}", ratio_text(low), ratio_text(high))
-            }
-            _ => "no interval".to_owned(),
+            (Some(low), Some(high)) => format!(
+                ", ratio 95 % interval {} to {}",
+                ratio_text(low),
+                ratio_text(high)
+            ),
+            _ => match against.low_ratio.reason() {
+                Some(reason) => format!(", no interval: {reason}"),
+                None => String::new(),
+            },
         };
-        let ratio = against.ratio.value().map_or("n/a".to_owned(), ratio_text);
-        let (outcome, why) = self.outcome(pair.forbids_faster, row, at);
+        let told = |figure: &Figure| match figure.value() {
+            Some(value) => with_unit(value, &row.unit),
+            None => "n/a".to_owned(),
+        };
+        let (outcome, why) = self.outcome(pair, row, at);
         Judged {
             outcome,
             line: format!(
-                "{}: {}: {} {} against {} {}, ratio {ratio}, {interval}: {why}",
-                self.text,
+                "{} {why} ({} {}, {} {}{interval})",
                 row.key,
                 pair.candidate,
                 told(to),
@@ -173,43 +176,56 @@ impl Gate {
         }
     }
 
-    fn outcome(&self, forbids: bool, row: &super::Row, at: usize) -> (GateOutcome, String) {
-        let not_judged = |why: String| (GateOutcome::NotJudged, format!("not judged: {why}"));
+    /// How it came out, and in words by how much which limit was kept or not.
+    fn outcome(&self, pair: &Pair, row: &Row, at: usize) -> (GateOutcome, String) {
+        let not_judged = |why: &str| (GateOutcome::NotJudged, format!("is not judged: {why}"));
         let against = &row.against[at];
         match self.limit {
             Limit::Value(limit, unit) => {
-                let factor = match in_unit(unit, &row.unit) {
-                    Some(factor) => factor,
-                    None => return not_judged(format!("the figure is in {}", row.unit)),
+                let limit = match in_unit(unit, &row.unit) {
+                    Some(factor) => limit * factor,
+                    None => return not_judged(&format!("the figure is in {}", row.unit)),
                 };
-                match row.cells[at + 1].value.value() {
-                    Some(value) if self.is_beyond(value, limit * factor) => {
-                        (GateOutcome::Fires, "beyond the limit".to_owned())
-                    }
-                    Some(_) => (GateOutcome::Holds, "within the limit".to_owned()),
-                    None => not_judged("n/a".to_owned()),
+                let Some(value) = row.cells[at + 1].value.value() else {
+                    return not_judged("n/a");
+                };
+                let told = |value: f64| with_unit(value, &row.unit);
+                let bound = if self.is_below { "at least" } else { "at most" };
+                let said = format!("is {}, limit {bound} {}", told(value), told(limit));
+                match self.is_beyond(value, limit) {
+                    true => (GateOutcome::Fires, format!("{said}: not kept")),
+                    false => (GateOutcome::Holds, format!("{said}: kept")),
                 }
             }
-            Limit::Change(_) if forbids => {
-                not_judged(format!("{} (see the checks)", Finding::Forbids.word()))
-            }
+            Limit::Change(_) if pair.forbids_faster => not_judged("the tests are not the same"),
             Limit::Change(limit) => match against.ratio.value() {
-                None => not_judged(against.sentence.clone()),
+                None => not_judged(against.ratio.reason().unwrap_or("n/a")),
                 Some(ratio) => {
                     let change = 100.0 * (ratio - 1.0);
-                    let told = format!("a change of {} %", percent(change));
+                    let said = format!("{}, limit {}", moved(change), self.limit_text(limit));
                     if !self.is_beyond(change, limit) {
-                        return (GateOutcome::Holds, format!("{told}, within the limit"));
+                        return (GateOutcome::Holds, format!("{said}: kept"));
                     }
                     match self.is_shown(against, limit) {
-                        true => (GateOutcome::Fires, format!("{told}, shown")),
-                        false => {
-                            let why = &against.sentence;
-                            (GateOutcome::Unsure, format!("{told}, not shown: {why}"))
-                        }
+                        true => (GateOutcome::Fires, format!("{said}: not kept")),
+                        false => (
+                            GateOutcome::Unsure,
+                            format!("{said}: beyond it, but not shown"),
+                        ),
                     }
                 }
             },
+        }
+    }
+
+    /// `a fall of 5 %`; of a limit on the near side of no change what is wanted at least.
+    fn limit_text(&self, limit: f64) -> String {
+        let share = six(limit.abs());
+        match (self.is_below, limit <= 0.0) {
+            (true, true) => format!("a fall of {share} %"),
+            (true, false) => format!("a rise of {share} % at least"),
+            (false, true) if limit < 0.0 => format!("a fall of {share} % at least"),
+            (false, _) => format!("a rise of {share} %"),
         }
     }
 
@@ -239,6 +255,15 @@ impl Gate {
         };
         end.value()
             .is_some_and(|ratio| self.is_beyond(100.0 * (ratio - 1.0), limit))
+    }
+}
+
+/// `fell by 1.2 %`.
+fn moved(change: f64) -> String {
+    match change {
+        0.0 => "did not change".to_owned(),
+        change if change < 0.0 => format!("fell by {} %", percent(-change)),
+        change => format!("rose by {} %", percent(change)),
     }
 }
 

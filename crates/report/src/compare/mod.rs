@@ -4,13 +4,14 @@
 //! Groups of three repeats and more are compared by Welch's test on logarithms, single runs by the batch means of their
 //! seconds, values without seconds by their ratio alone; `docs/design/compare.md` says why. Reads records only.
 
+mod charts;
 mod comparable;
 mod gate;
 mod histograms;
 mod model;
 mod repeats;
+mod sections;
 mod sides;
-mod text;
 mod verdict;
 
 #[cfg(test)]
@@ -18,14 +19,16 @@ mod power;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use charts::charts;
 pub use gate::{Gate, GateError, GateOutcome, Judged};
 pub use model::{
     Against, Cell, Check, Comparison, Doubt, Finding, GroupInfo, Pair, Row, RunCard, SCHEMA,
     SharedHistogram, Verdict, WaitShares,
 };
 pub use repeats::{NoiseRow, REPEAT_SCHEMA, RepeatRun, Repeats};
+pub use sections::render;
+pub(crate) use sections::{runs_of, sections};
 pub use sides::Group;
-pub use text::render;
 
 use crate::cost::{self, Cost};
 use assay_measure::record::Metric;
@@ -71,6 +74,7 @@ pub fn of(groups: &[Group<'_>], options: &Options) -> Comparison {
         let mut pair = Pair {
             baseline: letter(0),
             candidate: letter(at),
+            shared_runs: comparable::shared(&groups[0], group),
             forbids_faster: comparable::forbids(&checks),
             checks,
             ..Pair::default()
@@ -93,7 +97,8 @@ pub fn of(groups: &[Group<'_>], options: &Options) -> Comparison {
             .collect(),
         conclusion: Vec::new(),
     };
-    comparison.conclusion = verdict::conclusion(&comparison);
+    let said = verdict::sentences(&comparison);
+    comparison.conclusion = said.into_iter().map(|(_, text)| text).collect();
     comparison
 }
 
@@ -246,7 +251,7 @@ fn judge(from: &Figures<'_>, to: &Figures<'_>, rows: &mut [Row], pair: &mut Pair
             .map(|at| corrected[at]);
         let judgement = Judgement {
             row,
-            forbids_faster: pair.forbids_faster,
+            pair,
             p_holm: holm_p,
             alpha: match holm_p {
                 // The first step of Holm's correction: what a figure must pass if no other does.

@@ -89,6 +89,9 @@ pub struct Pair {
     pub candidate: String,
     /// What has to be alike, each with both values.
     pub checks: Vec<Check>,
+    /// Ids of the runs that stand in both groups: nothing is judged where there is one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shared_runs: Vec<String>,
     /// One of the checks forbids the words "faster" and "slower".
     pub forbids_faster: bool,
     /// `repeats` (run-to-run variance is known), `within-run` (only that inside the runs is) or `values` (none is).

@@ -3,16 +3,14 @@
 use super::model::{Against, Comparison, Finding, Pair, Row, Verdict};
 use super::sides::{Compared, Unjudged};
 use assay_measure::record::Figure;
-use assay_measure::sample::{ALPHA, Difference};
-use assay_measure::units::{fixed, significant};
-
-/// Beyond it "would have been seen" is no longer worth a figure.
-const MOST_PCT: f64 = 100.0;
+use assay_measure::sample::ALPHA;
+use assay_measure::section::Weight;
+use assay_measure::units::{fixed, significant, six};
 
 /// What one outcome is judged by.
 pub(super) struct Judgement<'a> {
     pub(super) row: &'a Row,
-    pub(super) forbids_faster: bool,
+    pub(super) pair: &'a Pair,
     /// The corrected chance, of a declared figure.
     pub(super) p_holm: Option<f64>,
     /// Error allowed for the smallest difference that would have been seen.
@@ -32,12 +30,16 @@ impl Judgement<'_> {
             detectable_95_pct: Figure::na(reason),
             ..Against::default()
         };
+        let na = |reason: &str| Against {
+            sentence: format!("n/a ({reason})"),
+            ..none(reason)
+        };
+        if !self.pair.shared_runs.is_empty() {
+            return na("a run stands on both sides");
+        }
         match outcome {
             Ok(compared) => self.judged(&compared),
-            Err(Unjudged::Na(reason)) => Against {
-                sentence: format!("n/a ({reason})"),
-                ..none(&reason)
-            },
+            Err(Unjudged::Na(reason)) => na(&reason),
             Err(Unjudged::OneValue(estimate, why)) => Against {
                 method: "values".to_owned(),
                 ratio: Figure::decimal(estimate.exp()),
@@ -76,14 +78,14 @@ impl Judgement<'_> {
             detectable_80_pct: Figure::decimal(detectable(0.8)),
             detectable_95_pct: Figure::decimal(detectable(0.95)),
             verdict,
-            sentence: self.sentence(compared, verdict, (low, high), detectable(0.95)),
+            sentence: self.sentence(compared, verdict, (low, high)),
             remark: compared.remark.clone(),
         }
     }
 
     fn word(&self, is_shown: bool, estimate: f64) -> Verdict {
         let is_up = estimate > 0.0;
-        match (is_shown, self.forbids_faster, self.row.better.as_str()) {
+        match (is_shown, self.pair.forbids_faster, self.row.better.as_str()) {
             (false, ..) => Verdict::NoDifference,
             (true, false, "higher") if is_up => Verdict::Better,
             (true, false, "higher") => Verdict::Worse,
@@ -94,80 +96,60 @@ impl Judgement<'_> {
         }
     }
 
-    fn sentence(
-        &self,
-        compared: &Compared,
-        verdict: Verdict,
-        (low, high): (f64, f64),
-        detectable_pct: f64,
-    ) -> String {
-        let difference = &compared.difference;
-        let mut text = if verdict.is_shown() {
-            shown(
-                self.direction(verdict, difference.estimate),
-                difference,
-                (low, high),
-            )
-        } else {
-            let mut text = format!(
-                "no difference shown (95 % interval {} to {} %)",
-                signed(pct(low)),
-                signed(pct(high))
+    fn sentence(&self, compared: &Compared, verdict: Verdict, (low, high): (f64, f64)) -> String {
+        let estimate = compared.difference.estimate;
+        if verdict.is_shown() {
+            return format!(
+                "{} ({} x, 95 % interval {} to {})",
+                self.shown(verdict, estimate),
+                ratio_text(estimate.exp()),
+                ratio_text(low.exp()),
+                ratio_text(high.exp())
             );
-            if let Some(p) = self.p_holm.filter(|_| difference.p_value() <= ALPHA) {
-                text.push_str(&format!(
-                    ", by itself it would be, but not among all the declared figures (p {} after Holm's correction)",
-                    significant(p, 2)
-                ));
-            }
-            text
-        };
-        text.push_str(&seen(detectable_pct));
+        }
+        let change = left_open(low.exp(), high.exp());
+        let mut text = format!("no difference shown (95 % interval: {change})");
+        if let Some(p) = self
+            .p_holm
+            .filter(|_| compared.difference.p_value() <= ALPHA)
+        {
+            text.push_str(&format!(
+                "; by itself it would be, but not among all the declared figures (p {} after Holm's correction)",
+                significant(p, 2)
+            ));
+        }
         text
     }
 
-    /// What a difference in this direction is called.
-    fn direction(&self, verdict: Verdict, estimate: f64) -> &'static str {
+    /// `B does 4.1 % more per second than A`.
+    fn shown(&self, verdict: Verdict, estimate: f64) -> String {
+        let (a, b) = (&self.pair.baseline, &self.pair.candidate);
+        let share = percent(pct(estimate).abs());
         let is_up = estimate > 0.0;
+        let more = if is_up { "more" } else { "less" };
         let is_named = matches!(verdict, Verdict::Better | Verdict::Worse);
-        match (is_named, self.row.unit.as_str(), is_up) {
-            (true, unit, true) if unit.ends_with("/s") => "faster",
-            (true, unit, false) if unit.ends_with("/s") => "slower",
-            (true, "us" | "ms" | "ns", true) => "longer",
-            (true, "us" | "ms" | "ns", false) => "shorter",
-            (_, _, true) => "higher",
-            (_, _, false) => "lower",
+        match self.row.unit.as_str() {
+            unit if is_named && unit.ends_with("/s") => {
+                format!("{b} does {share} % {more} per second than {a}")
+            }
+            "us" | "ms" | "ns" if is_named => format!("{b} takes {share} % {more} time than {a}"),
+            _ => {
+                let word = if is_up { "higher" } else { "lower" };
+                format!("{b} is {share} % {word} than {a}")
+            }
         }
     }
 }
 
-/// `faster by 4.1 % (95 % interval 2.0 to 6.3 %)`; downwards the size of the fall, smaller end first.
-fn shown(word: &str, difference: &Difference, (low, high): (f64, f64)) -> String {
-    let size = |log: f64| pct(log).abs();
-    let (from, to) = match difference.estimate > 0.0 {
-        true => (pct(low), pct(high)),
-        false => (-pct(high), -pct(low)),
-    };
-    format!(
-        "{word} by {} % (95 % interval {} to {} %)",
-        percent(size(difference.estimate)),
-        percent(from),
-        percent(to)
-    )
-}
-
-/// What would have been seen, 19 times in 20.
-fn seen(detectable_pct: f64) -> String {
-    if detectable_pct == 0.0 {
-        return "; any difference would have been seen: nothing varied at all".to_owned();
+/// The changes that the ends of an interval, of ratios, leave open.
+fn left_open(low: f64, high: f64) -> String {
+    // Below it the arithmetic itself is rough.
+    const NOTHING: f64 = 1e-9;
+    let change = |ratio: f64| signed(100.0 * (ratio - 1.0));
+    match (low - 1.0).abs().max((high - 1.0).abs()) < NOTHING {
+        true => "nothing varied at all".to_owned(),
+        false => format!("{} to {} %", change(low), change(high)),
     }
-    if detectable_pct > MOST_PCT {
-        return "; not even a doubling would have been seen for sure".to_owned();
-    }
-    format!(
-        "; a difference of {} % or more would have been seen",
-        percent(detectable_pct)
-    )
 }
 
 /// A difference of logarithms as percent.
@@ -214,7 +196,7 @@ pub(super) fn method(rows: &[Row], family: u64) -> (String, String) {
     if let Some(found) = has("within-run") {
         let text = format!(
             "within-run only: Welch's t test on logarithms of batch means ({} by their autocorrelation), {corrected}; \
-             run-to-run variance is unknown: `assay run --repeat 5` on both sides makes it known",
+             run-to-run variance unknown: `assay run --repeat 5` on both sides makes it known",
             found.basis
         );
         return ("within-run".to_owned(), text);
@@ -223,91 +205,160 @@ pub(super) fn method(rows: &[Row], family: u64) -> (String, String) {
     ("values".to_owned(), text)
 }
 
-/// The outcome of every pair in sentences.
-pub(super) fn conclusion(comparison: &Comparison) -> Vec<String> {
+/// The outcome of every pair in sentences, each with how much it matters; what forbids a verdict comes first.
+pub(super) fn sentences(comparison: &Comparison) -> Vec<(Weight, String)> {
     let pairs = comparison.pairs.iter().enumerate();
     pairs
         .flat_map(|(at, pair)| of_pair(comparison, at, pair))
         .collect()
 }
 
-fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<String> {
-    let lead = format!("{} against {}", pair.candidate, pair.baseline);
+fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<(Weight, String)> {
+    let (a, b) = (&pair.baseline, &pair.candidate);
+    if !pair.shared_runs.is_empty() {
+        return vec![(Weight::Warning, shared(comparison, at, pair))];
+    }
     let mut all = Vec::new();
     if pair.forbids_faster {
-        let why: Vec<String> = pair
-            .checks
-            .iter()
-            .filter(|check| check.finding == Finding::Forbids)
-            .map(|check| format!("{} {} and {}", check.what, check.baseline, check.candidate))
-            .collect();
-        all.push(format!(
-            "{lead}: not comparable: {}. What follows are two different tests side by side, and neither is called faster.",
-            why.join("; ")
-        ));
+        all.push((Weight::Warning, not_comparable(pair)));
     }
-    let is_about = |verdict: Verdict| {
-        move |row: &&Row| {
-            row.is_primary && row.against.get(at).is_some_and(|a| a.verdict == verdict)
-        }
-    };
-    let rows = &comparison.rows;
-    for verdict in [
-        Verdict::Better,
-        Verdict::Worse,
-        Verdict::Higher,
-        Verdict::Lower,
+    let declared = comparison.rows.iter().filter(|row| row.is_primary);
+    let declared = declared.filter_map(|row| Some((row, row.against.get(at)?)));
+    let declared: Vec<(&Row, &Against)> = declared
+        .filter(|(_, against)| against.verdict != Verdict::Na)
+        .collect();
+    all.push((Weight::Plain, summary(pair, &declared)));
+    for (verdict, weight) in [
+        (Verdict::Better, Weight::Plain),
+        (Verdict::Worse, Weight::Warning),
+        (Verdict::Higher, Weight::Plain),
+        (Verdict::Lower, Weight::Plain),
     ] {
-        for row in rows.iter().filter(is_about(verdict)) {
-            all.push(format!(
-                "{lead}: {}: {}.",
-                row.key, row.against[at].sentence
-            ));
+        for (row, against) in declared.iter().filter(|(_, a)| a.verdict == verdict) {
+            all.push((weight, format!("{}: {}.", row.name, against.sentence)));
         }
     }
-    for (verdict, words) in [
-        (Verdict::NoDifference, "no difference shown"),
-        (Verdict::TooShort, "too short to say"),
-        (
-            Verdict::OneValue,
-            "one value each, nothing is known of their noise",
-        ),
-    ] {
+    let mut list = |verdict: Verdict, of: fn(&Against) -> String, words: String| {
+        let rows = declared.iter().filter(|(_, a)| a.verdict == verdict);
         let named: Vec<String> = rows
-            .iter()
-            .filter(is_about(verdict))
-            .map(|row| named(row, &row.against[at]))
+            .map(|(row, against)| format!("{} {}", row.name, of(against)))
             .collect();
         if !named.is_empty() {
-            all.push(format!("{lead}: {words}: {}.", named.join(", ")));
+            all.push((Weight::Plain, format!("{words}: {}.", named.join(", "))));
         }
-    }
-    if all.is_empty() {
-        all.push(format!("{lead}: no declared figure stands on both sides."));
-    }
-    if pair.method == "within-run" {
-        all.push(format!(
-            "{lead}: within-run only, run-to-run variance unknown."
-        ));
-    }
+    };
+    list(
+        Verdict::NoDifference,
+        change,
+        format!(
+            "No difference between {a} and {b} is shown in these figures (beside each: the change that its 95 % interval leaves open)"
+        ),
+    );
+    let short = declared
+        .iter()
+        .find(|(_, a)| a.verdict == Verdict::TooShort);
+    let why = short.and_then(|(_, against)| against.p.reason());
+    list(
+        Verdict::TooShort,
+        times,
+        format!(
+            "The runs are too short to say whether {a} and {b} differ ({})",
+            why.unwrap_or_default()
+        ),
+    );
+    list(
+        Verdict::OneValue,
+        times,
+        format!(
+            "Nothing is known of the noise of these figures of {a} and {b}, so a ratio is all there is"
+        ),
+    );
     all
 }
 
-/// A figure with what would have been seen of it, or with its ratio.
-fn named(row: &Row, against: &Against) -> String {
-    match (against.detectable_95_pct.value(), against.ratio.value()) {
-        (Some(detectable), _) if detectable > MOST_PCT => {
-            format!("{} (not even a doubling would have been for sure)", row.key)
-        }
-        (Some(0.0), _) => format!("{} (nothing varied at all)", row.key),
-        (Some(detectable), _) => {
-            format!(
-                "{} ({} % or more would have been)",
-                row.key,
-                percent(detectable)
-            )
-        }
-        (None, Some(ratio)) => format!("{} x {}", row.key, ratio_text(ratio)),
-        (None, None) => row.key.clone(),
+fn not_comparable(pair: &Pair) -> String {
+    let forbids = |check: &&super::Check| check.finding == Finding::Forbids;
+    let why = pair.checks.iter().filter(forbids);
+    let why = why.map(|check| format!("{} {} and {}", check.what, check.baseline, check.candidate));
+    format!(
+        "{} against {}: not comparable: {}. What follows are two different tests side by side, and neither is called faster.",
+        pair.candidate,
+        pair.baseline,
+        why.collect::<Vec<_>>().join("; ")
+    )
+}
+
+/// What is said in place of verdicts where a run is compared with itself.
+fn shared(comparison: &Comparison, at: usize, pair: &Pair) -> String {
+    let (a, b) = (&pair.baseline, &pair.candidate);
+    let runs = |at: usize| {
+        comparison
+            .groups
+            .get(at)
+            .map_or(0, |group| group.runs.len())
+    };
+    let count = pair.shared_runs.len();
+    if count == runs(0) && count == runs(at + 1) {
+        let what = if count == 1 {
+            "the same run"
+        } else {
+            "the same runs"
+        };
+        return format!("{b} and {a} are {what}: there is nothing to compare, and no verdict.");
     }
+    format!(
+        "{} of {b} is a run of {a} as well: the two groups are not independent, and there is no verdict.",
+        pair.shared_runs.join(", ")
+    )
+}
+
+/// `B against A, 10 declared figures: 1 better, 2 worse, 7 without a shown difference.`
+fn summary(pair: &Pair, declared: &[(&Row, &Against)]) -> String {
+    let (a, b) = (&pair.baseline, &pair.candidate);
+    let told = [
+        (&[Verdict::Better][..], "better"),
+        (&[Verdict::Worse], "worse"),
+        (&[Verdict::Higher], "higher"),
+        (&[Verdict::Lower], "lower"),
+        (&[Verdict::NoDifference], "without a shown difference"),
+        (&[Verdict::TooShort, Verdict::OneValue], "not judged"),
+    ];
+    let told = told.iter().filter_map(|(verdicts, words)| {
+        let counted = declared
+            .iter()
+            .filter(|(_, a)| verdicts.contains(&a.verdict));
+        match counted.count() {
+            0 => None,
+            count => Some(format!("{count} {words}")),
+        }
+    });
+    let told: Vec<String> = told.collect();
+    match declared.len() {
+        0 => format!("{b} against {a}: no declared figure can be compared."),
+        1 => format!("{b} against {a}, 1 declared figure: {}.", told.join(", ")),
+        count => format!(
+            "{b} against {a}, {count} declared figures: {}.",
+            told.join(", ")
+        ),
+    }
+}
+
+/// A value for a sentence, with its unit: `553.9/s`, `89.6 us`.
+pub(super) fn with_unit(value: f64, unit: &str) -> String {
+    match unit.strip_prefix('1').filter(|per| per.starts_with('/')) {
+        Some(per) => format!("{}{per}", six(value)),
+        None => format!("{} {unit}", six(value)).trim_end().to_owned(),
+    }
+}
+
+fn change(against: &Against) -> String {
+    match (against.low_ratio.value(), against.high_ratio.value()) {
+        (Some(low), Some(high)) => left_open(low, high),
+        _ => "n/a".to_owned(),
+    }
+}
+
+fn times(against: &Against) -> String {
+    let ratio = against.ratio.value().map_or("n/a".to_owned(), ratio_text);
+    format!("{ratio} x")
 }

@@ -19,8 +19,8 @@ pub use parse::{PriceError, parse};
 pub use prices::{
     Day, Default as FieldDefault, Field, Item, KINDS, Kind, Nature, Platform, Prices,
 };
-pub(crate) use text::inputs;
-pub use text::{render, section};
+pub use text::render;
+pub(crate) use text::{inputs, sections};
 
 use crate::kinds;
 use assay_measure::identity::{Rule, Scope};

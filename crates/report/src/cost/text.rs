@@ -2,7 +2,7 @@
 
 use super::{Cost, CostItem, Sensitivity, identity, money, pairs, unit_money};
 use assay_measure::record::{Figure, Truth};
-use assay_measure::section::{Column, Sections, left, right};
+use assay_measure::section::{Column, Sections, Weight, left, right};
 use assay_measure::units::fixed;
 
 /// The whole text of `assay cost`.
@@ -11,47 +11,22 @@ pub fn render(costs: &[&Cost]) -> String {
     let mut page = Sections::default();
     page.line("Cost by your own prices");
     page.line("=======================");
-    findings(&mut page, costs);
-    for cost in costs {
-        one(&mut page, cost);
-    }
-    meeting(&mut page, costs);
-    crate::text::write(&page)
-}
-
-/// The same as a section of another report.
-#[must_use]
-pub fn section(costs: &[&Cost]) -> String {
-    let mut page = Sections::default();
-    page.heading("Cost");
-    findings(&mut page, costs);
-    for cost in costs {
-        one(&mut page, cost);
-    }
-    meeting(&mut page, costs);
-    crate::text::write(&page)
-}
-
-/// What has to be known before any figure: identities that do not hold, advice.
-fn findings(page: &mut Sections, costs: &[&Cost]) {
-    for cost in costs {
-        let identity = identity(cost);
-        if identity.ok == Truth::Violated {
-            let text = format!(
-                "{}: the total of {} stated in the price file does not follow from its inputs: {}. One of them is wrong.",
-                cost.platform,
-                figure(&cost.currency, &cost.stated_monthly),
-                identity.sentence
-            );
-            page.wrapped("I43 violated: ", &text);
-        }
-    }
     for advice in super::findings(costs) {
         page.wrapped(
             &format!("{:<4} {:<5} ", advice.id, advice.severity),
             &advice.text,
         );
     }
+    sections(&mut page, costs);
+    crate::text::write(&page)
+}
+
+/// Every cost, and where they meet; the advice is its caller's.
+pub(crate) fn sections(page: &mut Sections, costs: &[&Cost]) {
+    for cost in costs {
+        one(page, cost);
+    }
+    meeting(page, costs);
 }
 
 fn one(page: &mut Sections, cost: &Cost) {
@@ -60,7 +35,16 @@ fn one(page: &mut Sections, cost: &Cost) {
         (id, Some(label)) => format!("run {id} \"{label}\""),
         (id, None) => format!("run {id}"),
     };
-    page.heading(&format!("{}: {run}", cost.platform));
+    page.heading(&format!("Cost of {}: {run}", cost.platform));
+    let identity = identity(cost);
+    if identity.ok == Truth::Violated {
+        let text = format!(
+            "the total of {} stated in the price file does not follow from its inputs: {}. One of them is wrong.",
+            figure(&cost.currency, &cost.stated_monthly),
+            identity.sentence
+        );
+        page.finding(Weight::Warning, "I43 violated: ", &text);
+    }
     let tied = match cost.matched_by.as_str() {
         "" => String::new(),
         how => format!(" Tied to the platform by: {how}."),
@@ -76,7 +60,7 @@ fn one(page: &mut Sections, cost: &Cost) {
     );
     page.wrapped("", &text);
     for warning in &cost.warnings {
-        page.wrapped("warning: ", warning);
+        page.finding(Weight::Warning, "warning: ", warning);
     }
     page.line("");
     items(page, cost);
@@ -173,23 +157,16 @@ pub(super) fn plain(value: f64) -> String {
 }
 
 fn totals(page: &mut Sections, cost: &Cost) {
-    let total = |name: &str, monthly: f64, one_off: f64| {
-        let cells = [
-            name.to_owned(),
-            String::new(),
-            fixed(monthly, 2),
-            once(one_off),
-            String::new(),
-            String::new(),
-        ];
-        let mut line = Sections::default();
-        line.row(&ITEMS, &cells);
-        crate::text::write(&line)
+    let mut total = |name: &str, monthly: f64, one_off: f64| {
+        let empty = String::new;
+        let (monthly, one_off) = (fixed(monthly, 2), once(one_off));
+        let cells = [name.to_owned(), empty(), monthly, one_off, empty(), empty()];
+        page.row(&ITEMS, &cells);
     };
-    page.line(total("platform", cost.monthly, cost.purchases_one_off).trim_end());
+    total("platform", cost.monthly, cost.purchases_one_off);
     if cost.licences_one_off > 0.0 || cost.licences_monthly > 0.0 {
-        page.line(total("licences", cost.licences_monthly, cost.licences_one_off).trim_end());
-        page.line(total("with licences", cost.total_monthly, cost.one_off()).trim_end());
+        total("licences", cost.licences_monthly, cost.licences_one_off);
+        total("with licences", cost.total_monthly, cost.one_off());
     }
     if let Some(stated) = cost.stated_monthly.value() {
         page.line(&format!(

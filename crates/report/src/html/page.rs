@@ -9,7 +9,7 @@ use askama::Template;
 use assay_measure::chart::{Chart, Drawn, Stroke, Trace};
 use assay_measure::plain::plain;
 use assay_measure::record::metric::Group;
-use assay_measure::record::{Advice, Figure, Record};
+use assay_measure::record::{Figure, Record};
 use assay_measure::units::{fixed, significant};
 
 /// Everything a page shows, in the order it shows it.
@@ -23,36 +23,15 @@ pub(crate) struct Page {
     pub(crate) verdict_class: &'static str,
     /// The answer of a record, a line each.
     pub(crate) answer: Vec<Said>,
-    pub(crate) findings: Vec<Finding>,
     pub(crate) tiles: Vec<Tile>,
     pub(crate) charts: Vec<View>,
     pub(crate) tables: Vec<Named>,
     /// The sections of a record's report.
     pub(crate) sections: Vec<Shown>,
-    /// The same as fixed-width text, where the page has tables of its own; empty if not.
-    pub(crate) text: String,
     /// Where the script is, if not in the page.
     pub(crate) shared: Option<String>,
     /// What that file is called.
     pub(crate) script_name: String,
-}
-
-/// What was found, before any figure.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Finding {
-    pub(crate) title: String,
-    pub(crate) lead: String,
-    pub(crate) items: Vec<Item>,
-}
-
-/// One finding.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Item {
-    /// `bad`, `warn` or nothing.
-    pub(crate) class: &'static str,
-    /// Its number and weight.
-    pub(crate) tag: String,
-    pub(crate) text: String,
 }
 
 /// A figure of the headline.
@@ -229,19 +208,6 @@ fn range(trace: &Trace) -> String {
         significant(low, 3),
         significant(high, 3)
     )
-}
-
-/// A finding of a rule.
-pub(crate) fn advice(advice: &Advice) -> Item {
-    Item {
-        class: if advice.severity == "high" {
-            "warn"
-        } else {
-            ""
-        },
-        tag: format!("{} {}", advice.id, advice.severity),
-        text: advice.text.clone(),
-    }
 }
 
 fn tiles(record: &Record) -> Vec<Tile> {

@@ -29,7 +29,8 @@ pub(crate) enum Block {
     Pairs(Vec<(String, String)>),
     Table {
         table: Table,
-        is_long: bool,
+        /// What is said of it where it is folded; empty if it is open.
+        folded: String,
     },
 }
 
@@ -78,7 +79,7 @@ fn blocks(section: &Section) -> Vec<Block> {
             Part::Pairs { left, right } => {
                 blocks.push(Block::Pairs(left.iter().chain(right).cloned().collect()));
             }
-            Part::Table(table) => blocks.push(folded(convert(table, &section.title))),
+            Part::Table(table) => blocks.extend(tables(table, &section.title)),
         }
     }
     close(&mut blocks, &mut named, section);
@@ -94,9 +95,31 @@ fn close(blocks: &mut Vec<Block>, named: &mut Vec<Vec<Cell>>, section: &Section)
 }
 
 fn folded(table: Table) -> Block {
+    let count = table.rows.len();
     Block::Table {
-        is_long: table.rows.len() > ROWS_OPEN,
+        folded: match count > ROWS_OPEN {
+            true => format!("{count} rows"),
+            false => String::new(),
+        },
         table,
+    }
+}
+
+/// A table, and folded what text leaves out of it.
+fn tables(table: &section::Table, title: &str) -> Vec<Block> {
+    let mut first = convert(table, title);
+    let Some(rest) = &table.rest else {
+        return vec![folded(first)];
+    };
+    let mut others = first.clone();
+    others.rows = first.rows.split_off(rest.first.min(first.rows.len()));
+    let others = Block::Table {
+        folded: rest.what.clone(),
+        table: others,
+    };
+    match first.rows.is_empty() {
+        true => vec![others],
+        false => vec![folded(first), others],
     }
 }
 
@@ -121,9 +144,11 @@ fn sentence(part: &Part) -> Block {
 }
 
 fn convert(table: &section::Table, title: &str) -> Table {
+    let is_shown = |column: &section::Column| column.align != Align::Drawn;
     let rows = table.rows.iter().map(|row| match row {
         Row::Cells(cells) => {
             let aligned = cells.iter().zip(&table.columns);
+            let aligned = aligned.filter(|(_, column)| is_shown(column));
             aligned.map(|(c, column)| cell(c, column.align)).collect()
         }
         Row::Between(part) => match sentence(part) {
@@ -133,8 +158,12 @@ fn convert(table: &section::Table, title: &str) -> Table {
             Block::Pairs(_) | Block::Table { .. } => Vec::new(),
         },
     });
-    let titles: Vec<&str> = table.columns.iter().map(|c| c.title.trim()).collect();
-    Table::new("", title, &titles).with(rows.collect(), "nothing to list")
+    let shown = table.columns.iter().filter(|column| is_shown(column));
+    let titles: Vec<&str> = shown.map(|c| c.title.trim()).collect();
+    Table {
+        heads: table.heads.clone(),
+        ..Table::new("", title, &titles).with(rows.collect(), "nothing to list")
+    }
 }
 
 fn cell(cell: &section::Cell, align: Align) -> Cell {

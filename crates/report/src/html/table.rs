@@ -3,7 +3,8 @@
 use super::sample::buckets;
 use assay_measure::chart::{Chart, Heat, Rows, Trace};
 use assay_measure::record::Figure;
-use assay_measure::units::{fixed, significant, thousands};
+use assay_measure::section::Head;
+use assay_measure::units::{fixed, six, thousands};
 
 /// Rows of a chart's table; beyond [`ROWS_WHOLE`] neighbouring rows are joined to about so many.
 const ROWS_JOINED: usize = 240;
@@ -19,6 +20,8 @@ pub(crate) struct Table {
     pub(crate) title: String,
     /// What it shows and in which units.
     pub(crate) caption: String,
+    /// Titles across columns; empty if there are none.
+    pub(crate) heads: Vec<Head>,
     /// Titles of the columns, units included.
     pub(crate) columns: Vec<String>,
     /// Cells by row; the first of a row is its heading.
@@ -77,7 +80,7 @@ impl Cell {
 
     fn value(value: Option<f64>) -> Self {
         let (text, reason) = match value {
-            Some(value) => (short(value), ""),
+            Some(value) => (six(value), ""),
             None => ("n/a".to_owned(), "no value in this row"),
         };
         Self {
@@ -85,18 +88,6 @@ impl Cell {
             reason: reason.to_owned(),
             is_number: true,
         }
-    }
-}
-
-/// Six digits tell values of a chart apart.
-fn short(value: f64) -> String {
-    if value == 0.0 {
-        return "0".to_owned();
-    }
-    let text = significant(value, 6);
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
     }
 }
 
@@ -143,7 +134,7 @@ pub(crate) fn behind(chart: &Chart) -> Vec<Table> {
 
 fn row_names(rows: &Rows) -> Vec<String> {
     match rows {
-        Rows::Numbers(numbers) => numbers.iter().map(|x| short(*x)).collect(),
+        Rows::Numbers(numbers) => numbers.iter().map(|x| six(*x)).collect(),
         Rows::Names(names) => names.clone(),
     }
 }
@@ -187,7 +178,7 @@ fn joined(chart: &Chart, x: &[f64], traces: &[&Trace]) -> Table {
         columns.push(format!("{}, highest", trace.name));
     }
     let rows = buckets(x.len(), ROWS_JOINED).map(|(from, to)| {
-        let mut cells = vec![Cell::words(short(x[to - 1]))];
+        let mut cells = vec![Cell::words(six(x[to - 1]))];
         for trace in traces {
             let values = trace.y.get(from..to).unwrap_or_default();
             let known = || values.iter().filter_map(|value| *value);
@@ -238,7 +229,7 @@ fn of_heat(chart: &Chart, heat: &Heat) -> Table {
     columns.extend(heat.rows.iter().cloned());
     let rows = buckets(heat.t_s.len(), ROWS_HEAT).filter(|(from, to)| from < to);
     let rows = rows.map(|(from, to)| {
-        let mut cells = vec![Cell::words(short(heat.t_s[to - 1]))];
+        let mut cells = vec![Cell::words(six(heat.t_s[to - 1]))];
         cells.extend((heat.counts.iter()).map(|row| Cell::count(row[from..to].iter().sum())));
         cells
     });

@@ -414,7 +414,8 @@ fn a_spike_second_of_a_day_is_on_the_chart_and_in_its_table() {
 
 #[test]
 fn a_comparison_shows_its_conclusion_its_ratios_and_both_histograms() {
-    let (left, right) = (frozen(), frozen());
+    let (left, mut right) = (frozen(), frozen());
+    right.run.started = "2026-01-02T03:04:05Z".to_owned();
     let groups = [("old", &left), ("new", &right)].map(|(name, record)| Group {
         name: name.to_owned(),
         records: vec![record],

@@ -73,7 +73,10 @@ fn draw(out: &mut String, part: &Part) {
 }
 
 fn draw_table(out: &mut String, table: &Table) {
-    if table.is_titled {
+    let rest = table.rest.as_ref();
+    let count = rest.map_or(table.rows.len(), |rest| rest.first);
+    if table.is_titled && rest.is_none_or(|rest| rest.first > 0) {
+        heads(out, table);
         let titles = table.columns.iter().map(|column| column.title.as_ref());
         row(out, &table.columns, titles);
         let rules: Vec<String> = (table.columns.iter().enumerate())
@@ -81,11 +84,32 @@ fn draw_table(out: &mut String, table: &Table) {
             .collect();
         row(out, &table.columns, rules.iter().map(String::as_str));
     }
-    for row in &table.rows {
+    for row in table.rows.iter().take(count) {
         match row {
             Row::Cells(cells) => self::row(out, &table.columns, texts(cells)),
             Row::Between(part) => draw(out, part),
         }
+    }
+    if let Some(rest) = rest {
+        line(out, &format!("{} ({})", rest.what, rest.how));
+    }
+}
+
+/// The titles across columns, each with dashes as far as it reaches.
+fn heads(out: &mut String, table: &Table) {
+    let mut text = String::new();
+    let mut columns = table.columns.iter();
+    for head in &table.heads {
+        let under = columns.by_ref().take(head.columns);
+        let width: usize = under.map(|column| column.width).sum();
+        let title = match head.title.as_str() {
+            "" => " ".repeat(width),
+            title => format!(" {:-^1$}", format!(" {title} "), width.saturating_sub(1)),
+        };
+        text.push_str(&title);
+    }
+    if !table.heads.is_empty() {
+        line(out, &text);
     }
 }
 
@@ -101,7 +125,7 @@ fn row<'a>(out: &mut String, columns: &[Column], cells: impl Iterator<Item = &'a
         let width = column.width.saturating_sub(gap);
         text.push_str(&" ".repeat(gap));
         match column.align {
-            Align::Left => text.push_str(&format!("{cell:<width$}")),
+            Align::Left | Align::Drawn => text.push_str(&format!("{cell:<width$}")),
             Align::Right => text.push_str(&format!("{cell:>width$}")),
             Align::Wrapped => {
                 wrap(out, &text, cell);
