@@ -74,6 +74,15 @@ pub fn six(value: f64) -> String {
     }
 }
 
+/// A value for a sentence, as [`six`] with its unit: `553.9/s` of `1/s`, `89.6 us`.
+#[must_use]
+pub fn with_unit(value: f64, unit: &str) -> String {
+    match unit.strip_prefix('1').filter(|per| per.starts_with('/')) {
+        Some(per) => format!("{}{per}", six(value)),
+        None => format!("{} {unit}", six(value)).trim_end().to_owned(),
+    }
+}
+
 /// A number with so many significant digits, all whole digits kept: `0.031`,
 /// `1.25`, `1,234`; `n/a` if not finite.
 #[must_use]

@@ -2,7 +2,8 @@
 
 use crate::compare::{self, Group, Options};
 use crate::cost::{self, Prices};
-use crate::html::{self, Assets, TrendPoint};
+use crate::html::{self, Assets};
+use crate::trend::{Trend, TrendPoint};
 use crate::{advice, answer, brief, csv, export, json, summary, text};
 use assay_measure::identity::violated_exact;
 use assay_measure::record::Record;
@@ -36,7 +37,7 @@ pub fn all(record: &Record, other: &Record) -> Vec<(&'static str, String)> {
     ];
     faces.extend(compared(record, other, &assets));
     faces.extend(priced(record));
-    faces.push(("trend", trend(record, &assets)));
+    faces.extend(trend(record, &assets));
     faces
 }
 
@@ -82,15 +83,21 @@ fn priced(record: &Record) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn trend(record: &Record, assets: &Assets) -> String {
-    let points: Vec<TrendPoint> = record
-        .metrics
-        .iter()
-        .map(|metric| TrendPoint {
-            run: metric.full_key(),
-            value: metric.value.clone(),
-            ..TrendPoint::default()
-        })
-        .collect();
-    html::trend(&record.run.id, "1/s", &points, assets)
+fn trend(record: &Record, assets: &Assets) -> [(&'static str, String); 2] {
+    let points = record.metrics.iter().map(|metric| TrendPoint {
+        run: metric.full_key(),
+        value: metric.value.clone(),
+        ..TrendPoint::default()
+    });
+    let trend = Trend {
+        key: record.run.id.clone(),
+        unit: "1/s".to_owned(),
+        points: points.collect(),
+        ..Trend::default()
+    };
+    let trend = trend.with_usual();
+    [
+        ("trend", trend.render()),
+        ("trend-html", html::trend(&trend, assets)),
+    ]
 }

@@ -18,6 +18,7 @@ pub mod kinds;
 pub mod summary;
 pub mod sweep;
 pub mod text;
+pub mod trend;
 mod unknown;
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ mod tests;
 
 pub(crate) use entry::{Entry, card, places};
 pub(crate) use filter::{Filter, IMPORT, IMPORTED, instant};
-pub(crate) use store::{KeyInfo, Value};
+pub(crate) use store::Value;
 pub(crate) use tags::{Change, change as change_tags, read as tags_of};
 
 use crate::exit::Failure;

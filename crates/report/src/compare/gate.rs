@@ -4,10 +4,10 @@
 //! fire by itself. What could not be judged is neither: whoever asked must not take it for good.
 
 use super::model::{Comparison, Pair, Row};
-use super::verdict::{percent, ratio_text, with_unit};
+use super::verdict::{percent, ratio_text};
 use assay_measure::config::nearest;
 use assay_measure::record::Figure;
-use assay_measure::units::six;
+use assay_measure::units::{six, with_unit};
 use thiserror::Error;
 
 /// A condition under which a comparison counts as failed.

@@ -5,7 +5,7 @@ use super::sides::{Compared, Unjudged};
 use assay_measure::record::Figure;
 use assay_measure::sample::ALPHA;
 use assay_measure::section::Weight;
-use assay_measure::units::{fixed, significant, six};
+use assay_measure::units::{fixed, significant};
 
 /// What one outcome is judged by.
 pub(super) struct Judgement<'a> {
@@ -340,14 +340,6 @@ fn summary(pair: &Pair, declared: &[(&Row, &Against)]) -> String {
             "{b} against {a}, {count} declared figures: {}.",
             told.join(", ")
         ),
-    }
-}
-
-/// A value for a sentence, with its unit: `553.9/s`, `89.6 us`.
-pub(super) fn with_unit(value: f64, unit: &str) -> String {
-    match unit.strip_prefix('1').filter(|per| per.starts_with('/')) {
-        Some(per) => format!("{}{per}", six(value)),
-        None => format!("{} {unit}", six(value)).trim_end().to_owned(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The HTML face: one page a record, with charts, that opens anywhere and needs nothing from any network.
 //!
 //! A chart is data first (`chart`); `draw` makes of it what the plotting script takes and `table` the table
-//! behind it, so that both show the same figures. Every other module here says which charts and tables a kind of record
-//! has. Reads records only and does no I/O: who asks for a page keeps it, and the shared script, where they belong.
+//! behind it, so that both show the same figures; `shown` makes tables of sections. Every other module here puts one
+//! page together. Reads records only and does no I/O: who asks for a page keeps it, and the shared script, where they belong.
 
 mod comparison;
 mod draw;
@@ -20,7 +20,7 @@ pub use comparison::comparison;
 pub use repeats::repeats;
 pub use script::{Assets, SHARED, script};
 pub use sweep::sweep;
-pub use trend::{TrendPoint, trend};
+pub use trend::trend;
 
 use crate::kinds;
 use assay_measure::record::Record;

@@ -2,7 +2,7 @@
 
 use super::draw;
 use super::script::{Assets, SHARED, script};
-use super::shown::{Block, ROWS_OPEN, Shown};
+use super::shown::{Block, Shown};
 use super::table::{Table, behind};
 use crate::answer::{self, Context, Said};
 use askama::Template;
@@ -25,7 +25,6 @@ pub(crate) struct Page {
     pub(crate) answer: Vec<Said>,
     pub(crate) tiles: Vec<Tile>,
     pub(crate) charts: Vec<View>,
-    pub(crate) tables: Vec<Named>,
     /// The sections of a record's report.
     pub(crate) sections: Vec<Shown>,
     /// Where the script is, if not in the page.
@@ -40,14 +39,6 @@ pub(crate) struct Tile {
     pub(crate) name: String,
     pub(crate) value: String,
     pub(crate) unit: String,
-}
-
-/// A table with the address of its section.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Named {
-    pub(crate) id: String,
-    pub(crate) table: Table,
-    pub(crate) is_long: bool,
 }
 
 /// A chart ready for the page, or why there is none.
@@ -157,19 +148,6 @@ fn tell_marks_once(views: &mut [View]) {
             _ => told.push((chart.marks.clone(), chart.id.clone())),
         }
     }
-}
-
-/// Tables with addresses made of their titles.
-pub(crate) fn named(tables: Vec<Table>) -> Vec<Named> {
-    let with_id = |table: Table| Named {
-        id: format!(
-            "t-{}",
-            assay_measure::plain::slug(&table.title).replace('_', "-")
-        ),
-        is_long: table.rows.len() > ROWS_OPEN,
-        table,
-    };
-    tables.into_iter().map(with_id).collect()
 }
 
 /// What a chart shows, for who does not see it.

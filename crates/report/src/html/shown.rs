@@ -5,7 +5,7 @@ use assay_measure::section::{self, Align, Part, Row, Section, Sections, Weight};
 use std::collections::BTreeSet;
 
 /// A table with more rows than this is folded.
-pub(crate) const ROWS_OPEN: usize = 40;
+const ROWS_OPEN: usize = 40;
 
 /// A section with its address.
 #[derive(Clone, Debug, Default)]
@@ -89,7 +89,7 @@ fn blocks(section: &Section) -> Vec<Block> {
 /// Names and values one below the other are a table.
 fn close(blocks: &mut Vec<Block>, named: &mut Vec<Vec<Cell>>, section: &Section) {
     if !named.is_empty() {
-        let table = Table::new("", &section.title, &["figure", "value"]);
+        let table = Table::new(&section.title, &["figure", "value"]);
         blocks.push(folded(table.with(std::mem::take(named), "")));
     }
 }
@@ -162,7 +162,7 @@ fn convert(table: &section::Table, title: &str) -> Table {
     let titles: Vec<&str> = shown.map(|c| c.title.trim()).collect();
     Table {
         heads: table.heads.clone(),
-        ..Table::new("", title, &titles).with(rows.collect(), "nothing to list")
+        ..Table::new(title, &titles).with(rows.collect(), "nothing to list")
     }
 }
 

@@ -16,8 +16,6 @@ const ROWS_HEAT: usize = 120;
 /// A table as the page shows it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Table {
-    /// Its heading, unique within the page; empty where a heading stands above.
-    pub(crate) title: String,
     /// What it shows and in which units.
     pub(crate) caption: String,
     /// Titles across columns; empty if there are none.
@@ -65,14 +63,6 @@ impl Cell {
         }
     }
 
-    /// A figure with the digits it has.
-    pub(crate) fn exact(figure: &Figure) -> Self {
-        match figure {
-            Figure::Decimal(value) => Self::value(Some(*value)),
-            figure => Self::figure(figure, 0),
-        }
-    }
-
     /// A whole number.
     pub(crate) fn count(count: u64) -> Self {
         Self::figure(&Figure::Count(count), 0)
@@ -93,9 +83,8 @@ impl Cell {
 
 impl Table {
     /// A table without rows yet.
-    pub(crate) fn new(title: &str, caption: &str, columns: &[&str]) -> Self {
+    pub(crate) fn new(caption: &str, columns: &[&str]) -> Self {
         Self {
-            title: title.to_owned(),
             caption: caption.to_owned(),
             columns: columns.iter().map(|title| (*title).to_owned()).collect(),
             ..Self::default()

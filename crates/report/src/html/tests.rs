@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::compare::{self, Group, Options};
+use crate::trend::{Trend, TrendPoint};
 use assay_awr::{fixture, record};
 use assay_measure::facts;
 use assay_measure::record::{Figure, HeatRow, Series};
-use assay_measure::section::{Part, Row};
+use assay_measure::section::{Align, Part, Row, Sections};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -155,41 +156,88 @@ fn the_page_of_a_frozen_storage_probe_is_as_reviewed() {
     insta::assert_snapshot!(outline(&page(&record, &shared())));
 }
 
+/// Headings and cells that text and page both have; those that text leaves out are on the page.
+fn same_on(page: &str, text: &str, sections: &Sections) -> (usize, usize) {
+    let (mut headings, mut seen) = (0, 0);
+    with_page(page, |document| {
+        let words = |name: &str| -> BTreeSet<String> {
+            let nodes = document.descendants().filter(|n| n.has_tag_name(name));
+            nodes.filter_map(|n| n.text().map(str::to_owned)).collect()
+        };
+        let titles = &words("h2") | &words("h3");
+        let cells = &words("td") | &words("th");
+        for section in sections.all.iter().filter(|s| !s.title.is_empty()) {
+            assert!(titles.contains(&section.title), "{:?}", section.title);
+            headings += 1;
+            assert!(!section.is_headed || text.contains(&format!("\n{}\n~", section.title)));
+            let tables = section.parts.iter().filter_map(|part| match part {
+                Part::Table(table) => Some(table),
+                _ => None,
+            });
+            for table in tables {
+                let heads = table.heads.iter().map(|head| head.title.as_str());
+                let rows = table.rows.iter().filter_map(|row| match row {
+                    Row::Cells(cells) => Some(cells.iter().zip(&table.columns)),
+                    Row::Between(_) => None,
+                });
+                let shown = rows.flatten().filter(|(_, c)| c.align != Align::Drawn);
+                let shown = shown.map(|(cell, _)| cell.text.trim().trim_end_matches(':'));
+                for words in heads.chain(shown) {
+                    assert!(words.is_empty() || cells.contains(words), "{words:?}");
+                    seen += 1;
+                }
+            }
+        }
+    });
+    (headings, seen)
+}
+
 #[test]
 fn text_and_page_have_the_same_sections_and_cells() {
     for record in [frozen(), record::build(&fixture::postgres(18)), probed()] {
         let page = page(&record, &shared());
         let text = crate::text::render(&record);
-        let sections = crate::kinds::sections(&record);
-        let (mut headings, mut seen) = (0, 0);
-        with_page(&page, |document| {
-            let words = |name: &str| -> BTreeSet<String> {
-                let nodes = document.descendants().filter(|n| n.has_tag_name(name));
-                nodes.filter_map(|n| n.text().map(str::to_owned)).collect()
-            };
-            let titles = &words("h2") | &words("h3");
-            let cells = &words("td") | &words("th");
-            for section in &sections.all {
-                assert!(titles.contains(&section.title), "{:?}", section.title);
-                headings += 1;
-                assert!(!section.is_headed || text.contains(&format!("\n{}\n~", section.title)));
-                let tables = section.parts.iter().filter_map(|part| match part {
-                    Part::Table(table) => Some(table),
-                    _ => None,
-                });
-                let rows = tables.flat_map(|table| &table.rows);
-                for cell in rows.flat_map(|row| match row {
-                    Row::Cells(cells) => cells.as_slice(),
-                    Row::Between(_) => &[],
-                }) {
-                    let shown = cell.text.trim().trim_end_matches(':');
-                    assert!(shown.is_empty() || cells.contains(shown), "{shown:?}");
-                    seen += 1;
-                }
-            }
-        });
+        let (headings, seen) = same_on(&page, &text, &crate::kinds::sections(&record));
         assert!(headings > 10 && seen > 100, "{headings} {seen}");
     }
+}
+
+#[test]
+fn text_and_page_of_a_comparison_and_a_trend_have_the_same_sections_and_cells() {
+    let (left, right) = (frozen(), record::build(&fixture::postgres(18)));
+    let groups = [("old", &left), ("new", &right)].map(|(name, record)| Group {
+        name: name.to_owned(),
+        records: vec![record],
+    });
+    let compared = compare::of(&groups, &Options::default());
+    let sections = compare::sections(&compared, false);
+    let text = compare::render(&compared, false);
+    let (headings, seen) = same_on(&comparison(&compared, &shared()), &text, &sections);
+    assert!(headings > 10 && seen > 1000, "{headings} {seen}");
+    let value = |nth: u32| TrendPoint {
+        run: format!("run-{nth}"),
+        value: f64::from(100 + nth % 3).into(),
+        ..TrendPoint::default()
+    };
+    let mut points: Vec<TrendPoint> = (0..6).map(value).collect();
+    points.push(TrendPoint {
+        value: 90.0.into(),
+        ..value(6)
+    });
+    let trend = Trend {
+        better: "higher".to_owned(),
+        points,
+        ..Trend::default()
+    };
+    let trend = trend.with_usual();
+    let text = trend.render();
+    let (_, seen) = same_on(&super::trend(&trend, &shared()), &text, &trend.sections());
+    assert!(seen > 40, "{seen}");
+    assert!(
+        text.contains("run-6, is worse than usual: 90, usual is 96"),
+        "{text}"
+    );
+    assert!(text.contains("1 of 2 runs lie outside"), "{text}");
 }
 
 #[test]
@@ -458,20 +506,30 @@ fn a_trend_has_a_point_a_run_and_says_why_one_has_none() {
         point("b", Figure::na("unsupported")),
         point("c", 3.0.into()),
     ];
-    let page = trend("Operations", "1/s", &points, &shared());
+    let page = trend_page("Operations", &points);
     let chart = drawing(&page, "c-trend");
     assert_eq!(chart["data"][0]["y"], serde_json::json!([1.0, null, 3.0]));
-    assert!(page.contains("2 of 3 run(s)"));
+    assert!(page.contains("2 values, median 2/s, from 1/s to 3/s."));
     assert!(page.contains("title=\"n/a (unsupported)\""));
-    let none = trend("Operations", "1/s", &[], &shared());
+    let none = trend_page("Operations", &[]);
     assert!(none.contains("n/a (no run has it)"));
+}
+
+fn trend_page(name: &str, points: &[TrendPoint]) -> String {
+    let trend = Trend {
+        name: name.to_owned(),
+        unit: "1/s".to_owned(),
+        points: points.to_vec(),
+        ..Trend::default()
+    };
+    super::trend(&trend.with_usual(), &shared())
 }
 
 proptest! {
     #[test]
     fn any_name_gives_a_well_formed_page(name in "\\PC{0,40}") {
         let points = [TrendPoint { run: name.clone(), label: name.clone(), value: 1.0.into(), ..TrendPoint::default() }];
-        let page = trend(&name, &name, &points, &shared());
+        let page = trend_page(&name, &points);
         prop_assert_eq!(drawings(&page).len(), 1);
     }
 }
