@@ -7,7 +7,7 @@ use crate::chart::Drawn;
 use crate::record::metric::{find, ordered};
 use crate::record::{Advice, Figure, Metric, Record};
 use crate::section::Sections;
-use crate::units::fixed;
+use crate::units::{fixed, six};
 use serde::{Deserialize, Serialize};
 
 /// A sort of test.
@@ -296,6 +296,23 @@ impl Check {
             what: what.to_owned(),
             baseline: told(baseline),
             candidate: told(candidate),
+            finding,
+        }
+    }
+
+    /// Two numbers that should be within `same` of each other, 0..1.
+    #[must_use]
+    pub fn near(what: &str, a: Option<f64>, b: Option<f64>, same: f64, otherwise: Finding) -> Self {
+        let told = |value: Option<f64>| value.map_or_else(|| UNKNOWN.to_owned(), six);
+        let finding = match (a, b) {
+            (Some(a), Some(b)) if (a - b).abs() <= same * a.abs().max(b.abs()) => Finding::Same,
+            (Some(_), Some(_)) => otherwise,
+            _ => Finding::Unknown,
+        };
+        Self {
+            what: what.to_owned(),
+            baseline: told(a),
+            candidate: told(b),
             finding,
         }
     }

@@ -4,9 +4,7 @@
 use super::model::{Check, Finding};
 use super::sides::Group;
 use crate::kinds;
-use assay_measure::kind::UNKNOWN;
 use assay_measure::record::{Figure, Record};
-use assay_measure::units::six;
 
 /// Work per operation may differ by so much: what the published pair of runs kept (51,700.6 and 51,713.3 bytes of redo a
 /// transaction, 64.5 and 64.2 reads) with room.
@@ -196,29 +194,13 @@ fn sessions(a: &Record, b: &Record) -> Check {
     Check::text("sessions", &told(a), &told(b), Finding::Forbids)
 }
 
-/// Two numbers that should be within `same` of each other; beyond `tolerable` they forbid.
-fn near(what: &str, a: Option<f64>, b: Option<f64>, same: f64, beyond: Finding) -> Check {
-    let told = |value: Option<f64>| value.map_or_else(|| UNKNOWN.to_owned(), six);
-    let finding = match (a, b) {
-        (Some(a), Some(b)) if (a - b).abs() <= same * a.abs().max(b.abs()) => Finding::Same,
-        (Some(_), Some(_)) => beyond,
-        _ => Finding::Unknown,
-    };
-    Check {
-        what: what.to_owned(),
-        baseline: told(a),
-        candidate: told(b),
-        finding,
-    }
-}
-
 fn cache_to_data(a: &Record, b: &Record) -> Check {
     let ratio = |record: &Record| {
         let checks = &record.checks;
         let (cache, active) = (checks.cache_blocks.value()?, checks.active_blocks.value()?);
         (active > 0.0).then(|| cache / active)
     };
-    near(
+    Check::near(
         "cache : active data",
         ratio(a),
         ratio(b),
@@ -230,7 +212,7 @@ fn cache_to_data(a: &Record, b: &Record) -> Check {
 /// How long and where in the run the window lay. Rates are compared, never totals, so lengths may differ.
 fn window(a: &Record, b: &Record) -> Vec<Check> {
     let length = |record: &Record| record.interval.elapsed_s.value();
-    let mut all = vec![near(
+    let mut all = vec![Check::near(
         "measured window, s (rates are compared, not totals)",
         length(a),
         length(b),
@@ -241,7 +223,7 @@ fn window(a: &Record, b: &Record) -> Vec<Check> {
     let (from, to) = (warm_up(a), warm_up(b));
     if from.is_some() || to.is_some() {
         let what = "warm-up before the window, s";
-        all.push(near(what, from, to, 0.1, Finding::Tolerable));
+        all.push(Check::near(what, from, to, 0.1, Finding::Tolerable));
     }
     let whole = |record: &Record| {
         let active = record.interval.worker_active_fraction.value()?;
@@ -294,11 +276,11 @@ fn work(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<Check> {
                 Finding::Forbids
             };
             let label = format!("work: {name} per {what}");
-            all.push(near(&label, a, b, WORK_RATIO, beyond));
+            all.push(Check::near(&label, a, b, WORK_RATIO, beyond));
         }
     }
     if all.is_empty() {
-        all.push(near(
+        all.push(Check::near(
             "work per operation or transaction",
             None,
             None,
