@@ -1,8 +1,9 @@
 //! The figures of the page: those of the kind's headline; of repeats their median with its range.
 
 use assay_measure::kind::{Headline, Line};
+use assay_measure::record::Figure;
 use assay_measure::sample::median;
-use assay_measure::units::short;
+use assay_measure::units::{fixed, short};
 
 /// Every line of figures, with its title.
 pub(crate) fn rows(headlines: &[Headline]) -> Vec<(&'static str, String)> {
@@ -21,7 +22,12 @@ fn row(headlines: &[Headline], at: usize, first: &Line) -> Option<String> {
             let told = headline.rows.get(at)?.told.get(i)?;
             told.value.value().filter(|_| told.unit == part.unit)
         });
-        let known = told(values.collect(), headlines.len(), &part.unit);
+        // What is counted has no digits behind the point to be shown.
+        let number = match part.value {
+            Figure::Count(_) => counted,
+            _ => short,
+        };
+        let known = told(values.collect(), headlines.len(), &part.unit, number);
         known.or_else(|| (!part.otherwise.is_empty()).then(|| part.otherwise.clone()))
     });
     let parts: Vec<String> = parts.collect();
@@ -32,19 +38,31 @@ fn row(headlines: &[Headline], at: usize, first: &Line) -> Option<String> {
     }
 }
 
+fn counted(value: f64) -> String {
+    match value.fract() == 0.0 {
+        true => fixed(value, 0),
+        false => short(value),
+    }
+}
+
 /// `5,996`, or of repeats `5,996 (5,812 to 6,104)`; what some repeat has not is not there.
-fn told(mut values: Vec<f64>, repeats: usize, unit: &str) -> Option<String> {
+fn told(
+    mut values: Vec<f64>,
+    repeats: usize,
+    unit: &str,
+    number: fn(f64) -> String,
+) -> Option<String> {
     values.sort_by(f64::total_cmp);
     let (least, most) = (values.first()?, values.last()?);
     let median = median(&values)?;
     Some(match repeats {
-        1 => format!("{} {unit}", short(median)),
+        1 => format!("{} {unit}", number(median)),
         _ if values.len() < repeats => return None,
         _ => format!(
             "{} {unit} ({} to {})",
-            short(median),
-            short(*least),
-            short(*most)
+            number(median),
+            number(*least),
+            number(*most)
         ),
     })
 }

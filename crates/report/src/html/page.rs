@@ -10,7 +10,7 @@ use assay_measure::chart::{Chart, Drawn, Stroke, Trace};
 use assay_measure::plain::plain;
 use assay_measure::record::metric::Group;
 use assay_measure::record::{Figure, Record};
-use assay_measure::units::{fixed, significant};
+use assay_measure::units::{fixed, significant, thousands};
 
 /// Everything a page shows, in the order it shows it.
 #[derive(Clone, Debug, Default)]
@@ -202,6 +202,7 @@ fn tiles(record: &Record) -> Vec<Tile> {
             name: format!("{scope}{}", metric.name),
             value: match &metric.value {
                 Figure::Na(reason) => format!("n/a ({reason})"),
+                Figure::Count(count) => thousands(*count),
                 figure => headline(figure.value().unwrap_or_default()),
             },
             unit: if metric.value.value().is_some() {
