@@ -3,9 +3,10 @@
 use assay_measure::kind::Kind;
 
 pub(crate) fn all() -> Vec<&'static dyn Kind> {
-    let own: [&dyn Kind; 4] = [
+    let own: [&dyn Kind; 5] = [
         &assay_storage::record::Storage,
         &assay_native::crash::Recovery,
+        &assay_sweep::Sweep,
         &assay_probes::sync::DurableWrites,
         &assay_probes::cpu::CpuKernels,
     ];

@@ -23,6 +23,7 @@ static RECORDS: LazyLock<Vec<Value>> = LazyLock::new(|| {
         include_str!("../records/io.json"),
         include_str!("../records/sync.json"),
         include_str!("../records/cpu.json"),
+        include_str!("../records/sweep.json"),
     ]
     .iter()
     .map(|text| serde_json::from_str(text).expect("a record is JSON"))

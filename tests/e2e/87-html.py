@@ -254,13 +254,13 @@ try:
     open_page("run/report.html")
     paper()
     narrow()
-    for page in ("sweep/sweep.html", "compare.html", "shared.html"):
+    for page in ("sweep/report.html", "compare.html", "shared.html"):
         open_page(page)
         shot(os.path.basename(page).split(".")[0])
     steps = sorted(name for name in os.listdir("sweep") if name.startswith("step-"))
     open_page(os.path.join("sweep", steps[0], "report.html"))
-    swept = json.load(open("sweep/sweep.json"))
-    open_page("sweep/sweep.html")
+    swept = json.load(open("sweep/record.json"))["parts"]["sweep"]
+    open_page("sweep/report.html")
     same(trace("c-throughput-1", "measured")["y"], [s["ops_per_s"] for s in swept["steps"]], "throughput of the steps")
     open_page("io/report.html")
     shot("io")

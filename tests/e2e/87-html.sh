@@ -17,13 +17,13 @@ expect 0 "$ASSAY" sweep "${SMALL[@]}" --set CACHE_MB=4 -s 2 --sessions 1,2 --tim
 expect 0 "$ASSAY" io --name=probe --filename=io.dat --size=64M --rw=randrw --bs=8k --iodepth=4 --time_based --runtime=3 -o io
 rm -f io.dat
 expect 0 "$ASSAY" compare sweep/step-* --format html -o compare.html
-for page in run/report.html sweep/sweep.html sweep/step-*/report.html io/report.html compare.html; do
+for page in run/report.html sweep/report.html sweep/step-*/report.html io/report.html compare.html; do
     [ -s "$page" ] || fail "no $page"
 done
 
 echo "- the steps of a sweep share one script"
 [ -s sweep/assay-plotly.js ] || fail "no shared script"
-has sweep/sweep.html 'src="assay-plotly.js"'
+has sweep/report.html 'src="assay-plotly.js"'
 for page in sweep/step-*/report.html; do
     has "$page" 'src="../assay-plotly.js"'
     [ "$(stat -c %s "$page")" -lt 3000000 ] || fail "$page holds the script all the same"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A sweep on real data: a record for each step, the summary above them, CPUs given back, and an end by Ctrl-C.
+# A sweep on real data: a record for each step, its own above them, CPUs given back, and an end by Ctrl-C.
 source "$PROJECT/tests/e2e/lib.sh"
 
 expect 0 "$ASSAY" prepare -s 2 "${SMALL[@]}"
@@ -9,12 +9,13 @@ has out.txt "Curve over sessions"
 has out.txt "Knee"
 has out.txt "Highest load that keeps p99 within 10 s: 8 sessions"
 has out.txt "calability"
-[ "$(json swept/sweep.json schema)" = assay-sweep/1 ] || fail "schema"
-[ "$(json swept/sweep.json sweep.verdict)" = complete ] || fail "verdict"
+[ "$(json swept/record.json schema)" = assay/2 ] || fail "schema"
+[ "$(json swept/record.json kind)" = sweep ] || fail "kind"
+[ "$(json swept/record.json run.verdict)" = complete ] || fail "verdict"
 for n in 1 2 4 8; do
     [ "$(json swept/step-*-sessions-$n/record.json run.sessions)" = "$n" ] || fail "the record of $n sessions"
 done
-cmp out.txt swept/sweep.txt || fail "printed is what is kept"
+cmp out.txt swept/report.txt || fail "printed is what is kept"
 grep -E "^ +[0-9]+ .*(yes|late|no) " out.txt | head -4
 
 cpus=$(nproc)
@@ -31,5 +32,5 @@ code=0
 wait "$pid" || code=$?
 [ "$code" = 130 ] || fail "exit $code of an interrupted sweep"
 has out.txt "stopped on request after 1 step"
-[ "$(json stopped/sweep.json sweep.verdict)" = incomplete ] || fail "verdict of an interrupted sweep"
+[ "$(json stopped/record.json run.verdict)" = incomplete ] || fail "verdict of an interrupted sweep"
 expect 0 "$ASSAY" check

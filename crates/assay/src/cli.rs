@@ -49,7 +49,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Run the workload under rising load: the curve, its knee and where it would end
     ///
-    /// One run directory for each step, and sweep.txt and sweep.json above them. Everything that
+    /// One run directory for each step, and the record of the sweep above them. Everything that
     /// `run` takes from a file, the environment or --set holds for every step.
     #[command(
         after_help = "A list gives a curve for each value, and several lists one for each combination: \
@@ -245,9 +245,9 @@ pub(crate) struct SweepArgs {
     /// The sweep's directory, new or empty [default: ./assay-runs/TIME-sweep-ID, UTC]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// What to print: the summary, or sweep.json
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub(crate) format: Format,
+    /// What to print
+    #[arg(long, value_enum, default_value_t = Product::Answer)]
+    pub(crate) format: Product,
     /// Print the plan and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

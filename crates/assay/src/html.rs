@@ -2,36 +2,27 @@
 
 use crate::cli::{AssetsChoice, ReportArgs};
 use crate::exit::Failure;
-use crate::rundir::{self, REPORT_HTML, RunDir, SWEEP_HTML};
+use crate::rundir::{self, REPORT_HTML, RunDir};
 use assay_measure::record::Record;
 use assay_report::html::{self, Assets, SHARED};
-use assay_report::sweep::Sweep;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// `report.html` of a run. Where the script lies above the run directory already, because somebody asked for it there or
-/// the run is a step of a sweep, the page uses it.
+/// `report.html` of a run. Where the script lies beside it already, because runs lie below, or above the run directory,
+/// because somebody asked for it there or the run is a step of a sweep, the page uses it.
 pub(crate) fn write_report(dir: &RunDir, record: &Record) -> Result<(), Failure> {
-    let above = dir.path().parent().map(|above| above.join(SHARED));
-    let assets = match above.is_some_and(|path| is_ours(&path)) {
-        true => Assets::Shared(format!("../{SHARED}")),
-        false => Assets::Embedded,
+    let holds = |place: &Path| is_ours(&place.join(SHARED));
+    let assets = match dir.path() {
+        here if holds(here) => Assets::Shared(SHARED.to_owned()),
+        here if here.parent().is_some_and(holds) => Assets::Shared(format!("../{SHARED}")),
+        _ => Assets::Embedded,
     };
     dir.write(REPORT_HTML, &html::page(record, &assets))
 }
 
-/// Puts the script where the pages of all steps of a sweep find it.
+/// Puts the script where the pages of a directory and of all runs below it find it.
 pub(crate) fn share_in(dir: &RunDir) -> Result<(), Failure> {
     share(&dir.path().join(SHARED))
-}
-
-/// `sweep.html`; the script lies beside it, where the steps' pages find it too.
-pub(crate) fn write_sweep(dir: &RunDir, swept: &Sweep) -> Result<(), Failure> {
-    share_in(dir)?;
-    dir.write(
-        SWEEP_HTML,
-        &html::sweep(swept, &Assets::Shared(SHARED.to_owned())),
-    )
 }
 
 /// The script for what `report` was asked; written where it has to be.
@@ -50,7 +41,7 @@ pub(crate) fn assets(args: &ReportArgs, run: Option<&Path>) -> Result<Assets, Fa
 }
 
 /// Where the script of a page is, and how the page names it: above the run directory for a page in it, so that all
-/// runs beside it can use it, else beside the page.
+/// runs beside it can use it, unless it is in it already; else beside the page.
 fn place(output: &Path, run: Option<&Path>) -> (PathBuf, String) {
     let here = |path: &Path| match path.as_os_str().is_empty() {
         true => PathBuf::from("."),
@@ -62,7 +53,8 @@ fn place(output: &Path, run: Option<&Path>) -> (PathBuf, String) {
         matches!((left, right), (Ok(left), Ok(right)) if left == right)
     };
     let is_run = |dir: &Path| dir.join(rundir::RECORD).is_file();
-    match run.is_some_and(|run| same(run) && is_run(run)) {
+    let is_there = is_ours(&beside.join(SHARED));
+    match !is_there && run.is_some_and(|run| same(run) && is_run(run)) {
         true => (beside.join("..").join(SHARED), format!("../{SHARED}")),
         false => (beside.join(SHARED), SHARED.to_owned()),
     }

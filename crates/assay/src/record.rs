@@ -2,12 +2,11 @@
 
 use crate::exit::{Code, Failure};
 use crate::held::Held;
-use crate::rundir::{RECORD, REPEAT, REPORT, RunDir, SWEEP};
+use crate::rundir::{OLD_SWEEP, RECORD, REPEAT, REPORT, RunDir};
 use assay_awr::record::SeriesBuilder;
 use assay_measure::record::Record;
 use assay_measure::snapshot::RunData;
 use assay_report::compare::Repeats;
-use assay_report::sweep::Sweep;
 use std::fmt::Display;
 use std::path::Path;
 
@@ -63,11 +62,6 @@ pub(crate) fn read(path: &Path) -> Result<Record, Failure> {
     read_as(path, assay_report::json::read)
 }
 
-/// Reads a sweep's summary.
-pub(crate) fn read_sweep(path: &Path) -> Result<Sweep, Failure> {
-    read_as(path, assay_report::sweep::read)
-}
-
 /// Reads the summary of repeats.
 pub(crate) fn read_repeats(path: &Path) -> Result<Repeats, Failure> {
     read_as(path, Repeats::read)
@@ -79,11 +73,12 @@ fn read_as<T, E: Display>(path: &Path, read: fn(&str) -> Result<T, E>) -> Result
     read(&text).map_err(|error| bad(&error))
 }
 
-/// Whether a directory holds a record, a summary of a sweep or of repeats that can be read.
+/// Whether a directory holds a record or a summary of repeats that can be read.
 pub(crate) fn is_in(dir: &Held) -> bool {
     let holds =
         |name, readable: &dyn Fn(&str) -> bool| dir.read(name).is_ok_and(|text| readable(&text));
-    holds(RECORD, &|text| assay_report::json::read(text).is_ok())
-        || holds(SWEEP, &|text| assay_report::sweep::read(text).is_ok())
+    let is_record = |text: &str| assay_report::json::read(text).is_ok();
+    holds(RECORD, &is_record)
+        || holds(OLD_SWEEP, &is_record)
         || holds(REPEAT, &|text| Repeats::read(text).is_ok())
 }

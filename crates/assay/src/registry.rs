@@ -10,6 +10,7 @@ use assay_run::null::Null;
 use assay_run::probe::Probe;
 use assay_sql::postgres::Postgres;
 use assay_storage::StorageProbe;
+use assay_sweep::Sweep;
 
 /// The targets, in the order of their help.
 pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Null];
@@ -17,10 +18,10 @@ pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Null];
 /// The probes, in the order of their help.
 pub(crate) static PROBES: &[&dyn Probe] = &[&DurableWrites, &CpuKernels, &StorageProbe];
 
-/// The kinds of records: of workloads, of recovery, and what the probes bring, which come last and so are asked first.
+/// The kinds of records: of workloads, of recovery, of sweeps, and what the probes bring, which come last and so are asked first.
 pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
-    let recovery: &dyn Kind = &Recovery;
-    let workloads = assay_awr::KINDS.iter().copied().chain([recovery]);
+    let above: [&dyn Kind; 2] = [&Recovery, &Sweep];
+    let workloads = assay_awr::KINDS.iter().copied().chain(above);
     let of_probes = PROBES.iter().filter_map(|probe| probe.kind());
     workloads.chain(of_probes).collect()
 }

@@ -20,16 +20,12 @@ pub(crate) const REPORT: &str = "report.txt";
 pub(crate) const REPORT_HTML: &str = "report.html";
 /// The series, appended to while the run goes on.
 pub(crate) const SERIES: &str = "series.jsonl";
-/// The summary of a sweep, above its steps.
-pub(crate) const SWEEP: &str = "sweep.json";
-/// The same as text.
-pub(crate) const SWEEP_TEXT: &str = "sweep.txt";
+/// What a sweep of earlier versions left in place of a record.
+pub(crate) const OLD_SWEEP: &str = "sweep.json";
 /// The summary of repeats, above their runs.
 pub(crate) const REPEAT: &str = "repeat.json";
 /// The same as text.
 pub(crate) const REPEAT_TEXT: &str = "repeat.txt";
-/// The summary of a sweep as a page with charts.
-pub(crate) const SWEEP_HTML: &str = "sweep.html";
 /// What `io` measured in fio's own JSON.
 pub(crate) const FIO_JSON: &str = "fio.json";
 /// Words by which the user finds a run again, a line each.
@@ -56,9 +52,9 @@ pub(crate) const FILES: [&str; 13] = [
     REPORT_HTML,
     FIO_JSON,
     SERIES,
-    SWEEP,
-    SWEEP_TEXT,
-    SWEEP_HTML,
+    OLD_SWEEP,
+    "sweep.txt",
+    "sweep.html",
     JOURNAL,
     assay_report::html::SHARED,
 ];
@@ -86,6 +82,15 @@ pub(crate) fn place(output: Option<&Path>, workload: &str, id: &str) -> PathBuf 
         },
         Path::to_path_buf,
     )
+}
+
+/// The record of a run directory, whether it is there or not.
+pub(crate) fn record_in(dir: &Path) -> PathBuf {
+    let old = dir.join(OLD_SWEEP);
+    match old.is_file() {
+        true => old,
+        false => dir.join(RECORD),
+    }
 }
 
 /// Refuses a directory that holds anything, before any work is done.
@@ -236,7 +241,7 @@ fn remove_files(held: &Held, ours: fn(&str) -> bool) -> io::Result<Vec<String>> 
     let mut left = Vec::new();
     let mut names = held.names()?;
     // What says that this is a run of ours goes last: a removal that is cut short can be repeated.
-    names.sort_by_key(|(name, _)| [RECORD, SERIES, SWEEP, REPEAT].contains(&name.as_str()));
+    names.sort_by_key(|(name, _)| [RECORD, SERIES, OLD_SWEEP, REPEAT].contains(&name.as_str()));
     for (name, kind) in names {
         let gone = kind == FileType::RegularFile && ours(&name);
         match gone.then(|| held.remove_file(&name)) {

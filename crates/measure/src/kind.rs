@@ -42,6 +42,11 @@ pub trait Kind: Sync {
         Vec::new()
     }
 
+    /// The runs that the record was made of, where it stands above several.
+    fn members(&self, _record: &Record) -> Members {
+        Members::default()
+    }
+
     /// What several records say taken together, beyond what each says alone; there may be some of other kinds.
     fn several(&self, _records: &[&Record]) -> Vec<Advice> {
         Vec::new()
@@ -187,6 +192,17 @@ impl Told {
             otherwise: String::new(),
         }
     }
+}
+
+/// Runs of their own that a record was made of, each in a directory below its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Members {
+    /// Their directories, relative to the record's, in the order they ran; none where the record is of one run.
+    pub directories: Vec<String>,
+    /// The one to look at where one run is asked for; none where none of them counts.
+    pub foremost: Option<String>,
+    /// Which one that is, in words.
+    pub why: String,
 }
 
 /// Rates of the measured window; of a probe whose level fell, those of its last level.

@@ -50,6 +50,7 @@ static FROZEN: LazyLock<Vec<Value>> = LazyLock::new(|| {
         [
             include_str!("../../../fuzz/records/sync.json"),
             include_str!("../../../fuzz/records/cpu.json"),
+            include_str!("../../../fuzz/records/sweep.json"),
         ]
         .map(|text| serde_json::from_str(text).expect("a record is JSON")),
     )
@@ -81,7 +82,7 @@ proptest! {
 
     #[test]
     fn no_edit_of_a_record_makes_a_face_panic(
-        which in 0..8_usize,
+        which in 0..9_usize,
         edits in proptest::collection::vec(edit(), 1..5),
     ) {
         let frozen = &FROZEN[which % FROZEN.len()];

@@ -38,6 +38,12 @@ pub fn figure(record: &mut Record) {
     kind::figure(of(record), record);
 }
 
+/// Whether a record was made of runs that lie below it.
+#[must_use]
+pub fn stands_above_runs(record: &Record) -> bool {
+    !of(record).members(record).directories.is_empty()
+}
+
 /// The sections of a record, measured here or imported.
 #[must_use]
 pub fn sections(record: &Record) -> Sections {

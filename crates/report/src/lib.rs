@@ -1,4 +1,4 @@
-//! Faces of records, one or several, of any kind: text, page, JSON, CSV, OpenMetrics; comparison, trend, sweep, cost.
+//! Faces of records, one or several, of any kind: text, page, JSON, CSV, OpenMetrics; comparison, trend, cost.
 //!
 //! Knows no kind: what a record has to say is asked of its [`Kind`](assay_measure::kind::Kind), which the program
 //! brings ([`kinds::install`]). A report never needs the run. Nothing here does I/O or prints.
@@ -16,7 +16,6 @@ pub mod html;
 pub mod json;
 pub mod kinds;
 pub mod summary;
-pub mod sweep;
 pub mod text;
 pub mod trend;
 mod unknown;

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 const FEATURE: &[&str] = &["assay-run", "assay-awr", "assay-measure", "assay-block"];
 
 /// Which of our crates each crate may depend on.
-const LAYERS: [(&str, &[&str]); 13] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     ("assay-measure", &[]),
     ("assay-block", &[]),
     ("assay-run", &["assay-measure"]),
@@ -19,6 +19,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
     ("assay-sql", FEATURE),
     ("assay-storage", FEATURE),
     ("assay-probes", FEATURE),
+    ("assay-sweep", &["assay-measure"]),
     // Of the kinds it needs the parts of records alone.
     (
         "assay-import",
@@ -41,6 +42,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
             "assay-sql",
             "assay-storage",
             "assay-probes",
+            "assay-sweep",
             "assay-report",
             "assay-control",
         ],

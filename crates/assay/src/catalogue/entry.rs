@@ -3,19 +3,18 @@
 use super::tags;
 use crate::exit::Failure;
 use crate::record;
-use crate::rundir::{self, RECORD, REPEAT, SERIES, SWEEP, TAGS, killed_io};
-use assay_measure::record::metric::{Better, Group, find, plain};
+use crate::rundir::{self, OLD_SWEEP, RECORD, REPEAT, SERIES, TAGS, killed_io};
+use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Metric, Record};
 use assay_measure::sample::median;
 use assay_report::compare::Repeats;
-use assay_report::sweep::Sweep;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Files that say what a directory is once its run has ended.
-const FACES: [&str; 3] = [SWEEP, REPEAT, RECORD];
+const FACES: [&str; 3] = [OLD_SWEEP, REPEAT, RECORD];
 
 /// What tells whether a directory changed since it was read: its record's and its tags' time and size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,7 +90,7 @@ fn look_at(path: PathBuf) -> Option<Found> {
             .filter(fs::Metadata::is_file)
     };
     let of = |file: &str| about(file).map(|about| (file.to_owned(), about));
-    let (file, about_it) = [SWEEP, REPEAT, RECORD, SERIES]
+    let (file, about_it) = [OLD_SWEEP, REPEAT, RECORD, SERIES]
         .iter()
         .find_map(|file| of(file))
         .or_else(|| of("config/given").filter(|_| killed_io(&path)))?;
@@ -121,15 +120,11 @@ fn time_and_size(about: &fs::Metadata) -> (i64, i64) {
 pub(super) fn read(found: &Found) -> (Entry, Vec<Metric>) {
     let path = found.path.join(&found.stamp.file);
     let (mut entry, metrics) = match found.stamp.file.as_str() {
-        SWEEP => match record::read_sweep(&path) {
-            Ok(swept) => of_sweep(&swept),
-            Err(_) => unrecorded(found, "unreadable"),
-        },
         REPEAT => match record::read_repeats(&path) {
             Ok(repeats) => of_repeats(found, &repeats),
             Err(_) => unrecorded(found, "unreadable"),
         },
-        RECORD => match record::read(&path) {
+        OLD_SWEEP | RECORD => match record::read(&path) {
             Ok(record) => of_record(&record),
             Err(_) => unrecorded(found, "unreadable"),
         },
@@ -174,43 +169,6 @@ fn of_record(record: &Record) -> (Entry, Vec<Metric>) {
 
 fn to_the_second(started: &str) -> String {
     started.chars().take(19).collect()
-}
-
-/// A sweep's throughput is that of its best step.
-fn of_sweep(swept: &Sweep) -> (Entry, Vec<Metric>) {
-    let info = &swept.sweep;
-    let rates = swept.steps.iter().filter_map(|step| step.ops_per_s.value());
-    let ops_per_s = rates.max_by(f64::total_cmp);
-    let (engine, _) = info.target.split_once(':').unwrap_or_default();
-    let entry = Entry {
-        kind: "sweep".to_owned(),
-        id: info.id.clone(),
-        started: to_the_second(&info.started),
-        workload: info.workload.clone(),
-        engine: engine.to_owned(),
-        label: info.label.clone().unwrap_or_default(),
-        verdict: info.verdict.clone(),
-        version: info.version.clone(),
-        ops_per_s,
-        ..Entry::default()
-    };
-    let metrics = ops_per_s.map(best_rate).into_iter().collect();
-    (entry, metrics)
-}
-
-fn best_rate(rate: f64) -> Metric {
-    let rate = Figure::decimal(rate);
-    Metric {
-        layer: "client".to_owned(),
-        ..plain(
-            Group::Primary,
-            "ops_per_s",
-            "Operations",
-            "1/s",
-            Better::Higher,
-            rate,
-        )
-    }
 }
 
 /// Repeats of one run: each figure is the median of what they found.

@@ -1,30 +1,22 @@
-//! `report --format brief`: the one page, of a run, of repeats, or of the step a sweep is about.
+//! `report --format brief`: the one page, of a run, of repeats, or of the run that a record of several is about.
 
 use super::cost::read_prices;
-use super::runs::{find, records_of};
+use super::runs::records_of;
 use crate::cli::ReportArgs;
 use crate::exit::Failure;
 use crate::record;
-use crate::rundir::{RECORD, SWEEP};
+use crate::rundir::RECORD;
 use assay_measure::record::Record;
 use assay_report::cost::{self, Cost};
-use std::path::{Path, PathBuf};
+use assay_report::kinds;
+use std::path::Path;
 
 /// The page of what `RUN` names.
 pub(super) fn brief(args: &ReportArgs) -> Result<String, Failure> {
-    let found = find(&args.run, &args.dir)?;
-    let dir = match found.is_file() {
-        true => found.parent().unwrap_or(Path::new(".")).to_path_buf(),
-        false => found.clone(),
-    };
-    let paths =
-        match found.ends_with(SWEEP) || dir.join(SWEEP).is_file() && !found.ends_with(RECORD) {
-            true => vec![step_of(&dir)?],
-            false => records_of(&args.run, &args.dir)?,
-        };
+    let paths = records_of(&args.run, &args.dir)?;
     let records: Vec<Record> = paths
         .iter()
-        .map(|path| record::read(path))
+        .map(|path| foremost(path))
         .collect::<Result<_, _>>()?;
     let records: Vec<&Record> = records.iter().collect();
     let cost = match (&args.cost, records.as_slice()) {
@@ -44,31 +36,22 @@ fn priced(path: &Path, platform: Option<&str>, records: &[&Record]) -> Result<Co
     super::cost::middle(costs).ok_or_else(|| Failure::usage("there is no record to price"))
 }
 
-/// The step that a sweep is about: the highest load that keeps its goal, else the knee, else the one with most operations.
-fn step_of(dir: &Path) -> Result<PathBuf, Failure> {
-    let swept = record::read_sweep(&dir.join(SWEEP))?;
-    let counted = || swept.steps.iter().filter(|step| step.counts());
-    let at = |load: &assay_measure::record::Figure| {
-        let load = load.value()?;
-        counted().find(|step| step.place.sessions as f64 == load)
-    };
-    let by_curve = swept
-        .curves
-        .iter()
-        .find_map(|curve| at(&curve.goal.load).or_else(|| at(&curve.knee.load)));
-    let rate = |step: &assay_report::sweep::Step| step.ops_per_s.value().unwrap_or(0.0);
-    let most = || counted().max_by(|a, b| rate(a).total_cmp(&rate(b)));
-    match by_curve.or_else(most) {
-        Some(step) => {
-            crate::ui::say(&format!(
-                "notice: of the sweep this is the step with {} sessions: the goal's, else the knee's, else the fastest",
-                step.place.sessions
-            ));
-            Ok(dir.join(&step.place.directory).join(RECORD))
-        }
-        None => Err(Failure::usage(format!(
-            "{}: no step of the sweep counts",
-            dir.display()
-        ))),
+/// The record, or that of the run below it which it is about.
+fn foremost(path: &Path) -> Result<Record, Failure> {
+    let record = record::read(path)?;
+    let members = kinds::of(&record).members(&record);
+    if members.directories.is_empty() {
+        return Ok(record);
     }
+    let dir = path.parent().unwrap_or(Path::new("."));
+    let Some(foremost) = members.foremost else {
+        return Err(Failure::usage(format!(
+            "{}: no step of the {} counts",
+            dir.display(),
+            record.kind
+        )));
+    };
+    let (kind, why) = (&record.kind, &members.why);
+    crate::ui::say(&format!("notice: of the {kind} this is {why}"));
+    record::read(&dir.join(foremost).join(RECORD))
 }

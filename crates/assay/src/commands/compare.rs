@@ -8,7 +8,8 @@ use assay_measure::record::Record;
 use assay_report::compare::{self, Comparison, Gate, GateOutcome, Group, Options};
 use assay_report::cost::{self, Cost};
 use assay_report::html::{self, Assets};
-use std::path::Path;
+use assay_report::kinds;
+use std::path::{Path, PathBuf};
 
 pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
     let gates = gates(&args.fail_if)?;
@@ -17,6 +18,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
         .iter()
         .map(|run| Side::read(run, &args.dir))
         .collect::<Result<_, _>>()?;
+    refuse_mixed(&sides)?;
     let groups: Vec<Group<'_>> = sides.iter().map(Side::group).collect();
     let costs = costs(args, &sides)?;
     let first: Vec<&Cost> = costs.iter().filter_map(|runs| runs.first()).collect();
@@ -90,6 +92,31 @@ fn costs(args: &CompareArgs, sides: &[Side]) -> Result<Vec<Vec<Cost>>, Failure> 
 struct Side {
     name: String,
     records: Vec<Record>,
+    /// The directory of each of them.
+    dirs: Vec<PathBuf>,
+}
+
+/// What stands above several runs has no counterpart in one run.
+fn refuse_mixed(sides: &[Side]) -> Result<(), Failure> {
+    let mut above = None;
+    let mut alone = None;
+    for side in sides {
+        for (record, dir) in side.records.iter().zip(&side.dirs) {
+            match kinds::of(record).members(record).directories.first() {
+                Some(first) => above = Some((dir, &record.kind, dir.join(first))),
+                None => alone = Some(dir),
+            }
+        }
+    }
+    match (above, alone) {
+        (Some((dir, kind, step)), Some(other)) => Err(Failure::usage(format!(
+            "{}: is a {kind}, whose steps are different loads, and {} is none; name the step to compare, such as {}",
+            dir.display(),
+            other.display(),
+            step.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 impl Side {
@@ -100,9 +127,11 @@ impl Side {
             false => vec![name],
         };
         let mut records = Vec::new();
+        let mut dirs = Vec::new();
         for part in parts {
             for path in records_of(part, dir)? {
                 records.push(record::read(&path)?);
+                dirs.push(path.parent().unwrap_or(Path::new("")).to_path_buf());
             }
         }
         match records.is_empty() {
@@ -110,6 +139,7 @@ impl Side {
             false => Ok(Self {
                 name: name.to_owned(),
                 records,
+                dirs,
             }),
         }
     }

@@ -3,11 +3,11 @@
 use super::runs::{find, missing};
 use crate::cli::{Face, ReportArgs};
 use crate::exit::{Code, Failure};
-use crate::rundir::{self, RECORD, REPEAT, SWEEP};
+use crate::rundir::{self, RECORD, REPEAT};
 use crate::{html, plan_text, record, ui};
 use assay_measure::record::Record;
 use assay_report::answer::{self, Context};
-use assay_report::{export, summary};
+use assay_report::{export, kinds, summary};
 use assay_run::left::shell_word;
 use std::path::{Path, PathBuf};
 
@@ -21,19 +21,23 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
         ));
     }
     let found = find(&args.run, &args.dir)?;
-    if found.join(SWEEP).is_file() || found.ends_with(SWEEP) {
-        return swept(args, &found);
-    }
     if found.join(REPEAT).is_file() || found.ends_with(REPEAT) {
         return repeated(args, &found);
     }
-    let path = within(&found, RECORD);
+    let path = match found.is_dir() {
+        true => rundir::record_in(&found),
+        false => found,
+    };
     if !path.exists() {
         let dir = path.parent().unwrap_or(Path::new("."));
         let none = || format!("{}: there is no such record", path.display());
         return Err(missing(dir, none));
     }
     let record = record::read(&path)?;
+    let below = kinds::of(&record).members(&record).directories;
+    if let (Some(one), true) = (below.first(), is_of_one_run(args.format)) {
+        return Err(not_of_several(&path, one));
+    }
     let text = match args.format {
         Face::Brief => super::brief::brief(args)?,
         Face::Answer => answer(&record, &path),
@@ -48,6 +52,11 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
         Face::Openmetrics => export::summary(&record),
         Face::OpenmetricsSeries => export::series(&record)
             .map_err(|what| Failure::usage(format!("{}: {what}", path.display())))?,
+        Face::Summary if !below.is_empty() => {
+            let dir = path.parent().unwrap_or(Path::new("."));
+            let is_kept = |run: &&String| dir.join(run).join(RECORD).is_file();
+            summary(dir, below.iter().filter(is_kept).map(String::as_str))?
+        }
         Face::Summary => lines(&[record]),
         Face::Pgio => assay_awr::result_line::render(&record).ok_or_else(|| {
             Failure::usage(format!(
@@ -79,28 +88,18 @@ pub(super) fn deliver(args: &ReportArgs, text: &str) -> Result<Code, Failure> {
     Ok(Code::Good)
 }
 
-/// Faces of a sweep: the summary, or one line for each step.
-fn swept(args: &ReportArgs, found: &Path) -> Result<Code, Failure> {
-    let path = within(found, SWEEP);
-    let swept = record::read_sweep(&path)?;
+/// Faces that only what happened second by second, or the counters of one server, can fill.
+fn is_of_one_run(face: Face) -> bool {
+    matches!(face, Face::Csv | Face::OpenmetricsSeries | Face::Pgio)
+}
+
+fn not_of_several(path: &Path, one: &str) -> Failure {
     let dir = path.parent().unwrap_or(Path::new("."));
-    let text = match args.format {
-        Face::Html => assay_report::html::sweep(&swept, &html::assets(args, Some(dir))?),
-        Face::Full => assay_report::sweep::render(&swept),
-        Face::Json => assay_report::sweep::write(&swept)
-            .map_err(|error| Failure::new(Code::Bug, format!("{SWEEP}: {error}")))?,
-        Face::Summary => {
-            let steps = swept.steps.iter().filter(|step| step.verdict != "failed");
-            summary(dir, steps.map(|step| &*step.place.directory))?
-        }
-        _ => {
-            return Err(Failure::usage(format!(
-                "{} is a sweep, and this format is of one run: name one of its steps",
-                dir.display()
-            )));
-        }
-    };
-    deliver(args, &text)
+    Failure::usage(format!(
+        "{} holds several runs, and this format is of one run: name one of them, such as {}",
+        dir.display(),
+        dir.join(one).display()
+    ))
 }
 
 /// Faces of repeats: the noise, or one line for each run.
@@ -114,11 +113,7 @@ fn repeated(args: &ReportArgs, found: &Path) -> Result<Code, Failure> {
         Face::Json => plan_text::pretty(&repeats),
         Face::Summary => summary(dir, repeats.runs.iter().map(|run| &*run.directory))?,
         _ => {
-            return Err(Failure::usage(format!(
-                "{} holds repeats, and this format is of one run: name one of them, such as {}",
-                dir.display(),
-                dir.join("repeat-1").display()
-            )));
+            return Err(not_of_several(&path, "repeat-1"));
         }
     };
     deliver(args, &text)

@@ -8,9 +8,10 @@ use crate::catalogue::{self, Catalogue};
 use crate::cli::{Product, RunsCommand};
 use crate::exit::{Code, Failure};
 use crate::held::Held;
-use crate::rundir::{self, PATIENCE, RECORD, REPEAT, RunDir, SERIES, SWEEP};
+use crate::rundir::{self, PATIENCE, RECORD, REPEAT, RunDir, SERIES};
 use crate::{answer, record, recover, ui};
 use assay_measure::units;
+use assay_report::kinds;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -76,10 +77,7 @@ pub(super) fn find(run: &str, dir: &Path) -> Result<PathBuf, Failure> {
 pub(super) fn records_of(name: &str, dir: &Path) -> Result<Vec<PathBuf>, Failure> {
     let found = find(name, dir)?;
     if found.is_file() && !found.ends_with(REPEAT) {
-        return match found.ends_with(SWEEP) {
-            true => Err(sweep_given(&found)),
-            false => Ok(vec![found]),
-        };
+        return Ok(vec![found]);
     }
     let at = match found.is_file() {
         true => found.parent().unwrap_or(Path::new(".")).to_path_buf(),
@@ -92,16 +90,13 @@ pub(super) fn records_of(name: &str, dir: &Path) -> Result<Vec<PathBuf>, Failure
             .map(|run| at.join(&run.directory).join(RECORD))
             .collect());
     }
-    if at.join(SWEEP).is_file() {
-        return Err(sweep_given(&at));
-    }
-    let path = at.join(RECORD);
+    let path = rundir::record_in(&at);
     if path.is_file() {
         return Ok(vec![path]);
     }
     let holds_none = || {
         format!(
-            "{}: holds no {RECORD}, no {REPEAT} and no sweep: name a run",
+            "{}: holds no {RECORD} and no {REPEAT}: name a run",
             at.display()
         )
     };
@@ -117,14 +112,6 @@ pub(super) fn missing(dir: &Path, else_said: impl Fn() -> String) -> Failure {
         ),
         false => else_said(),
     })
-}
-
-fn sweep_given(path: &Path) -> Failure {
-    Failure::usage(format!(
-        "{}: is a sweep, whose steps are different loads; name the step on each side, such as {}",
-        path.display(),
-        path.join("step-001-sessions-1").display()
-    ))
 }
 
 /// Whether a directory's name is `run` or ends in that id.
@@ -149,16 +136,14 @@ fn show(path: &Path) -> Result<Code, Failure> {
         out.push_str(&format!("{label:<14} {value}\n"));
     }
     out.push_str(&format!("{:<14} {}\n", "directory", dir.display()));
-    if let Ok(record) = record::read(&dir.join(RECORD)) {
+    if let Ok(record) = record::read(&rundir::record_in(&dir)) {
         out.push_str(&format!("{:<14} {}\n", "seed", record.run.seed));
         for reason in &record.run.verdict_reasons {
             out.push_str(&format!("{:<14} {reason}\n", "reason"));
         }
-    }
-    if let Ok(swept) = record::read_sweep(&dir.join(SWEEP)) {
-        out.push_str(&format!("{:<14} {}\n", "steps", swept.steps.len()));
-        for curve in &swept.curves {
-            out.push_str(&format!("{:<14} {}\n", "knee", curve.knee.sentence));
+        for (title, text) in assay_report::answer::figures(&record) {
+            let title = title.to_lowercase();
+            out.push_str(&format!("{title:<14} {text}\n"));
         }
     }
     if let Ok(repeats) = record::read_repeats(&dir.join(REPEAT)) {
@@ -199,7 +184,7 @@ fn remove(runs: &[String], dir: &Path) -> Result<Code, Failure> {
         .map(|run| find(run, dir).and_then(|path| ours(&path)))
         .collect::<Result<_, _>>()?;
     for run in found {
-        if run.has(SWEEP) || run.has(REPEAT) {
+        if stands_above_runs(&run) {
             for step in steps(&run)? {
                 remove_one(&step)?;
             }
@@ -209,7 +194,13 @@ fn remove(runs: &[String], dir: &Path) -> Result<Code, Failure> {
     Ok(Code::Good)
 }
 
-/// The runs of a sweep or of repeats, claimed.
+/// Whether runs below a directory are part of what it holds.
+fn stands_above_runs(dir: &Held) -> bool {
+    let record = record::read(&rundir::record_in(dir.path()));
+    dir.has(REPEAT) || record.is_ok_and(|record| kinds::stands_above_runs(&record))
+}
+
+/// The runs that such a directory stands above, claimed.
 fn steps(above: &Held) -> Result<Vec<Held>, Failure> {
     let names = above
         .names()

@@ -16,6 +16,11 @@ const SHORT: &[&str] = &[
     "json",
 ];
 
+/// What only a sweep has.
+fn part(record: &Value) -> &Value {
+    &record["parts"]["sweep"]
+}
+
 fn texts<'a>(list: &'a Value, pick: impl Fn(&'a Value) -> &'a Value) -> Vec<String> {
     let list = list.as_array().expect("a list");
     list.iter().map(|item| pick(item).to_string()).collect()
@@ -43,21 +48,39 @@ fn each_step_leaves_a_record_and_each_combination_a_curve() {
     ];
     let swept = place.assay(&with(SHORT, &lists)).code(0);
     let found = json(&swept.out);
-    assert_eq!(found["schema"], "assay-sweep/1");
-    assert_eq!(found["sweep"]["verdict"], "complete");
+    assert_eq!(found["schema"], "assay/2");
+    assert_eq!(found["kind"], "sweep");
+    assert_eq!(found["run"]["verdict"], "complete");
+    assert_eq!(found["run"]["engine"], "native");
     assert_eq!(
         found,
-        json(&place.read("swept/sweep.json")),
+        json(&place.read("swept/record.json")),
         "printed is what is kept"
     );
-    assert!(place.read("swept/sweep.txt").ends_with("End of Sweep\n"));
+    assert!(place.read("swept/report.txt").ends_with("End of Report\n"));
+    assert!(
+        place
+            .read("swept/report.html")
+            .contains("src=\"assay-plotly.js\"")
+    );
+    let setting = |name: &str| {
+        let settings = found["plan"]["settings"].as_array().expect("settings");
+        let line = settings.iter().find(|line| line["name"] == name);
+        line.expect("a line")["value"].clone()
+    };
+    // The lists of what varied, and what all steps have in common.
+    assert_eq!(setting("READ_MODE"), "single,batched");
+    assert_eq!(setting("SESSIONS"), "1,2,3");
+    assert_eq!(setting("WORK_UNIT"), "1");
+    assert!(found["interval"]["whole_run_s"].as_f64() > Some(6.0));
 
-    let sessions = texts(&found["steps"], |step| &step["place"]["sessions"]);
+    let swept = part(&found);
+    let sessions = texts(&swept["steps"], |step| &step["place"]["sessions"]);
     assert_eq!(sessions, ["1", "2", "3", "1", "2", "3"]);
-    let held = texts(&found["curves"], |curve| &curve["held"]["READ_MODE"]);
+    let held = texts(&swept["curves"], |curve| &curve["held"]["READ_MODE"]);
     assert_eq!(held, ["\"single\"", "\"batched\""]);
-    assert_eq!(found["curves"][1]["steps"], json("[4, 5, 6]"));
-    for curve in found["curves"].as_array().expect("curves") {
+    assert_eq!(swept["curves"][1]["steps"], json("[4, 5, 6]"));
+    for curve in swept["curves"].as_array().expect("curves") {
         assert!(
             curve["knee"]["sentence"]
                 .as_str()
@@ -71,7 +94,7 @@ fn each_step_leaves_a_record_and_each_combination_a_curve() {
         );
     }
 
-    for step in found["steps"].as_array().expect("steps") {
+    for step in swept["steps"].as_array().expect("steps") {
         let directory = step["place"]["directory"].as_str().expect("a directory");
         let record = json(&place.read(&format!("swept/{directory}/record.json")));
         assert_eq!(record["run"]["sessions"], step["place"]["sessions"]);
@@ -117,7 +140,8 @@ fn a_sweep_is_kept_listed_shown_and_removed_like_a_run() {
         swept.err
     );
     let dir = place.only_run();
-    assert_eq!(place.assay(&["report", "last"]).code(0).out, swept.out);
+    let kept = std::fs::read_to_string(dir.join("report.txt")).expect("a report");
+    assert_eq!(place.assay(&["report", "last"]).code(0).out, kept);
     let summary = place
         .assay(&["report", "last", "--format", "summary"])
         .code(0)
@@ -128,7 +152,7 @@ fn a_sweep_is_kept_listed_shown_and_removed_like_a_run() {
     assert!(listed.contains("slob sweep"), "{listed}");
     let shown = place.assay(&["runs", "show", "last"]).code(0).out;
     assert!(
-        shown.contains("sweep.json") && shown.contains("Knee"),
+        shown.contains("record.json") && shown.contains("\nknee "),
         "{shown}"
     );
     fs::write(dir.join("mine"), "x").expect("written");
@@ -140,6 +164,54 @@ fn a_sweep_is_kept_listed_shown_and_removed_like_a_run() {
     left.retain(|name| !name.ends_with("catalogue.sqlite"));
     assert_eq!(left.len(), 1, "{left:?}");
     assert!(left[0].ends_with("/mine"));
+}
+
+#[test]
+fn sweeps_are_compared_with_sweeps_and_their_steps_with_steps() {
+    let place = Place::new();
+    for name in ["a", "b"] {
+        let args = [
+            "sweep",
+            "--target",
+            "null:",
+            "--sessions",
+            "1,2",
+            "--time",
+            "1",
+            "--warmup",
+            "0",
+            "-o",
+            name,
+        ];
+        place.assay(&args).code(0);
+    }
+    let gates = ["--fail-if", "2_sessions.ops_per_s > 1"];
+    let told = place
+        .assay(&with(&["compare", "a", "b", "--same"], &gates))
+        .code(5);
+    let words: Vec<&str> = told.out.split_whitespace().collect();
+    let same = words.join(" ").contains("values of sessions 1,2 1,2 same");
+    assert!(same, "{}", told.out);
+    assert!(
+        told.err.contains("regression: 2_sessions.ops_per_s"),
+        "{}",
+        told.err
+    );
+    let step = "b/step-002-sessions-2";
+    let told = place.assay(&["compare", "a", step]).code(2);
+    assert!(
+        told.err
+            .contains("name the step to compare, such as a/step-001-sessions-1"),
+        "{}",
+        told.err
+    );
+    place
+        .assay(&["compare", "a/step-002-sessions-2", step])
+        .code(0);
+    let csv = place.assay(&["report", "a", "--format", "csv-summary"]);
+    assert!(csv.code(0).out.contains("ops_per_s,2 sessions,"));
+    let brief = place.assay(&["report", "a", "--format", "brief"]).code(0);
+    assert!(brief.err.contains("of the sweep this is the step with"));
 }
 
 #[test]
@@ -159,7 +231,7 @@ fn an_automatic_sweep_ends_within_its_bound() {
         ],
     );
     let found = json(&place.assay(&args).code(0).out);
-    let mut sessions: Vec<u64> = found["steps"]
+    let mut sessions: Vec<u64> = part(&found)["steps"]
         .as_array()
         .expect("steps")
         .iter()
@@ -193,12 +265,9 @@ fn cpus_confine_the_threads_of_their_step_alone() {
         ],
     );
     let found = json(&place.assay(&args).code(0).out);
-    assert_eq!(found["steps"][0]["place"]["cpus"], 1);
-    assert!(
-        found["steps"][0]["confined_busy_pct"].is_f64(),
-        "{}",
-        found["steps"][0]
-    );
+    let step = &part(&found)["steps"][0];
+    assert_eq!(step["place"]["cpus"], 1);
+    assert!(step["confined_busy_pct"].is_f64(), "{step}");
     let record = json(&place.read("swept/step-001-sessions-2-cpus-1/record.json"));
     assert_eq!(record["driver"]["threads_count"], 1);
     let facts = record["host"]["facts"].as_array().expect("facts");
@@ -230,10 +299,11 @@ fn ctrl_c_summarises_what_there_is() {
         "{}",
         stopped.out
     );
-    let found = json(&place.read("swept/sweep.json"));
-    assert_eq!(found["sweep"]["verdict"], "incomplete");
-    assert_eq!(found["steps"][0]["verdict"], "incomplete");
-    assert_eq!(found["curves"][0]["left_out"], json("[1]"));
+    let found = json(&place.read("swept/record.json"));
+    assert_eq!(found["run"]["verdict"], "incomplete");
+    let swept = part(&found);
+    assert_eq!(swept["steps"][0]["verdict"], "incomplete");
+    assert_eq!(swept["curves"][0]["left_out"], json("[1]"));
     // The data set was closed as after any run.
     place.assay(&["check"]).code(0);
 }
@@ -260,7 +330,8 @@ fn a_step_that_cannot_run_is_marked_and_the_others_go_on() {
         ended.code,
         ended.err
     );
-    let found = json(&place.read("swept/sweep.json"));
+    let found = json(&place.read("swept/record.json"));
+    let found = part(&found);
     let verdicts = texts(&found["steps"], |step| &step["verdict"]);
     assert_eq!(
         verdicts,

@@ -1,10 +1,12 @@
 //! Records of earlier schemas, brought into the shape of today's. They are read for good.
 
 use super::SCHEMA;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The schema before this one.
 const FIRST: &str = "assay/1";
+/// What a sweep wrote in place of a record then.
+const SWEEP: &str = "assay-sweep/1";
 /// What stood at the top of a record of [`FIRST`] and is of the instance now.
 const INSTANCE: [&str; 15] = [
     "load_profile",
@@ -45,8 +47,10 @@ pub fn upgrade(record: &mut Value) {
     let Some(top) = record.as_object_mut() else {
         return;
     };
-    if top.get("schema").and_then(Value::as_str) != Some(FIRST) {
-        return;
+    match top.get("schema").and_then(Value::as_str) {
+        Some(FIRST) => {}
+        Some(SWEEP) => return sweep(top),
+        _ => return,
     }
     top.insert("schema".to_owned(), SCHEMA.into());
     let kind = kind(top);
@@ -69,6 +73,25 @@ pub fn upgrade(record: &mut Value) {
         }
         top.insert("provenance".to_owned(), import);
     }
+}
+
+/// A sweep had no envelope: what it said of itself is its run now, but for what was asked of it.
+fn sweep(top: &mut Map<String, Value>) {
+    let Some(Value::Object(mut run)) = top.remove("sweep") else {
+        return;
+    };
+    let asked = ["target", "axes", "goal_p99_us"].map(|name| run.remove_entry(name));
+    let found = ["rules", "steps", "curves"].map(|name| top.remove_entry(name));
+    let part: Map<String, Value> = asked.into_iter().chain(found).flatten().collect();
+    let target = part.get("target").and_then(Value::as_str);
+    let engine = target.and_then(|target| target.split(':').next());
+    run.insert("engine".to_owned(), engine.unwrap_or_default().into());
+    let begin = run.get("started").cloned().unwrap_or("".into());
+    top.insert("schema".to_owned(), SCHEMA.into());
+    top.insert("kind".to_owned(), "sweep".into());
+    top.insert("run".to_owned(), Value::Object(run));
+    top.insert("interval".to_owned(), json!({"begin": begin}));
+    top.insert("parts".to_owned(), json!({"sweep": part}));
 }
 
 /// What a record of [`FIRST`] did not say: the sort of test.
@@ -131,5 +154,39 @@ mod tests {
         let before = record.clone();
         upgrade(&mut record);
         assert_eq!(record, before);
+    }
+
+    #[test]
+    fn a_sweep_becomes_a_record_of_its_own_kind() {
+        let mut swept = json!({
+            "schema": SWEEP,
+            "sweep": {"id": "a", "started": "then", "target": "native:data", "axes": [], "goal_p99_us": 5},
+            "rules": {"knee": "x"},
+            "steps": [1],
+            "curves": [2],
+            "advice": [3],
+        });
+        upgrade(&mut swept);
+        assert_eq!(
+            swept,
+            json!({
+                "schema": SCHEMA,
+                "kind": "sweep",
+                "run": {"id": "a", "started": "then", "engine": "native"},
+                "interval": {"begin": "then"},
+                "advice": [3],
+                "parts": {"sweep": {
+                    "target": "native:data",
+                    "axes": [],
+                    "goal_p99_us": 5,
+                    "rules": {"knee": "x"},
+                    "steps": [1],
+                    "curves": [2],
+                }},
+            })
+        );
+        let mut without = json!({"schema": SWEEP});
+        upgrade(&mut without);
+        assert_eq!(without["schema"], SWEEP, "no sweep at all: it is refused");
     }
 }

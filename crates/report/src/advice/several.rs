@@ -1,4 +1,4 @@
-//! Rules over several records: those of their kinds, and of a load that rises.
+//! Rules over several records: those of their kinds.
 
 use crate::kinds;
 use assay_measure::record::{Advice, Record};
@@ -14,9 +14,6 @@ pub fn several(records: &[&Record]) -> Vec<Advice> {
                 found.push(advice);
             }
         }
-    }
-    if records.len() > 1 {
-        found.extend(crate::sweep::over_records(records));
     }
     found.sort_by_key(|advice| advice.severity != "high");
     found

@@ -187,6 +187,12 @@ impl Answer {
     }
 }
 
+/// The figures of a record's headline, each line with its title; one without goes on from the line before.
+#[must_use]
+pub fn figures(record: &Record) -> Vec<(&'static str, String)> {
+    figures::rows(&[kinds::of(record).headline(record)])
+}
+
 /// What was measured on what, with its main figure and how sure that is.
 fn lead(records: &[&Record], record: &Record, headlines: &[Headline]) -> String {
     let run = &record.run;

@@ -99,10 +99,16 @@ pub(super) fn checks(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<Check> 
         &io_mode(b),
         Finding::Forbids,
     ));
-    all.push(sessions(a, b));
+    // Runs below have sessions and a window each: what must be equal of them is among the conditions of the kind.
+    let has_a_window = !(kinds::stands_above_runs(a) && kinds::stands_above_runs(b));
+    if has_a_window {
+        all.push(sessions(a, b));
+    }
     all.push(cache_to_data(a, b));
-    all.extend(window(a, b));
-    all.extend(work(baseline, candidate));
+    if has_a_window {
+        all.extend(window(a, b));
+        all.extend(work(baseline, candidate));
+    }
     all.extend(repeats("A", baseline));
     all.extend(repeats("B", candidate));
     all

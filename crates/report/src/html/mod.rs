@@ -12,14 +12,12 @@ mod repeats;
 mod sample;
 mod script;
 mod shown;
-mod sweep;
 mod table;
 mod trend;
 
 pub use comparison::comparison;
 pub use repeats::repeats;
 pub use script::{Assets, SHARED, script};
-pub use sweep::sweep;
 pub use trend::trend;
 
 use crate::kinds;

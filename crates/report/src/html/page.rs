@@ -82,8 +82,16 @@ impl Page {
         let label = label.map_or_else(String::new, |label| format!(" \"{label}\""));
         let answer = answer::of(&[record], &Context::default());
         let verdict_class = answer.trust().word();
+        // A run of the same workload is another thing.
+        let kind = match crate::kinds::stands_above_runs(record) {
+            true => format!(" {}", record.kind),
+            false => String::new(),
+        };
         Self {
-            title: format!("{}{label}: {} on {}", run.id, run.workload, run.engine),
+            title: format!(
+                "{}{label}: {}{kind} on {}",
+                run.id, run.workload, run.engine
+            ),
             version: run.version.clone(),
             facts: super::facts::facts(record),
             verdict: answer.first,

@@ -6,8 +6,9 @@ use crate::configure::{Said, said};
 use crate::exit::Failure;
 use crate::registry;
 use assay_measure::config::{ParamKind, SLOB_PARAMS};
+use assay_measure::record::Figure;
 use assay_measure::units;
-use assay_report::sweep::Axis;
+use assay_sweep::Axis;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -190,6 +191,12 @@ impl Axes {
                 .collect();
         }
         all
+    }
+
+    /// The goal for the record of the sweep, us.
+    pub(super) fn goal(&self) -> Figure {
+        let goal_us = self.goal_us;
+        goal_us.map_or_else(|| Figure::na("not asked for"), Figure::decimal)
     }
 
     /// For the sweep's record.

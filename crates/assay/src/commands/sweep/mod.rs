@@ -3,21 +3,24 @@
 mod axes;
 
 use crate::affinity::Confined;
-use crate::cli::{Format, SweepArgs};
+use crate::cli::{Product, SweepArgs};
 use crate::configure::{self, Configured, Said, said, said_list};
 use crate::exit::{Code, Failure};
 use crate::perform::{self, WORKLOAD};
-use crate::rundir::{self, RunDir, SWEEP, SWEEP_TEXT};
-use crate::{plan_text, run_plan, signals, ui};
+use crate::record::{self, Faces};
+use crate::rundir::{self, RunDir};
+use crate::{answer, plan_text, run_plan, signals, ui};
 use assay_measure::record::Figure;
+use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units;
-use assay_report::sweep::{self, Place, Step, Sweep, SweepInfo, auto};
 use assay_run::engine::{DataSet, Line};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
+use assay_sweep::{Place, Step, UnderWay, auto};
 use axes::{Axes, Held, Sessions};
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Opening and closing the target and writing the record, about; for the plan alone.
 const BETWEEN_NS: u64 = 1_000_000_000;
@@ -51,12 +54,12 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
     let mut running = Running {
         args,
         axes: &axes,
-        info: info(&axes, &configured, id, seed),
+        swept: under_way(&axes, &configured, id, seed),
+        begun: Instant::now(),
         place,
         stop: Stop::new(),
         server: None,
         data,
-        steps: Vec::new(),
         worst: Code::Good,
     };
     // Every step is planned before the first byte is written, automatic ones as far as they are known.
@@ -122,35 +125,31 @@ fn first_load(axes: &Axes) -> u64 {
     }
 }
 
-fn info(axes: &Axes, configured: &Configured, id: String, seed: u64) -> SweepInfo {
-    SweepInfo {
-        id,
+fn under_way(axes: &Axes, configured: &Configured, id: String, seed: u64) -> UnderWay {
+    let labels = RunData {
+        run_id: id,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: jiff::Timestamp::now().to_string(),
         label: perform::label(configured),
         workload: WORKLOAD.to_owned(),
-        target: configured.shown(),
+        engine: configured.target.name().to_owned(),
         seed,
-        verdict: "incomplete".to_owned(),
-        verdict_reasons: vec![PENDING.to_owned()],
-        axes: axes.listed(),
-        goal_p99_us: axes
-            .goal_us
-            .map_or_else(|| Figure::na("not asked for"), Figure::decimal),
-    }
+        ..RunData::default()
+    };
+    UnderWay::new(labels, configured.shown(), axes.listed(), axes.goal())
 }
 
 /// A sweep under way.
 struct Running<'a> {
     args: &'a SweepArgs,
     axes: &'a Axes,
-    info: SweepInfo,
+    swept: UnderWay,
+    begun: Instant,
     place: PathBuf,
     stop: Stop,
     /// Whose server is used, once it runs.
     server: Option<&'a Configured>,
     data: DataSet,
-    steps: Vec<Step>,
     /// What the shell is told: the first step's failure, if any.
     worst: Code,
 }
@@ -161,7 +160,7 @@ impl Running<'_> {
         let settings = self.args.settings_of(self.axes);
         let (mut configured, _) =
             configure::configure_quietly(&settings, options(self.args, held, sessions))?;
-        configure::take_seed(&mut configured.settings, self.info.seed);
+        configure::take_seed(&mut configured.settings, self.swept.seed());
         if let Some(server) = self.server {
             configured.use_server_of(server);
         }
@@ -196,12 +195,12 @@ impl Running<'_> {
         Ok(first.expect("a sweep has at least one step"))
     }
 
-    /// Runs every step, keeping the summary up to date.
+    /// Runs every step, keeping the record up to date.
     fn run(mut self) -> Result<Code, Failure> {
         let dir = RunDir::above(&self.place)?;
         crate::html::share_in(&dir)?;
         for held in self.axes.held() {
-            let begun = self.steps.len();
+            let begun = self.swept.steps().len();
             let mut loads = self.known_loads().into_iter();
             let mut refused = None;
             while let Some(sessions) = match &self.axes.sessions {
@@ -216,12 +215,9 @@ impl Running<'_> {
                 }
             }
         }
-        let swept = self.summary(self.stop.requested());
-        let written = write(&dir, &swept);
-        ui::product(&match self.args.format {
-            Format::Text => sweep::render(&swept),
-            Format::Json => json_text(&swept)?,
-        })?;
+        let faces = self.faces(self.stop.requested())?;
+        let written = record::write(&dir, &faces);
+        answer::product(&faces, self.args.format, dir.path())?;
         written?;
         ui::say(&format!("sweep: {}", dir.path().display()));
         Ok(match self.stop.requested() {
@@ -232,7 +228,7 @@ impl Running<'_> {
 
     /// The next load of the automatic curve whose first step is at `begun`.
     fn next(&self, begun: usize, refused: Option<u64>, max_load: u64) -> Option<u64> {
-        let points = sweep::points(&self.steps[begun..], |step| step.place.sessions);
+        let points = assay_sweep::points(&self.swept.steps()[begun..], |step| step.place.sessions);
         let limits = auto::Limits {
             max_load,
             goal_us: self.axes.goal_us,
@@ -242,7 +238,7 @@ impl Running<'_> {
 
     /// One step: whether it can be used. Only an output that cannot be written ends the sweep.
     fn step(&mut self, dir: &RunDir, held: &Held, sessions: u64) -> Result<bool, Failure> {
-        let number = self.steps.len() as u64 + 1;
+        let number = self.swept.steps().len() as u64 + 1;
         let of = match &self.axes.sessions {
             Sessions::List(list) => format!(" of {}", list.len() * self.axes.held().len()),
             Sessions::Auto(_) => String::new(),
@@ -260,7 +256,7 @@ impl Running<'_> {
         };
         let mut found = None;
         let ended = self.perform(held, sessions, &dir.path().join(directory), &mut |faces| {
-            found = Some(Step::of(place.clone(), &faces.record));
+            found = Some(faces.record.clone());
             Ok(())
         });
         let mut failed = |code: Code| {
@@ -280,13 +276,16 @@ impl Running<'_> {
                 failure.lines.join("; ")
             }
         };
-        let step = found.unwrap_or_else(|| Step::failed(place, &reason));
-        if step.verdict != "failed" {
-            ui::say(&format!("  {}", told(&step)));
-        }
+        let step = match found {
+            Some(record) => {
+                let step = self.swept.measured(place, &record);
+                ui::say(&format!("  {}", told(step)));
+                step
+            }
+            None => self.swept.failed(place, &reason),
+        };
         let counts = step.counts();
-        self.steps.push(step);
-        write(dir, &self.summary(true))?;
+        record::write(dir, &self.faces(true)?)?;
         Ok(counts)
     }
 
@@ -294,7 +293,7 @@ impl Running<'_> {
         &self,
         held: &Held,
         sessions: u64,
-        place: &std::path::Path,
+        place: &Path,
         deliver: &mut perform::Deliver<'_>,
     ) -> Result<Code, Failure> {
         let _confined = held.cpus.map(Confined::to).transpose()?;
@@ -309,19 +308,19 @@ impl Running<'_> {
         )
     }
 
-    fn summary(&self, incomplete: bool) -> Sweep {
-        let mut info = self.info.clone();
-        if self.stop.requested() {
-            info.verdict_reasons = vec![format!(
+    /// The record of the steps so far, and its faces.
+    fn faces(&self, incomplete: bool) -> Result<Faces, Failure> {
+        let verdict = match (self.stop.requested(), incomplete) {
+            (true, _) => Verdict::Incomplete(format!(
                 "stopped on request after {} step(s)",
-                self.steps.len()
-            )];
-        }
-        if !incomplete {
-            info.verdict = "complete".to_owned();
-            info.verdict_reasons.clear();
-        }
-        sweep::build(info, self.steps.clone())
+                self.swept.steps().len()
+            )),
+            (false, true) => Verdict::Incomplete(PENDING.to_owned()),
+            (false, false) => Verdict::Complete,
+        };
+        let now = jiff::Timestamp::now().to_string();
+        let elapsed_s = self.begun.elapsed().as_secs_f64();
+        Faces::of(self.swept.record(verdict, &now, elapsed_s))
     }
 }
 
@@ -338,16 +337,6 @@ fn told(step: &Step) -> String {
         units::fixed(rate, 1),
         step.steady.state
     )
-}
-
-fn json_text(swept: &Sweep) -> Result<String, Failure> {
-    sweep::write(swept).map_err(|error| Failure::new(Code::Bug, format!("{SWEEP}: {error}")))
-}
-
-fn write(dir: &RunDir, swept: &Sweep) -> Result<(), Failure> {
-    dir.write(SWEEP, &json_text(swept)?)?;
-    dir.write(SWEEP_TEXT, &sweep::render(swept))?;
-    crate::html::write_sweep(dir, swept)
 }
 
 /// What would be run, and about how long it would take.
@@ -379,12 +368,12 @@ fn dry_run(
         })
         .collect();
     let text = match running.args.format {
-        Format::Json => {
+        Product::Json => {
             let first = run_plan::json(configured, plan, &running.data, prepare);
             plan_text::pretty(&json!({
                 "sweep": {
-                    "axes": running.info.axes,
-                    "goal_p99_us": running.info.goal_p99_us,
+                    "axes": running.axes.listed(),
+                    "goal_p99_us": running.axes.goal(),
                     "steps": listed,
                     "steps_count": steps,
                     "estimated_s": steps as f64 * each_ns as f64 / 1e9,
@@ -392,7 +381,7 @@ fn dry_run(
                 "first_step": first,
             }))
         }
-        Format::Text => {
+        Product::Answer | Product::Full => {
             let about = if automatic { "about " } else { "" };
             let mut out = format!(
                 "Sweep of {about}{steps} steps, about {} in all\n\n",

@@ -1,23 +1,32 @@
 //! Steps to curves, and what is read off each.
 
-use super::knee::{self, Kept, Point};
-use super::usl::{self, Interval, Law, Redrawn};
-use super::{Axis, Curve, Estimate, Goal, Knee, Projection, Step, SweepInfo, Usl};
+use crate::info::{Axis, Curve, Estimate, Goal, Knee, Projection, SweepInfo, Usl};
+use crate::knee::{self, Kept, Point};
+use crate::step::Step;
+use crate::usl::{self, Interval, Law, Redrawn};
 use assay_measure::record::Figure;
+use assay_measure::section::number;
 use assay_measure::units::{fixed, significant, thousands};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 /// The rate parameter: an open loop's load.
-const RATE: &str = "RATE";
+pub(crate) const RATE: &str = "RATE";
 /// What may rise as a load, the first of them that varies.
 const LOADS: [&str; 3] = ["sessions", RATE, "cpus"];
 /// What stands beside every figure that was not measured.
-pub(super) const UNTESTED: &str = "projection, untested";
+pub(crate) const UNTESTED: &str = "projection, untested";
 /// How far beyond the last step the law is read, in its load.
 const BEYOND: [u64; 2] = [2, 4];
 
-/// Every curve, in the order of its first step; writes each step's gain.
-pub(super) fn curves(info: &SweepInfo, steps: &mut [Step]) -> Vec<Curve> {
+/// Reads every curve off the steps, in the order of its first step, and writes each step's gain.
+pub(crate) fn conclude(info: &mut SweepInfo, seed: u64) {
+    let mut steps = std::mem::take(&mut info.steps);
+    info.curves = curves(info, seed, &mut steps);
+    info.steps = steps;
+}
+
+fn curves(info: &SweepInfo, seed: u64, steps: &mut [Step]) -> Vec<Curve> {
     let load = load_name(info);
     let mut groups: Vec<(BTreeMap<String, String>, Vec<usize>)> = Vec::new();
     for (at, step) in steps.iter().enumerate() {
@@ -29,7 +38,7 @@ pub(super) fn curves(info: &SweepInfo, steps: &mut [Step]) -> Vec<Curve> {
     }
     groups
         .into_iter()
-        .map(|(held, members)| curve(info, &load, held, &members, steps))
+        .map(|(held, members)| curve(info, seed, &load, held, &members, steps))
         .collect()
 }
 
@@ -49,8 +58,34 @@ fn load_name(info: &SweepInfo) -> String {
 }
 
 /// Whether more of it is more to do, so that there is a knee to look for.
-fn is_load(name: &str) -> bool {
+pub(crate) fn is_load(name: &str) -> bool {
     LOADS.contains(&name)
+}
+
+/// The points of the steps that count, for choosing the next load.
+#[must_use]
+pub fn points(steps: &[Step], load: impl Fn(&Step) -> u64) -> Vec<Point> {
+    let mut points: Vec<Point> = steps
+        .iter()
+        .filter(|step| step.counts())
+        .map(|step| Point {
+            load: load(step),
+            rate: step.ops_per_s.value().unwrap_or(0.0),
+            p99_us: step.op.p99_us.value(),
+        })
+        .collect();
+    points.sort_by_key(|point| point.load);
+    points
+}
+
+/// `READ_MODE=single, cpus=2`; empty if nothing else varies.
+pub(crate) fn held_text(held: &BTreeMap<String, String>) -> String {
+    let mut text = String::new();
+    for (name, value) in held {
+        let comma = if text.is_empty() { "" } else { ", " };
+        let _ = write!(text, "{comma}{name}={value}");
+    }
+    text
 }
 
 fn held(load: &str, step: &Step) -> BTreeMap<String, String> {
@@ -64,7 +99,7 @@ fn held(load: &str, step: &Step) -> BTreeMap<String, String> {
 }
 
 /// A step's place on its curve; of what is no load, that in the order it ran.
-fn load_of(load: &str, step: &Step) -> u64 {
+pub(crate) fn load_of(load: &str, step: &Step) -> u64 {
     match load {
         "cpus" => step.place.cpus.value().unwrap_or(0.0) as u64,
         RATE => step
@@ -78,8 +113,18 @@ fn load_of(load: &str, step: &Step) -> u64 {
     }
 }
 
+/// What the curve is drawn over, at a step, as tables show it.
+pub(crate) fn load_text(curve: &Curve, step: &Step) -> String {
+    match curve.load.as_str() {
+        "sessions" => thousands(step.place.sessions),
+        "cpus" => number(&step.place.cpus, 0),
+        name => step.place.over.get(name).cloned().unwrap_or_default(),
+    }
+}
+
 fn curve(
     info: &SweepInfo,
+    seed: u64,
     load: &str,
     held: BTreeMap<String, String>,
     members: &[usize],
@@ -93,7 +138,7 @@ fn curve(
     used.sort_by_key(|at| load_of(load, &steps[*at]));
     let points: Vec<Point> = used
         .iter()
-        .flat_map(|at| super::points(&steps[*at..=*at], |step| load_of(load, step)))
+        .flat_map(|at| self::points(&steps[*at..=*at], |step| load_of(load, step)))
         .collect();
     for (at, gain) in used.iter().zip(knee::gains(&points)) {
         if !is_load(load) {
@@ -115,12 +160,12 @@ fn curve(
             .collect(),
         knee: knee_of(load, &points, &curve),
         goal: goal_of(load, &points, &curve, info.goal_p99_us.value()),
-        usl: usl_of(load, &points, &curve, info.seed),
+        usl: usl_of(load, &points, &curve, seed),
     }
 }
 
 /// `4 sessions`, `1 CPU`, `2,000 operations/s asked for`.
-pub(super) fn amount(load: &str, n: u64) -> String {
+pub(crate) fn amount(load: &str, n: u64) -> String {
     let number = thousands(n);
     match (load, n) {
         ("cpus", 1) => "1 CPU".to_owned(),
@@ -200,7 +245,8 @@ fn p99(p99_us: Option<f64>) -> String {
     }
 }
 
-fn us_text(us: f64) -> String {
+/// A time in us with the unit that suits it.
+pub(crate) fn us_text(us: f64) -> String {
     assay_measure::units::duration((us * 1e3) as u64)
 }
 

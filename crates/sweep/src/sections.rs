@@ -1,71 +1,69 @@
 //! What a sweep says: of each curve what was read off it, then its figures; text and page draw the same.
 
-use super::curve::{UNTESTED, amount};
-use super::{Curve, Estimate, Step, Sweep, held_text, step};
-use assay_measure::record::Figure;
-use assay_measure::section::{Align, Cell, Sections, number};
+use crate::curve::{UNTESTED, amount, held_text, load_text, us_text};
+use crate::info::{Curve, Estimate, SweepInfo};
+use crate::step::{self, Step};
+use assay_measure::record::{Figure, Record};
+use assay_measure::section::{Align, Cell, Sections, common, number};
 use assay_measure::units::{fixed, significant, thousands};
 
 /// Columns of the chart's bars.
 const BAR: usize = 60;
 
-/// Renders a sweep, each line at most as wide as its longest name or sentence.
-#[must_use]
-pub fn render(sweep: &Sweep) -> String {
-    crate::text::write(&sections(sweep)) + "\nEnd of Sweep\n"
-}
-
 /// Everything there is to say, what was found first.
-pub(crate) fn sections(sweep: &Sweep) -> Sections {
+pub(crate) fn render(record: &Record, info: &SweepInfo) -> Sections {
     let mut page = Sections::default();
-    title(&mut page, sweep);
-    for curve in &sweep.curves {
-        findings(&mut page, sweep, curve);
+    title(&mut page, record, info);
+    for curve in &info.curves {
+        findings(&mut page, info, curve);
     }
-    if !sweep.advice.is_empty() {
-        page.judgement("Advice");
-        for advice in &sweep.advice {
-            page.wrapped(&format!("{:<4} ", advice.id), &advice.text);
-        }
+    // The record of an earlier version has none, whatever its steps say.
+    if !record.warnings.is_empty() {
+        common::warnings(&mut page, record);
     }
-    for curve in &sweep.curves {
-        figures(&mut page, sweep, curve);
+    common::advice(&mut page, record);
+    for curve in &info.curves {
+        figures(&mut page, info, curve);
     }
-    steps_of(&mut page, sweep);
+    steps_of(&mut page, info);
     page.heading("Rules");
-    for (name, rule) in &sweep.rules {
+    for (name, rule) in &info.rules {
         page.wrapped(&format!("{name:<8} "), rule);
+    }
+    if !record.plan.settings.is_empty() {
+        common::parameters(&mut page, record);
     }
     page
 }
 
-fn title(page: &mut Sections, sweep: &Sweep) {
-    let info = &sweep.sweep;
-    page.line(&format!("Sweep {}", info.id));
-    page.line(&"=".repeat(6 + info.id.len()));
+fn title(page: &mut Sections, record: &Record, info: &SweepInfo) {
+    let run = &record.run;
+    let label = common::label(record);
+    page.title(&format!(
+        "ASSAY SWEEP REPORT for run {}{label}: {} on {}",
+        run.id, run.workload, info.target
+    ));
+    page.line(&format!(
+        "assay {}, started {}. {}",
+        run.version,
+        run.started,
+        common::verdict(record)
+    ));
+    page.line("");
+    let goal = match info.goal_p99_us.value() {
+        Some(us) => us_text(us),
+        None => "none".to_owned(),
+    };
     for (name, value) in [
-        ("target", info.target.clone()),
-        ("workload", info.workload.clone()),
-        ("started", info.started.clone()),
-        ("version", info.version.clone()),
-        ("seed", info.seed.to_string()),
-        ("steps", sweep.steps.len().to_string()),
-        ("verdict", info.verdict.clone()),
+        ("steps", info.steps.len().to_string()),
+        ("seed", run.seed.to_string()),
+        ("p99 goal", goal),
     ] {
-        page.line(&format!("{name:<10} {value}"));
+        page.named(name, 10, value);
     }
     for axis in &info.axes {
-        page.line(&format!("{:<10} {}", axis.name, axis.values.join(",")));
+        page.named(&axis.name, 10, axis.values.join(","));
     }
-    for reason in &info.verdict_reasons {
-        page.wrapped("           ", reason);
-    }
-}
-
-/// One step's line: its numbers in a curve's order.
-fn members<'a>(curve: &Curve, sweep: &'a Sweep) -> Vec<&'a Step> {
-    let find = |number: &u64| sweep.steps.iter().find(|step| step.place.step == *number);
-    curve.steps.iter().filter_map(find).collect()
 }
 
 /// `sessions`, `CPUs with THREADS=2`.
@@ -81,7 +79,7 @@ fn over(curve: &Curve) -> String {
 }
 
 /// Where a curve bends, what it promises, and what spoils it.
-fn findings(page: &mut Sections, sweep: &Sweep, curve: &Curve) {
+fn findings(page: &mut Sections, info: &SweepInfo, curve: &Curve) {
     page.judgement(&format!("Curve over {}", over(curve)));
     page.wrapped("", &curve.knee.sentence);
     if !curve.goal.sentence.is_empty() {
@@ -92,7 +90,7 @@ fn findings(page: &mut Sections, sweep: &Sweep, curve: &Curve) {
         false => "",
     };
     page.wrapped(lead, &curve.usl.sentence);
-    if let Some(sentence) = active_data(curve, &members(curve, sweep)) {
+    if let Some(sentence) = active_data(curve, &info.members(curve)) {
         page.wrapped("", &sentence);
     }
     if !curve.left_out.is_empty() {
@@ -107,8 +105,8 @@ fn findings(page: &mut Sections, sweep: &Sweep, curve: &Curve) {
     }
 }
 
-fn figures(page: &mut Sections, sweep: &Sweep, curve: &Curve) {
-    let steps = members(curve, sweep);
+fn figures(page: &mut Sections, info: &SweepInfo, curve: &Curve) {
+    let steps = info.members(curve);
     page.heading(&format!("Throughput over {}", over(curve)));
     if steps.is_empty() {
         page.line("n/a (no step counts)");
@@ -148,15 +146,6 @@ fn active_data(curve: &Curve, steps: &[&Step]) -> Option<String> {
             less.join(", ")
         )
     })
-}
-
-/// What the curve is drawn over, at a step.
-fn load_text(curve: &Curve, step: &Step) -> String {
-    match curve.load.as_str() {
-        "sessions" => thousands(step.place.sessions),
-        "cpus" => number(&step.place.cpus, 0),
-        name => step.place.over.get(name).cloned().unwrap_or_default(),
-    }
 }
 
 /// Titles of which the last column is words, the others figures.
@@ -326,7 +315,7 @@ fn estimated(estimate: &Estimate, digits: usize) -> String {
 }
 
 /// Every step in the order it ran, with what has to be said of it.
-fn steps_of(page: &mut Sections, sweep: &Sweep) {
+fn steps_of(page: &mut Sections, info: &SweepInfo) {
     page.heading("Steps");
     let titles = titles([
         "step",
@@ -339,7 +328,7 @@ fn steps_of(page: &mut Sections, sweep: &Sweep) {
         "warnings",
         "directory",
     ]);
-    let rows = sweep.steps.iter().map(|step| {
+    let rows = info.steps.iter().map(|step| {
         let steady = &step.steady;
         vec![
             step.place.step.to_string().into(),
@@ -354,7 +343,7 @@ fn steps_of(page: &mut Sections, sweep: &Sweep) {
         ]
     });
     page.fitted(&titles, rows.collect());
-    for step in &sweep.steps {
+    for step in &info.steps {
         for reason in &step.verdict_reasons {
             page.wrapped(&format!("step {}: ", step.place.step), reason);
         }

@@ -2,16 +2,14 @@
 
 use assay_measure::histogram::Histogram;
 use assay_measure::record::steady::{self, Steady};
-use assay_measure::record::{EventRow, Figure, Record};
+use assay_measure::record::{EventRow, Figure, Latency, Record};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Little's law has to account for the sessions within this part of them.
-pub(super) const LITTLE: f64 = 0.05;
+pub(crate) const LITTLE: f64 = 0.05;
 /// Requests per operation below which a run does no I/O to speak of.
 const LEAST_IO: f64 = 0.1;
-/// A percentile needs so many samples beyond it.
-const BEYOND: u64 = 10;
 
 /// Where a step stands in its sweep.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -193,7 +191,7 @@ impl Step {
     }
 
     /// Whether it did I/O to speak of; yes where nobody knows.
-    pub(super) fn does_io(&self) -> bool {
+    pub(crate) fn does_io(&self) -> bool {
         let requests = self.read_requests_per_s.plus(&self.write_requests_per_s);
         match (requests.value(), self.ops_per_s.value()) {
             (Some(requests), Some(ops)) => requests >= LEAST_IO * ops,
@@ -216,28 +214,14 @@ fn operations(record: &Record) -> StepLatency {
     for op in &record.driver.ops {
         all.merge(&op.response.hist_ns);
     }
-    if all.count() == 0 {
-        let none = || Figure::na("no operations");
-        return StepLatency {
-            name: "operations".to_owned(),
-            avg_us: none(),
-            p50_us: none(),
-            p99_us: none(),
-            p999_us: none(),
-            max_us: none(),
-        };
-    }
-    let at = |q: f64| match all.percentile_ns(q) {
-        Some(ns) => Figure::decimal(ns as f64 / 1e3),
-        None => Figure::na(&format!("fewer than {BEYOND} samples beyond")),
-    };
+    let found = Latency::of(&all);
     StepLatency {
         name: "operations".to_owned(),
-        avg_us: Figure::decimal(all.mean_ns().unwrap_or_default() / 1e3),
-        p50_us: at(0.5),
-        p99_us: at(0.99),
-        p999_us: at(0.999),
-        max_us: Figure::decimal(all.max_ns().unwrap_or_default() as f64 / 1e3),
+        avg_us: found.avg_us,
+        p50_us: found.p50_us,
+        p99_us: found.p99_us,
+        p999_us: found.p999_us,
+        max_us: found.max_us,
     }
 }
 

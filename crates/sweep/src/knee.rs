@@ -1,7 +1,7 @@
 //! Where more load stops to bring more throughput, and where it costs too much latency.
 
 /// A doubling of the load that brings less than this part more is no gain.
-pub(super) const GAIN: f64 = 0.05;
+pub(crate) const GAIN: f64 = 0.05;
 
 /// One step of a curve as the rules see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,7 +17,7 @@ pub struct Point {
 /// Throughput over the best of all smaller loads, less 1, by step; the first has none.
 ///
 /// Points are in ascending order of load.
-pub(super) fn gains(points: &[Point]) -> Vec<Option<f64>> {
+pub(crate) fn gains(points: &[Point]) -> Vec<Option<f64>> {
     (0..points.len())
         .map(|at| {
             let best = best_of(&points[..at])?;
@@ -45,7 +45,7 @@ fn needed(best: u64, load: u64) -> f64 {
 }
 
 /// Whether each step gained; the first counts as a gain over nothing.
-pub(super) fn gained(points: &[Point]) -> Vec<bool> {
+pub(crate) fn gained(points: &[Point]) -> Vec<bool> {
     let gains = gains(points);
     (0..points.len())
         .map(|at| match (best_of(&points[..at]), gains[at]) {
@@ -58,7 +58,7 @@ pub(super) fn gained(points: &[Point]) -> Vec<bool> {
 
 /// The knee of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Knee {
+pub(crate) enum Knee {
     /// Index of the last step that gained; a later one did not.
     At(usize),
     /// The last step still gained: the knee lies beyond it.
@@ -70,7 +70,7 @@ pub(super) enum Knee {
 }
 
 /// Last step with a gain.
-pub(super) fn knee(points: &[Point]) -> Knee {
+pub(crate) fn knee(points: &[Point]) -> Knee {
     if points.len() < 2 {
         return Knee::TooFew;
     }
@@ -83,7 +83,7 @@ pub(super) fn knee(points: &[Point]) -> Knee {
 
 /// The highest load that keeps a latency goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(crate) enum Kept {
     /// Index of the last step before the first that breaks the goal.
     Until(usize),
     /// Every step keeps it: index of the last.
@@ -95,7 +95,7 @@ pub(super) enum Kept {
 }
 
 /// Steps without a percentile are passed over.
-pub(super) fn kept(points: &[Point], goal_us: f64) -> Kept {
+pub(crate) fn kept(points: &[Point], goal_us: f64) -> Kept {
     let mut last = None;
     for (at, point) in points.iter().enumerate() {
         match point.p99_us {

@@ -1,7 +1,8 @@
 //! R9 and R10 of awr-statistics 9: saturated, and by what.
 
-use super::curve::amount;
-use super::{Curve, Place, Step, held_text};
+use crate::curve::{amount, held_text};
+use crate::info::{Curve, SweepInfo};
+use crate::step::{Place, Step};
 use assay_measure::record::{Advice, Figure, Record};
 use assay_measure::units::fixed;
 use std::collections::BTreeMap;
@@ -18,14 +19,14 @@ const BUSY: f64 = 95.0;
 const KERNEL: f64 = 0.30;
 
 /// At most one finding for each curve, then those over CPUs.
-pub(super) fn advise(curves: &[Curve], steps: &[Step]) -> Vec<Advice> {
-    let mut found: Vec<Advice> = curves
-        .iter()
+pub(crate) fn advise(info: &SweepInfo) -> Vec<Advice> {
+    let curves = || info.curves.iter();
+    let mut found: Vec<Advice> = curves()
         .filter(|curve| curve.load == "sessions")
-        .filter_map(|curve| saturated(curve, &members(curve, steps)))
+        .filter_map(|curve| saturated(curve, &info.members(curve)))
         .collect();
-    found.extend(cpus_without_gain(steps));
-    found.extend(curves.iter().filter_map(projected));
+    found.extend(cpus_without_gain(&info.steps));
+    found.extend(curves().filter_map(projected));
     found
 }
 
@@ -152,11 +153,6 @@ fn level<'a>(steps: &[&'a Step], knee: f64) -> Option<Pair<'a>> {
         let in_proportion = (pair.latency / load - 1.0).abs() <= PROPORTION;
         (level && in_proportion).then_some(pair)
     })
-}
-
-fn members<'a>(curve: &Curve, steps: &'a [Step]) -> Vec<&'a Step> {
-    let find = |number: &u64| steps.iter().find(|step| step.place.step == *number);
-    curve.steps.iter().filter_map(find).collect()
 }
 
 /// Two steps with the numbers a rule reads.

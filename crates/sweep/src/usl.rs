@@ -13,22 +13,22 @@
 use assay_measure::prng::{Purpose, Stream};
 
 /// Fewer distinct loads leave nothing over to judge three coefficients by.
-pub(super) const LEAST_POINTS: usize = 4;
+pub(crate) const LEAST_POINTS: usize = 4;
 /// A fit that is further off than this on average (root mean square, of the law) is none,
 /// unless the steps themselves are that uncertain ...
-pub(super) const WORST_RMS: f64 = 0.05;
+pub(crate) const WORST_RMS: f64 = 0.05;
 /// ... but never beyond this.
-pub(super) const NOISY_RMS: f64 = 0.10;
+pub(crate) const NOISY_RMS: f64 = 0.10;
 /// A fit that misses one step by more than this is none.
-pub(super) const WORST_MISS: f64 = 0.20;
+pub(crate) const WORST_MISS: f64 = 0.20;
 /// Redraws of the bootstrap.
-pub(super) const REDRAWS: usize = 1000;
+pub(crate) const REDRAWS: usize = 1000;
 /// Half of what the 95 % interval leaves out.
 const TAIL: f64 = 0.025;
 
 /// One measured point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Point {
+pub(crate) struct Point {
     /// Sessions or CPUs, at least 1.
     pub load: f64,
     /// Throughput, per s, above 0.
@@ -39,7 +39,7 @@ pub(super) struct Point {
 
 /// The law with its coefficients.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Law {
+pub(crate) struct Law {
     /// Throughput at load 1, per s; above 0.
     pub lambda: f64,
     /// Contention, 0..1.
@@ -50,13 +50,13 @@ pub(super) struct Law {
 
 impl Law {
     /// Throughput at a load, per s.
-    pub(super) fn at(&self, load: f64) -> f64 {
+    pub(crate) fn at(&self, load: f64) -> f64 {
         let others = load - 1.0;
         self.lambda * load / (1.0 + self.sigma * others + self.kappa * load * others)
     }
 
     /// The load with the most throughput; infinite if it never falls.
-    pub(super) fn peak(&self) -> f64 {
+    pub(crate) fn peak(&self) -> f64 {
         if self.kappa <= 0.0 {
             return f64::INFINITY;
         }
@@ -65,7 +65,7 @@ impl Law {
 }
 
 /// Relative deviations of the points from the law: rate / law - 1.
-pub(super) fn deviations(law: &Law, points: &[Point]) -> Vec<f64> {
+pub(crate) fn deviations(law: &Law, points: &[Point]) -> Vec<f64> {
     let of = |point: &Point| point.rate / law.at(point.load) - 1.0;
     points.iter().map(of).collect()
 }
@@ -75,7 +75,7 @@ type Spread = fn(&[f64]) -> [f64; 3];
 
 /// What the fit may be off: a deviation that the steps' own standard errors explain
 /// twice over is no misfit.
-pub(super) fn tolerated_rms(points: &[Point]) -> f64 {
+pub(crate) fn tolerated_rms(points: &[Point]) -> f64 {
     let squares: f64 = points.iter().map(|point| point.error.powi(2)).sum();
     let noise = (squares / points.len().max(1) as f64).sqrt();
     (2.0 * noise).clamp(WORST_RMS, NOISY_RMS)
@@ -83,7 +83,7 @@ pub(super) fn tolerated_rms(points: &[Point]) -> f64 {
 
 /// The bounded least squares fit; `None` without points, and where no law is the best
 /// because the deviations shrink as long as lambda grows.
-pub(super) fn fit(points: &[Point]) -> Option<Law> {
+pub(crate) fn fit(points: &[Point]) -> Option<Law> {
     let column = |of: &dyn Fn(f64) -> f64| -> Vec<f64> {
         let term = |point: &Point| point.rate / point.load * of(point.load);
         points.iter().map(term).collect()
@@ -189,7 +189,7 @@ fn eliminate(mut matrix: Vec<Vec<f64>>) -> Option<Vec<f64>> {
 
 /// A coefficient with its 95 % interval; an end may be infinite.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Interval {
+pub(crate) struct Interval {
     /// From the fit itself.
     pub value: f64,
     /// Lower end.
@@ -199,7 +199,7 @@ pub(super) struct Interval {
 }
 
 /// Laws of redrawn curves, for intervals of whatever is computed from a law.
-pub(super) struct Redrawn {
+pub(crate) struct Redrawn {
     law: Law,
     laws: Vec<Law>,
 }
@@ -207,7 +207,7 @@ pub(super) struct Redrawn {
 impl Redrawn {
     /// Parametric bootstrap: every step is redrawn around the fitted law with the larger of
     /// the fit's residual standard error and the step's own standard error, and fitted anew.
-    pub(super) fn new(law: Law, points: &[Point], seed: u64) -> Self {
+    pub(crate) fn new(law: Law, points: &[Point], seed: u64) -> Self {
         let squares: f64 = deviations(&law, points).iter().map(|d| d * d).sum();
         let free = points.len().saturating_sub(3).max(1) as f64;
         let residual = (squares / free).sqrt();
@@ -230,7 +230,7 @@ impl Redrawn {
     }
 
     /// What `of` says of the fitted law, with the range that 95 % of the redrawn laws give it.
-    pub(super) fn interval(&self, of: impl Fn(&Law) -> f64) -> Interval {
+    pub(crate) fn interval(&self, of: impl Fn(&Law) -> f64) -> Interval {
         let mut all: Vec<f64> = self.laws.iter().map(&of).collect();
         all.sort_by(f64::total_cmp);
         let value = of(&self.law);
@@ -249,7 +249,7 @@ impl Redrawn {
 }
 
 /// A draw from the standard normal distribution (Box and Muller, 1958).
-pub(super) fn normal(random: &mut Stream) -> f64 {
+pub(crate) fn normal(random: &mut Stream) -> f64 {
     // 1 - u is above 0, so that its logarithm is finite.
     let radius = (-2.0 * (1.0 - random.uniform_f64()).ln()).sqrt();
     radius * (std::f64::consts::TAU * random.uniform_f64()).cos()

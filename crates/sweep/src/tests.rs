@@ -1,11 +1,16 @@
 //! The maths on curves whose answer is known.
 
-use super::auto::{Limits, next};
-use super::knee::{self, Kept, Knee, Point};
-use super::usl::{self, Law, Redrawn};
-use super::*;
+use crate::auto::{Limits, next};
+use crate::knee::{self, Kept, Knee, Point};
+use crate::usl::{self, Law, Redrawn};
+use crate::{Axis, Place, Step, StepLatency, Sweep, SweepInfo, advice, curve as curves};
+use assay_measure::kind::{Finding, Kind as _, figure};
 use assay_measure::prng::{Purpose, Stream};
+use assay_measure::record::metric::find;
+use assay_measure::record::steady::Steady;
+use assay_measure::record::{Advice, Figure, Record};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 const DOUBLINGS: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
 
@@ -353,15 +358,7 @@ fn step(number: u64, sessions: u64, rate: f64) -> Step {
 
 fn info(axes: &[(&str, &[&str])]) -> SweepInfo {
     SweepInfo {
-        label: None,
-        id: "0000abcd".to_owned(),
-        version: "0.1.0".to_owned(),
-        started: "2026-01-01T00:00:00Z".to_owned(),
-        workload: "slob".to_owned(),
         target: "native:data".to_owned(),
-        seed: 7,
-        verdict: "complete".to_owned(),
-        verdict_reasons: Vec::new(),
         axes: axes
             .iter()
             .map(|(name, values)| Axis {
@@ -370,7 +367,52 @@ fn info(axes: &[(&str, &[&str])]) -> SweepInfo {
             })
             .collect(),
         goal_p99_us: Figure::na("not asked for"),
+        rules: crate::rules::all(),
+        ..SweepInfo::default()
     }
+}
+
+/// A sweep of these steps, with what follows from them.
+struct Swept {
+    info: SweepInfo,
+    advice: Vec<Advice>,
+}
+
+impl std::ops::Deref for Swept {
+    type Target = SweepInfo;
+
+    fn deref(&self) -> &SweepInfo {
+        &self.info
+    }
+}
+
+fn build(info: SweepInfo, steps: Vec<Step>) -> Swept {
+    let mut info = SweepInfo { steps, ..info };
+    curves::conclude(&mut info, 7);
+    Swept {
+        advice: advice::advise(&info),
+        info,
+    }
+}
+
+fn record(swept: &Swept) -> Record {
+    let mut record = Record {
+        schema: assay_measure::record::SCHEMA.to_owned(),
+        advice: swept.advice.clone(),
+        ..Record::default()
+    };
+    let run = &mut record.run;
+    (run.id, run.version) = ("0000abcd".to_owned(), "0.1.0".to_owned());
+    (run.workload, run.engine) = ("slob".to_owned(), "native".to_owned());
+    run.started = "2026-01-01T00:00:00Z".to_owned();
+    (run.seed, run.verdict) = (7, "complete".to_owned());
+    record.parts.put(&swept.info);
+    figure(&Sweep, &mut record);
+    record
+}
+
+fn render(swept: &Swept) -> String {
+    assay_report::text::write(&Sweep.sections(&record(swept)))
 }
 
 const SESSIONS: (&str, &[&str]) = ("sessions", &["1", "2", "4", "8", "16", "32"]);
@@ -409,8 +451,8 @@ fn a_sweep_finds_knee_goal_and_advice() {
         sweep.advice[0].evidence["sessions_to_count"],
         Figure::Count(16)
     );
-    let again = read(&write(&sweep).expect("writes")).expect("reads");
-    assert_eq!(again, sweep);
+    let again: SweepInfo = record(&sweep).parts.get().expect("its own part");
+    assert_eq!(again, sweep.info);
 }
 
 #[test]
@@ -739,4 +781,208 @@ fn a_step_reads_its_figures_off_a_record() {
     close(&step.cpu_us_per_op, 1e6 * cpu_s / ops);
     close(&step.confined_busy_pct, 100.0 * cpu_s / (2.0 * elapsed));
     assert_eq!(step.top_event, "db file sequential read");
+}
+
+fn metric(record: &Record, key: &str) -> Figure {
+    let found = find(&record.metrics, key);
+    found.unwrap_or_else(|| panic!("no {key}")).value.clone()
+}
+
+#[test]
+fn what_is_read_off_a_curve_is_declared_and_what_is_computed_is_not() {
+    let mut info = info(&[SESSIONS]);
+    info.goal_p99_us = 5000.0.into();
+    let mut noisy = saturating();
+    for step in &mut noisy {
+        step.ops_error_ratio = 0.05.into();
+    }
+    let record = record(&build(info, noisy));
+    let declared: Vec<&str> = (record.metrics.iter())
+        .filter(|metric| metric.is_primary)
+        .map(|metric| metric.key.as_str())
+        .collect();
+    assert_eq!(
+        declared,
+        [
+            "ops_per_s",
+            "knee_sessions",
+            "knee_ops_per_s",
+            "goal_sessions",
+            "goal_ops_per_s",
+            "goal_op_us_p99"
+        ]
+    );
+    assert_eq!(metric(&record, "ops_per_s").value(), Some(6500.0));
+    assert_eq!(metric(&record, "knee_sessions"), Figure::Count(8));
+    assert_eq!(metric(&record, "knee_ops_per_s").value(), Some(6400.0));
+    assert_eq!(
+        metric(&record, "goal_op_us_p99").value(),
+        Some(3e6 * 8.0 / 6400.0)
+    );
+    assert_eq!(
+        metric(&record, "4_sessions.ops_per_s").value(),
+        Some(3700.0)
+    );
+    let sigma = find(&record.metrics, "usl_sigma_ratio").expect("it is there");
+    let (low, high) = sigma.interval.expect("the fit has an interval");
+    let value = sigma.value.value().expect("it fits");
+    assert!(low <= value && value <= high && sigma.name.contains("computed"));
+}
+
+#[test]
+fn without_a_goal_or_a_law_no_figure_is_made_up() {
+    let record = record(&build(info(&[SESSIONS]), saturating()[..3].to_vec()));
+    assert!(find(&record.metrics, "goal_sessions").is_none());
+    assert_eq!(metric(&record, "knee_sessions").reason(), Some("not found"));
+    let sigma = find(&record.metrics, "usl_sigma_ratio").expect("it is there");
+    assert_eq!(
+        (sigma.value.reason(), sigma.interval),
+        (Some("no law fits"), None)
+    );
+}
+
+/// Two curves of the same steps, the second a tenth faster.
+fn two_curves() -> Swept {
+    let mut steps = Vec::new();
+    for (nth, mode) in ["single", "batched"].into_iter().enumerate() {
+        for (at, rate) in [1000.0, 1950.0, 1960.0].into_iter().enumerate() {
+            let faster = 1.0 + 0.1 * nth as f64;
+            let mut step = step((3 * nth + at) as u64 + 1, 1 << at, faster * rate);
+            step.place
+                .over
+                .insert("READ_MODE".to_owned(), mode.to_owned());
+            steps.push(step);
+        }
+    }
+    let sessions = ("sessions", &["1", "2", "4"][..]);
+    build(
+        info(&[sessions, ("READ_MODE", &["single", "batched"])]),
+        steps,
+    )
+}
+
+#[test]
+fn each_of_several_curves_has_figures_and_a_line_of_its_own() {
+    let record = record(&two_curves());
+    let value = |key| metric(&record, key).value();
+    assert_eq!(value("read_mode_single.knee_ops_per_s"), Some(1950.0));
+    assert_eq!(value("read_mode_batched.knee_sessions"), Some(2.0));
+    assert_eq!(value("read_mode_single_4_sessions.ops_per_s"), Some(1960.0));
+    let rows = assay_report::answer::figures;
+    assay_report::kinds::install(vec![&Sweep]);
+    let told = rows(&record);
+    assert_eq!(told[1].0, "Knee");
+    assert_eq!(
+        told[1].1,
+        "READ_MODE=single: 2 sessions, 1,950 operations/s"
+    );
+    assert_eq!(told[2].0, "");
+}
+
+#[test]
+fn the_run_a_sweep_is_about_is_the_goals_the_knees_or_the_fastest() {
+    let foremost = |swept: &Swept| Sweep.members(&record(swept)).foremost;
+    let mut with_goal = info(&[SESSIONS]);
+    with_goal.goal_p99_us = 3500.0.into();
+    let swept = build(with_goal, saturating());
+    assert_eq!(foremost(&swept).as_deref(), Some("step-03"));
+    let swept = build(info(&[SESSIONS]), saturating());
+    assert_eq!(foremost(&swept).as_deref(), Some("step-04"));
+    let swept = build(info(&[SESSIONS]), saturating()[..2].to_vec());
+    assert_eq!(foremost(&swept).as_deref(), Some("step-02"));
+    let members = Sweep.members(&record(&swept));
+    assert_eq!(members.directories, ["step-01", "step-02"]);
+    assert_eq!(members.why, "the step with 2 sessions, the fastest");
+}
+
+/// Its load is no number of sessions: the step must not be looked for by that.
+#[test]
+fn the_run_at_a_knee_over_cpus_is_found_by_its_cpus() {
+    let confined = |number, cpus: u64, rate: f64| {
+        let mut step = step(number, 2, rate);
+        step.place.cpus = cpus.into();
+        step
+    };
+    let axes = [("sessions", &["2"][..]), ("cpus", &["1", "2", "4"])];
+    let steps = vec![
+        confined(1, 1, 1000.0),
+        confined(2, 2, 1900.0),
+        confined(3, 4, 1910.0),
+    ];
+    let record = record(&build(info(&axes), steps));
+    assert_eq!(metric(&record, "knee_cpus"), Figure::Count(2));
+    assert_eq!(Sweep.members(&record).foremost.as_deref(), Some("step-02"));
+    let delivered = Sweep.delivered(&record);
+    assert_eq!(delivered.ops_per_s.value(), Some(1900.0));
+}
+
+#[test]
+fn sweeps_of_other_loads_or_goals_are_not_the_same_test() {
+    let all = record(&build(info(&[SESSIONS]), saturating()));
+    let finding = |other: &Record, what: &str| {
+        let checks = Sweep.conditions(&all, other);
+        let check = checks.iter().find(|check| check.what == what);
+        check.expect("it is checked").finding
+    };
+    assert_eq!(finding(&all, "values of sessions"), Finding::Same);
+    assert_eq!(finding(&all, "goal for p99"), Finding::Same);
+    let mut fewer = info(&[("sessions", &["1", "2"])]);
+    fewer.goal_p99_us = 5000.0.into();
+    fewer.target = "native:other".to_owned();
+    let fewer = record(&build(fewer, saturating()[..2].to_vec()));
+    assert_eq!(finding(&fewer, "values of sessions"), Finding::Forbids);
+    assert_eq!(finding(&fewer, "goal for p99"), Finding::Forbids);
+    assert_eq!(finding(&fewer, "place"), Finding::Tolerable);
+    let curves = record(&two_curves());
+    assert_eq!(finding(&curves, "values of READ_MODE"), Finding::Forbids);
+}
+
+#[test]
+fn a_sweep_under_way_has_what_its_steps_have_in_common() {
+    use crate::UnderWay;
+    use assay_measure::snapshot::{Fact, RunData, SettingLine, Verdict};
+    let run = assay_awr::record::build(&assay_awr::fixture::run());
+    let with = |sessions: &str, warning: &str| {
+        let mut record = run.clone();
+        record.plan.settings = vec![SettingLine {
+            name: "SESSIONS".to_owned(),
+            value: sessions.to_owned(),
+            origin: "cli".to_owned(),
+        }];
+        record.plan.engine_facts = vec![
+            Fact::new("io_mode_achieved", "setall"),
+            Fact::new("free_bytes", sessions),
+        ];
+        record.warnings = vec![warning.to_owned()];
+        record
+    };
+    let place = |step| Place {
+        step,
+        sessions: step,
+        ..Place::default()
+    };
+    let axes = info(&[SESSIONS]).axes;
+    let mut swept = UnderWay::new(
+        RunData::default(),
+        "null:".to_owned(),
+        axes,
+        Figure::na("not asked for"),
+    );
+    swept.failed(place(1), "no room");
+    swept.measured(place(2), &with("2", "Without a CPU for 1.5 % of it."));
+    swept.measured(place(3), &with("3", "Without a CPU for 22.5 % of it."));
+    let record = swept.record(Verdict::Complete, "2026-01-01T00:00:09Z", 9.0);
+    assert_eq!(record.kind, "sweep");
+    assert_eq!(record.plan.settings[0].value, "2,3");
+    assert_eq!(
+        record.plan.engine_facts,
+        [Fact::new("io_mode_achieved", "setall")]
+    );
+    assert_eq!(
+        record.warnings,
+        ["Steps 2, 3 (figures of step 2): Without a CPU for 1.5 % of it."]
+    );
+    assert_eq!(record.interval.whole_run_s.value(), Some(9.0));
+    assert!(record.interval.elapsed_s.reason().is_some());
+    assert_eq!(Sweep.members(&record).directories.len(), 3);
 }

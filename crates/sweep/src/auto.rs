@@ -1,6 +1,6 @@
 //! Which load to measure next when nobody says: doubles until nothing is gained, then fills in.
 
-use super::knee::{Kept, Knee, Point, gained, kept, knee};
+use crate::knee::{Kept, Knee, Point, gained, kept, knee};
 
 /// Two doublings in a row without a gain: one may have been a bad moment.
 const FLAT: usize = 2;

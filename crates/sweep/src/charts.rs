@@ -1,68 +1,24 @@
-//! The page of a sweep: its curves, where they bend, and what the steps measured.
+//! Charts of a sweep: its curves, where they bend, and what the steps measured.
 
-use super::page::{Page, view};
-use super::script::Assets;
-use super::shown;
-use crate::sweep::sections::sections;
-use crate::sweep::{Curve, Step, Sweep};
+use crate::curve::{amount, held_text, us_text};
+use crate::info::{Curve, SweepInfo};
+use crate::step::Step;
 use assay_measure::chart::{Axis, Chart, Drawn, Mark, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, GREEN, GREY, INK, ORANGE, SKY, VERMILION};
 use assay_measure::record::Figure;
 
-/// The page of a sweep.
-#[must_use]
-pub fn sweep(swept: &Sweep, assets: &Assets) -> String {
-    let info = &swept.sweep;
-    let axes: Vec<String> = (info.axes.iter())
-        .map(|axis| format!("{} = {}", axis.name, axis.values.join(", ")))
-        .collect();
-    let mut verdict = format!("The sweep is {}", info.verdict);
-    if !info.verdict_reasons.is_empty() {
-        verdict.push_str(&format!(": {}", info.verdict_reasons.join("; ")));
-    }
-    let goal = match &info.goal_p99_us {
-        Figure::Na(_) => "none".to_owned(),
-        figure => format!(
-            "{} us",
-            super::page::headline(figure.value().unwrap_or_default())
-        ),
-    };
-    let charts = swept.curves.iter().enumerate();
-    let charts = charts
-        .flat_map(|(nth, curve)| charts_of(swept, curve, nth))
-        .map(view);
-    let page = Page {
-        title: format!("Sweep {}: {} on {}", info.id, info.workload, info.target),
-        version: info.version.clone(),
-        facts: vec![
-            ("Started".to_owned(), super::facts::wall(&info.started)),
-            ("Varied".to_owned(), axes.join("; ")),
-            ("Steps".to_owned(), swept.steps.len().to_string()),
-            ("Goal for p99".to_owned(), goal),
-            ("Seed".to_owned(), info.seed.to_string()),
-        ],
-        verdict: verdict + ".",
-        verdict_class: if info.verdict == "complete" {
-            "good"
-        } else {
-            "warn"
-        },
-        charts: charts.collect(),
-        sections: shown::of(&sections(swept)),
-        ..Page::default()
-    };
-    page.render(assets)
+/// All of them, curve by curve.
+pub(crate) fn all(info: &SweepInfo) -> Vec<Drawn> {
+    let curves = info.curves.iter().enumerate();
+    curves
+        .flat_map(|(nth, curve)| charts_of(info, curve, nth))
+        .collect()
 }
 
 fn held(curve: &Curve) -> String {
-    let held: Vec<String> = curve
-        .held
-        .iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    match held.is_empty() {
-        true => String::new(),
-        false => format!(" with {}", held.join(", ")),
+    match held_text(&curve.held).as_str() {
+        "" => String::new(),
+        held => format!(" with {held}"),
     }
 }
 
@@ -80,10 +36,8 @@ fn load(step: &Step, by: &str) -> f64 {
     }
 }
 
-fn charts_of(swept: &Sweep, curve: &Curve, nth: usize) -> Vec<Drawn> {
-    let steps: Vec<&Step> = (curve.steps.iter())
-        .filter_map(|number| swept.steps.iter().find(|step| step.place.step == *number))
-        .collect();
+fn charts_of(info: &SweepInfo, curve: &Curve, nth: usize) -> Vec<Drawn> {
+    let steps = info.members(curve);
     let loads: Vec<f64> = steps.iter().map(|step| load(step, &curve.load)).collect();
     let base = |name: &str, title: &str, y: Axis, note: &str| Chart {
         id: format!("c-{name}-{}", nth + 1),
@@ -116,10 +70,10 @@ fn charts_of(swept: &Sweep, curve: &Curve, nth: usize) -> Vec<Drawn> {
         Trace::new("p50", Stroke::Joined, SKY, column(&|s| &s.op.p50_us)),
         Trace::new("mean", Stroke::Dotted, GREY, column(&|s| &s.op.avg_us)),
     ];
-    if let Some(goal) = swept.sweep.goal_p99_us.value() {
+    if let Some(goal) = info.goal_p99_us.value() {
         latency.limits = vec![Mark {
             at: goal,
-            text: format!("goal: p99 {goal} us"),
+            text: format!("goal: p99 {}", us_text(goal)),
         }];
     }
     let mut cpu = base(
@@ -191,7 +145,7 @@ fn marks(curve: &Curve) -> Vec<Mark> {
         (&curve.goal.load, "highest load that keeps the goal"),
     ] {
         if let Some(at) = figure.value() {
-            let text = format!("{name}: {} {}", super::page::headline(at), curve.load);
+            let text = format!("{name}: {}", amount(&curve.load, at as u64));
             marks.push(Mark { at, text });
         }
     }

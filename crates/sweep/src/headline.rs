@@ -1,0 +1,220 @@
+//! The first things to know of a sweep: how much, where it bends, whether the goal is kept, and which step says most.
+
+use crate::curve::{amount, held_text, is_load, load_of};
+use crate::info::{Curve, SweepInfo};
+use crate::metrics::fastest;
+use crate::step::Step;
+use assay_measure::kind::{Delivered, Headline, Limit, Line, Members, Told};
+use assay_measure::record::{Figure, Record};
+use assay_measure::units::fixed;
+
+/// The headline of a sweep.
+pub(crate) fn of(record: &Record, info: &SweepInfo) -> Headline {
+    let axes: Vec<String> = (info.axes.iter())
+        .map(|axis| format!("{} {}", axis.name, axis.values.join(",")))
+        .collect();
+    let rate = Told::new(&fastest(info), "operations/s at the fastest step");
+    let mut rows = vec![Line::of("Rate", vec![rate], "n/a (no step counts)")];
+    for (title, line) in [
+        ("Knee", knee as fn(&Curve) -> Option<Line>),
+        ("Goal for p99", goal),
+    ] {
+        let lines = info.curves.iter().filter_map(line);
+        rows.extend(lines.enumerate().map(|(nth, line)| Line {
+            title: if nth == 0 { title } else { "" },
+            ..line
+        }));
+    }
+    Headline {
+        tested: format!(
+            "The {} workload on {} under rising load: {} steps ({}).",
+            record.run.workload,
+            info.target,
+            info.steps.len(),
+            axes.join("; ")
+        ),
+        rows,
+        steadiness: steadiness(info),
+        limit: limit(info),
+        verbatim: Vec::new(),
+        next: Vec::new(),
+    }
+}
+
+/// A step whose host was busier than this was short of CPU, %.
+const BUSY_PCT: f64 = 90.0;
+
+/// Where throughput stops to rise, and what the sessions did at the step the sweep is about.
+fn limit(info: &SweepInfo) -> Limit {
+    let Some(curve) = info.curves.iter().find(|curve| is_load(&curve.load)) else {
+        return Limit::unknown("nothing rises from step to step");
+    };
+    let Some((step, which)) = foremost(info) else {
+        return Limit::unknown("no step counts");
+    };
+    let last = info
+        .members(curve)
+        .last()
+        .map(|step| load_of(&curve.load, step));
+    let knee = curve.knee.load.value().map(|load| load as u64);
+    let what = match (knee, last) {
+        (Some(knee), Some(last)) if knee < last => {
+            format!("what stops the rise at {}", amount(&curve.load, knee))
+        }
+        // The last step is the best one: nothing has stopped it yet.
+        (_, Some(last)) if load_of(&curve.load, step) == last => format!(
+            "nothing up to {}: a higher load may bring more",
+            amount(&curve.load, last)
+        ),
+        _ => String::new(),
+    };
+    let mut evidence = curve.knee.sentence.clone();
+    if let Some(busy) = step.busy_pct() {
+        evidence.push_str(&format!(
+            " In {which} the CPUs were {} % busy{}.",
+            fixed(busy, 0),
+            match busy >= BUSY_PCT {
+                true => ", so CPU is short there",
+                false => "",
+            }
+        ));
+    }
+    if !step.top_event.is_empty() {
+        evidence.push_str(&format!(
+            " Its sessions spent most time on {}; {} says more.",
+            step.top_event, step.place.directory
+        ));
+    }
+    Limit::new(what, evidence)
+}
+
+/// `READ_MODE=single: `, or nothing.
+fn lead(curve: &Curve) -> String {
+    match held_text(&curve.held).as_str() {
+        "" => String::new(),
+        held => format!("{held}: "),
+    }
+}
+
+/// A load with its unit, in the number of it there is.
+fn load_told(curve: &Curve, load: &Figure) -> Told {
+    let text = amount(&curve.load, load.value().unwrap_or_default() as u64);
+    let unit = text.split_once(' ').map_or("", |(_, unit)| unit);
+    Told::new(load, unit)
+}
+
+fn line(curve: &Curve, told: Vec<Told>, sentence: &str) -> Line {
+    Line {
+        lead: lead(curve),
+        ..Line::of("", told, sentence)
+    }
+}
+
+fn knee(curve: &Curve) -> Option<Line> {
+    let told = vec![
+        load_told(curve, &curve.knee.load),
+        Told::new(&curve.knee.ops_per_s, "operations/s"),
+    ];
+    is_load(&curve.load).then(|| line(curve, told, &curve.knee.sentence))
+}
+
+fn goal(curve: &Curve) -> Option<Line> {
+    let told = vec![
+        load_told(curve, &curve.goal.load),
+        Told::new(&curve.goal.ops_per_s, "operations/s"),
+        Told::new(&curve.goal.p99_us, "us p99 there"),
+    ];
+    (!curve.goal.sentence.is_empty()).then(|| line(curve, told, &curve.goal.sentence))
+}
+
+/// Whether the steps that count had settled.
+fn steadiness(info: &SweepInfo) -> String {
+    let counted = || info.steps.iter().filter(|step| step.counts());
+    let numbers = |state: &str| {
+        let of_state = counted().filter(|step| step.steady.state == state);
+        let numbers: Vec<String> = of_state.map(|step| step.place.step.to_string()).collect();
+        numbers.join(", ")
+    };
+    let (never, late, unknown) = (numbers("no"), numbers("late"), numbers("n/a"));
+    if counted().next().is_none() {
+        return "n/a (no step counts)".to_owned();
+    }
+    if never.is_empty() && late.is_empty() && unknown.is_empty() {
+        return "steady: every step that counts had settled when its window began".to_owned();
+    }
+    let told = [
+        ("never settled", never),
+        ("settled only inside the window", late),
+        ("too short to say", unknown),
+    ];
+    let told = told.iter().filter(|(_, steps)| !steps.is_empty());
+    let told: Vec<String> = told
+        .map(|(what, steps)| match steps.contains(',') {
+            true => format!("steps {steps}: {what}"),
+            false => format!("step {steps}: {what}"),
+        })
+        .collect();
+    format!("not shown of every step ({})", told.join("; "))
+}
+
+/// The step that a sweep is about, and what it is there: the highest load that keeps its goal, else the knee, else the
+/// one with most operations.
+fn foremost(info: &SweepInfo) -> Option<(&Step, &'static str)> {
+    let at = |curve: &Curve, load: &Figure, what| {
+        let load = load.value()? as u64;
+        let mut members = info.members(curve).into_iter();
+        let found = members.find(|step| step.counts() && load_of(&curve.load, step) == load);
+        found.map(|step| (step, what))
+    };
+    let by_curve = info.curves.iter().find_map(|curve| {
+        at(
+            curve,
+            &curve.goal.load,
+            "the highest load that keeps the goal",
+        )
+        .or_else(|| at(curve, &curve.knee.load, "the knee"))
+    });
+    let rate = |step: &Step| step.ops_per_s.value().unwrap_or(0.0);
+    let counted = info.steps.iter().filter(|step| step.counts());
+    let most = counted.max_by(|a, b| rate(a).total_cmp(&rate(b)));
+    by_curve.or_else(|| most.map(|step| (step, "the fastest")))
+}
+
+/// The runs of the steps.
+pub(crate) fn members(info: &SweepInfo) -> Members {
+    let of = |step: &Step| step.place.directory.clone();
+    let foremost = foremost(info);
+    Members {
+        directories: info.steps.iter().map(of).collect(),
+        foremost: foremost.map(|(step, _)| of(step)),
+        why: foremost.map_or_else(String::new, |(step, what)| {
+            let sessions = amount("sessions", step.place.sessions);
+            format!("the step with {sessions}, {what}")
+        }),
+    }
+}
+
+/// What the step that the sweep is about delivered.
+pub(crate) fn delivered(info: &SweepInfo) -> Delivered {
+    let Some((step, _)) = foremost(info) else {
+        return Delivered::default();
+    };
+    let slope = step.steady.slope_ratio.value();
+    let trend = slope.filter(|_| step.steady.state == "no");
+    let mut notes = vec![format!("Of the sweep this is {}.", members(info).why)];
+    if let Some(slope) = trend {
+        notes.push(format!(
+            "That step never settled: over its last half the rate moved by {} %. Run it longer before it is quoted.",
+            fixed(100.0 * slope, 0)
+        ));
+    }
+    Delivered {
+        reads_per_s: step.read_requests_per_s.clone(),
+        writes_per_s: step.write_requests_per_s.clone(),
+        ops_per_s: step.ops_per_s.clone(),
+        transactions_per_s: step.transactions_per_s.clone(),
+        window_s: step.elapsed_s.clone(),
+        notes,
+        ..Delivered::default()
+    }
+}

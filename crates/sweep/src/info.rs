@@ -1,0 +1,142 @@
+//! A sweep in a record.
+
+use crate::step::Step;
+use assay_measure::record::{Figure, Part};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What `assay sweep` measured: steps, the curves they make, and the rules both are judged by.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SweepInfo {
+    /// Target URL, without a password.
+    pub target: String,
+    /// What varied: name and the values asked for, or `auto`.
+    pub axes: Vec<Axis>,
+    /// Goal for the 99th percentile of the operation latency, us; n/a (not asked for).
+    pub goal_p99_us: Figure,
+    /// The rules by which it was judged, in words.
+    pub rules: BTreeMap<String, String>,
+    /// Every step in the order it ran.
+    pub steps: Vec<Step>,
+    /// The curves, each over one load with everything else held.
+    pub curves: Vec<Curve>,
+}
+
+impl Part for SweepInfo {
+    const NAME: &str = "sweep";
+}
+
+impl SweepInfo {
+    /// The steps of a curve, by rising load.
+    pub(crate) fn members(&self, curve: &Curve) -> Vec<&Step> {
+        let find = |number: &u64| self.steps.iter().find(|step| step.place.step == *number);
+        curve.steps.iter().filter_map(find).collect()
+    }
+}
+
+/// Something that varied.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Axis {
+    /// `sessions`, `cpus` or a parameter.
+    pub name: String,
+    /// Its values, as given.
+    pub values: Vec<String>,
+}
+
+/// Throughput over one load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Curve {
+    /// What is held, by name: parameters, `cpus`, `sessions`.
+    pub held: BTreeMap<String, String>,
+    /// What rises: `sessions`, `cpus` or `RATE`.
+    pub load: String,
+    /// Numbers of its steps, by rising load; those that do not count are left out.
+    pub steps: Vec<u64>,
+    /// Numbers of the steps left out: failed, interrupted or invalid.
+    pub left_out: Vec<u64>,
+    /// Where throughput stops to rise.
+    pub knee: Knee,
+    /// The highest load that keeps the latency goal.
+    pub goal: Goal,
+    /// The Universal Scalability Law.
+    pub usl: Usl,
+}
+
+/// Where throughput stops to rise.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Knee {
+    /// The load of the last step with a gain; n/a (why).
+    pub load: Figure,
+    /// The throughput there, per s.
+    pub ops_per_s: Figure,
+    /// The finding in a sentence.
+    pub sentence: String,
+}
+
+/// The highest load that keeps the latency goal.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Goal {
+    /// The load; n/a (why).
+    pub load: Figure,
+    /// The throughput there, per s.
+    pub ops_per_s: Figure,
+    /// The 99th percentile there, us.
+    pub p99_us: Figure,
+    /// The finding in a sentence; empty if no goal was set.
+    pub sentence: String,
+}
+
+/// A value with its 95 % interval.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Estimate {
+    /// From the fit.
+    pub value: Figure,
+    /// Lower end.
+    pub low: Figure,
+    /// Upper end.
+    pub high: Figure,
+}
+
+/// The Universal Scalability Law of a curve.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usl {
+    /// Whether the law describes the curve.
+    pub fitted: bool,
+    /// The outcome in a sentence; the reason where there is no fit.
+    pub sentence: String,
+    /// Throughput of load 1, per s.
+    pub lambda_per_s: Estimate,
+    /// Contention, 0..1.
+    pub sigma_ratio: Estimate,
+    /// Coherency.
+    pub kappa_ratio: Estimate,
+    /// Root mean square of the steps' deviation from the law, over the law.
+    pub deviation_rms_ratio: Figure,
+    /// The law at each step, per s, in the order of the curve's steps.
+    pub fitted_ops_per_s: Vec<Figure>,
+    /// Projection, untested: the load with the most throughput.
+    pub peak_load: Estimate,
+    /// Projection, untested: the throughput there, per s.
+    pub peak_ops_per_s: Estimate,
+    /// Projections, untested: loads that were not measured.
+    pub projections: Vec<Projection>,
+}
+
+/// A point of the law that was not measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Projection {
+    /// The load.
+    pub load: u64,
+    /// Throughput, per s.
+    pub ops_per_s: Estimate,
+    /// Always `projection, untested`.
+    pub label: String,
+}
