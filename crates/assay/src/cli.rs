@@ -32,10 +32,12 @@ pub(crate) use runs::{ListFormat, RunsArgs, RunsCommand, TrendFormat, WhichArgs}
                   4 run invalid, 5 regression found, 6 output not written, 130 interrupted.\n\
                   Settings: command line > environment ASSAY_<NAME> > file > default; \
                   `assay config show` lists them all.",
-    disable_help_subcommand = true,
     max_term_width = 100
 )]
 pub(crate) struct Cli {
+    /// On stderr say nothing but warnings, notices and errors
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -168,6 +170,14 @@ pub(crate) struct RunOnlyArgs {
     /// Sessions per schema (THREADS_PER_SCHEMA)
     #[arg(short = 't', long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) threads: Option<String>,
+    /// Sessions in all, dealt to the schemas in turn (SESSIONS)
+    #[arg(
+        long,
+        value_name = "N",
+        allow_hyphen_values = true,
+        conflicts_with = "threads"
+    )]
+    pub(crate) sessions: Option<String>,
     /// Measured window: 30s, 5m, 1h (RUN_TIME)
     #[arg(long, value_name = "DURATION", allow_hyphen_values = true)]
     pub(crate) time: Option<String>,
@@ -324,6 +334,9 @@ pub(crate) struct RecoveryArgs {
     /// Load before each kill at most, and the time the old rate may take to come back
     #[arg(long, value_name = "DURATION", default_value = "15s")]
     pub(crate) time: String,
+    /// A name for the run in lists, reports and comparisons (LABEL)
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) label: Option<String>,
     /// Run directory, new or empty [default: ./assay-runs/TIME-recovery-ID, UTC]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
@@ -373,9 +386,9 @@ pub(crate) struct ReportArgs {
     #[arg(long, value_enum, default_value_t = Face::Full)]
     pub(crate) format: Face,
     /// Prices for --format brief, as of `assay cost`
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "prices", alias = "cost", value_name = "FILE")]
     pub(crate) cost: Option<PathBuf>,
-    /// The platform of --cost [default: by label or host name]
+    /// The platform of --prices [default: by label or host name]
     #[arg(long, value_name = "NAME", requires = "cost")]
     pub(crate) platform: Option<String>,
     /// Write it there instead of to stdout

@@ -37,6 +37,10 @@ fn main() -> ExitCode {
     assay_report::kinds::install(registry::kinds());
     signals::fail_writes_at_the_size_limit();
     let code = std::panic::catch_unwind(|| match parse() {
+        Ok(Some(cli)) if cli.quiet => {
+            ui::be_quiet();
+            commands::execute(cli).unwrap_or_else(|failure| ui::failure(&failure))
+        }
         Ok(Some(cli)) => commands::execute(cli).unwrap_or_else(|failure| ui::failure(&failure)),
         Ok(None) => Code::Good,
         Err(failure) => ui::failure(&failure),

@@ -7,6 +7,7 @@ use assay_run::left;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Prints the product; what a terminal would obey in it is replaced. A reader that went away ends it quietly.
 pub(crate) fn product(text: &str) -> Result<(), Failure> {
@@ -29,8 +30,21 @@ pub(crate) fn terminal(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Whether nothing is said but what [`PASS`] lets through.
+static QUIET: AtomicBool = AtomicBool::new(false);
+/// How lines begin that are said all the same.
+const PASS: [&str; 4] = ["error", "warning", "notice", "invalid"];
+
+/// From now on only warnings, notices and errors are said.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
 /// One line on stderr. Nothing can be done if nobody reads it.
 pub(crate) fn say(line: &str) {
+    if QUIET.load(Ordering::Relaxed) && !PASS.iter().any(|word| line.starts_with(word)) {
+        return;
+    }
     let _ = writeln!(io::stderr().lock(), "{}", plain(line));
 }
 
@@ -95,5 +109,7 @@ fn tell_left(left: &[left::Left]) {
 
 /// Whether progress may redraw its line.
 pub(crate) fn is_live() -> bool {
-    io::stderr().is_terminal() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    !QUIET.load(Ordering::Relaxed)
+        && io::stderr().is_terminal()
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }

@@ -23,7 +23,7 @@ pub(crate) struct CompareArgs {
     #[arg(long)]
     pub(crate) same: bool,
     /// Your prices, a dated TOML file as `assay cost --example` prints one: cost stands among the figures
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "prices", alias = "cost", value_name = "FILE")]
     pub(crate) cost: Option<PathBuf>,
     /// The platform of all groups, or repeated: of each group in their order [default: by label or host]
     #[arg(long, value_name = "NAME", requires = "cost")]

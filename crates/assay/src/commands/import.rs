@@ -7,6 +7,7 @@ use crate::record::{self, Faces};
 use crate::rundir::{self, RunDir};
 use crate::ui;
 use assay_import::{Source, import as read_texts};
+use assay_measure::config::SLOB_PARAMS;
 use assay_run::left::shell_word;
 use std::fs;
 use std::io::{self, Read};
@@ -118,7 +119,17 @@ fn text(bytes: Vec<u8>) -> String {
 }
 
 fn imported(args: &ImportArgs, group: &[Source], number: usize) -> Result<Imported, Failure> {
-    let mut record = read_texts(group).map_err(|error| Failure::usage(error.to_string()))?;
+    let mut record = read_texts(group).map_err(|error| {
+        let configuration = group.iter().find(|source| is_configuration(&source.text));
+        Failure::usage(match configuration {
+            Some(source) => format!(
+                "{}: is a configuration, not what a tool measured; run it: assay run -c {}",
+                source.path,
+                shell_word(&source.path)
+            ),
+            None => error.to_string(),
+        })
+    })?;
     let id = rundir::new_id();
     let tool = record.import.as_ref().map_or("", |info| info.tool.as_str());
     let kind = format!("import-{tool}");
@@ -130,6 +141,15 @@ fn imported(args: &ImportArgs, group: &[Source], number: usize) -> Result<Import
     record.run.label.clone_from(&args.label);
     let faces = Faces::of(record)?;
     Ok(Imported { place, faces })
+}
+
+/// Whether a text sets several parameters of a `slob.conf`.
+fn is_configuration(text: &str) -> bool {
+    let names = text
+        .lines()
+        .filter_map(|line| Some(line.split_once('=')?.0.trim()));
+    let known = names.filter(|name| SLOB_PARAMS.iter().any(|param| param.name == *name));
+    known.take(2).count() == 2
 }
 
 /// Writes a record and prints the product; the record's failure is told after the product.

@@ -70,6 +70,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
 fn options(args: &RunOnlyArgs) -> Vec<Said> {
     [
         said("-t", "THREADS_PER_SCHEMA", args.threads.as_ref()),
+        said("--sessions", "SESSIONS", args.sessions.as_ref()),
         said("--time", "RUN_TIME", args.time.as_ref()),
         said("--warmup", "WARMUP", args.warmup.as_ref()),
         said("--parallel", "SCAN_PARALLEL", args.parallel.as_ref()),

@@ -1,6 +1,6 @@
 //! What the command line says of itself: scripts and people rely on it.
 
-use crate::common::{Place, Started};
+use crate::common::{Place, Started, with};
 use std::process::Stdio;
 
 #[test]
@@ -48,6 +48,52 @@ fn mistakes_go_to_stderr_with_exit_2_and_help_to_stdout() {
         version.out,
         format!("assay {}\n", env!("CARGO_PKG_VERSION"))
     );
+}
+
+#[test]
+fn help_of_a_command_is_also_a_word() {
+    let place = Place::new();
+    for command in ["run", "sync", "compare"] {
+        let by_word = place.assay(&["help", command]).code(0).out;
+        assert_eq!(by_word, place.assay(&[command, "--help"]).code(0).out);
+    }
+}
+
+#[test]
+fn quiet_says_nothing_of_a_run_that_is_good() {
+    let place = Place::new();
+    let run = [
+        "run",
+        "--target",
+        "null:",
+        "--sessions",
+        "3",
+        "--time",
+        "1",
+        "--warmup",
+        "0",
+    ];
+    let done = place.assay(&with(&run, &["-q", "-o", "kept"])).code(0);
+    let is_notice = |line: &str| line.starts_with("notice");
+    assert!(done.err.lines().all(is_notice), "{}", done.err);
+    let record: serde_json::Value =
+        serde_json::from_str(&place.read("kept/record.json")).expect("JSON");
+    assert_eq!(record["run"]["sessions"], 3);
+    let refused = place.assay(&["-q", "run", "--target", "nowhere"]).code(2);
+    assert!(refused.err.starts_with("error"), "{}", refused.err);
+}
+
+#[test]
+fn slips_are_told_with_what_was_meant() {
+    let place = Place::new();
+    place.write("slob.conf", "UPDATE_PCT=25\nRUN_TIME=300\nSCALE=10000\n");
+    let told = place.assay(&["import", "slob.conf"]).code(2);
+    assert!(told.err.contains("assay run -c slob.conf"), "{}", told.err);
+    let told = place.assay(&["runs", "list", "--kind", "storgae"]).code(2);
+    assert!(told.err.contains("there is no such kind") && told.err.contains("storage"));
+    place.assay(&["runs", "list", "--kind", "storage"]).code(0);
+    let both = ["run", "--target", "null:", "--sessions", "3", "-t", "2"];
+    assert!(place.assay(&both).code(2).err.contains("--threads"));
 }
 
 #[test]

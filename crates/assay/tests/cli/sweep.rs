@@ -350,6 +350,10 @@ fn mistakes_are_told_before_anything_is_touched() {
         (&["--sessions", "1,1"], "twice"),
         (&["--cpus", "9999"], "may use"),
         (&["--p99", "never"], "--p99"),
+        (
+            &["--p99", "5"],
+            "--p99 5: say the unit: --p99 5ms or --p99 5s",
+        ),
         (&["--set", "UPDATE_PCT=10,101"], "101"),
         (&["--set", "READ_MODE=single,other"], "other"),
         (&["--set", "TRACE=ops.csv"], "TRACE"),

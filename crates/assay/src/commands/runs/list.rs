@@ -3,11 +3,11 @@
 use crate::catalogue::{Catalogue, Entry, Filter, IMPORT, IMPORTED, Value, instant, path_of};
 use crate::cli::{ListFormat, WhichArgs};
 use crate::exit::{Code, Failure};
-use crate::{plan_text, ui};
+use crate::{plan_text, registry, ui};
 pub(super) use assay_measure::plain::csv_field as field;
 use assay_measure::units;
 use serde_json::{Map, Value as Json, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The runs that are meant, oldest first.
@@ -16,6 +16,7 @@ pub(super) fn chosen(catalogue: &Catalogue, which: &WhichArgs) -> Result<Vec<Ent
         let text = text.as_deref();
         text.map(|text| instant(option, text)).transpose()
     };
+    known_kinds(catalogue, which)?;
     let filter = Filter {
         kind: which.kind.clone(),
         workload: which.workload.clone(),
@@ -37,6 +38,28 @@ pub(super) fn chosen(catalogue: &Catalogue, which: &WhichArgs) -> Result<Vec<Ent
     let newest = which.limit.unwrap_or(usize::MAX);
     chosen.drain(..chosen.len().saturating_sub(newest));
     Ok(chosen)
+}
+
+/// Refuses a kind that no run has and no version of this program makes: a slip would list nothing.
+fn known_kinds(catalogue: &Catalogue, which: &WhichArgs) -> Result<(), Failure> {
+    let kinds = registry::kinds();
+    let ours = kinds.iter().map(|kind| kind.name());
+    let entries = catalogue.entries.iter().map(|entry| entry.kind.as_str());
+    let known: BTreeSet<&str> = ours
+        .chain(entries)
+        .chain([IMPORT, "repeat", "killed"])
+        .collect();
+    let unknown = |kind: &&String| !known.contains(kind.as_str());
+    match which.kind.iter().find(unknown) {
+        Some(kind) => {
+            let known: Vec<&str> = known.into_iter().filter(|kind| !kind.is_empty()).collect();
+            Err(Failure::usage(format!(
+                "--kind {kind}: there is no such kind; there are {}",
+                known.join(", ")
+            )))
+        }
+        None => Ok(()),
+    }
 }
 
 type Columns = Vec<(String, BTreeMap<i64, Value>)>;

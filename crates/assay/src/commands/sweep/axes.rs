@@ -130,6 +130,11 @@ impl Axes {
         let Some(text) = text else {
             return Ok(());
         };
+        if text.parse::<f64>().is_ok() {
+            return Err(format!(
+                "--p99 {text}: say the unit: --p99 {text}ms or --p99 {text}s"
+            ));
+        }
         match units::parse_duration_ns(text) {
             Ok(ns) if ns > 0 => {
                 self.goal_us = Some(ns as f64 / 1e3);
