@@ -88,6 +88,30 @@ fn judge(seconds: &[Second]) -> Option<Window> {
     Window::of(&rounds)
 }
 
+/// Sums of rates from the first second on: a day has as many windows as seconds, and each looks at half a day.
+struct Sums(Vec<f64>);
+
+impl Sums {
+    fn of(seconds: &[Second]) -> Self {
+        let rising = seconds.iter().scan(0.0, |sum, second| {
+            *sum += second.rate;
+            Some(*sum)
+        });
+        Self(std::iter::once(0.0).chain(rising).collect())
+    }
+
+    /// Five rounds of the seconds `from .. from + length`; `None` if nothing happened.
+    fn judge(&self, from: usize, length: usize) -> Option<Window> {
+        let each = length / ROUNDS;
+        let sum = |round: usize| {
+            let begin = from + round * each;
+            self.0[begin + each] - self.0[begin]
+        };
+        let rounds: Vec<f64> = (0..ROUNDS).map(|round| sum(round) / each as f64).collect();
+        Window::of(&rounds)
+    }
+}
+
 /// Judges a record by the rule.
 #[must_use]
 pub fn steady(record: &Record) -> Steady {
@@ -105,21 +129,21 @@ pub fn steady(record: &Record) -> Steady {
         0 => 0.0,
         from => all[from - 1].end_s,
     };
-    let settled = found.is_steady();
     // Back from the end, as long as the windows keep the rule.
-    let from = (0..=all.len() - length)
-        .rev()
-        .take_while(|from| {
-            judge(&all[*from..*from + length]).is_some_and(|window| window.is_steady())
-        })
-        .last();
+    let sums = Sums::of(&all);
+    let keeps = |from: &usize| {
+        let window = sums.judge(*from, length);
+        window.is_some_and(|window| window.is_steady())
+    };
+    let at_the_end = all.len() - length;
+    let earlier = || (0..at_the_end).rev().take_while(keeps).last();
+    let from = (found.is_steady()).then(|| earlier().unwrap_or(at_the_end));
     let first_measured = all.iter().position(|second| second.in_window).unwrap_or(0);
     let state = match from {
         Some(from) if from <= first_measured => "yes",
         Some(_) => "late",
         None => "no",
     };
-    debug_assert_eq!(settled, from.is_some());
     Steady {
         state: state.to_owned(),
         window_s: Figure::decimal(last[length - 1].end_s - begin_of(all.len() - length)),
