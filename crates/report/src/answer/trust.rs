@@ -88,11 +88,24 @@ fn warnings(records: &[&Record]) -> Option<String> {
     let first = first
         .split_once(". ")
         .map_or(first.as_str(), |(first, _)| first);
-    let first = shorten(first.trim_end_matches('.'), LONG);
+    let first = clause(first.trim_end_matches('.'));
     Some(match all().count() {
         1 => format!("Warning: {first}."),
         many => format!("{many} warnings, the first: {first}."),
     })
+}
+
+/// What of a sentence is at most [`LONG`] columns, up to the end of a clause.
+fn clause(sentence: &str) -> String {
+    if sentence.chars().count() <= LONG {
+        return sentence.to_owned();
+    }
+    let ends = sentence.match_indices([',', ';', ':']).map(|(at, _)| at);
+    let fits = |at: &usize| sentence[..*at].chars().count() <= LONG;
+    match ends.filter(fits).last() {
+        Some(at) => sentence[..at].to_owned(),
+        None => shorten(sentence, LONG),
+    }
 }
 
 /// What one run, or a short one, cannot say.
