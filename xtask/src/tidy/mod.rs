@@ -5,6 +5,7 @@
 
 mod circles;
 mod code;
+mod documents;
 mod modules;
 mod supply;
 mod tree;
@@ -82,6 +83,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     }
     workspace::check(tree, &files, &mut violations);
     circles::check(tree, &files, &mut violations);
+    documents::check(tree, &mut violations);
     supply::check(tree, &mut violations);
     violations.sort();
     violations

@@ -7,6 +7,7 @@ use super::*;
 fn tree(files: &[(&str, &str)]) -> Tree {
     let mut tree = Tree {
         files: BTreeMap::new(),
+        others: ["docs/images/page.png".to_owned()].into(),
         packages: vec![Package {
             name: "assay-run".to_owned(),
             manifest: "crates/run/Cargo.toml".to_owned(),
@@ -333,6 +334,36 @@ fn paths_of_one_machine_are_refused() {
         found("cd data/work/x and $HOME/work/ and /u01/data"),
         [""; 0]
     );
+}
+
+#[test]
+fn the_readme_is_read_in_one_sitting() {
+    let found = |lines: usize| rules(&tree(&[("README.md", &"a line\n".repeat(lines))]));
+    assert_eq!(found(150), [""; 0]);
+    assert_eq!(found(151), ["readme-length"]);
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let found = |text: &str| rules(&tree(&[("docs/guides/first-hour.md", text)]));
+    for kept in [
+        "[here](first-hour.md), [there](../guides/first-hour.md#here), [folder](../guides), [part](#part)",
+        "![page](../images/page.png) [elsewhere](https://example.org/x.md)",
+        "`[code](is.no.link)`\n```\n[nor](this.one)\n```\n",
+        "`docs/guides/first-hour.md`, `docs/guides/*.md`",
+    ] {
+        assert_eq!(found(kept), [""; 0], "{kept}");
+    }
+    // A document that any file names by its path moves with its name.
+    let named = concat!("see `docs", "/gone.md`.");
+    for broken in [
+        "[here](gone.md)",
+        "[`code`](gone.rs)",
+        "[up](../../../x.md)",
+        named,
+    ] {
+        assert_eq!(found(broken), ["links"], "{broken}");
+    }
 }
 
 #[test]

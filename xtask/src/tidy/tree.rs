@@ -11,6 +11,8 @@ use std::process::Command;
 pub(crate) struct Tree {
     /// Text of every tracked text file by its path from the workspace root.
     pub(crate) files: BTreeMap<String, String>,
+    /// Paths of tracked files that hold no text: pictures.
+    pub(crate) others: BTreeSet<String>,
     /// Packages of the workspace and of workspaces of their own below it (`fuzz/`).
     pub(crate) packages: Vec<Package>,
     /// Every foreign crate that is built, and ours.
@@ -85,13 +87,15 @@ impl Tree {
     /// When cargo or a file cannot be read.
     pub(crate) fn load(root: &Path) -> Result<Self> {
         let mut files = BTreeMap::new();
+        let mut others = BTreeSet::new();
         for path in tracked(root)? {
             let full = root.join(&path);
             // A tracked file may be deleted in the work tree, and a link may point nowhere.
             if full.is_file() {
                 let bytes = std::fs::read(&full).with_context(|| path.clone())?;
-                if let Ok(text) = String::from_utf8(bytes) {
-                    files.insert(path, text);
+                match String::from_utf8(bytes) {
+                    Ok(text) => drop(files.insert(path, text)),
+                    Err(_) => drop(others.insert(path)),
                 }
             }
         }
@@ -107,6 +111,7 @@ impl Tree {
         let crates = crates(&manifest)?;
         Ok(Self {
             files,
+            others,
             packages,
             crates,
         })
