@@ -164,7 +164,7 @@ fn steadiness(record: &Record) -> String {
     };
     let word = match found.state.as_str() {
         "yes" => "steady",
-        "late" => "steady only late in the window",
+        "late" => "settled only late in the window",
         _ => "not steady",
     };
     format!(

@@ -100,9 +100,9 @@ fn clause(sentence: &str) -> String {
     if sentence.chars().count() <= LONG {
         return sentence.to_owned();
     }
-    let ends = sentence.match_indices([',', ';', ':']).map(|(at, _)| at);
+    let mut ends = sentence.match_indices([',', ';', ':']).map(|(at, _)| at);
     let fits = |at: &usize| sentence[..*at].chars().count() <= LONG;
-    match ends.filter(fits).last() {
+    match ends.rfind(fits) {
         Some(at) => sentence[..at].to_owned(),
         None => shorten(sentence, LONG),
     }
