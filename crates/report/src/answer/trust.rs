@@ -103,8 +103,16 @@ fn clause(sentence: &str) -> String {
     let mut ends = sentence.match_indices([',', ';', ':']).map(|(at, _)| at);
     let fits = |at: &usize| sentence[..*at].chars().count() <= LONG;
     match ends.rfind(fits) {
-        Some(at) => sentence[..at].to_owned(),
+        Some(at) => closed(&sentence[..at]).to_owned(),
         None => shorten(sentence, LONG),
+    }
+}
+
+/// A text without the remark that its end would leave open.
+fn closed(text: &str) -> &str {
+    match text.rfind(" (") {
+        Some(at) if !text[at..].contains(')') => &text[..at],
+        _ => text,
     }
 }
 
@@ -133,4 +141,21 @@ fn capitalised(text: &str) -> String {
     letters.next().map_or_else(String::new, |first| {
         format!("{}{}", first.to_uppercase(), letters.as_str())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_warning_ends_with_a_clause_and_leaves_no_bracket_open() {
+        let long = format!(
+            "It grew, {} (many, few, none)",
+            "and grew ".repeat(19).trim_end()
+        );
+        assert!(long.chars().count() > LONG);
+        let cut = clause(&long);
+        assert!(cut.ends_with("and grew") && !cut.contains('('), "{cut}");
+        assert_eq!(clause("It is short, (really)"), "It is short, (really)");
+    }
 }
