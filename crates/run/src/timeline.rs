@@ -11,6 +11,7 @@ use crate::history::Sampler;
 use crate::host::limits::{Change, Limit, Watch};
 use assay_measure::clock::Ns;
 use assay_measure::history::{ActivityHistory, INTERVAL_NS};
+use assay_measure::prng::SplitMix64;
 use assay_measure::timeline::{TimelineEvent, TimelineKind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -20,9 +21,6 @@ use std::time::{Duration, Instant};
 
 /// How long commands may go on after the last operation; then they are killed.
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
-/// Ticks lie half an interval off the full seconds, at which the threads publish.
-const FIRST_TICK_NS: Ns = INTERVAL_NS / 2;
-
 /// Events are numbered beyond this: smaller numbers are the caller's own events.
 const FIRST_NUMBER: u64 = 9;
 
@@ -128,13 +126,14 @@ impl<'a> TimeLine<'a> {
             number: FIRST_NUMBER,
         };
         self.note_usable(&turn);
-        let mut tick_ns = FIRST_TICK_NS;
+        let mut random = SplitMix64(gate_ns);
+        let mut tick_ns = tick_in(0, &mut random);
         while !self.over.load(Ordering::Acquire) {
             let now_ns = self.since(gate_ns);
             if now_ns >= tick_ns {
                 self.tick(&mut turn, now_ns);
                 // Ticks that were slept through are not made up for.
-                tick_ns = now_ns - (now_ns - FIRST_TICK_NS) % INTERVAL_NS + INTERVAL_NS;
+                tick_ns = tick_in(now_ns / INTERVAL_NS + 1, &mut random);
             }
             self.start_due(&mut turn);
             self.reap(&mut turn);
@@ -241,6 +240,12 @@ impl<'a> TimeLine<'a> {
             self.note(&mut turn, planned.at_ns, event);
         }
     }
+}
+
+/// The instant of the tick in interval `number`, ns after the gate: drawn anew in each, as work at a fixed rate would
+/// hide between ticks at a fixed rate, or be met by every one of them.
+fn tick_in(number: u64, random: &mut SplitMix64) -> Ns {
+    number * INTERVAL_NS + random.next_u64() % INTERVAL_NS
 }
 
 /// Ends the time line also when its owner panics.

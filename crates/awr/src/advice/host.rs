@@ -44,10 +44,12 @@ pub(super) fn cpu_saturated(record: &Record) -> Judged {
         "The host's CPUs are saturated: {} % busy{}{}. \
          Wait times include scheduling delay: do not read them as device latency.",
         fixed(busy, 1),
-        queue.map_or_else(String::new, |queue| format!(
-            ", {} % of DB time in the run queue",
-            fixed(queue, 1)
-        )),
+        queue
+            .filter(|queue| *queue > QUEUE)
+            .map_or_else(String::new, |queue| format!(
+                ", {} % of DB time in the run queue",
+                fixed(queue, 1)
+            )),
         per_cpu.map_or_else(String::new, |load| format!(
             ", load {} per CPU",
             fixed(load, 1)

@@ -1,8 +1,8 @@
 //! What kept a workload from doing more: the host, a limit somebody set, the load asked for, or what its sessions waited for.
 //!
-//! The order is fixed. Whoever has no CPU waits for everything longer, so the host comes first; a limit somebody set comes
-//! before what it makes slow; a load that was asked for and done is no limit of the platform. Only then the largest share of
-//! the sessions' time tells.
+//! The order is fixed. A load that was asked for and done is no limit of the platform. Whoever has no CPU waits for everything
+//! longer, so the host comes next; a limit somebody set comes before what it makes slow. Only then the largest share of the
+//! sessions' time tells.
 
 use crate::advice;
 use assay_measure::cpu;
@@ -22,14 +22,25 @@ const PAGE_CACHE_PCT: f64 = 50.0;
 
 /// The limit of a run of a workload, or of what another tool says of one.
 pub(super) fn of(record: &Record) -> Limit {
-    if let Some(limit) = cpu::limit(record) {
+    let host = cpu::limit(record);
+    if let Some(limit) = asked(record) {
+        // A rate that was kept says nothing of what else the host did meanwhile.
+        return Limit {
+            evidence: [
+                limit.evidence,
+                host.map_or_else(String::new, |host| host.evidence),
+            ]
+            .join(" ")
+            .trim_end()
+            .to_owned(),
+            ..limit
+        };
+    }
+    if let Some(limit) = host {
         return limit;
     }
     if let Some(cap) = record.advice.iter().find(|advice| advice.id == "R12") {
         return Limit::new("a limit somebody set on the device", cap.text.clone());
-    }
-    if let Some(limit) = asked(record) {
-        return limit;
     }
     let Some(shares) = shares(record) else {
         return Limit::unknown("no time of sessions is known");

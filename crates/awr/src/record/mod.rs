@@ -119,7 +119,8 @@ fn interval(deltas: &Deltas<'_>) -> Interval {
 
 /// Sum over the sessions of the part of the window in which they were active,
 /// over sessions x window. A session is active from its first operation to its
-/// last; one that still runs at the end of the window is active to that end.
+/// last, and for one pause before and after them as long as those between them on
+/// average: think time and a rate are part of the load that was asked for.
 fn active_fraction(data: &RunData) -> Figure {
     let (begin, end) = (data.begin.at_ns, data.end.at_ns);
     if data.per_session.is_empty() {
@@ -132,7 +133,12 @@ fn active_fraction(data: &RunData) -> Figure {
         .per_session
         .iter()
         .map(|session| match (session.first_op_ns, session.last_op_ns) {
-            (Some(first), Some(last)) => last.min(end).saturating_sub(first.max(begin)),
+            (Some(first), Some(last)) => {
+                let idle = (last - first).saturating_sub(session.busy_ns);
+                let pause = idle.checked_div(session.ops.saturating_sub(1)).unwrap_or(0);
+                let first = first.saturating_sub(pause);
+                (last + pause).min(end).saturating_sub(first.max(begin))
+            }
             _ => 0,
         })
         .sum();

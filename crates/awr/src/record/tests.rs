@@ -225,6 +225,22 @@ fn sessions_that_stopped_early_lower_the_active_fraction_and_are_warned_of() {
 }
 
 #[test]
+fn a_pause_that_was_asked_for_is_part_of_a_session_s_activity() {
+    let mut run = fixture::run();
+    for session in &mut run.per_session {
+        // 22 operations, one a second, each of 10 ms: the last begins 0.9 s before the end.
+        session.ops = 22;
+        session.busy_ns = 220_000_000;
+        session.last_op_ns = Some(21_100_000_000);
+    }
+    assert_eq!(
+        build(&run).interval.worker_active_fraction,
+        Figure::decimal(1.0)
+    );
+    assert!(!warned(&run, "of the window: rates are too low"));
+}
+
+#[test]
 fn reads_that_no_device_saw_are_warned_of() {
     let mut run = fixture::run();
     run.end.host.process_read_bytes = run.begin.host.process_read_bytes;

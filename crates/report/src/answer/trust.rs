@@ -150,8 +150,8 @@ mod tests {
     #[test]
     fn a_long_warning_ends_with_a_clause_and_leaves_no_bracket_open() {
         let long = format!(
-            "It grew, {} (many, few, none)",
-            "and grew ".repeat(19).trim_end()
+            "It grew, {} (many, few, none of them)",
+            "and grew ".repeat(LONG / 10).trim_end()
         );
         assert!(long.chars().count() > LONG);
         let cut = clause(&long);
