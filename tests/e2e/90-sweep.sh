@@ -4,7 +4,7 @@ source "$PROJECT/tests/e2e/lib.sh"
 
 expect 0 "$ASSAY" prepare -s 2 "${SMALL[@]}"
 
-expect 0 "$ASSAY" sweep --sessions 1,2,4,8 --time 5 --warmup 1 --set CACHE_MB=4 --set WORK_UNIT=1 --p99 10s -o swept
+expect 0 "$ASSAY" sweep --sessions 1,2,4,8 --time 5 --warmup 1 --set CACHE_MB=4 --set WORK_UNIT=1 --p99 10s --format full -o swept
 has out.txt "Curve over sessions"
 has out.txt "Knee"
 has out.txt "Highest load that keeps p99 within 10 s: 8 sessions"
@@ -24,7 +24,7 @@ for n in $(seq 1 "$cpus"); do
     [ "$(json cpus/step-*-cpus-"$n"/record.json driver.threads_count)" -le "$n" ] || fail "more threads than $n CPUs"
 done
 
-"$ASSAY" sweep --sessions auto --time 60 --set CACHE_MB=4 -o stopped >out.txt 2>err.txt &
+"$ASSAY" sweep --sessions auto --time 60 --set CACHE_MB=4 --format full -o stopped >out.txt 2>err.txt &
 pid=$!
 wait_for 60 lines stopped/step-001-sessions-1/series.jsonl 3
 kill -INT "$pid"

@@ -34,6 +34,13 @@ const FILE_BYTES: u64 = 64 << 20;
 /// Bytes by which a step may let the file grow; it ends early there.
 const GROWTH_BYTES: u64 = 128 << 20;
 
+/// Rounds of all steps, one after the other: a device that is quicker in one minute than in the next is so for each step.
+const ROUNDS: u32 = 5;
+/// Part of the time that is kept to repeat the steps whose rounds disagree most.
+const REPEATS: f64 = 0.2;
+/// Rounds disagree where half the 95 % interval of their rate is more than this part of it.
+const DISAGREE: f64 = 0.1;
+
 /// The probe, and the kind of its records.
 #[derive(Clone, Copy, Debug)]
 pub struct DurableWrites;
@@ -146,28 +153,35 @@ impl Aimed for Aim {
         let clock = Clock::real();
         let begun = clock.now_ns();
         let mut readings = self.known();
-        steps.step(0, self.steps.len(), "writing the scratch file");
+        let made = self.steps.len() * ROUNDS as usize;
+        let all = made + 1;
+        steps.step(0, all, "writing the scratch file");
         let Some(mut scratch) = Scratch::create(&self.place, self.file_bytes, stop)? else {
             return Err(EngineError::Interrupted);
         };
         readings.direct = scratch.is_direct();
-        let weights: f64 = self.steps.iter().map(|step| step.weight).sum();
-        for (index, step) in self.steps.iter().enumerate() {
+        for turn in 0..made {
             if stop.requested() {
                 break;
             }
-            steps.step(index + 1, self.steps.len(), &step.describe());
-            let bench = Bench {
-                path: &scratch.opened(),
-                file_bytes: self.file_bytes,
-                end_bytes: self.file_bytes + self.growth_bytes,
-                step,
-                disk: self.facts.disk.as_deref().ok(),
-                budget: self.time.mul_f64(step.weight / weights),
-                clock: &clock,
-                stop,
+            let at = turn % self.steps.len();
+            steps.step(turn + 1, all, &self.steps[at].describe());
+            let round = self.round(at, &mut scratch, &clock, stop)?;
+            match readings.steps.get_mut(at) {
+                Some(reading) => reading.add(&round),
+                None => readings.steps.push(round),
+            }
+        }
+        if !stop.requested() {
+            steps.step(all, all, "again what its rounds disagree on");
+        }
+        let until = clock.now_ns() + self.time.mul_f64(REPEATS).as_nanos() as u64;
+        while clock.now_ns() < until && !stop.requested() {
+            let Some(at) = most_at_odds(&readings.steps) else {
+                break;
             };
-            readings.steps.push(bench.run(&mut scratch)?);
+            let round = self.round(at, &mut scratch, &clock, stop)?;
+            readings.steps[at].add(&round);
         }
         scratch.remove()?;
         readings.elapsed_ns = clock.now_ns() - begun;
@@ -179,7 +193,39 @@ impl Aimed for Aim {
     }
 }
 
+/// The step whose rounds disagree most, if they do.
+fn most_at_odds(steps: &[SyncReading]) -> Option<usize> {
+    let spreads = steps.iter().enumerate();
+    let spreads = spreads.filter_map(|(at, step)| Some((at, step.spread()?)));
+    let most = spreads.max_by(|a, b| a.1.total_cmp(&b.1))?;
+    (most.1 > DISAGREE).then_some(most.0)
+}
+
 impl Aim {
+    /// One round of one step.
+    fn round(
+        &self,
+        at: usize,
+        scratch: &mut Scratch,
+        clock: &Clock,
+        stop: &Stop,
+    ) -> Result<SyncReading, EngineError> {
+        let step = &self.steps[at];
+        let weights: f64 = self.steps.iter().map(|step| step.weight).sum();
+        let share = (1.0 - REPEATS) * step.weight / weights / f64::from(ROUNDS);
+        let bench = Bench {
+            path: &scratch.opened(),
+            file_bytes: self.file_bytes,
+            end_bytes: self.file_bytes + self.growth_bytes,
+            step,
+            disk: self.facts.disk.as_deref().ok(),
+            budget: self.time.mul_f64(share),
+            clock,
+            stop,
+        };
+        bench.run(scratch)
+    }
+
     /// What is known before anything is measured.
     fn known(&self) -> SyncReadings {
         let facts = &self.facts;
@@ -256,16 +302,21 @@ impl Bench<'_> {
 
     fn reading(&self, outcome: Outcome, note: Option<String>) -> SyncReading {
         let step = self.step;
+        let elapsed_ns = outcome.ended_ns.saturating_sub(outcome.begun_ns);
+        let writes = outcome.latency.count();
         SyncReading {
             part: step.part,
             method: step.method,
             growing: step.growing,
             streams: step.streams,
             bytes: step.bytes,
-            elapsed_ns: outcome.ended_ns.saturating_sub(outcome.begun_ns),
+            elapsed_ns,
             latency: outcome.latency,
             flushes: outcome.flushes,
-            slices: outcome.slices,
+            rates: match elapsed_ns {
+                0 => Vec::new(),
+                ns => vec![writes as f64 * 1e9 / ns as f64],
+            },
             device_write_bytes: None,
             note,
         }
@@ -279,7 +330,6 @@ struct Outcome {
     ended_ns: u64,
     latency: assay_measure::histogram::Histogram,
     flushes: u64,
-    slices: [u64; reading::SLICES],
 }
 
 impl Outcome {
@@ -293,15 +343,9 @@ impl Outcome {
     }
 
     /// A write that took from `start_ns` to `end_ns`.
-    fn record(&mut self, start_ns: u64, end_ns: u64, budget: Duration) {
+    fn record(&mut self, start_ns: u64, end_ns: u64) {
         self.latency.record(end_ns - start_ns);
         self.ended_ns = end_ns;
-        let slices = self.slices.len() as u128;
-        let slice = u128::from(end_ns - self.begun_ns) * slices / budget.as_nanos().max(1);
-        // What ends after the step's time belongs to no tenth of it.
-        if let Some(count) = self.slices.get_mut(slice as usize) {
-            *count += 1;
-        }
     }
 
     fn merge(&mut self, other: &Self) {
@@ -309,9 +353,6 @@ impl Outcome {
         self.ended_ns = self.ended_ns.max(other.ended_ns);
         self.latency.merge(&other.latency);
         self.flushes += other.flushes;
-        for (mine, theirs) in self.slices.iter_mut().zip(other.slices) {
-            *mine += theirs;
-        }
     }
 }
 

@@ -4,11 +4,9 @@
 
 use assay_measure::clock::Ns;
 use assay_measure::histogram::Histogram;
+use assay_measure::sample::{half_width, mean};
 use assay_measure::snapshot::Fact;
 use serde::{Deserialize, Serialize};
-
-/// Parts that a step's time is cut into, to see how much its rate moves.
-pub(crate) const SLICES: usize = 10;
 
 /// How one durable write is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,18 +74,36 @@ pub(crate) struct SyncReading {
     pub streams: u32,
     /// Bytes of one write.
     pub bytes: u64,
-    /// From the first stream's start to the last one's end.
+    /// From the first stream's start to the last one's end, all rounds.
     pub elapsed_ns: Ns,
     /// From the start of each write to the end of what made it durable.
     pub latency: Histogram,
     /// Flushes made; fewer than writes where they are shared, 0 where there is none.
     pub flushes: u64,
-    /// Writes that ended in each tenth of the step.
-    pub slices: [u64; SLICES],
+    /// Writes per second of each round in which the step was made.
+    pub rates: Vec<f64>,
     /// Bytes the device wrote meanwhile, whoever asked; `None` where the kernel does not tell.
     pub device_write_bytes: Option<u64>,
     /// Why there is no figure, or a word on how it came about.
     pub note: Option<String>,
+}
+
+impl SyncReading {
+    /// Takes in another round of the same step.
+    pub(crate) fn add(&mut self, round: &Self) {
+        self.elapsed_ns += round.elapsed_ns;
+        self.latency.merge(&round.latency);
+        self.flushes += round.flushes;
+        self.rates.extend(&round.rates);
+        let both = self.device_write_bytes.zip(round.device_write_bytes);
+        self.device_write_bytes = both.map(|(mine, more)| mine + more);
+    }
+
+    /// Half the 95 % interval of its rate over the rate, from the rounds by Student's t; `None` for fewer than three.
+    pub(crate) fn spread(&self) -> Option<f64> {
+        let half = half_width(&self.rates).filter(|_| self.rates.len() > 2)?;
+        Some(half / mean(&self.rates))
+    }
 }
 
 /// All steps of one probe.

@@ -91,7 +91,7 @@ fn stream(bench: &Bench<'_>, ring: &mut Ring) -> Result<Outcome, BlockError> {
             if let CompletionLease::Buffer(buffer) = done.lease {
                 ring.give_back(buffer);
             }
-            outcome.record(started[stream], now, bench.budget);
+            outcome.record(started[stream], now);
             outcome.flushes += 1;
             ready.push(stream);
         }

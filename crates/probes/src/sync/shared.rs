@@ -113,7 +113,7 @@ impl Together<'_> {
             if !self.commit()? {
                 break;
             }
-            outcome.record(start, clock.now_ns(), *budget);
+            outcome.record(start, clock.now_ns());
         }
         Ok(outcome)
     }

@@ -182,7 +182,7 @@ impl Together<'_> {
                 SyncMethod::Fsync => writer.sync_all()?,
                 _ => {}
             }
-            outcome.record(start, clock.now_ns(), *budget);
+            outcome.record(start, clock.now_ns());
             outcome.flushes += u64::from(step.method != SyncMethod::WriteOnly);
         }
         Ok(outcome)

@@ -33,7 +33,39 @@ pub(super) fn warnings(readings: &SyncReadings) -> Vec<String> {
         );
     }
     found.extend(others(readings));
+    found.extend(moods(readings));
     found
+}
+
+/// The device was quicker in one round than in another.
+fn moods(readings: &SyncReadings) -> Option<String> {
+    /// Between the slowest and the quickest round.
+    const FACTOR: f64 = 2.0;
+    let range = |step: &SyncReading| {
+        let least = step.rates.iter().copied().reduce(f64::min)?;
+        let most = step.rates.iter().copied().reduce(f64::max)?;
+        (least > 0.0).then_some((step.clone(), least, most))
+    };
+    let ranges: Vec<_> = readings.steps.iter().filter_map(range).collect();
+    let apart: Vec<_> = ranges.iter().filter(|(_, a, b)| b / a > FACTOR).collect();
+    let widest = apart
+        .iter()
+        .max_by(|a, b| (a.2 / a.1).total_cmp(&(b.2 / b.1)))?;
+    // A few steps of some dozens always meet a stall.
+    if apart.len() * 10 < ranges.len() {
+        return None;
+    }
+    let (step, least, most) = widest;
+    Some(format!(
+        "The device changed its pace while it was measured: in {} of {} steps the quickest round was more than twice the slowest, most of all {} with {} streams ({} to {} per second). \
+         Each rate is the median of its rounds; compare rates by their intervals, or measure again when it is quiet.",
+        apart.len(),
+        ranges.len(),
+        step.method.name(),
+        step.streams,
+        thousands(least.round() as u64),
+        thousands(most.round() as u64)
+    ))
 }
 
 /// Somebody else wrote to the device while F0 was measured.
@@ -68,6 +100,14 @@ pub(super) fn advise(readings: &SyncReadings, info: &SyncInfo) -> Vec<Advice> {
     rules.iter().filter_map(|rule| rule(&this)).collect()
 }
 
+/// A rate with the ends of its 95 % interval: low, middle, high. `None` where there is no
+/// interval, since such a rate cannot be compared.
+fn interval(step: &SyncStep) -> Option<[f64; 3]> {
+    let rate = step.per_s.value()?;
+    let half = rate * step.per_s_ci95_pct.value()? / 100.0;
+    Some([rate - half, rate, rate + half])
+}
+
 struct Curve<'a> {
     readings: &'a SyncReadings,
     info: &'a SyncInfo,
@@ -86,17 +126,9 @@ impl Curve<'_> {
         Some(step(self.readings.steps.iter().find(is_it)?))
     }
 
-    fn rate(&self, method: SyncMethod, growing: bool, streams: u32) -> Option<f64> {
-        self.found(method, growing, streams)?.per_s.value()
-    }
-
-    /// A rate of one stream with the ends of its 95 % interval: low, mean, high. `None` where
-    /// there is no interval, since such a rate cannot be compared.
+    /// The rate of one stream of the curve.
     fn interval(&self, method: SyncMethod, growing: bool) -> Option<[f64; 3]> {
-        let step = self.found(method, growing, 1)?;
-        let rate = step.per_s.value()?;
-        let half = rate * step.per_s_ci95_pct.value()? / 100.0;
-        Some([rate - half, rate, rate + half])
+        interval(&self.found(method, growing, 1)?)
     }
 
     /// S1: the flush cannot have reached a medium.
@@ -245,28 +277,29 @@ impl Curve<'_> {
 
     /// S6: whether flushes in parallel bring more, hence one log writer or several.
     fn parallel(&self) -> Option<Advice> {
-        let single = self.rate(SyncMethod::Fdatasync, false, 1)?;
-        let many = self.rate(SyncMethod::Fdatasync, false, 32)?;
-        let gain = many / single;
-        let shared = self.info.safety.iter().find(|row| row.level == "group");
-        let group = shared.and_then(|row| row.many_per_s.value());
-        let lead = format!(
-            "Parallel flushes: 32 streams make {} durable writes per second, {} times one stream",
-            thousands(many.round() as u64),
-            fixed(gain, 1)
-        );
-        let then = match group {
-            Some(group) if group >= many => format!(
-                "sharing one flush brings more ({} commits per second), so one log writer with group commit is enough",
-                thousands(group.round() as u64)
-            ),
-            Some(group) => format!(
-                "that is more than sharing one flush brings ({} commits per second), so several log writers would pay here",
-                thousands(group.round() as u64)
-            ),
-            None => return None,
+        let [single_low, single, single_high] = self.interval(SyncMethod::Fdatasync, false)?;
+        let parallel = self.found(SyncMethod::Fdatasync, false, 32)?;
+        let [many_low, many, many_high] = interval(&parallel)?;
+        let mut steps = self.readings.steps.iter();
+        let shared = steps.find(|step| step.method == SyncMethod::Group && step.streams > 1)?;
+        let [group_low, group, group_high] = interval(&step(shared))?;
+        let whole = |rate: f64| thousands(rate.round() as u64);
+        let against_one = match many_low > single_high || many_high < single_low {
+            true => format!("{} times one stream", fixed(many / single, 1)),
+            false => format!("and one stream {}: the 95 % intervals meet", whole(single)),
         };
-        let text = format!("{lead}; {then}.");
+        let then = if group_low > many_high {
+            "Sharing one flush brings more, so one log writer with group commit is enough"
+        } else if many_low > group_high {
+            "That is more than sharing one flush brings, so several log writers would pay here"
+        } else {
+            "The two 95 % intervals meet, so nothing here speaks for more than one log writer"
+        };
+        let text = format!(
+            "Parallel flushes: 32 streams make {} durable writes per second, {against_one}. Sharing one flush, they make {} commits per second. {then}.",
+            whole(many),
+            whole(group)
+        );
         let evidence = [("single_per_s", single), ("streams_32_per_s", many)];
         Some(Advice::of("S6", false, text, &evidence))
     }

@@ -50,10 +50,10 @@ pub(crate) struct SyncStep {
     pub flushes_count: Figure,
     /// How long, s.
     pub elapsed_s: Figure,
-    /// Writes per second.
+    /// Writes per second, the median of the step's rounds.
     pub per_s: Figure,
-    /// Half width of the 95 % confidence interval of that rate over the rate, from ten
-    /// slices of the step, 0..100.
+    /// Half width of the 95 % confidence interval of that rate over the rate, from the
+    /// rounds of the step, 0..100.
     pub per_s_ci95_pct: Figure,
     /// From the start of a write to the end of what made it durable.
     pub latency: Latency,

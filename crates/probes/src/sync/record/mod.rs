@@ -15,7 +15,7 @@ use super::reading::{SyncMethod, SyncPart, SyncReading, SyncReadings};
 use assay_measure::chart::Drawn;
 use assay_measure::kind::{Headline, Kind, figure};
 use assay_measure::record::{Figure, Latency, Metric, Part, Record};
-use assay_measure::sample::{half_width, mean};
+use assay_measure::sample::median;
 use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
 use info::{SafetyRow, SyncInfo, SyncStep};
@@ -147,7 +147,10 @@ fn step(reading: &SyncReading) -> SyncStep {
         .to_owned(),
         streams_count: u64::from(reading.streams),
         bytes: reading.bytes,
-        per_s: writes_count.per(reading.elapsed_ns as f64 / 1e9, "no time passed"),
+        per_s: match median(&reading.rates).filter(|_| writes > 0) {
+            Some(rate) => Figure::decimal(rate),
+            None => writes_count.per(reading.elapsed_ns as f64 / 1e9, "no time passed"),
+        },
         writes_count,
         flushes_count,
         elapsed_s: seconds(reading.elapsed_ns),
@@ -160,17 +163,12 @@ fn step(reading: &SyncReading) -> SyncStep {
     }
 }
 
-/// Half width of the 95 % interval of the mean rate, from the counts of ten equal slices
-/// (batch means), as a share of the mean.
+/// Half width of the 95 % interval of the rate, from its rounds, as a share of it.
 fn confidence(reading: &SyncReading) -> Figure {
-    let counts: Vec<f64> = reading.slices.iter().map(|n| *n as f64).collect();
-    let mean = mean(&counts);
-    // A growing file may reach its limit before the step's time is over.
-    if mean < 3.0 || counts.contains(&0.0) {
-        return Figure::na("fewer than ten full slices");
-    }
-    let half = half_width(&counts).unwrap_or(f64::NAN);
-    Figure::decimal(100.0 * half / mean)
+    reading.spread().map_or_else(
+        || Figure::na("fewer than three rounds"),
+        |part| Figure::decimal(100.0 * part),
+    )
 }
 
 /// The levels, least safe first: name, method, meaning.

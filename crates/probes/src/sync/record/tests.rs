@@ -17,7 +17,7 @@ fn reading(part: SyncPart, method: SyncMethod, streams: u32, us: u64) -> SyncRea
         } else {
             20_000
         },
-        slices: [2000; super::super::reading::SLICES],
+        rates: vec![1e6 * f64::from(streams) / us as f64; 5],
         device_write_bytes: Some(20_000 * 4096),
         note: None,
     }
@@ -111,11 +111,11 @@ fn f0_the_ratio_and_the_limit_of_a_commit_delay_are_derived() {
 fn a_steady_step_has_a_narrow_interval_and_a_lumpy_one_a_wide_one() {
     let mut lumpy = reading(SyncPart::Curve, SyncMethod::Fsync, 1, 100);
     assert_eq!(confidence(&lumpy), Figure::Decimal(0.0));
-    lumpy.slices = [1000, 3000, 1000, 3000, 1000, 3000, 1000, 3000, 1000, 3000];
-    // Deviation 1054 of 2000, over the root of ten, times t: 37.7 %.
+    lumpy.rates = vec![1000.0, 3000.0, 2000.0, 1000.0, 3000.0];
+    // Deviation 1000 of 2000, over the root of five, times t of 2.776: 62.1 %.
     let wide = confidence(&lumpy).value().unwrap();
-    assert!((wide - 37.7).abs() < 0.1, "{wide}");
-    lumpy.slices[9] = 0;
+    assert!((wide - 62.1).abs() < 0.1, "{wide}");
+    lumpy.rates.truncate(2);
     assert_eq!(confidence(&lumpy).value(), None);
 }
 
@@ -231,7 +231,12 @@ fn advice_s4_fires_on_a_better_method_and_is_silent_on_a_tie() {
     );
     // Rates whose intervals meet are no better and no worse.
     for step in &mut better.steps {
-        step.slices = [100, 4000, 100, 4000, 100, 4000, 100, 4000, 100, 4000];
+        step.rates = step
+            .rates
+            .iter()
+            .zip([0.1, 2.0, 1.0, 0.1, 2.0])
+            .map(|(rate, by)| rate * by)
+            .collect();
     }
     assert_eq!(advice(&built(&better), "S4"), None);
 }
@@ -241,7 +246,7 @@ fn advice_s5_fires_on_a_slow_growing_file_and_is_silent_on_a_quick_one() {
     assert_eq!(advice(&built(&readings()), "S5"), None);
     let mut slow = readings();
     for step in slow.steps.iter_mut().filter(|step| step.growing) {
-        step.elapsed_ns *= 5;
+        step.rates.iter_mut().for_each(|rate| *rate /= 5.0);
     }
     assert!(advice(&built(&slow), "S5").unwrap().contains("recycle"));
 }
@@ -255,12 +260,25 @@ fn advice_s6_says_one_log_writer_or_several() {
             .contains("one log writer with group commit is enough")
     );
     let mut slow = readings();
-    slow.steps.last_mut().unwrap().elapsed_ns *= 100;
+    let shared = slow.steps.last_mut().unwrap();
+    shared.rates.iter_mut().for_each(|rate| *rate /= 100.0);
     assert!(
         advice(&built(&slow), "S6")
             .unwrap()
             .contains("several log writers")
     );
+    // Rounds from half to twice as many: nothing can be concluded, least of all a second log writer.
+    for step in &mut slow.steps {
+        let around = step.rates.iter().zip([0.02, 9.0, 1.0, 0.02, 9.0]);
+        step.rates = around.map(|(rate, by)| rate * by).collect();
+    }
+    let record = built(&slow);
+    let said = advice(&record, "S6").unwrap();
+    assert!(
+        said.contains("nothing here speaks for more than one log writer"),
+        "{said}"
+    );
+    assert!(!said.contains("times one stream"), "{said}");
     let mut none = readings();
     none.steps.retain(|step| step.part != SyncPart::Safety);
     assert_eq!(advice(&built(&none), "S6"), None);
@@ -281,6 +299,18 @@ fn another_s_load_on_the_device_is_a_warning() {
     busy.steps[0].device_write_bytes = Some(1 << 30);
     let warnings = built(&busy).warnings;
     assert!(warnings[0].contains("somebody else"), "{warnings:?}");
+}
+
+#[test]
+fn rounds_that_disagree_in_many_steps_are_a_warning() {
+    let mut moody = readings();
+    moody.steps[3].rates[0] /= 3.0;
+    assert_eq!(built(&moody).warnings, Vec::<String>::new(), "one stall");
+    for step in moody.steps.iter_mut().skip(4) {
+        step.rates[1] *= 2.5;
+    }
+    let warnings = built(&moody).warnings;
+    assert!(warnings[0].contains("changed its pace"), "{warnings:?}");
 }
 
 #[test]
