@@ -158,7 +158,7 @@ fn curve(
             .filter(|at| !used.contains(at))
             .map(number)
             .collect(),
-        knee: knee_of(load, &points, &curve),
+        knee: knee_of(load, &points, &curve, seed),
         goal: goal_of(load, &points, &curve, info.goal_p99_us.value()),
         usl: usl_of(load, &points, &curve, seed),
     }
@@ -176,9 +176,11 @@ pub(crate) fn amount(load: &str, n: u64) -> String {
     }
 }
 
-fn knee_of(load: &str, points: &[Point], steps: &[&Step]) -> Knee {
+fn knee_of(load: &str, points: &[Point], steps: &[&Step], seed: u64) -> Knee {
     let none = |sentence: String| Knee {
         load: Figure::na("not found"),
+        low: Figure::na("not found"),
+        high: Figure::na("not found"),
         ops_per_s: Figure::na("not found"),
         sentence,
     };
@@ -200,15 +202,33 @@ fn knee_of(load: &str, points: &[Point], steps: &[&Step]) -> Knee {
         knee::Knee::At(at) => at,
     };
     let point = points[at];
+    let errors: Option<Vec<f64>> = steps
+        .iter()
+        .map(|step| step.ops_error_ratio.value())
+        .collect();
+    let range = errors.and_then(|errors| knee::range(points, &errors, seed));
+    let (low, high) = range.map_or_else(
+        || {
+            let none = || Figure::na("a step is too short for a standard error");
+            (none(), none())
+        },
+        |(low, high)| (low.into(), high.into()),
+    );
+    let between = match range {
+        Some((low, high)) if low < high => {
+            format!(" (95 % interval {} to {})", thousands(low), thousands(high))
+        }
+        _ => String::new(),
+    };
     let found = if at == 0 {
         format!(
-            "Knee at {} or below: no step gained 5 % over the first ({} operations/s)",
+            "Knee at {} or below{between}: no step gained 5 % over the first ({} operations/s)",
             amount(load, point.load),
             rate(point.rate)
         )
     } else {
         format!(
-            "Knee at {}: {} operations/s, {}; more load gains less than 5 %",
+            "Knee at {}{between}: {} operations/s, {}; more load gains less than 5 %",
             amount(load, point.load),
             rate(point.rate),
             p99(point.p99_us)
@@ -216,6 +236,8 @@ fn knee_of(load: &str, points: &[Point], steps: &[&Step]) -> Knee {
     };
     Knee {
         load: point.load.into(),
+        low,
+        high,
         ops_per_s: point.rate.into(),
         sentence: format!("{found}{}.", unsettled(steps[at])),
     }

@@ -71,6 +71,10 @@ pub struct Curve {
 pub struct Knee {
     /// The load of the last step with a gain; n/a (why).
     pub load: Figure,
+    /// Lowest load at which 95 % of curves redrawn with the steps' standard errors have it; n/a (why).
+    pub low: Figure,
+    /// Highest such load.
+    pub high: Figure,
     /// The throughput there, per s.
     pub ops_per_s: Figure,
     /// The finding in a sentence.

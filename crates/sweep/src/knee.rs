@@ -1,5 +1,8 @@
 //! Where more load stops to bring more throughput, and where it costs too much latency.
 
+use crate::usl::{REDRAWS, TAIL, normal};
+use assay_measure::prng::{Purpose, Stream};
+
 /// A doubling of the load that brings less than this part more is no gain.
 pub(crate) const GAIN: f64 = 0.05;
 
@@ -79,6 +82,31 @@ pub(crate) fn knee(points: &[Point]) -> Knee {
         Some(0) | None => Knee::AtOrBelowFirst,
         Some(at) => Knee::At(at),
     }
+}
+
+/// The lowest and the highest load at which 95 % of redrawn curves have their knee: every step is drawn anew around its
+/// rate with its own standard error (`errors`, over the rate). A curve that still gains has it at its last load.
+pub(crate) fn range(points: &[Point], errors: &[f64], seed: u64) -> Option<(u64, u64)> {
+    let mut random = Stream::new(seed, 1, Purpose::Resample);
+    let last = points.len().checked_sub(1)?;
+    let mut loads: Vec<u64> = (0..REDRAWS)
+        .map(|_| {
+            let noisy = points.iter().zip(errors).map(|(point, error)| Point {
+                rate: point.rate * (1.0 + error * normal(&mut random)).max(0.0),
+                ..*point
+            });
+            let noisy: Vec<Point> = noisy.collect();
+            let at = match knee(&noisy) {
+                Knee::At(at) => at,
+                Knee::Beyond => last,
+                Knee::AtOrBelowFirst | Knee::TooFew => 0,
+            };
+            points[at].load
+        })
+        .collect();
+    loads.sort_unstable();
+    let rank = (TAIL * REDRAWS as f64) as usize;
+    Some((loads[rank], loads[REDRAWS - 1 - rank]))
 }
 
 /// The highest load that keeps a latency goal.

@@ -74,7 +74,10 @@ fn read_off(info: &SweepInfo, curve: &Curve) -> Vec<Metric> {
     let (knee, goal) = (&curve.knee, &curve.goal);
     let mut all = vec![
         // Where a curve bends describes it; how much it brings there is what counts.
-        load("knee", "load at the knee", Better::Neither, &knee.load),
+        Metric {
+            interval: knee.low.value().zip(knee.high.value()),
+            ..load("knee", "load at the knee", Better::Neither, &knee.load)
+        },
         higher(
             Group::Primary,
             "knee_ops_per_s",

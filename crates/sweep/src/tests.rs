@@ -51,6 +51,17 @@ fn the_knee_of_doublings_is_the_last_step_with_five_percent() {
 }
 
 #[test]
+fn the_range_of_a_knee_grows_with_the_scatter_of_the_steps() {
+    let points = curve(&DOUBLINGS, |n| 1000.0 * n.min(8.0));
+    let range = |error| knee::range(&points, &vec![error; points.len()], 7);
+    assert_eq!(range(0.0), Some((8, 8)));
+    assert_eq!(range(0.005), Some((8, 8)));
+    let (low, high) = range(0.05).expect("a curve");
+    assert!(low <= 8 && high > 8, "{low} to {high}");
+    assert_eq!(knee::range(&[], &[], 7), None);
+}
+
+#[test]
 fn a_plateau_with_noise_has_its_knee_where_it_begins() {
     let mut random = Stream::new(7, 0, Purpose::Test);
     for _ in 0..200 {

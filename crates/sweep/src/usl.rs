@@ -24,7 +24,7 @@ pub(crate) const WORST_MISS: f64 = 0.20;
 /// Redraws of the bootstrap.
 pub(crate) const REDRAWS: usize = 1000;
 /// Half of what the 95 % interval leaves out.
-const TAIL: f64 = 0.025;
+pub(crate) const TAIL: f64 = 0.025;
 
 /// One measured point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]

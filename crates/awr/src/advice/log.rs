@@ -1,6 +1,8 @@
 //! Redo: R6, R7, R20.
 
-use super::{Judged, Missing, elapsed, finding, foreground, named, said, setting, share, stat};
+use super::{
+    Judged, Missing, elapsed, finding, foreground, named, only_reads, said, setting, share, stat,
+};
 use assay_measure::record::Advice;
 use assay_measure::record::Record;
 use assay_measure::units::{fixed, size};
@@ -60,6 +62,9 @@ pub(super) fn redo_bound(record: &Record) -> Judged {
 /// R7.
 pub(super) fn log_switches(record: &Record) -> Judged {
     const PER_HOUR: f64 = 4.0;
+    if only_reads(record) {
+        return Ok(None);
+    }
     let elapsed = elapsed(record)?;
     let switches = stat(record, "redo_log_switches_count")?;
     let incomplete = foreground(record, |event| {

@@ -19,7 +19,7 @@ mod tests;
 pub use several::settings_differ;
 pub(crate) use time::on_cpu;
 
-use assay_measure::record::{Advice, EventRow, Figure, Record};
+use assay_measure::record::{Advice, EventRow, Figure, OpRow, Record};
 
 /// What a rule says: a finding, silence, or the figure it lacks.
 type Judged = Result<Option<Advice>, Missing>;
@@ -66,6 +66,13 @@ const RULES: &[Rule] = &[
     rule("R27", writes::amplification),
     rule("R30", steady::numbers_disagree),
 ];
+
+/// Whether no session changed a row: what is written then is left from before, or the engine's own housekeeping.
+fn only_reads(record: &Record) -> bool {
+    let ops = &record.driver.ops;
+    let changes = |op: &OpRow| op.kind == "update" && op.count > 0;
+    !ops.is_empty() && !ops.iter().any(changes)
+}
 
 /// All findings, the weightiest first: by severity, then in the order of the rules.
 #[must_use]

@@ -1,6 +1,6 @@
 //! Where DB time went: R1, R3, R17, R22.
 
-use super::{Judged, Missing, busy, elapsed, finding, foreground, need, share};
+use super::{Judged, Missing, busy, elapsed, finding, foreground, need, only_reads, share};
 use assay_measure::record::{Record, RequestLayers};
 use assay_measure::units::fixed;
 
@@ -137,11 +137,15 @@ pub(super) fn above_the_device(record: &Record) -> Judged {
         let device = row.device.latency.avg_us.value().filter(|us| *us > 0.0)?;
         Some((count * engine, engine, device))
     };
-    let judged = record.instance.layers.iter().filter(|row| !row.is_batched);
+    // A log nobody waits for makes no request slow.
+    let counts = |row: &&RequestLayers| {
+        !row.is_batched && (row.request != "log write" || !only_reads(record))
+    };
+    let judged = record.instance.layers.iter().filter(counts);
     let known = judged.filter_map(|row| Some((row, means(row)?)));
     let most = known.max_by(|(_, a), (_, b)| a.0.total_cmp(&b.0));
     let Some((row, (_, engine, device))) = most else {
-        return match record.instance.layers.iter().find(|row| !row.is_batched) {
+        return match record.instance.layers.iter().find(counts) {
             Some(row) => {
                 need(&row.device.latency.avg_us, "device latency")?;
                 Ok(None)

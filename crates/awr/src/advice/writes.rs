@@ -1,6 +1,6 @@
 //! The database writer and what reaches the device: R4, R5, R19, R27.
 
-use super::{Judged, busy, finding, named, need, setting, share, stat};
+use super::{Judged, busy, finding, named, need, only_reads, setting, share, stat};
 use assay_measure::record::{Advice, Record};
 use assay_measure::units::fixed;
 
@@ -73,7 +73,7 @@ pub(super) fn free_buffer_timer(record: &Record) -> Judged {
 pub(super) fn checkpoint_writes(record: &Record) -> Judged {
     const THRESHOLD: f64 = 60.0;
     let writes = stat(record, "physical_writes_blocks")?;
-    if writes < 1000.0 {
+    if writes < 1000.0 || only_reads(record) {
         return Ok(None);
     }
     let pct = 100.0 * stat(record, "physical_writes_non_checkpoint_blocks")? / writes;

@@ -54,6 +54,26 @@ fn advice_r19_fires_when_checkpoints_drive_the_writes() {
 }
 
 #[test]
+fn no_advice_on_logs_and_checkpoints_where_sessions_only_read() {
+    let mut run = fixture::run();
+    let name = stats::PHYSICAL_WRITES_NON_CHECKPOINT.name.to_owned();
+    run.end.stats.counters.insert(name, Reading::Count(3000));
+    let mut record = build(&run);
+    for row in &mut record.instance.layers {
+        row.is_batched = row.request != "log write";
+        row.device.latency.avg_us = Figure::decimal(1.0);
+        row.engine.count = Figure::Count(1000);
+    }
+    for id in ["R19", "R22"] {
+        assert!(says(&record, id).is_some(), "{id}");
+    }
+    record.driver.ops.retain(|op| op.kind != "update");
+    for id in ["R7", "R19", "R22"] {
+        assert_eq!(says(&record, id), None, "{id}");
+    }
+}
+
+#[test]
 fn advice_r19_is_silent_when_they_do_not() {
     is_silent(&record(), "R19");
 }
