@@ -290,6 +290,8 @@ pub enum Finding {
     Tolerable,
     /// Different, in a way that forbids to call one side faster.
     Forbids,
+    /// Different on purpose: what the comparison is about.
+    Varied,
     /// One side or both do not say.
     #[default]
     Unknown,
@@ -342,6 +344,7 @@ impl Finding {
             Self::Same => "same",
             Self::Tolerable => "differs, tolerable",
             Self::Forbids => "differs, forbids \"faster\"",
+            Self::Varied => "varied on purpose (--allow)",
             Self::Unknown => "not known",
         }
     }

@@ -19,6 +19,10 @@ pub(crate) struct CompareArgs {
     /// Let a change beyond its limit fail even where it is not shown
     #[arg(long)]
     pub(crate) fail_if_unsure: bool,
+    /// What you varied on purpose, repeatable: a parameter (CACHE_MB), a fact of the host (cpus_usable,
+    /// device_mount_options) or a word of a condition (sessions). Without it a difference may forbid a verdict
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub(crate) allow: Vec<String>,
     /// List the conditions that are the same as well; a page folds them
     #[arg(long)]
     pub(crate) same: bool,

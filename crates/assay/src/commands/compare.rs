@@ -25,7 +25,12 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
     let all: Vec<&Record> = sides.iter().flat_map(|side| &side.records).collect();
     let mut advice = assay_report::advice::several(&all);
     advice.extend(assay_report::cost::findings(&first));
+    for name in &args.allow {
+        compare::known(&groups, name)
+            .map_err(|why| Failure::usage(format!("--allow {name}: {why}")))?;
+    }
     let options = Options {
+        allow: args.allow.clone(),
         declared: gates.iter().map(|gate| gate.key.clone()).collect(),
         advice,
         costs: costs.clone(),

@@ -126,6 +126,43 @@ fn another_test_is_neither_faster_nor_judged_by_a_gate() {
 }
 
 #[test]
+fn what_is_varied_on_purpose_is_said_and_gates_judge_it() {
+    let place = Place::new();
+    record(&place, "a", 1000.0, "64");
+    record(&place, "b", 2000.0, "16");
+    let args = [
+        "compare",
+        "a",
+        "b",
+        "--fail-if",
+        "ops_per_s < -5%",
+        "--allow",
+    ];
+    let done = place.assay(&with(&args, &["work_unit"])).code(0);
+    assert!(
+        done.out
+            .contains("A and B differ on purpose: WORK_UNIT 64 and 16."),
+        "{}",
+        done.out
+    );
+    assert!(done.err.contains("kept"), "{}", done.err);
+    assert!(!done.out.contains("not comparable"), "{}", done.out);
+    let wrong = place.assay(&with(&args, &["WORK_UNITS"])).code(2);
+    assert!(
+        wrong.err.contains("did you mean WORK_UNIT?"),
+        "{}",
+        wrong.err
+    );
+    // Another difference forbids a verdict as before.
+    let other = place.assay(&with(&args, &["sessions"])).code(4);
+    assert!(
+        other.out.contains("not comparable: WORK_UNIT 64 and 16"),
+        "{}",
+        other.out
+    );
+}
+
+#[test]
 fn mistakes_name_the_run_and_the_way_out() {
     let place = Place::new();
     record(&place, "a", 1000.0, "64");

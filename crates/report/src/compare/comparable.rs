@@ -1,6 +1,7 @@
 //! Whether two groups measured the same thing: each condition with both values, and whether a difference may be
 //! tolerated or forbids to call one side faster.
 
+use super::allowed;
 use super::model::{Check, Finding};
 use super::sides::Group;
 use crate::kinds;
@@ -66,8 +67,8 @@ const TOLERATED: [&str; 12] = [
     "PG_SET",
 ];
 
-/// Every check of two groups, conditions first, the work per operation last.
-pub(super) fn checks(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<Check> {
+/// Every check of two groups, conditions first, the work per operation last; `allow` names what differs on purpose.
+pub(super) fn checks(baseline: &Group<'_>, candidate: &Group<'_>, allow: &[String]) -> Vec<Check> {
     let (a, b) = (baseline.records[0], candidate.records[0]);
     let mut all = vec![
         Check::text("workload", workload(a), workload(b), Finding::Forbids),
@@ -109,6 +110,7 @@ pub(super) fn checks(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<Check> 
         all.extend(window(a, b));
         all.extend(work(baseline, candidate));
     }
+    allowed::apply(allow, a, b, &mut all);
     all.extend(repeats("A", baseline));
     all.extend(repeats("B", candidate));
     all

@@ -4,6 +4,7 @@
 //! Groups of three repeats and more are compared by Welch's test on logarithms, single runs by the batch means of their
 //! seconds, values without seconds by their ratio alone; `docs/design/compare.md` says why. Reads records only.
 
+mod allowed;
 mod charts;
 mod comparable;
 mod gate;
@@ -19,6 +20,7 @@ mod power;
 #[cfg(test)]
 mod tests;
 
+pub use allowed::known;
 pub(crate) use charts::charts;
 pub use gate::{Gate, GateError, GateOutcome, Judged};
 pub use model::{
@@ -43,6 +45,8 @@ use verdict::Judgement;
 pub struct Options {
     /// Keys that are declared figures besides the primary ones: those that gates name.
     pub declared: Vec<String>,
+    /// Names of conditions that differ on purpose ([`known`] ones).
+    pub allow: Vec<String>,
     /// Findings over all runs, by whoever judges them.
     pub advice: Vec<Advice>,
     /// What each run costs, group by group; empty without prices.
@@ -70,7 +74,7 @@ pub fn of(groups: &[Group<'_>], options: &Options) -> Comparison {
     let mut rows = rows(&figures, options);
     let mut pairs = Vec::new();
     for (at, group) in groups.iter().enumerate().skip(1) {
-        let checks = comparable::checks(&groups[0], group);
+        let checks = comparable::checks(&groups[0], group, &options.allow);
         let mut pair = Pair {
             baseline: letter(0),
             candidate: letter(at),

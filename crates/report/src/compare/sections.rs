@@ -201,6 +201,10 @@ fn conditions(page: &mut Sections, pair: &Pair, lists_same: bool) {
             Weight::Warning,
             "Not the same test: rates and latencies are shown side by side, and neither side is called faster.".to_owned(),
         ),
+        (false, []) if pair.checks.iter().any(|c| c.finding == Finding::Varied) => (
+            Weight::Plain,
+            "Comparable but for what was varied on purpose.".to_owned(),
+        ),
         (false, []) => (Weight::Plain, "Comparable.".to_owned()),
         (false, what) => (
             Weight::Plain,

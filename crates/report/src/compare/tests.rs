@@ -229,6 +229,54 @@ fn advice_r24_two_different_tests_are_never_called_faster() {
 }
 
 #[test]
+fn a_cache_varied_on_purpose_takes_its_reads_along_and_nothing_else() {
+    let (mut a, mut b) = (paced(1.0), paced(1.0));
+    for (record, value) in [(&mut a, "64"), (&mut b, "128")] {
+        record.plan.settings.retain(|line| line.name != "CACHE_MB");
+        record.plan.settings.push(SettingLine {
+            name: "CACHE_MB".to_owned(),
+            value: value.to_owned(),
+            origin: "cli".to_owned(),
+        });
+    }
+    b.checks.cache_blocks = b.checks.cache_blocks.scaled(2.0);
+    for row in &mut b.instance.load_profile {
+        if ["Physical read (blocks)", "Redo size (bytes)"].contains(&row.name.as_str()) {
+            row.per_op = row.per_op.scaled(0.5);
+        }
+    }
+    let options = Options {
+        allow: vec!["CACHE_MB".to_owned()],
+        ..Options::default()
+    };
+    let groups = [&a, &b].map(|record| Group {
+        name: "x".to_owned(),
+        records: vec![record],
+    });
+    let comparison = of(&groups, &options);
+    let pair = &comparison.pairs[0];
+    let having = |finding: Finding| -> Vec<&str> {
+        let checks = pair.checks.iter().filter(|check| check.finding == finding);
+        checks.map(|check| check.what.as_str()).collect()
+    };
+    assert_eq!(
+        having(Finding::Varied),
+        [
+            "CACHE_MB",
+            "cache : active data",
+            "work: Physical read (blocks) per operation"
+        ]
+    );
+    // The redo of an operation does not follow from the cache.
+    assert_eq!(
+        having(Finding::Forbids),
+        ["work: Redo size (bytes) per operation"]
+    );
+    assert_eq!(known(&groups, "cache_mb"), Ok(()));
+    assert!(known(&groups, "CACHE_MBB").is_err_and(|why| why.contains("CACHE_MB?")));
+}
+
+#[test]
 fn more_work_per_operation_is_another_test() {
     let (a, mut b) = (paced(1.0), paced(1.0));
     let row = b

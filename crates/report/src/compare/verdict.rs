@@ -219,6 +219,7 @@ fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<(Weight, Stri
         return vec![(Weight::Warning, shared(comparison, at, pair))];
     }
     let mut all = Vec::new();
+    all.extend(varied(pair).map(|said| (Weight::Plain, said)));
     if pair.forbids_faster {
         all.push((Weight::Warning, not_comparable(pair)));
     }
@@ -281,11 +282,29 @@ fn not_comparable(pair: &Pair) -> String {
     let why = pair.checks.iter().filter(forbids);
     let why = why.map(|check| format!("{} {} and {}", check.what, check.baseline, check.candidate));
     format!(
-        "{} against {}: not comparable: {}. What follows are two different tests side by side, and neither is called faster.",
+        "{} against {}: not comparable: {}. What follows are two different tests side by side, and neither is called faster. \
+         If you varied one of these on purpose, name it: --allow NAME.",
         pair.candidate,
         pair.baseline,
         why.collect::<Vec<_>>().join("; ")
     )
+}
+
+/// What differs on purpose.
+fn varied(pair: &Pair) -> Option<String> {
+    let checks = pair.checks.iter();
+    let varied = checks.filter(|check| check.finding == Finding::Varied);
+    let told: Vec<String> = varied
+        .map(|check| format!("{} {} and {}", check.what, check.baseline, check.candidate))
+        .collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "{} and {} differ on purpose: {}. The figures tell what that changes.",
+            pair.baseline,
+            pair.candidate,
+            told.join("; ")
+        )
+    })
 }
 
 /// What is said in place of verdicts where a run is compared with itself.
