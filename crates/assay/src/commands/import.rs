@@ -1,13 +1,16 @@
 //! `import`: other tools' output as records.
 
 use crate::answer;
+use crate::catalogue::{Catalogue, path_of};
 use crate::cli::ImportArgs;
 use crate::exit::{Code, Failure};
 use crate::record::{self, Faces};
-use crate::rundir::{self, RunDir};
+use crate::rundir::{self, RECORD, RUNS_DIR, RunDir};
 use crate::ui;
 use assay_import::{Source, import as read_texts};
 use assay_measure::config::SLOB_PARAMS;
+use assay_measure::record::Record;
+use assay_report::compare::is_same;
 use assay_run::left::shell_word;
 use std::fs;
 use std::io::{self, Read};
@@ -155,6 +158,12 @@ fn is_configuration(text: &str) -> bool {
 /// Writes a record and prints the product; the record's failure is told after the product.
 fn leave(args: &ImportArgs, imported: Imported) -> Result<(), Failure> {
     let faces = &imported.faces;
+    if let Some(earlier) = imported_before(&faces.record, &imported.place) {
+        ui::say(&format!(
+            "notice: {} holds the same figures already; this is a second record of them",
+            earlier.display()
+        ));
+    }
     let written = RunDir::create(imported.place.clone()).and_then(|dir| {
         dir.write("config/given", &command())?;
         record::write(&dir, faces)?;
@@ -163,6 +172,19 @@ fn leave(args: &ImportArgs, imported: Imported) -> Result<(), Failure> {
     answer::product(faces, args.format, &imported.place)?;
     ui::say(&format!("record: {}", written?.path().display()));
     Ok(())
+}
+
+/// Where the same content lies that was imported before, if the new record goes where runs are kept.
+fn imported_before(record: &Record, place: &Path) -> Option<PathBuf> {
+    let above = place.parent().filter(|above| above.ends_with(RUNS_DIR))?;
+    let catalogue = Catalogue::open(above).ok()?;
+    let alike = catalogue.entries.iter().rev().filter(|entry| {
+        entry.kind == record.kind && record.run.started.starts_with(&entry.started)
+    });
+    alike.map(|entry| path_of(above, entry)).find(|path| {
+        let read = record::read(&path.join(RECORD));
+        read.is_ok_and(|before| before.import.is_some() && is_same(&before, record))
+    })
 }
 
 /// The command line, quoted for a shell.

@@ -43,6 +43,21 @@ fn fragments_become_one_record_with_file_and_line_of_every_value() {
 }
 
 #[test]
+fn a_second_import_of_the_same_content_says_so() {
+    let place = Place::new();
+    place.write("a.txt", LOAD_PROFILE);
+    let first = place.assay(&["import", "a.txt"]).code(0);
+    assert!(!first.err.contains("already"), "{}", first.err);
+    place.write("renamed.txt", LOAD_PROFILE);
+    let again = place.assay(&["import", "renamed.txt"]).code(0);
+    let said = "holds the same figures already; this is a second record of them";
+    assert!(again.err.contains(said), "{}", again.err);
+    place.write("b.txt", &LOAD_PROFILE.replace("1,652,624.9", "2,200,000.1"));
+    let other = place.assay(&["import", "b.txt"]).code(0);
+    assert!(!other.err.contains("already"), "{}", other.err);
+}
+
+#[test]
 fn each_file_can_have_a_record_of_its_own_and_json_is_the_record() {
     let place = Place::new();
     place.write("a.txt", LOAD_PROFILE);

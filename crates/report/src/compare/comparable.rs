@@ -121,16 +121,19 @@ pub(super) fn forbids(checks: &[Check]) -> bool {
     checks.iter().any(|check| check.finding == Finding::Forbids)
 }
 
+/// Whether two records hold the same measurement. An import has a new id each time, and an edited record keeps the old one:
+/// what was measured tells.
+#[must_use]
+pub fn is_same(a: &Record, b: &Record) -> bool {
+    !a.metrics.is_empty()
+        && a.run.started == b.run.started
+        && a.metrics == b.metrics
+        && a.series == b.series
+}
+
 /// Ids of the candidate's runs that the baseline has as well.
 pub(super) fn shared(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<String> {
-    // An import has a new id each time, and an edited record keeps the old one: what was measured tells.
-    let same = |a: &Record, b: &Record| {
-        !a.metrics.is_empty()
-            && a.run.started == b.run.started
-            && a.metrics == b.metrics
-            && a.series == b.series
-    };
-    let known = |b: &&&Record| baseline.records.iter().any(|a| same(a, b));
+    let known = |b: &&&Record| baseline.records.iter().any(|a| is_same(a, b));
     let shared = candidate.records.iter().filter(known);
     shared.map(|record| record.run.id.clone()).collect()
 }
