@@ -9,11 +9,12 @@ use crate::rundir::{self, RunDir};
 use crate::{emergency, plan_text, progress, ui};
 use assay_awr::record::SeriesBuilder;
 use assay_measure::clock::Clock;
-use assay_measure::config;
+use assay_measure::config::{self, Settings};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units;
-use assay_run::engine::{DataSet, Engine, Line};
+use assay_run::engine::{DataSet, Engine, EngineError, Line};
 use assay_run::host::{self, random_u32};
+use assay_run::left::shell_word;
 use assay_run::life::Load;
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
@@ -57,16 +58,37 @@ pub(crate) fn prepare(
         "{shown} holds no data set yet: it is prepared first"
     ));
     ui::say(&plan_text::lines(&told.plan));
-    let bar = progress::Bytes::new();
-    let life = configured.life(&shown);
-    let summary = life.prepare(&configured.settings, told, stop, &bar);
-    drop(bar);
-    ui::say(&plan_text::lines(&brief(summary?)));
+    let summary = load(configured, &configured.settings, told, stop)?;
+    ui::say(&plan_text::lines(&brief(summary)));
     data_set(configured)?.ok_or_else(|| {
         Failure::new(
             Code::Bug,
             format!("{shown} is prepared, but no data set is found there"),
         )
+    })
+}
+
+/// Loads the data set with its progress shown; what an interrupted load leaves is said with the ways on.
+pub(crate) fn load(
+    configured: &Configured,
+    settings: &Settings,
+    told: &Load,
+    stop: &Stop,
+) -> Result<Vec<Line>, Failure> {
+    let shown = configured.shown();
+    let bar = progress::Bytes::new();
+    let summary = configured.life(&shown).prepare(settings, told, stop, &bar);
+    drop(bar);
+    summary.map_err(|error| match error {
+        EngineError::Interrupted if !configured.is_temporary() => Failure::new(
+            Code::Interrupted,
+            format!(
+                "interrupted: {shown} holds a part of the data set; the same command goes on or starts over (its plan says which), \
+                 `assay destroy --target {}` removes it",
+                shell_word(&shown)
+            ),
+        ),
+        error => error.into(),
     })
 }
 

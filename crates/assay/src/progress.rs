@@ -19,6 +19,22 @@ const NS_PER_S: f64 = 1e9;
 /// A rate over less than this is noise, s.
 const LEAST_RATED_S: f64 = 0.1;
 
+/// `18 s`, `4 min`, `1 h 20 min`: how long something still takes.
+pub(crate) fn left(seconds: f64) -> String {
+    let s = seconds.max(0.0).ceil() as u64;
+    match s {
+        0..100 => format!("{s} s"),
+        100..6000 => format!("{} min", s.div_ceil(60)),
+        _ => format!("{} h {} min", s / 3600, s % 3600 / 60),
+    }
+}
+
+/// `42 %`: never all before the end.
+pub(crate) fn share(done: f64, all: f64) -> String {
+    let pct = if all > 0.0 { 100.0 * done / all } else { 0.0 };
+    format!("{:.0} %", pct.clamp(0.0, 99.0).floor())
+}
+
 /// A line that is redrawn, or written now and then.
 pub(crate) struct Line {
     bar: Option<ProgressBar>,
@@ -78,6 +94,8 @@ pub(crate) struct Live {
     line: Line,
     phase: String,
     previous: Option<Snapshot>,
+    /// From where percentiles are taken: a fifth of a second has too few operations for them.
+    calm: [Option<Snapshot>; 2],
     /// When the run ends, ns after the gate; `None` if it counts operations.
     ends_ns: Option<u64>,
 }
@@ -93,6 +111,7 @@ impl Live {
             line: Line::new(),
             phase: String::new(),
             previous: None,
+            calm: [None, None],
             ends_ns,
         }
     }
@@ -103,6 +122,13 @@ impl Live {
 
     /// Shows the figures since the snapshot shown last, if it is time.
     pub(crate) fn snapshot(&mut self, now: &Snapshot) {
+        let [older, newer] = &mut self.calm;
+        if newer
+            .as_ref()
+            .is_none_or(|at| now.at_ns >= at.at_ns + LINE_EVERY_NS)
+        {
+            *older = newer.replace(now.clone());
+        }
         let Some(before) = &self.previous else {
             self.previous = Some(now.clone());
             return;
@@ -116,8 +142,14 @@ impl Live {
             return;
         }
         self.line.due();
+        let calm = self.calm.iter().flatten().next().unwrap_or(before);
+        let p99 = now
+            .driver
+            .difference(&calm.driver)
+            .service()
+            .percentile_ns(0.99);
         self.line
-            .show(&describe(&self.phase, before, now, self.ends_ns));
+            .show(&describe(&self.phase, before, now, p99, self.ends_ns));
         self.previous = Some(now.clone());
     }
 
@@ -126,8 +158,14 @@ impl Live {
     }
 }
 
-/// `measure  12,345 ops/s  790,080 reads/s  6,472.3 MB/s  p99 1.23 ms  18 s left`
-fn describe(phase: &str, before: &Snapshot, now: &Snapshot, ends_ns: Option<u64>) -> String {
+/// `measure  12,345 ops/s  790,080 reads/s  6,472.3 MB/s  p99 1.23 ms  62 %  18 s left`, the 99th percentile of the last ten to twenty seconds
+fn describe(
+    phase: &str,
+    before: &Snapshot,
+    now: &Snapshot,
+    p99: Option<u64>,
+    ends_ns: Option<u64>,
+) -> String {
     let elapsed = (now.at_ns - before.at_ns) as f64 / NS_PER_S;
     let window = now.driver.difference(&before.driver);
     let rate = |count: u64| units::thousands((count as f64 / elapsed).round() as u64);
@@ -152,12 +190,13 @@ fn describe(phase: &str, before: &Snapshot, now: &Snapshot, ends_ns: Option<u64>
             units::fixed(bytes as f64 / elapsed / 1e6, 1)
         ));
     }
-    if let Some(p99) = window.service().percentile_ns(0.99) {
+    if let Some(p99) = p99 {
         parts.push(format!("p99 {}", units::duration(p99)));
     }
     if let Some(ends_ns) = ends_ns {
-        let left = ends_ns.saturating_sub(now.at_ns) as f64 / NS_PER_S;
-        parts.push(format!("{} s left", left.round()));
+        let left_ns = ends_ns.saturating_sub(now.at_ns);
+        parts.push(share(now.at_ns as f64, ends_ns as f64));
+        parts.push(format!("{} left", left(left_ns as f64 / NS_PER_S)));
     }
     parts.join("  ")
 }
@@ -216,9 +255,10 @@ impl Progress for Bytes {
             let rate = done_bytes as f64 / elapsed;
             let left = total_bytes.saturating_sub(done_bytes) as f64 / rate;
             text.push_str(&format!(
-                "  {} MB/s  {} s left",
+                "  {} MB/s  {}  {} left",
                 units::fixed(rate / 1e6, 1),
-                left.ceil()
+                share(done_bytes as f64, total_bytes as f64),
+                self::left(left)
             ));
         }
         state.line.show(&text);

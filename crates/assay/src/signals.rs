@@ -20,7 +20,7 @@ pub(crate) fn watch(stop: &Stop) -> Result<(), Failure> {
         .spawn(move || {
             for (count, _) in signals.forever().enumerate() {
                 match count {
-                    0 => ui::say("stopping: what was measured is saved; once more abandons it"),
+                    0 => ui::say("stopping, and keeping what is done; once more abandons it"),
                     1 => ui::say("abandoning the operations under way; once more ends at once"),
                     _ => signal_hook::low_level::exit(Code::Interrupted as i32),
                 }

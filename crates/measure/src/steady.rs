@@ -8,9 +8,9 @@ use crate::sample::mean;
 /// Rounds of a window.
 pub const ROUNDS: usize = 5;
 /// Largest minus smallest round of a steady window, of its mean.
-const EXCURSION_RATIO: f64 = 0.20;
+pub const EXCURSION_RATIO: f64 = 0.20;
 /// Rise or fall of the fitted line over a steady window, of its mean.
-const SLOPE_RATIO: f64 = 0.10;
+pub const SLOPE_RATIO: f64 = 0.10;
 
 /// A straight line through a row of values, and how far they lie from their mean.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -20,6 +20,15 @@ pub struct Limits {
     pub goal_us: Option<f64>,
 }
 
+impl Limits {
+    /// Steps of an automatic sweep at most: doublings, both sides of the knee, the narrowing of a goal.
+    #[must_use]
+    pub fn most_steps(&self) -> u64 {
+        let doublings = u64::from(self.max_load.max(1).next_power_of_two().ilog2()) + 1;
+        doublings + 2 + self.goal_us.map_or(0, |_| GOAL_STEPS)
+    }
+}
+
 /// The next load, or `None` when the curve is known. `measured` is in any order;
 /// `refused` is the smallest load that could not be run.
 #[must_use]
@@ -45,11 +54,13 @@ fn topped(points: &[Point], limits: &Limits) -> bool {
     let best = points.iter().map(|point| point.rate).fold(0.0, f64::max);
     let flat = gained(points).iter().rev().take_while(|g| !**g).count();
     let no_gain = flat >= FLAT || last.rate < FALLEN * best;
-    // More load costs latency beyond the knee too, so the goal is not broken before it is.
-    let broken = limits
-        .goal_us
-        .is_none_or(|goal| last.p99_us.is_none_or(|p99| p99 > goal));
-    no_gain && broken
+    let Some(goal) = limits.goal_us else {
+        return no_gain;
+    };
+    // More load costs latency: once the goal is broken, the way up tells no more of it. Two in a row, for the same reason.
+    let breaks = |point: &&Point| point.p99_us.is_some_and(|p99| p99 > goal);
+    let broken = points.iter().rev().take_while(breaks).count();
+    broken >= FLAT || (no_gain && (broken > 0 || last.p99_us.is_none()))
 }
 
 /// Half a step on either side of the knee.

@@ -3,7 +3,7 @@
 use crate::cli::{DataArgs, DestroyArgs, Format, PrepareArgs, SetupArgs};
 use crate::configure::{self, said};
 use crate::exit::{Code, Failure};
-use crate::{plan_text, progress, signals, ui};
+use crate::{perform, plan_text, progress, signals, ui};
 use assay_measure::config::Origin;
 use assay_run::engine::Line;
 use assay_run::stop::Stop;
@@ -39,10 +39,8 @@ pub(super) fn prepare(args: &PrepareArgs) -> Result<Code, Failure> {
     ui::say(&plan_text::lines(&load.plan));
     let stop = Stop::new();
     signals::watch(&stop)?;
-    let bar = progress::Bytes::new();
-    let summary = life.prepare(&settings, &load, &stop, &bar);
-    drop(bar);
-    print(args.format, &[("plan", &load.plan), ("summary", &summary?)])
+    let summary = perform::load(&configured, &settings, &load, &stop)?;
+    print(args.format, &[("plan", &load.plan), ("summary", &summary)])
 }
 
 pub(super) fn check(args: &DataArgs) -> Result<Code, Failure> {

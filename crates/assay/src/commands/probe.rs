@@ -136,7 +136,7 @@ fn leave(args: &ProbeArgs, place: std::path::PathBuf, faces: &Faces) -> Result<(
     Ok(())
 }
 
-/// `step 7 of 54, about 52 s left: write + fdatasync, 4 x 4096 bytes, preallocated file`
+/// `step 7 of 54, 13 %, about 52 s left: write + fdatasync, 4 x 4096 bytes, preallocated file`
 struct Progress {
     line: Mutex<progress::Line>,
     /// When the first step began: what comes before is no part of the time asked for.
@@ -165,9 +165,10 @@ impl Steps for Progress {
             0 => Duration::ZERO,
             _ => self.begun.get_or_init(Instant::now).elapsed(),
         };
-        let left = self.time.saturating_sub(spent).as_secs_f64();
         line.show(&format!(
-            "step {number} of {of}, about {left:.0} s left: {what}"
+            "step {number} of {of}, {}, about {} left: {what}",
+            progress::share(spent.as_secs_f64(), self.time.as_secs_f64()),
+            progress::left(self.time.saturating_sub(spent).as_secs_f64())
         ));
     }
 }

@@ -135,7 +135,7 @@ fn a_sweep_is_kept_listed_shown_and_removed_like_a_run() {
     ];
     let swept = place.assay(&args).code(0);
     assert!(
-        swept.err.contains("step 2 of 2: 2 sessions"),
+        swept.err.contains("step 2 of 2, about ") && swept.err.contains(" s left: 2 sessions"),
         "{}",
         swept.err
     );

@@ -7,6 +7,7 @@ use assay_measure::kind::{Delivered, Headline, Line, Next, Told};
 use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Record};
 use assay_measure::record::{Latency, steady};
+use assay_measure::steady::{EXCURSION_RATIO, SLOPE_RATIO};
 use assay_measure::units::short;
 use assay_measure::units::{fixed, thousands};
 
@@ -167,13 +168,20 @@ fn steadiness(record: &Record) -> String {
         "late" => "settled only late in the window",
         _ => "not steady",
     };
+    let held = |ratio: f64, most: f64| {
+        let (told, most_pct) = (fixed(100.0 * ratio, 1), fixed(100.0 * most, 0));
+        match ratio > most {
+            true => format!("{told} %, more than the {most_pct} % allowed"),
+            false => format!("{told} % ({most_pct} % allowed)"),
+        }
+    };
     format!(
-        "{word}: over the last {} s, cut into five rounds, operations per second range over {} % of their mean (20 % allowed) and their trend moves {} % (10 % allowed).",
+        "{word}: of five rounds in the last {} s, the fastest and the slowest differ by {} of the mean rate, and the trend moves it by {}.",
         found
             .window_s
             .value()
             .map_or_else(|| "n/a".to_owned(), |s| fixed(s, 0)),
-        fixed(100.0 * range, 1),
-        fixed(100.0 * slope.abs(), 1)
+        held(range, EXCURSION_RATIO),
+        held(slope.abs(), SLOPE_RATIO)
     )
 }

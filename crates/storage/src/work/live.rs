@@ -47,7 +47,7 @@ impl Live {
     pub(super) fn now(&mut self, wave: &Wave<'_>, now: Ns) -> StorageLive {
         let mut moved = [(0_u64, 0_u64); DIRECTIONS];
         let mut goes = [false; DIRECTIONS];
-        let (mut running, mut files) = (0, 0);
+        let (mut running, mut files, mut passed_ns) = (0, 0, 0);
         let mut left_ns = Some(0);
         let mut done = 1.0_f64;
         for task in wave.tasks {
@@ -71,6 +71,7 @@ impl Live {
                 elapsed_ns,
                 card.moved.load(Ordering::Relaxed),
             );
+            passed_ns = elapsed_ns.max(passed_ns);
             done = done.min(left.map_or(0.0, |left| share(elapsed_ns, left)));
             left_ns = left_ns.zip(left).map(|(all, left)| left.max(all));
         }
@@ -83,7 +84,7 @@ impl Live {
             files,
             done: left_ns.map(|left| match self.expected_ns.len() {
                 1 => done,
-                _ => share(self.spent_ns, left),
+                _ => share(self.spent_ns + passed_ns, left),
             }),
             eta_s: left_ns.map(|left| left.div_ceil(NS_PER_S)),
             bytes_per_s: rates.map(|rate| rate.map(|(bytes, _)| bytes)),

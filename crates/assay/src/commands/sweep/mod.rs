@@ -9,7 +9,7 @@ use crate::exit::{Code, Failure};
 use crate::perform::{self, WORKLOAD};
 use crate::record::{self, Faces};
 use crate::rundir::{self, RunDir};
-use crate::{answer, plan_text, run_plan, signals, ui};
+use crate::{answer, plan_text, progress, run_plan, signals, ui};
 use assay_measure::record::Figure;
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units;
@@ -61,9 +61,11 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
         server: None,
         data,
         worst: Code::Good,
+        step_s: 0.0,
     };
     // Every step is planned before the first byte is written, automatic ones as far as they are known.
     let plan = running.plan_all()?;
+    running.step_s = (plan.warmup_ns + plan.run_time_ns) as f64 / 1e9;
     let prepare = match found {
         Some(_) => None,
         None => Some(perform::plan_prepare(&configured)?),
@@ -152,6 +154,8 @@ struct Running<'a> {
     data: DataSet,
     /// What the shell is told: the first step's failure, if any.
     worst: Code,
+    /// How long a step takes, s: as planned, then as measured.
+    step_s: f64,
 }
 
 impl Running<'_> {
@@ -229,21 +233,18 @@ impl Running<'_> {
     /// The next load of the automatic curve whose first step is at `begun`.
     fn next(&self, begun: usize, refused: Option<u64>, max_load: u64) -> Option<u64> {
         let points = assay_sweep::points(&self.swept.steps()[begun..], |step| step.place.sessions);
-        let limits = auto::Limits {
-            max_load,
-            goal_us: self.axes.goal_us,
-        };
-        auto::next(&points, refused, &limits)
+        auto::next(&points, refused, &self.limits(max_load))
     }
 
     /// One step: whether it can be used. Only an output that cannot be written ends the sweep.
     fn step(&mut self, dir: &RunDir, held: &Held, sessions: u64) -> Result<bool, Failure> {
         let number = self.swept.steps().len() as u64 + 1;
-        let of = match &self.axes.sessions {
-            Sessions::List(list) => format!(" of {}", list.len() * self.axes.held().len()),
-            Sessions::Auto(_) => String::new(),
-        };
-        ui::say(&format!("step {number}{of}: {}", held.text(sessions)));
+        let begun = Instant::now();
+        ui::say(&format!(
+            "step {number} of {}: {}",
+            self.ahead(number),
+            held.text(sessions)
+        ));
         let directory = held.directory(number, sessions);
         let place = Place {
             step: number,
@@ -285,8 +286,31 @@ impl Running<'_> {
             None => self.swept.failed(place, &reason),
         };
         let counts = step.counts();
+        self.step_s = begun.elapsed().as_secs_f64();
         record::write(dir, &self.faces(true)?)?;
         Ok(counts)
+    }
+
+    /// `7, about 3 min left`; of an automatic sweep at most so many.
+    fn ahead(&self, number: u64) -> String {
+        let curves = self.axes.held().len() as u64;
+        let (bound, about, steps) = match &self.axes.sessions {
+            Sessions::List(list) => ("", "about", list.len() as u64),
+            Sessions::Auto(max_load) => {
+                let steps = self.limits(*max_load).most_steps();
+                ("at most ", "at most", steps)
+            }
+        };
+        let steps = steps * curves;
+        let left_s = steps.saturating_sub(number - 1) as f64 * self.step_s;
+        format!("{bound}{steps}, {about} {} left", progress::left(left_s))
+    }
+
+    fn limits(&self, max_load: u64) -> auto::Limits {
+        auto::Limits {
+            max_load,
+            goal_us: self.axes.goal_us,
+        }
     }
 
     fn perform(
