@@ -171,12 +171,12 @@ fn steadiness(record: &Record) -> String {
     let held = |ratio: f64, most: f64| {
         let (told, most_pct) = (fixed(100.0 * ratio, 1), fixed(100.0 * most, 0));
         match ratio > most {
-            true => format!("{told} %, more than the {most_pct} % allowed"),
-            false => format!("{told} % ({most_pct} % allowed)"),
+            true => format!("{told} % of the mean, more than the {most_pct} % allowed"),
+            false => format!("{told} % of the mean ({most_pct} % allowed)"),
         }
     };
     format!(
-        "{word}: of five rounds in the last {} s, the fastest and the slowest differ by {} of the mean rate, and the trend moves it by {}.",
+        "{word}: over five rounds in the last {} s, the range is {}; the trend is {}.",
         found
             .window_s
             .value()
