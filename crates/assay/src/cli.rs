@@ -28,10 +28,11 @@ pub(crate) use runs::{ListFormat, RunsArgs, RunsCommand, TrendFormat, WhichArgs}
     name = "assay",
     version,
     about = "Assays the platform a database will live on: what it can do, where it stops, and why there",
-    after_help = "Exit codes: 0 good, 1 bug, 2 usage or configuration, 3 target or host unusable, \
-                  4 run invalid, 5 regression found, 6 output not written, 130 interrupted.\n\
-                  Settings: command line > environment ASSAY_<NAME> > file > default; \
-                  `assay config show` lists them all.",
+    after_help = format!(
+        "Exit codes: {}.\nSettings: command line > environment ASSAY_<NAME> > file > default; \
+         `assay config show` lists them all.",
+        crate::exit::codes()
+    ),
     max_term_width = 100
 )]
 pub(crate) struct Cli {
@@ -133,6 +134,15 @@ pub(crate) enum Command {
         /// Which shell
         shell: clap_complete::Shell,
     },
+    /// Write the manual: a page for the program and one for each command
+    Man(ManArgs),
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Where to: pages that it wrote before are written anew, other files are left alone
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
 }
 
 /// Settings every data set command takes.

@@ -25,6 +25,46 @@ pub(crate) enum Code {
     Interrupted = 130,
 }
 
+/// What each code means: in few words, and as the reference says it.
+pub(crate) const MEANINGS: [(Code, &str, &str); 8] = [
+    (Code::Good, "good", "good"),
+    (Code::Bug, "bug", "a bug of assay"),
+    (
+        Code::Usage,
+        "usage or configuration",
+        "usage or configuration",
+    ),
+    (
+        Code::Unusable,
+        "target or host unusable",
+        "target or host unusable",
+    ),
+    (
+        Code::Invalid,
+        "run invalid",
+        "the run is invalid: its figures must not be used (missed rate, lost sessions, errors over the limit, \
+         a violated check); or a gate could not be judged",
+    ),
+    (
+        Code::Regression,
+        "regression found",
+        "regression found: a gate of `compare --fail-if` fired",
+    ),
+    (Code::Output, "output not written", "output not written"),
+    (
+        Code::Interrupted,
+        "interrupted",
+        "interrupted (INT, TERM, HUP)",
+    ),
+];
+
+/// All codes in one line of the help.
+pub(crate) fn codes() -> String {
+    MEANINGS
+        .map(|(code, short, _)| format!("{} {short}", code as u8))
+        .join(", ")
+}
+
 /// Why a command did not end well. Its lines are for stderr, without prefix.
 #[derive(Debug)]
 pub(crate) struct Failure {

@@ -7,6 +7,7 @@ mod cost;
 mod data;
 mod import;
 mod io;
+mod man;
 mod probe;
 mod recovery;
 mod repeat;
@@ -44,6 +45,7 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::PostgresKeep => temp_server::keep(),
         Command::PostgresBecome { part, command } => temp_server::become_server(&part, &command),
         Command::Completions { shell } => completions(shell),
+        Command::Man(args) => man::man(&args),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the command line says of itself: scripts and people rely on it.
 
 use crate::common::{Place, Started, with};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 #[test]
 fn help_texts_are_as_reviewed() {
@@ -104,6 +104,57 @@ fn completions_name_the_commands_for_every_shell() {
         for command in ["prepare", "destroy", "io", "runs", "report"] {
             assert!(done.out.contains(command), "{shell}: {command}");
         }
+    }
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_command_and_takes_the_place_of_no_foreign_file() {
+    let place = Place::new();
+    place.assay(&["man", "pages"]).code(0);
+    let program = place.read("pages/assay.1");
+    for title in ["EXIT STATUS", "ENVIRONMENT", "FILES"] {
+        assert!(program.contains(title), "{title}");
+    }
+    // Every command that the help lists has a page of its own, and so has what stands below it.
+    let help = place.assay(&["--help"]).code(0).out;
+    let commands = help.split("Commands:\n").nth(1).expect("commands");
+    let commands = commands.split("\n\n").next().expect("an end").lines();
+    let names = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let names = names.filter(|name| !name.is_empty() && *name != "help");
+    for name in names.chain(["runs-list", "config-show"]) {
+        let page = place.read(&format!("pages/assay-{name}.1"));
+        assert!(page.contains("EXIT STATUS"), "{name}");
+        assert!(
+            !page.contains("recovery\\-load"),
+            "{name} names a hidden command"
+        );
+    }
+    assert!(place.read("pages/assay-io.1").contains("JOBFILE"));
+    // Its own pages are written anew; with a foreign file among them nothing is.
+    place.write("pages/assay-run.1", "mine\n");
+    let refused = place.assay(&["man", "pages"]).code(2);
+    assert!(refused.err.contains("assay-run.1"), "{}", refused.err);
+    assert_eq!(place.read("pages/assay-run.1"), "mine\n");
+    place.assay(&["man", "again"]).code(0);
+    place.assay(&["man", "again"]).code(0);
+    lint(&place);
+}
+
+/// groff, where it is installed, finds nothing wrong with any page.
+fn lint(place: &Place) {
+    for page in std::fs::read_dir(place.path("again")).expect("pages") {
+        let page = page.expect("an entry").path();
+        let groff = Command::new("groff")
+            .args(["-ww", "-man", "-Tutf8"])
+            .arg(&page)
+            .output();
+        let Ok(done) = groff else { return };
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(
+            done.status.success() && said.is_empty(),
+            "{}: {said}",
+            page.display()
+        );
     }
 }
 

@@ -40,10 +40,21 @@ pub(super) fn asked(words: &[String]) -> Result<Option<String>, Failure> {
     };
     let answer = answer.map_err(Failure::usage)?;
     if is(&["--help", "-help", "-h", "--h"]) {
-        let options = answer.find("Options:").map_or("", |at| &answer[at..]);
-        return Ok(Some(format!("{INTRODUCTION}\n{options}{CLOSE}")));
+        return Ok(Some(whole(&answer)));
     }
     Ok(Some(answer))
+}
+
+/// What `--help` says, for the page of the manual.
+pub(in crate::commands) fn manual() -> String {
+    let options = language::help_asked(&["--help".to_owned()]);
+    whole(&options.and_then(Result::ok).unwrap_or_default())
+}
+
+/// Ours around what the language says of its options.
+fn whole(answer: &str) -> String {
+    let options = answer.find("Options:").map_or("", |at| &answer[at..]);
+    format!("{INTRODUCTION}\n{options}{CLOSE}")
 }
 
 #[cfg(test)]

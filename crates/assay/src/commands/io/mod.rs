@@ -1,6 +1,6 @@
 //! `io`: fio's words to a probe, its readings to fio's reports and to our record.
 
-mod help;
+pub(super) mod help;
 mod keep;
 mod sink;
 mod usual;
