@@ -31,6 +31,7 @@ mod postgres_frozen;
 mod postgres_moods;
 mod postgres_temp;
 mod recovery;
+mod reference;
 mod runs;
 mod shapes;
 mod sweep;
