@@ -30,7 +30,7 @@ pub(crate) use runs::{ListFormat, RunsArgs, RunsCommand, TrendFormat, WhichArgs}
     about = "Assays the platform a database will live on: what it can do, where it stops, and why there",
     after_help = format!(
         "Exit codes: {}.\nSettings: command line > environment ASSAY_<NAME> > file > default; \
-         `assay config show` lists them all.",
+         `assay config show --all` lists them all.",
         crate::exit::codes()
     ),
     max_term_width = 100
@@ -427,7 +427,7 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Every effective value with its origin; secrets are starred
+    /// What differs from the defaults, and who said so; secrets are starred
     Show {
         #[command(flatten)]
         settings: SettingArgs,
@@ -456,6 +456,9 @@ pub(crate) struct ShowArgs {
     /// How a database server's reads are made to reach the device (EVICT)
     #[arg(long, value_name = "MODE")]
     pub(crate) evict: Vec<String>,
+    /// Every parameter with its value, its origin and what it means; JSON and slob.conf always have all
+    #[arg(long)]
+    pub(crate) all: bool,
     /// How to print it: a table, JSON, or a slob.conf
     #[arg(long, value_enum, default_value_t = ShowFormat::Text)]
     pub(crate) format: ShowFormat,

@@ -22,6 +22,8 @@ mod plan_text;
 mod progress;
 mod record;
 mod recover;
+#[cfg(test)]
+mod reference;
 mod registry;
 mod run_plan;
 mod rundir;

@@ -3,6 +3,7 @@
 use crate::configure::Configured;
 use crate::plan_text::{lines, lines_json, row};
 use assay_measure::config;
+use assay_measure::snapshot::SettingLine;
 use assay_measure::units;
 use assay_run::engine::{DataSet, Line};
 use assay_run::plan::{Compat, Mix, Plan, RedoStress};
@@ -69,7 +70,10 @@ pub(crate) fn whole(
     out.push(String::new());
     out.push("Settings".to_owned());
     out.push(String::new());
-    out.push(settings_table(configured));
+    out.push(settings_table(
+        &config::setting_lines(&configured.settings),
+        |_| None,
+    ));
     out.join("\n")
 }
 
@@ -172,20 +176,23 @@ fn hot_spot(plan: &Plan) -> String {
     })
 }
 
-/// Every effective setting with its origin.
-pub(crate) fn settings_table(configured: &Configured) -> String {
-    let lines = config::setting_lines(&configured.settings);
-    let width = |of: fn(&assay_measure::snapshot::SettingLine) -> usize| {
-        lines.iter().map(of).max().unwrap_or(0)
-    };
+/// Settings with their origins, each with what `help` says of its name below it.
+pub(crate) fn settings_table<'a>(
+    lines: &[SettingLine],
+    help: impl Fn(&str) -> Option<&'a str>,
+) -> String {
+    let width = |of: fn(&SettingLine) -> usize| lines.iter().map(of).max().unwrap_or(0);
     let name = width(|line| line.name.chars().count());
     let value = width(|line| line.value.chars().count()).min(40);
     let mut out = String::new();
-    for line in &lines {
+    for line in lines {
         out.push_str(&format!(
             "  {:<name$}  {:<value$}  {}\n",
             line.name, line.value, line.origin
         ));
+        if let Some(help) = help(&line.name) {
+            out.push_str(&format!("      {help}\n"));
+        }
     }
     out
 }

@@ -1,4 +1,4 @@
-//! `config show`: every effective value and where it came from.
+//! `config show`: effective values and where they came from.
 
 use crate::cli::{ConfigCommand, ShowFormat};
 use crate::configure::{self, said, said_list};
@@ -17,10 +17,18 @@ pub(super) fn config(command: &ConfigCommand) -> Result<Code, Failure> {
         said_list("--evict", "EVICT", &more.evict),
     ];
     let configured = configure::configure(settings, options.into_iter().flatten().collect())?;
+    let settings = &configured.settings;
     let text = match more.format {
-        ShowFormat::Text => run_plan::settings_table(&configured),
+        ShowFormat::Text if more.all => {
+            let help = |name: &str| Some(settings.get(name).def.help);
+            run_plan::settings_table(&config::setting_lines(settings), help)
+        }
+        ShowFormat::Text => {
+            ui::say("what is not listed has its default; --all lists every parameter");
+            run_plan::settings_table(&config::given_lines(settings), |_| None)
+        }
         ShowFormat::Json => plan_text::pretty(&run_plan::settings_json(&configured)),
-        ShowFormat::SlobConf => config::slob_conf(&configured.settings),
+        ShowFormat::SlobConf => config::slob_conf(settings),
     };
     ui::product(&text)?;
     Ok(Code::Good)

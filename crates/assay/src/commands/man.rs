@@ -18,7 +18,7 @@ const ENVIRONMENT: [(&str, &str); 6] = [
     (
         "ASSAY_<NAME>",
         "The parameter NAME. It beats the file of -c and is beaten by the command line: ASSAY_UPDATE_PCT=30. \
-         `assay config show` lists all parameters. A password can be given in this way or in a file, \
+         `assay config show --all` lists all parameters. A password can be given in this way or in a file, \
          never on the command line.",
     ),
     (

@@ -108,6 +108,7 @@ fn slob_42_config_show_prints_every_parameter_with_origin_and_stars_secrets() {
     let mut command = place.command(&[
         "config",
         "show",
+        "--all",
         "-c",
         "a.conf",
         "--set",
@@ -138,7 +139,25 @@ fn slob_42_config_show_prints_every_parameter_with_origin_and_stars_secrets() {
     assert_eq!(row("REDO_STRESS"), "REDO_STRESS LITE default");
     assert_eq!(row("SYSDBA_PASSWD"), "SYSDBA_PASSWD *** file a.conf:1");
     assert_eq!(row("CACHE_MB"), "CACHE_MB 64 default");
+    assert!(ran.out.contains("\n      buffer cache, MiB"), "{}", ran.out);
     assert!(!ran.out.contains("Welcome1") && !ran.err.contains("Welcome1"));
+}
+
+#[test]
+fn config_show_alone_prints_what_somebody_set_and_what_follows_from_it() {
+    let place = Place::new();
+    let nothing = place.assay(&["config", "show"]).code(0);
+    assert_eq!(nothing.out, "");
+    assert!(nothing.err.contains("--all"), "{}", nothing.err);
+    let some = place
+        .assay(&["config", "show", "--set", "WORK_UNIT=16"])
+        .code(0);
+    let names: Vec<&str> = some
+        .out
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(names, ["IO_DEPTH", "UPDATE_WORK_UNIT", "WORK_UNIT"]);
 }
 
 #[test]

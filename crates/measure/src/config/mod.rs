@@ -26,7 +26,7 @@ mod value;
 pub use file::{Format, format_of, parse, redact};
 pub use layer::{ENVIRONMENT_PREFIX, Given, Layer, command_line, environment};
 pub use nearest::nearest;
-pub use print::{setting_lines, slob_conf};
+pub use print::{given_lines, setting_lines, slob_conf};
 pub use resolve::{Tables, all_params, is_secret, resolve};
 pub use rules::{LEAST_SCALE_BLOCKS, USUAL_LEAST_SCALE_BLOCKS};
 pub use secrets::{looks_secret, mask, mask_url_password};

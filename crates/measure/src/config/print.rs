@@ -19,18 +19,31 @@ impl std::fmt::Display for Origin {
 /// Every effective value with its origin, by name; secrets are `***`.
 #[must_use]
 pub fn setting_lines(settings: &Settings) -> Vec<SettingLine> {
-    settings
-        .iter()
-        .map(|setting| SettingLine {
-            name: setting.def.name.to_owned(),
-            value: if setting.text.is_empty() {
-                "(not set)".to_owned()
-            } else {
-                setting.text.clone()
-            },
-            origin: setting.origin.to_string(),
-        })
-        .collect()
+    settings.iter().map(line).collect()
+}
+
+/// Those of them that somebody set, or that follow from one that somebody set.
+#[must_use]
+pub fn given_lines(settings: &Settings) -> Vec<SettingLine> {
+    let is_given = |setting: &&Effective| match &setting.origin {
+        Origin::Default => false,
+        Origin::Implied(by) => settings
+            .iter()
+            .all(|other| other.def.name != by || other.origin != Origin::Default),
+        _ => true,
+    };
+    settings.iter().filter(is_given).map(line).collect()
+}
+
+fn line(setting: &Effective) -> SettingLine {
+    SettingLine {
+        name: setting.def.name.to_owned(),
+        value: match setting.text.as_str() {
+            "" => "(not set)".to_owned(),
+            text => text.to_owned(),
+        },
+        origin: setting.origin.to_string(),
+    }
 }
 
 /// A `slob.conf` with every effective value, its origin as a comment. Reads

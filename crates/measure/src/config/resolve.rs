@@ -208,7 +208,7 @@ impl Resolver<'_> {
             return;
         }
         let hint = hint.map_or_else(
-            || "`assay config show` lists all names".to_owned(),
+            || "`assay config show --all` lists all names".to_owned(),
             |name| format!("did you mean {name}?"),
         );
         self.problem(

@@ -2,6 +2,7 @@
 
 use super::secrets::mask;
 use super::settings::{ParamDef, ParamKind, Value};
+use std::ops::RangeInclusive;
 
 /// A value as read.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,6 +34,32 @@ const LONGEST_NS: u128 = 366 * 86_400 * 1_000_000_000;
 /// Sizes stay far from the end of the number range, so that sums of them cannot overflow.
 const LARGEST_BYTES: u128 = 1 << 60;
 
+impl ParamKind {
+    /// What may be written, as errors say it behind `give` and the reference in a column.
+    #[must_use]
+    pub fn takes(&self) -> String {
+        match self {
+            Self::Int(min, u64::MAX) => format!("a whole number of {min} or more"),
+            Self::Int(min, max) => format!("a whole number from {min} to {max}"),
+            Self::Blocks => {
+                "a number of blocks (10000) or a size with one of K M G T (80M)".to_owned()
+            }
+            Self::Mebibytes => {
+                "mebibytes (64, 0.5) or a size with one of K M G T (64M, 1G)".to_owned()
+            }
+            Self::Seconds => "seconds (30, .1) or a duration such as 250ms, 30s, 5m, 1h".to_owned(),
+            Self::Bool => "TRUE, FALSE".to_owned(),
+            Self::Choice(words) => words.join(", "),
+            Self::Text | Self::Secret => "text".to_owned(),
+        }
+    }
+
+    /// The end of an error.
+    fn way_out(&self) -> String {
+        format!("give {}", self.takes())
+    }
+}
+
 /// Reads `text` as `def` wants it.
 ///
 /// # Errors
@@ -48,7 +75,7 @@ pub(super) fn parse(def: &ParamDef, text: &str) -> Result<Parsed, String> {
         return Ok(Parsed::new(Value::Unset, ""));
     }
     match def.kind {
-        ParamKind::Int(min, max) => int(name, text, min, max),
+        ParamKind::Int(min, max) => int(def, text, min..=max),
         ParamKind::Blocks => blocks(name, text),
         ParamKind::Mebibytes => mebibytes(name, text),
         ParamKind::Seconds => seconds(name, text),
@@ -59,20 +86,16 @@ pub(super) fn parse(def: &ParamDef, text: &str) -> Result<Parsed, String> {
     }
 }
 
-fn int(name: &str, text: &str, min: u64, max: u64) -> Result<Parsed, String> {
-    let legal = if max == u64::MAX {
-        format!("a whole number of {min} or more")
-    } else {
-        format!("a whole number from {min} to {max}")
-    };
+fn int(def: &ParamDef, text: &str, range: RangeInclusive<u64>) -> Result<Parsed, String> {
+    let (name, way_out) = (def.name, def.kind.way_out());
     let number = if text.bytes().all(|b| b.is_ascii_digit()) {
         text.parse::<u64>().ok()
     } else {
-        return Err(format!("{name}={text} is not a number; give {legal}"));
+        return Err(format!("{name}={text} is not a number; {way_out}"));
     };
     match number {
-        Some(n) if (min..=max).contains(&n) => Ok(Parsed::new(Value::Int(n), n.to_string())),
-        _ => Err(format!("{name}={text} is out of range; give {legal}")),
+        Some(n) if range.contains(&n) => Ok(Parsed::new(Value::Int(n), n.to_string())),
+        _ => Err(format!("{name}={text} is out of range; {way_out}")),
     }
 }
 
@@ -99,7 +122,7 @@ fn split_suffix(text: &str) -> (&str, &str) {
 }
 
 fn blocks(name: &str, text: &str) -> Result<Parsed, String> {
-    let way_out = "give a number of blocks (10000) or a size with one of K M G T (80M)";
+    let way_out = ParamKind::Blocks.way_out();
     let (digits, suffix) = split_suffix(text);
     if digits.contains('.') {
         return Err(format!(
@@ -135,7 +158,7 @@ fn blocks(name: &str, text: &str) -> Result<Parsed, String> {
 }
 
 fn mebibytes(name: &str, text: &str) -> Result<Parsed, String> {
-    let way_out = "give mebibytes (64, 0.5) or a size with one of K M G T (64M, 1G)";
+    let way_out = ParamKind::Mebibytes.way_out();
     let (digits, suffix) = split_suffix(text);
     let multiple = if suffix.is_empty() {
         MIB
@@ -165,7 +188,7 @@ pub fn duration_ns(name: &str, text: &str) -> Result<u64, String> {
 }
 
 fn seconds(name: &str, text: &str) -> Result<Parsed, String> {
-    let way_out = "give seconds (30, .1) or a duration such as 250ms, 30s, 5m, 1h";
+    let way_out = ParamKind::Seconds.way_out();
     let (digits, suffix) = split_suffix(text);
     let unit_ns: u128 = match suffix.to_ascii_lowercase().as_str() {
         "" | "s" => 1_000_000_000,

@@ -203,10 +203,18 @@ fn without_percentile(key: &str) -> &str {
     found.map_or(key, |(stem, _)| stem)
 }
 
+/// A key without its statistic: `read_us` of `read_us_p99`, `read_us_avg` and `read_us`.
+#[must_use]
+pub fn stem(key: &str) -> &str {
+    const STATISTICS: [&str; 7] = ["_avg", "_mean", "_min", "_max", "_stddev", "_mdev", "_sum"];
+    let mut statistics = STATISTICS.iter();
+    let stem = statistics.find_map(|statistic| key.strip_suffix(statistic));
+    stem.unwrap_or_else(|| without_percentile(key))
+}
+
 /// Unit and better way of a key, by its ending with the statistic left out.
 #[must_use]
 pub fn of_key(key: &str) -> (&'static str, Better) {
-    const STATISTICS: [&str; 7] = ["_avg", "_mean", "_min", "_max", "_stddev", "_mdev", "_sum"];
     const UNITS: [(&str, &str, Better); 16] = [
         ("_bits_per_s", "bits/s", Better::Higher),
         ("_bytes_per_s", "bytes/s", Better::Higher),
@@ -225,10 +233,7 @@ pub fn of_key(key: &str) -> (&'static str, Better) {
         ("_count", "count", Better::Neither),
         ("_ratio", "ratio", Better::Neither),
     ];
-    let stem = STATISTICS
-        .iter()
-        .find_map(|statistic| key.strip_suffix(statistic))
-        .unwrap_or_else(|| without_percentile(key));
+    let stem = stem(key);
     let found = UNITS.iter().find(|(ending, ..)| stem.ends_with(ending));
     found.map_or(("", Better::Neither), |(_, unit, better)| (unit, *better))
 }

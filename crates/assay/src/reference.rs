@@ -1,0 +1,192 @@
+//! The tables of `docs/reference` that only repeat what stands in the code: a test holds the pages to it, and writes
+//! them anew with `INSTA_UPDATE=always cargo test -p assay --bin assay reference`.
+
+use crate::exit::MEANINGS;
+use crate::{record, registry};
+use assay_measure::config::{ParamDef, SLOB_PARAMS};
+use assay_measure::kind::{figure, of};
+use assay_measure::record::Metric;
+use assay_measure::record::metric::{Better, stem};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const BEGIN: &str = "<!-- from the code: begin -->\n";
+const END: &str = "<!-- from the code: end -->\n";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Holds what stands between the two marks of a page to what was made.
+fn check(page: &str, made: &str) {
+    let path = root().join("docs/reference").join(page);
+    let text = fs::read_to_string(&path).expect("the page");
+    let (before, rest) = text.split_once(BEGIN).expect("a beginning");
+    let (kept, after) = rest.split_once(END).expect("an end");
+    if std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always") {
+        fs::write(&path, format!("{before}{BEGIN}\n{made}\n{END}{after}")).expect("written");
+    } else {
+        let again = "INSTA_UPDATE=always cargo test -p assay --bin assay reference";
+        assert!(kept.trim() == made.trim(), "{page}: write it anew: {again}");
+    }
+}
+
+fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let head: Vec<String> = head.iter().map(|&cell| cell.to_owned()).collect();
+    let rule = format!("|{}\n", "---|".repeat(head.len()));
+    let rows = rows.iter().map(|cells| {
+        let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        line(&cells)
+    });
+    line(&head) + &rule + &rows.collect::<String>()
+}
+
+fn parameters(defs: &[ParamDef]) -> String {
+    let code = |text: &str| match text {
+        "" => String::new(),
+        text => format!("`{text}`"),
+    };
+    let row = |def: &ParamDef| {
+        let others = def.aliases.iter().map(|alias| format!(", `{alias}`"));
+        let names = format!("`{}`{}", def.name, others.collect::<String>());
+        vec![
+            names,
+            code(def.default),
+            def.kind.takes(),
+            def.help.to_owned(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = defs.iter().map(row).collect();
+    table(&["parameter", "default", "takes", "meaning"], &rows)
+}
+
+#[test]
+fn the_reference_of_parameters_is_their_tables() {
+    let mut made = format!(
+        "## The workload and every run\n\n{}",
+        parameters(SLOB_PARAMS)
+    );
+    for target in registry::TARGETS
+        .iter()
+        .filter(|target| !target.params().is_empty())
+    {
+        let (name, params) = (target.name(), parameters(target.params()));
+        made.push_str(&format!("\n## Target `{name}:`\n\n{params}"));
+    }
+    check("parameters.md", &made);
+}
+
+#[test]
+fn the_reference_of_exit_codes_is_their_meanings() {
+    let rows =
+        MEANINGS.map(|(code, _, meaning)| vec![(code as u8).to_string(), meaning.to_owned()]);
+    check("exit-codes.md", &table(&["code", "meaning"], &rows));
+}
+
+/// Records of every kind that assay measures: frozen ones, and those that the fuzzer edits.
+fn records() -> Vec<PathBuf> {
+    let names = |dir: &str| -> Vec<PathBuf> {
+        let entries = fs::read_dir(root().join(dir)).expect("records");
+        let mut found: Vec<PathBuf> = entries
+            .map(|entry| entry.expect("an entry").path())
+            .collect();
+        found.sort();
+        found
+    };
+    let frozen = names("testdata/frozen")
+        .into_iter()
+        .map(|dir| dir.join("record.json"));
+    let edited = names("fuzz/records").into_iter();
+    let all = frozen.chain(edited);
+    all.filter(|path| path.extension().is_some_and(|end| end == "json") && path.is_file())
+        .collect()
+}
+
+/// Figures that differ in their statistic alone, as one row.
+struct Row {
+    metric: Metric,
+    stem: String,
+    endings: Vec<String>,
+}
+
+impl Row {
+    fn cells(&self) -> Vec<String> {
+        let scope = if self.metric.scope.is_empty() {
+            ""
+        } else {
+            "*."
+        };
+        let key = match self.endings.as_slice() {
+            [one] => format!("`{scope}{}{one}`", self.stem),
+            [first, more @ ..] => {
+                let more: String = more.iter().map(|ending| format!(" `{ending}`")).collect();
+                format!("`{scope}{}{first}`{more}", self.stem)
+            }
+            [] => String::new(),
+        };
+        let better = match self.metric.better {
+            Better::Higher => "higher",
+            Better::Lower => "lower",
+            Better::Neither => "",
+        };
+        // What they have in common goes without the statistic of the first.
+        let first = self.endings[0].trim_start_matches('_');
+        let name = match self.metric.name.strip_suffix(first) {
+            Some(common) if self.endings.len() > 1 => common.trim_end(),
+            _ => &self.metric.name,
+        };
+        vec![
+            key,
+            self.metric.unit.clone(),
+            better.to_owned(),
+            self.metric.layer.clone(),
+            name.to_owned(),
+        ]
+    }
+}
+
+#[test]
+fn the_reference_of_metrics_is_what_the_kinds_list() {
+    let kinds = registry::kinds();
+    assay_report::kinds::install(registry::kinds());
+    let mut found: Vec<(&str, Vec<Row>)> = Vec::new();
+    for path in records() {
+        let mut record = record::read(&path).expect("a record");
+        let Some(kind) = of(&kinds, &record).filter(|_| record.import.is_none()) else {
+            continue;
+        };
+        figure(kind, &mut record);
+        let at = found.iter().position(|(name, _)| *name == kind.name());
+        let at = at.unwrap_or_else(|| {
+            found.push((kind.name(), Vec::new()));
+            found.len() - 1
+        });
+        for metric in record.metrics {
+            let stem = stem(&metric.key).to_owned();
+            let ending = metric.key[stem.len()..].to_owned();
+            let rows = &mut found[at].1;
+            match rows
+                .iter_mut()
+                .find(|row| row.stem == stem && row.metric.group == metric.group)
+            {
+                Some(row) if row.endings.contains(&ending) => {}
+                Some(row) => row.endings.push(ending),
+                None => rows.push(Row {
+                    metric,
+                    stem,
+                    endings: vec![ending],
+                }),
+            }
+        }
+    }
+    let mut made = String::new();
+    found.sort_by_key(|(name, _)| kinds.iter().position(|kind| kind.name() == *name));
+    for (name, mut rows) in found {
+        rows.sort_by_key(|row| row.metric.group);
+        let rows: Vec<Vec<String>> = rows.iter().map(Row::cells).collect();
+        let head = ["key", "unit", "better", "layer", "what"];
+        made.push_str(&format!("## Kind `{name}`\n\n{}\n", table(&head, &rows)));
+    }
+    check("metrics.md", &made);
+}
