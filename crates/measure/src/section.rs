@@ -20,8 +20,19 @@ pub struct Section {
     pub is_headed: bool,
     /// Whether it judges the figures: a page shows it before everything else.
     pub is_judgement: bool,
+    /// What the first screen of a page shows of its first table.
+    pub brief: Option<Brief>,
     /// What it holds, in order.
     pub parts: Vec<Part>,
+}
+
+/// The few cells of a table that say most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Brief {
+    /// Rows at most; one without a figure above 0 is passed over.
+    pub rows: usize,
+    /// Titles of the columns.
+    pub columns: &'static [&'static str],
 }
 
 /// A piece of a section.
@@ -235,8 +246,7 @@ impl Sections {
         self.all.push(Section {
             title: title.to_owned(),
             is_headed,
-            is_judgement: false,
-            parts: Vec::new(),
+            ..Section::default()
         });
     }
 
@@ -265,6 +275,13 @@ impl Sections {
         self.heading(title);
         if let Some(section) = self.all.last_mut() {
             section.is_judgement = true;
+        }
+    }
+
+    /// Says what the first screen of a page shows of the section.
+    pub fn brief(&mut self, rows: usize, columns: &'static [&'static str]) {
+        if let Some(section) = self.all.last_mut() {
+            section.brief = Some(Brief { rows, columns });
         }
     }
 

@@ -17,6 +17,7 @@ pub(super) fn load_profile(page: &mut Sections, record: &Record) {
         right("Per Op", 14),
     ];
     page.unheaded("Load Profile");
+    page.brief(9, &["Load Profile", "Per Second", "Per Op"]);
     page.columns(&PROFILE);
     for row in &record.instance.load_profile {
         let is_time = row.unit == "s";

@@ -21,6 +21,7 @@ pub(super) fn top_events(page: &mut Sections, record: &Record) {
         left(" Source", 18),
     ];
     page.heading(&format!("Top {TOP} Foreground Events by Total Wait Time"));
+    page.brief(5, &["Event", "Total (s)", "Avg (us)", "% DB"]);
     page.columns(&COLUMNS);
     let mut rows: Vec<(f64, [Cell; 8])> = record
         .instance

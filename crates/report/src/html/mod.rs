@@ -12,6 +12,7 @@ mod repeats;
 mod sample;
 mod script;
 mod shown;
+mod spark;
 mod table;
 mod trend;
 

@@ -3,6 +3,7 @@
 use super::draw;
 use super::script::{Assets, SHARED, script};
 use super::shown::{Block, Shown};
+use super::spark::{self, Spark};
 use super::table::{Table, behind};
 use crate::answer::{self, Context, Said};
 use askama::Template;
@@ -24,6 +25,8 @@ pub(crate) struct Page {
     /// The answer of a record, a line each.
     pub(crate) answer: Vec<Said>,
     pub(crate) tiles: Vec<Tile>,
+    /// The chart that stands on the first screen beside what the sections show there.
+    pub(crate) first: Option<View>,
     pub(crate) charts: Vec<View>,
     /// The sections of a record's report.
     pub(crate) sections: Vec<Shown>,
@@ -39,6 +42,8 @@ pub(crate) struct Tile {
     pub(crate) name: String,
     pub(crate) value: String,
     pub(crate) unit: String,
+    /// Its course over the window; none where the record has no steps of it.
+    pub(crate) spark: Option<Spark>,
 }
 
 /// A chart ready for the page, or why there is none.
@@ -103,9 +108,22 @@ impl Page {
         }
     }
 
+    /// Whether there is more than words on the first screen.
+    pub(crate) fn has_first_screen(&self) -> bool {
+        self.sections.iter().any(|section| section.brief.is_some())
+    }
+
+    /// Where sections have something for the first screen, the first chart goes there too.
+    fn begin_with_a_chart(&mut self) {
+        if self.has_first_screen() && matches!(self.charts.first(), Some(View::Chart(_))) {
+            self.first = Some(self.charts.remove(0));
+        }
+    }
+
     /// The whole page as text.
     pub(crate) fn render(mut self, assets: &Assets) -> String {
-        tell_marks_once(&mut self.charts);
+        self.begin_with_a_chart();
+        tell_marks_once(self.first.iter_mut().chain(&mut self.charts));
         self.script_name = SHARED.to_owned();
         self.shared = match assets {
             Assets::Embedded => None,
@@ -147,7 +165,7 @@ pub(crate) fn view(drawn: Drawn) -> View {
 }
 
 /// Lists marks once: later charts with the same ones point to the first.
-fn tell_marks_once(views: &mut [View]) {
+fn tell_marks_once<'a>(views: impl Iterator<Item = &'a mut View>) {
     let mut told: Vec<(Vec<String>, String)> = Vec::new();
     for view in views {
         let View::Chart(chart) = view else { continue };
@@ -218,6 +236,7 @@ fn tiles(record: &Record) -> Vec<Tile> {
             } else {
                 String::new()
             },
+            spark: spark::of(metric, &record.series),
         });
     }
     tiles

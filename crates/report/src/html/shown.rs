@@ -1,7 +1,7 @@
 //! Sections as a page shows them: the same tables, pairs and sentences that text prints, without its widths.
 
 use super::table::{Cell, Table};
-use assay_measure::section::{self, Align, Part, Row, Section, Sections, Weight};
+use assay_measure::section::{self, Align, Brief, Part, Row, Section, Sections, Weight};
 use std::collections::BTreeSet;
 
 /// A table with more rows than this is folded.
@@ -13,6 +13,8 @@ pub(crate) struct Shown {
     pub(crate) id: String,
     pub(crate) title: String,
     pub(crate) is_judgement: bool,
+    /// What the first screen shows of it.
+    pub(crate) brief: Option<Table>,
     pub(crate) blocks: Vec<Block>,
 }
 
@@ -59,8 +61,39 @@ fn shown(section: &Section) -> Shown {
         ),
         title: section.title.clone(),
         is_judgement: section.is_judgement,
+        brief: section.brief.and_then(|brief| short(section, brief)),
         blocks: blocks(section),
     }
+}
+
+/// The rows and columns of the first table that the first screen has room for; nothing where no row has a figure.
+fn short(section: &Section, brief: Brief) -> Option<Table> {
+    let whole = section.parts.iter().find_map(|part| match part {
+        Part::Table(table) => Some(table),
+        _ => None,
+    })?;
+    let mut table = convert(whole, &section.title);
+    let is_above_zero = |cell: &Cell| cell.text.contains(|c| ('1'..='9').contains(&c));
+    let says = |row: &Vec<Cell>, at: usize| row.get(at).is_some_and(is_above_zero);
+    let wanted = |title: &String| brief.columns.contains(&title.as_str());
+    let mut places: Vec<usize> = (0..table.columns.len())
+        .filter(|at| wanted(&table.columns[*at]))
+        .collect();
+    let figures = || places.iter().skip(1);
+    table.rows.retain(|row| figures().any(|at| says(row, *at)));
+    table.rows.truncate(brief.rows);
+    let name = places.first().copied();
+    places.retain(|at| Some(*at) == name || table.rows.iter().any(|row| says(row, *at)));
+    let of_row = |row: &Vec<Cell>| {
+        places
+            .iter()
+            .filter_map(|at| row.get(*at).cloned())
+            .collect()
+    };
+    table.rows = table.rows.iter().map(of_row).collect();
+    table.columns = places.iter().map(|at| table.columns[*at].clone()).collect();
+    table.heads.clear();
+    (!table.rows.is_empty()).then_some(table)
 }
 
 fn blocks(section: &Section) -> Vec<Block> {

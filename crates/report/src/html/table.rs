@@ -91,6 +91,12 @@ impl Table {
         }
     }
 
+    /// Whether a column, counted from 0, holds figures: its title stands as they do.
+    pub(crate) fn is_of_numbers(&self, column: &usize) -> bool {
+        let cell = |row: &Vec<Cell>| row.get(*column).is_some_and(|cell| cell.is_number);
+        self.rows.iter().any(cell)
+    }
+
     /// The table with these rows, or with the reason why there are none.
     pub(crate) fn with(self, rows: Vec<Vec<Cell>>, reason: &str) -> Self {
         Self {

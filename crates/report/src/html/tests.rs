@@ -140,6 +140,26 @@ fn outline(page: &str) -> String {
 }
 
 #[test]
+fn the_first_screen_has_courses_and_the_active_sessions_beside_events_and_load() {
+    let page = page(&frozen(), &shared());
+    with_page(&page, |document| {
+        let of_class = |name: &'static str| {
+            let nodes = document.descendants();
+            nodes.filter(move |node| node.attribute("class") == Some(name))
+        };
+        assert!(of_class("spark").count() >= 3);
+        let first = of_class("first").next().expect("a first screen");
+        let ids: Vec<_> = first
+            .descendants()
+            .filter_map(|node| node.attribute("id"))
+            .collect();
+        assert!(ids.contains(&"c-active-sessions"), "{ids:?}");
+        assert_eq!(of_class("brief").count(), 2);
+    });
+    assert_eq!(page.matches(r#"id="c-active-sessions""#).count(), 1);
+}
+
+#[test]
 fn the_page_of_the_frozen_run_is_as_reviewed() {
     insta::assert_snapshot!(outline(&page(&frozen(), &shared())));
 }
