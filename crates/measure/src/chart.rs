@@ -110,6 +110,8 @@ pub enum Stroke {
     Stacked,
     /// Bars beside those of other traces.
     Bar,
+    /// Bars across, below each other, each from where its part begins.
+    Span,
     /// Points, not joined.
     Points,
     /// Points joined by lines.
@@ -131,6 +133,8 @@ pub struct Trace {
     pub y: Vec<Option<f64>>,
     /// Rows of its own instead of the chart's.
     pub x: Option<Rows>,
+    /// Where each bar of [`Stroke::Span`] begins.
+    pub begins: Vec<f64>,
     /// How far the true value may lie below and above each value.
     pub error: Option<(Vec<f64>, Vec<f64>)>,
 }
@@ -144,6 +148,7 @@ impl Trace {
             color,
             y,
             x: None,
+            begins: Vec::new(),
             error: None,
         }
     }

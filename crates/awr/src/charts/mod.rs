@@ -4,6 +4,7 @@ mod host;
 mod imported;
 mod io;
 pub mod latency;
+mod operation;
 mod sessions;
 mod time;
 mod work;
@@ -17,6 +18,7 @@ pub(crate) fn workload(record: &Record, draw: &mut dyn FnMut(Drawn)) {
         return imported::all(record).into_iter().for_each(draw);
     }
     draw(sessions::by_class(record));
+    draw(operation::waterfall(record));
     draw(work::throughput(record));
     draw(io::requests(record));
     draw(io::bytes(record));

@@ -5,6 +5,7 @@
 use super::sample::{self, POINTS};
 use assay_measure::chart::{Axis, Chart, Heat, Rows, Stroke, Trace};
 use assay_measure::palette::{GREY, INK};
+use assay_measure::units::{fixed, short};
 use plotly::common::{
     Anchor, ColorBar, ColorScale, ColorScalePalette, DashType, ErrorData, ErrorType, HoverInfo,
     Line, Marker, MarkerSymbol, Mode, Orientation, Title,
@@ -14,6 +15,7 @@ use plotly::layout::{
     ShapeLine, ShapeType,
 };
 use plotly::{Bar, HeatMap, Scatter, Trace as PlotTrace, Traces};
+use serde::Serialize;
 
 /// Height of a chart, pixels.
 const HEIGHT: usize = 360;
@@ -69,6 +71,7 @@ fn sampled(chart: &Chart) -> Vec<Box<dyn PlotTrace>> {
                 };
                 plotted(trace, x, y)
             }
+            Rows::Names(all) if trace.kind == Stroke::Span => Box::new(span(trace, all)),
             Rows::Names(all) => plotted(trace, all.iter().map(|name| escaped(name)).collect(), y),
         });
     }
@@ -94,7 +97,9 @@ where
         .name(escaped(&trace.name))
         .connect_gaps(false);
     let scatter = match trace.kind {
-        Stroke::Line | Stroke::Bar => scatter.mode(Mode::Lines).line(line(DashType::Solid)),
+        Stroke::Line | Stroke::Bar | Stroke::Span => {
+            scatter.mode(Mode::Lines).line(line(DashType::Solid))
+        }
         Stroke::Dashed => scatter.mode(Mode::Lines).line(line(DashType::Dash)),
         Stroke::Dotted => scatter.mode(Mode::Lines).line(line(DashType::Dot)),
         Stroke::Stacked => scatter
@@ -119,6 +124,52 @@ where
     match error_of(trace) {
         Some(error) => scatter.error_y(error),
         None => scatter,
+    }
+}
+
+/// Bars with a beginning of their own, which the library's type of bars cannot tell.
+#[derive(Clone, Serialize)]
+struct Spans {
+    r#type: &'static str,
+    orientation: &'static str,
+    name: String,
+    x: Vec<Option<f64>>,
+    y: Vec<String>,
+    base: Vec<f64>,
+    text: Vec<String>,
+    textposition: &'static str,
+    cliponaxis: bool,
+    hoverinfo: &'static str,
+    marker: Marker,
+}
+
+impl PlotTrace for Spans {
+    fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("names and numbers")
+    }
+}
+
+/// A part and its share of the longest bar, which holds them all.
+fn span(trace: &Trace, names: &[String]) -> Spans {
+    let known = trace.y.iter().flatten().copied();
+    let whole = known.fold(f64::MIN_POSITIVE, f64::max);
+    let told = |us: f64| format!("{} ({} %)", short(us), fixed(100.0 * us / whole, 1));
+    Spans {
+        r#type: "bar",
+        orientation: "h",
+        name: escaped(&trace.name),
+        x: trace.y.clone(),
+        y: names.iter().map(|name| escaped(name)).collect(),
+        base: trace.begins.clone(),
+        text: trace
+            .y
+            .iter()
+            .map(|us| us.map_or_else(String::new, told))
+            .collect(),
+        textposition: "auto",
+        cliponaxis: false,
+        hoverinfo: "y+text",
+        marker: Marker::new().color(trace.color),
     }
 }
 
@@ -162,6 +213,25 @@ fn layout(chart: &Chart) -> Layout {
     let numbers = matches!(chart.rows, Rows::Numbers(_)) && chart.heat.is_none();
     let bars = chart.traces.iter().any(|trace| trace.kind == Stroke::Bar);
     let named = !numbers && chart.heat.is_none();
+    let lies = chart.traces.iter().any(|trace| trace.kind == Stroke::Span);
+    let (across, up) = match lies {
+        true => {
+            let names = axis(&chart.x, true).title(Title::new());
+            // The first row at the top.
+            let names = names.range(vec![chart.rows.len() as f64 - 0.5, -0.5]);
+            // A bar's figures stand behind it where they do not fit in.
+            let values = chart
+                .traces
+                .iter()
+                .flat_map(|trace| trace.y.iter().flatten());
+            let longest = values.copied().fold(0.0, f64::max);
+            (
+                axis(&chart.y, false).range(vec![0.0, 1.35 * longest]),
+                names,
+            )
+        }
+        false => (axis(&chart.x, named), axis(&chart.y, chart.heat.is_some())),
+    };
     let hover = match chart.traces.iter().any(|t| t.kind == Stroke::Points) {
         true => HoverMode::Closest,
         false => HoverMode::XUnified,
@@ -170,12 +240,12 @@ fn layout(chart: &Chart) -> Layout {
         .height(HEIGHT)
         .auto_size(true)
         .margin(Margin::new().left(70).right(20).top(20).bottom(50))
-        .hover_mode(if chart.heat.is_some() {
+        .hover_mode(if chart.heat.is_some() || lies {
             HoverMode::Closest
         } else {
             hover
         })
-        .show_legend(chart.heat.is_none())
+        .show_legend(chart.heat.is_none() && !lies)
         .legend(
             Legend::new()
                 .orientation(Orientation::Horizontal)
@@ -183,8 +253,8 @@ fn layout(chart: &Chart) -> Layout {
                 .y_anchor(Anchor::Bottom)
                 .x(0.0),
         )
-        .x_axis(axis(&chart.x, named))
-        .y_axis(axis(&chart.y, chart.heat.is_some()))
+        .x_axis(across)
+        .y_axis(up)
         .shapes(shapes(chart))
         .annotations(annotations(chart));
     if bars {
