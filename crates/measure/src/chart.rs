@@ -56,6 +56,16 @@ impl Axis {
         }
     }
 
+    /// An axis of these values: logarithmic where they span more than two decades, which a linear one would crowd at 0.
+    pub fn spanning(title: &str, unit: &str, values: &[f64]) -> Self {
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(0.0, f64::max);
+        match low > 0.0 && high > 100.0 * low {
+            true => Self::log(title, unit),
+            false => Self::of(title, unit),
+        }
+    }
+
     /// Title with unit.
     pub fn label(&self) -> String {
         match self.unit.is_empty() {
@@ -217,5 +227,19 @@ impl Drawn {
             true => Self::missing(&chart.title, reason),
             false => Self::Chart(Box::new(chart)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_is_logarithmic_beyond_two_decades_and_never_with_a_zero() {
+        let is_log = |values: &[f64]| Axis::spanning("load", "", values).log;
+        assert!(!is_log(&[1.0, 2.0, 100.0]));
+        assert!(is_log(&[1.0, 2.0, 128.0]));
+        assert!(!is_log(&[0.0, 2.0, 1000.0]));
+        assert!(!is_log(&[]));
     }
 }

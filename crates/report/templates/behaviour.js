@@ -7,6 +7,7 @@
   var unfold = document.getElementById("unfold");
   var printing = false;
   var round = 0;
+  var following = false;
 
   function isDark() {
     if (printing) { return false; }
@@ -36,14 +37,61 @@
     });
     // The width of the paper is not known yet when a browser says that it will print.
     if (printing) { layout.width = 690; layout.height = 300; }
+    // Names of series above a narrow chart would lie below its tool bar.
+    if (figure.clientWidth < 700) { layout.legend.y = -0.25; layout.legend.yanchor = "top"; }
     if (figure.clientWidth < 520) {
       layout.legend.font = { size: 10 };
       layout.margin.l = 50;
     }
-    return window.Plotly.react(figure.querySelector(".plot"), chart.data, layout, {
-      responsive: true, displaylogo: false, showLink: false,
-      modeBarButtonsToRemove: ["select2d", "lasso2d", "sendDataToCloud"]
+    var plot = figure.querySelector(".plot");
+    return window.Plotly.react(plot, chart.data, layout, {
+      responsive: true, displaylogo: false, showLink: false, modeBarButtons: [["toImage", "resetScale2d"]]
+    }).then(function () { join(plot); });
+  }
+
+  // Charts with the same axis across are looked at together: one line, one stretch.
+  function across(plot) {
+    var axis = plot.layout && plot.layout.xaxis;
+    return axis && axis.type !== "category" ? axis.title.text : "";
+  }
+
+  function alike(plot) {
+    return figures.map(function (f) { return f.querySelector(".plot"); }).filter(function (other) {
+      return across(other) && across(other) === across(plot);
     });
+  }
+
+  function join(plot) {
+    if (plot.cross || !across(plot)) { return; }
+    plot.cross = document.createElement("div");
+    plot.cross.className = "cross";
+    plot.appendChild(plot.cross);
+    plot.on("plotly_hover", function (event) { alike(plot).forEach(function (other) { cross(other, event.points[0].x); }); });
+    plot.on("plotly_unhover", function () { alike(plot).forEach(function (other) { cross(other, null); }); });
+    plot.on("plotly_relayout", function (change) { if (!following) { follow(plot, change); } });
+  }
+
+  function cross(plot, x) {
+    var axis = plot._fullLayout.xaxis, area = plot._fullLayout._size;
+    var at = x === null ? NaN : axis.d2p(x);
+    var isIn = plot.cross && at >= 0 && at <= area.w;
+    if (!plot.cross) { return; }
+    plot.cross.style.display = isIn ? "block" : "none";
+    if (isIn) {
+      plot.cross.style.left = (area.l + at) + "px";
+      plot.cross.style.top = area.t + "px";
+      plot.cross.style.height = area.h + "px";
+    }
+  }
+
+  function follow(plot, change) {
+    var isAll = change["xaxis.autorange"];
+    if (!isAll && change["xaxis.range[0]"] === undefined) { return; }
+    var range = isAll ? null : [change["xaxis.range[0]"], change["xaxis.range[1]"]];
+    following = true;
+    Promise.all(alike(plot).map(function (other) {
+      return other === plot ? null : window.Plotly.relayout(other, isAll ? { "xaxis.autorange": true } : { "xaxis.range": range });
+    })).then(function () { following = false; });
   }
 
   // One chart a turn, so that the page can be read while the others are drawn.
@@ -80,11 +128,22 @@
   });
   unfold.addEventListener("click", function () {
     var open = unfold.getAttribute("aria-pressed") !== "true";
-    Array.prototype.forEach.call(document.querySelectorAll("details"), function (d) { d.open = open; });
+    Array.prototype.forEach.call(document.querySelectorAll("details:not(.fold)"), function (d) { d.open = open; });
     unfold.setAttribute("aria-pressed", String(open));
     unfold.textContent = open ? "Close all tables" : "Open all tables";
   });
+  // What a link leads to is open.
+  function reveal() {
+    var target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+    var fold = target && (target.closest("details.fold") || target.querySelector("details.fold"));
+    if (fold && !fold.open) { fold.open = true; target.scrollIntoView(); }
+  }
+  window.addEventListener("hashchange", reveal);
+  document.querySelector("nav").addEventListener("click", function () { window.setTimeout(reveal, 0); });
+  var folded = [];
   function print(on) {
+    if (on) { folded = Array.prototype.slice.call(document.querySelectorAll("details.fold:not([open])")); }
+    folded.forEach(function (d) { d.open = on; });
     if (printing === on || !window.Plotly) { return; }
     printing = on;
     round += 1;

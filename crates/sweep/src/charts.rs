@@ -7,6 +7,11 @@ use assay_measure::chart::{Axis, Chart, Drawn, Mark, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, GREEN, GREY, INK, ORANGE, SKY, VERMILION};
 use assay_measure::record::Figure;
 
+const MEASURED: &str = "measured";
+const FITTED: &str = "fitted law";
+const PROJECTED: &str = "projection, untested";
+const LITTLE: &str = "sessions / mean latency";
+
 /// All of them, curve by curve.
 pub(crate) fn all(info: &SweepInfo) -> Vec<Drawn> {
     let curves = info.curves.iter().enumerate();
@@ -43,7 +48,7 @@ fn charts_of(info: &SweepInfo, curve: &Curve, nth: usize) -> Vec<Drawn> {
         id: format!("c-{name}-{}", nth + 1),
         title: format!("{title} against {}{}", curve.load, held(curve)),
         note: note.to_owned(),
-        x: Axis::of(&curve.load, ""),
+        x: Axis::spanning(&curve.load, "", &loads),
         y,
         rows: Rows::Numbers(loads.clone()),
         marks: marks(curve),
@@ -53,9 +58,10 @@ fn charts_of(info: &SweepInfo, curve: &Curve, nth: usize) -> Vec<Drawn> {
         "throughput",
         "Throughput",
         Axis::of("operations", "1/s"),
-        "Points are measured, with twice the standard error of their seconds. The dashed line is the Universal Scalability Law fitted to them; hollow points are computed from it: projections, untested. The dotted line is what Little's law gives for the mean latency of each step: where it leaves the points, the figures do not agree.",
+        "",
     );
     throughput.traces = throughput_traces(&steps, &loads, curve);
+    throughput.note = throughput_note(&throughput.traces);
     let mut latency = base(
         "latency",
         "Operation latency",
@@ -94,6 +100,35 @@ fn charts_of(info: &SweepInfo, curve: &Curve, nth: usize) -> Vec<Drawn> {
         .collect()
 }
 
+/// What the lines are that are drawn.
+fn throughput_note(traces: &[Trace]) -> String {
+    let told = [
+        (
+            MEASURED,
+            "Points are measured, with twice the standard error of their seconds.",
+        ),
+        (
+            FITTED,
+            "The dashed line is the Universal Scalability Law fitted to them.",
+        ),
+        (
+            PROJECTED,
+            "Hollow points are computed from that law: projections, untested.",
+        ),
+        (
+            LITTLE,
+            "The dotted line is what Little's law gives for the mean latency of each step: where it leaves the points, the figures do not agree.",
+        ),
+    ];
+    let is_there = |name: &str| {
+        traces
+            .iter()
+            .any(|trace| trace.name == name && trace.has_data())
+    };
+    let told = told.iter().filter(|(name, _)| is_there(name));
+    told.map(|(_, text)| *text).collect::<Vec<_>>().join(" ")
+}
+
 fn throughput_traces(steps: &[&Step], loads: &[f64], curve: &Curve) -> Vec<Trace> {
     let rates: Vec<Option<f64>> = steps.iter().map(|step| step.ops_per_s.value()).collect();
     let off: Vec<f64> = (steps.iter())
@@ -102,7 +137,7 @@ fn throughput_traces(steps: &[&Step], loads: &[f64], curve: &Curve) -> Vec<Trace
             2.0 * error * step.ops_per_s.value().unwrap_or_default()
         })
         .collect();
-    let mut measured = Trace::new("measured", Stroke::Joined, BLUE, rates);
+    let mut measured = Trace::new(MEASURED, Stroke::Joined, BLUE, rates);
     measured.error = Some((off.clone(), off));
     let mut traces = vec![measured];
     if curve.usl.fitted {
@@ -112,19 +147,14 @@ fn throughput_traces(steps: &[&Step], loads: &[f64], curve: &Curve) -> Vec<Trace
             .iter()
             .map(Figure::value)
             .collect();
-        traces.push(Trace::new("fitted law", Stroke::Dashed, ORANGE, fitted));
+        traces.push(Trace::new(FITTED, Stroke::Dashed, ORANGE, fitted));
     }
     if curve.load == "sessions" {
         let little = steps.iter().zip(loads).map(|(step, load)| {
             let mean_us = step.op.avg_us.value().filter(|us| *us > 0.0)?;
             Some(load * 1e6 / mean_us)
         });
-        traces.push(Trace::new(
-            "sessions / mean latency",
-            Stroke::Dotted,
-            INK,
-            little.collect(),
-        ));
+        traces.push(Trace::new(LITTLE, Stroke::Dotted, INK, little.collect()));
     }
     let projected: Vec<_> = curve.usl.projections.iter().collect();
     if !projected.is_empty() {
@@ -133,7 +163,7 @@ fn throughput_traces(steps: &[&Step], loads: &[f64], curve: &Curve) -> Vec<Trace
             .map(|point| point.ops_per_s.value.value())
             .collect();
         let x = projected.iter().map(|point| point.load as f64).collect();
-        traces.push(Trace::new("projection, untested", Stroke::Hollow, GREY, y).at(x));
+        traces.push(Trace::new(PROJECTED, Stroke::Hollow, GREY, y).at(x));
     }
     traces
 }

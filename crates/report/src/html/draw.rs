@@ -21,6 +21,8 @@ use serde::Serialize;
 const HEIGHT: usize = 360;
 /// More marks than this are drawn without their numbers.
 const MARKS_NUMBERED: usize = 20;
+/// Numbers below the pointer: five digits say all that a chart shows, its table has the others.
+const HOVER: &str = ",.5~r";
 
 /// The chart as `{"data": [...], "layout": {...}}`, safe inside a script element.
 pub(crate) fn json(chart: &Chart) -> String {
@@ -49,6 +51,7 @@ fn sampled(chart: &Chart) -> Vec<Box<dyn PlotTrace>> {
         .collect();
     let shared = sample::together(&stacked, POINTS);
     let mut drawn = Vec::new();
+    let hover = hover(chart);
     for trace in &chart.traces {
         let rows = trace.x.as_ref().unwrap_or(&chart.rows);
         let kept = match trace.kind {
@@ -69,23 +72,44 @@ fn sampled(chart: &Chart) -> Vec<Box<dyn PlotTrace>> {
                         .collect(),
                     None => all.clone(),
                 };
-                plotted(trace, x, y)
+                plotted(trace, x, y, &hover)
             }
             Rows::Names(all) if trace.kind == Stroke::Span => Box::new(span(trace, all)),
-            Rows::Names(all) => plotted(trace, all.iter().map(|name| escaped(name)).collect(), y),
+            Rows::Names(all) => plotted(
+                trace,
+                all.iter().map(|name| escaped(name)).collect(),
+                y,
+                &hover,
+            ),
         });
     }
     drawn
 }
 
+/// Whether its points stand alone: then it is one of them that is pointed at, not a place along the axis.
+fn is_cloud(chart: &Chart) -> bool {
+    let points = |trace: &Trace| trace.kind == Stroke::Points;
+    chart.traces.iter().any(points)
+}
+
+/// What stands at the pointer: a value with its unit, rounded.
+fn hover(chart: &Chart) -> String {
+    let unit = escaped(&chart.y.unit);
+    match is_cloud(chart) {
+        true => format!("%{{x:{HOVER}}}: %{{y:{HOVER}}} {unit}"),
+        false => format!("%{{y:{HOVER}}} {unit}"),
+    }
+}
+
 /// A trace as the script takes it.
-fn plotted<X>(trace: &Trace, x: Vec<X>, y: Vec<Option<f64>>) -> Box<dyn PlotTrace>
+fn plotted<X>(trace: &Trace, x: Vec<X>, y: Vec<Option<f64>>, hover: &str) -> Box<dyn PlotTrace>
 where
     X: serde::Serialize + Clone + 'static,
 {
     if trace.kind == Stroke::Bar {
         let bar = Bar::new(x, y)
             .name(escaped(&trace.name))
+            .hover_template(hover)
             .marker(Marker::new().color(trace.color));
         return match error_of(trace) {
             Some(error) => bar.error_y(error),
@@ -95,6 +119,7 @@ where
     let line = |dash: DashType| Line::new().color(trace.color).width(1.6).dash(dash);
     let scatter = Scatter::new(x, y)
         .name(escaped(&trace.name))
+        .hover_template(hover)
         .connect_gaps(false);
     let scatter = match trace.kind {
         Stroke::Line | Stroke::Bar | Stroke::Span => {
@@ -232,18 +257,13 @@ fn layout(chart: &Chart) -> Layout {
         }
         false => (axis(&chart.x, named), axis(&chart.y, chart.heat.is_some())),
     };
-    let hover = match chart.traces.iter().any(|t| t.kind == Stroke::Points) {
-        true => HoverMode::Closest,
-        false => HoverMode::XUnified,
-    };
     let mut layout = Layout::new()
         .height(HEIGHT)
         .auto_size(true)
-        .margin(Margin::new().left(70).right(20).top(20).bottom(50))
-        .hover_mode(if chart.heat.is_some() || lies {
-            HoverMode::Closest
-        } else {
-            hover
+        .margin(Margin::new().left(70).right(20).top(30).bottom(50))
+        .hover_mode(match chart.heat.is_some() || lies || is_cloud(chart) {
+            true => HoverMode::Closest,
+            false => HoverMode::XUnified,
         })
         .show_legend(chart.heat.is_none() && !lies)
         .legend(
@@ -267,12 +287,15 @@ fn axis(axis: &Axis, names: bool) -> PlotAxis {
     let plotted = PlotAxis::new()
         .title(Title::with_text(escaped(&axis.label())))
         .auto_margin(true)
-        .separate_thousands(true);
+        .separate_thousands(true)
+        .hover_format(HOVER);
     match (names, axis.log) {
         (true, _) => plotted.type_(AxisType::Category),
         // Few ticks with whole numbers; left alone the axis names its small ticks by their first digit.
         (false, true) => plotted.type_(AxisType::Log).n_ticks(4).tick_format(","),
-        (false, false) => plotted.range_mode(plotly::layout::RangeMode::ToZero),
+        (false, false) => plotted
+            .range_mode(plotly::layout::RangeMode::ToZero)
+            .tick_format(","),
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Page {
     /// The chart that stands on the first screen beside what the sections show there.
     pub(crate) first: Option<View>,
     pub(crate) charts: Vec<View>,
+    /// Titles of the charts that would say nothing, by the reason.
+    pub(crate) left_out: Vec<(String, Vec<String>)>,
     /// The sections of a record's report.
     pub(crate) sections: Vec<Shown>,
     /// Where the script is, if not in the page.
@@ -120,9 +122,30 @@ impl Page {
         }
     }
 
+    /// Whether a chart is drawn below the answer, or said to be left out.
+    pub(crate) fn has_charts(&self) -> bool {
+        !self.charts.is_empty() || !self.left_out.is_empty()
+    }
+
+    /// Charts that are not there are told of together.
+    fn leave_out(&mut self) {
+        let left_out = &mut self.left_out;
+        self.charts.retain(|view| match view {
+            View::Missing { title, reason } => {
+                match left_out.iter_mut().find(|(known, _)| known == reason) {
+                    Some((_, titles)) => titles.push(title.clone()),
+                    None => left_out.push((reason.clone(), vec![title.clone()])),
+                }
+                false
+            }
+            View::Chart(_) => true,
+        });
+    }
+
     /// The whole page as text.
     pub(crate) fn render(mut self, assets: &Assets) -> String {
         self.begin_with_a_chart();
+        self.leave_out();
         tell_marks_once(self.first.iter_mut().chain(&mut self.charts));
         self.script_name = SHARED.to_owned();
         self.shared = match assets {
@@ -150,7 +173,14 @@ impl Page {
 /// Charts with their tables; each is dropped once it is rendered, so that a long series is held once.
 pub(crate) fn view(drawn: Drawn) -> View {
     match drawn {
-        Drawn::Missing { title, reason } => View::Missing { title, reason },
+        Drawn::Missing { title, reason } => View::Missing {
+            title,
+            reason: format!("n/a ({reason})"),
+        },
+        Drawn::Chart(chart) if is_all_zero(&chart) => View::Missing {
+            title: chart.title,
+            reason: "every value is 0".to_owned(),
+        },
         Drawn::Chart(chart) => View::Chart(Box::new(ChartView {
             aria: aria(&chart),
             marks: chart.marks.iter().map(|mark| mark.text.clone()).collect(),
@@ -162,6 +192,15 @@ pub(crate) fn view(drawn: Drawn) -> View {
             note: chart.note,
         })),
     }
+}
+
+/// Whether a chart would show that nothing happened; a level line above 0 says that something was steady.
+fn is_all_zero(chart: &Chart) -> bool {
+    let mut known = chart
+        .traces
+        .iter()
+        .flat_map(|trace| trace.y.iter().flatten());
+    chart.heat.is_none() && known.all(|value| *value == 0.0)
 }
 
 /// Lists marks once: later charts with the same ones point to the first.

@@ -160,6 +160,21 @@ fn the_first_screen_has_courses_and_the_active_sessions_beside_events_and_load()
 }
 
 #[test]
+fn charts_of_nothing_are_told_of_in_one_line_and_steady_ones_are_drawn() {
+    let mut record = frozen();
+    let column = record.series.metrics.iter_mut();
+    for (_, column) in column.filter(|(key, _)| key.starts_with("psi_")) {
+        column.fill(Figure::Count(0));
+    }
+    let page = page(&record, &shared());
+    assert_eq!(page.matches("Not drawn: ").count(), 1);
+    assert!(page.contains("every value is 0: Pressure (PSI)"));
+    assert!(!page.contains(r#"id="c-pressure""#));
+    // The frozen run's rate is the same in every second.
+    assert!(page.contains(r#"id="c-operations""#));
+}
+
+#[test]
 fn the_page_of_the_frozen_run_is_as_reviewed() {
     insta::assert_snapshot!(outline(&page(&frozen(), &shared())));
 }
