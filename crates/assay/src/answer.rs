@@ -6,10 +6,10 @@ use crate::exit::Failure;
 use crate::record::{self, Faces};
 use crate::rundir::{RECORD, REPORT, REPORT_HTML, RUNS_DIR};
 use crate::ui;
+use assay_measure::plain::shell_word;
 use assay_measure::record::Record;
 use assay_report::answer::{self, Class, Context};
 use assay_report::compare::{self, Group, Options, Verdict};
-use assay_run::left::shell_word;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
@@ -49,7 +49,7 @@ fn coloured(record: &Record, context: &Context) -> String {
 }
 
 /// How the main figure differs from that of the last run of the same test, in the directory where runs are kept.
-fn previous(record: &Record, place: &Path) -> Option<(String, Class)> {
+pub(crate) fn previous(record: &Record, place: &Path) -> Option<(String, Class)> {
     if record.import.is_some() {
         return None;
     }

@@ -4,6 +4,7 @@ use crate::cli::{AssetsChoice, ReportArgs};
 use crate::exit::Failure;
 use crate::rundir::{self, REPORT_HTML, RunDir};
 use assay_measure::record::Record;
+use assay_report::answer::Context;
 use assay_report::html::{self, Assets, SHARED};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,11 @@ pub(crate) fn write_report(dir: &RunDir, record: &Record) -> Result<(), Failure>
         here if here.parent().is_some_and(holds) => Assets::Shared(format!("../{SHARED}")),
         _ => Assets::Embedded,
     };
-    dir.write(REPORT_HTML, &html::page(record, &assets))
+    let context = Context {
+        previous: crate::answer::previous(record, dir.path()),
+        ..Context::default()
+    };
+    dir.write(REPORT_HTML, &html::page_in(record, &context, &assets))
 }
 
 /// Puts the script where the pages of a directory and of all runs below it find it.

@@ -4,11 +4,46 @@
 //! the record's kind and knows none by name.
 
 use crate::chart::Drawn;
+use crate::plain::shell_word;
 use crate::record::metric::{find, ordered};
 use crate::record::{Advice, Figure, Metric, Record};
 use crate::section::Sections;
+use crate::snapshot::SettingLine;
 use crate::units::{fixed, six};
 use serde::{Deserialize, Serialize};
+
+/// What somebody set for a test, on the command line, in a file or in the environment, in the record's order.
+///
+/// Nothing where a value is starred: the command would not be the same.
+#[must_use]
+pub fn given(record: &Record) -> Vec<&SettingLine> {
+    let is_given = |line: &&SettingLine| {
+        let origin = line.origin.as_str();
+        ["cli", "command line", "env"].contains(&origin) || origin.starts_with("file ")
+    };
+    let all: Vec<&SettingLine> = record.plan.settings.iter().filter(is_given).collect();
+    match record.import.is_some() || all.iter().any(|line| line.value.contains("***")) {
+        true => Vec::new(),
+        false => all,
+    }
+}
+
+/// The command of a probe with what was set: its place, then its options.
+#[must_use]
+pub fn again(record: &Record) -> String {
+    if record.import.is_some() {
+        return String::new();
+    }
+    let mut words = vec!["assay".to_owned(), record.kind.clone()];
+    let given = given(record);
+    let place = given.iter().find(|line| line.name == "PATH");
+    words.extend(place.map(|line| shell_word(&line.value)));
+    for line in given.iter().filter(|line| line.name != "PATH") {
+        words.push(format!("--{}", line.name.to_lowercase().replace('_', "-")));
+        words.push(shell_word(&line.value));
+    }
+    words.join(" ")
+}
 
 /// A sort of test.
 pub trait Kind: Sync {
@@ -94,6 +129,8 @@ pub struct Headline {
     pub verbatim: Vec<String>,
     /// Commands worth trying next, each with its reason.
     pub next: Vec<Next>,
+    /// The command that repeats the test; empty where the record does not tell all of it.
+    pub again: String,
 }
 
 /// What kept the figures from being better, by evidence.

@@ -39,6 +39,16 @@ pub fn csv_field(text: &str) -> String {
     }
 }
 
+/// A word as a shell reads it back.
+#[must_use]
+pub fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// An event's name as a key: lower case, words joined by `_`.
 #[must_use]
 pub fn slug(name: &str) -> String {
@@ -92,5 +102,13 @@ mod tests {
         ] {
             assert_eq!(csv_field(given), written);
         }
+    }
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_take_them_apart() {
+        assert_eq!(shell_word("--bs=8k"), "--bs=8k");
+        assert_eq!(shell_word("--name=a b"), "'--name=a b'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word(""), "''");
     }
 }

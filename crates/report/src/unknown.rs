@@ -88,6 +88,7 @@ impl Kind for Unknown {
             rows: vec![Line::of("Figures", told.collect(), "n/a (absent)")],
             steadiness: "n/a (the kind is not known)".to_owned(),
             verbatim: Vec::new(),
+            again: String::new(),
             limit: Limit::unknown("the kind is not known"),
             next: Vec::new(),
         }

@@ -6,6 +6,7 @@
 //! look as the mark says, are nobody's.
 
 use crate::owned;
+use assay_measure::plain::shell_word;
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, openat, unlinkat};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -197,16 +198,6 @@ pub fn command(left: &[Left]) -> Option<String> {
     }
 }
 
-/// A word as a shell reads it back.
-#[must_use]
-pub fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./,:@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,14 +218,6 @@ mod tests {
         let place = dir.path().join("it's a $(place)\n*");
         fs::create_dir(&place).expect("made");
         (dir, place)
-    }
-
-    #[test]
-    fn words_are_quoted_where_a_shell_would_take_them_apart() {
-        assert_eq!(shell_word("--bs=8k"), "--bs=8k");
-        assert_eq!(shell_word("--name=a b"), "'--name=a b'");
-        assert_eq!(shell_word("it's"), r"'it'\''s'");
-        assert_eq!(shell_word(""), "''");
     }
 
     #[test]

@@ -37,6 +37,7 @@ pub(crate) fn of(record: &Record, info: &SweepInfo) -> Headline {
         steadiness: steadiness(info),
         limit: limit(info),
         verbatim: Vec::new(),
+        again: String::new(),
         next: Vec::new(),
     }
 }

@@ -5,10 +5,10 @@ use crate::cli::{Face, ReportArgs};
 use crate::exit::{Code, Failure};
 use crate::rundir::{self, RECORD, REPEAT};
 use crate::{html, plan_text, record, ui};
+use assay_measure::plain::shell_word;
 use assay_measure::record::Record;
 use assay_report::answer::{self, Context};
 use assay_report::{export, kinds, summary};
-use assay_run::left::shell_word;
 use std::path::{Path, PathBuf};
 
 pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {

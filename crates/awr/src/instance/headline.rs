@@ -3,7 +3,8 @@
 use super::limit;
 use crate::advice::setting;
 use assay_measure::histogram::Histogram;
-use assay_measure::kind::{Delivered, Headline, Line, Next, Told};
+use assay_measure::kind::{Delivered, Headline, Line, Next, Told, given};
+use assay_measure::plain::shell_word;
 use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Record};
 use assay_measure::record::{Latency, steady};
@@ -21,6 +22,7 @@ pub(crate) fn of(record: &Record) -> Headline {
         rows: rows(record),
         steadiness: steadiness(record),
         verbatim: Vec::new(),
+        again: again(record),
         limit: limit::of(record),
         next: next(record),
     }
@@ -43,6 +45,27 @@ fn next(record: &Record) -> Vec<Next> {
             "the noise between runs",
         ),
     ]
+}
+
+/// What was set as `--set`, which knows every parameter; the seed as it was drawn.
+fn again(record: &Record) -> String {
+    let given = given(record);
+    if given.is_empty() || record.import.is_some() {
+        return String::new();
+    }
+    let mut words = vec!["assay run".to_owned()];
+    if let Some(target) = setting(record, "TARGET").filter(|url| url.contains(':')) {
+        words.push(format!("--target {}", shell_word(target)));
+    }
+    let others = given
+        .iter()
+        .filter(|line| !["TARGET", "SEED"].contains(&line.name.as_str()));
+    words.extend(others.map(|line| {
+        let value = format!("{}={}", line.name, line.value);
+        format!("--set {}", shell_word(&value))
+    }));
+    words.push(format!("--seed {}", record.run.seed));
+    words.join(" ")
 }
 
 fn what_ran(record: &Record) -> String {

@@ -100,6 +100,8 @@ pub struct Answer {
     pub verbatim: Vec<String>,
     /// Everything else, in order.
     pub said: Vec<Said>,
+    /// The command that repeats the test; empty where it is not known.
+    pub again: String,
 }
 
 /// The answer of a run, or of repeats of one run: then a figure is the median with its range.
@@ -131,6 +133,7 @@ pub fn of(records: &[&Record], context: &Context) -> Answer {
     Answer {
         first: lead(records, first, &headlines),
         verbatim: headlines[0].verbatim.clone(),
+        again: headlines[0].again.clone(),
         said,
     }
 }

@@ -24,6 +24,8 @@ pub(crate) struct Page {
     pub(crate) verdict_class: &'static str,
     /// The answer of a record, a line each.
     pub(crate) answer: Vec<Said>,
+    /// The command that repeats the test.
+    pub(crate) again: String,
     pub(crate) tiles: Vec<Tile>,
     /// The chart that stands on the first screen beside what the sections show there.
     pub(crate) first: Option<View>,
@@ -83,11 +85,11 @@ const NO_SCRIPT: &str = "<script></script>";
 
 impl Page {
     /// The page of a record with its verdict and headline, without its tables.
-    pub(crate) fn of(record: &Record, charts: Vec<View>) -> Self {
+    pub(crate) fn of(record: &Record, context: &Context, charts: Vec<View>) -> Self {
         let run = &record.run;
         let label = run.label.as_ref();
         let label = label.map_or_else(String::new, |label| format!(" \"{label}\""));
-        let answer = answer::of(&[record], &Context::default());
+        let answer = answer::of(&[record], context);
         let verdict_class = answer.trust().word();
         // A run of the same workload is another thing.
         let kind = match crate::kinds::stands_above_runs(record) {
@@ -104,6 +106,7 @@ impl Page {
             verdict: answer.first,
             verdict_class,
             answer: answer.said,
+            again: answer.again,
             tiles: tiles(record),
             charts,
             ..Self::default()

@@ -175,6 +175,30 @@ fn charts_of_nothing_are_told_of_in_one_line_and_steady_ones_are_drawn() {
 }
 
 #[test]
+fn the_page_repeats_the_run_by_its_settings_and_tells_of_the_run_before() {
+    let mut record = frozen();
+    let context = crate::answer::Context {
+        previous: Some(("as fast as before".to_owned(), crate::answer::Class::Good)),
+        ..Default::default()
+    };
+    let page = page_in(&record, &context, &shared());
+    assert!(
+        page.contains("--set RUN_TIME=20") && page.contains(&format!("--seed {}", record.run.seed))
+    );
+    assert!(page.contains("<dt>Before</dt><dd>as fast as before</dd>"));
+    let line = record
+        .plan
+        .settings
+        .iter_mut()
+        .find(|line| line.origin == "cli");
+    line.expect("a setting").value = "postgres://u:***@h/db".to_owned();
+    assert!(
+        !super::page(&record, &shared()).contains("The same again"),
+        "a starred value repeats nothing"
+    );
+}
+
+#[test]
 fn the_page_of_the_frozen_run_is_as_reviewed() {
     insta::assert_snapshot!(outline(&page(&frozen(), &shared())));
 }

@@ -2,7 +2,8 @@
 
 use crate::record::info::{StorageInfo, StorageWay};
 use assay_measure::cpu;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told};
+use assay_measure::kind::{Headline, Limit, Line, Next, Told, given};
+use assay_measure::plain::shell_word;
 use assay_measure::record::Record;
 use assay_measure::units::{fixed, shorten};
 
@@ -16,6 +17,7 @@ pub(super) fn of(record: &Record, info: &StorageInfo) -> Headline {
         rows: rows(info),
         steadiness: steadiness(info),
         verbatim: Vec::new(),
+        again: again(record),
         limit: limit(record, info),
         next: next(record, info),
     }
@@ -125,6 +127,26 @@ fn next(record: &Record, info: &StorageInfo) -> Vec<Next> {
             "how much of it a database's I/O path gets",
         ),
     ]
+}
+
+/// fio's words as they were given; nothing where a job file gave some of them.
+fn again(record: &Record) -> String {
+    let given = given(record);
+    if given.is_empty() || given.len() < record.plan.settings.len() {
+        return String::new();
+    }
+    let words = given.iter().map(|line| {
+        let name = line
+            .name
+            .split_once('.')
+            .map_or(line.name.as_str(), |(_, name)| name);
+        match line.value.as_str() {
+            "" => format!("--{name}"),
+            value => shell_word(&format!("--{name}={value}")),
+        }
+    });
+    let words: Vec<String> = words.collect();
+    format!("assay io {}", words.join(" "))
 }
 
 fn tested(info: &StorageInfo) -> String {

@@ -4,7 +4,7 @@ use super::info::{CpuInfo, KernelRow};
 use super::steadiness::UNSTEADY_PCT;
 use assay_measure::cpu;
 use assay_measure::facts::CPU_MODEL;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told};
+use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::fixed;
 
@@ -38,6 +38,7 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
             verbatim: super::soak::block(soak).into(),
             limit: limit(record, info),
             next: Vec::new(),
+            again: again(record),
         };
     }
     let widest = info
@@ -70,6 +71,7 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
         ],
         steadiness: steadiness(info),
         verbatim: Vec::new(),
+        again: again(record),
         limit: limit(record, info),
         next: vec![Next::new(
             "assay cpu --cpu 0 --timeout 10m",
