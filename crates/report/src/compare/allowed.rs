@@ -4,8 +4,6 @@
 //! condition (`sessions`). What follows from it goes with it: a larger cache reads fewer blocks.
 
 use super::model::{Check, Finding};
-use super::sides::Group;
-use assay_measure::config::nearest;
 use assay_measure::record::Record;
 use assay_measure::snapshot::Fact;
 
@@ -37,39 +35,8 @@ pub(super) fn apply(allow: &[String], from: &Record, to: &Record, checks: &mut V
     }
 }
 
-/// A name that stands for nothing in these groups: why, with a name that is near.
-///
-/// # Errors
-/// The sentence for whoever gave it.
-pub fn known(groups: &[Group<'_>], name: &str) -> Result<(), String> {
-    let Some((first, rest)) = groups.split_first() else {
-        return Ok(());
-    };
-    let checks = |group| super::comparable::checks(first, group, &[]);
-    let all: Vec<Check> = rest.iter().flat_map(checks).collect();
-    let records = groups.iter().flat_map(|group| group.records.iter());
-    if all.iter().any(|check| names(check, name))
-        || records.clone().any(|record| value(record, name).is_some())
-    {
-        return Ok(());
-    }
-    let mut near: Vec<&str> = Vec::new();
-    for record in records {
-        near.extend(record.plan.settings.iter().map(|line| line.name.as_str()));
-        near.extend(facts(record).map(|fact| fact.name.as_str()));
-    }
-    let near = nearest(name, near.into_iter()).map_or_else(
-        || {
-            "name a parameter, a fact of the host, or a word of a condition that --same lists"
-                .to_owned()
-        },
-        |near| format!("did you mean {near}?"),
-    );
-    Err(format!("no run has a condition of this name; {near}"))
-}
-
 /// Whether a condition is the one of that name: one of its words.
-fn names(check: &Check, name: &str) -> bool {
+pub(super) fn names(check: &Check, name: &str) -> bool {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let mut words = check.what.split(|c| !is_part(c));
     check.what.eq_ignore_ascii_case(name) || words.any(|word| word.eq_ignore_ascii_case(name))
@@ -88,7 +55,7 @@ fn follows(check: &Check, name: &str) -> bool {
     check.what.starts_with(WORK)
 }
 
-fn facts(record: &Record) -> impl Iterator<Item = &Fact> {
+pub(super) fn facts(record: &Record) -> impl Iterator<Item = &Fact> {
     record.plan.engine_facts.iter().chain(&record.host.facts)
 }
 
@@ -99,7 +66,7 @@ fn setting(record: &Record, name: &str) -> Option<String> {
 }
 
 /// What a record says of a parameter or a fact.
-fn value(record: &Record, name: &str) -> Option<String> {
+pub(super) fn value(record: &Record, name: &str) -> Option<String> {
     setting(record, name).or_else(|| {
         let found = facts(record).find(|fact| fact.name.eq_ignore_ascii_case(name));
         found.map(|fact| fact.value.clone())

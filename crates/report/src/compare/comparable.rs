@@ -5,6 +5,7 @@ use super::allowed;
 use super::model::{Check, Finding};
 use super::sides::Group;
 use crate::kinds;
+use assay_measure::config::nearest;
 use assay_measure::record::{Figure, Record};
 
 /// Work per operation may differ by so much: what the published pair of runs kept (51,700.6 and 51,713.3 bytes of redo a
@@ -114,6 +115,39 @@ pub(super) fn checks(baseline: &Group<'_>, candidate: &Group<'_>, allow: &[Strin
     all.extend(repeats("A", baseline));
     all.extend(repeats("B", candidate));
     all
+}
+
+/// A name that stands for nothing in these groups: why, with a name that is near.
+///
+/// # Errors
+/// The sentence for whoever gave it.
+pub fn known(groups: &[Group<'_>], name: &str) -> Result<(), String> {
+    let Some((first, rest)) = groups.split_first() else {
+        return Ok(());
+    };
+    let checks = |group| checks(first, group, &[]);
+    let all: Vec<Check> = rest.iter().flat_map(checks).collect();
+    let records = groups.iter().flat_map(|group| group.records.iter());
+    if all.iter().any(|check| allowed::names(check, name))
+        || records
+            .clone()
+            .any(|record| allowed::value(record, name).is_some())
+    {
+        return Ok(());
+    }
+    let mut near: Vec<&str> = Vec::new();
+    for record in records {
+        near.extend(record.plan.settings.iter().map(|line| line.name.as_str()));
+        near.extend(allowed::facts(record).map(|fact| fact.name.as_str()));
+    }
+    let near = nearest(name, near.into_iter()).map_or_else(
+        || {
+            "name a parameter, a fact of the host, or a word of a condition that --same lists"
+                .to_owned()
+        },
+        |near| format!("did you mean {near}?"),
+    );
+    Err(format!("no run has a condition of this name; {near}"))
 }
 
 /// The checks in one list where a difference is not "same" twice over: for the face.

@@ -20,9 +20,8 @@ mod power;
 #[cfg(test)]
 mod tests;
 
-pub use allowed::known;
 pub(crate) use charts::charts;
-pub use comparable::is_same;
+pub use comparable::{is_same, known};
 pub use gate::{Gate, GateError, GateOutcome, Judged};
 pub use model::{
     Against, Cell, Check, Comparison, Doubt, Finding, GroupInfo, Pair, Row, RunCard, SCHEMA,
