@@ -134,12 +134,27 @@ pub fn execute(
         engine,
         control: &control,
     };
+    let homes = match clock.is_simulated() || !engine.works_in_driver_threads() {
+        true => Vec::new(),
+        false => threads::homes(assignments.len()),
+    };
+    data.engine_facts.push(Fact {
+        name: "driver_threads_place".to_owned(),
+        value: match homes.as_slice() {
+            [] => "the kernel's choice".to_owned(),
+            homes => {
+                let homes: Vec<String> = homes.iter().map(usize::to_string).collect();
+                format!("a CPU each: {}", homes.join(", "))
+            }
+        },
+    });
     let measured = std::thread::scope(|scope| {
         let _release = Release(&control);
         let tracer = room_and_tracer(scope, assignments.len(), sink)?;
         for assignment in &assignments {
             let buffer = tracer.as_ref().map(Tracer::buffer);
-            job.spawn(scope, assignment, buffer)
+            let home = homes.get(assignment.thread).copied();
+            job.spawn(scope, assignment, home, buffer)
                 .inspect_err(|_| control.cancel_gate())?;
         }
         let timeout = ready_timeout.unwrap_or_else(|| default_timeout(plan));
@@ -211,10 +226,17 @@ impl<'a> Job<'a> {
         self,
         scope: &'scope Scope<'scope, 'a>,
         assignment: &'a Assignment,
+        home: Option<usize>,
         buffer: Option<trace::Buffer>,
     ) -> Result<(), RunError> {
         let name = format!("driver-{}", assignment.thread);
-        threads::spawn(scope, name, move || drive(self, assignment, buffer))
+        let work = move || {
+            if let Some(cpu) = home {
+                threads::stay_on(cpu);
+            }
+            drive(self, assignment, buffer);
+        };
+        threads::spawn(scope, name, work)
             .map(drop)
             .map_err(|source| RunError::NotReady {
                 thread: assignment.thread,

@@ -4,6 +4,7 @@
 //! many asks first.
 
 use crate::engine::EngineError;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 /// Memory maps of a thread at most: its stack and the one for signals, each with its guard; its buffers and its ring.
@@ -41,6 +42,29 @@ pub fn spawn<'scope, T: Send + 'scope>(
 ) -> Result<ScopedJoinHandle<'scope, T>, EngineError> {
     let started = Builder::new().name(name.clone()).spawn_scoped(scope, work);
     started.map_err(|source| refused(&name, &source))
+}
+
+/// The CPU of each of `count` threads that keep a CPU busy, where there are as many CPUs for them; empty otherwise. Left to
+/// itself the kernel wakes them all where the disk's interrupt arrives, and they wait for each other while a CPU idles.
+#[must_use]
+pub(crate) fn homes(count: usize) -> Vec<usize> {
+    let Ok(allowed) = sched_getaffinity(None) else {
+        return Vec::new();
+    };
+    let cpus: Vec<usize> = (0..CpuSet::MAX_CPU)
+        .filter(|cpu| allowed.is_set(*cpu))
+        .collect();
+    match cpus.len() == count && count > 1 {
+        true => cpus,
+        false => Vec::new(),
+    }
+}
+
+/// Keeps the calling thread on a CPU. Where that is refused it stays where the kernel likes.
+pub(crate) fn stay_on(cpu: usize) {
+    let mut only = CpuSet::new();
+    only.set(cpu);
+    let _ = sched_setaffinity(None, &only);
 }
 
 /// What is told of a thread that the host refused.
