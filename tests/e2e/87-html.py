@@ -262,6 +262,11 @@ try:
     swept = json.load(open("sweep/record.json"))["parts"]["sweep"]
     open_page("sweep/report.html")
     same(trace("c-throughput-1", "measured")["y"], [s["ops_per_s"] for s in swept["steps"]], "throughput of the steps")
+    open_page("index.html", charts=False)
+    check(script("return document.querySelectorAll('tbody a[href=\"run/report.html\"]').length") == 1, "the index leads to no run")
+    script("var s = document.getElementById('search'); s.value = 'no such run'; s.dispatchEvent(new Event('input'))")
+    check(script("return document.querySelectorAll('tbody tr:not([hidden])').length") == 0, "the index is not searched")
+    shot("index")
     open_page("io/report.html")
     shot("io")
     probe = json.load(open("io/record.json"))

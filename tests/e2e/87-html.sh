@@ -17,7 +17,8 @@ expect 0 "$ASSAY" sweep "${SMALL[@]}" --set CACHE_MB=4 -s 2 --sessions 1,2 --tim
 expect 0 "$ASSAY" io --name=probe --filename=io.dat --size=64M --rw=randrw --bs=8k --iodepth=4 --time_based --runtime=3 -o io
 rm -f io.dat
 expect 0 "$ASSAY" compare sweep/step-* --format html -o compare.html
-for page in run/report.html sweep/report.html sweep/step-*/report.html io/report.html compare.html; do
+expect 0 "$ASSAY" runs list --dir . --format html -o index.html
+for page in run/report.html index.html sweep/report.html sweep/step-*/report.html io/report.html compare.html; do
     [ -s "$page" ] || fail "no $page"
 done
 

@@ -153,10 +153,22 @@
   window.addEventListener("beforeprint", function () { print(true); });
   window.addEventListener("afterprint", function () { print(false); });
 
+  var search = document.getElementById("search");
+  if (search) {
+    search.addEventListener("input", function () {
+      var wanted = search.value.toLowerCase();
+      Array.prototype.forEach.call(document.querySelectorAll("tbody tr"), function (row) {
+        row.hidden = row.textContent.toLowerCase().indexOf(wanted) < 0;
+      });
+    });
+  }
+
   label();
-  if (window.Plotly) {
+  if (!figures.length) {
+    root.setAttribute("data-ready", "true");
+  } else if (window.Plotly) {
     drawAll();
-  } else if (figures.length) {
+  } else {
     document.getElementById("no-script").hidden = false;
     figures.forEach(function (f) { f.classList.add("bare"); f.querySelector("details").open = true; });
     root.setAttribute("data-ready", "true");

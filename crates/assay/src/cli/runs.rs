@@ -22,6 +22,9 @@ pub(crate) enum RunsCommand {
         /// How to print the list
         #[arg(long, value_enum, default_value_t = ListFormat::Text)]
         format: ListFormat,
+        /// Write the list there; the links of a page are relative to it
+        #[arg(short = 'o', long = "output", value_name = "FILE")]
+        output: Option<PathBuf>,
     },
     /// A run's card: what ran, where, how it ended, its files
     Show {
@@ -129,6 +132,8 @@ pub(crate) enum ListFormat {
     Json,
     /// For spreadsheets
     Csv,
+    /// For a browser: the answer of each run in a row, with the way to its page
+    Html,
 }
 
 /// Formats of `runs trend`.

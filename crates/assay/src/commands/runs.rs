@@ -1,5 +1,6 @@
 //! `runs`: the runs kept in a directory, and what is known of them.
 
+mod index;
 mod list;
 mod tag;
 mod trend;
@@ -21,7 +22,8 @@ pub(super) fn runs(command: &RunsCommand) -> Result<Code, Failure> {
             which,
             metric,
             format,
-        } => list::list(which, metric, *format),
+            output,
+        } => list::list(which, metric, *format, output.as_deref()),
         RunsCommand::Show { run, dir } => show(&find(run, dir)?),
         RunsCommand::Rm { runs, dir } => remove(runs, dir),
         RunsCommand::Tag { run, changes, dir } => tag::tag(run, changes, dir),

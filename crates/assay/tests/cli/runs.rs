@@ -419,6 +419,28 @@ fn runs_are_labelled_tagged_filtered_and_followed() {
             "disk=old",
         ])
         .code(0);
+    let index = [
+        "runs",
+        "list",
+        "--format",
+        "html",
+        "-o",
+        "assay-runs/index.html",
+    ];
+    place.assay(&index).code(0);
+    let page = place.read("assay-runs/index.html");
+    let link = r#"href="20260102T000000Z-slob-00000002/report.html""#;
+    assert!(
+        page.contains(link),
+        "a run's page is reached from beside it"
+    );
+    let whole = place.assay(&["runs", "list", "--format", "html", "-o", "all.html"]);
+    whole.code(0);
+    assert!(
+        place
+            .read("all.html")
+            .contains(r#"href="assay-runs/20260102T"#)
+    );
     let tagged = place.assay(&[
         "runs",
         "list",

@@ -226,7 +226,8 @@ fn lead(records: &[&Record], record: &Record, headlines: &[Headline]) -> String 
 }
 
 /// Where it was measured: the target, the place of a probe.
-fn place(record: &Record) -> &str {
+#[must_use]
+pub fn place(record: &Record) -> &str {
     let mut settings = record.plan.settings.iter();
     let place = settings.find(|line| ["TARGET", "PATH"].contains(&line.name.as_str()));
     let told = place.map(|line| line.value.as_str());

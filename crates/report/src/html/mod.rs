@@ -7,6 +7,7 @@
 mod comparison;
 mod draw;
 mod facts;
+mod index;
 mod page;
 mod repeats;
 mod sample;
@@ -17,6 +18,7 @@ mod table;
 mod trend;
 
 pub use comparison::comparison;
+pub use index::{Listed, index};
 pub use repeats::repeats;
 pub use script::{Assets, SHARED, script};
 pub use trend::trend;

@@ -34,6 +34,8 @@ pub(crate) struct Page {
     pub(crate) left_out: Vec<(String, Vec<String>)>,
     /// The sections of a record's report.
     pub(crate) sections: Vec<Shown>,
+    /// Whether rows can be looked for: a page of rows alone, without an answer and without a plotting script.
+    pub(crate) can_be_searched: bool,
     /// Where the script is, if not in the page.
     pub(crate) shared: Option<String>,
     /// What that file is called.

@@ -204,5 +204,6 @@ fn cell(cell: &section::Cell, align: Align) -> Cell {
         text: cell.text.trim().trim_end_matches(':').to_owned(),
         reason: cell.reason.clone(),
         is_number: align == Align::Right,
+        ..Cell::default()
     }
 }

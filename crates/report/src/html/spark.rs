@@ -29,15 +29,12 @@ pub(crate) fn of(metric: &Metric, series: &Series) -> Option<Spark> {
     let column = series.metrics.get(metric.series.as_ref()?)?;
     let inside = |at: usize| series.in_window.get(at).copied().unwrap_or(true);
     let steps = column.iter().enumerate().filter(|(at, _)| inside(*at));
-    line(
-        &steps
-            .map(|(_, step)| Figure::value(step))
-            .collect::<Vec<_>>(),
-    )
+    let steps: Vec<_> = steps.map(|(_, step)| Figure::value(step)).collect();
+    line(&steps, "over the window")
 }
 
-/// These values at equal distances, none for a gap.
-pub(crate) fn line(steps: &[Option<f64>]) -> Option<Spark> {
+/// These values at equal distances, none for a gap; `over` says what they are of.
+pub(crate) fn line(steps: &[Option<f64>], over: &str) -> Option<Spark> {
     let known = || steps.iter().filter_map(|step| *step);
     let (low, high) = (
         known().min_by(f64::total_cmp)?,
@@ -65,7 +62,7 @@ pub(crate) fn line(steps: &[Option<f64>]) -> Option<Spark> {
     Some(Spark {
         path,
         told: format!(
-            "over the window from {} to {}, drawn from 0",
+            "{over} from {} to {}, drawn from 0",
             short(low),
             short(high)
         ),
@@ -78,7 +75,10 @@ mod tests {
 
     #[test]
     fn a_line_begins_at_zero_and_a_gap_stays_a_gap() {
-        let spark = line(&[Some(0.0), Some(5.0), None, Some(10.0), Some(10.0)]);
+        let spark = line(
+            &[Some(0.0), Some(5.0), None, Some(10.0), Some(10.0)],
+            "over the window",
+        );
         let spark = spark.expect("a course");
         assert_eq!(spark.path, "M0.0 22.5L30.0 12.0M90.0 1.5L120.0 1.5");
         assert_eq!(
@@ -89,16 +89,16 @@ mod tests {
 
     #[test]
     fn what_has_no_course_has_no_line() {
-        assert_eq!(line(&[Some(1.0), None, Some(2.0)]), None);
-        assert_eq!(line(&[Some(0.0); 10]), None);
-        assert_eq!(line(&[None; 10]), None);
+        assert_eq!(line(&[Some(1.0), None, Some(2.0)], ""), None);
+        assert_eq!(line(&[Some(0.0); 10], ""), None);
+        assert_eq!(line(&[None; 10], ""), None);
     }
 
     #[test]
     fn a_day_of_seconds_is_a_short_line_that_keeps_its_spike() {
         let mut day = vec![Some(1.0); 86_400];
         day[40_000] = Some(50.0);
-        let spark = line(&day).expect("a course");
+        let spark = line(&day, "").expect("a course");
         assert!(spark.path.len() < 2000, "{} bytes", spark.path.len());
         assert!(spark.path.contains(" 1.5"), "{}", spark.path);
     }

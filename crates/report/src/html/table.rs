@@ -1,6 +1,7 @@
 //! Tables: of a report, and the one behind each chart.
 
 use super::sample::buckets;
+use super::spark::Spark;
 use assay_measure::chart::{Chart, Heat, Rows, Trace};
 use assay_measure::record::Figure;
 use assay_measure::section::Head;
@@ -29,7 +30,7 @@ pub(crate) struct Table {
 }
 
 /// What stands in a cell.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Cell {
     /// As shown.
     pub(crate) text: String,
@@ -37,6 +38,12 @@ pub(crate) struct Cell {
     pub(crate) reason: String,
     /// Right-aligned.
     pub(crate) is_number: bool,
+    /// Where it leads; empty if nowhere.
+    pub(crate) link: String,
+    /// `good`, `warn`, `bad`, or nothing.
+    pub(crate) class: &'static str,
+    /// A course in place of words.
+    pub(crate) spark: Option<Spark>,
 }
 
 impl Cell {
@@ -44,8 +51,15 @@ impl Cell {
     pub(crate) fn words(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            reason: String::new(),
-            is_number: false,
+            ..Self::default()
+        }
+    }
+
+    /// The same as a link.
+    pub(crate) fn linked(self, link: &str) -> Self {
+        Self {
+            link: link.to_owned(),
+            ..self
         }
     }
 
@@ -60,6 +74,7 @@ impl Cell {
             text,
             reason: reason.to_owned(),
             is_number: true,
+            ..Self::default()
         }
     }
 
@@ -77,6 +92,7 @@ impl Cell {
             text,
             reason: reason.to_owned(),
             is_number: true,
+            ..Self::default()
         }
     }
 }

@@ -1,9 +1,10 @@
 //! `runs list`: a line for each run.
 
+use super::index;
 use crate::catalogue::{Catalogue, Entry, Filter, IMPORT, IMPORTED, Value, instant, path_of};
 use crate::cli::{ListFormat, WhichArgs};
 use crate::exit::{Code, Failure};
-use crate::{plan_text, registry, ui};
+use crate::{plan_text, registry, rundir, ui};
 pub(super) use assay_measure::plain::csv_field as field;
 use assay_measure::units;
 use serde_json::{Map, Value as Json, json};
@@ -68,6 +69,7 @@ pub(super) fn list(
     which: &WhichArgs,
     metrics: &[String],
     format: ListFormat,
+    output: Option<&Path>,
 ) -> Result<Code, Failure> {
     let catalogue = Catalogue::open(&which.dir)?;
     let entries = chosen(&catalogue, which)?;
@@ -84,7 +86,7 @@ pub(super) fn list(
             catalogue.entries.len()
         ));
     }
-    ui::product(&match format {
+    let text = match format {
         ListFormat::Text => table(&which.dir, &entries, &columns),
         ListFormat::Json => {
             let objects = entries
@@ -93,7 +95,12 @@ pub(super) fn list(
             plan_text::pretty(&Json::Array(objects.collect()))
         }
         ListFormat::Csv => csv(&which.dir, &entries, &columns),
-    })?;
+        ListFormat::Html => index::page(&which.dir, &entries, output),
+    };
+    match output {
+        Some(path) => rundir::write_file(path, &text)?,
+        None => ui::product(&text)?,
+    }
     Ok(Code::Good)
 }
 
