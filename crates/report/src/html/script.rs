@@ -1,7 +1,5 @@
 //! The plotting script: in the page, or once beside many pages.
 
-use std::sync::LazyLock;
-
 /// What a shared script is called.
 pub const SHARED: &str = "assay-plotly.js";
 
@@ -14,19 +12,10 @@ pub enum Assets {
     Shared(String),
 }
 
-/// The plotting script, about 4.7 MB of JavaScript.
-///
-/// The library keeps it between the first pair of script tags of its sources; what follows there sets formulas, of
-/// which a report has none.
+/// The plotting script, about 4.7 MB of JavaScript, which `build.rs` cut out of its library's sources.
 #[must_use]
 pub fn script() -> &'static str {
-    static SCRIPT: LazyLock<String> = LazyLock::new(|| {
-        let sources = plotly::Plot::offline_js_sources();
-        let (_, rest) = sources.split_once('>').unwrap_or(("", ""));
-        let (script, _) = rest.split_once("</script>").unwrap_or((rest, ""));
-        script.to_owned()
-    });
-    &SCRIPT
+    include_str!(concat!(env!("OUT_DIR"), "/plotly.min.js"))
 }
 
 #[cfg(test)]
