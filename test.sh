@@ -136,6 +136,8 @@ want git git
 want openssl openssl
 want mkfs.ext4 e2fsprogs
 want losetup mount
+want objdump binutils
+want groff groff-base
 want fio fio
 # Reads the OpenMetrics text that 97-history.sh writes.
 python3 -c 'import prometheus_client' 2>/dev/null || /usr/bin/python3 -c 'import prometheus_client' 2>/dev/null \
@@ -328,6 +330,10 @@ if [ "$long" = yes ]; then
     else
         skip "advisories: their repository cannot be reached"
     fi
+
+    begin "what is handed on, built for it"
+    mkdir "$places/dist-long"
+    (cd "$places/dist-long" && bash "$PROJECT/tests/e2e/15-dist.sh" --long)
 
     begin "200 kills"
     ASSAY_KILLS=200 cargo test --locked --package assay-native --test kill

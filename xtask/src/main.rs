@@ -1,5 +1,6 @@
 //! Project chores: `cargo xtask tidy` checks the rules no compiler checks,
-//! `cargo xtask size` counts the code, `cargo xtask bench` prints how fast assay is beside its yardsticks.
+//! `cargo xtask size` counts the code, `cargo xtask bench` prints how fast assay is beside its yardsticks,
+//! `cargo xtask dist` packs what is handed on.
 #![forbid(unsafe_code)]
 #![expect(
     clippy::print_stdout,
@@ -8,7 +9,9 @@
 )]
 
 mod bench;
+mod dist;
 mod lexer;
+mod notices;
 mod schema;
 mod size;
 mod source;
@@ -24,6 +27,7 @@ const USAGE: &str = "\
 usage: cargo xtask tidy                 check the project's own rules
        cargo xtask size                 lines of code, tests and comments by crate
        cargo xtask bench [NAME...]      print ratios to the yardsticks; `bench --help` lists them
+       cargo xtask dist [ARGS...]       pack the program to be installed; `dist --help` lists its arguments
        cargo xtask faults [--dev] ARGS...   run the fault harness; `faults --help` lists its arguments
        cargo xtask schema               write the JSON Schema of a record anew
        cargo xtask get FILE PATH        print one value of a JSON file (PATH: run.workload, stats.0.name)
@@ -54,6 +58,14 @@ fn dispatch(args: &[String]) -> Result<ExitCode> {
         }
         ["bench", rest @ ..] => {
             bench::run(&workspace_root(), rest)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        ["dist", "--help" | "-h"] => {
+            println!("{}", dist::USAGE);
+            Ok(ExitCode::SUCCESS)
+        }
+        ["dist", rest @ ..] => {
+            dist::run(&workspace_root(), rest)?;
             Ok(ExitCode::SUCCESS)
         }
         ["schema"] => {
