@@ -19,7 +19,7 @@ pub(crate) fn write_report(dir: &RunDir, record: &Record) -> Result<(), Failure>
         _ => Assets::Embedded,
     };
     let context = Context {
-        previous: crate::answer::previous(record, dir.path()),
+        previous: crate::before::previous(record, dir.path()),
         ..Context::default()
     };
     dir.write(REPORT_HTML, &html::page_in(record, &context, &assets))

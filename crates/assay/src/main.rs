@@ -7,6 +7,7 @@
 
 mod affinity;
 mod answer;
+mod before;
 mod beside;
 mod catalogue;
 mod cli;
@@ -28,6 +29,7 @@ mod registry;
 mod run_plan;
 mod rundir;
 mod signals;
+mod stored;
 mod ui;
 
 use clap::Parser;

@@ -1,14 +1,10 @@
 //! The record of a run and its faces, from raw measurements to files.
 
 use crate::exit::{Code, Failure};
-use crate::held::Held;
-use crate::rundir::{OLD_SWEEP, RECORD, REPEAT, REPORT, RunDir};
+use crate::rundir::{RECORD, REPORT, RunDir};
 use assay_awr::record::SeriesBuilder;
 use assay_measure::record::Record;
 use assay_measure::snapshot::RunData;
-use assay_report::compare::Repeats;
-use std::fmt::Display;
-use std::path::Path;
 
 /// A record as it is printed and kept.
 pub(crate) struct Faces {
@@ -55,30 +51,4 @@ pub(crate) fn write(dir: &RunDir, faces: &Faces) -> Result<(), Failure> {
     dir.write(RECORD, &faces.json)?;
     dir.write(REPORT, &faces.text)?;
     crate::html::write_report(dir, &faces.record)
-}
-
-/// Reads a record.
-pub(crate) fn read(path: &Path) -> Result<Record, Failure> {
-    read_as(path, assay_report::json::read)
-}
-
-/// Reads the summary of repeats.
-pub(crate) fn read_repeats(path: &Path) -> Result<Repeats, Failure> {
-    read_as(path, Repeats::read)
-}
-
-fn read_as<T, E: Display>(path: &Path, read: fn(&str) -> Result<T, E>) -> Result<T, Failure> {
-    let bad = |what: &dyn Display| Failure::usage(format!("{}: {what}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| bad(&error))?;
-    read(&text).map_err(|error| bad(&error))
-}
-
-/// Whether a directory holds a record or a summary of repeats that can be read.
-pub(crate) fn is_in(dir: &Held) -> bool {
-    let holds =
-        |name, readable: &dyn Fn(&str) -> bool| dir.read(name).is_ok_and(|text| readable(&text));
-    let is_record = |text: &str| assay_report::json::read(text).is_ok();
-    holds(RECORD, &is_record)
-        || holds(OLD_SWEEP, &is_record)
-        || holds(REPEAT, &|text| Repeats::read(text).is_ok())
 }

@@ -134,20 +134,8 @@ pub fn execute(
         engine,
         control: &control,
     };
-    let homes = match clock.is_simulated() || !engine.works_in_driver_threads() {
-        true => Vec::new(),
-        false => threads::homes(assignments.len()),
-    };
-    data.engine_facts.push(Fact {
-        name: "driver_threads_place".to_owned(),
-        value: match homes.as_slice() {
-            [] => "the kernel's choice".to_owned(),
-            homes => {
-                let homes: Vec<String> = homes.iter().map(usize::to_string).collect();
-                format!("a CPU each: {}", homes.join(", "))
-            }
-        },
-    });
+    let (homes, told) = homes(engine, clock, assignments.len());
+    data.engine_facts.push(told);
     let measured = std::thread::scope(|scope| {
         let _release = Release(&control);
         let tracer = room_and_tracer(scope, assignments.len(), sink)?;
@@ -189,6 +177,23 @@ pub fn execute(
         errors_tolerated,
     }
     .conclude(data, measured, engine.remarks())
+}
+
+/// The CPU that each driver thread keeps to, and the word on it; none where its engine works elsewhere.
+fn homes(engine: &dyn Engine, clock: &Clock, threads: usize) -> (Vec<usize>, Fact) {
+    let homes = match clock.is_simulated() || !engine.works_in_driver_threads() {
+        true => Vec::new(),
+        false => threads::homes(threads),
+    };
+    let named: Vec<String> = homes.iter().map(usize::to_string).collect();
+    let told = Fact {
+        name: "driver_threads_place".to_owned(),
+        value: match named.is_empty() {
+            true => "the kernel's choice".to_owned(),
+            false => format!("a CPU each: {}", named.join(", ")),
+        },
+    };
+    (homes, told)
 }
 
 /// Asks the observer; a stop requested meanwhile counts more than its answer.

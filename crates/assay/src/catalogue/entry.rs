@@ -2,8 +2,8 @@
 
 use super::tags;
 use crate::exit::Failure;
-use crate::record;
 use crate::rundir::{self, OLD_SWEEP, RECORD, REPEAT, SERIES, TAGS, killed_io};
+use crate::stored;
 use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Metric, Record};
 use assay_measure::sample::median;
@@ -120,11 +120,11 @@ fn time_and_size(about: &fs::Metadata) -> (i64, i64) {
 pub(super) fn read(found: &Found) -> (Entry, Vec<Metric>) {
     let path = found.path.join(&found.stamp.file);
     let (mut entry, metrics) = match found.stamp.file.as_str() {
-        REPEAT => match record::read_repeats(&path) {
+        REPEAT => match stored::read_repeats(&path) {
             Ok(repeats) => of_repeats(found, &repeats),
             Err(_) => unrecorded(found, "unreadable"),
         },
-        OLD_SWEEP | RECORD => match record::read(&path) {
+        OLD_SWEEP | RECORD => match stored::read(&path) {
             Ok(record) => of_record(&record),
             Err(_) => unrecorded(found, "unreadable"),
         },
@@ -174,7 +174,7 @@ fn to_the_second(started: &str) -> String {
 /// Repeats of one run: each figure is the median of what they found.
 fn of_repeats(found: &Found, repeats: &Repeats) -> (Entry, Vec<Metric>) {
     let members = repeats.runs.iter().filter_map(|run| {
-        let record = record::read(&found.path.join(&run.directory).join(RECORD));
+        let record = stored::read(&found.path.join(&run.directory).join(RECORD));
         Some(of_record(&record.ok()?))
     });
     let members: Vec<(Entry, Vec<Metric>)> = members.collect();

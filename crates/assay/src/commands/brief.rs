@@ -4,8 +4,8 @@ use super::cost::read_prices;
 use super::runs::records_of;
 use crate::cli::ReportArgs;
 use crate::exit::Failure;
-use crate::record;
 use crate::rundir::RECORD;
+use crate::stored;
 use assay_measure::record::Record;
 use assay_report::cost::{self, Cost};
 use assay_report::kinds;
@@ -38,7 +38,7 @@ fn priced(path: &Path, platform: Option<&str>, records: &[&Record]) -> Result<Co
 
 /// The record, or that of the run below it which it is about.
 fn foremost(path: &Path) -> Result<Record, Failure> {
-    let record = record::read(path)?;
+    let record = stored::read(path)?;
     let members = kinds::of(&record).members(&record);
     if members.directories.is_empty() {
         return Ok(record);
@@ -53,5 +53,5 @@ fn foremost(path: &Path) -> Result<Record, Failure> {
     };
     let (kind, why) = (&record.kind, &members.why);
     crate::ui::say(&format!("notice: of the {kind} this is {why}"));
-    record::read(&dir.join(foremost).join(RECORD))
+    stored::read(&dir.join(foremost).join(RECORD))
 }

@@ -3,7 +3,8 @@
 use super::runs::records_of;
 use crate::cli::{CompareArgs, CompareFace};
 use crate::exit::{Code, Failure};
-use crate::{plan_text, record, rundir, ui};
+use crate::stored;
+use crate::{plan_text, rundir, ui};
 use assay_measure::record::Record;
 use assay_report::compare::{self, Comparison, Gate, GateOutcome, Group, Options};
 use assay_report::cost::{self, Cost};
@@ -135,7 +136,7 @@ impl Side {
         let mut dirs = Vec::new();
         for part in parts {
             for path in records_of(part, dir)? {
-                records.push(record::read(&path)?);
+                records.push(stored::read(&path)?);
                 dirs.push(path.parent().unwrap_or(Path::new("")).to_path_buf());
             }
         }

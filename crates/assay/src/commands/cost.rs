@@ -3,7 +3,8 @@
 use super::runs::records_of;
 use crate::cli::{CostArgs, Format};
 use crate::exit::{Code, Failure};
-use crate::{record, ui};
+use crate::stored;
+use crate::ui;
 use assay_measure::record::Record;
 use assay_report::cost::{self, Cost, Prices};
 use std::path::Path;
@@ -76,7 +77,7 @@ fn of_runs(prices: &Prices, args: &CostArgs) -> Result<Vec<Cost>, Failure> {
     let priced = runs.iter().enumerate().map(|(at, run)| {
         let paths = records_of(run, &args.dir)?;
         let costs = paths.iter().map(|path| {
-            let record = record::read(path)?;
+            let record = stored::read(path)?;
             cost::of(prices, platform(at), &record)
                 .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
         });

@@ -6,7 +6,7 @@ use crate::cli::ImportArgs;
 use crate::exit::{Code, Failure};
 use crate::record::{self, Faces};
 use crate::rundir::{self, RECORD, RUNS_DIR, RunDir};
-use crate::ui;
+use crate::{stored, ui};
 use assay_import::{Source, import as read_texts};
 use assay_measure::config::SLOB_PARAMS;
 use assay_measure::plain::shell_word;
@@ -182,7 +182,7 @@ fn imported_before(record: &Record, place: &Path) -> Option<PathBuf> {
         entry.kind == record.kind && record.run.started.starts_with(&entry.started)
     });
     alike.map(|entry| path_of(above, entry)).find(|path| {
-        let read = record::read(&path.join(RECORD));
+        let read = stored::read(&path.join(RECORD));
         read.is_ok_and(|before| before.import.is_some() && is_same(&before, record))
     })
 }

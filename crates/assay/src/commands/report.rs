@@ -4,6 +4,7 @@ use super::runs::{find, missing};
 use crate::cli::{Face, ReportArgs};
 use crate::exit::{Code, Failure};
 use crate::rundir::{self, RECORD, REPEAT};
+use crate::stored;
 use crate::{html, plan_text, record, ui};
 use assay_measure::plain::shell_word;
 use assay_measure::record::Record;
@@ -33,7 +34,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
         let none = || format!("{}: there is no such record", path.display());
         return Err(missing(dir, none));
     }
-    let record = record::read(&path)?;
+    let record = stored::read(&path)?;
     let below = kinds::of(&record).members(&record).directories;
     if let (Some(one), true) = (below.first(), is_of_one_run(args.format)) {
         return Err(not_of_several(&path, one));
@@ -105,7 +106,7 @@ fn not_of_several(path: &Path, one: &str) -> Failure {
 /// Faces of repeats: the noise, or one line for each run.
 fn repeated(args: &ReportArgs, found: &Path) -> Result<Code, Failure> {
     let path = within(found, REPEAT);
-    let repeats = record::read_repeats(&path)?;
+    let repeats = stored::read_repeats(&path)?;
     let dir = path.parent().unwrap_or(Path::new("."));
     let text = match args.format {
         Face::Full => repeats.render(),
@@ -129,7 +130,7 @@ fn within(found: &Path, file: &str) -> PathBuf {
 
 /// The head of a summary and a line for each run below `dir`.
 fn summary<'a>(dir: &Path, runs: impl Iterator<Item = &'a str>) -> Result<String, Failure> {
-    let records = runs.map(|run| record::read(&dir.join(run).join(RECORD)));
+    let records = runs.map(|run| stored::read(&dir.join(run).join(RECORD)));
     Ok(lines(&records.collect::<Result<Vec<_>, _>>()?))
 }
 

@@ -10,6 +10,7 @@ use crate::cli::{Product, RunsCommand};
 use crate::exit::{Code, Failure};
 use crate::held::Held;
 use crate::rundir::{self, PATIENCE, RECORD, REPEAT, RunDir, SERIES};
+use crate::stored;
 use crate::{answer, record, recover, ui};
 use assay_measure::units;
 use assay_report::kinds;
@@ -86,7 +87,7 @@ pub(super) fn records_of(name: &str, dir: &Path) -> Result<Vec<PathBuf>, Failure
         false => found,
     };
     if at.join(REPEAT).is_file() {
-        let repeats = record::read_repeats(&at.join(REPEAT))?;
+        let repeats = stored::read_repeats(&at.join(REPEAT))?;
         let runs = repeats.runs.iter();
         return Ok(runs
             .map(|run| at.join(&run.directory).join(RECORD))
@@ -138,7 +139,7 @@ fn show(path: &Path) -> Result<Code, Failure> {
         out.push_str(&format!("{label:<14} {value}\n"));
     }
     out.push_str(&format!("{:<14} {}\n", "directory", dir.display()));
-    if let Ok(record) = record::read(&rundir::record_in(&dir)) {
+    if let Ok(record) = stored::read(&rundir::record_in(&dir)) {
         out.push_str(&format!("{:<14} {}\n", "seed", record.run.seed));
         for reason in &record.run.verdict_reasons {
             out.push_str(&format!("{:<14} {reason}\n", "reason"));
@@ -148,7 +149,7 @@ fn show(path: &Path) -> Result<Code, Failure> {
             out.push_str(&format!("{title:<14} {text}\n"));
         }
     }
-    if let Ok(repeats) = record::read_repeats(&dir.join(REPEAT)) {
+    if let Ok(repeats) = stored::read_repeats(&dir.join(REPEAT)) {
         for run in &repeats.runs {
             let rate = run.ops_per_s.value();
             let rate = rate.map_or("n/a".to_owned(), |rate| units::fixed(rate, 1));
@@ -198,7 +199,7 @@ fn remove(runs: &[String], dir: &Path) -> Result<Code, Failure> {
 
 /// Whether runs below a directory are part of what it holds.
 fn stands_above_runs(dir: &Held) -> bool {
-    let record = record::read(&rundir::record_in(dir.path()));
+    let record = stored::read(&rundir::record_in(dir.path()));
     dir.has(REPEAT) || record.is_ok_and(|record| kinds::stands_above_runs(&record))
 }
 
@@ -248,7 +249,7 @@ fn ours(path: &Path) -> Result<Held, Failure> {
 
 /// Whether a directory holds a run, a sweep or repeats of ours that can be read, or what a killed one left.
 fn is_ours(dir: &Held) -> bool {
-    record::is_in(dir) || recover::is_ours(dir) || rundir::is_killed_io(dir)
+    stored::is_in(dir) || recover::is_ours(dir) || rundir::is_killed_io(dir)
 }
 
 fn not_ours(path: &Path, done: &str) -> Failure {
@@ -261,7 +262,7 @@ fn not_ours(path: &Path, done: &str) -> Failure {
 fn rebuild(path: &Path) -> Result<Code, Failure> {
     let dir = RunDir::claimed(&directory_of(path))?;
     let path = dir.path().display();
-    if record::is_in(dir.held()) {
+    if stored::is_in(dir.held()) {
         return Err(Failure::usage(format!(
             "{path} has its record already; nothing is to be recovered"
         )));
