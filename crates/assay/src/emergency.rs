@@ -101,7 +101,7 @@ mod tests {
         }
         run_begins(dir.path());
         assert_eq!(after_panic(), Code::Bug);
-        let record = stored::read(&dir.path().join("record.json")).expect("a record");
+        let record = crate::stored::read(&dir.path().join("record.json")).expect("a record");
         assert_eq!(record.run.verdict, "incomplete");
         assert!(dir.path().join("report.txt").is_file());
     }

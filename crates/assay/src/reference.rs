@@ -2,7 +2,7 @@
 //! them anew with `INSTA_UPDATE=always cargo test -p assay --bin assay reference`.
 
 use crate::exit::MEANINGS;
-use crate::{record, registry};
+use crate::registry;
 use assay_measure::config::{ParamDef, SLOB_PARAMS};
 use assay_measure::kind::{figure, of};
 use assay_measure::record::Metric;
@@ -152,7 +152,7 @@ fn the_reference_of_metrics_is_what_the_kinds_list() {
     assay_report::kinds::install(registry::kinds());
     let mut found: Vec<(&str, Vec<Row>)> = Vec::new();
     for path in records() {
-        let mut record = record::read(&path).expect("a record");
+        let mut record = crate::stored::read(&path).expect("a record");
         let Some(kind) = of(&kinds, &record).filter(|_| record.import.is_none()) else {
             continue;
         };

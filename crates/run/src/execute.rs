@@ -139,12 +139,7 @@ pub fn execute(
     let measured = std::thread::scope(|scope| {
         let _release = Release(&control);
         let tracer = room_and_tracer(scope, assignments.len(), sink)?;
-        for assignment in &assignments {
-            let buffer = tracer.as_ref().map(Tracer::buffer);
-            let home = homes.get(assignment.thread).copied();
-            job.spawn(scope, assignment, home, buffer)
-                .inspect_err(|_| control.cancel_gate())?;
-        }
+        job.spawn_all(scope, &assignments, &homes, tracer.as_ref())?;
         let timeout = ready_timeout.unwrap_or_else(|| default_timeout(plan));
         let ready = wait_ready(&control, stop, timeout)
             .and_then(|ready| may_start(hooks, stop).map(|()| ready))
@@ -227,6 +222,22 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
+    fn spawn_all<'scope>(
+        self,
+        scope: &'scope Scope<'scope, 'a>,
+        assignments: &'a [Assignment],
+        homes: &[usize],
+        tracer: Option<&Tracer<'scope>>,
+    ) -> Result<(), RunError> {
+        for assignment in assignments {
+            let buffer = tracer.map(Tracer::buffer);
+            let home = homes.get(assignment.thread).copied();
+            self.spawn(scope, assignment, home, buffer)
+                .inspect_err(|_| self.control.cancel_gate())?;
+        }
+        Ok(())
+    }
+
     fn spawn<'scope>(
         self,
         scope: &'scope Scope<'scope, 'a>,

@@ -140,7 +140,7 @@ pub fn known(groups: &[Group<'_>], name: &str) -> Result<(), String> {
         near.extend(record.plan.settings.iter().map(|line| line.name.as_str()));
         near.extend(allowed::facts(record).map(|fact| fact.name.as_str()));
     }
-    let near = nearest(name, near.into_iter()).map_or_else(
+    let near = nearest(name, near).map_or_else(
         || {
             "name a parameter, a fact of the host, or a word of a condition that --same lists"
                 .to_owned()
