@@ -5,7 +5,7 @@ use crate::rundir::{RECORD, RUNS_DIR};
 use crate::stored;
 use assay_measure::record::Record;
 use assay_report::answer::Class;
-use assay_report::compare::{self, Group, Options, Verdict};
+use assay_report::compare::{self, Check, Finding, Group, Options, Verdict};
 use std::path::Path;
 
 /// Earlier runs that are looked at before it is said that none was of the same test.
@@ -41,8 +41,21 @@ fn against(record: &Record, before: &Record, entry: &Entry) -> Option<(String, C
     };
     let groups = [group("before", before), group("now", record)];
     let compared = compare::of(&groups, &Options::default());
-    if compared.pairs.iter().any(|pair| pair.forbids_faster) {
-        return None;
+    let checks = compared.pairs.iter().flat_map(|pair| &pair.checks);
+    let unlike: Vec<&Check> = checks
+        .filter(|check| check.finding == Finding::Forbids)
+        .collect();
+    if let Some(first) = unlike.first() {
+        // The same test, but its operations came out otherwise, as those of a cache that is still being filled do.
+        let is_alike = unlike.iter().all(|check| check.what.starts_with("work: "));
+        let text = format!(
+            "not compared with run {}, whose operations were others: {} {}, now {}.",
+            entry.id,
+            first.what.trim_start_matches("work: "),
+            first.baseline,
+            first.candidate
+        );
+        return is_alike.then_some((text, Class::Plain));
     }
     let row = compared.rows.iter().find(|row| row.is_primary)?;
     let judged = row.against.first()?;
