@@ -74,7 +74,11 @@ impl Watch {
 
     /// What changed since it looked last.
     pub(crate) fn changes(&mut self) -> Vec<Change> {
-        let now = look(&self.threads);
+        let mut now = look(&self.threads);
+        // A thread that has ended leaves no list behind: the others' lists alone are no change.
+        if now.affinity.values().sum::<usize>() < self.threads.len() {
+            now.affinity.clone_from(&self.last.affinity);
+        }
         let changes = differences(&self.last, &now);
         self.last = now;
         changes
@@ -291,6 +295,28 @@ mod tests {
             1
         );
         assert!(differences(&old, &limits("", None, &[("", 4)])).is_empty());
+    }
+
+    #[test]
+    fn a_thread_that_ended_is_no_change_of_the_others() {
+        let (tid, told) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || {
+            crate::threads::stay_on(0);
+            let _ = tid.send(rustix::thread::gettid().as_raw_nonzero().get());
+            let _ = ended.recv();
+        });
+        let this = rustix::thread::gettid().as_raw_nonzero().get();
+        let mut watch = Watch::new(vec![this, told.recv().expect("its id")]);
+        let usable = watch.usable_millicpus();
+        drop(end);
+        other.join().expect("it ends");
+        // The kernel lets go of the thread a moment later.
+        for _ in 0..50 {
+            assert_eq!(watch.changes(), []);
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert_eq!(watch.usable_millicpus(), usable);
     }
 
     #[test]
