@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The one command that checks everything: ./test.sh          (what continuous integration runs, about 15 minutes on 2 cores)
-#                                         ./test.sh --long   (adds a soak, kills, fuzzing, Miri, licences, benches: under 3 hours)
+# The one command that checks everything: ./test.sh          (what continuous integration runs, 8 to 18 minutes on 2 cores)
+#                                         ./test.sh --long   (adds a soak, set-ups, kills, fuzzing, Miri, licences, benches: under 3 hours)
 #
 # On a fresh Debian box with Rust it first installs the Debian packages it needs, as root only; without root it says
 # which are missing and skips what needs them, loudly. It leaves nothing behind but ./target and the caches of cargo and mvn.
@@ -334,6 +334,10 @@ if [ "$long" = yes ]; then
     begin "what is handed on, built for it"
     mkdir "$places/dist-long"
     (cd "$places/dist-long" && bash "$PROJECT/tests/e2e/15-dist.sh" --long)
+
+    begin "twelve set-ups, and what the answer names"
+    mkdir "$places/answers"
+    (cd "$places/answers" && ASSAY_PG_BIN="${POSTGRES_BINS:-}" bash "$PROJECT/tests/e2e/answers.sh")
 
     begin "200 kills"
     ASSAY_KILLS=200 cargo test --locked --package assay-native --test kill

@@ -3,42 +3,27 @@
 source "$PROJECT/tests/e2e/lib.sh"
 
 [ "$(id -u)" = 0 ] || skip "mounting needs root"
-bin="" known=${ASSAY_PG_BIN:-}
-for dir in ${known//:/ } /usr/lib/postgresql/*/bin; do
-    [ -x "$dir/postgres" ] && [ -x "$dir/psql" ] && bin=$dir
-done
+bin=$(postgres_programs)
 [ -n "$bin" ] || skip "no PostgreSQL server is installed"
 
 place=$(mktemp -d /tmp/assay-test.XXXXXX)
 chmod 755 "$place"
-server=""
 # shellcheck disable=SC2329
 clean_up() {
-    [ -z "$server" ] || { kill -QUIT "$server" 2>/dev/null; wait "$server" 2>/dev/null; } || true
+    stop_postgres
     umount "$place/disk" 2>/dev/null || umount --lazy "$place/disk" 2>/dev/null || true
     rm -rf --one-file-system "$place"
 }
 trap clean_up EXIT
 
-mkdir "$place/disk" "$place/pg"
+mkdir "$place/disk"
 truncate -s 160M "$place/image"
 mkfs.ext4 -q -m 0 "$place/image" 2>/dev/null && mount -o loop "$place/image" "$place/disk" 2>/dev/null \
     || mount -t tmpfs -o size=150M tmpfs "$place/disk" 2>/dev/null || skip "no right to mount"
 mkdir "$place/disk/space"
-chown postgres "$place/pg" "$place/disk/space"
+chown postgres "$place/disk/space"
 
-as_postgres() {
-    (cd / && exec setpriv --pdeathsig QUIT --reuid=postgres --regid=postgres --init-groups -- "$@")
-}
-as_postgres "$bin/initdb" --username=postgres --auth=trust --no-sync --locale=C --encoding=UTF8 -D "$place/pg/data" >out.txt
-(cd / && exec setpriv --pdeathsig QUIT --reuid=postgres --regid=postgres --init-groups -- "$bin/postgres" \
-    -D "$place/pg/data" -k "$place/pg" -c listen_addresses= -c fsync=off -c autovacuum=off >"$place/log" 2>&1) &
-server=$!
-sql() {
-    "$bin/psql" -XAtq -v ON_ERROR_STOP=1 -h "$place/pg" -U postgres -d postgres "$@"
-}
-pid=$server
-wait_for 60 sql -c "select 1"
+start_postgres "$bin" "$place" -c fsync=off
 sql -c "create tablespace small location '$place/disk/space'"
 target="postgres://postgres@/postgres?host=$place/pg"
 small=(--target "$target" --set TABLESPACE=small --set SCALE=2000)

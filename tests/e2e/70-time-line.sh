@@ -78,7 +78,7 @@ wait "$pid" 2>/dev/null || true
 pid=
 expect 0 "$ASSAY" runs recover killed
 has killed/report.txt "command: echo before the kill; exit 0"
-has killed/report.txt "Sessions inside a call, looked at every"
+has killed/report.txt "Sessions inside a call, sampled every"
 [ "$(json killed/record.json instance.ash.max_active_count)" = 4 ] || fail "four sessions were active"
 echo "- killed: history and events recovered"
 expect 0 "$ASSAY" destroy --target native:data

@@ -31,7 +31,7 @@ mount -t tmpfs -o size=300M tmpfs disk 2>/dev/null || skip "no right to mount"
 
 echo "- in memory it says that the figures mean nothing"
 expect 0 "$ASSAY" sync disk --time 1s -o memory
-has memory/report.txt "lies in memory"
+has memory/report.txt "is in memory"
 [ -z "$(ls -A disk)" ] || fail "something is left behind in memory"
 
 echo "- too little space is refused before a byte is written"

@@ -41,7 +41,7 @@ echo "- a fifth of a CPU by quota"
 # shellcheck disable=SC2016
 expect 0 sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$group" "$ASSAY" cpu --soak 1 --time 4s -o fifth
 has fifth/report.txt "throttling"
-grep -qE "CPUs that can be used at once +0\.20" fifth/report.txt || fail "the quota is not told"
+grep -qE "CPUs that can be used at the same time +0\.20" fifth/report.txt || fail "the quota is not told"
 busy=$(json fifth/record.json parts.cpu.soak.cpus_busy)
 awk -v busy="$busy" 'BEGIN { exit !(busy > 0.05 && busy < 0.25) }' || fail "$busy CPUs busy under a quota of a fifth of one"
 fifth=$(worth out.txt)

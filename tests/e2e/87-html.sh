@@ -27,9 +27,12 @@ echo "- the steps of a sweep share one script"
 has sweep/report.html 'src="assay-plotly.js"'
 for page in sweep/step-*/report.html; do
     has "$page" 'src="../assay-plotly.js"'
-    [ "$(stat -c %s "$page")" -lt 3000000 ] || fail "$page holds the script all the same"
+    [ "$(stat -c %s "$page")" -lt 1000000 ] || fail "$page holds the script all the same"
 done
-[ "$(stat -c %s run/report.html)" -gt 4000000 ] || fail "the run's page does not hold its script"
+has run/report.html 'id="packed"'
+for page in run io; do
+    [ "$(stat -c %s "$page/report.html")" -lt 2000000 ] || fail "the page of $page is larger than 2 MB"
+done
 
 echo "- report makes pages where it is told, and replaces no script of others"
 expect 0 "$ASSAY" report run --format html --assets shared -o shared.html

@@ -29,7 +29,7 @@ for version in ${ASSAY_REQUIRE_POSTGRES:-18}; do
     echo "- the main job on PostgreSQL $version"
     expect 0 "$ASSAY" run --target "temp:postgres:$version" "${small[@]}" -s 2 --time 2s -o "run$version"
     has "run$version/report.txt" "PostgreSQL $version"
-    has err.txt "Stopped and removed in"
+    has err.txt "Time to stop and remove it"
     has "run$version/record.json" "server_directory"
     gone || fail "the server of a finished run is still there"
 done
@@ -37,7 +37,7 @@ done
 echo "- killed while it prepares and while it runs"
 "$ASSAY" run --target temp:postgres --set SCALE=100000 -o killed1 >out.txt 2>err.txt &
 pid=$!
-wait_for 60 grep -q "holds no data set yet" err.txt
+wait_for 60 grep -q "has no data set yet" err.txt
 kill -9 "$pid"
 wait "$pid" 2>/dev/null || true
 pid=""

@@ -67,3 +67,41 @@ wait_for() {
 lines() {
     [ -f "$1" ] && [ "$(wc -l <"$1")" -ge "$2" ]
 }
+
+# postgres_programs: the directory of the last server programs there are; nothing where no server is installed.
+postgres_programs() {
+    local dir found="" known=${ASSAY_PG_BIN:-}
+    for dir in ${known//:/ } /usr/lib/postgresql/*/bin; do
+        [ -x "$dir/postgres" ] && [ -x "$dir/psql" ] && found=$dir
+    done
+    echo "$found"
+}
+
+# start_postgres BIN PLACE OPTION...: a server of its own below PLACE, reached by its socket in PLACE/pg; its process is $server.
+start_postgres() {
+    local bin=$1 place=$2 as=()
+    shift 2
+    mkdir "$place/pg"
+    if [ "$(id -u)" = 0 ]; then
+        chown postgres "$place/pg"
+        as=(setpriv --pdeathsig QUIT --reuid=postgres --regid=postgres --init-groups --)
+    fi
+    (cd / && exec "${as[@]}" "$bin/initdb" --username=postgres --auth=trust --no-sync --locale=C --encoding=UTF8 \
+        -D "$place/pg/data") >out.txt
+    (cd / && exec "${as[@]}" "$bin/postgres" -D "$place/pg/data" -k "$place/pg" -c listen_addresses= -c autovacuum=off "$@" \
+        >"$place/log" 2>&1) &
+    server=$!
+    psql=("$bin/psql" -XAtq -v ON_ERROR_STOP=1 -h "$place/pg" -U postgres -d postgres)
+    pid=$server
+    wait_for 60 sql -c "select 1"
+}
+
+# sql ARGUMENT...: psql on the server that start_postgres started.
+sql() {
+    "${psql[@]}" "$@"
+}
+
+# stop_postgres: for a script's end; does nothing where none was started.
+stop_postgres() {
+    [ -z "${server:-}" ] || { kill -QUIT "$server" 2>/dev/null; wait "$server" 2>/dev/null; } || true
+}

@@ -49,7 +49,7 @@ fn against(record: &Record, before: &Record, entry: &Entry) -> Option<(String, C
         // The same test, but its operations came out otherwise, as those of a cache that is still being filled do.
         let is_alike = unlike.iter().all(|check| check.what.starts_with("work: "));
         let text = format!(
-            "not compared with run {}, whose operations were others: {} {}, now {}.",
+            "not compared with run {}, because its operations were different: {} {}, now {}.",
             entry.id,
             first.what.trim_start_matches("work: "),
             first.baseline,

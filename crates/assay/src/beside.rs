@@ -45,7 +45,7 @@ pub(crate) fn check(commands: &[At], plan: &Plan) -> Result<(), Failure> {
     match commands.iter().find(|at| at.at_ns >= ends_ns) {
         None => Ok(()),
         Some(at) => Err(Failure::usage(format!(
-            "--at {} s: the run is over after {} s, its warm-up included; give an earlier instant",
+            "--at {} s: the run ends after {} s, including the warm-up; give an earlier time",
             config::seconds_text(at.at_ns),
             config::seconds_text(ends_ns)
         ))),
@@ -194,7 +194,7 @@ impl Beside {
         let end = job.run(self.timeout, give_up);
         let said = job
             .last_line()
-            .map_or_else(String::new, |line| format!(", it said last: {line}"));
+            .map_or_else(String::new, |line| format!(", its last output: {line}"));
         Some(Called {
             problem: (!end.good).then(|| {
                 format!(
@@ -235,7 +235,8 @@ impl Beside {
             if let Some(problem) = called.problem {
                 ui::say(&format!("warning: {problem}"));
                 data.warnings.push(format!(
-                    "{problem}. The measured figures are not affected; what the script was to do after the run may be missing."
+                    "{problem}. This does not affect the measured figures; actions of the script after the run may \
+                     be missing."
                 ));
             }
             data.timeline.push(called.event);

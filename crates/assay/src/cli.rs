@@ -22,12 +22,12 @@ pub(crate) use compare::{CompareArgs, CompareFace};
 pub(crate) use probe::{ProbeArgs, ProbeCommand};
 pub(crate) use runs::{ListFormat, RunsArgs, RunsCommand, TrendFormat, WhichArgs};
 
-/// Assays the platform a database will live on.
+/// Assays the platform for a database.
 #[derive(Debug, Parser)]
 #[command(
     name = "assay",
     version,
-    about = "Assays the platform a database will live on: what it can do, where it stops, and why there",
+    about = "Assays the platform for a database: what it can do, where it stops, and why it stops there",
     after_help = format!(
         "Exit codes: {}.\nSettings: command line > environment ASSAY_<NAME> > file > default; \
          `assay config show --all` lists them all.",
@@ -36,7 +36,7 @@ pub(crate) use runs::{ListFormat, RunsArgs, RunsCommand, TrendFormat, WhichArgs}
     max_term_width = 100
 )]
 pub(crate) struct Cli {
-    /// On stderr say nothing but warnings, notices and errors
+    /// Print only warnings, notices and errors on stderr
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
     #[command(subcommand)]
@@ -47,24 +47,24 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Run the SLOB workload and print the report
     ///
-    /// With no argument: prepares 4 schemas x 256 MiB in ./assay-data if there is nothing yet,
-    /// runs 4 sessions for 30 s and leaves the record in ./assay-runs.
+    /// Without arguments it prepares 4 schemas x 256 MiB in ./assay-data unless they exist, runs 4 sessions
+    /// for 30 s and leaves the record in ./assay-runs.
     Run(RunArgs),
-    /// Run the workload under rising load: the curve, its knee and where it would end
+    /// Run the workload under rising load: the curve, its knee and its projected end
     ///
-    /// One run directory for each step, and the record of the sweep above them. Everything that
-    /// `run` takes from a file, the environment or --set holds for every step.
+    /// Each step has a run directory, and the record of the sweep is above them. All settings that `run`
+    /// takes from a file, the environment or --set apply to every step.
     #[command(
-        after_help = "A list gives a curve for each value, and several lists one for each combination: \
-                            --set READ_MODE=single,batched --set UPDATE_PCT=0,30.\n\
-                            Ctrl-C ends the step under way and summarises what there is."
+        after_help = "A list gives a curve for each value; several lists give a curve for each combination: --set \
+            READ_MODE=single,batched --set UPDATE_PCT=0,30.\n\
+                            Ctrl-C ends the current step and summarises the finished steps."
     )]
     Sweep(SweepArgs),
-    /// SLOB's spelling of run: `runit N` or `runit -s N -t M`, with ./slob.conf if it is there
+    /// SLOB's spelling of run: `runit N` or `runit -s N -t M`, with ./slob.conf if it exists
     Runit(RunitArgs),
     /// Create and load the data set, then verify it
     Prepare(PrepareArgs),
-    /// SLOB's spelling of prepare: `setup TABLESPACE N`, with ./slob.conf if it is there
+    /// SLOB's spelling of prepare: `setup TABLESPACE N`, with ./slob.conf if it exists
     Setup(SetupArgs),
     /// Verify every block of the data set
     Check(DataArgs),
@@ -72,9 +72,10 @@ pub(crate) enum Command {
     Destroy(DestroyArgs),
     /// Kill a loaded native data set and time its recovery
     ///
-    /// Several kills under a steady update load at growing checkpoint distances: time to the first
-    /// commit and to 95 % of the old rate against log volume, commits lost (none may be), and the
-    /// checkpoint distance for a wanted recovery time. Under two minutes. Changes rows, as any run.
+    /// assay kills a process under a steady update load several times, at growing checkpoint distances. It
+    /// reports the time to the first commit and to 95 % of the old rate against the log volume, the lost
+    /// commits (there must be none), and the checkpoint distance for a wanted recovery time. This takes less
+    /// than two minutes and, like any run, changes rows.
     Recovery(RecoveryArgs),
     /// The process that `recovery` kills
     #[command(hide = true)]
@@ -82,33 +83,33 @@ pub(crate) enum Command {
     /// The probes of the registry
     #[command(flatten)]
     Probe(ProbeCommand),
-    /// Measure the bare storage: fio's options, job files and reports
+    /// Measure the bare storage with fio's options, job files and reports
     #[command(disable_help_flag = true)]
     Io(IoArgs),
     /// Read other tools' output into a record
     ///
-    /// Recognises by content. Several files make one record if they are parts of one and the same
-    /// run; every value keeps the file and line it came from. Report, compare and cost take the
-    /// record as any other.
+    /// assay recognises files by their content. Several files make one record if they are parts of the same
+    /// run; every value keeps its file and line. Report, compare and cost accept the record like any other.
     Import(ImportArgs),
     /// Print the report of a finished run
     Report(ReportArgs),
     /// Compare runs, or groups of repeats, with the first: ratios, intervals and verdicts
     ///
-    /// First whether they measured the same thing at all, then every figure per second, per transaction
-    /// and per operation. Three repeats and more on both sides (`run --repeat`) are compared by Welch's
-    /// test with the noise between runs in it; single runs by their seconds, within-run only.
+    /// It first shows whether the runs measured the same thing, then every figure per second, per transaction
+    /// and per operation. With three or more repeats on both sides (`run --repeat`) Welch's test includes the
+    /// noise between runs; single runs are compared by their seconds, within-run only.
     #[command(
-        after_help = "A gate on a change fires where the change is shown: beyond its limit, and the verdict of that figure \
-                            a difference. Beyond its limit and not shown: said on stderr, exit code 0, or 5 with \
-                            --fail-if-unsure. A gate that cannot be judged (no figure, not the same test): exit code 4.\n\
-                            Keys are those of --format json; any figure can be one."
+        after_help = "A gate on a change fires if the change is beyond the limit and the verdict on the figure is a \
+                            difference. If the change is beyond the limit but not shown, assay prints a notice on stderr and exits \
+                            with code 0, or with code 5 under --fail-if-unsure. A gate that cannot be judged (the figure is \
+                            missing, or the tests differ) gives exit code 4.\n\
+                            The keys are those of --format json; every figure has one."
     )]
     Compare(CompareArgs),
-    /// What runs cost on their platforms, by your own dated prices
+    /// What runs cost on their platforms, at your own dated prices
     ///
-    /// Monthly total with every input, cost per 1,000 delivered IOPS, per MB/s and per million
-    /// operations, what each price does to it, and where two platforms cost the same.
+    /// The report has the monthly total with every input, the cost per 1,000 delivered IOPS, per MB/s and per
+    /// million operations, the effect of each price, and the point where two platforms cost the same.
     Cost(CostArgs),
     /// The runs kept in a directory
     Runs(RunsArgs),
@@ -140,19 +141,19 @@ pub(crate) enum Command {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ManArgs {
-    /// Where to: pages that it wrote before are written anew, other files are left alone
+    /// Directory for the pages: assay rewrites its own pages and leaves other files alone
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
 }
 
-/// Settings every data set command takes.
+/// Settings that every data set command takes.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SettingArgs {
     /// slob.conf, a SLOB banner, pgio.conf or assay.toml
     #[arg(short = 'c', long = "config", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// What to test: native:DIR[,DIR2...], postgres://USER@HOST:PORT/DB, temp:postgres[:VERSION] (a
-    /// server for this command alone) or null: [default: native:./assay-data]
+    /// What to test: native:DIR[,DIR2...], postgres://USER@HOST:PORT/DB, temp:postgres[:VERSION] (a server
+    /// only for this command) or null: [default: native:./assay-data]
     #[arg(long, value_name = "URL")]
     pub(crate) target: Option<String>,
     /// Schemas (SCHEMAS) [default: those loaded, else 4]
@@ -180,7 +181,7 @@ pub(crate) struct RunOnlyArgs {
     /// Sessions per schema (THREADS_PER_SCHEMA)
     #[arg(short = 't', long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) threads: Option<String>,
-    /// Sessions in all, dealt to the schemas in turn (SESSIONS)
+    /// Total number of sessions, assigned to the schemas in turn (SESSIONS)
     #[arg(
         long,
         value_name = "N",
@@ -213,15 +214,15 @@ pub(crate) struct RunOnlyArgs {
     /// What to print
     #[arg(long, value_enum, default_value_t = Product::Answer)]
     pub(crate) format: Product,
-    /// Run a command beside the load, so long after its start; repeatable: --at 30s 'sync'
+    /// Run a command during the load, this long after its start; repeatable: --at 30s 'sync'
     ///
-    /// It is a line for sh -c and is never waited for while the load runs. What it says is kept
-    /// in the run directory (at-1.out, ...), and the report shows when it ran and how it ended.
-    /// One that still runs 10 s after the load is killed.
+    /// The command is a line for sh -c; the load never waits for it. assay keeps its output in the run
+    /// directory (at-1.out, ...), and the report shows when it ran and how it ended. assay kills a command
+    /// that still runs 10 s after the load.
     #[arg(long = "at", num_args = 2, value_names = ["TIME", "COMMAND"])]
     pub(crate) at: Vec<String>,
-    /// So many runs of the same, one after the other: what differs with nothing changed, and so what a
-    /// comparison could show. `compare` takes the directory as one group
+    /// Number of identical runs, one after the other: they show the noise, and so what a comparison can show.
+    /// `compare` takes the directory as one group
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) repeat: u64,
     /// Print the plan and touch nothing
@@ -231,17 +232,17 @@ pub(crate) struct RunOnlyArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SweepArgs {
-    /// Sessions in all of each step: 1,2,4,8, or auto: doubles until nothing is gained, then fills
+    /// Total sessions of each step: 1,2,4,8, or auto: doubles them until throughput stops rising, then fills
     /// in around the knee
     #[arg(long, value_name = "LIST", default_value = "auto")]
     pub(crate) sessions: String,
-    /// Most sessions of --sessions auto
+    /// Highest number of sessions for --sessions auto
     #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub(crate) max_sessions: u64,
-    /// CPUs to confine this process to, one curve for each: 1,2
+    /// Numbers of CPUs for this process, one curve for each: 1,2
     #[arg(long, value_name = "LIST")]
     pub(crate) cpus: Option<String>,
-    /// Goal for the 99th percentile of operation latency: finds the highest load that keeps it
+    /// Goal for the 99th percentile of operation latency: finds the highest load that keeps the goal
     #[arg(long, value_name = "DURATION")]
     pub(crate) p99: Option<String>,
     #[command(flatten)]
@@ -289,7 +290,7 @@ pub(crate) struct PrepareArgs {
     /// Master seed of the load (SEED) [default: random, printed]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) seed: Option<String>,
-    /// Block device of the target whose whole content may be overwritten, repeatable; never one in use
+    /// Block device of the target whose whole content assay may overwrite, repeatable; never a device in use
     #[arg(long, value_name = "PATH_OR_DEVICE")]
     pub(crate) destroy: Vec<PathBuf>,
     /// How to print the load summary
@@ -302,7 +303,7 @@ pub(crate) struct PrepareArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct SetupArgs {
-    /// Tablespace of the original; has no meaning on the native target
+    /// Tablespace, as in the original; has no meaning on the native target
     #[arg(value_name = "TABLESPACE")]
     pub(crate) tablespace: String,
     /// Schemas, as -s
@@ -334,14 +335,14 @@ pub(crate) struct DestroyArgs {
 pub(crate) struct RecoveryArgs {
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
-    /// Checkpoint distances, one kill each: 16M,64M,200M [default: a sixteenth, a quarter and half of
+    /// Checkpoint distances, one kill for each: 16M,64M,200M [default: a sixteenth, a quarter and half of
     /// what the log files allow]
     #[arg(long, value_name = "LIST")]
     pub(crate) distances: Option<String>,
     /// Wanted time from the restart to the first commit, for the recommendation
     #[arg(long, value_name = "DURATION", default_value = "10s")]
     pub(crate) rto: String,
-    /// Load before each kill at most, and the time the old rate may take to come back
+    /// Maximum load time before each kill, and maximum time for the old rate to come back
     #[arg(long, value_name = "DURATION", default_value = "15s")]
     pub(crate) time: String,
     /// A name for the run in lists, reports and comparisons (LABEL)
@@ -362,7 +363,7 @@ pub(crate) struct RecoveryArgs {
 pub(crate) struct RecoveryLoadArgs {
     #[command(flatten)]
     pub(crate) settings: SettingArgs,
-    /// Where commits are written down
+    /// Where commits are recorded
     #[arg(long)]
     pub(crate) journal: PathBuf,
     /// LOG_CHECKPOINT_INTERVAL
@@ -375,7 +376,7 @@ pub(crate) struct RecoveryLoadArgs {
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct IoArgs {
-    /// Job files and options as fio's; `assay io --help` shows ours beside them
+    /// Job files and options of fio; `assay io --help` also shows those of assay
     #[arg(
         value_name = "JOBFILE|OPTION",
         trailing_var_arg = true,
@@ -389,22 +390,22 @@ pub(crate) struct ReportArgs {
     /// Run directory, record.json, id, or `last`
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
-    /// Where ids are looked up
+    /// Where to look up ids
     #[arg(long, value_name = "DIR", default_value = "assay-runs")]
     pub(crate) dir: PathBuf,
-    /// Which face of the record
+    /// Form of the output
     #[arg(long, value_enum, default_value_t = Face::Full)]
     pub(crate) format: Face,
-    /// Prices for --format brief, as of `assay cost`
+    /// Price file for --format brief, as for `assay cost`
     #[arg(long = "prices", alias = "cost", value_name = "FILE")]
     pub(crate) cost: Option<PathBuf>,
-    /// The platform of --prices [default: by label or host name]
+    /// The platform in the price file [default: by label or host name]
     #[arg(long, value_name = "NAME", requires = "cost")]
     pub(crate) platform: Option<String>,
-    /// Write it there instead of to stdout
+    /// Write to this file instead of stdout
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Plotting script of --format html: in the page, or once beside many pages
+    /// Place of the plotting script for --format html: in the page, or once beside many pages
     #[arg(long, value_enum, default_value_t = AssetsChoice::Embed)]
     pub(crate) assets: AssetsChoice,
 }
@@ -412,7 +413,7 @@ pub(crate) struct ReportArgs {
 /// Where a page has its plotting script.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AssetsChoice {
-    /// In the page: one file that needs nothing else
+    /// In the page: one self-contained file
     #[default]
     Embed,
     /// In assay-plotly.js beside it, or above the run directory
@@ -427,7 +428,7 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// What differs from the defaults, and who said so; secrets are starred
+    /// Settings that differ from the defaults, with their origin; secrets are masked
     Show {
         #[command(flatten)]
         settings: SettingArgs,
@@ -453,13 +454,13 @@ pub(crate) struct ShowArgs {
     /// Master seed (SEED)
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) seed: Option<String>,
-    /// How a database server's reads are made to reach the device (EVICT)
+    /// How to make a database server's reads reach the device (EVICT)
     #[arg(long, value_name = "MODE")]
     pub(crate) evict: Vec<String>,
-    /// Every parameter with its value, its origin and what it means; JSON and slob.conf always have all
+    /// Every parameter with its value, origin and meaning; JSON and slob.conf always have all
     #[arg(long)]
     pub(crate) all: bool,
-    /// How to print it: a table, JSON, or a slob.conf
+    /// Format: a table, JSON, or a slob.conf
     #[arg(long, value_enum, default_value_t = ShowFormat::Text)]
     pub(crate) format: ShowFormat,
 }
@@ -474,10 +475,10 @@ pub(crate) enum Format {
     Json,
 }
 
-/// What a command that leaves a record prints of it.
+/// What a command that leaves a record prints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Product {
-    /// How much, how steady, what limits it, how far to trust it, what next
+    /// How much, how steady, what limits it, how far to trust it, what to do next
     #[default]
     Answer,
     /// The whole report, as in report.txt
@@ -500,19 +501,19 @@ pub(crate) enum Face {
     Json,
     /// One page with charts that opens offline
     Html,
-    /// The one page a manager reads; of a sweep the page of its goal or knee
+    /// One page for a manager; for a sweep, the step at its goal or knee
     Brief,
     /// The per-second series
     Csv,
-    /// Every figure of the summary, a line each, with unit and reason
+    /// Every figure of the summary, one per line, with unit and reason
     CsvSummary,
     /// The summary for a monitoring system: OpenMetrics text, in seconds and bytes
     Openmetrics,
     /// The series as OpenMetrics text with times, for backfilling a time series database
     OpenmetricsSeries,
-    /// One pipe-separated line under its header and units
+    /// One pipe-separated line below its header and units
     Summary,
-    /// pgio's result line and rows, of a run against a server
+    /// pgio's result line and rows, for a run against a server
     Pgio,
 }
 
@@ -524,6 +525,6 @@ pub(crate) enum ShowFormat {
     Text,
     /// For programs
     Json,
-    /// A file that reads back the same
+    /// A file with the same settings that assay can read
     SlobConf,
 }

@@ -112,7 +112,8 @@ impl Configured {
         match self.is_temporary() {
             false => Ok(()),
             true => Err(Failure::usage(format!(
-                "{0}: a temporary server and its data live for one command, so there is nothing to {command}; `assay run --target {0}` starts it, prepares, runs and removes it",
+                "{0}: a temporary server and its data exist only during one command, so there is nothing to \
+                 {command}; `assay run --target {0}` starts it, prepares it, runs the load and removes it",
                 self.shown()
             ))),
         }
@@ -338,7 +339,9 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
         return Err(fail(&"is a directory, not a configuration file"));
     }
     if about.len() > LARGEST_CONFIG_BYTES {
-        return Err(fail(&"is larger than 1 MiB: not a configuration file"));
+        return Err(fail(
+            &"is larger than 1 MiB, so it is not a configuration file",
+        ));
     }
     std::fs::read(path).map_err(|error| fail(&error))
 }

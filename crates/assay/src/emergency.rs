@@ -43,7 +43,7 @@ pub(crate) fn install_hook() {
 
 /// After a panic of the main thread: saves what was measured.
 pub(crate) fn after_panic() -> Code {
-    ui::say("error: this is a bug of assay; please report the line above");
+    ui::say("error: this is a bug in assay; please report the line above");
     if let Some(dir) = running().take() {
         let saved = RunDir::existing(&dir).and_then(|dir| {
             let run = recover::recover(dir.held())?;
@@ -51,7 +51,7 @@ pub(crate) fn after_panic() -> Code {
         });
         match saved {
             Ok(()) => ui::say(&format!(
-                "what was measured is saved and marked incomplete: {}",
+                "the measured figures are saved and marked incomplete: {}",
                 dir.display()
             )),
             Err(failure) => {

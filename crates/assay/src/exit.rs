@@ -28,7 +28,7 @@ pub(crate) enum Code {
 /// What each code means: in few words, and as the reference says it.
 pub(crate) const MEANINGS: [(Code, &str, &str); 8] = [
     (Code::Good, "good", "good"),
-    (Code::Bug, "bug", "a bug of assay"),
+    (Code::Bug, "bug", "a bug in assay"),
     (
         Code::Usage,
         "usage or configuration",
@@ -42,8 +42,8 @@ pub(crate) const MEANINGS: [(Code, &str, &str); 8] = [
     (
         Code::Invalid,
         "run invalid",
-        "the run is invalid: its figures must not be used (missed rate, lost sessions, errors over the limit, \
-         a violated check); or a gate could not be judged",
+        "the run is invalid: do not use its figures (missed rate, lost sessions, errors over the limit, a violated \
+         check); or a gate could not be judged",
     ),
     (
         Code::Regression,

@@ -225,6 +225,6 @@ fn is_plain(about: &Stat) -> bool {
 fn not_plain() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidInput,
-        "is a link or no plain file, so assay did not write it",
+        "is a link or not a regular file, so assay did not write it",
     )
 }

@@ -37,7 +37,8 @@ pub(crate) fn assets(args: &ReportArgs, run: Option<&Path>) -> Result<Assets, Fa
     }
     let Some(output) = &args.output else {
         return Err(Failure::usage(format!(
-            "--assets shared: {SHARED} lies beside a page, and stdout is no place; name a file with -o FILE, or use --assets embed"
+            "--assets shared: {SHARED} belongs beside a page, but stdout has no directory; name a file with -o FILE, \
+             or use --assets embed"
         )));
     };
     let (script, source) = place(output, run);
@@ -72,7 +73,8 @@ fn share(path: &Path) -> Result<(), Failure> {
     }
     if path.exists() {
         return Err(Failure::usage(format!(
-            "{}: is not the script of this version of assay, and pages beside it may need it as it is; remove it, or use --assets embed",
+            "{}: is not the script of this version of assay, and pages beside it may need it unchanged; remove it, \
+             or use --assets embed",
             path.display()
         )));
     }

@@ -127,7 +127,7 @@ impl Observer for RunObserver<'_> {
             return Ok(());
         };
         if let Some(problem) = called.problem {
-            return Err(format!("{problem}; no operation was done"));
+            return Err(format!("{problem}; no operation was performed"));
         }
         self.event(&called.event);
         self.pre = Some(called.event);

@@ -55,7 +55,7 @@ pub(crate) fn prepare(
 ) -> Result<DataSet, Failure> {
     let shown = configured.shown();
     ui::say(&format!(
-        "{shown} holds no data set yet: it is prepared first"
+        "{shown} has no data set yet: assay prepares it first"
     ));
     ui::say(&plan_text::lines(&told.plan));
     let summary = load(configured, &configured.settings, told, stop)?;
@@ -63,7 +63,7 @@ pub(crate) fn prepare(
     data_set(configured)?.ok_or_else(|| {
         Failure::new(
             Code::Bug,
-            format!("{shown} is prepared, but no data set is found there"),
+            format!("{shown} is prepared, but has no data set"),
         )
     })
 }
@@ -83,8 +83,8 @@ pub(crate) fn load(
         EngineError::Interrupted if !configured.is_temporary() => Failure::new(
             Code::Interrupted,
             format!(
-                "interrupted: {shown} holds a part of the data set; the same command goes on or starts over (its plan says which), \
-                 `assay destroy --target {}` removes it",
+                "interrupted: {shown} has a part of the data set; the same command continues or starts over (its \
+                 plan says which), and `assay destroy --target {}` removes it",
                 shell_word(&shown)
             ),
         ),
@@ -116,7 +116,8 @@ pub(crate) fn check_memory(configured: &Configured) -> Result<(), Failure> {
     let needed = host::memory::sum(&parts);
     if needed.saturating_add(MEMORY_BESIDE_BYTES) > room.free_bytes {
         ui::say(&format!(
-            "warning: the run needs {} of memory and some for its sessions, and the limit of {} ({}) leaves {}: the kernel may kill it",
+            "warning: the run needs {} of memory and more for its sessions, but the limit of {} ({}) leaves {}: the \
+             kernel may kill the run",
             units::size(needed),
             units::size(room.limit_bytes),
             room.by.display(),

@@ -28,7 +28,7 @@ pub(crate) fn recover(dir: &Held) -> Result<Recovered, Failure> {
 fn unreadable(path: &std::path::Path, error: &std::io::Error) -> Failure {
     if error.kind() == std::io::ErrorKind::NotFound {
         Failure::usage(format!(
-            "{}: there is none; nothing can be recovered",
+            "{}: the file does not exist; nothing can be recovered",
             path.display()
         ))
     } else {

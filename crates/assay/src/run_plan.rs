@@ -25,7 +25,7 @@ pub(crate) fn one_line(configured: &Configured, plan: &Plan, data: &DataSet) -> 
 fn sessions(plan: &Plan) -> String {
     let dealt = match plan.sessions_asked {
         None => format!("{} schemas x {}", plan.schemas, plan.threads_per_schema),
-        Some(_) => format!("dealt to {} schemas in turn", plan.schemas),
+        Some(_) => format!("assigned to {} schemas in turn", plan.schemas),
     };
     format!("{} sessions ({dealt})", plan.sessions())
 }
@@ -89,7 +89,7 @@ fn workload(plan: &Plan) -> Vec<(&'static str, String)> {
         ("sessions", sessions(plan).replacen(" sessions", "", 1)),
         ("active set per schema", blocks(plan.scale)),
         (
-            "active set in all",
+            "active set in total",
             blocks(plan.scale.saturating_mul(u64::from(plan.schemas))),
         ),
         ("scan table per schema", blocks(plan.scan_blocks)),
@@ -152,7 +152,7 @@ fn shape(plan: &Plan) -> Vec<(&'static str, String)> {
         "schedule",
         match plan.rate_per_s {
             0 => "closed loop".to_owned(),
-            rate => format!("{} operations per second in all", units::thousands(rate)),
+            rate => format!("{} operations per second in total", units::thousands(rate)),
         },
     ));
     if plan.compat == Compat::Slob253 {

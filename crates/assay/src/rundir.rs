@@ -99,7 +99,7 @@ pub(crate) fn refuse_used(path: &Path) -> Result<(), Failure> {
         Ok(mut entries) => match entries.next() {
             None => Ok(()),
             Some(_) => Err(Failure::usage(format!(
-                "-o {}: the directory is not empty, and a run is never overwritten; name a new one",
+                "-o {}: the directory is not empty, and assay never overwrites a run; name a new directory",
                 path.display()
             ))),
         },
@@ -190,7 +190,7 @@ pub(crate) fn claim(held: &Held, patience: Duration) -> Result<(), Failure> {
         false => Err(Failure::new(
             Code::Unusable,
             format!(
-                "{}: another assay is writing there; wait until it has ended, or stop it with Ctrl-C",
+                "{}: another assay is writing there; wait until it ends, or stop it with Ctrl-C",
                 held.path().display()
             ),
         )),
@@ -230,7 +230,7 @@ pub(crate) fn remove(held: &Held) -> io::Result<Vec<String>> {
 /// Says what a removal left.
 pub(crate) fn tell_left(held: &Held, left: &[String]) {
     ui::say(&format!(
-        "notice: {} holds what assay did not write, and it was left: {}",
+        "notice: {} contains files that assay did not write and did not remove: {}",
         held.path().display(),
         left.join(", ")
     ));
@@ -339,7 +339,7 @@ pub(crate) fn cannot(path: &Path, error: &io::Error) -> Failure {
             ": make room, or keep runs elsewhere with -o DIR"
         }
         io::ErrorKind::FileTooLarge => {
-            ": a file may not be larger here; raise the limit (ulimit -f)"
+            ": the file has reached the size limit; raise the limit (ulimit -f)"
         }
         _ => "",
     };

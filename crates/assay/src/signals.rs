@@ -20,8 +20,12 @@ pub(crate) fn watch(stop: &Stop) -> Result<(), Failure> {
         .spawn(move || {
             for (count, _) in signals.forever().enumerate() {
                 match count {
-                    0 => ui::say("stopping, and keeping what is done; once more abandons it"),
-                    1 => ui::say("abandoning the operations under way; once more ends at once"),
+                    0 => ui::say(
+                        "stopping and saving the results; interrupt again to abandon the run",
+                    ),
+                    1 => ui::say(
+                        "abandoning operations in flight; interrupt again to end immediately",
+                    ),
                     _ => signal_hook::low_level::exit(Code::Interrupted as i32),
                 }
                 stop.request();

@@ -102,7 +102,7 @@ pub(crate) fn left_below(directory: &Path) {
 fn tell_left(left: &[left::Left]) {
     if let Some(command) = left::command(left) {
         say(&format!(
-            "notice: left by a killed one, to be removed with: {command}"
+            "notice: left by a killed command; remove with: {command}"
         ));
     }
 }

@@ -85,7 +85,9 @@ pub fn recover(series: impl BufRead) -> Result<Recovered, Unrecovered> {
         }
     }
     if !marks.place(&mut data) {
-        return Err(bad("no snapshot is whole: the run never passed its gate"));
+        return Err(bad(
+            "no snapshot is complete: the run never passed its gate",
+        ));
     }
     Ok(Recovered {
         data,
@@ -123,19 +125,19 @@ impl<R: BufRead> Lines<R> {
     fn header(&mut self) -> Result<Header, Unrecovered> {
         let line = self.next()?.unwrap_or_default();
         if line.last() != Some(&b'\n') {
-            return Err(bad("the header is not whole: the run never began"));
+            return Err(bad("the header is incomplete: the run never began"));
         }
         if bounds::are_broken(&line) {
             return Err(bad(format!(
-                "line 1 is no header of a series: {}",
+                "line 1 is not the header of a series: {}",
                 bounds::WHY
             )));
         }
         let header: Header = serde_json::from_slice(&line)
-            .map_err(|error| bad(format!("line 1 is no header of a series: {error}")))?;
+            .map_err(|error| bad(format!("line 1 is not the header of a series: {error}")))?;
         if header.schema != SERIES_SCHEMA {
             return Err(bad(format!(
-                "its schema is {}, this version reads {SERIES_SCHEMA}",
+                "its schema is {}, but this version reads {SERIES_SCHEMA}",
                 header.schema
             )));
         }
@@ -148,7 +150,7 @@ impl<R: BufRead> Lines<R> {
         while let Some(line) = self.next()? {
             if !line.trim_ascii().is_empty() {
                 return Ok(Some(format!(
-                    "The series is damaged at line {number} ({error}): everything after it is lost."
+                    "The series is damaged at line {number} ({error}): everything after this line is lost."
                 )));
             }
         }
@@ -194,12 +196,12 @@ impl Marks {
             );
         }
         let reason = if self.drained.is_some() {
-            "recovered: the run had ended, but its record was not written".to_owned()
+            "recovered: the run had ended, but its record had not been written".to_owned()
         } else {
             let seconds = last.at_ns / NS_PER_S;
             format!(
-                "recovered: the series ends before the run's end, its last whole second is {seconds}: \
-                 the run was killed, or its disk was full"
+                "recovered: the series ends before the end of the run, at second {seconds}: the run was killed, or \
+                 the disk was full"
             )
         };
         data.verdict = Verdict::Incomplete(reason);

@@ -28,7 +28,7 @@ pub enum BlockError {
         free: u64,
     },
     /// Another process holds the lock of this file.
-    #[error("{} is in use by another process; wait for it to end or stop it", path.display())]
+    #[error("{} is in use by another process; wait until it ends, or stop it", path.display())]
     InUse {
         /// The locked file.
         path: PathBuf,

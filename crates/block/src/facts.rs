@@ -285,7 +285,7 @@ fn facts_in(roots: &Roots, mountinfo: &str, path: &Path) -> DeviceFacts {
 
 /// The block device below a mount. Some file systems (btrfs) show an anonymous number: then the source tells.
 fn device_of(mount: Option<&Mount>) -> Known<(u32, u32)> {
-    let mount = mount.ok_or("no mount in /proc/self/mountinfo holds this path")?;
+    let mount = mount.ok_or("no mount in /proc/self/mountinfo contains this path")?;
     if mount.device.0 != 0 {
         return Ok(mount.device);
     }
@@ -311,7 +311,7 @@ fn on_device(roots: &Roots, path: &Path, device: Known<(u32, u32)>) -> DeviceFac
         if device.is_ok() {
             "a block device, not a file system"
         } else {
-            "no mount holds this path"
+            "no mount contains this path"
         }
         .to_owned()
     };
@@ -368,7 +368,7 @@ fn attribute(dir: &Known<PathBuf>, name: &str) -> Known<String> {
     match std::fs::read_to_string(&file).as_deref().map(str::trim) {
         Ok("") => Err(format!("{name} is empty")),
         Ok(text) => Ok(text.to_owned()),
-        Err(_) => Err(format!("the device does not tell {name}")),
+        Err(_) => Err(format!("the device does not report {name}")),
     }
 }
 

@@ -431,7 +431,7 @@ fn access_of(path: &Path, read: bool, write: bool) -> Result<OFlags, BlockError>
         (false, true) => Ok(OFlags::WRONLY),
         (false, false) => Err(BlockError::Invalid {
             what: format!(
-                "{} can be opened for reading, for writing or both, not for neither",
+                "{} must be opened for reading, for writing, or for both",
                 path.display()
             ),
         }),

@@ -441,7 +441,7 @@ pub(crate) fn note(features: &mut Features, name: &str, outcome: io::Result<()>)
                     locked_memory_limit()
                 ),
                 Some(Errno::INVAL) => {
-                    format!("the kernel does not know it or not this size of it ({error})")
+                    format!("the kernel does not support it, or not with this size ({error})")
                 }
                 _ => error.to_string(),
             };

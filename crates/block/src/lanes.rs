@@ -558,14 +558,14 @@ impl Memory {
                 Some(huge) if huge >= bytes as u64 => features.obtain("huge_pages"),
                 Some(_) => features.refuse(
                     "huge_pages",
-                    "the kernel has none free or gives none (/sys/kernel/mm/transparent_hugepage/enabled)",
+                    "the kernel has none free or does not grant any (/sys/kernel/mm/transparent_hugepage/enabled)",
                 ),
                 None => features.refuse("huge_pages", "/proc/self/smaps cannot be read"),
             }
         } else if bytes >= HUGE_FROM {
             features.refuse(
                 "huge_pages",
-                "so many threads of few requests would take too much memory",
+                "this many threads with few requests each would need too much memory",
             );
         }
         Ok(Self {

@@ -43,7 +43,7 @@ pub fn check_writable_target(path: &Path) -> Result<(), BlockError> {
     if metadata.is_file() {
         return refuse(
             path,
-            "it is an existing file that was not made by this tool",
+            "it is an existing file that this tool did not make",
             "remove it or name another one",
         );
     }
@@ -58,8 +58,8 @@ pub fn check_writable_target(path: &Path) -> Result<(), BlockError> {
     match signature::found_on(path)? {
         Some(what) => refuse(
             path,
-            format!("it carries {what}"),
-            "if its content can go, clear it with wipefs --all, otherwise name another device",
+            format!("it contains {what}"),
+            "if its content can go, clear it with wipefs --all; otherwise name another device",
         ),
         None => Ok(()),
     }

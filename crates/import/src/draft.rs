@@ -185,7 +185,7 @@ impl Draft {
             }
             Some(earlier) if is_again && earlier.file == value.file => {
                 let text = format!(
-                    "{} is {} in line {} and {} here; the first is kept",
+                    "{} is {} in line {} and {} here; assay keeps the first value",
                     value.name, earlier.printed, earlier.line, value.printed
                 );
                 let (file, line) = (value.file, value.line);

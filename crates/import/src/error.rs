@@ -19,10 +19,10 @@ pub struct Place {
 #[non_exhaustive]
 pub enum ImportError {
     /// No file was named.
-    #[error("nothing to import: name a file, or - for standard input")]
+    #[error("there is nothing to import: name a file, or - for standard input")]
     NoSource,
     /// A file without a line of text.
-    #[error("{path}: is empty")]
+    #[error("{path}: the file is empty")]
     Empty {
         /// Path as given.
         path: String,
@@ -41,7 +41,8 @@ pub enum ImportError {
     },
     /// Files of several tools, which cannot make one record.
     #[error(
-        "{first} is {} and {second} is {}: one record holds the output of one tool; use --each for a record of each file",
+        "{first} is {} and {second} is {}: one record can contain the output of one tool only; use --each to make a \
+         record of each file",
         first_tool.name(),
         second_tool.name()
     )]
@@ -57,7 +58,8 @@ pub enum ImportError {
     },
     /// One figure, printed twice with different values.
     #[error(
-        "{}:{} says {name} is {}, {}:{} says {}: these are not of one run; import each by itself (--each, or a file for each)",
+        "{}:{} says {name} is {}, {}:{} says {}: these files are not from one run; import each separately (--each, \
+         or a file for each)",
         first.path, first.line, first.printed, second.path, second.line, second.printed
     )]
     Contradiction {

@@ -423,7 +423,7 @@ fn unrecognised(text: &Text) -> ImportError {
     }
     let nearest = nearest.map_or_else(String::new, |(confidence, parser)| {
         format!(
-            ". It comes nearest to {}, but lacks {}",
+            ". It is most similar to {}, but lacks {}",
             parser.takes, confidence.missing
         )
     });

@@ -154,7 +154,7 @@ fn latencies(text: &str) -> (Option<Printed>, Option<Printed>) {
 /// `(12:11:42)      2.294 Mbytes/s            1.708 ms   (disk-write 1.025 ms)`
 fn row(at: At, text: &str, since: f64, draft: &mut Draft) {
     let Some(step) = step(draft, since) else {
-        draft.note(at, "a row out of order was passed over");
+        draft.note(at, "a row out of order was skipped");
         return;
     };
     let (_, rest) = text.split_once("Mbytes/s").unwrap_or((text, ""));

@@ -344,7 +344,7 @@ fn progress(at: At, text: &str, draft: &mut Draft) {
         return;
     };
     let Some(step) = step(draft, end_s) else {
-        draft.note(at, "a progress line out of order was passed over");
+        draft.note(at, "a progress line out of order was skipped");
         return;
     };
     let mut put = |key: &str, name: &str, series: &str, printed: Option<Printed>| {

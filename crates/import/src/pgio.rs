@@ -107,7 +107,7 @@ fn result(at: At, text: &str, draft: &mut Draft) {
         put!(draft, reading, instance.load_profile[row].per_s);
         draft.note(
             at,
-            "RIOPS counts misses of the database's cache; some of them the system's page cache had",
+            "RIOPS counts misses of the database's cache; the system's page cache answered some of them",
         );
     }
     if let Some(printed) = between(text, "CACHE_HITS/s >", "<").and_then(number::measure) {

@@ -65,10 +65,13 @@ fn reply(at: At, text: &str, replies: &mut Histogram, draft: &mut Draft) {
     let token = token.unwrap_or_default().trim_end_matches("ms");
     match number::measure(token).and_then(|ms| ms.number()) {
         Some(ms) if ms >= 0.0 => replies.record((ms * 1e6).round() as u64),
-        _ => draft.note(at, "a reply without a time was passed over"),
+        _ => draft.note(at, "a reply without a time was skipped"),
     }
     if text.contains("DUP!") {
-        draft.note(at, "a duplicate reply: it is in the sums, as ping has it");
+        draft.note(
+            at,
+            "a duplicate reply: as in ping, it is included in the sums",
+        );
     }
 }
 

@@ -216,7 +216,7 @@ fn log(at: At, line: &str, draft: &mut Draft) {
     } else {
         draft.note(
             at,
-            "a phase with the same text as an earlier one was passed over",
+            "a phase with the same text as an earlier one was skipped",
         );
     }
 }
@@ -268,7 +268,7 @@ const LATENCIES: [(&str, &str); 5] = [
 /// One line of the analyser's table is one run; a record holds the first.
 fn tuple(at: At, names: &[&str], line: &str, draft: &mut Draft) {
     if draft.has("", "elapsed_s") {
-        draft.note(at, "another run: one record holds one run, the first");
+        draft.note(at, "another run: one record contains one run, the first");
         return;
     }
     for (name, cell) in names.iter().zip(line.split('|').map(str::trim)) {

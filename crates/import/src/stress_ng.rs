@@ -178,7 +178,7 @@ fn row(at: At, rest: &str, era: &Era, draft: &mut Draft) {
     }
     let scope = era.scope(stressor);
     if draft.has(&scope, COLUMNS[0].0) {
-        draft.note(at, format!("a second row of {stressor} was passed over"));
+        draft.note(at, format!("a second row of {stressor} was skipped"));
         return;
     }
     for (column, cell) in COLUMNS.into_iter().zip(&cells) {
@@ -194,7 +194,13 @@ fn row(at: At, rest: &str, era: &Era, draft: &mut Draft) {
         } else {
             "before 0.14.02"
         };
-        draft.note(at, format!("operations of the cpu stressor are in the unit of versions {which}: they compare with no others"));
+        draft.note(
+            at,
+            format!(
+                "operations of the cpu stressor have the unit of versions {which}: do not compare \
+            them with other versions"
+            ),
+        );
     }
 }
 

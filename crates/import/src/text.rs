@@ -104,7 +104,7 @@ impl Text {
             notes: Vec::new(),
         };
         if body.len() < raw.len() {
-            text.note(1, "a byte order mark was passed over".to_owned());
+            text.note(1, "a byte order mark was skipped".to_owned());
         }
         text.say(&damage);
         text
@@ -114,20 +114,22 @@ impl Text {
         let said = [
             damage
                 .quoted
-                .said("mail quotes (\"> \") before the lines were taken off"),
+                .said("mail quotes (\"> \") before the lines were removed"),
             damage
                 .quotes
-                .said("typographic quotes were read as plain ones"),
-            damage.blanks.said("special blanks were read as plain ones"),
-            damage.dashes.said("long dashes were read as plain ones"),
+                .said("typographic quotes were read as straight quotes"),
+            damage
+                .blanks
+                .said("special spaces were read as normal spaces"),
+            damage.dashes.said("long dashes were read as hyphens"),
             damage
                 .tabs
-                .said("tabs were read as blanks up to the next multiple of 8"),
-            damage.escapes.said("terminal colours were taken off"),
-            damage.pages.said("page breaks were passed over"),
+                .said("tabs were read as spaces up to the next multiple of 8"),
+            damage.escapes.said("terminal colours were removed"),
+            damage.pages.said("page breaks were skipped"),
             damage
                 .cuts
-                .said("something was cut out or redacted here before the text came to us"),
+                .said("something was cut out or redacted here before the import"),
         ];
         for (line, what) in said.into_iter().flatten() {
             self.note(line, what);
@@ -294,7 +296,7 @@ mod tests {
         let blanks = text
             .notes
             .iter()
-            .find(|note| note.text.contains("blanks were read"));
+            .find(|note| note.text.contains("spaces were read"));
         let blanks = blanks.expect("noted").clone();
         assert_eq!(blanks.line, 1);
         assert!(blanks.text.contains("1 more"), "{}", blanks.text);

@@ -295,7 +295,7 @@ fn job(row: &Row, draft: &mut Draft) {
     if info.jobs.iter().any(|job| job.name == row.run) {
         draft.note(
             row.at,
-            format!("a second average of {} was passed over", row.run),
+            format!("a second average of {} was skipped", row.run),
         );
         return;
     }
@@ -444,7 +444,7 @@ fn interval(row: &Row, draft: &mut Draft) {
         return;
     };
     let Some(step) = step(draft, f64::from(number)) else {
-        draft.note(row.at, "an interval out of order was passed over");
+        draft.note(row.at, "an interval out of order was skipped");
         return;
     };
     let only = match directions(row).as_slice() {

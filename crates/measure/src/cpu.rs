@@ -57,7 +57,7 @@ pub fn shares(record: &Record) -> Option<Shares> {
 pub fn limit(record: &Record) -> Option<Limit> {
     let shares = shares(record)?;
     let told = format!(
-        "The host's CPUs were {} % busy: {} % with this test, {} % with others.",
+        "The host's CPUs were {} % busy: {} % with this test, {} % with other processes.",
         fixed(shares.busy, 0),
         fixed(shares.own, 0),
         fixed(shares.others, 0)
@@ -85,15 +85,15 @@ pub fn limit(record: &Record) -> Option<Limit> {
         return None;
     }
     let what = if shares.others >= shares.own.max(OTHERS_PCT) {
-        "the host's CPUs, which others kept busy"
+        "the host's CPUs, which other processes kept busy"
     } else if shares.others >= OTHERS_PCT {
-        "the host's CPUs, which this test shared with others"
+        "the host's CPUs, which this test shared with other processes"
     } else {
         "the host's CPUs, which this test used up"
     };
     Some(Limit::new(
         what,
-        format!("{told} Waits include the time until a CPU was free."),
+        format!("{told} Wait times include the time until a CPU was free."),
     ))
 }
 
@@ -104,7 +104,7 @@ pub fn disturbed(record: &Record) -> Option<String> {
     let mut said = Vec::new();
     if shares.others >= OTHERS_PCT {
         said.push(format!(
-            "others used {} % of the host's CPU time",
+            "other processes used {} % of the host's CPU time",
             fixed(shares.others, 0)
         ));
     }
@@ -140,11 +140,11 @@ mod tests {
         assert_eq!(what(50.0, 2.0), None);
         assert_eq!(
             what(99.0, 2.0).as_deref(),
-            Some("the host's CPUs, which others kept busy")
+            Some("the host's CPUs, which other processes kept busy")
         );
         assert_eq!(
             what(99.0, 16.0).as_deref(),
-            Some("the host's CPUs, which this test shared with others")
+            Some("the host's CPUs, which this test shared with other processes")
         );
         assert_eq!(
             what(99.0, 19.0).as_deref(),

@@ -285,7 +285,8 @@ impl Delivered {
         let trend = record.checks.steadiness.last_over_first_ratio.value();
         if let Some(trend) = trend.filter(|trend| *trend < FELL && *trend > 0.0) {
             notes.push(format!(
-                "The rate fell over the window (last quarter {} % of the first): what lasts costs more per unit than stated here. Run longer before it is quoted.",
+                "The rate fell over the window (the last quarter is {} % of the first): at the sustained rate a unit \
+                 costs more than stated here. Run longer before you quote it.",
                 fixed(100.0 * trend, 0)
             ));
         }

@@ -23,7 +23,7 @@ pub(super) fn take(dir: &Path) -> Result<ControlFile, EngineError> {
 pub(super) fn in_use_error(dir: &Path) -> EngineError {
     let who = holder(dir).map_or_else(String::new, |who| format!(" ({who})"));
     EngineError::Unusable(format!(
-        "the data set in {} is in use by another assay process{who}; wait for it to end",
+        "the data set in {} is in use by another assay process{who}; wait until it ends",
         dir.display()
     ))
 }

@@ -124,7 +124,7 @@ impl ControlFile {
             Ok(file) => file,
             Err(BlockError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                 return Err(EngineError::Unusable(format!(
-                    "{} holds no data set (no {CONTROL_NAME}); run `assay prepare` first",
+                    "{} has no data set (no {CONTROL_NAME}); run `assay prepare` first",
                     dir.display()
                 )));
             }
@@ -269,7 +269,8 @@ fn claim_home(path: &Path) -> Result<Option<DeviceClaim>, EngineError> {
     match claim_device(path) {
         Ok(claim) => Ok(Some(claim)),
         Err(BlockError::InUse { .. }) => Err(EngineError::Unusable(format!(
-            "{} is in use: by another assay process, or mounted, or part of another device; free it first",
+            "{} is in use: another assay process uses it, it is mounted, or it is part of another device; free it \
+             first",
             path.display()
         ))),
         Err(error) => Err(engine_error(error)),
@@ -279,7 +280,7 @@ fn claim_home(path: &Path) -> Result<Option<DeviceClaim>, EngineError> {
 fn lock(file: &DirectFile) -> Result<(), EngineError> {
     match file.lock_exclusive() {
         Err(BlockError::InUse { path }) => Err(EngineError::Unusable(format!(
-            "{} is locked: another assay process is using this data set; wait for it to end",
+            "{} is locked: another assay process is using this data set; wait until it ends",
             path.display()
         ))),
         other => other.map_err(engine_error),
@@ -291,7 +292,7 @@ fn refuse_odd_file(path: &Path) -> Result<(), EngineError> {
     match std::fs::symlink_metadata(path) {
         Ok(meta) if !meta.is_file() && !device::is_device(path) => {
             Err(EngineError::Damaged(format!(
-                "{} is no plain file, so it is no control file of assay: move it away",
+                "{} is not a regular file, so it is not a control file of assay: move it away",
                 path.display()
             )))
         }
@@ -304,7 +305,8 @@ fn read_slots(file: &DirectFile) -> Result<Stored, EngineError> {
     let read = file.read_at(0, &mut both).map_err(engine_error)?;
     judge_slots(&both[..read]).map_err(|reasons| {
         EngineError::Damaged(format!(
-            "{} has no valid record ({reasons}); if nothing in this directory is needed, remove its *.assay files by hand",
+            "{} has no valid record ({reasons}); if you need nothing in this directory, remove its *.assay files by \
+             hand",
             file.path().display(),
         ))
     })

@@ -67,7 +67,7 @@ impl Control {
         let version = from.u32();
         if version != CONTROL_VERSION {
             return Err(format!(
-                "format version {version}, this program reads version {CONTROL_VERSION}"
+                "format version {version}; this program reads version {CONTROL_VERSION}"
             ));
         }
         let stored = Reader { slot, at: CRC_AT }.u32();

@@ -93,7 +93,7 @@ impl Control {
             let name = place.path.as_os_str().as_bytes();
             if !place.path.is_absolute() || name.contains(&0) {
                 return Err(format!(
-                    "path {}: {:?} is no absolute path",
+                    "path {}: {:?} is not an absolute path",
                     number + 1,
                     place.path
                 ));
@@ -103,7 +103,7 @@ impl Control {
                 .any(|other| other.path == place.path)
             {
                 return Err(format!(
-                    "path {}: {:?} is there twice",
+                    "path {}: {:?} is listed twice",
                     number + 1,
                     place.path
                 ));
@@ -130,5 +130,7 @@ fn within<T: PartialOrd + Copy + std::fmt::Display>(
     if (least..=most).contains(&value) {
         return Ok(());
     }
-    Err(format!("{word}: {value} is not from {least} to {most}"))
+    Err(format!(
+        "{word}: {value} is not in the range {least} to {most}"
+    ))
 }

@@ -60,7 +60,7 @@ pub(super) fn destroy(asked: &Asked) -> Result<Vec<Line>, EngineError> {
     for (place, present) in ours.places.list().iter().zip(&ours.present) {
         if *present {
             let outcome = match place.device {
-                true => "no longer marked; what was on it was not wiped".to_owned(),
+                true => "no longer marked; its content was not wiped".to_owned(),
                 false => leave(&place.path)?,
             };
             outcomes.push((place.path.display(), outcome));
@@ -95,7 +95,10 @@ fn leave(dir: &Path) -> Result<String, EngineError> {
     }
     let left = names(dir)?;
     if !left.is_empty() {
-        return Ok(format!("kept: {} not ours is in it", left.join(", ")));
+        return Ok(format!(
+            "kept: it contains {}, which assay did not make",
+            left.join(", ")
+        ));
     }
     Ok(match fs::remove_dir(dir) {
         Ok(()) => "removed".to_owned(),
@@ -108,7 +111,7 @@ fn ours(asked: &Asked) -> Result<Ours, EngineError> {
     match survey_for_removal(asked)? {
         Found::Ours(ours) => Ok(*ours),
         Found::Nothing => Err(EngineError::Unusable(format!(
-            "{} holds no data set: there is nothing to destroy",
+            "{} has no data set: there is nothing to destroy",
             asked.first().display()
         ))),
     }

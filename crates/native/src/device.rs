@@ -60,11 +60,11 @@ pub(super) fn may_overwrite(path: &Path, named: &[PathBuf]) -> Result<(), Engine
         Some(marker) => format!("a part of assay data set {:016x}", marker.data_set),
         None => match device_signature(path).map_err(engine_error)? {
             Some(what) => what.to_owned(),
-            None => "no signature known to assay, which does not mean that it is empty".into(),
+            None => "no signature that assay knows, but it may still hold data".into(),
         },
     };
     Err(EngineError::Unusable(format!(
-        "{} is a block device that carries {carries}; all of it would be lost: if that is meant, say --destroy {}",
+        "{} is a block device with {carries}; all of this would be lost. If you want that, use --destroy {}",
         path.display(),
         path.display()
     )))
@@ -155,7 +155,8 @@ fn lock_marker(path: &Path) -> Result<Option<File>, EngineError> {
     match file.try_lock() {
         Ok(()) => Ok(Some(file)),
         Err(TryLockError::WouldBlock) => Err(EngineError::Unusable(format!(
-            "{} is locked: another assay process is using this path, perhaps through a copy of its data set; wait for it to end",
+            "{} is locked: another assay process is using this path, perhaps through a copy of its data set; wait \
+             until it ends",
             path.display()
         ))),
         Err(TryLockError::Error(e)) => Err(io_error("locking", path, e)),

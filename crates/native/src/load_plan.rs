@@ -87,7 +87,7 @@ impl LoadPlan {
     ) -> Result<Self, EngineError> {
         if !(1..=MOST_SCHEMAS).contains(&schemas) {
             return Err(EngineError::Usage(format!(
-                "{schemas} schemas cannot be loaded; 1 to {MOST_SCHEMAS} can"
+                "{schemas} schemas cannot be loaded; the range is 1 to {MOST_SCHEMAS}"
             )));
         }
         refuse_idle_consents(asked, settings)?;
@@ -162,7 +162,8 @@ impl LoadPlan {
                 let capacity = device::capacity(&place.path)?;
                 if needed > capacity {
                     return Err(EngineError::Unusable(format!(
-                        "{} holds {}, but {} are needed: use fewer schemas, a smaller SCALE, smaller REDO_LOG_MB or UNDO_MB, or a larger device",
+                        "{} has {}, but {} are needed: use fewer schemas, a smaller SCALE, smaller REDO_LOG_MB or \
+                         UNDO_MB, or a larger device",
                         place.path.display(),
                         mebibytes(capacity),
                         mebibytes(needed)
@@ -334,14 +335,15 @@ fn refuse_idle_consents(asked: &Asked, settings: &Settings) -> Result<(), Engine
     for path in settings.overwritable() {
         if !asked.all().iter().any(|named| same(named, path)) {
             return Err(EngineError::Usage(format!(
-                "--destroy {} names nothing that would be written: the target is {}",
+                "--destroy {} names nothing that assay would write: the target is {}",
                 path.display(),
                 names(&asked.data)
             )));
         }
         if !device::is_device(path) {
             return Err(EngineError::Usage(format!(
-                "--destroy {} names no block device: a directory is never overwritten, and a data set of assay goes with `assay destroy`",
+                "--destroy {} does not name a block device: assay never overwrites a directory; `assay destroy` \
+                 removes a data set of assay",
                 path.display()
             )));
         }
@@ -432,7 +434,7 @@ fn path_bytes(control: &Control, path: u16) -> u64 {
 /// The refusal of a place without a data set.
 pub(super) fn nothing_here(path: &Path) -> EngineError {
     EngineError::Unusable(format!(
-        "{} holds no data set (no {CONTROL_NAME}); run `assay prepare` first",
+        "{} has no data set (no {CONTROL_NAME}); run `assay prepare` first",
         path.display()
     ))
 }

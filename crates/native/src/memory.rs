@@ -70,7 +70,7 @@ pub(super) fn refuse_too_much(
 ) -> Result<(), EngineError> {
     if settings.bytes("LOG_BUFFER_MB") > MOST_LOG_BUFFER_BYTES {
         return Err(EngineError::Usage(format!(
-            "LOG_BUFFER_MB={} is too large: at most {} are of use",
+            "LOG_BUFFER_MB={} is too large: the maximum is {}",
             settings.get("LOG_BUFFER_MB").text,
             MOST_LOG_BUFFER_BYTES >> 20
         )));

@@ -83,7 +83,8 @@ pub(super) fn fits(paths: &[DataPath]) -> Result<(), EngineError> {
         return Ok(());
     }
     Err(EngineError::Usage(format!(
-        "the {} paths of the data set have names of {bytes} bytes together, {PATHS_BYTES} at most fit: use shorter ones",
+        "the names of the {} paths of the data set have {bytes} bytes together, but at most {PATHS_BYTES} fit: use \
+         shorter names",
         paths.len()
     )))
 }
@@ -169,7 +170,7 @@ impl Marker {
         let version = number(8, 4);
         if version != u64::from(MARKER_VERSION) {
             return Some(Err(format!(
-                "its marker has version {version}, this program reads version {MARKER_VERSION}"
+                "its marker has version {version}; this program reads version {MARKER_VERSION}"
             )));
         }
         let crc = crc32c::crc32c(&bytes[..MARKER_CRC_AT]);
@@ -216,7 +217,7 @@ impl Asked {
         }
         if data.len() > usize::from(MAX_STRIPES) {
             return Err(EngineError::Usage(format!(
-                "{} paths are named; data can be striped over {MAX_STRIPES}",
+                "{} paths are given; data can be striped over at most {MAX_STRIPES}",
                 data.len()
             )));
         }

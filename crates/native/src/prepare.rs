@@ -50,7 +50,7 @@ pub(super) fn prepare(
             "action",
             "Action",
             format!(
-                "nothing loaded: {} schemas were there",
+                "nothing loaded: {} schemas already existed",
                 control.loaded_schemas
             ),
         )];
@@ -128,7 +128,7 @@ impl Site {
                 control.store(plan.control.clone())?;
                 Self::keeping(control, &plan.places, Made::default())
             }
-            Start::Nothing(_) => unreachable!("nothing is to be loaded"),
+            Start::Nothing(_) => unreachable!("there is nothing to load"),
         }
     }
 
@@ -225,7 +225,7 @@ impl Site {
         match undone {
             Ok(()) => error,
             Err(second) => EngineError::Unusable(format!(
-                "{error}; and what was begun could not be removed ({second}): run `assay destroy`"
+                "{error}; and assay could not remove what it had begun ({second}): run `assay destroy`"
             )),
         }
     }
@@ -283,7 +283,7 @@ fn make_dirs(plan: &LoadPlan, made: &mut Made) -> Result<(), EngineError> {
             .find(|other| same(&other.path, &place.path))
         {
             return Err(EngineError::Usage(format!(
-                "{} and {} are one place under two names: name each path once",
+                "{} and {} are the same place under two names: name each path once",
                 other.path.display(),
                 place.path.display()
             )));

@@ -115,7 +115,7 @@ fn survey_for(aim: Aim, asked: &Asked, overwritable: &[PathBuf]) -> Result<Found
             .find(|(path, here)| *path != homes[0] && matches!(here, Here::Control(_)))
         {
             return Err(EngineError::Unusable(format!(
-                "{} and {} each hold a data set of their own: name one",
+                "{} and {} each have their own data set: name one",
                 homes[0].display(),
                 other.0.display()
             )));
@@ -192,7 +192,7 @@ fn assemble(aim: Aim, home: &Path, named: &[(&Path, Here)]) -> Result<Ours, Engi
         };
         if let Some(other) = &found[number] {
             return Err(EngineError::Unusable(format!(
-                "{} and {} are both path {} of the same data set, one is a copy: name one",
+                "{} and {} are both path {} of the same data set, so one is a copy: name one",
                 other.display(),
                 path.display(),
                 number + 1
@@ -260,7 +260,8 @@ fn own_number(
     }
     if belongs_to_original(marker, path, home) {
         return Err(EngineError::Unusable(format!(
-            "{} holds a copy of the control file in {}, to whose data set {} belongs: name the place of its own copy of path {} beside it, or use the original",
+            "{} has a copy of the control file in {}, and {} belongs to the data set of that control file: name the \
+             copy's own path {} beside it, or use the original",
             home.display(),
             marker.home.display(),
             path.display(),
@@ -291,14 +292,16 @@ fn belongs_to_original(marker: &Marker, path: &Path, home: &Path) -> bool {
 
 fn half_a_control(home: &Path, damage: &str) -> EngineError {
     EngineError::Damaged(format!(
-        "{} is damaged ({damage}): the record that is left says that a load had not finished, but the lost one may be newer, so nothing is loaded over what is there; `assay destroy` removes the data set",
+        "{} is damaged ({damage}): the remaining record says that a load had not finished, but the lost record may \
+         be newer, so assay loads nothing over the existing data; `assay destroy` removes the data set",
         home.join(CONTROL_NAME).display()
     ))
 }
 
 fn missing(path: &Path, home: &Path, number: usize) -> EngineError {
     EngineError::Unusable(format!(
-        "path {} of the data set in {} is missing: {} does not hold it; mount it there, or name the place where it is now beside {}",
+        "path {} of the data set in {} is missing: it is not in {}; mount it there, or name its present place beside \
+         {}",
         number + 1,
         home.display(),
         path.display(),
@@ -317,10 +320,11 @@ fn not_a_part(path: &Path, here: &Here, home: &Path, control: &Control) -> Engin
         Here::Absent => "it does not exist".into(),
         Here::Empty => "it is empty".into(),
         Here::Device => "the device is not marked as ours".into(),
-        Here::Control(_) | Here::Foreign(_) => "it holds something else".into(),
+        Here::Control(_) | Here::Foreign(_) => "it contains something else".into(),
     };
     EngineError::Unusable(format!(
-        "{} is no part of the data set in {} ({what}), which was made in {}: leave it out (paths, REDO_DIR and UNDO_DIR are settled when a data set is made), or run `assay destroy` first",
+        "{} is not part of the data set in {} ({what}), which was made in {}: leave it out (paths, REDO_DIR and \
+         UNDO_DIR are fixed when a data set is made), or run `assay destroy` first",
         path.display(),
         home.display(),
         paths.join(", ")
@@ -337,7 +341,8 @@ fn agree(asked: &Asked, ours: &Ours) -> Result<(), EngineError> {
     for path in &asked.data {
         if number(path).is_some_and(|number| number >= usize::from(control.geometry.stripes)) {
             return Err(EngineError::Usage(format!(
-                "{} holds redo or undo of the data set in {}, not data: name it with REDO_DIR or UNDO_DIR, or leave it out",
+                "{} contains redo or undo of the data set in {}, not data: name it with REDO_DIR or UNDO_DIR, or \
+                 leave it out",
                 path.display(),
                 ours.places.home().display()
             )));
@@ -372,13 +377,13 @@ pub(super) fn look(path: &Path) -> Result<Here, EngineError> {
         Ok(_) if device::is_device(path) => return look_at_device(path),
         Ok(_) => {
             return Err(EngineError::Unusable(format!(
-                "{} is not a directory; the native target needs one of its own, or a block device",
+                "{} is not a directory; the native target needs its own directory, or a block device",
                 path.display()
             )));
         }
         Err(e) if e.kind() == std::io::ErrorKind::NotFound && is_device_name(path) => {
             return Err(EngineError::Unusable(format!(
-                "{} does not exist: what is named below /dev must be a device that is there",
+                "{} does not exist: a name below /dev must be an existing device",
                 path.display()
             )));
         }
@@ -473,7 +478,8 @@ fn is_unborn(path: &Path) -> bool {
 /// The refusal of a directory that holds something else.
 pub(super) fn foreign_error(dir: &Path, names: &[String]) -> EngineError {
     EngineError::Unusable(format!(
-        "{} is not empty and holds no data set of assay ({} and perhaps more, no {CONTROL_NAME}); name an empty or new directory",
+        "{} is not empty and has no data set of assay ({} and perhaps more, no {CONTROL_NAME}); name an empty or new \
+         directory",
         dir.display(),
         names.join(", ")
     ))
@@ -507,7 +513,7 @@ mod tests {
         let error = look(Path::new("/dev/no-such-disk"))
             .unwrap_err()
             .to_string();
-        assert!(error.contains("must be a device"), "{error}");
+        assert!(error.contains("must be an existing device"), "{error}");
         fs::create_dir(path.join("lost+found")).unwrap();
         fs::write(path.join(CONTROL_TEMPORARY_NAME), [0; 100]).unwrap();
         assert_eq!(look(path).unwrap(), Here::Empty);

@@ -171,8 +171,8 @@ fn data_set(control: &Control) -> DataSet {
             "format {}, {}, seed {}, data set {:016x}",
             super::control_format::CONTROL_VERSION,
             match control.state {
-                State::Open => "not closed: to be recovered",
-                State::Loading => "an addition was cut short: to be taken back",
+                State::Open => "not closed: needs recovery",
+                State::Loading => "an addition was interrupted: will be undone",
                 State::Clean => control.state.word(),
             },
             g.seed,

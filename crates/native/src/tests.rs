@@ -565,7 +565,7 @@ fn a_data_set_that_was_not_closed_is_recovered_by_whoever_opens_it() {
     let Presence::Present(data) = Native.inspect(&location(&dir), &settings).unwrap() else {
         panic!("it is there");
     };
-    assert!(data.state.contains("to be recovered"), "{}", data.state);
+    assert!(data.state.contains("needs recovery"), "{}", data.state);
     assert_eq!(state(), State::Open, "looking changes nothing");
     let lines = check(&dir).unwrap();
     assert!(lines.iter().any(|line| line.key == "recovered_records"));

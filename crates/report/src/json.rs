@@ -21,7 +21,9 @@ pub enum RecordError {
     #[error("not a record: {}", bounds::WHY)]
     Bounds,
     /// A record of another schema.
-    #[error("schema \"{found}\" where \"{SCHEMA}\" is needed; was it written by a later version?")]
+    #[error(
+        "schema \"{found}\" where \"{SCHEMA}\" is needed; did a later version of assay write it?"
+    )]
     Schema {
         /// What its `schema` key says.
         found: String,

@@ -160,7 +160,7 @@ impl Trend {
         let judged = self.points.iter().filter(|point| !point.place().is_empty());
         let judged: Vec<&TrendPoint> = judged.collect();
         let Some((newest, (low, high))) = judged.last().and_then(|p| Some((p, p.usual?))) else {
-            let text = format!("No usual range: it takes {BEFORE_MIN} runs before a run.");
+            let text = format!("No usual range: a run needs at least {BEFORE_MIN} runs before it.");
             page.line(&text);
             return;
         };
@@ -171,7 +171,7 @@ impl Trend {
         };
         let value = newest.value.value().map_or_else(String::new, told);
         let text = format!(
-            "The newest with a value, {}, is {word}: {value}, usual is {} to {}.",
+            "The newest run with a value, {}, is {word}: {value}; the usual range is {} to {}.",
             newest.run,
             told(low),
             told(high)
@@ -179,9 +179,9 @@ impl Trend {
         page.finding(weight, "", &text);
         let outside = judged.iter().filter(|p| p.place() != "within").count();
         let text = format!(
-            "{outside} of {} runs lie outside their usual range: the median of the {BEFORE_MIN} to {BEFORE_MAX} runs before, \
-             give or take {WIDTH} x {NORMAL} x their median distance from it, {} % at least. Runs are compared as they are: \
-             whether platform and settings were the same, `assay compare` says.",
+            "{outside} of {} runs lie outside their usual range: the median of the {BEFORE_MIN} to {BEFORE_MAX} runs \
+             before, plus or minus {WIDTH} x {NORMAL} x their median distance from it (at least {} %). The trend \
+             does not check the platform or the settings; `assay compare` tells whether they were the same.",
             judged.len(),
             100.0 * LEAST
         );
@@ -316,7 +316,8 @@ impl Trend {
         let mut chart = Chart {
             id: "c-trend".to_owned(),
             title: self.title(),
-            note: "One point a run, by its start; runs that are not complete stand apart. Between the dashed lines lies what was usual before a run.".to_owned(),
+            note: "One point for each run, at its start time; incomplete runs have their own mark. The dashed lines \
+                enclose the usual range before each run.".to_owned(),
             x: Axis::of("run", ""),
             y: Axis::of(&self.name, &self.unit),
             rows: Rows::Names(points.iter().map(on_axis).collect()),
@@ -341,7 +342,7 @@ impl Trend {
                 chart.traces.push(line);
             }
         }
-        Drawn::or(chart, "no run has it")
+        Drawn::or(chart, "no run has this figure")
     }
 }
 

@@ -31,7 +31,8 @@ impl Kind for Unknown {
             record.kind
         ));
         page.line(&format!(
-            "This version of assay does not know the kind of test \"{}\": its figures are listed as they stand.",
+            "This version of assay does not know the kind of test \"{}\": it lists the figures as they are in the \
+             record.",
             record.kind
         ));
         page.line(&verdict(record));
@@ -82,7 +83,7 @@ impl Kind for Unknown {
             .map(|metric| Told::new(&metric.value, &format!("{} ({})", metric.unit, metric.name)));
         Headline {
             tested: format!(
-                "A test of kind \"{}\", which this version of assay does not know.",
+                "A test of kind \"{}\", which is unknown to this version of assay.",
                 record.kind
             ),
             rows: vec![Line::of("Figures", told.collect(), "n/a (absent)")],
@@ -116,6 +117,6 @@ mod tests {
         assert!(!report.contains("Load Profile"), "{report}");
         let page = html::page(&read, &html::Assets::Shared("plot.js".to_owned()));
         assert!(page.contains("tidal"));
-        assert!(brief::render(&[&read], None).contains("does not know"));
+        assert!(brief::render(&[&read], None).contains("unknown to this version"));
     }
 }

@@ -163,14 +163,32 @@
     });
   }
 
-  label();
-  if (!figures.length) {
-    root.setAttribute("data-ready", "true");
-  } else if (window.Plotly) {
-    drawAll();
-  } else {
+  // The plotting script of a page on its own is compressed.
+  function unpack(packed) {
+    var bytes = Uint8Array.from(atob(packed.textContent), function (c) { return c.charCodeAt(0); });
+    var stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    packed.remove();
+    return new Response(stream).text().then(function (code) {
+      var plain = document.createElement("script");
+      plain.textContent = code;
+      document.head.appendChild(plain);
+    });
+  }
+
+  function begin() {
+    if (window.Plotly) { drawAll(); return; }
     document.getElementById("no-script").hidden = false;
     figures.forEach(function (f) { f.classList.add("bare"); f.querySelector("details").open = true; });
     root.setAttribute("data-ready", "true");
+  }
+
+  label();
+  var packed = document.getElementById("packed");
+  if (!figures.length) {
+    root.setAttribute("data-ready", "true");
+  } else if (packed && window.DecompressionStream) {
+    unpack(packed).then(begin, begin);
+  } else {
+    begin();
   }
 }());

@@ -379,7 +379,7 @@ pub trait Target: Sync {
         _rows: RowStamps<'_>,
     ) -> Result<(), EngineError> {
         Err(EngineError::Usage(format!(
-            "target {} cannot tell which update a row carries",
+            "target {} cannot tell which update a row contains",
             self.name()
         )))
     }

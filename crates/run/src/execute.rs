@@ -537,7 +537,7 @@ fn open(collector: &mut Collector<'_>) {
 fn note_trace(data: &mut RunData, traced: Option<Result<(), String>>) {
     if let Some(Err(problem)) = traced {
         data.warnings.push(format!(
-            "the operation trace is incomplete ({problem}); the numbers of the run are not affected"
+            "the operation trace is incomplete ({problem}); this does not affect the figures of the run"
         ));
     }
 }
@@ -545,7 +545,8 @@ fn note_trace(data: &mut RunData, traced: Option<Result<(), String>>) {
 fn note_skew(data: &mut RunData, skew_ns_max: Ns) {
     if skew_ns_max > 0 {
         data.warnings.push(format!(
-            "a snapshot took {} ms where at most 50 ms are wanted: counters of different threads may differ by that much in time; fewer sessions per CPU help",
+            "a snapshot took {} ms; it should take at most 50 ms. Counters of different threads can be this far \
+             apart in time; use fewer sessions per CPU",
             skew_ns_max / 1_000_000
         ));
     }
@@ -663,7 +664,7 @@ impl Judge<'_> {
             }
         }
         if let Err(error) = closed {
-            invalid.push(format!("the target was not left in order: {error}"));
+            invalid.push(format!("the target could not be closed properly: {error}"));
             lost.get_or_insert(error);
         }
         invalid.extend(all_lost(&lost_sessions, unanswered));
@@ -680,7 +681,7 @@ impl Judge<'_> {
         };
         if errors.saturating_sub(told) > self.errors_tolerated {
             invalid.push(format!(
-                "{errors} operations failed, {} are tolerated",
+                "{errors} operations failed; at most {} are tolerated",
                 self.errors_tolerated
             ));
             data.warnings.extend(self.control.error_texts());
@@ -696,7 +697,7 @@ impl Judge<'_> {
         fatal: bool,
     ) -> Option<String> {
         if self.stop.abandoned() {
-            return Some("abandoned on request, operations in flight were left".to_owned());
+            return Some("abandoned on request with operations in flight".to_owned());
         }
         if fatal {
             return Some("stopped after too many failed operations".to_owned());
@@ -710,7 +711,7 @@ impl Judge<'_> {
             .count();
         if self.plan.work_loop > 0 && marks.told_to_stop && unfinished > 0 {
             return Some(format!(
-                "MAX_RUN_TIME ended the run before {unfinished} sessions had done their WORK_LOOP"
+                "MAX_RUN_TIME ended the run before {unfinished} sessions had completed WORK_LOOP"
             ));
         }
         None
@@ -736,7 +737,8 @@ impl Judge<'_> {
         let allowance = wanted * 0.01 + self.plan.sessions() as f64;
         (wanted - ops as f64 > allowance).then(|| {
             format!(
-                "the rate was missed: {ops} operations ended where RATE={} asks for {wanted:.0}; lower RATE or add sessions",
+                "the rate was missed: {ops} operations ended, but RATE={} asks for {wanted:.0}; lower RATE or add \
+                 sessions",
                 self.plan.rate_per_s
             )
         })

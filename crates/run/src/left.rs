@@ -73,7 +73,7 @@ impl Mark {
     /// # Errors
     /// As [`Mark::put`].
     pub fn put_in(directory: OwnedFd, path: &Path, kind: Kind) -> io::Result<Self> {
-        let invalid = || io::Error::new(io::ErrorKind::InvalidInput, "its name is no UTF-8");
+        let invalid = || io::Error::new(io::ErrorKind::InvalidInput, "its name is not UTF-8");
         let thing = path.file_name().and_then(|name| name.to_str());
         let thing = thing.ok_or_else(invalid)?;
         let name = format!("{thing}{SUFFIX}");

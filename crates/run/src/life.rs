@@ -58,7 +58,7 @@ impl Life<'_> {
 
     fn nothing_here(&self, hint: &str) -> EngineError {
         EngineError::Unusable(format!(
-            "{0}{hint} holds no data set that was loaded to the end; `assay prepare --target {0}` makes one",
+            "{0}{hint} has no completely loaded data set; `assay prepare --target {0}` makes one",
             self.shown
         ))
     }
@@ -72,7 +72,8 @@ impl Life<'_> {
         };
         data.unfinished.map(|goal| {
             format!(
-                "a prepare of {goal} schemas did not finish: {whole} whole and can be used; `assay prepare --target {} -s {goal}` loads the rest",
+                "a prepare of {goal} schemas did not finish: {whole} complete and can be used; `assay prepare \
+                 --target {} -s {goal}` loads the rest",
                 self.shown
             )
         })
@@ -88,7 +89,8 @@ impl Life<'_> {
         if let Presence::Present(data) = self.target.inspect(self.location, settings)? {
             if schemas <= data.schemas {
                 return Err(EngineError::Usage(format!(
-                    "{} holds {} schemas of {} blocks already; more with -s {}, others after `assay destroy`",
+                    "{} already has {} schemas of {} blocks; load more with -s {}, or run `assay destroy` first to \
+                     load other schemas",
                     self.shown,
                     data.schemas,
                     data.scale_blocks,
@@ -203,7 +205,7 @@ pub fn adopt(settings: &mut Settings, data: &DataSet) -> Option<String> {
     let idle = scan.origin == Origin::CommandLine && asked != Some(data.scan_blocks);
     let notice = idle.then(|| {
         format!(
-            "SCAN_TABLE_SZ={} does nothing: the data set was loaded with scan tables of {} blocks",
+            "SCAN_TABLE_SZ={} has no effect: the data set was loaded with scan tables of {} blocks",
             scan.text, data.scan_blocks
         )
     });

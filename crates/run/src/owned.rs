@@ -32,7 +32,7 @@ pub fn open_file(path: &Path, uid: u32) -> io::Result<File> {
     if !about.is_file() || about.uid() != uid {
         return Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
-            format!("it is no regular file of user {uid}"),
+            format!("it is not a regular file of user {uid}"),
         ));
     }
     File::open(through(&held))

@@ -26,7 +26,8 @@ pub fn check_room(count: u64, what: &str) -> Result<(), EngineError> {
         return Ok(());
     }
     Err(EngineError::Unusable(format!(
-        "{count} {what} are more than this host lets one process have: vm.max_map_count is {most}, enough for {room}; ask for fewer, or raise it (sysctl vm.max_map_count={})",
+        "{count} {what} are more than this host allows for one process: vm.max_map_count is {most}, enough for \
+         {room}; ask for fewer, or raise it (sysctl vm.max_map_count={})",
         count.saturating_add(1000).saturating_mul(MAPS)
     )))
 }
@@ -71,7 +72,8 @@ pub(crate) fn stay_on(cpu: usize) {
 #[must_use]
 pub fn refused(name: &str, source: &std::io::Error) -> EngineError {
     EngineError::Unusable(format!(
-        "the host refuses to start the thread {name}: {source}; its limits are ulimit -u (processes of the user), pids.max (of the cgroup) and kernel.threads-max: raise the one that is reached, or ask for fewer threads"
+        "the host refuses to start the thread {name}: {source}; the limits are ulimit -u (processes of the user), \
+         pids.max (of the cgroup) and kernel.threads-max: raise the one that is reached, or ask for fewer threads"
     ))
 }
 

@@ -223,7 +223,7 @@ impl<'a> TimeLine<'a> {
             std::thread::park_timeout(LOOK);
         }
         let why = format!(
-            "killed: it ran on for {} s after the run",
+            "killed: it was still running {} s after the run",
             over.elapsed().as_secs()
         );
         for Started { mut event, running } in turn.started.drain(..) {
@@ -234,7 +234,7 @@ impl<'a> TimeLine<'a> {
             let mut event = of_command(&planned);
             event.output = None;
             event.end = Some(assay_measure::timeline::CommandEnd {
-                status: "not started: the run ended before its instant".to_owned(),
+                status: "not started: the run ended before its start time".to_owned(),
                 ..Default::default()
             });
             self.note(&mut turn, planned.at_ns, event);

@@ -1,4 +1,4 @@
-//! `assay io`: the bare storage, by fio's options, job files and reports.
+//! `assay io`: the bare storage, with fio's options, job files and reports.
 //!
 //! Owns the job language, the files it works on, the I/O patterns and the work loop; knows
 //! nothing of reports. The requests themselves belong to `assay_block`. See `README.md`.
@@ -42,7 +42,7 @@ impl Probe for StorageProbe {
     }
 
     fn about(&self) -> &'static str {
-        "the bare storage, by fio's options, job files and reports"
+        "the bare storage, with fio's options, job files and reports"
     }
 
     fn kind(&self) -> Option<&'static dyn Kind> {

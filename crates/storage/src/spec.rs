@@ -508,7 +508,7 @@ assay_measure::with_defaults! {
     }
 }
 
-/// Which errors are counted and passed over.
+/// Errors to count and continue after.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PassErrors {
     /// Failed reads.

@@ -30,10 +30,10 @@ pub fn engine() -> (IoEngine, Option<String>) {
         return (IoEngine::IoUring, None);
     };
     let Some(why_too) = refused(LaneEngine::Aio) else {
-        let told = format!("libaio carries the I/O, since {why}");
+        let told = format!("assay uses libaio because {why}");
         return (IoEngine::Libaio, Some(told));
     };
-    let told = format!("psync carries the I/O, one at a time, since {why}; {why_too}");
+    let told = format!("assay uses psync, one I/O at a time, because {why}; {why_too}");
     (IoEngine::Psync, Some(told))
 }
 
@@ -41,7 +41,7 @@ pub fn engine() -> (IoEngine, Option<String>) {
 pub(super) fn jobs(place: &Path, time: Duration) -> Result<Invocation, EngineError> {
     if !place.is_dir() {
         return Err(EngineError::Usage(format!(
-            "{} is not a directory: name one in which a scratch file can be made, or give jobs",
+            "{} is not a directory: name a directory for a scratch file, or give jobs",
             place.display()
         )));
     }

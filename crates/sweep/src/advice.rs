@@ -128,7 +128,8 @@ fn projected(curve: &Curve) -> Option<Advice> {
         .map(|point| point.load.to_string())
         .collect();
     let text = format!(
-        "Throughput at {} {} is computed from a fit, not measured: projection, untested. Quote no figure of it without these words, or run that load.",
+        "Throughput at {} {} is computed from a fit, not measured: projection, untested. Do not quote it without \
+         these words, or measure that load.",
         loads.join(", "),
         curve.load
     );
@@ -340,7 +341,7 @@ fn cpus_without_gain(steps: &[Step]) -> Vec<Advice> {
                 format!(" ({held})")
             };
             let mut advice = pair.ambiguous(&format!(
-                "Added CPUs brought nothing{held}: {} and {} CPUs at their best give {}.",
+                "More CPUs gave no gain{held}: at their best, {} and {} CPUs give {}.",
                 fixed(cpus(pair.from), 0),
                 fixed(cpus(pair.to), 0),
                 pair.numbers()

@@ -66,7 +66,7 @@ fn charts_of(info: &SweepInfo, curve: &Curve, nth: usize) -> Vec<Drawn> {
         "latency",
         "Operation latency",
         Axis::log("latency", "us"),
-        "All kinds of operations together as the client sees them, from the intended start (layer client).",
+        "All kinds of operations together, as the client sees them, from the intended start (layer client).",
     );
     let column =
         |of: &dyn Fn(&Step) -> &Figure| steps.iter().map(|step| of(step).value()).collect();
@@ -86,7 +86,7 @@ fn charts_of(info: &SweepInfo, curve: &Curve, nth: usize) -> Vec<Drawn> {
         "cpu",
         "CPU per operation",
         Axis::of("CPU", "us per operation"),
-        "CPU of this process, all threads, and of a server.",
+        "CPU time of this process (all threads) and of a server.",
     );
     cpu.traces = vec![Trace::new(
         "CPU per operation",
@@ -96,7 +96,7 @@ fn charts_of(info: &SweepInfo, curve: &Curve, nth: usize) -> Vec<Drawn> {
     )];
     let charts = [throughput, latency, cpu].into_iter();
     charts
-        .map(|chart| Drawn::or(chart, "no step of the curve counts"))
+        .map(|chart| Drawn::or(chart, "no step of the curve is valid"))
         .collect()
 }
 
@@ -117,7 +117,8 @@ fn throughput_note(traces: &[Trace]) -> String {
         ),
         (
             LITTLE,
-            "The dotted line is what Little's law gives for the mean latency of each step: where it leaves the points, the figures do not agree.",
+            "The dotted line is what Little's law gives for the mean latency of each step: where this line departs \
+             from the points, the figures contradict each other.",
         ),
     ];
     let is_there = |name: &str| {

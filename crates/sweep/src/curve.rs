@@ -185,16 +185,16 @@ fn knee_of(load: &str, points: &[Point], steps: &[&Step], seed: u64) -> Knee {
         sentence,
     };
     if !is_load(load) {
-        return none(format!("No knee: {load} is no load."));
+        return none(format!("No knee: {load} is not a load."));
     }
     let at = match knee::knee(points) {
         knee::Knee::TooFew => {
-            return none("Knee not found: a curve needs at least two steps that count.".to_owned());
+            return none("Knee not found: a curve needs at least two valid steps.".to_owned());
         }
         knee::Knee::Beyond => {
             let last = points[points.len() - 1];
             return none(format!(
-                "Knee not found: the last step ({}) still gained; it lies at that load or beyond.",
+                "Knee not found: throughput still rose at the last step ({}); the knee is at that load or beyond.",
                 amount(load, last.load)
             ));
         }
@@ -286,21 +286,19 @@ fn goal_of(load: &str, points: &[Point], steps: &[&Step], goal_us: Option<f64>) 
     if !is_load(load) {
         return none(
             "not over a load",
-            format!("{load} is no load: the 99th percentile of each step stands in the table."),
+            format!("{load} is not a load: the table shows the 99th percentile of each step."),
         );
     }
     let (at, more) = match knee::kept(points, goal_us) {
         Kept::Unknown => {
             return none(
                 "too few operations",
-                format!(
-                    "No load is known to keep p99 within {goal}: no step had enough operations for a 99th percentile."
-                ),
+                format!("No step had enough operations to judge p99 within {goal}."),
             );
         }
         Kept::Never => {
             return none(
-                "none keeps it",
+                "no load keeps the goal",
                 format!(
                     "No load keeps p99 within {goal}: {} already takes {}.",
                     amount(load, points[0].load),
@@ -308,7 +306,7 @@ fn goal_of(load: &str, points: &[Point], steps: &[&Step], goal_us: Option<f64>) 
                 ),
             );
         }
-        Kept::Throughout(at) => (at, "every step keeps it, the limit lies beyond".to_owned()),
+        Kept::Throughout(at) => (at, "every step keeps it; the limit is beyond".to_owned()),
         Kept::Until(at) => {
             let mut above = points[at + 1..].iter().filter(|p| p.p99_us.is_some());
             let first = above.next().map_or(String::new(), |broken| {
@@ -320,7 +318,7 @@ fn goal_of(load: &str, points: &[Point], steps: &[&Step], goal_us: Option<f64>) 
             });
             let again = above.any(|point| point.p99_us.is_some_and(|us| us <= goal_us));
             let again = if again {
-                ", though a higher load keeps it again"
+                ", although a higher load keeps the goal again"
             } else {
                 ""
             };
@@ -348,16 +346,16 @@ fn usl_of(load: &str, points: &[Point], steps: &[&Step], seed: u64) -> Usl {
         ..Usl::default()
     };
     if !is_load(load) {
-        return refused(format!("No scalability law: {load} is no load."));
+        return refused(format!("No scalability law: {load} is not a load."));
     }
     if load == RATE {
         return refused(
-            "No scalability law: an open loop's rate is no number of users.".to_owned(),
+            "No scalability law: the rate of an open loop is not a number of users.".to_owned(),
         );
     }
     if points.len() < usl::LEAST_POINTS {
         return refused(format!(
-            "No scalability law: {} step(s) count, at least {} are needed.",
+            "No scalability law: {} step(s) are valid, at least {} are needed.",
             points.len(),
             usl::LEAST_POINTS
         ));
@@ -373,7 +371,7 @@ fn usl_of(load: &str, points: &[Point], steps: &[&Step], seed: u64) -> Usl {
         .collect();
     let Some(law) = usl::fit(&measured) else {
         return refused(
-            "No scalability law: the loads differ too little, or the lowest fell behind the rest."
+            "No scalability law: the loads differ too little, or the lowest load fell behind the others."
                 .to_owned(),
         );
     };
@@ -406,8 +404,8 @@ fn misfit(points: &[Point], steps: &[&Step], deviations: &[f64]) -> &'static str
     for point in points {
         let each = point.rate / point.load as f64;
         if each > MORE * least {
-            return "; throughput rose faster than the load, which the law cannot (work is shared, or the first steps \
-                    were held up)";
+            return "; throughput rose faster than the load, which the law cannot describe (sessions share work, or \
+                something slowed the first steps)";
         }
         least = least.min(each);
     }
@@ -419,11 +417,11 @@ fn misfit(points: &[Point], steps: &[&Step], deviations: &[f64]) -> &'static str
         && points[bend..].iter().all(near)
         && deviations[bend] > usl::WORST_RMS
     {
-        return "; the curve bends more sharply than the law (a hard limit: the knee tells where)";
+        return "; the curve bends more sharply than the law (a hard limit: the knee shows where)";
     }
     let restless = steps.iter().filter(|step| step.steady.state == "no");
     if 3 * restless.count() > steps.len() {
-        return "; many steps never settled: give them more --time, or a quieter host";
+        return "; many steps never settled: use a longer --time or a quieter host";
     }
     ""
 }
@@ -486,9 +484,9 @@ fn sentence(load: &str, points: &[Point], law: Law, peak: &Interval, rms: f64) -
         fixed(100.0 * rms, 1)
     );
     let peak = if peak.value.is_infinite() && law.sigma <= 0.0 {
-        "throughput is proportional to the load as far as it was measured".to_owned()
+        "throughput is proportional to the load over the measured range".to_owned()
     } else if peak.value.is_infinite() {
-        "no fall beyond a peak was seen; the law levels off".to_owned()
+        "the measured loads show no fall after a peak; the law levels off".to_owned()
     } else if peak.value > last as f64 {
         format!(
             "the peak lies beyond the last step, at about {} ({UNTESTED})",

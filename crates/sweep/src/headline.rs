@@ -14,7 +14,7 @@ pub(crate) fn of(record: &Record, info: &SweepInfo) -> Headline {
         .map(|axis| format!("{} {}", axis.name, axis.values.join(",")))
         .collect();
     let rate = Told::new(&fastest(info), "operations/s at the fastest step");
-    let mut rows = vec![Line::of("Rate", vec![rate], "n/a (no step counts)")];
+    let mut rows = vec![Line::of("Rate", vec![rate], "n/a (no step is valid)")];
     for (title, line) in [
         ("Knee", knee as fn(&Curve) -> Option<Line>),
         ("Goal for p99", goal),
@@ -48,7 +48,7 @@ const BUSY_PCT: f64 = 90.0;
 /// Where throughput stops to rise, and what the sessions did at the step the sweep is about.
 fn limit(info: &SweepInfo) -> Limit {
     let Some(curve) = info.curves.iter().find(|curve| is_load(&curve.load)) else {
-        return Limit::unknown("nothing rises from step to step");
+        return Limit::unknown("no load rises from step to step");
     };
     let Some((step, which)) = foremost(info) else {
         return Limit::unknown("no step counts");
@@ -64,7 +64,7 @@ fn limit(info: &SweepInfo) -> Limit {
         }
         // The last step is the best one: nothing has stopped it yet.
         (_, Some(last)) if load_of(&curve.load, step) == last => format!(
-            "nothing up to {}: a higher load may bring more",
+            "nothing up to {}: a higher load may give more",
             amount(&curve.load, last)
         ),
         _ => String::new(),
@@ -75,14 +75,14 @@ fn limit(info: &SweepInfo) -> Limit {
             " In {which} the CPUs were {} % busy{}.",
             fixed(busy, 0),
             match busy >= BUSY_PCT {
-                true => ", so CPU is short there",
+                true => ", so CPU is the limit there",
                 false => "",
             }
         ));
     }
     if !step.top_event.is_empty() {
         evidence.push_str(&format!(
-            " Its sessions spent most time on {}; {} says more.",
+            " Its sessions spent most of their time on {}; see {}.",
             step.top_event, step.place.directory
         ));
     }
@@ -138,15 +138,15 @@ fn steadiness(info: &SweepInfo) -> String {
     };
     let (never, late, unknown) = (numbers("no"), numbers("late"), numbers("n/a"));
     if counted().next().is_none() {
-        return "n/a (no step counts)".to_owned();
+        return "n/a (no step is valid)".to_owned();
     }
     if never.is_empty() && late.is_empty() && unknown.is_empty() {
-        return "steady: every step that counts had settled when its window began".to_owned();
+        return "steady: every valid step had settled when its window began".to_owned();
     }
     let told = [
         ("never settled", never),
         ("settled only inside the window", late),
-        ("too short to say", unknown),
+        ("too short to judge", unknown),
     ];
     let told = told.iter().filter(|(_, steps)| !steps.is_empty());
     let told: Vec<String> = told
@@ -155,7 +155,7 @@ fn steadiness(info: &SweepInfo) -> String {
             false => format!("step {steps}: {what}"),
         })
         .collect();
-    format!("not shown of every step ({})", told.join("; "))
+    format!("not shown for every step ({})", told.join("; "))
 }
 
 /// The step that a sweep is about, and what it is there: the highest load that keeps its goal, else the knee, else the
@@ -202,10 +202,10 @@ pub(crate) fn delivered(info: &SweepInfo) -> Delivered {
     };
     let slope = step.steady.slope_ratio.value();
     let trend = slope.filter(|_| step.steady.state == "no");
-    let mut notes = vec![format!("Of the sweep this is {}.", members(info).why)];
+    let mut notes = vec![format!("This is {} of the sweep.", members(info).why)];
     if let Some(slope) = trend {
         notes.push(format!(
-            "That step never settled: over its last half the rate moved by {} %. Run it longer before it is quoted.",
+            "That step never settled: over its last half the rate moved by {} %. Run it longer before you quote it.",
             fixed(100.0 * slope, 0)
         ));
     }

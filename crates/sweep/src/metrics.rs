@@ -122,7 +122,7 @@ fn fitted(usl: &Usl) -> Vec<Metric> {
     vec![
         coefficient(
             "usl_lambda_per_s",
-            "operations of one (lambda)",
+            "operations of one session (lambda)",
             "1/s",
             Better::Higher,
             &usl.lambda_per_s,

@@ -31,11 +31,11 @@ pub(crate) fn all() -> BTreeMap<String, String> {
         ),
         (
             "latency",
-            "operations of all kinds together as the client sees them, from the intended start".to_owned(),
+            "operations of all kinds together, as the client sees them, from the intended start".to_owned(),
         ),
         (
             "little",
-            "sessions that Little's law accounts for over those there were; must be within 5 %".to_owned(),
+            "sessions that Little's law accounts for, divided by the actual sessions; must be within 5 %".to_owned(),
         ),
         ("steady", assay_measure::record::steady::RULE.to_owned()),
         ("usl", usl),

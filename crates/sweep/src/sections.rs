@@ -98,7 +98,7 @@ fn findings(page: &mut Sections, info: &SweepInfo, curve: &Curve) {
         page.wrapped(
             "",
             &format!(
-                "Left out, since they do not count (see Steps): {}.",
+                "Left out because they are not valid (see Steps): {}.",
                 numbers.join(", ")
             ),
         );
@@ -109,14 +109,14 @@ fn figures(page: &mut Sections, info: &SweepInfo, curve: &Curve) {
     let steps = info.members(curve);
     page.heading(&format!("Throughput over {}", over(curve)));
     if steps.is_empty() {
-        page.line("n/a (no step counts)");
+        page.line("n/a (no step is valid)");
         return;
     }
     throughput(page, curve, &steps);
     chart(page, curve, &steps);
     law(page, curve);
     page.heading(&format!("Latency over {}", over(curve)));
-    page.line("Operation latency, layer client, and the read waited for most, layer engine; us:");
+    page.line("Operation latency (layer client) and the read event with the longest waits (layer engine); us:");
     page.line("");
     latency(page, curve, &steps);
 }
@@ -142,7 +142,8 @@ fn active_data(curve: &Curve, steps: &[&Step]) -> Option<String> {
         .collect();
     (!less.is_empty()).then(|| {
         format!(
-            "Less data to touch at {}: fewer sessions than schemas use only the first ones, so more of it fits into the cache and the gains after it are understated. Fewer schemas (-s 1) keep the data the same.",
+            "Less data to touch at {}: fewer sessions than schemas use only the first schemas, so more of the data \
+             fits into the cache, and later gains are understated. With fewer schemas (-s 1) the data stays the same.",
             less.join(", ")
         )
     })
@@ -351,7 +352,8 @@ fn steps_of(page: &mut Sections, info: &SweepInfo) {
             page.wrapped(
                 &format!("step {}: ", step.place.step),
                 &format!(
-                    "never settled: over its last {} s throughput ranged over {} % and moved by {} %; give it more --time",
+                    "never settled: over its last {} s throughput ranged over {} % and moved by {} %; use a longer \
+                     --time",
                     fixed(steady_s(step), 0),
                     number(&step.steady.range_ratio.scaled(100.0), 1),
                     number(&step.steady.slope_ratio.scaled(100.0), 1)

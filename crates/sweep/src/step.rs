@@ -232,7 +232,7 @@ fn reading(record: &Record) -> StepLatency {
     let time = |event: &EventRow| event.total_us.value().unwrap_or(0.0);
     let events = record.instance.events.iter().filter(is_read);
     let Some(event) = events.max_by(|a, b| time(a).total_cmp(&time(b))) else {
-        let none = || Figure::na("no reads waited for");
+        let none = || Figure::na("no waits for reads");
         return StepLatency {
             name: String::new(),
             avg_us: none(),

@@ -57,7 +57,7 @@ impl Catalogue {
                 // Locked for long, or a disk that is full: the answer does not depend on it.
                 if !store::is_unwritable(&error) {
                     ui::say(&format!(
-                        "notice: {}: {error}; the runs are told from their records",
+                        "notice: {}: {error}; assay reads the runs from their records",
                         dir.join(CATALOGUE).display()
                     ));
                 }
@@ -103,7 +103,7 @@ impl Catalogue {
             );
         }
         let hint = match near.is_empty() {
-            true => "`assay report RUN --format csv-summary` lists a run's".to_owned(),
+            true => "`assay report RUN --format csv-summary` lists the metrics of a run".to_owned(),
             false => format!("near it: {}", near.join(", ")),
         };
         Failure::usage(format!("no run in {dir} has a metric {key}; {hint}"))

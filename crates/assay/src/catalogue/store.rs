@@ -338,7 +338,7 @@ fn key_number(connection: &Connection, key: &str, metric: &metric::Metric) -> Re
 fn damaged() -> Error {
     Error::SqliteFailure(
         rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
-        Some("it is damaged, or not a catalogue of assay".to_owned()),
+        Some("it is damaged, or it is not a catalogue of assay".to_owned()),
     )
 }
 
@@ -375,7 +375,7 @@ pub(super) fn set_aside(path: &Path, error: &Error) {
     let moved = free.and_then(|name| fs::rename(path, &name).ok().map(|()| name));
     match moved {
         Some(name) => ui::say(&format!(
-            "notice: {}: {error}; it was kept as {} and is made anew",
+            "notice: {}: {error}; assay kept it as {} and makes a new one",
             path.display(),
             name.display()
         )),

@@ -24,7 +24,7 @@ impl Change {
             |what: &str| Failure::usage(format!("{word}: {what}; give +NAME, -NAME or KEY=VALUE"));
         let name = |name: &str| match is_name(name) {
             true => Ok(name.to_owned()),
-            false => Err(bad("a tag is of letters, digits and - _ . : /")),
+            false => Err(bad("a tag consists of letters, digits and - _ . : /")),
         };
         if let Some(added) = word.strip_prefix('+') {
             return Ok(Self::Add(name(added)?));
@@ -34,9 +34,9 @@ impl Change {
         }
         let (key, value) = word
             .split_once('=')
-            .ok_or_else(|| bad("it begins with neither + nor -"))?;
+            .ok_or_else(|| bad("it begins neither with + nor with -"))?;
         if value.is_empty() || value.chars().any(char::is_control) {
-            return Err(bad("a value is one line of text"));
+            return Err(bad("a value must be one line of text"));
         }
         Ok(Self::Set(name(key)?, value.trim().to_owned()))
     }

@@ -5,37 +5,38 @@ use std::path::PathBuf;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// Two or more, the first is the baseline: a run directory, record.json, id, `last`, a directory
-    /// of repeats, or a comma list of such that is one group
+    /// Two or more groups, the first is the baseline: a run directory, record.json, id, `last`, a directory
+    /// of repeats, or a comma-separated list of these as one group
     #[arg(value_name = "RUN", required = true, num_args = 2..)]
     pub(crate) runs: Vec<String>,
-    /// Where ids are looked up
+    /// Where to look up ids
     #[arg(long, value_name = "DIR", default_value = "assay-runs")]
     pub(crate) dir: PathBuf,
-    /// Exit with code 5 if this holds, repeatable: 'reads_per_s < -5%' (change against the baseline,
-    /// shown and not only seen), 'read_us_p99 > 5ms' (the value itself)
+    /// Exit with code 5 if this holds, repeatable: 'reads_per_s < -5%' (a statistically shown change against
+    /// the baseline), 'read_us_p99 > 5ms' (the value itself)
     #[arg(long = "fail-if", value_name = "KEY<LIMIT", allow_hyphen_values = true)]
     pub(crate) fail_if: Vec<String>,
-    /// Let a change beyond its limit fail even where it is not shown
+    /// Also fail on a change beyond its limit that is not statistically shown
     #[arg(long)]
     pub(crate) fail_if_unsure: bool,
-    /// What you varied on purpose, repeatable: a parameter (CACHE_MB), a fact of the host (cpus_usable,
-    /// device_mount_options) or a word of a condition (sessions). Without it a difference may forbid a verdict
+    /// What you varied on purpose, repeatable: a parameter (CACHE_MB), a host fact (cpus_usable,
+    /// device_mount_options) or a word from a condition (sessions). Without this a difference may prevent a
+    /// verdict
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) allow: Vec<String>,
-    /// List the conditions that are the same as well; a page folds them
+    /// Also list the conditions that are the same; a page folds them
     #[arg(long)]
     pub(crate) same: bool,
-    /// Your prices, a dated TOML file as `assay cost --example` prints one: cost stands among the figures
+    /// Your prices, a dated TOML file such as `assay cost --example` prints: adds cost to the figures
     #[arg(long = "prices", alias = "cost", value_name = "FILE")]
     pub(crate) cost: Option<PathBuf>,
-    /// The platform of all groups, or repeated: of each group in their order [default: by label or host]
+    /// The platform of all groups, or repeated: of each group in order [default: by label or host]
     #[arg(long, value_name = "NAME", requires = "cost")]
     pub(crate) platform: Vec<String>,
-    /// Which face of the comparison
+    /// Form of the comparison
     #[arg(long, value_enum, default_value_t = CompareFace::Text)]
     pub(crate) format: CompareFace,
-    /// Write it to a file instead of standard output
+    /// Write to a file instead of standard output
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -6,20 +6,20 @@ use std::path::PathBuf;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CostArgs {
-    /// Run directories, record.json files, ids, or `last`; with none, what each platform costs
+    /// Run directories, record.json files, ids, or `last`; without any, the cost of each platform
     #[arg(value_name = "RUN")]
     pub(crate) runs: Vec<String>,
     /// Your prices: a dated TOML file, as --example prints one
     #[arg(long, value_name = "FILE", required_unless_present = "example")]
     pub(crate) prices: Option<PathBuf>,
-    /// The platform of all runs, or repeated: of each run in their order [default: the one whose
-    /// name or match has the run's label or host name]
+    /// The platform of all runs, or repeated: of each run in order [default: the one whose name or match has
+    /// the run's label or host name]
     #[arg(long, value_name = "NAME")]
     pub(crate) platform: Vec<String>,
-    /// Where ids are looked up
+    /// Where to look up ids
     #[arg(long, value_name = "DIR", default_value = "assay-runs")]
     pub(crate) dir: PathBuf,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub(crate) format: Format,
     /// Print a commented price file to start from

@@ -9,13 +9,13 @@ pub(crate) struct ImportArgs {
     /// Files to read; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// A record of each file, instead of one of all
+    /// Make a record of each file instead of one record of all files
     #[arg(long)]
     pub(crate) each: bool,
     /// Name for the record, shown beside its id
     #[arg(short = 'L', long, value_name = "LABEL")]
     pub(crate) label: Option<String>,
-    /// Run directory, new or empty; with --each the one above them [default:
+    /// Run directory, new or empty; with --each, the directory above them [default:
     /// ./assay-runs/TIME-import-TOOL-ID, UTC]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,

@@ -64,7 +64,7 @@ fn path() -> Arg {
         .value_name("PATH")
         .default_value(".")
         .value_parser(PathBufValueParser::new())
-        .help("A directory, or a new file to be made and removed")
+        .help("A directory, or a new file that assay makes and removes")
 }
 
 /// The flag of a probe's own option.

@@ -19,10 +19,10 @@ pub(crate) enum RunsCommand {
         /// `assay report RUN --format csv-summary`
         #[arg(long, value_name = "KEY")]
         metric: Vec<String>,
-        /// How to print the list
+        /// Format of the list
         #[arg(long, value_enum, default_value_t = ListFormat::Text)]
         format: ListFormat,
-        /// Write the list there; the links of a page are relative to it
+        /// Write the list to this file; the links of a page are relative to it
         #[arg(short = 'o', long = "output", value_name = "FILE")]
         output: Option<PathBuf>,
     },
@@ -30,45 +30,45 @@ pub(crate) enum RunsCommand {
     Show {
         /// Run directory, id, or `last`
         run: String,
-        /// Where ids are looked up
+        /// Where to look up ids
         #[arg(long, value_name = "DIR", default_value = "assay-runs")]
         dir: PathBuf,
     },
-    /// Remove runs: only directories that hold a run of ours
+    /// Remove runs: only directories that contain a run of assay
     Rm {
         /// Run directories or ids
         #[arg(required = true)]
         runs: Vec<String>,
-        /// Where ids are looked up
+        /// Where to look up ids
         #[arg(long, value_name = "DIR", default_value = "assay-runs")]
         dir: PathBuf,
     },
     /// Show, add and remove the tags of a run
     ///
-    /// Tags are kept in the run's directory (`tags`), so they go where it goes. `--tag` of list and
-    /// trend finds them: by name, by key, or by key=value.
+    /// assay keeps tags in the run's directory (`tags`), so they move with it. `--tag` of list and trend
+    /// finds them by name, by key, or by key=value.
     Tag {
         /// Run directory, id, or `last`
         run: String,
-        /// +NAME adds, -NAME removes (a tag, or a key's value), KEY=VALUE sets; none shows them
+        /// +NAME adds, -NAME removes (a tag, or a key's value), KEY=VALUE sets; without arguments assay shows the tags
         #[arg(value_name = "CHANGE", allow_hyphen_values = true)]
         changes: Vec<String>,
-        /// Where ids are looked up
+        /// Where to look up ids
         #[arg(long, value_name = "DIR", default_value = "assay-runs")]
         dir: PathBuf,
     },
-    /// A figure over the runs, oldest first, with the range it usually stays in
+    /// A figure over the runs, oldest first, with its usual range
     Trend {
         /// Key of the figure: ops_per_s, read_us_p99, ...
         #[arg(value_name = "METRIC")]
         metric: String,
         #[command(flatten)]
         which: WhichArgs,
-        /// How to print it
+        /// Output format
         #[arg(long, value_enum, default_value_t = TrendFormat::Text)]
         format: TrendFormat,
     },
-    /// Read every record again; needed only where the catalogue is not believed
+    /// Read every record again; needed only if you do not trust the catalogue
     Rebuild {
         /// Directory of run directories
         #[arg(long, value_name = "DIR", default_value = "assay-runs")]
@@ -78,25 +78,25 @@ pub(crate) enum RunsCommand {
     Recover {
         /// Run directory, id, or `last`
         run: String,
-        /// Where ids are looked up
+        /// Where to look up ids
         #[arg(long, value_name = "DIR", default_value = "assay-runs")]
         dir: PathBuf,
     },
 }
 
-/// Which runs are meant; everything given must hold.
+/// Which runs to select; a run must match all criteria.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct WhichArgs {
     /// Directory of run directories
     #[arg(long, value_name = "DIR", default_value = "assay-runs")]
     pub(crate) dir: PathBuf,
-    /// Runs of this label, repeatable: any of them
+    /// Runs with this label; repeatable, any of them matches
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Vec<String>,
-    /// Runs with this tag, repeatable: all of them; NAME, KEY or KEY=VALUE
+    /// Runs with this tag; repeatable, all must match; NAME, KEY or KEY=VALUE
     #[arg(long, value_name = "TAG")]
     pub(crate) tag: Vec<String>,
-    /// slob, storage, sync, recovery, sweep, repeat, killed, ... or import for whatever was imported; repeatable
+    /// slob, storage, sync, recovery, sweep, repeat, killed, ... or import for all imported runs; repeatable
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Vec<String>,
     /// slob, io, sync, ...
@@ -111,10 +111,10 @@ pub(crate) struct WhichArgs {
     /// complete, incomplete, invalid, ...
     #[arg(long, value_name = "WORD")]
     pub(crate) verdict: Option<String>,
-    /// Started then or later: 2026-03-01, 2026-03-01T14:30 (UTC), or ago: 7d, 12h
+    /// Started at this time or later: 2026-03-01, 2026-03-01T14:30 (UTC), or a time ago: 7d, 12h
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
-    /// Started then or earlier, the day or minute included
+    /// Started at this time or earlier, including the whole day or minute
     #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<String>,
     /// The newest N of them
@@ -132,7 +132,7 @@ pub(crate) enum ListFormat {
     Json,
     /// For spreadsheets
     Csv,
-    /// For a browser: the answer of each run in a row, with the way to its page
+    /// For a browser: a row with the answer of each run and a link to its page
     Html,
 }
 

@@ -46,12 +46,12 @@ fn foremost(path: &Path) -> Result<Record, Failure> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let Some(foremost) = members.foremost else {
         return Err(Failure::usage(format!(
-            "{}: no step of the {} counts",
+            "{}: no step of the {} is valid",
             dir.display(),
             record.kind
         )));
     };
     let (kind, why) = (&record.kind, &members.why);
-    crate::ui::say(&format!("notice: of the {kind} this is {why}"));
+    crate::ui::say(&format!("notice: this is {why} of the {kind}"));
     stored::read(&dir.join(foremost).join(RECORD))
 }

@@ -53,7 +53,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
         .filter(|p| !p.shared_runs.is_empty())
     {
         ui::say(&format!(
-            "notice: {} stands in both {} and {}: nothing is judged",
+            "notice: {} is in both {} and {}: no gate is judged",
             pair.shared_runs.join(", "),
             pair.baseline,
             pair.candidate
@@ -116,7 +116,7 @@ fn refuse_mixed(sides: &[Side]) -> Result<(), Failure> {
     }
     match (above, alone) {
         (Some((dir, kind, step)), Some(other)) => Err(Failure::usage(format!(
-            "{}: is a {kind}, whose steps are different loads, and {} is none; name the step to compare, such as {}",
+            "{}: is a {kind}, whose steps are different loads, but {} is not; name the step to compare, such as {}",
             dir.display(),
             other.display(),
             step.display()
@@ -141,7 +141,7 @@ impl Side {
             }
         }
         match records.is_empty() {
-            true => Err(Failure::usage(format!("{name}: names no run"))),
+            true => Err(Failure::usage(format!("{name}: there is no such run"))),
             false => Ok(Self {
                 name: name.to_owned(),
                 records,

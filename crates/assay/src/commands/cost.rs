@@ -101,7 +101,8 @@ pub(super) fn middle(mut costs: Vec<Cost>) -> Option<Cost> {
         let name = cost.units.iter().find(|unit| unit.total.value().is_some());
         let name = name.map_or("a month", |unit| unit.name.as_str()).to_owned();
         cost.warnings.push(format!(
-            "Of {repeats} repeats this is the one in the middle; the cost {name} (with licences) was {} to {} over them.",
+            "This is the median run of {repeats} repeats; over the repeats the cost {name} (with licences) was {} to \
+             {}.",
             assay_measure::units::significant(least, 4),
             assay_measure::units::significant(most, 4)
         ));

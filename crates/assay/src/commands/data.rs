@@ -12,7 +12,7 @@ use serde_json::json;
 pub(super) fn setup(mut args: SetupArgs) -> Result<Code, Failure> {
     super::slob_conf_here(&mut args.prepare.settings.config);
     ui::say(&format!(
-        "notice: tablespace {} has no meaning on this target; --target names the place",
+        "notice: tablespace {} has no meaning on this target; use --target to name the place",
         args.tablespace
     ));
     args.prepare.settings.schemas = Some(args.count);

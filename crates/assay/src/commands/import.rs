@@ -93,7 +93,7 @@ fn bounded(from: &mut dyn Read, most: u64) -> io::Result<Vec<u8>> {
                 line_begins = seen + at + 1;
             } else if seen + at - line_begins >= LONGEST_LINE_BYTES {
                 return Err(io::Error::other(
-                    "a line is longer than 64 MB, so it is no report; give the tool's own output",
+                    "a line is longer than 64 MB, so this is not a report; give the tool's own output",
                 ));
             }
         }
@@ -102,7 +102,8 @@ fn bounded(from: &mut dyn Read, most: u64) -> io::Result<Vec<u8>> {
 
 fn too_large() -> io::Error {
     io::Error::other(
-        "more than 1 GB, with the files before it, is no report; give the tool's own output, or import files one by one",
+        "this file and the files before it have more than 1 GB, so they are not reports; give the tool's own output, \
+         or import files one by one",
     )
 }
 
@@ -126,7 +127,7 @@ fn imported(args: &ImportArgs, group: &[Source], number: usize) -> Result<Import
         let configuration = group.iter().find(|source| is_configuration(&source.text));
         Failure::usage(match configuration {
             Some(source) => format!(
-                "{}: is a configuration, not what a tool measured; run it: assay run -c {}",
+                "{}: is a configuration, not the output of a tool; to run it: assay run -c {}",
                 source.path,
                 shell_word(&source.path)
             ),
@@ -160,7 +161,7 @@ fn leave(args: &ImportArgs, imported: Imported) -> Result<(), Failure> {
     let faces = &imported.faces;
     if let Some(earlier) = imported_before(&faces.record, &imported.place) {
         ui::say(&format!(
-            "notice: {} holds the same figures already; this is a second record of them",
+            "notice: {} already has the same figures; this is a second record of them",
             earlier.display()
         ));
     }

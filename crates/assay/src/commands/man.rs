@@ -17,23 +17,23 @@ const MARK: &str = ".\\\" Written by `assay man`, which writes it anew without a
 const ENVIRONMENT: [(&str, &str); 6] = [
     (
         "ASSAY_<NAME>",
-        "The parameter NAME. It beats the file of -c and is beaten by the command line: ASSAY_UPDATE_PCT=30. \
-         `assay config show --all` lists all parameters. A password can be given in this way or in a file, \
-         never on the command line.",
+        "The parameter NAME. It overrides the file of -c; the command line overrides it: ASSAY_UPDATE_PCT=30. `assay \
+         config show --all` lists all parameters. A password can be given in this way or in a file, never on the \
+         command line.",
     ),
     (
         "ASSAY_FIO_VERSION",
-        "The version that `assay io` says in the place of fio's, for scripts that ask for one.",
+        "The version that `assay io` prints in place of fio's, for scripts that require one.",
     ),
     (
         "PGHOST, PGPASSFILE, ...",
-        "The variables of libpq, for what a postgres: target does not say.",
+        "The variables of libpq, for what a postgres: target does not specify.",
     ),
-    ("NO_COLOR", "Not empty: the answer has no colours."),
-    ("TERM", "`dumb`: progress is told by lines."),
+    ("NO_COLOR", "If not empty, the answer has no colours."),
+    ("TERM", "If `dumb`, assay shows progress line by line."),
     (
         "TMPDIR",
-        "Where temp:postgres keeps its server, unless PG_DIR says so; without both it is /var/tmp.",
+        "Where temp:postgres keeps its server, unless PG_DIR is set; the default is /var/tmp.",
     ),
 ];
 
@@ -41,11 +41,11 @@ const ENVIRONMENT: [(&str, &str); 6] = [
 const FILES: [(&str, &str); 7] = [
     (
         "./assay-runs/TIME-KIND-ID/record.json",
-        "Everything that a run measured. Every face of it is made from this file.",
+        "Everything that a run measured. assay makes every form of output from this file.",
     ),
     (
         "./assay-runs/TIME-KIND-ID/series.jsonl",
-        "The seconds of a run, written while it goes on; `assay runs recover` makes a record of them after a kill.",
+        "The seconds of a run, written while it runs; after a kill `assay runs recover` makes a record from them.",
     ),
     (
         "./assay-runs/TIME-KIND-ID/report.txt, report.html",
@@ -57,15 +57,15 @@ const FILES: [(&str, &str); 7] = [
     ),
     (
         "./assay-runs/catalogue.sqlite",
-        "What is known of the runs beside it; `assay runs rebuild` makes it anew.",
+        "The catalogue of the runs beside it; `assay runs rebuild` makes it again.",
     ),
     (
         "./assay-data/",
-        "The data set of the native target, unless --target says another.",
+        "The data set of the native target, unless --target names another.",
     ),
     (
         "./slob.conf",
-        "Read by `runit` and `setup` without being told; other commands read the file that -c names.",
+        "`runit` and `setup` read this file by default; other commands read the file that -c names.",
     ),
 ];
 
@@ -81,7 +81,7 @@ pub(super) fn man(args: &ManArgs) -> Result<Code, Failure> {
         };
         if !is_ours {
             return Err(Failure::usage(format!(
-                "{}: assay did not write it, so nothing was written; name another directory",
+                "{}: assay did not write this file, so it wrote nothing; name another directory",
                 dir.join(name).display()
             )));
         }

@@ -60,7 +60,7 @@ fn completions(shell: clap_complete::Shell) -> Result<Code, Failure> {
 fn slob_conf_here(config: &mut Option<PathBuf>) {
     let here = Path::new("slob.conf");
     if config.is_none() && here.is_file() {
-        crate::ui::say("notice: settings are read from ./slob.conf");
+        crate::ui::say("notice: assay reads settings from ./slob.conf");
         *config = Some(here.to_path_buf());
     }
 }

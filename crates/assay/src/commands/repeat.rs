@@ -17,7 +17,7 @@ pub(super) fn refuse(configured: &Configured) -> Result<(), Failure> {
     match configured.settings.text("TRACE") {
         "" => Ok(()),
         _ => Err(Failure::usage(
-            "TRACE is of one run: every repeat would write the same file; leave it out",
+            "TRACE belongs to one run: every repeat would write the same file; leave it out",
         )),
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
     }
     if args.cost.is_some() || args.platform.is_some() {
         return Err(Failure::usage(
-            "--cost and --platform are of --format brief; `assay cost RUN --prices FILE` prints all of a cost",
+            "--prices and --platform need --format brief; `assay cost RUN --prices FILE` prints the whole cost",
         ));
     }
     let found = find(&args.run, &args.dir)?;
@@ -61,7 +61,8 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
         Face::Summary => lines(&[record]),
         Face::Pgio => assay_awr::result_line::render(&record).ok_or_else(|| {
             Failure::usage(format!(
-                "{}: target {} is no server that counts blocks hit and read, so there is no such line; --format summary has one",
+                "{}: target {} is not a server that counts blocks hit and read, so it has no such line; use --format \
+                 summary",
                 path.display(),
                 record.run.engine
             ))
@@ -97,7 +98,7 @@ fn is_of_one_run(face: Face) -> bool {
 fn not_of_several(path: &Path, one: &str) -> Failure {
     let dir = path.parent().unwrap_or(Path::new("."));
     Failure::usage(format!(
-        "{} holds several runs, and this format is of one run: name one of them, such as {}",
+        "{} contains several runs, but this format shows one run: name one of them, such as {}",
         dir.display(),
         dir.join(one).display()
     ))

@@ -66,11 +66,11 @@ pub(super) fn find(run: &str, dir: &Path) -> Result<PathBuf, Failure> {
     match (matching.pop(), matching.is_empty()) {
         (Some(only), true) => Ok(only),
         (Some(_), false) => Err(Failure::usage(format!(
-            "{run} names several runs in {}; give more of the name",
+            "{run} matches several runs in {}; give a longer part of the name",
             dir.display()
         ))),
         (None, _) => Err(Failure::usage(format!(
-            "{run} is no path and names no run in {}; `assay runs list` shows them",
+            "{run} is not a path and matches no run in {}; `assay runs list` shows the runs",
             dir.display()
         ))),
     }
@@ -99,7 +99,7 @@ pub(super) fn records_of(name: &str, dir: &Path) -> Result<Vec<PathBuf>, Failure
     }
     let holds_none = || {
         format!(
-            "{}: holds no {RECORD} and no {REPEAT}: name a run",
+            "{}: contains neither {RECORD} nor {REPEAT}: name a run",
             at.display()
         )
     };
@@ -110,7 +110,7 @@ pub(super) fn records_of(name: &str, dir: &Path) -> Result<Vec<PathBuf>, Failure
 pub(super) fn missing(dir: &Path, else_said: impl Fn() -> String) -> Failure {
     Failure::usage(match dir.join(SERIES).is_file() {
         true => format!(
-            "{0} has no record: the run was killed or is still going; `assay runs recover {0}` rebuilds it",
+            "{0} has no record: the run was killed or is still running; `assay runs recover {0}` rebuilds the record",
             dir.display()
         ),
         false => else_said(),
@@ -254,7 +254,7 @@ fn is_ours(dir: &Held) -> bool {
 
 fn not_ours(path: &Path, done: &str) -> Failure {
     Failure::usage(format!(
-        "{} holds no run of assay; it is not {done}",
+        "{} contains no run of assay; it is not {done}",
         path.display()
     ))
 }
@@ -264,7 +264,7 @@ fn rebuild(path: &Path) -> Result<Code, Failure> {
     let path = dir.path().display();
     if stored::is_in(dir.held()) {
         return Err(Failure::usage(format!(
-            "{path} has its record already; nothing is to be recovered"
+            "{path} already has its record; there is nothing to recover"
         )));
     }
     let recovered = recover::recover(dir.held())?;

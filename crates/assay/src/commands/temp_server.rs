@@ -34,7 +34,7 @@ pub(super) fn hold(mut args: SettingArgs) -> Result<Code, Failure> {
     let mut configured = configure::configure(&args, Vec::new())?;
     if !configured.is_temporary() {
         return Err(Failure::usage(format!(
-            "{} is no temporary server; write --target temp:postgres[:VERSION]",
+            "{} is not a temporary server; write --target temp:postgres[:VERSION]",
             configured.shown()
         )));
     }

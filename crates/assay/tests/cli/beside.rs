@@ -84,7 +84,7 @@ fn slob_40_pre_that_fails_stops_the_run_before_any_operation() {
     for words in [
         "EXTERNAL_SCRIPT ./hook pre: exit 1",
         "the array is busy",
-        "no operation was done",
+        "no operation was performed",
     ] {
         assert!(error.contains(words), "{error}");
     }
@@ -216,7 +216,7 @@ fn a_command_beyond_the_run_is_told_or_refused_and_a_dry_run_starts_none() {
     let place = Place::new();
     let refused = place.assay(&with(RUN, &["--at", "5s", "touch f"])).code(2);
     assert!(
-        refused.errors()[0].contains("--at 5 s: the run is over after 1 s"),
+        refused.errors()[0].contains("--at 5 s: the run ends after 1 s"),
         "{}",
         refused.err
     );
@@ -252,7 +252,7 @@ fn a_command_beyond_the_run_is_told_or_refused_and_a_dry_run_starts_none() {
     let row = &record(&place)["timeline"][0];
     assert_eq!(
         row["status"],
-        "not started: the run ended before its instant"
+        "not started: the run ended before its start time"
     );
     assert!(!place.path("f").exists());
 }

@@ -21,7 +21,7 @@ fn slob_41_three_mistakes_are_reported_together_and_nothing_is_created() {
         [
             "error: slob.conf:1: UPDATE_PCT=101 is out of range; give a whole number from 0 to 100",
             "error: slob.conf:2: unknown parameter PDATE_PCT; did you mean UPDATE_PCT?",
-            "error: slob.conf:3: SCALE=1.5G has a decimal point; give a number of blocks (10000) or a size with one of K M G T (80M): whole numbers only (1536M for 1.5G)",
+            "error: slob.conf:3: SCALE=1.5G has a decimal point; give a number of blocks (10000) or a size with one of K M G T (80M): only whole numbers are allowed (1536M for 1.5G)",
         ]
     );
     assert_eq!(files, ["slob.conf"]);
@@ -232,7 +232,7 @@ fn options_are_checked_like_settings() {
         (vec!["run", "--set", "UPDATE_PCT"], "write --set NAME=VALUE"),
         (
             vec!["run", "--target", "postgers://x"],
-            "postgers is no known kind of target; did you mean postgres://...?",
+            "postgers is not a known kind of target; did you mean postgres://...?",
         ),
         (vec!["run", "--tiem", "3"], "--time"),
     ] {

@@ -67,7 +67,7 @@ fn runs_are_priced_by_their_platform_and_compared() {
     assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}");
     let error = cost(&[]).code(2).err;
     assert!(
-        error.contains("fits no platform of prices.toml")
+        error.contains("matches no platform in prices.toml")
             && error.contains("--platform (box, cloud)"),
         "{error}"
     );
@@ -115,7 +115,7 @@ fn the_brief_is_one_page_with_its_price() {
         "Steadiness",
         "Limited by",
         "Trust",
-        "n/a (no prices were given",
+        "n/a (no price file was given",
     ] {
         assert!(plain.out.contains(part), "{part}: {}", plain.out);
     }

@@ -239,7 +239,7 @@ fn a_file_that_may_not_grow_is_told_like_a_full_disk_and_recovery_invents_no_kil
     assert!(!place.path("run/record.json").exists());
     place.assay(&["runs", "recover", "run"]).code(0);
     let record = place.read("run/record.json");
-    assert!(record.contains("or its disk was full"), "{record}");
+    assert!(record.contains("or the disk was full"), "{record}");
     assert!(!record.contains("the run was killed, its last"), "{record}");
 }
 
@@ -295,10 +295,10 @@ fn a_run_that_the_control_group_would_kill_says_so_beforehand() {
     std::thread::sleep(Duration::from_millis(200));
     fs::remove_dir(&group).expect("removed");
     let refused = refused.code(3);
-    for part in ["CACHE_MB", "300 MiB", limit, "would kill it"] {
+    for part in ["CACHE_MB", "300 MiB", limit, "would kill the run"] {
         assert!(refused.err.contains(part), "{part}: {}", refused.err);
     }
-    assert!(near.err.contains("may kill it"), "{}", near.err);
+    assert!(near.err.contains("may kill the run"), "{}", near.err);
     assert!(!fits.code(0).err.contains("kill"));
 }
 

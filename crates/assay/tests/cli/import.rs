@@ -50,7 +50,7 @@ fn a_second_import_of_the_same_content_says_so() {
     assert!(!first.err.contains("already"), "{}", first.err);
     place.write("renamed.txt", LOAD_PROFILE);
     let again = place.assay(&["import", "renamed.txt"]).code(0);
-    let said = "holds the same figures already; this is a second record of them";
+    let said = "already has the same figures; this is a second record of them";
     assert!(again.err.contains(said), "{}", again.err);
     place.write("b.txt", &LOAD_PROFILE.replace("1,652,624.9", "2,200,000.1"));
     let other = place.assay(&["import", "b.txt"]).code(0);

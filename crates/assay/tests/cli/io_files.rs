@@ -36,7 +36,7 @@ fn a_layout_that_is_killed_is_completed_by_the_next_run_and_one_that_is_stopped_
     }
     place.start(LAYOUT).until("file", || is_begun(&file)).kill();
     let next = place.assay(LAYOUT).code(0);
-    assert!(next.err.contains("our file of"), "{}", next.err);
+    assert!(next.err.contains("assay's file of"), "{}", next.err);
     let content = std::fs::read(&file).expect("readable");
     assert_eq!(content.len(), 512 << 20);
     let zeroes = content

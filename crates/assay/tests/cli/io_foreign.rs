@@ -137,7 +137,7 @@ fn after_a_kill_a_file_that_nobody_else_touched_is_used_again() {
         let place = Place::new();
         killed(&place, more);
         let ran = next(&place, &[]).code(0);
-        assert!(ran.err.contains("our file of"), "{more:?}: {}", ran.err);
+        assert!(ran.err.contains("assay's file of"), "{more:?}: {}", ran.err);
         // Moving it, which a mark does not survive, is no intrusion either.
         tool(&place, "mv f g; ln g f; chmod 600 f");
         next(&place, &[]).code(0);

@@ -109,7 +109,7 @@ fn without_io_uring_a_directory_is_measured_through_libaio_and_that_is_told() {
         return;
     }
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
-    let told = "libaio carries the I/O, since io_uring cannot be used";
+    let told = "assay uses libaio because io_uring cannot be used";
     assert!(ran.err.contains(told), "{}", ran.err);
     assert!(ran.out.contains("ioengine=libaio"), "{}", ran.out);
     assert!(ran.out.contains(told), "{}", ran.out);

@@ -91,7 +91,7 @@ fn the_report_goes_to_a_new_file_and_never_over_another() {
     place.write("theirs", "theirs");
     let refused = io(&place, &short(&["--output=theirs"])).code(6);
     assert!(
-        refused.errors()[0].contains("overwritten"),
+        refused.errors()[0].contains("never overwrites"),
         "{}",
         refused.err
     );

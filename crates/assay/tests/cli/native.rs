@@ -48,12 +48,16 @@ fn the_first_run_prepares_and_the_second_reuses_the_data() {
         SMALL,
     );
     let first = place.assay(&args).code(0);
-    assert!(first.err.contains("it is prepared first"), "{}", first.err);
+    assert!(
+        first.err.contains("assay prepares it first"),
+        "{}",
+        first.err
+    );
     assert!(first.out.trim_end().ends_with("End of Report"));
     let control = place.path("assay-data/control.assay");
     let made = fs::metadata(&control).expect("prepared").created().ok();
     let second = place.assay(&args).code(0);
-    assert!(!second.err.contains("prepared first"), "{}", second.err);
+    assert!(!second.err.contains("prepares it first"), "{}", second.err);
     assert_eq!(
         fs::metadata(&control).expect("still there").created().ok(),
         made

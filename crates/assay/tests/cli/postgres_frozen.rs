@@ -82,7 +82,7 @@ fn a_frozen_server_is_given_up_and_the_record_says_how_many_waited() {
         server.freeze();
         let ran = run.ended();
         server.thaw();
-        let reason = "did not answer within 2 s, nor a new connection";
+        let reason = "did not answer within 2 s, and a new connection did not";
         given_up(&place, ran, reason, others);
         server.keeps_no_session();
     }

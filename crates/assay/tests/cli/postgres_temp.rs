@@ -135,7 +135,7 @@ fn keeper(directory: &Path) -> rustix::process::Pid {
 
 /// Runs the command by which what is left is said to go.
 fn remove(named: &str) {
-    let (_, command) = named.split_once("to be removed with: ").expect("a command");
+    let (_, command) = named.split_once("remove with: ").expect("a command");
     // What a killed one had started may make its last files just then; the command can be given again.
     until("its removal", || {
         let ran = std::process::Command::new("sh")
@@ -188,7 +188,11 @@ fn a_server_is_private_and_goes_with_the_command() {
         assert!(lives(server));
         drop(held.child().stdin.take());
         let ran = held.ended().code(0);
-        assert!(ran.err.contains("Stopped and removed in"), "{}", ran.err);
+        assert!(
+            ran.err.contains("Time to stop and remove it"),
+            "{}",
+            ran.err
+        );
         assert!(!lives(server));
         assert_eq!(servers.left(), Vec::<PathBuf>::new());
     }
@@ -282,7 +286,7 @@ fn named(servers: &Servers) -> Option<String> {
         "json",
     ];
     let planned = servers.start(&dry).ended().code(0).out;
-    let at = planned.find("to be removed with: ")?;
+    let at = planned.find("remove with: ")?;
     let end = planned[at..].find('"').expect("the text ends");
     Some(planned[at..at + end].to_owned())
 }

@@ -85,9 +85,7 @@ fn the_journal_of_a_killed_one_is_named_and_goes_with_the_command() {
         .kill();
     let dry = || place.assay(&with(&args, &["--dry-run"])).code(0).err;
     let told = dry();
-    let (_, command) = told
-        .split_once("to be removed with: ")
-        .expect("it is named");
+    let (_, command) = told.split_once("remove with: ").expect("it is named");
     assert!(command.contains("/journal.mark"), "{command}");
     let ran = std::process::Command::new("sh")
         .args(["-c", command])

@@ -211,7 +211,7 @@ fn sweeps_are_compared_with_sweeps_and_their_steps_with_steps() {
     let csv = place.assay(&["report", "a", "--format", "csv-summary"]);
     assert!(csv.code(0).out.contains("ops_per_s,2 sessions,"));
     let brief = place.assay(&["report", "a", "--format", "brief"]).code(0);
-    assert!(brief.err.contains("of the sweep this is the step with"));
+    assert!(brief.err.contains("this is the step with"));
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn mistakes_are_told_before_anything_is_touched() {
         (&["--p99", "never"], "--p99"),
         (
             &["--p99", "5"],
-            "--p99 5: say the unit: --p99 5ms or --p99 5s",
+            "--p99 5: add the unit: --p99 5ms or --p99 5s",
         ),
         (&["--set", "UPDATE_PCT=10,101"], "101"),
         (&["--set", "READ_MODE=single,other"], "other"),

@@ -74,7 +74,7 @@ fn a_foreign_file_a_device_and_a_bad_time_are_refused() {
     let place = Place::new();
     place.write("theirs", "theirs");
     let refused = place.assay(&["sync", "theirs"]).code(3);
-    assert!(refused.errors()[0].contains("was not made by assay sync"));
+    assert!(refused.errors()[0].contains("assay sync did not make it"));
     assert_eq!(place.read("theirs"), "theirs");
     place.assay(&["sync", "/dev/null"]).code(3);
     place.assay(&["sync", "no/such/directory"]).code(3);

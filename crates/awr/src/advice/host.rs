@@ -125,7 +125,8 @@ pub(super) fn pinned_at_a_cap(record: &Record) -> Judged {
         }
         let rate = share * cap.per_s;
         let text = format!(
-            "Pinned at a cap: on {} this run did {} {} per second, {} % of the limit of {} set by {}. The figures are the limit's, not the device's.",
+            "A configured limit caps the figures: on {} this run did {} {} per second, {} % of the limit of {} set \
+             by {}. The figures show this limit, not the device.",
             cap.disk,
             fixed(rate, 0),
             cap.kind.replace('_', " "),
@@ -180,7 +181,8 @@ pub(super) fn noisy_host(record: &Record) -> Judged {
     let share = throttled_s.unwrap_or(0.0) / elapsed(record)?;
     let high = steal >= 2.0 * STEAL || share >= 0.02 || (sum - 100.0).abs() > 2.0 * HOLE;
     let text = format!(
-        "A noisy or capped host: {}. Compare only with runs of the same kind of host, or repeat it elsewhere.",
+        "The host was noisy or capped: {}. Compare this run only with runs on the same kind of host, or repeat it on \
+         another host.",
         said.join("; ")
     );
     Ok(Some(Advice::of("R21", high, text, &evidence)))

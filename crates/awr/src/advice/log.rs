@@ -79,7 +79,7 @@ pub(super) fn log_switches(record: &Record) -> Judged {
     if incomplete == 0.0 && !sustained {
         return match fast {
             true => Err(Missing(format!(
-                "log switches per hour: {} switches in {} s are no rate, which needs 15 min",
+                "log switches per hour: {} switches in {} s give no hourly rate, which needs 15 min",
                 fixed(switches, 0),
                 fixed(elapsed, 0)
             ))),
@@ -89,7 +89,7 @@ pub(super) fn log_switches(record: &Record) -> Judged {
     let wanted = stat(record, "redo_size_bytes")? / elapsed * 900.0;
     let text = format!(
         "Log files are small for this redo rate: {} switches{}, {} waits for an incomplete checkpoint. \
-         For four switches an hour each would hold {}.",
+         For four switches per hour each file should hold {}.",
         fixed(switches, 0),
         match is_rate {
             true => format!(" ({} per hour)", fixed(per_hour, 0)),
@@ -140,8 +140,8 @@ pub(super) fn not_a_standard_update(record: &Record) -> Judged {
         (range.start() - value).max(value - range.end()).max(0.0)
     };
     let text = format!(
-        "Not a standard update: {} bytes of redo and {} block changes per row, where 750 to 870 and 2.0 to 2.3 are usual for LITE. \
-         Either rows are not what they should be, or updates that change nothing are left out.",
+        "Not a standard update: {} bytes of redo and {} block changes per row; 750 to 870 and 2.0 to 2.3 are usual \
+         for LITE. Either the rows are not the expected ones, or updates that change nothing are skipped.",
         fixed(redo, 0),
         fixed(changes, 2)
     );

@@ -31,7 +31,9 @@ pub(super) fn network_part(record: &Record) -> Judged {
     }
     let pct = 100.0 * network / call;
     let text = format!(
-        "The network is {} % of a remote call: {} us of {} us, {} us of it the disk write of the other side. Consider the network (distance, switches, socket buffers, interrupts) before a faster disk there.",
+        "The network is {} % of a remote call: {} us of {} us, {} us is the disk write of the remote side. Improve \
+         the network (distance, switches, socket buffers, interrupts) before you buy a faster disk for the remote \
+         side.",
         fixed(pct, 0),
         fixed(network, 0),
         fixed(call, 0),

@@ -35,8 +35,9 @@ pub(super) fn bimodal_reads(record: &Record) -> Judged {
     let slow_waits = 100.0 * slow as f64 / waits as f64;
     let fast_mean = time(0..valley) / (waits - slow) as f64;
     let text = format!(
-        "Read latency has two populations, around {} us and {} us: a cache tier or a second device class is visible. \
-         The slow one is {} % of waits and {} % of the time, the fast one averages {} us; the average of all describes neither.",
+        "Read latency has two populations, around {} us and {} us: this shows a cache tier or a second device class. \
+         The slow population is {} % of waits and {} % of the time; the fast one averages {} us. The average of all \
+         reads describes neither.",
         thousands(1 << low),
         thousands(1 << high),
         fixed(slow_waits, 1),
@@ -105,12 +106,13 @@ pub(super) fn page_cache(record: &Record) -> Judged {
             --evict continuous or --evict cgroup:SIZE, or data several times larger than this host's memory."
             .to_owned(),
         Some(reads) => format!(
-            " EVICT={} did not keep them out; add continuous or a smaller cgroup:SIZE.",
+            " EVICT={} did not keep the page cache out; add continuous or use a smaller cgroup:SIZE.",
             reads.evict_asked
         ),
     };
     let text = format!(
-        "Reads come from the page cache: the engine read {}, {layer} only {}. {}The wait events are memory's.{way_out}",
+        "Reads come from the page cache: the engine read {}, {layer} only {}. {}The wait times are those of memory, \
+         not of a device.{way_out}",
         size(engine as u64),
         size(below as u64),
         record
@@ -162,8 +164,8 @@ pub(super) fn hidden_outliers(record: &Record) -> Judged {
     let tail = tail_time_pct(&event.hist_ns);
     let us = |figure: &Figure| figure.value().map(|us| fixed(us, 0));
     let text = format!(
-        "Outliers hide behind an average: the longest {} took {} us, {} times the average of {} us; deviation {} times the average{}. \
-         The slowest thousandth of the waits is {} % of their time.",
+        "The average hides outliers: the longest {} took {} us, {} times the average of {} us; the standard \
+         deviation is {} times the average{}. The slowest 0.1 % of the waits take {} % of the total wait time.",
         event.name,
         us(&event.max_us).unwrap_or_default(),
         fixed(max, 0),
@@ -236,8 +238,8 @@ pub(super) fn batched_waits(record: &Record) -> Judged {
     // Of a batch one block is the one asked for, the others came along.
     let per_wait = (prefetched + waits) / waits;
     let text = format!(
-        "{} % of the blocks read came in batches: a wait for db file parallel read is for {} blocks at once, not for one I/O. \
-         Divide nothing by it; the time of one request is under Latency by Layer.",
+        "{} % of the blocks were read in batches: one wait for db file parallel read covers {} blocks, not one I/O. \
+         Do not use it as the time of one request; Latency by Layer has that.",
         fixed(pct, 1),
         fixed(per_wait, 1)
     );
@@ -266,7 +268,8 @@ pub(super) fn cached(record: &Record) -> Judged {
     };
     if pct >= ALL {
         let text = format!(
-            "The data fits in the cache (Buffer Hit {} %): storage was hardly read. For a test of storage shrink {cache} or grow SCALE.",
+            "The data fits in the cache (Buffer Hit {} %): there were hardly any reads from storage. For a test of \
+             storage make {cache} smaller or SCALE larger.",
             fixed(pct, 2)
         );
         return finding("R18", pct, ALL, text, &evidence);
@@ -275,8 +278,8 @@ pub(super) fn cached(record: &Record) -> Judged {
         return Ok(None);
     }
     let text = format!(
-        "{} % of the gets were answered by the cache: the physical reads measured understate what the sessions asked for. \
-         For a test of storage shrink {cache} or grow SCALE.",
+        "The cache answered {} % of the gets: the physical reads understate what the sessions asked for. For a test \
+         of storage make {cache} smaller or SCALE larger.",
         fixed(pct, 1)
     );
     finding("R18", pct, SOME, text, &evidence)

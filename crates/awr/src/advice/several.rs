@@ -41,7 +41,8 @@ pub fn settings_differ(records: &[&Record]) -> Option<Advice> {
         return None;
     }
     let text = format!(
-        "Settings that decide what is measured differ between these runs: {}. None of them may be called faster than another by these figures: they did not do the same work.",
+        "Settings that decide what is measured differ between these runs: {}. The runs did not do the same work, so \
+         these figures cannot show that one is faster than another.",
         differing.join("; ")
     );
     let evidence = [("settings_differing_count", differing.len() as f64)];

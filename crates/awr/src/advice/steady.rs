@@ -20,12 +20,13 @@ pub(super) fn unstable(record: &Record) -> Judged {
     }
     let trend_text = trend.map_or_else(String::new, |trend| {
         format!(
-            ", the last quarter of the window ran at {} % of the first",
+            ", the last quarter of the window ran at {} % of the first quarter",
             fixed(100.0 * trend, 0)
         )
     });
     let text = format!(
-        "Unstable or cache-backed storage: throughput per second varies by {} % of its mean{trend_text}. Extend RUN_TIME until it is level.",
+        "Unstable or cache-backed storage: throughput per second varies by {} % of its mean{trend_text}. Increase \
+         RUN_TIME until the rate is level.",
         fixed(100.0 * variation, 0)
     );
     let mut evidence = vec![("variation_ratio", variation)];
@@ -89,7 +90,7 @@ pub(super) fn warm_up_or_tail(record: &Record) -> Judged {
         evidence.push(("first_twentieth_ratio", first / all));
         evidence.push(("last_twentieth_ratio", last / all));
         format!(
-            " The first twentieth of the window ran at {} % of the mean, the last at {} %.",
+            " The first 5 % of the window ran at {} % of the mean rate, the last 5 % at {} %.",
             fixed(100.0 * first / all, 0),
             fixed(100.0 * last / all, 0)
         )
@@ -99,7 +100,7 @@ pub(super) fn warm_up_or_tail(record: &Record) -> Judged {
     });
     let idle_text = match fraction < ACTIVE {
         true => format!(
-            " Sessions were active for {} % of it: {} operations per second, {} corrected for idle sessions.",
+            " Sessions were active for {} % of it: {} operations per second, or {} corrected for idle sessions.",
             fixed(100.0 * fraction, 1),
             fixed(rate, 1),
             fixed(corrected, 1)
@@ -108,8 +109,8 @@ pub(super) fn warm_up_or_tail(record: &Record) -> Judged {
     };
     let way_out = match (first_off, last_off) {
         (true, false) => "Lengthen WARMUP.",
-        (true, true) => "Lengthen WARMUP and the run.",
-        _ => "Lengthen the run.",
+        (true, true) => "Increase WARMUP and RUN_TIME.",
+        _ => "Increase RUN_TIME.",
     };
     let text = format!("Warm-up or tail inside the window.{edges_text}{idle_text} {way_out}");
     let high = fraction <= 1.0 - 2.0 * (1.0 - ACTIVE) || worst >= 2.0 * DEVIATION;
@@ -127,7 +128,8 @@ pub(super) fn unfair(record: &Record) -> Judged {
     }
     let ratio = slowest / median;
     let text = format!(
-        "Sessions were not served alike: the slowest did {} operations, the middle one {} ({} %). Unfair scheduling, or uneven data.",
+        "The target did not serve all sessions alike: the slowest did {} operations, the median session {} ({} %). \
+         The cause is unfair scheduling or uneven data.",
         fixed(slowest, 0),
         fixed(median, 0),
         fixed(100.0 * ratio, 0)
@@ -166,7 +168,8 @@ pub(super) fn numbers_disagree(record: &Record) -> Judged {
     let ids: Vec<&str> = exact.iter().map(|identity| identity.id.as_str()).collect();
     let side = |figure: &Figure| figure.value().unwrap_or(f64::NAN);
     let text = format!(
-        "Numbers do not agree: {} {kind} identities are violated ({}). {}: {}. Draw no conclusion from figures they name.",
+        "Numbers do not agree: {} {kind} identities are violated ({}). {}: {}. Draw no conclusion from the figures \
+         named there.",
         ids.len(),
         ids.join(", "),
         first.id,

@@ -14,8 +14,8 @@ pub(super) fn cpu_bound(record: &Record) -> Judged {
         return Ok(None);
     }
     let text = format!(
-        "CPU-bound: {} % of DB time is execution and waiting for a CPU ({} CPUs used by {}). \
-         The test measures logical I/O, not storage.",
+        "CPU-bound: {} % of DB time is execution and waiting for a CPU ({} CPUs used by {}). This run measures \
+         logical I/O, not storage.",
         fixed(pct, 1),
         fixed(cpu_s, 2),
         match (&record.instance.server, &record.import) {
@@ -94,7 +94,7 @@ pub(super) fn storage_bound(record: &Record) -> Judged {
         fixed(busy, 1),
         read.name,
         match figures.is_empty() {
-            true => " is most of it".to_owned(),
+            true => " accounts for most of it".to_owned(),
             false => format!(": {}", figures.join(", ")),
         },
     );
@@ -113,8 +113,8 @@ pub(super) fn contention(record: &Record) -> Judged {
         return Ok(None);
     }
     let text = format!(
-        "Sessions contend for the same blocks: {} % of DB time waits for another session. This is not a pure I/O test; \
-         one session per schema avoids it.",
+        "Sessions contend for the same blocks: {} % of DB time waits for another session. This is not a pure I/O \
+         test; use one session per schema to avoid this.",
         fixed(pct, 1)
     );
     finding(
@@ -167,8 +167,8 @@ pub(super) fn above_the_device(record: &Record) -> Judged {
     ];
     evidence.extend(ring.map(|us| ("syscall_avg_us", us)));
     let text = format!(
-        "Time is lost above the device: a {} takes {} us as its session waits for it, {}{} us in the device. \
-         The rest is queueing, scheduling or the hypervisor; see Latency by Layer.",
+        "Time is lost above the device: a {} takes {} us for the waiting session, {}{} us in the device. The rest is \
+         queueing, scheduling or the hypervisor; see Latency by Layer.",
         row.request,
         fixed(engine, 0),
         ring.map_or_else(String::new, |us| format!(

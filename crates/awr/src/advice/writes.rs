@@ -12,8 +12,8 @@ pub(super) fn writer_bound(record: &Record) -> Judged {
         return Ok(None);
     }
     let mut text = format!(
-        "Writer-bound: {} % of DB time is free buffer waits, sessions wait for the database writers to clean buffers. \
-         A larger CACHE_MB, more DB_WRITERS or faster writes help.",
+        "Writer-bound: {} % of DB time is free buffer waits: sessions wait until the database writers have cleaned \
+         buffers. Use a larger CACHE_MB, more DB_WRITERS or faster writes.",
         fixed(pct, 1)
     );
     let mut evidence = vec![("free_buffer_waits_pct", pct)];
@@ -38,9 +38,7 @@ pub(super) fn writer_bound(record: &Record) -> Judged {
     if let Ok(busy) = busy(record).as_ref() {
         evidence.push(("busy_pct", *busy));
         if *busy >= 95.0 {
-            text.push_str(
-                " The host's CPUs are full: the writers themselves may be starved of CPU.",
-            );
+            text.push_str(" The host's CPUs are saturated: the writers themselves may lack CPU.");
         }
     }
     finding("R4", pct, THRESHOLD, text, &evidence)
@@ -63,7 +61,8 @@ pub(super) fn free_buffer_timer(record: &Record) -> Judged {
         return Ok(None);
     }
     let text = format!(
-        "{} % of free buffer waits last 8 to 16 ms: that is the re-check timer, not a latency. Use their count and share, not their average.",
+        "{} % of free buffer waits last 8 to 16 ms: this is the re-check timer, not a latency. Use the count and \
+         share of these waits, not their average.",
         fixed(pct, 1)
     );
     finding("R5", pct, THRESHOLD, text, &[("timer_bucket_pct", pct)])
@@ -86,8 +85,8 @@ pub(super) fn checkpoint_writes(record: &Record) -> Judged {
         None => String::new(),
     };
     let text = format!(
-        "Checkpoints drive {} % of the writes: the log files bound how long a block may stay dirty{log}. \
-         Larger log files let the cache absorb repeated changes.",
+        "Checkpoints cause {} % of the writes: the log file size limits how long a block can stay dirty{log}. With \
+         larger log files the cache absorbs repeated changes.",
         fixed(driven, 1)
     );
     let evidence = [("checkpoint_writes_pct", driven)];
@@ -123,8 +122,8 @@ pub(super) fn amplification(record: &Record) -> Judged {
         false => (", undo and redo", ""),
     };
     let text = format!(
-        "Write amplification: {} wrote {} bytes for each byte changed by the sessions{}. \
-         Whole blocks{more} are written for small changes; fewer, larger changes per block{checkpoints} or a larger cache lower it.",
+        "Write amplification: {} wrote {} bytes for each byte that the sessions changed{}. Each small change writes \
+         a whole block{more}. Fewer but larger changes per block{checkpoints} or a larger cache reduce this.",
         if engine.is_some() {
             "the engine"
         } else {
@@ -133,7 +132,7 @@ pub(super) fn amplification(record: &Record) -> Judged {
         fixed(ratio, 1),
         engine.and(device).map_or_else(String::new, |bytes| {
             format!(
-                " (the devices {}, with what others wrote)",
+                " (the devices {}, including writes by other processes)",
                 fixed(bytes / changed, 1)
             )
         }),

@@ -10,7 +10,8 @@ pub(super) fn all(record: &Record) -> Vec<Drawn> {
 }
 
 fn cpu(record: &Record) -> Drawn {
-    let note = "Shares of all CPU time of the host (source /proc/stat). Steal is time another guest got; iowait is idle time with a request under way.";
+    let note = "Shares of all CPU time of the host (source /proc/stat). Steal is CPU time that the hypervisor gave \
+        to other guests; iowait is idle time with an I/O request in flight.";
     let y = Axis::of("share of all CPUs", "%");
     let mut chart = time::chart(record, "c-host-cpu", "Host CPU", y, note);
     let columns = [
@@ -45,7 +46,8 @@ fn cpu(record: &Record) -> Drawn {
 
 fn queue(record: &Record) -> Drawn {
     let title = "Run queue and load";
-    let note = "Runnable tasks at the end of each step and the load average of one minute, of the whole host; sessions of this run that were ready and had no thread.";
+    let note = "Runnable tasks at the end of each step and the load average of one minute, of the whole host; \
+        sessions of this run that were ready but had no driver thread.";
     let y = Axis::of("tasks", "count");
     let mut chart = time::chart(record, "c-run-queue", title, y, note);
     let columns = [
@@ -65,7 +67,8 @@ fn queue(record: &Record) -> Drawn {
 
 fn pressure(record: &Record) -> Drawn {
     let title = "Pressure (PSI)";
-    let note = "Share of time in which some task, or all of them (full), stalled for want of a resource (source /proc/pressure).";
+    let note = "Share of time in which some tasks, or all tasks (full), stalled because a resource was short (source \
+        /proc/pressure).";
     let y = Axis::of("share of time", "%");
     let mut chart = time::chart(record, "c-pressure", title, y, note);
     let columns = [
@@ -83,6 +86,6 @@ fn pressure(record: &Record) -> Drawn {
     chart.traces = time::traces(record, &columns);
     Drawn::or(
         chart,
-        "no pressure by step: the kernel keeps none, or the record is older",
+        "no pressure per step: the kernel does not count it, or an older version made the record",
     )
 }

@@ -71,7 +71,8 @@ fn top_events(record: &Record) -> Drawn {
     let chart = Chart {
         id: "c-top-events".to_owned(),
         title: "Share of DB time".to_owned(),
-        note: "Foreground events and DB CPU as imported (layer engine); CPU inside waits counts twice, so they may add up to more than 100.".to_owned(),
+        note: "Foreground events and DB CPU as imported (layer engine); CPU used inside waits counts twice, so the \
+            shares can add up to more than 100 %.".to_owned(),
         x: Axis::of("event", ""),
         y: Axis::of("share of DB time", "%"),
         rows: Rows::Names(rows.iter().map(|(name, _)| name.clone()).collect()),

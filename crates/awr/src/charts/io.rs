@@ -5,7 +5,9 @@ use assay_measure::chart::{Axis, Drawn, Stroke};
 use assay_measure::palette::{BLUE, ORANGE, PURPLE, SKY, VERMILION};
 use assay_measure::record::Record;
 
-const NOTE: &str = "Solid is what the engine asked for (layer engine), dashed what the devices under its files completed (layer device, whoever asked). Devices far below the engine: a cache between them answers. Devices above the engine: others use them, or requests are split.";
+const NOTE: &str = "Solid lines: requests of the engine (layer engine). Dashed lines: requests that the devices \
+    below its files completed, from all processes (layer device). If the devices are far below the engine, a cache \
+    between them answers. If they are above it, other processes use them, or the kernel splits requests.";
 
 /// Requests per second by kind.
 pub(super) fn requests(record: &Record) -> Drawn {

@@ -51,7 +51,8 @@ pub(super) fn over_time(record: &Record) -> Vec<Drawn> {
         ));
     }
     let y = Axis::log("mean latency", "us");
-    let note = "Mean time of the requests the devices completed in each step, whoever asked (layer device; source diskstats). Devices count no distribution.";
+    let note = "Mean time of the requests that the devices completed in each step, from all processes (layer device; \
+        source diskstats). The kernel keeps no distribution for devices.";
     let title = "Latency over time: device requests (layer device)";
     let mut device = time::chart(record, "c-latency-device", title, y, note);
     let columns = [
@@ -72,8 +73,7 @@ pub(super) fn over_time(record: &Record) -> Vec<Drawn> {
 
 fn percentiles(record: &Record, name: &str, stem: &str, layer: &str) -> Drawn {
     let title = format!("Latency over time: {name} (layer {layer})");
-    let note =
-        "Percentiles of each step; one with fewer than ten samples beyond it is n/a and not drawn.";
+    let note = "Percentiles of each step; a percentile with fewer than ten samples beyond it is n/a and is not drawn.";
     let y = Axis::log("latency", "us");
     let id = format!("c-latency-{}", stem.replace('_', "-"));
     let mut chart = time::chart(record, &id, &title, y, note);
@@ -99,7 +99,7 @@ fn percentiles(record: &Record, name: &str, stem: &str, layer: &str) -> Drawn {
 /// Heat maps of the events that have percentiles over time, and of operations.
 pub(super) fn heat(record: &Record) -> Vec<Drawn> {
     if record.series.heat.is_empty() {
-        let reason = "the record has no distributions by step";
+        let reason = "the record has no distribution per step";
         return vec![Drawn::missing("Latency heat maps", reason)];
     }
     let wanted: Vec<&str> = leading(record).iter().map(|e| e.name.as_str()).collect();
@@ -128,7 +128,8 @@ fn heat_map(row: &HeatRow) -> Drawn {
     }
     Drawn::Chart(Box::new(Chart {
         id: format!("c-heat-{}-{}", row.layer, slug(&row.name).replace('_', "-")),
-        note: "How many waits of each step took how long; the colour is the logarithm of the count. Two bands are two tiers of storage, a sloping band is a queue that grows.".to_owned(),
+        note: "The number of waits per step and duration; the colour is the logarithm of the count. Two bands show \
+            two storage tiers; a rising band shows a growing queue.".to_owned(),
         x: Axis::of("time after the gate", "s"),
         y: Axis::of("below", ""),
         heat: Some(Heat {
@@ -153,7 +154,7 @@ pub(crate) fn buckets(event: &EventRow) -> Vec<u64> {
 pub(super) fn histograms(record: &Record) -> Vec<Drawn> {
     let leading = leading(record);
     if leading.is_empty() {
-        let reason = "no event whose waits were timed one by one";
+        let reason = "the waits of no event were timed individually";
         return vec![Drawn::missing("Wait event histograms", reason)];
     }
     leading.into_iter().map(histogram).collect()

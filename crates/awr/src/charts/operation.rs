@@ -13,7 +13,7 @@ const OFF: f64 = 0.005;
 /// A part: its name, where it begins and how long it is, us of a mean operation.
 type Span = (String, f64, f64);
 
-/// DB time of a mean operation, cut into run queue, on thread and waits, and the reads' wait by layer.
+/// DB mean time per operation, cut into run queue, on thread and waits, and the reads' wait by layer.
 pub(super) fn waterfall(record: &Record) -> Drawn {
     let spans = match spans(record) {
         Ok(spans) => spans,
@@ -29,9 +29,11 @@ pub(super) fn waterfall(record: &Record) -> Drawn {
     Drawn::Chart(Box::new(Chart {
         id: "c-operation".to_owned(),
         title: TITLE.to_owned(),
-        note: "DB time of a mean operation, as in the load profile; run queue, on thread and waits are together as long as it is. On thread is wall time, so it holds waiting for a CPU that only the kernel sees. Parts of a read are those of its wait by the means of Latency by Layer.".to_owned(),
+        note: "DB mean time per operation, as in the load profile; it is the sum of run queue, on thread and waits. \
+            On thread is wall time, so it includes waiting for a CPU that only the kernel sees. The parts of a read \
+            divide its wait by the means of Latency by Layer.".to_owned(),
         x: Axis::of("part", ""),
-        y: Axis::of("time of a mean operation", "us"),
+        y: Axis::of("mean time per operation", "us"),
         rows: Rows::Names(spans.into_iter().map(|(name, _, _)| name).collect()),
         traces: vec![parts],
         ..Chart::default()
@@ -45,11 +47,11 @@ fn spans(record: &Record) -> Result<Vec<Span>, &'static str> {
     let per_op_s = per_op_s.and_then(|row| row.per_op.value());
     let (Some(per_op_s), Some(db)) = (per_op_s, model.db_time_us.value().filter(|us| *us > 0.0))
     else {
-        return Err("no DB time of an operation");
+        return Err("the DB time per operation is unknown");
     };
     let parts = [&model.run_queue_us, &model.on_thread_us, &model.fg_wait_us].map(Figure::value);
     let [Some(queue), Some(on_thread), Some(waits)] = parts else {
-        return Err("the parts of DB time are not all known, or overlap");
+        return Err("some parts of DB time are unknown or overlap");
     };
     if (queue + on_thread + waits - db).abs() > OFF * db {
         return Err("the parts do not add up to DB time");

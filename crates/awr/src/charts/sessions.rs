@@ -15,12 +15,14 @@ pub(super) fn by_class(record: &Record) -> Drawn {
     let interval = record.instance.ash.interval_achieved_ms.value();
     let note = match interval {
         Some(ms) => format!(
-            "Sessions inside a call, looked at every {ms:.0} ms and averaged over each step (layer engine; source sampled)."
+            "Sessions inside a call, sampled every {ms:.0} ms and averaged over each step (layer engine; source \
+             sampled)."
         ),
         None => "Sessions inside a call, averaged over each step (layer engine).".to_owned(),
     };
     let note = format!(
-        "{note} The CPU line is how many CPUs the run may use: sessions on CPU and in the run queue above it wait for a CPU. DB CPU is the CPU time the sessions used per second, by the CPU clocks."
+        "{note} The CPU line is the number of CPUs that the run may use: sessions on CPU and in the run queue above \
+         this line wait for a CPU. DB CPU is the CPU time that the sessions used per second, by the CPU clocks."
     );
     let y = Axis::of("average active sessions", "sessions");
     let mut chart = time::chart(record, "c-active-sessions", TITLE, y, &note);

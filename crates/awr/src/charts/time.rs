@@ -6,7 +6,7 @@ use assay_measure::record::{Figure, Record, Series};
 /// A run beyond this is shown in hours.
 const HOURS_FROM_S: f64 = 7200.0;
 /// Why a chart over time is not there.
-pub(super) const NO_SERIES: &str = "no series: the record has no figures by step";
+pub(super) const NO_SERIES: &str = "no series: the record has no figures per step";
 
 /// Seconds of a unit of the axis.
 fn unit_s(t_s: &[f64]) -> f64 {
@@ -71,7 +71,7 @@ fn window(series: &Series) -> String {
                 .checked_sub(1)
                 .map_or(0.0, |before| series.t_s[before]);
             format!(
-                " The measured window is from {from:.1} s to {:.1} s; what is outside it is warm-up or drain.",
+                " The measured window is from {from:.1} s to {:.1} s; the time outside it is warm-up or drain.",
                 series.t_s[last]
             )
         }

@@ -47,12 +47,13 @@ pub(super) fn cache(record: &Record) -> Vec<Drawn> {
         let Some(y) = time::column(record, key) else {
             let reason = match record.series.t_s.is_empty() {
                 true => NO_SERIES,
-                false => "this target does not say it by step",
+                false => "this target does not report it per step",
             };
             all.push(Drawn::missing(title, reason));
             continue;
         };
-        let note = "At the end of each step (layer engine); points are steps in which the log was switched or a checkpoint ended.";
+        let note = "At the end of each step (layer engine); points mark steps with a log switch or the end of a \
+            checkpoint.";
         let mut chart = time::chart(record, id, title, Axis::of(name, unit), note);
         for (key, name, color) in [
             ("log_switches_count", "log switch", INK),
@@ -83,7 +84,7 @@ pub(super) fn per_session(record: &Record) -> Drawn {
         .map(|row| (row.ops_count, row.session))
         .collect();
     if ops.is_empty() {
-        return Drawn::missing(TITLE, "the record has no sessions one by one");
+        return Drawn::missing(TITLE, "the record has no figures for single sessions");
     }
     ops.sort_unstable();
     let mut chart = Chart {
@@ -111,7 +112,7 @@ pub(super) fn per_session(record: &Record) -> Drawn {
         bins[((count - low) / width) as usize] += 1.0;
     }
     chart.note = format!(
-        "Whole run (layer client): how many of the sessions ended how many operations, in steps of {width}."
+        "Whole run (layer client): the number of sessions by completed operations, in steps of {width}."
     );
     chart.x = Axis::of("operations from", "count");
     chart.y = Axis::of("sessions", "count");

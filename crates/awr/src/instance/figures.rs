@@ -137,14 +137,20 @@ fn foreground<'a>(record: &'a Record, name: &str) -> Option<&'a EventRow> {
     events.find(|event| event.actor == "foreground" && event.name == name)
 }
 
+/// The unit of a rate of things counted in `unit`.
+fn per_second(unit: &str) -> String {
+    match unit {
+        "count" => "1/s".to_owned(),
+        "mib" => "MiB/s".to_owned(),
+        unit => format!("{unit}/s"),
+    }
+}
+
 fn load_profile(record: &Record) -> Vec<Metric> {
     let rows = record.instance.load_profile.iter();
     rows.map(|row| {
         let key = format!("{}_per_s", slug(&row.name));
-        let unit = match row.unit.as_str() {
-            "count" => "1/s".to_owned(),
-            unit => format!("{unit}/s"),
-        };
+        let unit = per_second(&row.unit);
         let value = row.per_s.clone();
         Metric {
             counter: Some(counted(row)),
@@ -244,12 +250,17 @@ fn io_profile(record: &Record) -> Vec<Metric> {
         ] {
             let key = format!("io_{}{suffix}_per_s", slug(&row.name));
             let name = format!("{}{}", row.name, suffix.replace('_', " "));
+            // AWR's MB are 2^20 bytes.
+            let unit = match row.name.ends_with("(MB)") {
+                true => "MiB/s",
+                false => "1/s",
+            };
             let better = Better::Neither;
             all.push(plain(
                 Group::IoProfile,
                 &key,
                 &name,
-                "1/s",
+                unit,
                 better,
                 figure.clone(),
             ));
@@ -322,10 +333,7 @@ fn host(record: &Record) -> Vec<Metric> {
 fn statistics(record: &Record) -> Vec<Metric> {
     let rows = record.instance.stats.iter();
     rows.map(|(key, row)| {
-        let unit = match row.unit.as_str() {
-            "count" => "1/s".to_owned(),
-            unit => format!("{unit}/s"),
-        };
+        let unit = per_second(&row.unit);
         let key = format!("{key}_per_s");
         let value = row.per_s.clone();
         Metric {

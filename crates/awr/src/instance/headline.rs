@@ -38,11 +38,11 @@ fn next(record: &Record) -> Vec<Next> {
     vec![
         Next::new(
             format!("assay sweep{target} --sessions auto"),
-            "finds where it stops to scale",
+            "finds where throughput stops scaling",
         ),
         Next::new(
             format!("assay run{target} --repeat 5"),
-            "the noise between runs",
+            "measures the noise between runs",
         ),
     ]
 }
@@ -148,11 +148,11 @@ fn p99(record: &Record) -> Line {
         .value()
         .map_or_else(String::new, |average| {
             let average = short(average);
-            format!("; reads took {average} us on average, which says nothing of the slow ones")
+            format!("; reads took {average} us on average, which does not show the slow ones")
         });
     let told = vec![
-        Told::new(&op, "us an operation, from its intended start (client)"),
-        Told::new(&metric("read_us_p99"), "us a single read (engine)"),
+        Told::new(&op, "us per operation, from its intended start (client)"),
+        Told::new(&metric("read_us_p99"), "us per single read (engine)"),
     ];
     let otherwise = format!("n/a (no distribution of latency is known){average}");
     Line {

@@ -40,10 +40,10 @@ pub(super) fn of(record: &Record) -> Limit {
         return limit;
     }
     if let Some(cap) = record.advice.iter().find(|advice| advice.id == "R12") {
-        return Limit::new("a limit somebody set on the device", cap.text.clone());
+        return Limit::new("a limit set on the device", cap.text.clone());
     }
     let Some(shares) = shares(record) else {
-        return Limit::unknown("no time of sessions is known");
+        return Limit::unknown("the time of the sessions is unknown");
     };
     let Some(most) = shares.iter().max_by(|a, b| a.pct.total_cmp(&b.pct)) else {
         return Limit::unknown("the sessions took no time");
@@ -69,7 +69,7 @@ fn asked(record: &Record) -> Option<Limit> {
         return Some(Limit::new(
             "the rate asked for",
             format!(
-                "RATE asks for {} operations/s and {} were done: the platform kept up, so more was not tried.",
+                "RATE asks for {} operations/s and the run did {}: the platform kept up, and assay did not try more.",
                 short(rate),
                 short(done)
             ),
@@ -157,7 +157,8 @@ fn largest(record: &Record, is_it: fn(&EventRow) -> bool) -> Option<&EventRow> {
 
 /// `db file sequential read is 97 % of the sessions' time, 174 us each.`
 fn told(event: &EventRow) -> String {
-    let pct = event.db_time_pct.value().unwrap_or(0.0);
+    // Waits that began before the window are counted whole in it, so that long ones can come to more than the time there was.
+    let pct = event.db_time_pct.value().unwrap_or(0.0).min(100.0);
     let each = event.avg_us.value().map_or_else(String::new, |us| {
         format!(", {} us each on average", short(us))
     });
@@ -219,10 +220,12 @@ fn log(record: &Record, _: &Share) -> Limit {
     let text = event.map_or_else(String::new, told);
     match event.is_some_and(|event| event.name.starts_with("log file switch")) {
         true => Limit::new(
-            "the size of the log",
-            format!("{text} Sessions wait until a log can be used again; larger logs avoid it."),
+            "the size of the redo log files",
+            format!(
+                "{text} Sessions wait until a log file can be reused; larger log files avoid this."
+            ),
         ),
-        false => Limit::new("the log: commits wait until it is durable", text),
+        false => Limit::new("the redo log: commits wait until it is durable", text),
     }
 }
 

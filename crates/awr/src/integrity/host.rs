@@ -184,21 +184,21 @@ fn process_bytes(deltas: &Deltas<'_>) -> Vec<Identity> {
         let allowed = 0.01 * engine.clone().unwrap_or(0.0) + OTHER_BYTES;
         let rule = Rule::within(id, Scope::Quiet, text, allowed);
         match (is_direct(deltas), engine, process) {
-            (false, ..) => rule.unknown("the page cache may serve this I/O mode"),
-            (_, Ok(bytes), _) if bytes < OTHER_BYTES => rule.unknown("too few bytes to tell"),
+            (false, ..) => rule.unknown("in this I/O mode the page cache may answer"),
+            (_, Ok(bytes), _) if bytes < OTHER_BYTES => rule.unknown("too few bytes to judge"),
             (_, engine, process) => rule.judge(deltas, engine, known(process)),
         }
     };
     vec![
         judge(
             "I41e",
-            "all bytes read = bytes the kernel charged this process with",
+            "all bytes read = bytes that the kernel charged to this process",
             stats::PHYSICAL_READ_TOTAL_BYTES,
             delta(from.process_read_bytes, to.process_read_bytes),
         ),
         judge(
             "I41f",
-            "all bytes written = bytes the kernel charged this process with",
+            "all bytes written = bytes that the kernel charged to this process",
             stats::PHYSICAL_WRITE_TOTAL_BYTES,
             delta(from.process_write_bytes, to.process_write_bytes),
         ),
@@ -211,7 +211,7 @@ fn monotone(deltas: &Deltas<'_>, rises: &Rises) -> Identity {
     Rule::exact(
         "I44",
         Scope::Whole,
-        "every counter never falls, and the sum of its steps is its whole delta",
+        "no counter ever falls, and the sum of its steps is its whole delta",
     )
     .tally(
         deltas,

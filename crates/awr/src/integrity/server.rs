@@ -57,7 +57,7 @@ fn index_gets(deltas: &Deltas<'_>) -> Side {
     let others = [UPDATE, SCAN];
     let is_else = |kind: &&str| rows_and_ops(deltas, kind).1 > 0.0;
     match others.iter().any(is_else) {
-        true => Err("selects are not all that ran".to_owned()),
+        true => Err("other operations than selects ran".to_owned()),
         false if ops == 0.0 => Err("no selects".to_owned()),
         false => {
             let gets = moved_sum(&deltas.whole, &[stats::TABLE_GETS, stats::INDEX_GETS])?;

@@ -453,7 +453,7 @@ fn a_violated_exact_identity_is_loud() {
         record.warnings
     );
     let text = crate::testing::text(&record);
-    assert!(text.contains("VIOLATED, A BUG OF ASSAY: physical reads = cache + direct"));
+    assert!(text.contains("VIOLATED, A BUG IN ASSAY: physical reads = cache + direct"));
     assert_eq!(record.run.verdict, "complete");
 }
 

@@ -83,7 +83,8 @@ fn histograms(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
                 (event.name.clone(), close(product, sessions, FLOAT_RATIO))
             }),
         ),
-        Rule::exact("I37", Scope::Whole, "percentiles rise, and the mean lies between the extremes, every event and kind of operation").tally(
+        Rule::exact("I37", Scope::Whole, "percentiles rise and the mean lies between minimum and maximum, every \
+            event and kind of operation").tally(
             deltas,
             all.iter().map(|(name, h)| (name.clone(), is_ordered(h))),
         ),

@@ -143,7 +143,7 @@ pub(super) fn ash(deltas: &Deltas<'_>) -> AshInfo {
     };
     let looked = Looked::new(history, w.from.at_ns, w.to.at_ns);
     if looked.steps.is_empty() {
-        return without("no tick fell into the window");
+        return without("no sample fell into the window");
     }
     let ticks: u64 = looked.steps.iter().map(|step| step.ticks).sum();
     let classes = looked.sums(class_of);
@@ -191,7 +191,7 @@ fn rest(on_cpu: &Figure, used: &Figure) -> Figure {
     match (on_cpu.value(), used.value()) {
         (Some(on_cpu), Some(used)) if on_cpu >= used => (on_cpu - used).into(),
         (Some(_), Some(_)) => Figure::na(
-            "more CPU was used than sessions were on CPU: threads also work inside waits",
+            "the sessions used more CPU time than the samples found on CPU: threads also work inside waits",
         ),
         (Some(_), None) => used.clone(),
         (None, _) => on_cpu.clone(),
@@ -251,7 +251,7 @@ pub(super) fn timeline(events: &[TimelineEvent]) -> Vec<TimelineRow> {
 fn row(event: &TimelineEvent) -> TimelineRow {
     let end = event.end.as_ref();
     let is_change = event.from.is_some();
-    let status = end.map_or("no end was seen", |end| &end.status);
+    let status = end.map_or("its end was not seen", |end| &end.status);
     TimelineRow {
         at_s: seconds(event.at_ns).into(),
         wall: event.wall.clone(),
@@ -264,7 +264,7 @@ fn row(event: &TimelineEvent) -> TimelineRow {
             Some(end) if end.took_ns > 0 => seconds(end.took_ns).into(),
             Some(_) => Figure::na("not started"),
             None if is_change => Figure::na("not a command"),
-            None => Figure::na("no end was seen"),
+            None => Figure::na("its end was not seen"),
         },
         output: event.output.clone().unwrap_or_default(),
     }

@@ -9,7 +9,7 @@ use assay_measure::stats::{self, Stat};
 const MIB: f64 = 1_048_576.0;
 
 /// Where nobody tells requests apart by their size.
-const NOT_BY_SIZE: &str = "unknowable: not counted by size";
+const NOT_BY_SIZE: &str = "unknowable: requests are not counted by size";
 
 /// One reading as a row of the record. Who counts its own requests knows their sizes, a server's views do not.
 pub(crate) fn row(io: &IoReading, source: &str) -> IoRow {

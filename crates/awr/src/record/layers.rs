@@ -21,7 +21,7 @@ const FOREIGN_ABOVE: f64 = 1.05;
 const SPLIT_BEYOND: f64 = 0.05;
 
 const UNKNOWABLE: &str = "unknowable";
-const MIXED: &str = "most of its requests this way are of other kinds";
+const MIXED: &str = "most of its requests in this direction are of other kinds";
 const PAGE_CACHE: &str = "page cache";
 const BATCHED: &str = "a wait is not one request";
 
@@ -164,20 +164,21 @@ impl Way {
         let split = device.requests as f64 / self.requests as f64 - 1.0;
         if self.is_cached() {
             notes.push(format!(
-                "{counts}; the rest met the page cache, or the window's end, so the means are not of the same requests"
+                "{counts}; the page cache answered the rest, or they ended outside the window, so the means do not \
+                 cover the same requests"
             ));
         } else if ratio > FOREIGN_ABOVE {
             notes.push(format!(
-                "{counts}; others use the device too (file system, other programs), and its mean includes theirs"
+                "{counts}; the file system or other programs also use the device, and its mean includes their requests"
             ));
         } else if split.abs() > SPLIT_BEYOND {
             notes.push(format!(
-                "{counts}; the kernel split or merged requests, and the device's mean is per request of its own"
+                "{counts}; the kernel split or merged requests, and the device's mean counts the device's own requests"
             ));
         }
         if device.flushes > 0 {
             notes.push(format!(
-                "the device's mean includes {} flushes, spread over all writes",
+                "the device's mean includes the time of {} flushes, spread over all writes",
                 device.flushes
             ));
         }
@@ -310,7 +311,7 @@ pub(super) fn layers(deltas: &Deltas<'_>) -> Vec<RequestLayers> {
                 let mut row = compare((COMMIT, "commit", true), commits, ring(), way);
                 row.notes.insert(
                     0,
-                    "sessions share log writes, and a commit may wait for the write before its own"
+                    "sessions share log writes, and a commit may first wait for the previous write"
                         .to_owned(),
                 );
                 rows.push(row);
@@ -359,7 +360,7 @@ fn explain_batches(row: &mut RequestLayers, requests: u64) {
             format!("a wait covers a batch of {each:.1} requests and ends with the last of them")
         }
         "direct path read" => format!(
-            "{each:.1} requests per wait; they are read ahead, and a wait is charged only where none was ready"
+            "{each:.1} requests per wait; blocks are read ahead, and a session waits only where no block was ready"
         ),
         _ => return,
     };
@@ -367,7 +368,7 @@ fn explain_batches(row: &mut RequestLayers, requests: u64) {
 }
 
 /// Of reads past the cache.
-const NOT_APART: &str = "unknowable: this server does not tell reads of scans apart";
+const NOT_APART: &str = "unknowable: this server does not count the reads of scans separately";
 
 /// What scans delivered in the window.
 pub(super) fn scan(deltas: &Deltas<'_>) -> ScanInfo {
@@ -416,7 +417,7 @@ fn cpu_per_gb(deltas: &Deltas<'_>, bytes: u64) -> Figure {
         return Figure::na("other operations ran too");
     }
     let (from, to) = (&deltas.data.begin.host, &deltas.data.end.host);
-    delta(from.process_cpu_ns, to.process_cpu_ns).per(bytes as f64, "nothing read past the cache")
+    delta(from.process_cpu_ns, to.process_cpu_ns).per(bytes as f64, "no direct reads")
 }
 
 fn no_scan(scans: &Figure) -> ScanInfo {

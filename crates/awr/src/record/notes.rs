@@ -192,7 +192,8 @@ fn resets(deltas: &Deltas<'_>, out: &mut Vec<String>) {
         .collect();
     if !names.is_empty() {
         out.push(format!(
-            "Counters went backwards inside the window: {}. Their rows are n/a or missing; was the target restarted? Repeat the run.",
+            "Counters went backwards inside the window: {}. Their rows are n/a or missing. Check whether the target \
+             was restarted, and repeat the run.",
             names.join(", ")
         ));
     }
@@ -213,8 +214,8 @@ fn validity(record: &Record, out: &mut Vec<String>) {
     }
     if record.driver.errors_whole_run_count > 0 {
         out.push(format!(
-            "{} operations failed: throughput lacks them and latency may count the short path of an error. \
-             The classes are under Driver Statistics.",
+            "{} operations failed: throughput does not include them, and latency may include the short path of an \
+             error. Driver Statistics lists the error classes.",
             thousands(record.driver.errors_whole_run_count)
         ));
     }
@@ -224,8 +225,8 @@ fn load(record: &Record, out: &mut Vec<String>) {
     let fraction = record.interval.worker_active_fraction.value();
     if let Some(fraction) = fraction.filter(|fraction| *fraction < ACTIVE_FRACTION) {
         out.push(format!(
-            "Sessions were active for only {} % of the window: rates are too low by that part. \
-             Divide them by {} for the rate under load, or lengthen the run.",
+            "Sessions were active for only {} % of the window: the rates are too low by the idle share. Divide them \
+             by {} for the rate under load, or increase RUN_TIME.",
             fixed(100.0 * fraction, 1),
             fixed(fraction, 3)
         ));
@@ -237,13 +238,14 @@ fn load(record: &Record, out: &mut Vec<String>) {
     ) && (expected - measured).abs() > HIT_POINTS
     {
         let cause = if measured > expected {
-            "blocks are touched more unevenly than the formula assumes (hot spot, hot schema, scans) or SCALE is not what was loaded"
+            "block accesses are less even than the formula assumes (hot spot, hot schema, scans), or SCALE differs \
+             from what was loaded"
         } else {
-            "the cache was not yet filled when the window began (longer WARMUP), or scans displaced it"
+            "the cache was not full when the window began (use a longer WARMUP), or scans displaced blocks"
         };
         out.push(format!(
-            "Buffer hit ratio is {} % where cache and active blocks predict {} %: {cause}. \
-             Physical reads per operation are not those of the stated data size.",
+            "Buffer hit ratio is {} % while cache size and active blocks predict {} %: {cause}. Physical reads per \
+             operation do not match the stated data size.",
             fixed(measured, 1),
             fixed(expected, 1),
         ));
@@ -255,7 +257,8 @@ fn load(record: &Record, out: &mut Vec<String>) {
     {
         out.push(format!(
             "Little's law accounts for {} of {} sessions: operation times and throughput do not describe the same \
-             load. Time is lost outside operations (driver loop, late dispatch); raise WORK_UNIT or use fewer sessions per driver thread.",
+             load. Time is lost outside operations (driver loop, late dispatch); increase WORK_UNIT or use fewer \
+             sessions per driver thread.",
             fixed(found, 2),
             fixed(there, 0)
         ));
@@ -277,8 +280,9 @@ fn shared_host(record: &Record, out: &mut Vec<String>) {
         && busy >= BUSY_PCT
     {
         out.push(format!(
-            "The host's CPUs were {} % busy and the driver threads took {} % of them: a server on this host had the less, and \
-             throughput is partly that of the load generator. Drive it from another host, or raise WORK_UNIT or use LOOP=server.",
+            "The host's CPUs were {} % busy and the driver threads took {} % of them: a server on this host had less \
+             CPU, and the load generator limits throughput in part. Drive the server from another host, increase \
+             WORK_UNIT, or use LOOP=server.",
             fixed(busy, 1),
             fixed(driver, 1)
         ));
@@ -293,9 +297,12 @@ fn delayed_by(record: &Record, is_server: bool) -> String {
     let others = shares.is_some_and(|shares| shares.others >= cpu::OTHERS_PCT);
     let is_busy = shares.is_none_or(|shares| shares.busy >= BUSY_PCT);
     match (others, is_busy, is_server) {
-        (true, _, true) => "other work on this host took CPU time; repeat it on an idle host, or drive the server from another one",
-        (true, _, false) => "other work on this host took CPU time; repeat it on an idle host, or with fewer DRIVER_THREADS",
-        (false, true, true) => "the server and the driver shared the CPUs; use fewer sessions, or drive the server from another host",
+        (true, _, true) => "other work on this host took CPU time; repeat the run on an idle host, or drive the \
+            server from another host",
+        (true, _, false) => "other work on this host took CPU time; repeat the run on an idle host, or with fewer \
+            DRIVER_THREADS",
+        (false, true, true) => "the server and the driver threads shared the CPUs; use fewer sessions, or drive the \
+            server from another host",
         (false, true, false) => "they waited for each other; use fewer DRIVER_THREADS",
         (false, false, true) => "they and the server's processes waited for each other on one CPU while another was idle; use fewer sessions, or drive the server from another host",
         (false, false, false) => "they waited for each other on one CPU while another was idle, since the kernel wakes a thread where the device's interrupt arrives; try DRIVER_THREADS=1",
@@ -324,7 +331,9 @@ fn driver(record: &Record, out: &mut Vec<String>) {
         .filter(|pct| *pct >= 95.0)
     {
         let way_out = match is_server {
-            true => "Raise WORK_UNIT, use LOOP=server, or more DRIVER_THREADS if CPUs are free.",
+            true => {
+                "Increase WORK_UNIT, use LOOP=server, or use more DRIVER_THREADS if CPUs are free."
+            }
             false => {
                 "More sessions will not raise throughput; more DRIVER_THREADS may, if CPUs are free."
             }
@@ -337,8 +346,8 @@ fn driver(record: &Record, out: &mut Vec<String>) {
     }
     if let Some(share) = record.driver.floor_pct.value().filter(|pct| *pct >= 20.0) {
         out.push(format!(
-            "The load generator itself costs {} % of the CPU of an operation: part of what was measured is assay. \
-             Raise WORK_UNIT so that an operation does more.",
+            "The load generator uses {} % of the CPU time of an operation: the figures include the cost of assay \
+             itself. Increase WORK_UNIT, so that an operation does more work.",
             fixed(share, 1)
         ));
     }
@@ -347,8 +356,8 @@ fn driver(record: &Record, out: &mut Vec<String>) {
         && min < 0.7 * median
     {
         out.push(format!(
-            "The slowest session did {} operations, the middle one {}: sessions were not served alike (hot schema, \
-             uneven data or unfair scheduling). Means over sessions hide that.",
+            "The slowest session did {} operations, the median session {}: the target did not serve all sessions \
+             alike (hot schema, uneven data or unfair scheduling). Means over sessions hide this.",
             fixed(min, 0),
             fixed(median, 0)
         ));
@@ -376,7 +385,7 @@ fn sources(record: &Record, out: &mut Vec<String>) {
     if below < 0.5 * engine {
         out.push(format!(
             "The engine read {}, but {layer} only {}: the rest came from the page cache or memory-backed storage. \
-             Read latency and IOPS here are not those of a device. {}",
+             Read latency and IOPS of this run are not those of a device. {}",
             size(engine as u64),
             size(below as u64),
             match &record.instance.reads {
@@ -392,8 +401,8 @@ fn sources(record: &Record, out: &mut Vec<String>) {
         && device > 1.2 * process
     {
         out.push(format!(
-            "The devices under the data read {} while {whose} asked for {}: somebody else used them. \
-             Latency includes their load; repeat on idle devices.",
+            "The devices under the data read {} while {whose} asked for {}: other processes used the devices. \
+             Latency includes this load; repeat the run on idle devices.",
             size(device as u64),
             size(process as u64)
         ));
@@ -404,14 +413,16 @@ fn host(record: &Record, out: &mut Vec<String>) {
     let pct = |name: &str| record.os.cpu_pct.get(name).and_then(Figure::value);
     if let Some(steal) = pct("steal").filter(|pct| *pct >= 1.0) {
         out.push(format!(
-            "The hypervisor withheld {} % of CPU time (steal): a neighbour or a cap slowed this run. Repeat it, or compare only with runs of equal steal.",
+            "The hypervisor withheld {} % of CPU time (steal): another guest or a cap slowed this run. Repeat the \
+             run, or compare it only with runs of equal steal.",
             fixed(steal, 1)
         ));
     }
     let throttled = record.os.cgroup_throttled_us.value();
     if let Some(us) = throttled.filter(|us| *us > 0.0) {
         out.push(format!(
-            "The CPU limit of this cgroup throttled it for {} s: the figures are those of the limit. Raise the limit or state it.",
+            "The CPU limit of this cgroup throttled the run for {} s: the figures show this limit. Raise the limit, \
+             or state it beside the figures.",
             fixed(us / 1e6, 2)
         ));
     }
@@ -424,7 +435,8 @@ fn host(record: &Record, out: &mut Vec<String>) {
         && queue > 0.05 * db_time
     {
         out.push(format!(
-            "The host's CPUs were {} % busy and sessions spent {} % of DB time waiting for one: wait times include scheduling delay, do not read them as device latency.",
+            "The host's CPUs were {} % busy and sessions spent {} % of DB time waiting for one: wait times include \
+             scheduling delay. Do not read them as device latency.",
             fixed(busy, 1),
             fixed(100.0 * queue / db_time, 1)
         ));
@@ -438,7 +450,8 @@ fn host(record: &Record, out: &mut Vec<String>) {
         .sum();
     if swapped > 0.0 {
         out.push(format!(
-            "The host swapped {} pages during the window: memory was short and latencies include paging. Use a smaller {}.",
+            "The host swapped {} pages during the window: memory was short, and latencies include paging. Use a \
+             smaller {}.",
             fixed(swapped, 0),
             if record.instance.server.is_some() { "shared_buffers" } else { "CACHE_MB" }
         ));
@@ -450,20 +463,23 @@ fn steadiness(record: &Record, out: &mut Vec<String>) {
     let variation = steadiness.variation_ratio.value();
     if let Some(variation) = variation.filter(|variation| *variation > 0.3) {
         out.push(format!(
-            "Throughput per second varied by {} % (standard deviation over mean): the mean describes no second of the run. Extend RUN_TIME and read the per-second section.",
+            "Throughput per second varied by {} % (standard deviation over mean): the mean does not describe a \
+             typical second of the run. Increase RUN_TIME and read the per-second section.",
             fixed(100.0 * variation, 0)
         ));
     }
     let trend = steadiness.last_over_first_ratio.value();
     if let Some(trend) = trend.filter(|trend| *trend < 0.7) {
         out.push(format!(
-            "The last quarter of the window ran at {} % of the first: a cache or a burst credit was used up. Extend RUN_TIME until it is level and quote the later part.",
+            "The last quarter of the window ran at {} % of the first: a cache was full or a burst credit was spent. \
+             Increase RUN_TIME until the rate is level, and quote the later part.",
             fixed(100.0 * trend, 0)
         ));
     }
     if let Some(at) = steadiness.change_points_s.first() {
         out.push(format!(
-            "Throughput changed its level {} time(s), first at {} s after the gate: the window mixes different states of the platform. See the per-second section for the levels.",
+            "Throughput changed its level {} time(s), first {} s after the gate: the window mixes different states \
+             of the platform. The per-second section shows the levels.",
             steadiness.change_points_s.len(),
             fixed(*at, 0)
         ));

@@ -74,7 +74,7 @@ fn judge(reads: &mut ReadSources, gets: &Figure, elapsed_s: f64) {
     basis.clone_into(&mut reads.basis);
     let from_device = (below / engine.max(1.0)).min(1.0);
     if engine < SOME_BYTES {
-        unknown(reads, "too few reads to tell".to_owned());
+        unknown(reads, "too few reads to judge".to_owned());
         return;
     }
     reads.page_cache_pct = Figure::decimal(100.0 * (1.0 - from_device));

@@ -237,7 +237,7 @@ fn a_pause_that_was_asked_for_is_part_of_a_session_s_activity() {
         build(&run).interval.worker_active_fraction,
         Figure::decimal(1.0)
     );
-    assert!(!warned(&run, "of the window: rates are too low"));
+    assert!(!warned(&run, "of the window: the rates are too low"));
 }
 
 #[test]

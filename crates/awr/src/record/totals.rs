@@ -85,7 +85,7 @@ fn estimate(deltas: &Deltas<'_>, ash: &AshInfo, sampled: &Sampled) -> (Figure, F
 
 fn seen_as(line: &str, sampled: &Sampled) -> String {
     if line == "Client:ClientRead" {
-        return "inside an operation of ours: its answer or the next request is on the way, or the driver has no CPU"
+        return "inside an operation of assay: the answer or the next request is in transit, or the driver has no CPU"
             .to_owned();
     }
     match sampled.names.is_empty() {
@@ -120,15 +120,15 @@ impl Joined for EventRow {
         };
         let own = self.total_us.reason().map(str::to_owned);
         match own {
-            None => self.note = format!("sampled too, not added: {seconds:.3} s{seen}"),
+            None => self.note = format!("also sampled, not added: {seconds:.3} s{seen}"),
             Some(reason) => {
                 self.note = format!(
-                    "count from {}, which has no time ({reason}); time sampled{seen}",
+                    "count from {}, which has no time ({reason}); the time is sampled{seen}",
                     self.source
                 );
                 self.total_us = total_us;
                 self.total_error_us = total_error_us;
-                self.avg_us = Figure::na("count and time are of different sources");
+                self.avg_us = Figure::na("count and time come from different sources");
                 self.source = SAMPLED.to_owned();
             }
         }

@@ -210,7 +210,7 @@ const BUFFER_POOL: [Derived; 24] = [
         0,
     ),
     (
-        "Rounds the background writer broke off",
+        "Rounds that the background writer ended early",
         stats::WRITER_STOPS,
         None,
         1.0,

@@ -114,7 +114,8 @@ pub(super) fn operations(page: &mut Sections, record: &Record) {
             lag,
         );
     }
-    page.line("Latency runs from the start of an operation to its end; (intended): from the start its rate asked for.");
+    page.wrapped("", "Latency runs from the start of an operation to its end; (intended): from the start that the rate \
+        asked for.");
     errors(page, record);
 }
 
@@ -200,7 +201,7 @@ pub(super) fn sessions(page: &mut Sections, record: &Record) {
         shown.truncate(LISTED / 2);
         shown.extend(fastest);
         page.line(&format!(
-            "The {} slowest and fastest; the record has all.",
+            "The slowest {0} and the fastest {0} sessions; the record has all.",
             LISTED / 2
         ));
     }

@@ -41,12 +41,10 @@ pub(crate) fn title(page: &mut Sections, record: &Record) {
     page.line("");
     snapshots(page, record);
     page.line("");
-    page.line(
-        "n/a (reason) is a figure that cannot be known; 0 is an observed zero. MB is 2^20 bytes.",
-    );
+    page.line("n/a (reason): the figure cannot be known. 0 is an observed zero. MB is 2^20 bytes.");
     page.line(&verdict(record));
     if run.fixed_iterations {
-        page.line("Fixed iterations (WORK_LOOP): the window is the time the sessions took.");
+        page.line("Fixed iterations (WORK_LOOP): the window is the time that the sessions took.");
     }
 }
 

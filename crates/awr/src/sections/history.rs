@@ -52,14 +52,14 @@ pub(super) fn history(page: &mut Sections, record: &Record) {
     }
     page.heading("Activity History");
     page.line(&format!(
-        "Sessions inside a call, looked at every {} ms: {} ticks of {} expected, {} s unseen.",
+        "Sessions inside a call, sampled every {} ms: {} of {} expected ticks, {} s without a sample.",
         number(&ash.interval_achieved_ms, 1),
         number(&ash.ticks_count, 0),
         number(&ash.ticks_expected_count, 0),
         number(&ash.holes_s, 1),
     ));
     page.line(&format!(
-        "Active on average {}, at most {}. DB time by samples {} s, measured {} s; {} % apart are allowed.",
+        "Active on average {}, at most {}. DB time by samples {} s, measured {} s; {} % difference is allowed.",
         number(&ash.active_count, 2),
         number(&ash.max_active_count, 0),
         number(&ash.db_time_s, 1),
@@ -67,7 +67,7 @@ pub(super) fn history(page: &mut Sections, record: &Record) {
         number(&ash.db_time_allowed_ratio.scaled(100.0), 1),
     ));
     page.line(&format!(
-        "Of those on CPU or queued, {} used a CPU by its clock; run queue: {}.",
+        "Of the sessions on CPU or queued, {} used a CPU according to the CPU clocks; run queue: {}.",
         number_or_reason(&ash.cpu_used_count, 2),
         number_or_reason(&ash.run_queue_count, 2),
     ));
@@ -148,7 +148,7 @@ fn chart(page: &mut Sections, record: &Record) {
         .collect();
     page.line("");
     page.line(&format!(
-        "Average active sessions: {}; a letter is {} sessions.",
+        "Average active sessions: {}; one letter stands for {} sessions.",
         legend.join(", "),
         fixed(scale / CHART as f64, 3),
     ));
@@ -192,7 +192,7 @@ pub(super) fn timeline(page: &mut Sections, record: &Record) {
     page.heading("Events on the Time Line");
     if record.timeline.is_empty() {
         page.line(
-            "None: no command was planned, no script called, and no change of the CPUs was seen.",
+            "None: no command was planned, no script was called, and the CPUs did not change.",
         );
         return;
     }
@@ -214,7 +214,7 @@ pub(super) fn timeline(page: &mut Sections, record: &Record) {
         ];
         page.row(&COLUMNS, &cells);
     }
-    page.line("Seconds after the gate; their numbers stand in the per-second table.");
+    page.line("Seconds after the gate; the per-second table shows the event numbers.");
 }
 
 fn sentence(row: &TimelineRow) -> String {

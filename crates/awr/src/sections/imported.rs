@@ -24,7 +24,7 @@ pub fn imported(record: &Record, info: &ImportInfo, own: &dyn Fn(&mut Sections))
     }
     page.line("");
     page.wrapped(
-        "Not in what was imported: ",
+        "Not in the imported output: ",
         &format!("{}.", missing.join(", ")),
     );
     page
@@ -60,10 +60,9 @@ fn title(page: &mut Sections, record: &Record, info: &ImportInfo) {
     }
     page.line("");
     interval(page, record);
-    page.line(
-        "n/a (reason) is a figure that was not printed or cannot be known. MB is 2^20 bytes.",
-    );
-    page.line("Figures are as printed there, rounded there; totals and shares that were not printed follow from them.");
+    page.line("n/a (reason): the figure was not printed or cannot be known. MB is 2^20 bytes.");
+    page.line("Figures are as the source printed and rounded them; assay computes totals and shares that the source \
+        did not print.");
 }
 
 fn version(info: &ImportInfo) -> String {
@@ -294,7 +293,8 @@ fn time_model(page: &mut Sections, record: &Record) {
 /// Buckets as they were printed, with percentiles interpolated within them.
 fn histograms(page: &mut Sections, record: &Record) {
     page.heading("Wait Event Histogram");
-    page.line("Percentiles are interpolated within a bucket of twice its lower bound; n/a where buckets are estimates.");
+    page.line("Percentiles are interpolated within a bucket of twice its lower bound; n/a where the buckets are \
+        estimates.");
     const PERCENTILES: [Column; 6] = [
         left("Event (us)", 44),
         right("Waits", 14),
@@ -349,7 +349,7 @@ fn values(page: &mut Sections, info: &ImportInfo) {
     ];
     page.heading("Imported Values");
     page.line(
-        "Every value that was read, as printed and in our unit, with the place it was read at.",
+        "Every value that was read, as printed and in assay's unit, with the place where it was read.",
     );
     page.columns(&VALUES);
     for value in &info.values {

@@ -73,11 +73,12 @@ pub(super) fn by_path(page: &mut Sections, record: &Record) {
     ];
     page.heading("I/O by Path");
     if record.instance.paths.is_empty() {
-        page.line("n/a (no I/O, or not the target's to count)");
+        page.line("n/a (no I/O, or the target does not count it)");
         return;
     }
-    page.line(
-        "Requests as they completed (layer syscall); beside them what the disk below did, whoever asked (layer device). MB is 2^20 bytes.",
+    page.wrapped("", 
+        "Completed requests (layer syscall); beside them all requests of the disk below, from all processes (layer \
+         device). MB is 2^20 bytes.",
     );
     page.columns(&PATHS);
     let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);

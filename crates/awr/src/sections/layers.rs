@@ -25,11 +25,13 @@ pub(super) fn by_layer(page: &mut Sections, record: &Record) {
         page.line("n/a (unsupported, or no requests)");
         return;
     }
-    page.line(
-        "engine is the session's wait, syscall from submit to reaping in the ring, device the mean of all its requests this way.",
+    page.wrapped("", 
+        "engine: the wait of the session; syscall: from submission to reaping in the ring; device: the mean of all \
+         its requests in this direction.",
     );
-    page.line(
-        "% Above is the share of the layer above that this layer does not explain, % of Total its mean over the wait's.",
+    page.wrapped("", 
+        "% Above: the share of the layer above that this layer does not explain; % of Total: its mean divided by the \
+         mean wait.",
     );
     page.columns(&LAYERS);
     for row in &record.instance.layers {
@@ -117,7 +119,7 @@ pub(super) fn scan(page: &mut Sections, record: &Record) {
         ("Direct path reads, MB/s (10^6)", &scan.direct_mb_per_s, 1),
         ("Direct path reads, MiB/s (2^20)", &scan.direct_mib_per_s, 1),
         (
-            "CPU of assay per GB (10^9) read so, s",
+            "CPU of assay per GB (10^9) read this way, s",
             &scan.cpu_per_gb_s,
             3,
         ),

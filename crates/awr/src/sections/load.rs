@@ -138,17 +138,18 @@ pub(super) fn time_model(page: &mut Sections, record: &Record) {
         accounts(page, record);
         return;
     }
-    page.line("DB time = foreground waits + on thread + run queue. On thread is wall time: DB CPU above it is CPU outside operations.");
+    page.wrapped("", "DB time = foreground waits + on thread + run queue. On thread is wall time: if DB CPU is higher, the \
+        difference is CPU used outside operations.");
 }
 
 /// A server's time has two accounts, and they are not to be added up.
 fn accounts(page: &mut Sections, record: &Record) {
     page.wrapped(
         "",
-        "DB time is what the sessions saw of their operations. It has two accounts, not to be added up: the samples say \
-         what the server showed of each session at a tick (at work or in a wait), the kernel how long its process had \
-         a CPU (DB CPU) or queued for one (run queue). A process that was woken and still queues for a CPU shows its \
-         wait, so waits hold run queue and, around short waits, CPU.",
+        "DB time is the time of the operations as the sessions saw it. Two sources divide it; do not add them up. \
+         The samples show the state of each session in the server at a tick (at work or in a wait). The kernel tells \
+         how long the session's process had a CPU (DB CPU) or queued for one (run queue). A process that has been \
+         woken but still queues for a CPU shows its wait, so waits include run queue and, around short waits, CPU.",
     );
     let ash = &record.instance.ash;
     let cpu: f64 = [CPU, RUN_QUEUE]

@@ -50,7 +50,7 @@ pub(crate) fn workload(record: &Record) -> Sections {
     layers::by_layer(&mut page, record);
     layers::scan(&mut page, record);
     let no_sql = match record.instance.server {
-        Some(_) => "unknowable: the statements are those of the operations, see Driver Statistics",
+        Some(_) => "unknowable: the statements are those of the operations; see Driver Statistics",
         None => "unsupported: this target runs no SQL",
     };
     page.missing("SQL Statistics", no_sql);
@@ -62,9 +62,9 @@ pub(crate) fn workload(record: &Record) -> Sections {
     io::by_path(&mut page, record);
     let no_segments = match record.instance.server {
         Some(_) => {
-            "unknowable by segment: tables and indexes of the data set are summed under Database Server"
+            "unknowable by segment: Database Server has the sums over the tables and indexes of the data set"
         }
-        None => "unsupported: this target counts by file type, see above",
+        None => "unsupported: this target counts by file type; see above",
     };
     page.missing("Segment Statistics", no_segments);
     activity::buffer_pool(&mut page, record);

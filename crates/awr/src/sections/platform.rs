@@ -47,7 +47,8 @@ pub(super) fn host_cpu(page: &mut Sections, record: &Record) {
             share("idle_awr").into(),
         ],
     );
-    page.line("User to Idle sum to 100; so do Busy (user, system, steal) and Idle with I/O wait, AWR's view.");
+    page.wrapped("", "The columns from User to Idle add up to 100. So do Busy (user, system, steal) and Idle with I/O wait, \
+        which is AWR's view.");
 }
 
 pub(super) fn instance_cpu(page: &mut Sections, record: &Record) {
@@ -197,7 +198,9 @@ fn devices(page: &mut Sections, record: &Record) {
         page.line("Devices under the data: n/a (no device known)");
         return;
     }
-    page.line("Devices under the data (/proc/diskstats, layer device; counts whoever uses them)");
+    page.line(
+        "Devices under the data (/proc/diskstats, layer device; includes the I/O of all processes)",
+    );
     page.columns(&COLUMNS);
     let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
     let rate = |total: f64| fixed(if elapsed > 0.0 { total / elapsed } else { 0.0 }, 1);

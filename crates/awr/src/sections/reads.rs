@@ -18,7 +18,8 @@ pub(super) fn sources(page: &mut Sections, record: &Record) {
         return;
     };
     page.heading("Where the Reads Came From");
-    page.line("A block the engine had to read was asked of the operating system; only what the lower layers fetched came from a device.");
+    page.wrapped("", "The engine asks the operating system for each block that it has to read. Only blocks that the lower \
+        layers fetched came from a device.");
     layers(
         page,
         reads,
@@ -27,7 +28,7 @@ pub(super) fn sources(page: &mut Sections, record: &Record) {
     shares(page, reads);
     page.wrapped("", &format!("Server: {}", reads.server_host));
     if reads.evict_asked.is_empty() {
-        page.line("EVICT: not set; the page cache was left as it was.");
+        page.line("EVICT: not set; assay left the page cache as it was.");
         return;
     }
     page.line(&format!("EVICT asked for: {}", reads.evict_asked));
@@ -60,7 +61,7 @@ fn layers(page: &mut Sections, reads: &ReadSources, elapsed_s: f64) {
             "read_bytes",
         ),
         (
-            "devices: all reads, whoever asked",
+            "devices: all reads, from all processes",
             &reads.device_requests_count,
             &reads.device_bytes,
             "diskstats",
@@ -103,14 +104,14 @@ fn shares(page: &mut Sections, reads: &ReadSources) {
             &reads.buffer_hit_pct,
             2,
         ),
-        ("Gets no device was read for, %", &reads.true_hit_pct, 2),
+        ("Gets without a device read, %", &reads.true_hit_pct, 2),
         (
             "Blocks read/s as the engine counts (RIOPS)",
             &reads.engine_blocks_per_s,
             1,
         ),
         (
-            "Blocks read/s that a device delivered",
+            "Blocks read/s delivered by a device",
             &reads.true_blocks_per_s,
             1,
         ),

@@ -46,8 +46,8 @@ pub(super) fn result(page: &mut Sections, record: &Record) {
     }
     page.wrapped(
         "",
-        "RIOPS are blocks the server asked the operating system for, whether a device or the page cache had them; \
-         both rates are over the window between the two rows, in which every session worked.",
+        "RIOPS counts the blocks that the server asked the operating system for, from a device or from the page \
+         cache. Both rates cover the window between the two rows, in which every session worked.",
     );
     if let Some(pct) = server.end_point_error_pct.value() {
         let pct = fixed(pct, 1);
@@ -55,12 +55,12 @@ pub(super) fn result(page: &mut Sections, record: &Record) {
             "",
             &match server.published_late {
                 true => format!(
-                    "The server's sessions publish their counters up to a second late: the ends of a counter may be off by \
-                     {pct} % of the window at most. Totals of the whole run are exact."
+                    "The server's sessions publish their counters up to a second late: at each end of the window a \
+                     counter can be off by at most {pct} % of the window. Totals of the whole run are exact."
                 ),
                 false => format!(
-                    "Every session published its counters at both ends of the window: they are off by no more than the \
-                     snapshots took, {pct} % of it."
+                    "Every session published its counters at both ends of the window: the error is at most the \
+                     duration of the snapshots, {pct} % of the window."
                 ),
             },
         );
@@ -94,7 +94,7 @@ pub(super) fn server(page: &mut Sections, record: &Record) {
         .map(|(name, fact)| ((*name).to_owned(), fact.value.clone()))
         .partition(|(_, value)| value.chars().count() <= PAIR);
     if short.is_empty() && long.is_empty() {
-        page.line("n/a (the server told nothing of itself)");
+        page.line("n/a (the server gave no information about itself)");
     }
     page.pairs(&short);
     for (name, value) in long {
@@ -122,12 +122,12 @@ fn placement(page: &mut Sections, record: &Record, server: &ServerInfo) {
 fn loop_place(page: &mut Sections, server: &ServerInfo) {
     let text = match server.loop_place.as_str() {
         "server" => {
-            "LOOP=server: the server performs the operations; each is timed there, with a resolution of 1 us. \
-             The way there and back, and what a slice costs beside its operations, are in no operation's latency."
+            "LOOP=server: the server performs the operations; each operation is timed there, with a resolution of 1 \
+             us. No latency includes the round trip or the cost of a slice beyond its operations."
         }
         "client" => {
-            "LOOP=client: each operation is timed by the driver, from before its request is sent until its answer is read; \
-             the way there and back is part of it."
+            "LOOP=client: each operation is timed by the driver, from before its request is sent until its answer is \
+             read; this includes the round trip."
         }
         _ => return,
     };

@@ -94,7 +94,8 @@ fn notes(page: &mut Sections, record: &Record) {
         page.wrapped(
             "  ",
             &format!(
-                "sampled is the share of ticks a session was found waiting so, over the window; standard errors in s - {}.",
+                "sampled: the share of ticks at which a session was in this wait, times the window; standard errors \
+                 in s - {}.",
                 sampled.join("; ")
             ),
         );
@@ -155,14 +156,16 @@ const EVENTS: [Column; 7] = [
 
 pub(super) fn foreground(page: &mut Sections, record: &Record) {
     page.heading("Foreground Wait Events");
-    page.line("% Time is of DB time; idle events are outside it and have none.");
+    page.line(
+        "% Time is the share of DB time; idle events are not part of DB time and have no share.",
+    );
     events(page, record, "foreground");
 }
 
 pub(super) fn background(page: &mut Sections, record: &Record) {
     page.heading("Background Wait Events");
     page.line(
-        "% Time is of background elapsed time, or of all background waits where those are more.",
+        "% Time is the share of background elapsed time, or of all background waits where these are longer.",
     );
     events(page, record, "background");
 }
@@ -175,8 +178,8 @@ fn origin(page: &mut Sections, rows: &[&EventRow], actor: &str) {
     }
     let said = |source: &str| match source {
         "sysstat" => "sysstat (the engine's own stamps)".to_owned(),
-        SAMPLED => "sampled (found so at ticks; no waits are counted)".to_owned(),
-        other => format!("{other} (totals; no single wait is kept)"),
+        SAMPLED => "sampled (state at each tick; waits are not counted)".to_owned(),
+        other => format!("{other} (totals only; single waits are not recorded)"),
     };
     let text: Vec<String> = match sources.len() {
         1 => sources.keys().map(|source| said(source)).collect(),
@@ -268,7 +271,7 @@ pub(super) fn histogram(page: &mut Sections, record: &Record) {
         page.wrapped(
             "n/a (unknowable): ",
             &format!(
-                "no single wait is kept of {}. Operations have their distribution under Driver Statistics.",
+                "single waits of {} are not recorded. Driver Statistics has the distribution of operations.",
                 others.join(", ")
             ),
         );
@@ -337,7 +340,7 @@ fn percentiles(page: &mut Sections, events: &[&EventRow]) {
         right("Max", 13),
     ];
     page.line(
-        "Percentiles are middles of slots 1/64 octave wide; n/a with fewer than ten waits beyond.",
+        "A percentile is the middle of a slot 1/64 octave wide; n/a with fewer than ten waits beyond it.",
     );
     page.columns(&COLUMNS);
     for event in events {

@@ -86,7 +86,7 @@ fn what_cannot_be_known_says_why() {
     assert_eq!(on_dm.rotational, Err("rotational is \"what\"".to_owned()));
     assert_eq!(
         on_dm.model,
-        Err("the device does not tell device/model".to_owned())
+        Err("the device does not report device/model".to_owned())
     );
     assert!(on_dm.hardware_queues.is_err());
     let gone = on_device(&roots, Path::new("x"), Ok((9, 9)));

@@ -73,8 +73,8 @@ impl DirectFile {
                 Err(Errno::INVAL) if options.direct == DirectIo::Required => {
                     return Err(BlockError::Invalid {
                         what: format!(
-                            "{} cannot be opened for direct I/O (O_DIRECT): its file system does not offer it; use another \
-                             place, or buffered I/O (direct=0)",
+                            "{} cannot be opened for direct I/O (O_DIRECT): its file system does not support it; use \
+                             another place, or buffered I/O (direct=0)",
                             path.display()
                         ),
                     });

@@ -322,7 +322,7 @@ fn options_reach_the_kernel() {
     assert_eq!(only(true, false), OFlags::RDONLY);
     assert_eq!(only(false, true), OFlags::WRONLY);
     let neither = DirectFile::open_with(&path, FileOptions::default()).unwrap_err();
-    assert!(neither.to_string().contains("not for neither"));
+    assert!(neither.to_string().contains("or for both"));
 }
 
 #[test]

@@ -383,19 +383,19 @@ pub(super) fn check_polling(file: &DirectFile) -> Result<(), BlockError> {
     let refused = |why: String| {
         Err(BlockError::Invalid {
             what: format!(
-                "completions of {} cannot be polled for (hipri): {why}",
+                "polling for completions of {} is not possible (hipri): {why}",
                 file.path().display()
             ),
         })
     };
     if !file.is_direct() {
-        return refused("only direct I/O can be (direct=1)".to_owned());
+        return refused("only direct I/O can be polled (direct=1)".to_owned());
     }
     match poll_queues(&Roots::real(), file.path()) {
         Ok(true) => Ok(()),
         Ok(false) => refused(
             "the device has no poll queues (/sys/block/*/queue/io_poll is 0); NVMe has them with the module parameter \
-             nvme.poll_queues, elsewhere leave hipri out"
+             nvme.poll_queues, for other devices leave hipri out"
                 .to_owned(),
         ),
         Err(why) => refused(format!("{why}, so it has no poll queues")),

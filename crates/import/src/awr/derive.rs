@@ -380,7 +380,8 @@ fn since_startup(draft: &mut Draft) {
     for (i, more) in found {
         let event = &mut draft.record.instance.events[i];
         event.note = format!(
-            "its histogram holds {more:.1} % more waits than the interval had: it counts since the instance started, or background waits too"
+            "its histogram has {more:.1} % more waits than the interval: it counts since the instance started, or it \
+             includes background waits"
         );
         let key = format!("{}_waits_count", slug(&event.name));
         let (text, actor) = (

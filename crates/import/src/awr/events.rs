@@ -291,7 +291,8 @@ impl Reader<'_> {
         if let Some(row) = table.rows.iter().find(|row| row.is_guess) {
             let rows = table.rows.iter().filter(|row| row.is_guess).count();
             let text = format!(
-                "the columns are not aligned: numbers were taken in the order of the titles (this line, {rows} in all)"
+                "the columns are not aligned: assay took the numbers in the order of the titles (this line, {rows} \
+                 in total)"
             );
             self.draft.note(row.at, text);
         }

@@ -174,7 +174,8 @@ fn estimated(reader: &mut Reader<'_>, i: usize, parts: &[(usize, f64)]) {
     }
     let first = parts.iter().map(|(index, _)| *index).min().unwrap_or(0);
     row.note = format!(
-        "its buckets are estimates from printed percentages of foreground and background waits; the first holds all below {} us",
+        "its buckets are estimates from printed percentages of foreground and background waits; the first contains \
+         all waits below {} us",
         1_u64 << first
     );
 }

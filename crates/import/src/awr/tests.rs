@@ -135,7 +135,11 @@ fn a_whole_report_of_11_2_is_read() {
     );
     assert_eq!(reads.hist_us[10], 2_850_000, "95 % of 3000K below 1 ms");
     // The detail of long waits further down is of the same waits.
-    assert!(!says(&record, "the first is kept"), "{:#?}", notes(&record));
+    assert!(
+        !says(&record, "keeps the first value"),
+        "{:#?}",
+        notes(&record)
+    );
     // Of a time that is printed twice, in hundredths and in us, the finer one counts.
     near(
         &record,

@@ -34,7 +34,7 @@ pub(super) fn read(text: &Text, draft: &mut Draft) -> Result<Run, ImportError> {
     if let Some(line) = found.other {
         draft.note(
             whole(line),
-            "text around the JSON (warnings, or fio's other faces) was passed over",
+            "text around the JSON (warnings, or other output of fio) was skipped",
         );
     }
     if let Some(broken) = &found.broken {
@@ -43,13 +43,13 @@ pub(super) fn read(text: &Text, draft: &mut Draft) -> Result<Run, ImportError> {
                 path: text.path.clone(),
                 line: broken.line,
                 what: format!(
-                    "the JSON is not whole: {}; import the file as fio wrote it",
+                    "the JSON is incomplete: {}; import the file as fio wrote it",
                     broken.what
                 ),
             });
         }
         let at = whole(broken.line);
-        draft.note(at, "the last document is not whole and was passed over");
+        draft.note(at, "the last document is incomplete and was skipped");
     }
     // Documents of --status-interval are of the run so far: the last one has all of it.
     let documents: Vec<Node<'_>> = (found.whole.into_iter())
@@ -66,7 +66,7 @@ pub(super) fn read(text: &Text, draft: &mut Draft) -> Result<Run, ImportError> {
         let n = documents.len() - 1;
         draft.note(
             document.at(),
-            format!("{n} earlier reports of the same run (status interval) were passed over"),
+            format!("{n} earlier reports of the same run (status interval) were skipped"),
         );
     }
     Ok(run(*document))
@@ -211,7 +211,7 @@ fn slots(job: &mut Job, node: Node<'_>, key: &'static str) {
 fn shares(job: &mut Job, node: Node<'_>, unit: &str) {
     for (bound, share) in node.members() {
         let what = match bound.strip_prefix(">=") {
-            Some(bound) => format!("{bound} {unit} and more"),
+            Some(bound) => format!("{bound} {unit} or more"),
             None => format!("below {bound} {unit}"),
         };
         // The text leaves out what is nothing, and so do we.

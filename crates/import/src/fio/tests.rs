@@ -163,7 +163,7 @@ fn warnings_before_the_json_and_a_torn_end_are_told() {
     };
     let error = import(&[source]).expect_err("torn").to_string();
     assert!(error.starts_with("torn.json:"), "{error}");
-    assert!(error.contains("not whole"), "{error}");
+    assert!(error.contains("incomplete"), "{error}");
 }
 
 proptest::proptest! {

@@ -82,7 +82,8 @@ pub(super) fn read(text: &Text, draft: &mut Draft) -> Run {
         };
         reader.draft.note(
             at,
-            format!("{n} progress lines (Jobs: ...) were passed over: they are cut by the eye, the report has the sums"),
+            format!("{n} progress lines (Jobs: ...) were skipped: their values are truncated, and the report has the \
+                sums"),
         );
     }
     reader.run
@@ -198,7 +199,7 @@ impl Reader<'_> {
         if self.run.jobs.is_empty() {
             self.draft.note(
                 at,
-                "figures without a line NAME: (groupid=...): taken for those of one job",
+                "figures without a line NAME: (groupid=...) are treated as figures of one job",
             );
             self.run.jobs.push(Job {
                 name: "job".to_owned(),
@@ -219,7 +220,7 @@ impl Reader<'_> {
         if job.ways.iter().any(|way| way.way == name) {
             self.draft.note(
                 at,
-                format!("a second line of {name} for the same job was passed over"),
+                format!("a second line of {name} for the same job was skipped"),
             );
             return;
         }
@@ -249,8 +250,7 @@ impl Reader<'_> {
 
     fn spread(&mut self, at: At, word: &str, label: &str, rest: &str) {
         let Some(us) = unit(label) else {
-            self.draft
-                .note(at, format!("{label}: a unit that is not known"));
+            self.draft.note(at, format!("{label}: the unit is unknown"));
             return;
         };
         let Some(lat) = self.lat(at, word) else {
@@ -315,7 +315,7 @@ impl Reader<'_> {
                     let Some((bound, share)) = share.split_once('=') else {
                         continue;
                     };
-                    (format!("{bound} {unit} and more"), share)
+                    (format!("{bound} {unit} or more"), share)
                 }
                 bound => (format!("below {bound} {unit}"), share),
             };

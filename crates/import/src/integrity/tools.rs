@@ -144,7 +144,7 @@ impl Read<'_> {
             let rated = job.options.iter().any(|line| is_rated(&line.name));
             let rhs: Side = match counted {
                 Some(counted) => Ok(counted),
-                None if rated => Err("a rate or think time keeps less in flight".to_owned()),
+                None if rated => Err("a rate or think time reduces the I/Os in flight".to_owned()),
                 None if job.sync.count > 0 || job.sync.avg_us.value().is_some() => {
                     Err("syncs between the writes".to_owned())
                 }
@@ -252,7 +252,7 @@ impl Read<'_> {
         let rule = Rule::within(
             "I37",
             Scope::Window,
-            "percentiles rise and are not all equal; the mean lies between the extremes",
+            "percentiles rise and are not all equal; the mean lies between minimum and maximum",
             0.0,
         );
         let mut of: BTreeMap<(&str, &str), Vec<(f64, &ImportedValue)>> = BTreeMap::new();
@@ -283,9 +283,9 @@ impl Read<'_> {
         }
         let mut identity = rule.compare(Ok(good as f64), Ok(all as f64));
         identity.sentence = match wrong.first() {
-            None => format!("all {all} distributions can be"),
+            None => format!("all {all} distributions are possible"),
             Some(first) => format!(
-                "{} of {all} distributions cannot be; the first: {first}",
+                "{} of {all} distributions are impossible; the first: {first}",
                 wrong.len()
             ),
         };
@@ -422,7 +422,7 @@ impl Read<'_> {
         if self.value("", "schedule_lag_us_avg").is_some() {
             return Some("a rate was asked for");
         }
-        is_above("failed_transactions_count").then_some("failed transactions took time too")
+        is_above("failed_transactions_count").then_some("failed transactions also took time")
     }
 
     /// I39: one message at a time.

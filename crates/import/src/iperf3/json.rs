@@ -45,7 +45,7 @@ pub(super) fn read(text: &Text, draft: &mut Draft) -> Result<(), ImportError> {
             path: text.path.clone(),
             line: broken.line,
             what: format!(
-                "the JSON is not whole: {}; import the file as iperf3 wrote it",
+                "the JSON is incomplete: {}; import the file as iperf3 wrote it",
                 broken.what
             ),
         });
@@ -85,7 +85,7 @@ fn parts<'a>(documents: &[Node<'a>], draft: &mut Draft) -> Parts<'a> {
         if parts.title.is_some() {
             draft.note(
                 document.at(),
-                "a second test begins here; one record holds one test, cut the file to import it",
+                "a second test begins here; one record can contain one test only: split the file to import it",
             );
             break;
         }

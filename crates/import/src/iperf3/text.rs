@@ -130,12 +130,13 @@ impl Reader {
         if begins_test(text) {
             self.tests += 1;
             if self.tests > 1 {
-                draft.note(at, "a second test begins here; one record holds one test, cut the file to import it");
+                draft.note(at, "a second test begins here; one record can contain one test only: split the file to \
+                    import it");
                 return true;
             }
         }
         if text.starts_with("Server output:") {
-            draft.note(at, "the server's own report from here on was left out");
+            draft.note(at, "the server's own report, from here on, was left out");
             return true;
         }
         false

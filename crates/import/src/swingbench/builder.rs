@@ -53,7 +53,7 @@ pub(super) fn read(text: &Text, draft: &mut Draft) {
                 let reading = Reading::new(line.at, *key, printed).name(label);
                 draft.alone(reading.layer("client"));
             }
-            None => draft.note(line.at, format!("{label}: no number stands behind it")),
+            None => draft.note(line.at, format!("{label}: no number follows it")),
         }
     }
 }

@@ -68,7 +68,7 @@ pub(super) fn read(text: &Text, draft: &mut Draft) {
                 draft.note(
                     line.at,
                     format!(
-                        "{n} more columns are of other runs: one record holds one run, the first"
+                        "{n} more columns belong to other runs: one record contains one run, the first"
                     ),
                 );
             }

@@ -67,7 +67,7 @@ fn a_torn_results_file_says_where() {
     };
     let error = import(&[source]).expect_err("torn").to_string();
     assert!(
-        error.starts_with("results.xml:") && error.contains("not whole"),
+        error.starts_with("results.xml:") && error.contains("incomplete"),
         "{error}"
     );
 }

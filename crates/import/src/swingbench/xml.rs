@@ -57,7 +57,7 @@ pub(super) fn read(text: &Text, draft: &mut Draft) -> Result<(), ImportError> {
     let document = Document::parse(&joined[blank..]).map_err(|error| ImportError::Damaged {
         path: text.path.clone(),
         line: u64::from(error.pos().row) + skipped,
-        what: format!("the XML is not whole: {error}; import the file as Swingbench wrote it"),
+        what: format!("the XML is incomplete: {error}; import the file as Swingbench wrote it"),
     })?;
     draft.recognised("", "Swingbench results XML");
     let source = Source {

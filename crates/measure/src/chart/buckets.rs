@@ -57,7 +57,8 @@ pub fn of_buckets(id: &str, title: &str, buckets: &[u64]) -> Drawn {
     let mut chart = Chart {
         id: id.to_owned(),
         title: title.to_owned(),
-        note: "Each bucket holds waits below its name and at least half of it. The share of time takes every wait for the middle of its bucket (three quarters of its name).".to_owned(),
+        note: "The name of a bucket is its upper bound; its lower bound is half of that. The share of time assumes \
+            that every wait lies in the middle of its bucket (three quarters of its upper bound).".to_owned(),
         x: Axis::of("below", ""),
         y: Axis::of("share", "%"),
         rows: Rows::Names((first..=last).map(bucket_name).collect()),

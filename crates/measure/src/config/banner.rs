@@ -15,7 +15,7 @@ pub(super) fn parse(path: &str, lines: &[Line<'_>], layer: &mut Layer) {
             continue;
         }
         let Some((name, rest)) = split_name(text) else {
-            layer.error(place, "not NAME: value; start comments with #");
+            layer.error(place, "the line is not NAME: value; start comments with #");
             continue;
         };
         let rest = rest.trim_start_matches(is_blank);
@@ -23,7 +23,7 @@ pub(super) fn parse(path: &str, lines: &[Line<'_>], layer: &mut Layer) {
             continue;
         }
         let Some(value) = rest.strip_prefix(':').or_else(|| rest.strip_prefix('=')) else {
-            layer.error(place, "not NAME: value; start comments with #");
+            layer.error(place, "the line is not NAME: value; start comments with #");
             continue;
         };
         layer.given.push(Given {

@@ -109,7 +109,7 @@ fn lines<'a>(path: &str, bytes: &'a [u8], layer: &mut Layer) -> Vec<Line<'a>> {
     if let Some(number) = returns {
         layer.notice(
             format!("{path}:{number}"),
-            "carriage returns at line ends were removed (a file from Windows?)",
+            "carriage returns at line ends were removed (is the file from Windows?)",
         );
     }
     out

@@ -14,7 +14,7 @@ pub(super) fn translate(path: &str, layer: &mut Layer) {
     if !given.iter().any(|given| given.name == "UPDATE_PCT") {
         layer.notice(
             path,
-            "UPDATE_PCT is not in this pgio.conf: 10 is used, where pgio would take 0",
+            "UPDATE_PCT is not in this pgio.conf: assay uses 10, while pgio would use 0",
         );
     }
     if !given
@@ -33,7 +33,7 @@ pub(super) fn translate(path: &str, layer: &mut Layer) {
                     loaders.place.clone_from(&given.place);
                     layer.notice(
                         &given.place,
-                        format!("loading uses {MOST_LOADERS} threads at most"),
+                        format!("loading uses at most {MOST_LOADERS} threads"),
                     );
                 }
                 layer.given.push(renamed(given, "THREADS_PER_SCHEMA"));
@@ -41,7 +41,7 @@ pub(super) fn translate(path: &str, layer: &mut Layer) {
             }
             "CREATE_BASE_TABLE" => layer.notice(
                 &given.place,
-                "CREATE_BASE_TABLE does nothing here: no seed table is needed",
+                "CREATE_BASE_TABLE has no effect here: assay needs no seed table",
             ),
             "DBNAME" | "CONNECT_STRING" => {}
             _ => layer.given.push(given),
@@ -71,7 +71,7 @@ fn connect(given: &[Given], path: &str, layer: &mut Layer) {
     {
         layer.notice(
             path,
-            "DBNAME does nothing here: statistics are those of the database CONNECT_STRING leads to",
+            "DBNAME has no effect here: assay reads the statistics of the database in CONNECT_STRING",
         );
     }
 }
@@ -101,15 +101,16 @@ fn target(words: &str) -> Result<String, String> {
             Some((*name, rest.or_else(|| word.strip_prefix(short))?))
         });
         let (name, value) = match known {
-            Some((name, "")) => (name, words.next().ok_or(format!("{word} lacks its value"))?),
+            Some((name, "")) => (name, words.next().ok_or(format!("{word} needs a value"))?),
             Some(found) => found,
             None if word.starts_with('-') => {
                 return Err(format!(
-                    "psql's option {word} is not understood here; use -h, -p, -U, -d, or a URL"
+                    "assay does not support psql's option {word} here; use -h, -p, -U, -d, or a URL"
                 ));
             }
             None => (
-                bare.next().ok_or("more words than a database and a user")?,
+                bare.next()
+                    .ok_or("there are more words than a database and a user")?,
                 word,
             ),
         };

@@ -85,7 +85,7 @@ fn assignment(setting: &Effective) -> Result<String, &'static str> {
         if !text.contains(double) && !text.contains(expands) {
             return Ok(format!("{name}=\"{text}\""));
         }
-        return Err("both kinds of quotes in it cannot be written in this format");
+        return Err("this format cannot represent a value with both kinds of quotes");
     }
     Ok(format!("{name}={text}"))
 }

@@ -95,7 +95,10 @@ impl Resolver<'_> {
             if let Some((_, place)) = last.get(def.name)
                 && *place != given.place
             {
-                let text = format!("{} was given before at {place}; this one counts", def.name);
+                let text = format!(
+                    "{} was already set at {place}; this value is used",
+                    def.name
+                );
                 self.problem(false, &given.place, text);
             }
             let effective = self.read(def, &text, given);
@@ -131,7 +134,7 @@ impl Resolver<'_> {
             self.problem(
                 true,
                 &given.place,
-                format!("{} stands in the unknown table [{scope}]{hint}", given.name),
+                format!("{} is in the unknown table [{scope}]{hint}", given.name),
             );
         }
         true
@@ -178,7 +181,7 @@ impl Resolver<'_> {
             .map(|(target, _)| *target);
         if let Some(target) = elsewhere {
             let text = format!(
-                "{name} concerns the {target} target only and does nothing on {}",
+                "{name} applies only to the {target} target and has no effect on {}",
                 tables.target
             );
             self.problem(false, &given.place, text);
@@ -222,7 +225,7 @@ impl Resolver<'_> {
     fn read(&mut self, def: &'static ParamDef, text: &str, given: &Given) -> Option<Effective> {
         if def.kind == ParamKind::Secret && given.origin == Origin::CommandLine {
             let text = format!(
-                "{0} is a secret and would show in the process list; put it in a file or in {ENVIRONMENT_PREFIX}{0}",
+                "{0} is a secret and the process list would show it; put it in a file or in {ENVIRONMENT_PREFIX}{0}",
                 def.name
             );
             self.problem(true, &given.place, text);

@@ -60,14 +60,15 @@ fn work_loop(resolved: &mut Resolved) {
             resolved,
             true,
             "RUN_TIME",
-            "a run is timed or counts operations: give --time or WORK_LOOP, not both".to_owned(),
+            "a run has a time or a number of operations: give --time or WORK_LOOP, not both"
+                .to_owned(),
         );
     } else if time_asked {
         problem(
             resolved,
             false,
             "WORK_LOOP",
-            "WORK_LOOP is overridden by the run time on the command line".to_owned(),
+            "the run time on the command line overrides WORK_LOOP".to_owned(),
         );
         imply(
             &mut resolved.settings,
@@ -81,7 +82,8 @@ fn work_loop(resolved: &mut Resolved) {
             resolved,
             false,
             "RUN_TIME",
-            "RUN_TIME is ignored because WORK_LOOP governs (MAX_RUN_TIME would cap it)".to_owned(),
+            "RUN_TIME is ignored because WORK_LOOP is set (MAX_RUN_TIME limits such a run)"
+                .to_owned(),
         );
     }
 }
@@ -106,7 +108,7 @@ fn run_time(resolved: &mut Resolved) {
             false,
             "RUN_TIME",
             format!(
-                "RUN_TIME={text} is a short run: caches and devices may not be in their steady state; 300 is usual"
+                "RUN_TIME={text} is a short run: caches and devices may not reach their steady state; 300 is usual"
             ),
         );
     }
@@ -121,7 +123,7 @@ fn warmup(resolved: &mut Resolved) {
                 resolved,
                 false,
                 "WARMUP",
-                "WARMUP is ignored because WORK_LOOP governs".to_owned(),
+                "WARMUP is ignored because WORK_LOOP is set".to_owned(),
             );
         }
         let settings = &mut resolved.settings;
@@ -178,7 +180,9 @@ fn block_size(resolved: &mut Resolved) {
             resolved,
             true,
             "BLOCK_SZ",
-            format!("BLOCK_SZ={bytes} is no power of two; give 4096, 8192, 16384, 32768 or 65536"),
+            format!(
+                "BLOCK_SZ={bytes} is not a power of two; give 4096, 8192, 16384, 32768 or 65536"
+            ),
         );
     }
 }
@@ -212,7 +216,8 @@ fn scale(resolved: &mut Resolved) {
             false,
             "SCALE",
             format!(
-                "SCALE={text} is {blocks} blocks, fewer than SLOB's least of {USUAL_LEAST_SCALE_BLOCKS}: a small data set shows caches, not storage"
+                "SCALE={text} is {blocks} blocks, fewer than SLOB's minimum of {USUAL_LEAST_SCALE_BLOCKS}: a small \
+                 data set measures caches, not storage"
             ),
         );
     }

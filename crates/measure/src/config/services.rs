@@ -31,7 +31,7 @@ pub fn assign(
     };
     let uneven = max.filter(|max| *max > 0 && turns % max != 0).map(|max| {
         let what = if schemas == 1 { "sessions" } else { "schemas" };
-        format!("{turns} {what} do not divide evenly over {max} services: some carry more load")
+        format!("{turns} {what} cannot be divided evenly among {max} services: some services carry more load")
     });
     (services, uneven)
 }

@@ -40,7 +40,7 @@ pub(super) fn parse(path: &str, lines: &[Line<'_>], layer: &mut Layer) {
     if let Some(number) = hard_blank {
         layer.notice(
             format!("{path}:{number}"),
-            "no-break spaces were read as blanks (text from a word processor?)",
+            "no-break spaces were read as spaces (is the text from a word processor?)",
         );
     }
 }
@@ -157,7 +157,7 @@ fn quoted(name: &str, text: &str) -> Result<Read, String> {
     });
     let Some((end, close, other)) = closing else {
         return Err(format!(
-            "the quote of {name} is never closed; write {}",
+            "the quotation mark of {name} is never closed; write {}",
             corrected(name, text[begin..].split(" #").next().unwrap_or_default())
         ));
     };
@@ -172,7 +172,7 @@ fn quoted(name: &str, text: &str) -> Result<Read, String> {
     let mut notices = Vec::new();
     if style.is_typographic() {
         notices.push(format!(
-            "typographic quotes around the value of {name} were read as plain ones"
+            "typographic quotes around the value of {name} were read as straight quotes"
         ));
     }
     if style != Quote::Single {
@@ -197,12 +197,13 @@ fn bare(name: &str, text: &str, after_blank: bool) -> Result<Read, String> {
     refuse_expansion(name, value)?;
     if let Some(operator) = value.chars().find(|c| ";&|<>()".contains(*c)) {
         return Err(format!(
-            "{name} holds \"{operator}\", which a shell would act on; put the value in quotes if it belongs to it"
+            "{name} contains \"{operator}\", which a shell would interpret; put the value in quotes if this is part \
+             of it"
         ));
     }
     if value.chars().any(|c| Quote::opening(c).is_some()) {
         return Err(format!(
-            "a quote inside the value of {name}; put quotes around the whole value"
+            "there is a quotation mark inside the value of {name}; put quotes around the whole value"
         ));
     }
     rest_is_comment(name, &text[end..])?;
@@ -224,7 +225,7 @@ fn rest_is_comment(name: &str, rest: &str) -> Result<(), String> {
         format!(" (\"{}\")", shortened(trimmed))
     };
     Err(format!(
-        "text after the value of {name}{shown}; start comments with # after a blank"
+        "there is text after the value of {name}{shown}; start comments with # after a space"
     ))
 }
 
@@ -232,8 +233,8 @@ fn refuse_expansion(name: &str, value: &str) -> Result<(), String> {
     match value.chars().find(|c| matches!(c, '$' | '`' | '\\')) {
         None => Ok(()),
         Some(c) => Err(format!(
-            "{name} holds \"{c}\", and nothing in this file is expanded or executed; \
-             put the value in single quotes if it is meant literally"
+            "{name} contains \"{c}\", but assay expands and executes nothing in this file; put the value in single \
+             quotes if it is meant literally"
         )),
     }
 }

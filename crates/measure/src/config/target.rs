@@ -67,7 +67,7 @@ pub fn target(layers: &[Layer], schemes: &[&str]) -> Result<(String, Origin), Pr
 /// What is wrong and what may have been meant.
 fn split<'a>(text: &'a str, schemes: &[&'a str]) -> Result<(&'a str, &'a str), String> {
     if text.trim() != text {
-        return Err("TARGET begins or ends with a blank; remove it".to_owned());
+        return Err("TARGET begins or ends with a space; remove it".to_owned());
     }
     let found = text.split_once(':').filter(|(scheme, _)| is_word(scheme));
     let Some((scheme, rest)) = found else {
@@ -83,14 +83,14 @@ fn split<'a>(text: &'a str, schemes: &[&'a str]) -> Result<(&'a str, &'a str), S
     }
     if scheme == "postgres" && rest.starts_with('/') && !rest.starts_with("//") {
         return Err(
-            "TARGET: a URL of PostgreSQL has two slashes; did you mean postgres://...?".to_owned(),
+            "TARGET: a PostgreSQL URL has two slashes; did you mean postgres://...?".to_owned(),
         );
     }
     let is_server = rest.starts_with("//") && rest.contains('@');
     if scheme == "native" && (is_server || super::mask_url_password(rest) != rest) {
         return Err(
-            "TARGET: native takes a directory, and this names a user or a password; \
-             did you mean postgres://USER@HOST/DB?"
+            "TARGET: native takes a directory, but this contains a user or a password; did you mean \
+             postgres://USER@HOST/DB?"
                 .to_owned(),
         );
     }
@@ -109,7 +109,7 @@ fn unknown(scheme: &str, rest: &str, schemes: &[&str]) -> String {
             let slashes = if rest.starts_with("//") { "//" } else { "" };
             let near = if near == POSTGRESQL { "postgres" } else { near };
             format!(
-                "TARGET: {scheme} is no known kind of target; did you mean {near}:{slashes}...?"
+                "TARGET: {scheme} is not a known kind of target; did you mean {near}:{slashes}...?"
             )
         }
         None => format!("TARGET names no known kind of target; {}", forms(schemes)),

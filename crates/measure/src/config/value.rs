@@ -68,7 +68,7 @@ pub(super) fn parse(def: &ParamDef, text: &str) -> Result<Parsed, String> {
     let name = def.name;
     if text.chars().any(char::is_control) {
         return Err(format!(
-            "{name} holds a control character; a value is one line of plain text"
+            "{name} holds a control character; a value must be one line of plain text"
         ));
     }
     if text.is_empty() {
@@ -126,7 +126,7 @@ fn blocks(name: &str, text: &str) -> Result<Parsed, String> {
     let (digits, suffix) = split_suffix(text);
     if digits.contains('.') {
         return Err(format!(
-            "{name}={text} has a decimal point; {way_out}: whole numbers only (1536M for 1.5G)"
+            "{name}={text} has a decimal point; {way_out}: only whole numbers are allowed (1536M for 1.5G)"
         ));
     }
     let Ok(number) = digits.parse::<u64>() else {
@@ -225,7 +225,7 @@ fn choice(name: &str, text: &str, words: &'static [&'static str]) -> Result<Pars
         .map(|word| Parsed::new(Value::Text((*word).to_owned()), *word))
         .ok_or_else(|| {
             format!(
-                "{name}={text} is not one of its words; give {}",
+                "{name}={text} is not a valid value; give {}",
                 words.join(", ")
             )
         })

@@ -6,7 +6,7 @@ const DIGITS: usize = 19;
 const SEED: &[u8] = b"seed";
 
 /// What is wrong with such a text.
-pub const WHY: &str = "it holds a number beyond anything that can be measured";
+pub const WHY: &str = "it contains a number larger than anything that can be measured";
 
 /// Whether a JSON text holds a whole number of 10^18 or more that is no seed.
 pub fn are_broken(text: &[u8]) -> bool {

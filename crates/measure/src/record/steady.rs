@@ -8,9 +8,9 @@ use crate::steady::{ROUNDS, Window};
 use serde::{Deserialize, Serialize};
 
 /// The rule in words.
-pub const RULE: &str = "over the last half of the measured window (at least 5 s), cut into five rounds, \
-     operations per second range over at most 20 % of their mean and their fitted line moves by at most 10 %; \
-     a step that gets there only inside its measured window is late";
+pub const RULE: &str = "over the last half of the measured window (at least 5 s), divided into five rounds, \
+    operations per second range over at most 20 % of their mean and their fitted line moves by at most 10 %; a step \
+    that reaches this only inside its measured window is late";
 
 /// Whether a step settled, and how the last window looked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

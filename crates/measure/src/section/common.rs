@@ -40,7 +40,7 @@ pub fn integrity(page: &mut Sections, record: &Record) {
     ));
     for identity in violations {
         let (weight, word) = match identity.exact {
-            true => (Weight::Bad, "VIOLATED, A BUG OF ASSAY"),
+            true => (Weight::Bad, "VIOLATED, A BUG IN ASSAY"),
             false => (Weight::Warning, "violated"),
         };
         page.finding(
@@ -84,14 +84,15 @@ pub fn advice(page: &mut Sections, record: &Record) {
     }
     if !record.advice_unjudged.is_empty() {
         let rules = record.advice_unjudged.join(", ");
-        page.wrapped("Not judged, for want of a figure: ", &rules);
+        page.wrapped("Not judged because a figure is missing: ", &rules);
     }
 }
 
 /// Every identity with its outcome.
 pub fn identities(page: &mut Sections, record: &Record) {
     page.heading("Integrity Detail");
-    page.line("exact: a violation is a bug of assay; whole run: gate to drained, threads quiet; window: begin to end.");
+    page.line("exact: a violation is a bug in assay; whole run: from the gate until all operations have ended; \
+        window: from begin to end.");
     const IDENTITIES: [Column; 5] = [
         left("Identity", 5),
         left("State", 9),
@@ -125,7 +126,7 @@ pub fn identities(page: &mut Sections, record: &Record) {
     }
     if others > 0 {
         page.line(&format!(
-            "Left out: {others} identities of figures this target has no notion of; the record has them."
+            "Left out: {others} identities on figures that this target does not have; the record lists them."
         ));
     }
 }

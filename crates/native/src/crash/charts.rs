@@ -14,7 +14,8 @@ pub(super) fn all(info: &RecoveryInfo) -> Vec<Drawn> {
     let mut chart = Chart {
         id: "c-recovery".to_owned(),
         title: "Time to the first commit against the redo replayed".to_owned(),
-        note: "One kill each. The dashed line is the least-squares line over the kills.".to_owned(),
+        note: "One point per kill. The dashed line is the least-squares line through the kills."
+            .to_owned(),
         x: Axis::of("redo replayed", "MiB"),
         y: Axis::of("time", "s"),
         rows: Rows::Numbers(steps.iter().map(|(mib, _)| *mib).collect()),
@@ -51,5 +52,5 @@ pub(super) fn all(info: &RecoveryInfo) -> Vec<Drawn> {
         let text = format!("wanted: {wanted} s");
         chart.limits = vec![Mark { at: wanted, text }];
     }
-    vec![Drawn::or(chart, "no kill was followed by a recovery")]
+    vec![Drawn::or(chart, "no recovery followed a kill")]
 }

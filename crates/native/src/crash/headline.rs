@@ -32,7 +32,7 @@ pub(super) fn of(record: &Record, info: &RecoveryInfo) -> Headline {
             line(
                 "Restart",
                 &longest(|step| &step.first_commit_s),
-                "s from the restart to the first commit, at the longest",
+                "s from the restart to the first commit (longest)",
             ),
         ],
         steadiness: "n/a (kills one after the other, no window)".to_owned(),
@@ -41,7 +41,7 @@ pub(super) fn of(record: &Record, info: &RecoveryInfo) -> Headline {
         limit: cpu::limit(record).unwrap_or_else(|| limit(info)),
         next: vec![Next::new(
             "assay run --target native:DIR --set UPDATE_PCT=100",
-            "what the same commits cost while nothing fails",
+            "measures the cost of the same commits without a failure",
         )],
     }
 }
@@ -49,12 +49,12 @@ pub(super) fn of(record: &Record, info: &RecoveryInfo) -> Headline {
 /// A restart is short where little log lies behind the checkpoint.
 fn limit(info: &RecoveryInfo) -> Limit {
     let (Some(fixed_s), Some(per_mib)) = (info.fixed_s.value(), info.per_mib_s.value()) else {
-        return Limit::unknown("too few kills to tell the log from the rest");
+        return Limit::unknown("too few kills to separate the log's share from the rest");
     };
     Limit::new(
         "the log since the last checkpoint",
         format!(
-            "{} s of a restart do not depend on it; each MiB of it adds {} ms.",
+            "{} s of a restart do not depend on the log; each MiB of log adds {} ms.",
             fixed(fixed_s, 2),
             fixed(1e3 * per_mib, 2)
         ),

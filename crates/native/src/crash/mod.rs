@@ -82,7 +82,7 @@ fn broken(info: &RecoveryInfo) -> Vec<String> {
         broken.push(format!("{lost} acknowledged commits were lost"));
     }
     if half > 0 {
-        broken.push(format!("{half} operations are half there"));
+        broken.push(format!("{half} operations are only partly there"));
     }
     broken
 }
@@ -100,7 +100,7 @@ fn concluded(mut info: RecoveryInfo) -> RecoveryInfo {
         .collect();
     let none = |why: &str| Figure::na(why);
     let Some((fixed_s, per_mib_s)) = line(&points) else {
-        let why = "fewer than two volumes that recovery time grows with";
+        let why = "recovery time grows with fewer than two of the log volumes";
         info.fixed_s = none(why);
         info.per_mib_s = none(why);
         info.recommended_distance_bytes = none(why);
@@ -110,7 +110,7 @@ fn concluded(mut info: RecoveryInfo) -> RecoveryInfo {
     info.fixed_s = Figure::decimal(fixed_s);
     info.per_mib_s = Figure::decimal(per_mib_s);
     let Some(wanted) = info.rto_wanted_s.value().filter(|wanted| *wanted > fixed_s) else {
-        let why = "the part that does not depend on the log alone takes longer";
+        let why = "the part that does not depend on the log takes longer on its own";
         info.recommended_distance_bytes = none(why);
         info.recommended_interval_blocks = none(why);
         return info;
@@ -157,9 +157,9 @@ fn lost(info: &RecoveryInfo) -> Option<Advice> {
         thousands(lost),
         thousands(all),
         if info.commit_mode == "none" {
-            ": that is what COMMIT_MODE none means"
+            ": this is what COMMIT_MODE=none allows"
         } else {
-            ", which no crash may do: a bug of assay, or a device that lies"
+            ", which no crash may cause: a bug in assay, or a device that does not keep acknowledged writes"
         }
     );
     let evidence = [
@@ -182,7 +182,7 @@ fn recommendation(info: &RecoveryInfo) -> Option<Advice> {
     ];
     let Some(bytes) = info.recommended_distance_bytes.value() else {
         let text = format!(
-            "A first commit within {} s cannot be had by checkpoints: opening alone takes {} s.",
+            "Checkpoints cannot give a first commit within {} s: opening alone takes {} s.",
             fixed(wanted, 1),
             fixed(fixed_s, 1)
         );
@@ -191,7 +191,8 @@ fn recommendation(info: &RecoveryInfo) -> Option<Advice> {
     let blocks = info.recommended_interval_blocks.value()?;
     evidence.push(("recommended_distance_bytes", bytes));
     let text = format!(
-        "For a first commit within {} s of the restart keep the checkpoint within {} of the log's end (LOG_CHECKPOINT_INTERVAL={}){}: opening takes {} s, each GiB of log {} s more.",
+        "For a first commit within {} s after the restart, keep the checkpoint within {} of the log's end \
+         (LOG_CHECKPOINT_INTERVAL={}){}: opening takes {} s, and each GiB of log adds {} s.",
         fixed(wanted, 1),
         size(bytes as u64),
         fixed(blocks, 0).replace(',', ""),
@@ -223,7 +224,8 @@ fn cold(info: &RecoveryInfo) -> Option<Advice> {
         return None;
     }
     let text = format!(
-        "The first commit comes back after {} s, 95 % of the old rate after {} s: the cache is cold, and that is part of the outage too.",
+        "The first commit ends {} s after the restart, but 95 % of the old rate is back only after {} s: the cache \
+         is cold, and this time is also part of the outage.",
         fixed(first, 1),
         fixed(full, 1)
     );
@@ -245,8 +247,9 @@ fn not_kept(info: &RecoveryInfo) -> Option<Advice> {
         return None;
     }
     let text = format!(
-        "Checkpoints did not keep their distance: asked for {}, {} had to be replayed. The writers are slower than this load; \
-         a shorter distance promises nothing until they have more to write with (DB_WRITERS, a quicker device) or less to write.",
+        "Checkpoints did not keep their distance: {} was requested, but {} had to be replayed. The database writers \
+         are too slow for this load; a shorter distance does not help until they can write more (DB_WRITERS, a \
+         faster device) or have less to write.",
         size(step.distance_bytes),
         size(replayed as u64)
     );

@@ -23,7 +23,10 @@ pub(super) fn render(record: &Record, info: &RecoveryInfo) -> Sections {
     page.wrapped(
         "",
         &format!(
-            "A process with {} sessions, one in each schema, updates without pause (COMMIT_MODE {}) and is killed by KILL while checkpoints keep the distance named. Then the data set is opened again, every row is compared with the journal of acknowledged commits (not counted in the times), and the same load goes on. Times count from the open. MB is 10^6 bytes.",
+            "A process with {} sessions, one in each schema, updates without pause (COMMIT_MODE {}); assay kills it \
+             with SIGKILL while checkpoints keep the given distance. assay then opens the data set again, compares \
+             every row with the journal of acknowledged commits (not part of the times), and continues the same \
+             load. Times count from the open. MB is 10^6 bytes.",
             info.sessions_count, info.commit_mode
         ),
     );
@@ -97,7 +100,7 @@ fn losses(page: &mut Sections, info: &RecoveryInfo) {
         right("acknowledged", 14),
         right("lost", 8),
         right("half there", 12),
-        right("unheard of, there", 19),
+        right("unreported, there", 19),
         right("rolled back", 13),
         right("rows compared", 15),
     ];

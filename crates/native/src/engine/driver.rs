@@ -34,6 +34,8 @@ const FLUSH_IDLE_NS: Ns = 3_000_000_000;
 /// Queued reads are pushed to the kernel in groups of this size while more sessions are polled:
 /// the device does not idle until a long batch has been worked off.
 const PUSH_EARLY: u32 = 8;
+/// After how many completions the sessions run that they woke, and what these ask for is pushed.
+const DRAIN_SLICE: usize = 4;
 
 /// While sessions are ready to run, a flush that is due lets them run first, so that their commits
 /// share it: at most as long as the last log write took, and never longer than this.
@@ -428,7 +430,7 @@ impl<'a> NativeDriver<'a> {
         shell.wake_all(waiters, shell.now.get());
     }
 
-    fn finish_read(&mut self, completion: RingCompletion) {
+    fn finish_read(&mut self, completion: RingCompletion, stamp: Ns) {
         let shell = Rc::clone(&self.shell);
         let tag = (completion.tag & 0xffff_ffff) as Tag;
         let block_bytes = shell.instance.geometry.block_bytes as usize;
@@ -455,7 +457,7 @@ impl<'a> NativeDriver<'a> {
                     result: completion.result,
                 };
                 shell.slot(tag).direct.borrow_mut().push_back(read);
-                shell.wake(tag, shell.now.get(), false);
+                shell.wake(tag, stamp, false);
                 return;
             }
             CompletionLease::None => {}
@@ -463,12 +465,12 @@ impl<'a> NativeDriver<'a> {
         let slot = shell.slot(tag);
         slot.pending_reads.set(slot.pending_reads.get() - 1);
         if slot.pending_reads.get() == 0 {
-            shell.wake(tag, shell.now.get(), false);
+            shell.wake(tag, stamp, false);
         }
     }
 
     /// Records how long the ring had a request that succeeded, by what waits for it.
-    fn count_completion(&self, completion: &RingCompletion) {
+    fn count_completion(&self, completion: &RingCompletion, stamp: Ns) {
         let shell = &self.shell;
         let Ok(bytes) = completion.result else { return };
         let kind = if completion.tag & TAG_LOG != 0 {
@@ -479,23 +481,29 @@ impl<'a> NativeDriver<'a> {
             let tag = (completion.tag & 0xffff_ffff) as Tag;
             Request::of_cache_read(shell.slot(tag).event.get())
         };
-        let ns = shell.now.get().saturating_sub(completion.submitted);
+        let ns = stamp.saturating_sub(completion.submitted);
         shell.c.completed(kind, u64::from(bytes), ns);
     }
 
-    /// Takes all completions the ring has.
-    fn drain_ring(&mut self) {
-        let mut stamped = false;
-        loop {
+    /// Takes the completions that the ring has. Sessions that got their block run while the rest is worked off, and what they
+    /// ask for goes to the kernel: it would have nothing to do meanwhile.
+    fn drain_ring(&mut self) -> Result<(), EngineError> {
+        // Sessions ask for more on the way; those completions are for the next turn.
+        let most = self.shell.ring.borrow().in_flight();
+        let mut stamp = 0;
+        for taken in 0..most {
             let completion = self.shell.ring.borrow_mut().pop();
             let Some(mut completion) = completion else {
-                return;
+                break;
             };
-            if !stamped {
-                self.shell.now.set(self.shell.instance.clock.now_ns());
-                stamped = true;
+            // One stamp for all that were there; what was asked for since then needs a later one.
+            if taken == 0 {
+                stamp = self.shell.instance.clock.now_ns();
+                self.shell.now.set(stamp);
+            } else if completion.submitted >= stamp {
+                stamp = self.shell.now.get();
             }
-            self.count_completion(&completion);
+            self.count_completion(&completion, stamp);
             if completion.tag & TAG_LOG != 0 {
                 let lease = std::mem::replace(&mut completion.lease, CompletionLease::None);
                 if let CompletionLease::Buffer(buffer) = lease {
@@ -503,9 +511,16 @@ impl<'a> NativeDriver<'a> {
                 }
                 self.finish_flush(&completion.result);
             } else if completion.tag & TAG_READ != 0 {
-                self.finish_read(completion);
+                self.finish_read(completion, stamp);
+            }
+            if taken % DRAIN_SLICE == DRAIN_SLICE - 1 {
+                self.run_ready()?;
+                if self.shell.unpushed.get() > 0 {
+                    self.push(0, Duration::ZERO)?;
+                }
             }
         }
+        Ok(())
     }
 
     /// How long the ring may sleep: until the next timer, and not at all with work at hand.
@@ -544,7 +559,7 @@ impl Driver for NativeDriver<'_> {
         let wait_for = u32::from(!sleep.is_zero());
         self.push(wait_for, sleep)?;
         self.shell.now.set(self.shell.instance.clock.now_ns());
-        self.drain_ring();
+        self.drain_ring()?;
         self.collect_wakeups();
         self.run_ready()?;
         // Sessions whose operation ended are about to begin the next.

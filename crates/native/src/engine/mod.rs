@@ -99,7 +99,7 @@ pub(super) fn open(
     let control = control_file.control().clone();
     if plan.schemas > control.loaded_schemas {
         return Err(EngineError::Usage(format!(
-            "{} schemas are asked for, {} are loaded in {}",
+            "{} schemas are requested, but {} are loaded in {}",
             plan.schemas,
             control.loaded_schemas,
             dir.display()
@@ -439,7 +439,7 @@ impl NativeEngine {
             ChecksumMode::Full => "full (as typical, and verified before each change)",
         };
         let free_wait = match options.free_wait {
-            FreeWait::Timed => "timed_10ms (a session looks again every 10 ms)",
+            FreeWait::Timed => "timed_10ms (a session checks again every 10 ms)",
             FreeWait::Posted => "posted (the writer wakes it)",
         };
         let timeout_s = options.checkpoint_timeout_ns / 1_000_000_000;

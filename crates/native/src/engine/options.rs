@@ -128,7 +128,8 @@ fn cache_size(
     }
     if asked < plan.sessions() * 2 + 16 {
         return Err(EngineError::Usage(format!(
-            "CACHE_MB={text} holds {asked} blocks of {block_bytes} bytes, too few for {} sessions (two each and 16): raise CACHE_MB or set it to 0 for no cache",
+            "CACHE_MB={text} holds {asked} blocks of {block_bytes} bytes, too few for {} sessions (two each and 16): \
+             raise CACHE_MB, or set it to 0 for no cache",
             plan.sessions()
         )));
     }

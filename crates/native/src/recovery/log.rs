@@ -130,7 +130,7 @@ impl<'a> LogReader<'a> {
                     .map(|number| self.file_name(number))
                     .collect();
                 return Err(EngineError::Damaged(format!(
-                    "no redo log file holds the checkpoint's LSN {}: {}",
+                    "no redo log file contains the checkpoint's LSN {}: {}",
                     self.start_lsn,
                     names.join(", ")
                 )));
@@ -342,7 +342,8 @@ impl<'a> LogReader<'a> {
         let later = self.header(self.sequence + 1);
         if acknowledged || later.is_some_and(|header| header.first_lsn > lsn) {
             return Err(EngineError::Damaged(format!(
-                "{}, log block {block} (byte {}): LSN {lsn} of log sequence {} is not readable, but redo after it had been acknowledged: committed work is lost, so nothing is recovered",
+                "{}, log block {block} (byte {}): LSN {lsn} of log sequence {} is not readable, but redo after it \
+                 was acknowledged: committed work is lost, so assay recovers nothing",
                 self.file_name(self.sequence),
                 block * bytes as u64,
                 self.sequence

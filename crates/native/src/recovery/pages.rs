@@ -154,7 +154,7 @@ impl<'a> Pages<'a> {
             Class::Undo => (Kind::Undo, 0),
             Class::Index | Class::Scan => {
                 return Err(EngineError::Damaged(format!(
-                    "the redo log changes page {}, which is never changed",
+                    "the redo log changes page {}, which never changes",
                     page.0
                 )));
             }

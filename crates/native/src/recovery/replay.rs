@@ -181,7 +181,7 @@ impl<'a> Replay<'a> {
                 Parsed::Cut => break,
                 Parsed::Nonsense => {
                     return Err(EngineError::Damaged(format!(
-                        "redo log: what stands at LSN {} is no redo record",
+                        "redo log: LSN {} has no redo record",
                         lsn + at as u64
                     )));
                 }
@@ -349,7 +349,7 @@ impl<'a> Replay<'a> {
     /// Takes back what did not commit, then looks whether everything is right.
     pub(super) fn finish(&mut self, io: &mut Io<'_>, end_lsn: u64) -> Result<(), EngineError> {
         if let Some(page) = self.unreadable_headers.first() {
-            let why = "a transaction header is damaged, and no redo writes it anew";
+            let why = "a transaction header is damaged, and no redo rewrites it";
             return Err(self.pages.damaged(*page, &why));
         }
         self.complete_from_undo(io)?;
@@ -432,7 +432,8 @@ impl<'a> Replay<'a> {
                 && last.is_none_or(|number| number.checked_add(1) == Some(rows.len() as u64));
             if !whole {
                 return Err(EngineError::Damaged(format!(
-                    "{}: transaction {transaction} did not commit, and of its undo {} records are left, not all: it cannot be rolled back",
+                    "{}: transaction {transaction} did not commit, and only {} of its undo records are left: it \
+                     cannot be rolled back",
                     self.pages.undo_path(),
                     rows.len()
                 )));
@@ -480,7 +481,7 @@ impl<'a> Replay<'a> {
                     if wanted.contains(&record.transaction) {
                         if !self.is_row(record.page, record.mask) {
                             let why = format!(
-                                "an undo record names page {}, which is no row's",
+                                "an undo record names page {}, which has no row",
                                 record.page
                             );
                             return Err(self.pages.damaged(page, &why));
@@ -522,7 +523,9 @@ impl<'a> Replay<'a> {
             return Ok(());
         }
         let why = format!(
-            "undo of session {session}'s transaction {transaction} stands here, but the session's transaction header (page {}) is an older one and knows none after {known}: a write of it was lost, and whether the transaction committed cannot be known",
+            "undo of transaction {transaction} of session {session} is here, but the session's transaction header \
+             (page {}) is older and knows no transaction after {known}: a write of the header was lost, and nobody \
+             can know whether the transaction committed",
             self.header_page(session.clamp(1, self.control.geometry.undo_blocks))
                 .0
         );
@@ -546,7 +549,7 @@ impl<'a> Replay<'a> {
                 };
                 if let Some(why) = wrong {
                     let why = format!(
-                        "its checksum is wrong, and replaying redo does not make it right: {why}"
+                        "its checksum is wrong, and replaying redo does not repair it: {why}"
                     );
                     return Err(self.pages.damaged(*page, &why));
                 }

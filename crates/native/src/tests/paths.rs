@@ -140,11 +140,11 @@ fn paths_are_known_by_their_marks_in_any_order_and_anywhere() {
     homes.check(&["a", "moved"], &plain).unwrap();
 
     let error = homes.refusal(&["a", "moved", "r"], &plain);
-    assert!(error.contains("holds redo or undo"), "{error}");
+    assert!(error.contains("contains redo or undo"), "{error}");
     let error = homes.refusal(&["a", "moved"], &homes.settings(Some("b"), None));
     assert!(error.contains("REDO_DIR"), "{error}");
     let error = homes.refusal(&["a", "moved", "new"], &plain);
-    assert!(error.contains("is no part of the data set"), "{error}");
+    assert!(error.contains("is not part of the data set"), "{error}");
 
     // A copy is not taken for the original, and destroy follows the marks.
     fs::create_dir(homes.path("copy")).unwrap();
@@ -177,7 +177,7 @@ fn what_belongs_to_others_is_never_made_part_of_a_data_set() {
     let error = try_prepare(&["x", "b"]);
     assert!(error.contains("whose control file was in"), "{error}");
     let error = try_prepare(&["a", "other"]);
-    assert!(error.contains("each hold a data set"), "{error}");
+    assert!(error.contains("each have their own data set"), "{error}");
     let error = try_prepare(&["other", "b"]);
     assert!(error.contains("it belongs to data set"), "{error}");
     assert!(!homes.path("x").exists());

@@ -118,7 +118,7 @@ pub(super) fn allowed() -> Vec<u32> {
 pub(super) struct Placement {
     /// One for each core first, socket by socket, then the siblings.
     pub(super) cpus: Vec<u32>,
-    /// Physical cores among them; `None` where the kernel does not tell.
+    /// Physical cores among them; `None` where the kernel does not report it.
     pub(super) cores: Option<usize>,
 }
 

@@ -41,14 +41,15 @@ impl Probe for CpuKernels {
     }
 
     fn about(&self) -> &'static str {
-        "Measure the CPUs: what a database computes, per core and for all of them, and how steadily"
+        "Measure the CPUs with the computations of a database, per core and on all cores"
     }
 
     fn more(&self) -> &'static str {
-        "Takes about a minute: index lookups, hash joins, sorts, row decoding, checksums, encryption, copies and others, each on one \
-         CPU and on all, five times over; the effective clock; the scaling curve; what CPUs pay to pass a cache line, to switch and \
-         to wake. With --soak it loads the CPUs for the time instead, and prints the metrics of `stress-ng --cpu N --timeout T \
-         --metrics-brief` in its layout; those spellings are taken as well."
+        "This takes about a minute. assay measures index lookups, hash joins, sorts, row decoding, checksums, \
+         encryption, copies and others, each five times on one CPU and on all CPUs; the effective clock; the scaling \
+         curve; and the time to pass a cache line, to switch and to wake a thread. With --soak, assay loads the CPUs \
+         for the given time instead and prints the metrics of `stress-ng --cpu N --timeout T --metrics-brief` in the \
+         same layout; assay also accepts those spellings."
     }
 
     fn usual_time(&self) -> Option<&'static str> {
@@ -110,7 +111,7 @@ fn chosen(ask: &Ask) -> (Vec<&'static Kernel>, LeftOut) {
             room -= kernel.set_bytes();
         } else {
             let why = format!(
-                "its {} MiB are more than half of the memory available",
+                "its {} MiB are more than half of the available memory",
                 kernel.set_bytes() >> 20
             );
             left_out.push((kernel.name, why));

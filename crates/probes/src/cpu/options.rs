@@ -11,7 +11,7 @@ const SOAK: ProbeOption = ProbeOption {
     also: &["cpu"],
     value: "N",
     default: "",
-    help: "Load with N workers for the time instead of measuring, 0: one for each CPU it may use",
+    help: "Load the CPUs with N workers for the given time instead of measuring; 0: one worker for each usable CPU",
 };
 
 const LARGE: ProbeOption = ProbeOption {
@@ -19,7 +19,7 @@ const LARGE: ProbeOption = ProbeOption {
     also: &[],
     value: "",
     default: "",
-    help: "Measure the sets of 1 GiB as well",
+    help: "Also measure the 1 GiB data sets",
 };
 
 /// `stress-ng --metrics-brief --verbose`: the metrics are always printed.
@@ -53,7 +53,7 @@ impl Ask {
         };
         let is_large = !request.option(&LARGE).is_empty();
         if soak.is_some() && is_large {
-            let text = "--large is for measuring: --soak has no sets of 1 GiB";
+            let text = "--large applies only to measuring: --soak has no 1 GiB data sets";
             return Err(EngineError::Usage(text.to_owned()));
         }
         Ok(Self { soak, is_large })

@@ -141,7 +141,7 @@ fn cpu_15_a_flipped_bit_is_an_error_with_its_place_and_makes_the_record_invalid(
     let record = record::build(&RunData::default(), &readings);
     assert_eq!(record.run.verdict, "invalid");
     assert!(
-        record.warnings[0].contains("computes wrongly"),
+        record.warnings[0].contains("has a fault"),
         "{:?}",
         record.warnings
     );

@@ -51,12 +51,13 @@ impl Probe for DurableWrites {
     }
 
     fn about(&self) -> &'static str {
-        "Measure durable writes: what a commit can cost here"
+        "Measure durable writes: the lowest cost of a commit on this storage"
     }
 
     fn more(&self) -> &'static str {
-        "Takes about a minute: the time of one flush and its tail, flushes per second by method and parallel streams, \
-         and what each level of commit safety costs. Its scratch file is gone afterwards."
+        "This takes about a minute. assay measures the time of one flush and its tail, flushes per second by method \
+         and number of parallel streams, and the cost of each level of commit safety. It removes its scratch file at \
+         the end."
     }
 
     fn usual_time(&self) -> Option<&'static str> {
@@ -142,7 +143,7 @@ impl Aimed for Aim {
             let left = left.join(", ");
             lines.push(text(
                 "left_behind",
-                "left by a killed one, removed first",
+                "left by a killed command, removed first",
                 left,
             ));
         }
@@ -173,7 +174,7 @@ impl Aimed for Aim {
             }
         }
         if !stop.requested() {
-            steps.step(all, all, "again what its rounds disagree on");
+            steps.step(all, all, "repeating steps whose rounds disagree");
         }
         let until = clock.now_ns() + self.time.mul_f64(REPEATS).as_nanos() as u64;
         while clock.now_ns() < until && !stop.requested() {

@@ -82,7 +82,7 @@ pub(crate) struct SyncReading {
     pub flushes: u64,
     /// Writes per second of each round in which the step was made.
     pub rates: Vec<f64>,
-    /// Bytes the device wrote meanwhile, whoever asked; `None` where the kernel does not tell.
+    /// Bytes the device wrote meanwhile, whoever asked; `None` where the kernel does not report it.
     pub device_write_bytes: Option<u64>,
     /// Why there is no figure, or a word on how it came about.
     pub note: Option<String>,

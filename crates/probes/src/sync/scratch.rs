@@ -47,13 +47,13 @@ impl Place {
                 Whose::InUse => {
                     return Err(refuse(
                         place,
-                        "another assay sync is using it; wait for it to end",
+                        "another assay sync is using it; wait until it ends",
                     ));
                 }
                 Whose::Foreign => {
                     return Err(refuse(
                         place,
-                        "it exists and was not made by assay sync; name a directory or a new file",
+                        "it exists and assay sync did not make it; name a directory or a new file",
                     ));
                 }
             },
@@ -97,7 +97,7 @@ fn new_file(place: &Path) -> Result<PathBuf, EngineError> {
         Ok(place.to_path_buf())
     } else {
         Err(EngineError::Unusable(format!(
-            "{}: there is no directory {}; make it first",
+            "{}: the directory {} does not exist; make it first",
             place.display(),
             dir.display()
         )))

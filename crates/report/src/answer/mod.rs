@@ -16,7 +16,7 @@ use crate::kinds;
 use assay_measure::facts::{self, FactKey};
 use assay_measure::kind::Headline;
 use assay_measure::record::{Advice, Figure, Record};
-use assay_measure::units::{fixed, short, shorten};
+use assay_measure::units::{fixed, short};
 
 /// Most lines of an answer.
 pub const LINES: usize = 40;
@@ -157,7 +157,7 @@ impl Answer {
                 false => page.item(said.title, &said.text),
             }
         }
-        let text = page.finish(LINES, "(cut here; the report has the rest)");
+        let text = page.finish(LINES, "(cut here; see the report for the rest)");
         let mut classes = self.said.iter().filter(|said| !said.title.is_empty());
         let mut wanted = classes.next();
         let mut painted = String::with_capacity(text.len());
@@ -254,13 +254,13 @@ pub(crate) fn tested(records: &[&Record], record: &Record, headlines: &[Headline
         .map_or_else(String::new, |headline| headline.tested.clone());
     if let [_, _, ..] = records {
         text.push_str(&format!(
-            " It was run {} times; figures are the median of the repeats with their range.",
+            " The test was run {} times; each figure is the median of the repeats, with their range.",
             records.len()
         ));
     }
     if let Some(import) = &record.import {
         text.push_str(&format!(
-            " Figures were read from the output of {} ({}), not measured here.",
+            " The figures come from the output of {} ({}); assay did not measure them.",
             import.tool, import.format
         ));
     }
@@ -330,7 +330,8 @@ fn limits(records: &[&Record], headlines: &[Headline]) -> Vec<Said> {
     };
     let found: Option<Advice> = records.iter().find_map(high);
     if let Some(advice) = found {
-        let text = format!("{}: {}", advice.id, shorten(&advice.text, LONG));
+        let text = trust::clause(&advice.text, LONG);
+        let text = format!("{}: {}.", advice.id, text.trim_end_matches('.'));
         all.push(Said::new("Finding", text));
     }
     all

@@ -96,7 +96,7 @@ fn each_cause_is_named() {
         (
             "CPU burnt by others",
             |r| host(r, 99.0, 20.0),
-            "which others kept busy",
+            "which other processes kept busy",
         ),
         (
             "CPU used up",
@@ -168,7 +168,7 @@ fn each_cause_is_named() {
         (
             "commits",
             |r| waits_for(r, "log file sync", "Commit"),
-            "the log: commits wait",
+            "the redo log: commits wait",
         ),
         (
             "a tiny log",
@@ -179,7 +179,7 @@ fn each_cause_is_named() {
                     "Configuration",
                 )
             },
-            "the size of the log",
+            "the size of the redo log files",
         ),
         (
             "a hot block",
@@ -209,7 +209,7 @@ fn what_others_took_makes_the_figures_doubtful() {
     let trust = line(&answer(&record), "Trust");
     assert!(trust.contains("with care"), "{trust}");
     assert!(
-        trust.contains("Others used 35 % of the host's CPU time"),
+        trust.contains("Other processes used 35 % of the host's CPU time"),
         "{trust}"
     );
 }

@@ -88,23 +88,26 @@ fn warnings(records: &[&Record]) -> Option<String> {
     let first = first
         .split_once(". ")
         .map_or(first.as_str(), |(first, _)| first);
-    let first = clause(first.trim_end_matches('.'));
+    let first = clause(first.trim_end_matches('.'), LONG);
     Some(match all().count() {
         1 => format!("Warning: {first}."),
         many => format!("{many} warnings, the first: {first}."),
     })
 }
 
-/// What of a sentence is at most [`LONG`] columns, up to the end of a clause.
-fn clause(sentence: &str) -> String {
-    if sentence.chars().count() <= LONG {
-        return sentence.to_owned();
+/// What of a text is at most `most` characters, up to the end of a sentence, else of a clause.
+pub(super) fn clause(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
     }
-    let mut ends = sentence.match_indices([',', ';', ':']).map(|(at, _)| at);
-    let fits = |at: &usize| sentence[..*at].chars().count() <= LONG;
-    match ends.rfind(fits) {
-        Some(at) => closed(&sentence[..at]).to_owned(),
-        None => shorten(sentence, LONG),
+    let last = |ends: &[&str]| {
+        let ends = ends.iter().flat_map(|end| text.match_indices(*end));
+        let fits = ends.filter(|(at, _)| text[..*at].chars().count() < most);
+        fits.map(|(at, _)| at).max()
+    };
+    match last(&[". "]).or_else(|| last(&[", ", "; ", ": "])) {
+        Some(at) => closed(&text[..at]).to_owned(),
+        None => shorten(text, most),
     }
 }
 
@@ -126,10 +129,11 @@ fn length(records: &[&Record]) -> Option<String> {
     }
     let seconds = record.interval.elapsed_s.value().filter(|s| *s < SHORT_S);
     Some(seconds.map_or_else(
-        || "One run: how much it differs from the next is not known.".to_owned(),
+        || "This is one run: the variation between runs is not known.".to_owned(),
         |seconds| {
             format!(
-                "One run of {} s shows what the platform can do, not what it does all day, nor how much the next would differ.",
+                "One run of {} s shows what the platform can do. It shows neither a whole day nor the variation \
+                 between runs.",
                 fixed(seconds, 0)
             )
         },
@@ -148,14 +152,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_warning_ends_with_a_clause_and_leaves_no_bracket_open() {
-        let long = format!(
-            "It grew, {} (many, few, none of them)",
-            "and grew ".repeat(LONG / 10).trim_end()
+    fn a_long_text_ends_with_a_sentence_or_a_clause_and_leaves_no_bracket_open() {
+        let long = "It grew, and grew and grew (many, few, none of them)";
+        assert_eq!(clause(long, 35), "It grew, and grew and grew");
+        assert_eq!(clause("It is short, (really)", 35), "It is short, (really)");
+        let wait = "The longest took 50,367 us; 374 times the average. The rest is long.";
+        assert_eq!(clause(wait, 40), "The longest took 50,367 us");
+        assert_eq!(
+            clause(wait, 60),
+            "The longest took 50,367 us; 374 times the average"
         );
-        assert!(long.chars().count() > LONG);
-        let cut = clause(&long);
-        assert!(cut.ends_with("and grew") && !cut.contains('('), "{cut}");
-        assert_eq!(clause("It is short, (really)"), "It is short, (really)");
     }
 }

@@ -47,12 +47,12 @@ pub fn render(records: &[&Record], cost: Option<&Cost>) -> String {
         Some(cost) => price::section(&mut page, cost),
         None => page.part(
             "Price",
-            "n/a (no prices were given: --cost prices.toml; `assay cost --example` prints such a file)",
+            "n/a (no price file was given: use --prices prices.toml; `assay cost --example` prints such a file)",
         ),
     }
     page.finish(
         LINES,
-        "(cut here; `assay report RUN` and `assay cost RUN` have the rest)",
+        "(cut here; `assay report RUN` and `assay cost RUN` print the rest)",
     )
 }
 

@@ -47,7 +47,7 @@ pub(super) fn section(page: &mut Page, cost: &Cost) {
     let rest: f64 = items.iter().skip(ITEMS).map(|item| paid(item)).sum();
     if items.len() > ITEMS {
         let name = format!("and {} more", items.len() - ITEMS);
-        page.line(&line(&name, "assay cost has them", rest, ""));
+        page.line(&line(&name, "`assay cost` prints them", rest, ""));
     }
     page.line(&line("total", "", total, ""));
     units(page, cost, total);
@@ -104,6 +104,6 @@ fn units(page: &mut Page, cost: &Cost, total: f64) {
     page.item("", &format!("{} {}.", cost.currency, parts.join("; ")));
     page.item(
         "",
-        "The rate of the window is taken for all that time: a projection, untested.",
+        "This assumes the window's rate for the whole time: a projection, untested.",
     );
 }

@@ -69,7 +69,7 @@ fn repeats_are_told_by_median_and_range() {
     assert!(text.contains("100 operations/s (90.0 to 110)"), "{text}");
     assert!(text.contains("run 3 times"), "{text}");
     assert!(
-        !text.contains("how much it differs from the next is not known"),
+        !text.contains("the variation between runs is not known"),
         "{text}"
     );
 }

@@ -32,7 +32,8 @@ fn forest(comparison: &Comparison, nth: usize) -> Drawn {
     let mut chart = Chart {
         id: format!("c-ratios-{}", nth + 1),
         title: title.clone(),
-        note: "Ratio of the declared figures with its 95 % interval; an interval that holds 1 shows no difference. A grey point has no interval: nothing is known of its noise.".to_owned(),
+        note: "Ratio of the declared figures with its 95 % interval; an interval that contains 1 shows no \
+            difference. A grey point has no interval: its noise is unknown.".to_owned(),
         x: Axis::of("figure", ""),
         y: Axis::log("ratio", ""),
         rows: Rows::Names(rows.iter().map(|row| row.name.clone()).collect()),
@@ -85,7 +86,8 @@ fn overlaid(comparison: &Comparison, histogram: &SharedHistogram, of_time: bool)
     let mut chart = Chart {
         id: format!("c-hist-{what}-{slug}"),
         title,
-        note: "Each bucket holds waits below its name and at least half of it; for the share of time every wait is taken for the middle of its bucket.".to_owned(),
+        note: "The name of a bucket is its upper bound; its lower bound is half of that. The share of time assumes \
+            that every wait lies in the middle of its bucket.".to_owned(),
         x: Axis::of("below", ""),
         y: Axis::of(&format!("share of {what}"), "%"),
         rows: Rows::Names((first..=last).map(bucket_name).collect()),
@@ -115,9 +117,10 @@ fn cost(comparison: &Comparison) -> Option<Drawn> {
     let mut chart = Chart {
         id: "c-cost".to_owned(),
         title: "Cost against delivered read IOPS".to_owned(),
-        note: "Monthly total of the price file (its cost per 1,000 read IOPS times those measured) against the read requests measured.".to_owned(),
+        note: "Monthly total from the price file (cost per 1,000 read IOPS times the measured read IOPS) against the \
+            measured read requests.".to_owned(),
         x: Axis::of("read requests", "1/s"),
-        y: Axis::of("cost", "a month, in the currency of the prices"),
+        y: Axis::of("cost", "per month, in the currency of the price file"),
         ..Chart::default()
     };
     let cells = comparison
@@ -139,5 +142,5 @@ fn cost(comparison: &Comparison) -> Option<Drawn> {
             );
         }
     }
-    Some(Drawn::or(chart, "a side has no price or no reads"))
+    Some(Drawn::or(chart, "one side has no price or no reads"))
 }

@@ -141,13 +141,10 @@ pub fn known(groups: &[Group<'_>], name: &str) -> Result<(), String> {
         near.extend(allowed::facts(record).map(|fact| fact.name.as_str()));
     }
     let near = nearest(name, near).map_or_else(
-        || {
-            "name a parameter, a fact of the host, or a word of a condition that --same lists"
-                .to_owned()
-        },
+        || "name a parameter, a host fact, or a word from a condition that --same lists".to_owned(),
         |near| format!("did you mean {near}?"),
     );
-    Err(format!("no run has a condition of this name; {near}"))
+    Err(format!("no run has a condition with this name; {near}"))
 }
 
 /// The checks in one list where a difference is not "same" twice over: for the face.
@@ -280,7 +277,7 @@ fn window(a: &Record, b: &Record) -> Vec<Check> {
     };
     if let (Some(x), Some(y)) = (whole(a), whole(b)) {
         all.push(Check::text(
-            "share of the window all sessions worked",
+            "share of the window in which all sessions worked",
             x,
             y,
             Finding::Tolerable,

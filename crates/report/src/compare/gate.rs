@@ -38,7 +38,8 @@ pub enum Limit {
 pub enum GateError {
     /// Not of the form.
     #[error(
-        "{text:?}: {what}; a gate is KEY < LIMIT or KEY > LIMIT, the limit a change (-5%) or a value (5ms, 300us, 12000)"
+        "{text:?}: {what}; a gate is KEY < LIMIT or KEY > LIMIT; the limit is a change (-5%) or a value (5ms, 300us, \
+         12000)"
     )]
     Form {
         /// As given.
@@ -93,13 +94,13 @@ impl Gate {
         let (is_below, limit) = (rest.starts_with('<'), rest[1..].trim());
         let key = key.trim();
         if key.is_empty() || key.contains(char::is_whitespace) {
-            return Err(bad("the key before it is one word"));
+            return Err(bad("the key before it must be one word"));
         }
         Ok(Self {
             text: text.to_owned(),
             key: key.to_owned(),
             is_below,
-            limit: read_limit(limit).ok_or_else(|| bad("the limit is no number"))?,
+            limit: read_limit(limit).ok_or_else(|| bad("the limit is not a number"))?,
         })
     }
 
@@ -126,7 +127,7 @@ impl Gate {
         }
         Err(GateError::Unknown {
             key: self.key.clone(),
-            near: format!("near or usual: {}", near.join(", ")),
+            near: format!("similar or common keys: {}", near.join(", ")),
         })
     }
 
@@ -178,7 +179,7 @@ impl Gate {
 
     /// How it came out, and in words by how much which limit was kept or not.
     fn outcome(&self, pair: &Pair, row: &Row, at: usize) -> (GateOutcome, String) {
-        let not_judged = |why: &str| (GateOutcome::NotJudged, format!("is not judged: {why}"));
+        let not_judged = |why: &str| (GateOutcome::NotJudged, format!("cannot be judged: {why}"));
         let against = &row.against[at];
         match self.limit {
             Limit::Value(limit, unit) => {
@@ -193,24 +194,28 @@ impl Gate {
                 let bound = if self.is_below { "at least" } else { "at most" };
                 let said = format!("is {}, limit {bound} {}", told(value), told(limit));
                 match self.is_beyond(value, limit) {
-                    true => (GateOutcome::Fires, format!("{said}: not kept")),
-                    false => (GateOutcome::Holds, format!("{said}: kept")),
+                    true => (GateOutcome::Fires, format!("{said}: failed")),
+                    false => (GateOutcome::Holds, format!("{said}: passed")),
                 }
             }
-            Limit::Change(_) if pair.forbids_faster => not_judged("the tests are not the same"),
+            Limit::Change(_) if pair.forbids_faster => {
+                not_judged("the two sides did not run the same test")
+            }
             Limit::Change(limit) => match against.ratio.value() {
                 None => not_judged(against.ratio.reason().unwrap_or("n/a")),
                 Some(ratio) => {
                     let change = 100.0 * (ratio - 1.0);
                     let said = format!("{}, limit {}", moved(change), self.limit_text(limit));
                     if !self.is_beyond(change, limit) {
-                        return (GateOutcome::Holds, format!("{said}: kept"));
+                        return (GateOutcome::Holds, format!("{said}: passed"));
                     }
                     match self.is_shown(against, limit) {
-                        true => (GateOutcome::Fires, format!("{said}: not kept")),
+                        true => (GateOutcome::Fires, format!("{said}: failed")),
                         false => (
                             GateOutcome::Unsure,
-                            format!("{said}: beyond it, but not shown"),
+                            format!(
+                                "{said}: beyond the limit, but the change is not statistically shown"
+                            ),
                         ),
                     }
                 }
@@ -223,8 +228,8 @@ impl Gate {
         let share = six(limit.abs());
         match (self.is_below, limit <= 0.0) {
             (true, true) => format!("a fall of {share} %"),
-            (true, false) => format!("a rise of {share} % at least"),
-            (false, true) if limit < 0.0 => format!("a fall of {share} % at least"),
+            (true, false) => format!("a rise of at least {share} %"),
+            (false, true) if limit < 0.0 => format!("a fall of at least {share} %"),
             (false, _) => format!("a rise of {share} %"),
         }
     }

@@ -61,7 +61,7 @@ pub struct Options {
 pub fn of(groups: &[Group<'_>], options: &Options) -> Comparison {
     assert!(
         groups.len() > 1 && groups.iter().all(|group| !group.records.is_empty()),
-        "a comparison has two groups with a run each"
+        "a comparison needs two groups with at least one run each"
     );
     let figures: Vec<Figures<'_>> = groups
         .iter()

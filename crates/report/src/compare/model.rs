@@ -175,7 +175,8 @@ pub struct Against {
     pub verdict: Verdict,
     /// In a sentence.
     pub sentence: String,
-    /// What the sentence rests on, where that is little: `within-run only, run-to-run variance unknown`; usually empty.
+    /// What the sentence rests on, where that is little: `within-run only, run-to-run variance is unknown`;
+    /// usually empty.
     pub remark: String,
 }
 

@@ -107,7 +107,7 @@ impl Repeats {
         match repeats.schema == REPEAT_SCHEMA {
             true => Ok(repeats),
             false => Err(format!(
-                "schema {:?} where {REPEAT_SCHEMA:?} is needed; was it written by a later version?",
+                "schema {:?} where {REPEAT_SCHEMA:?} is needed; did a later version of assay write it?",
                 repeats.schema
             )),
         }
@@ -169,9 +169,9 @@ impl Repeats {
     }
 
     fn render_noise(&self, page: &mut Sections) {
-        page.heading("A/A Noise Floor: what differs with nothing changed");
+        page.heading("A/A Noise Floor: differences between identical runs");
         if self.noise.is_empty() {
-            page.line("n/a (two runs are needed)");
+            page.line("n/a (at least two runs are needed)");
             return;
         }
         let columns = [
@@ -213,9 +213,10 @@ impl Repeats {
         page.line("");
         page.wrapped(
             "",
-            "CV: standard deviation between the runs over their mean. Shows: the smallest difference that two groups of so \
-             many runs would show 19 times in 20, with all these figures tested together (Holm's correction). N for 5 %, \
-             2 %: the runs on each side that would show so much. Drift from the first run to the last counts as noise.",
+            "CV: standard deviation between the runs, divided by their mean. Shows: the smallest difference that two \
+             groups of this many runs would show 19 times in 20, with all these figures tested together (Holm's \
+             correction). N for 5 %, 2 %: the number of runs on each side that would show such a difference. Drift \
+             from the first run to the last counts as noise.",
         );
     }
 }
@@ -254,7 +255,7 @@ fn noise_row(metric: &Metric, values: &[f64], family: usize) -> NoiseRow {
     let side = Sample::independent(&logs);
     let alpha = ALPHA / family as f64;
     let enough = |figure: Figure| match values.len() < REPEATS {
-        true => Figure::na("three runs are needed"),
+        true => Figure::na("at least three runs are needed"),
         false => figure,
     };
     let needed = |share: f64| {

@@ -107,11 +107,11 @@ pub(crate) fn sections(comparison: &Comparison, lists_same: bool) -> Sections {
     page.heading("Reading the Tables");
     page.wrapped(
         "",
-        "Verdicts of declared figures are corrected for their number; those marked * rest on the figure's own 95 % interval \
-         alone, and of twenty such figures one is expected to be marked by chance. Shows %: the smallest change that such runs \
-         show 19 times in 20, all declared figures tested together; they show smaller ones less often. Ratios are of rates, never of \
-         totals; with an interval, that of a latency or of a cost per operation is of its seconds, and not that of the two values \
-         beside it.",
+        "Verdicts on declared figures are corrected for the number of figures. Verdicts marked * rest on the \
+         figure's own 95 % interval alone; chance alone marks about one such figure in twenty. Shows %: the smallest \
+         change that runs like these show 19 times in 20, with all declared figures tested together; they show \
+         smaller changes less often. Ratios compare rates, never totals. Where a latency or a cost per operation has \
+         an interval, its ratio comes from the per-second values and not from the two values beside it.",
     );
     page
 }
@@ -199,16 +199,16 @@ fn conditions(page: &mut Sections, pair: &Pair, lists_same: bool) {
     let (weight, said) = match (pair.forbids_faster, unknown.as_slice()) {
         (true, _) => (
             Weight::Warning,
-            "Not the same test: rates and latencies are shown side by side, and neither side is called faster.".to_owned(),
+            "Not the same test: assay shows rates and latencies side by side and calls neither side faster.".to_owned(),
         ),
         (false, []) if pair.checks.iter().any(|c| c.finding == Finding::Varied) => (
             Weight::Plain,
-            "Comparable but for what was varied on purpose.".to_owned(),
+            "Comparable, except for what was varied on purpose.".to_owned(),
         ),
         (false, []) => (Weight::Plain, "Comparable.".to_owned()),
         (false, what) => (
             Weight::Plain,
-            format!("Comparable as far as is known; not known: {}.", what.join("; ")),
+            format!("Comparable as far as assay knows; unknown: {}.", what.join("; ")),
         ),
     };
     page.finding(weight, "", &said);
@@ -243,7 +243,7 @@ fn conditions(page: &mut Sections, pair: &Pair, lists_same: bool) {
 fn doubts(page: &mut Sections, comparison: &Comparison) {
     page.judgement("Integrity");
     if comparison.integrity.is_empty() {
-        page.line("Every run is whole, and no identity of any is violated.");
+        page.line("Every run is complete, and no run violates an identity.");
     }
     for doubt in &comparison.integrity {
         let lead = format!("{} {}: ", doubt.group, doubt.run);
@@ -254,7 +254,7 @@ fn doubts(page: &mut Sections, comparison: &Comparison) {
 fn advice(page: &mut Sections, comparison: &Comparison) {
     page.judgement("Advice");
     if comparison.advice.is_empty() {
-        page.line("No rule over several runs has anything to say.");
+        page.line("No advice rule for several runs fired.");
     }
     for found in &comparison.advice {
         let weight = match found.severity.as_str() {

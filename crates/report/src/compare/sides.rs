@@ -220,7 +220,7 @@ fn by_step(record: &Record, metric: &Metric) -> Result<(Vec<Figure>, f64), Lack>
         (_, above, below) => {
             let ((above, step_s), (below, _)) = (steps(record, above)?, steps(record, below)?);
             let quotient = |(a, b): (&Figure, &Figure)| match b.value() {
-                Some(b) => a.per(b, "nothing was done"),
+                Some(b) => a.per(b, "no work was done"),
                 None => b.clone(),
             };
             Ok((above.iter().zip(&below).map(quotient).collect(), step_s))
@@ -305,21 +305,20 @@ pub(super) fn compare(
 
 fn unjudged(estimate: f64, lack: Lack, a: usize, b: usize) -> Unjudged {
     let single = match (a, b) {
-        (1, 1) => "one value each, nothing is known of its noise".to_owned(),
+        (1, 1) => "one value on each side, so the noise is unknown".to_owned(),
         (a, b) => format!(
-            "{a} and {b} values: {REPEATS} repeats on both sides are needed to know their noise"
+            "{a} and {b} values: the noise is known only from {REPEATS} repeats on both sides"
         ),
     };
     match lack {
         Lack::TooFew(steps) => Unjudged::TooShort(
             estimate,
-            format!("{steps} whole steps of the series, {BATCHES} are needed"),
+            format!("the series has {steps} whole steps, {BATCHES} are needed"),
         ),
         Lack::NoSeries => Unjudged::OneValue(estimate, single),
-        Lack::Nothing => Unjudged::OneValue(
-            estimate,
-            format!("{single} (by step it is 0 or n/a at times)"),
-        ),
+        Lack::Nothing => {
+            Unjudged::OneValue(estimate, format!("{single} (some steps have 0 or n/a)"))
+        }
     }
 }
 
@@ -349,7 +348,7 @@ fn within(
     let mut remark = "within-run only, run-to-run variance unknown".to_owned();
     if first.is_weak() || second.is_weak() {
         remark.push_str(&format!(
-            "; weak: {BATCHES} batches of {BATCH_S:.0} s and more are wanted"
+            "; weak: use at least {BATCHES} batches of {BATCH_S:.0} s or more"
         ));
     }
     Compared {

@@ -371,7 +371,7 @@ fn a_run_compared_with_itself_is_told_so_and_gets_no_verdict() {
     let same = compared(&[&[&a], &[&a]]);
     assert_eq!(
         same.conclusion,
-        ["B and A are the same run: there is nothing to compare, and no verdict."]
+        ["B and A are the same run: there is nothing to compare, so there is no verdict."]
     );
     assert!(
         same.rows
@@ -399,7 +399,7 @@ fn what_has_no_scatter_gets_a_ratio_and_no_more() {
     assert_eq!(ops.verdict, Verdict::TooShort);
     assert_eq!(
         ops.sentence,
-        "x 1.300; too short to say: 7 whole steps of the series, 10 are needed"
+        "x 1.300; too short to say: the series has 7 whole steps, 10 are needed"
     );
     assert_eq!(ops.p.value(), None);
     a.series = Series::default();
@@ -409,7 +409,7 @@ fn what_has_no_scatter_gets_a_ratio_and_no_more() {
     assert_eq!(ops.verdict, Verdict::OneValue);
     assert_eq!(
         ops.sentence,
-        "x 1.300; one value each, nothing is known of its noise"
+        "x 1.300; one value on each side, so the noise is unknown"
     );
 }
 
@@ -538,7 +538,7 @@ fn a_gate_fires_where_the_change_is_shown_and_beyond_its_limit() {
     assert_eq!(judge("ops_per_s < 5ms", &base), GateOutcome::NotJudged);
     let comparison = compared(&[&[&base], &[&slower]]);
     let line = &Gate::parse("ops_per_s < -5%").unwrap().judge(&comparison)[0].line;
-    let beginning = "ops_per_s fell by 7.0 %, limit a fall of 5 %: not kept (B ";
+    let beginning = "ops_per_s fell by 7.0 %, limit a fall of 5 %: failed (B ";
     assert!(line.starts_with(beginning), "{line}");
     let comparison = compared(&[&[&base], &[&again(&base)]]);
     let line = |text: &str| {
@@ -547,10 +547,11 @@ fn a_gate_fires_where_the_change_is_shown_and_beyond_its_limit() {
             .clone()
     };
     assert!(
-        line("ops_per_s < -5%").starts_with("ops_per_s did not change, limit a fall of 5 %: kept")
+        line("ops_per_s < -5%")
+            .starts_with("ops_per_s did not change, limit a fall of 5 %: passed")
     );
-    assert!(line("ops_per_s < 5%").contains("limit a rise of 5 % at least: not kept"));
-    assert!(line("read_us_p99 > 1s").contains("limit at most 1,000,000 us: kept"));
+    assert!(line("ops_per_s < 5%").contains("limit a rise of at least 5 %: failed"));
+    assert!(line("read_us_p99 > 1s").contains("limit at most 1,000,000 us: passed"));
 }
 
 #[test]

@@ -35,7 +35,7 @@ impl Judgement<'_> {
             ..none(reason)
         };
         if !self.pair.shared_runs.is_empty() {
-            return na("a run stands on both sides");
+            return na("a run is on both sides");
         }
         match outcome {
             Ok(compared) => self.judged(&compared),
@@ -114,7 +114,8 @@ impl Judgement<'_> {
             .filter(|_| compared.difference.p_value() <= ALPHA)
         {
             text.push_str(&format!(
-                "; by itself it would be, but not among all the declared figures (p {} after Holm's correction)",
+                "; alone it would show one, but not when all declared figures are tested together (p {} after Holm's \
+                 correction)",
                 significant(p, 2)
             ));
         }
@@ -196,12 +197,12 @@ pub(super) fn method(rows: &[Row], family: u64) -> (String, String) {
     if let Some(found) = has("within-run") {
         let text = format!(
             "within-run only: Welch's t test on logarithms of batch means ({} by their autocorrelation), {corrected}; \
-             run-to-run variance unknown: `assay run --repeat 5` on both sides makes it known",
+             run-to-run variance unknown: use `assay run --repeat 5` on both sides to measure it",
             found.basis
         );
         return ("within-run".to_owned(), text);
     }
-    let text = "single values: ratios only, nothing is known of their noise".to_owned();
+    let text = "single values: ratios only, the noise is unknown".to_owned();
     ("values".to_owned(), text)
 }
 
@@ -252,7 +253,8 @@ fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<(Weight, Stri
         Verdict::NoDifference,
         change,
         format!(
-            "No difference between {a} and {b} is shown in these figures (beside each: the change that its 95 % interval leaves open)"
+            "These figures show no difference between {a} and {b} (in brackets: the change that the 95 % interval \
+             leaves open)"
         ),
     );
     let short = declared
@@ -271,7 +273,7 @@ fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<(Weight, Stri
         Verdict::OneValue,
         times,
         format!(
-            "Nothing is known of the noise of these figures of {a} and {b}, so a ratio is all there is"
+            "The noise of these figures of {a} and {b} is unknown, so assay can give only ratios"
         ),
     );
     all
@@ -282,7 +284,8 @@ fn not_comparable(pair: &Pair) -> String {
     let why = pair.checks.iter().filter(forbids);
     let why = why.map(|check| format!("{} {} and {}", check.what, check.baseline, check.candidate));
     format!(
-        "{} against {}: not comparable: {}. What follows are two different tests side by side, and neither is called faster. \
+        "{} against {}: not comparable: {}. The tables show two different tests side by side, and assay calls \
+         neither side faster. \
          If you varied one of these on purpose, name it: --allow NAME.",
         pair.candidate,
         pair.baseline,
@@ -299,7 +302,7 @@ fn varied(pair: &Pair) -> Option<String> {
         .collect();
     (!told.is_empty()).then(|| {
         format!(
-            "{} and {} differ on purpose: {}. The figures tell what that changes.",
+            "{} and {} differ on purpose: {}. The figures show the effect.",
             pair.baseline,
             pair.candidate,
             told.join("; ")
@@ -323,10 +326,12 @@ fn shared(comparison: &Comparison, at: usize, pair: &Pair) -> String {
         } else {
             "the same runs"
         };
-        return format!("{b} and {a} are {what}: there is nothing to compare, and no verdict.");
+        return format!(
+            "{b} and {a} are {what}: there is nothing to compare, so there is no verdict."
+        );
     }
     format!(
-        "{} of {b} is a run of {a} as well: the two groups are not independent, and there is no verdict.",
+        "{} of {b} is also a run of {a}: the two groups are not independent, so there is no verdict.",
         pair.shared_runs.join(", ")
     )
 }

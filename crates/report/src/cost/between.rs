@@ -44,7 +44,7 @@ pub fn between(from: &Cost, to: &Cost) -> Between {
     };
     let of_units = |whole| match (unit(from, whole), unit(to, whole)) {
         (Some(a), Some(b)) => ratio(a, b, "no cost"),
-        _ => Figure::na("read IOPS not known of both"),
+        _ => Figure::na("read IOPS of both sides are not known"),
     };
     let mut found = Between {
         from: from.platform.clone(),
@@ -54,7 +54,7 @@ pub fn between(from: &Cost, to: &Cost) -> Between {
         read_iops_ratio: of_units(false),
         read_iops_total_ratio: of_units(true),
         break_even_months: Figure::na("absent"),
-        parity_reads_per_s: Figure::na("read IOPS not known of both"),
+        parity_reads_per_s: Figure::na("read IOPS of both sides are not known"),
         sentences: Vec::new(),
     };
     found.sentences.push(monthly(from, to));
@@ -87,7 +87,7 @@ fn monthly(from: &Cost, to: &Cost) -> String {
                 String::new()
             };
             format!(
-                "; licences, once, {} against {}{times}",
+                "; licences (due once): {} against {}{times}",
                 money(currency, a),
                 money(currency, b)
             )
@@ -108,7 +108,7 @@ fn break_even(from: &Cost, to: &Cost) -> (Figure, String) {
     let each = from.running_monthly() - to.running_monthly();
     let (cheaper, dearer) = match (once, each) {
         _ if once == 0.0 && each == 0.0 => {
-            let text = "Both cost the same at any time.".to_owned();
+            let text = "Both cost the same at all times.".to_owned();
             return (Figure::na("they cost the same"), text);
         }
         _ if once <= 0.0 && each >= 0.0 => (to, from),
@@ -118,7 +118,8 @@ fn break_even(from: &Cost, to: &Cost) -> (Figure, String) {
             // Who is due more at once is cheaper by the month, else nothing would be made up for.
             let (early, late) = if once > 0.0 { (from, to) } else { (to, from) };
             let text = format!(
-                "Break-even after {} months: until then {} has cost less (due once plus monthly, nothing amortised), from then on {}; both have cost {} by then.",
+                "Break-even after {} months: {} is cheaper until then (one-off plus monthly cost, nothing \
+                 amortised), {} from then on; at that point each has cost {}.",
                 fixed(months, 1),
                 early.platform,
                 late.platform,
@@ -129,7 +130,8 @@ fn break_even(from: &Cost, to: &Cost) -> (Figure, String) {
     };
     let months = cheaper.months;
     let text = format!(
-        "No break-even: {} costs less than {} from the first month on (due once plus monthly; after {} months {} against {}).",
+        "No break-even: {} costs less than {} from the first month on (one-off plus monthly cost; after {} months {} \
+         against {}).",
         cheaper.platform,
         dearer.platform,
         fixed(months, 0),
@@ -149,13 +151,14 @@ fn parity(from: &Cost, to: &Cost, a: f64, b: f64) -> (f64, String) {
     let got = dear.delivered.reads_per_s.value().unwrap_or_default();
     let beyond = match dear.provisioned_iops.value() {
         Some(paid) if wanted > paid => format!(
-            " That is more than the {} paid for.",
+            " That is more than the {} that are paid for.",
             thousands(paid as u64)
         ),
         _ => String::new(),
     };
     let text = format!(
-        "Per 1,000 delivered read IOPS and month, licences apart: {} {} on {}, {} on {} ({} times). {} would have to deliver {} read IOPS at its price, not {}, to cost as much per unit.{beyond}",
+        "Per 1,000 delivered read IOPS and month, without licences: {} {} on {}, {} on {} ({} times). To cost the \
+         same per unit, {} would have to deliver {} read IOPS at its price instead of {}.{beyond}",
         dear.currency,
         unit_money(a),
         from.platform,

@@ -55,7 +55,8 @@ fn apart(a: &Cost, b: &Cost) -> Option<Advice> {
     };
     let (low, high) = (unit(cheap)?, unit(dear)?);
     let text = format!(
-        "A delivered read IOPS costs {} times as much on {} as on {}: {} {} against {} per 1,000 and month, licences apart.{}{}",
+        "A delivered read IOPS costs {} times as much on {} as on {}: {} {} against {} per 1,000 and month, without \
+         licences.{}{}",
         fixed(times, 1),
         dear.platform,
         cheap.platform,
@@ -102,7 +103,9 @@ fn pinned(cost: &Cost) -> Option<Advice> {
                 .into_iter()
                 .find(|link| (gbit / link - 1.0).abs() <= LINK)?;
             let text = format!(
-                "Perhaps pinned at a link: {} moved {} MB/s = {} Gbit/s, the size of a {} Gbit/s link, while only {} % of the provisioned IOPS were used. Smaller I/Os would tell: a link leaves room for more of them.",
+                "A network link may be the limit: {} moved {} MB/s = {} Gbit/s, the rate of a {} Gbit/s link, and \
+                 used only {} % of the provisioned IOPS. Test with smaller I/Os: if the link is the limit, the \
+                 platform does more of them.",
                 cost.platform,
                 fixed(gbit * 125.0, 1),
                 fixed(gbit, 2),
@@ -125,7 +128,8 @@ fn pinned(cost: &Cost) -> Option<Advice> {
         _ => String::new(),
     };
     let text = format!(
-        "Pinned at what is paid for: the {what} of {} is {} % of the {} {unit} provisioned{other}. The figures are the limit's; more of it would have to be bought.",
+        "The provisioned rate is the limit: the {what} of {} is {} % of the {} {unit} provisioned{other}. The \
+         figures show this limit; a higher rate has to be bought.",
         cost.platform,
         fixed(share, 1),
         thousands(paid as u64)

@@ -57,7 +57,8 @@ pub enum CostError {
     },
     /// Nothing ties the record to one of several platforms.
     #[error(
-        "run {run} fits no platform of {file}: {seen}; add one of them to a platform's match = [...], or name it with --platform ({known})"
+        "run {run} matches no platform in {file}: {seen}; add one of these to a platform's match = [...], or name \
+         the platform with --platform ({known})"
     )]
     Unmatched {
         /// The price file.
@@ -70,7 +71,7 @@ pub enum CostError {
         known: String,
     },
     /// Several platforms claim the record.
-    #[error("run {run} fits several platforms of {file}: {names}; name one with --platform")]
+    #[error("run {run} matches several platforms in {file}: {names}; name one with --platform")]
     Ambiguous {
         /// The price file.
         file: String,
@@ -87,7 +88,7 @@ pub enum CostError {
 pub struct Cost {
     /// The platform's name in the price file.
     pub platform: String,
-    /// How it was found: `named`, `label cloud-a`, `host db1`, `the only platform of the file`.
+    /// How it was found: `named`, `label cloud-a`, `host db1`, `the only platform in the file`.
     pub matched_by: String,
     /// The run's id; empty if prices stand alone.
     pub run: String,
@@ -177,7 +178,7 @@ pub struct CostInput {
     pub unit: String,
 }
 
-/// What a unit of delivered work costs.
+/// Cost per unit of delivered work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UnitCost {
@@ -250,14 +251,13 @@ pub fn of(prices: &Prices, platform: Option<&str>, record: &Record) -> Result<Co
     match Day::read(&record.run.started) {
         Some(day) => cost.warnings.extend(stale(&cost, day)),
         None => cost.warnings.push(format!(
-            "When the run was made is not known, so the age of the prices ({}) against it is not either.",
+            "The date of the run is not known, so assay cannot judge the age of the prices ({}).",
             cost.prices_date
         )),
     }
     if record.run.verdict == "invalid" {
-        cost.warnings.push(
-            "The run is invalid: its rates, and what they cost, are not to be quoted.".to_owned(),
-        );
+        cost.warnings
+            .push("The run is invalid: do not quote its rates or their cost.".to_owned());
     }
     cost.warnings.append(&mut cost.delivered.notes.clone());
     Ok(cost)
@@ -292,7 +292,7 @@ pub fn priced(prices: &Prices, platform: &Platform) -> Cost {
         let paid: f64 = of_kind.map(|item| item.values[1]).sum();
         match given.or(Some(paid).filter(|paid| *paid > 0.0)) {
             Some(value) => Figure::decimal(value),
-            None => Figure::na("none named in the prices"),
+            None => Figure::na("none named in the price file"),
         }
     };
     let mut cost = Cost {
@@ -387,7 +387,7 @@ fn tie<'p>(
     if let [only] = prices.platforms.as_slice()
         && only.matches.is_empty()
     {
-        return Ok((only, "the only platform of the file".to_owned()));
+        return Ok((only, "the only platform in the file".to_owned()));
     }
     Err(unmatched(prices, &marks, run))
 }
@@ -401,7 +401,7 @@ fn unmatched(prices: &Prices, marks: &[(&str, &str)], run: String) -> CostError 
         file: prices.file.clone(),
         run,
         seen: match seen.is_empty() {
-            true => "it has neither a label nor a host name".to_owned(),
+            true => "it has no label and no host name".to_owned(),
             false => format!("it has {}", seen.join(" and ")),
         },
         known: known(prices),
@@ -425,7 +425,7 @@ fn line(prices: &Prices, item: &Item) -> CostItem {
         Nature::Purchase => (values[0] * values[1], 0.0, values[2]),
         Nature::Licence => {
             let [list, cores, factor, discount, support, months] = values.as_slice() else {
-                unreachable!("a licence has six fields, and each has a value");
+                unreachable!("a licence has six fields, each with a value");
             };
             let net = list * cores * factor * (1.0 - discount / 100.0);
             (net, net * support / 100.0 / 12.0, *months)
@@ -554,7 +554,8 @@ fn stale(cost: &Cost, run: Day) -> Vec<String> {
     let mut found: Vec<String> = old
         .map(|day| {
             format!(
-                "Prices of {day} were older than {STALE_MONTHS} months when the run was made ({run}): read them again before they are quoted."
+                "The prices of {day} were more than {STALE_MONTHS} months old when the run was made ({run}): check \
+                 them before you quote them."
             )
         })
         .collect();
@@ -562,7 +563,8 @@ fn stale(cost: &Cost, run: Day) -> Vec<String> {
         .iter()
         .filter(|day| run.is_older_than(STALE_MONTHS, **day));
     found.extend(late.map(|day| {
-        format!("Prices of {day} are more than {STALE_MONTHS} months younger than the run ({run}): the platform sold at them may not be the one measured.")
+        format!("The prices of {day} are more than {STALE_MONTHS} months newer than the run ({run}): the platform \
+            sold at these prices may not be the one that was measured.")
     }));
     found
 }

@@ -88,14 +88,15 @@ impl Reader<'_> {
         let date = match table.day("date")? {
             Some(day) => day,
             None => {
-                return Err(
-                    table.missing("date", "the day the prices were read: date = 2026-11-21")
-                );
+                return Err(table.missing(
+                    "date",
+                    "the day on which you read the prices: date = 2026-11-21",
+                ));
             }
         };
         let currency = table.currency()?;
         let Some((source, _)) = table.text("source")? else {
-            let hint = "where the prices were read: source = \"price list of ..., region ...\"";
+            let hint = "where you read the prices: source = \"price list of ..., region ...\"";
             return Err(table.missing("source", hint));
         };
         let hours = table.number("hours_per_month", 744.0)?;
@@ -117,7 +118,7 @@ impl Reader<'_> {
                 .any(|other| other.name == platform.name);
             if is_double {
                 let text = format!(
-                    "a second platform \"{}\"; give each a name of its own",
+                    "a second platform \"{}\"; give each platform its own name",
                     platform.name
                 );
                 return Err(self.error(value.span(), "name", text));
@@ -181,7 +182,7 @@ impl Reader<'_> {
                     .any(|(_, other): &(usize, Item)| other.name == item.name);
                 if is_double {
                     let text = format!(
-                        "{} has a second price \"{}\"; give each a name of its own",
+                        "{} has a second price \"{}\"; give each price its own name",
                         table.what, item.name
                     );
                     return Err(self.error(value.span(), "name", text));
@@ -204,7 +205,10 @@ impl Reader<'_> {
     fn item(&self, kind: &'static Kind, value: &Value<'_>, prices: &Prices) -> Result<Item> {
         let mut table = self.table(value, &format!("platform.{}", kind.key))?;
         let Some((name, _)) = table.text("name")? else {
-            return Err(table.missing("name", "what is paid for: name = \"block storage\""));
+            return Err(table.missing(
+                "name",
+                "the name of what is paid for: name = \"block storage\"",
+            ));
         };
         table.what = format!("{} \"{name}\"", kind.key);
         let mut known = vec!["name", "date", "source"];
@@ -290,7 +294,7 @@ impl<'a> Table<'_, 'a> {
             _ => Err(self.wrong(
                 value.span(),
                 key,
-                "is not a text of one line in quotes; write one",
+                "is not one line of text in quotes; write one",
             )),
         }
     }
@@ -361,7 +365,7 @@ impl<'a> Table<'_, 'a> {
             Some((_, given)) if value < 1.0 => Err(self.wrong(
                 given.span(),
                 key,
-                "is below 1; nothing is spread over less than a month",
+                "is below 1; costs are spread over at least one month",
             )),
             _ => Ok(value),
         }
@@ -378,7 +382,7 @@ impl<'a> Table<'_, 'a> {
         };
         match Day::read(&text) {
             Some(day) => Ok(Some(day)),
-            None => Err(self.wrong(value.span(), key, "is not a day; write it as 2026-11-21")),
+            None => Err(self.wrong(value.span(), key, "is not a date; write it as 2026-11-21")),
         }
     }
 

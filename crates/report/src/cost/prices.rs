@@ -54,7 +54,7 @@ impl TryFrom<String> for Day {
 
     fn try_from(text: String) -> Result<Self, String> {
         let day = Self::read(&text).filter(|_| text.len() == 10);
-        day.ok_or_else(|| format!("\"{text}\" is no day as 2026-11-21"))
+        day.ok_or_else(|| format!("\"{text}\" is not a date such as 2026-11-21"))
     }
 }
 

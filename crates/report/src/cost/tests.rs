@@ -97,7 +97,7 @@ fn identity_i43_the_published_two_clouds_recompute_from_their_inputs() {
         ("12.7".to_owned(), "181.8".to_owned())
     );
     assert_eq!(fixed(b.iops_used_pct.value().unwrap(), 0), "76");
-    assert_eq!(a.iops_used_pct, Figure::na("none named in the prices"));
+    assert_eq!(a.iops_used_pct, Figure::na("none named in the price file"));
     // 5,344 executes a second, 720 hours: 13,851.6 million a month.
     let executes = a.unit("cost_per_million_executes").unwrap();
     assert_eq!(fixed(executes.platform.value().unwrap(), 4), "0.2927");
@@ -117,7 +117,7 @@ fn identity_i43_a_stated_total_that_does_not_follow_is_told_first() {
     assert_eq!(identity(&cost).ok, assay_measure::record::Truth::Violated);
     let text = render(&[&cost]);
     let at = text.find("I43 violated").unwrap();
-    assert!(at < text.find("What a unit").unwrap(), "{text}");
+    assert!(at < text.find("Cost per unit").unwrap(), "{text}");
     insta::assert_snapshot!(identity(&cost).sentence, @"3,907.152 is not 4,055, off by 147.848 (3.646 %), 2 allowed");
 }
 
@@ -144,7 +144,7 @@ fn advice_r12_a_link_that_stops_a_cloud_short_of_its_iops_is_named() {
     let r12 = found.iter().find(|advice| advice.id == "R12").unwrap();
     assert!(
         r12.text
-            .contains("248.7 MB/s = 1.99 Gbit/s, the size of a 2 Gbit/s link"),
+            .contains("248.7 MB/s = 1.99 Gbit/s, the rate of a 2 Gbit/s link"),
         "{}",
         r12.text
     );
@@ -227,7 +227,7 @@ fn what_is_due_once_and_what_is_due_monthly_meet_at_the_break_even() {
     assert!(
         both.sentences
             .iter()
-            .any(|sentence| sentence.contains("after 24.0 months: until then cloud has cost less")),
+            .any(|sentence| sentence.contains("after 24.0 months: cloud is cheaper until then")),
         "{both:?}"
     );
     assert_eq!(
@@ -319,7 +319,7 @@ fn a_run_is_tied_to_its_platform_by_name_label_or_host() {
         &record,
     )
     .unwrap();
-    assert_eq!(one.matched_by, "the only platform of the file");
+    assert_eq!(one.matched_by, "the only platform in the file");
 }
 
 #[test]
@@ -331,8 +331,8 @@ fn old_prices_and_runs_without_a_date_are_warned_of() {
         of(&prices, None, &record).unwrap().warnings
     };
     assert!(warnings("2022-05-01T00:00:00Z").is_empty());
-    assert!(warnings("2022-05-02T00:00:00Z")[0].contains("older than 12 months"));
-    assert!(warnings("2020-04-30T00:00:00Z")[0].contains("younger than the run"));
+    assert!(warnings("2022-05-02T00:00:00Z")[0].contains("more than 12 months old"));
+    assert!(warnings("2020-04-30T00:00:00Z")[0].contains("newer than the run"));
     assert!(warnings("")[0].contains("not known"));
 }
 

@@ -9,7 +9,7 @@ use assay_measure::units::fixed;
 #[must_use]
 pub fn render(costs: &[&Cost]) -> String {
     let mut page = Sections::default();
-    page.line("Cost by your own prices");
+    page.line("Cost at your own prices");
     page.line("=======================");
     for advice in super::findings(costs) {
         page.wrapped(
@@ -39,7 +39,7 @@ fn one(page: &mut Sections, cost: &Cost) {
     let identity = identity(cost);
     if identity.ok == Truth::Violated {
         let text = format!(
-            "the total of {} stated in the price file does not follow from its inputs: {}. One of them is wrong.",
+            "the price file states a total of {}, which does not follow from its inputs: {}. One of them is wrong.",
             figure(&cost.currency, &cost.stated_monthly),
             identity.sentence
         );
@@ -47,10 +47,11 @@ fn one(page: &mut Sections, cost: &Cost) {
     }
     let tied = match cost.matched_by.as_str() {
         "" => String::new(),
-        how => format!(" Tied to the platform by: {how}."),
+        how => format!(" Matched to the platform by: {how}."),
     };
     let text = format!(
-        "Prices of {} in {}, from {} ({}). A month has {} h; purchases and licences are spread over {} months where an item says nothing else.{tied}",
+        "Prices of {} in {}, from {} ({}). A month has {} h; purchases and licences are spread over {} months unless \
+         an item says otherwise.{tied}",
         cost.prices_date,
         cost.currency,
         cost.prices_source,
@@ -185,7 +186,7 @@ fn figure(currency: &str, figure: &Figure) -> String {
 }
 
 const UNITS: [Column; 3] = [
-    left("What a unit of delivered work costs", 44),
+    left("Cost per unit of delivered work", 44),
     right("Platform", 16),
     right("With licences", 16),
 ];
@@ -267,16 +268,16 @@ fn rates(cost: &Cost) -> String {
         |s| format!("a window of {} s", fixed(s, 0)),
     );
     format!(
-        "{}. Rates of {window}, taken as if they held all month: a projection, untested.",
+        "{}. Rates of {window}, assumed for the whole month: a projection, untested.",
         match known.is_empty() {
-            true => "Nothing that is paid for is known of this run".to_owned(),
+            true => "The run has no figure for any provisioned rate".to_owned(),
             false => format!("Delivered: {}", known.join(", ")),
         }
     )
 }
 
 const MOVES: [Column; 4] = [
-    left("What a price 20 % lower or higher does", 44),
+    left("Effect of a price 20 % lower or higher", 44),
     right("Share", 16),
     right("20 % lower", 16),
     right("20 % higher", 16),
@@ -324,6 +325,8 @@ fn meeting(page: &mut Sections, costs: &[&Cost]) {
     }
     let currencies: Vec<&str> = costs.iter().map(|cost| cost.currency.as_str()).collect();
     if currencies.windows(2).any(|pair| pair[0] != pair[1]) {
-        page.line("Costs in different currencies are not compared; give both in one price file.");
+        page.line(
+            "assay does not compare costs in different currencies; put both into one price file.",
+        );
     }
 }

@@ -30,7 +30,7 @@ pub fn series(record: &Record) -> Result<String, String> {
     let begin = seconds_since_1970(&record.interval.begin).zip(record.interval.begin_s.value());
     let started = || seconds_since_1970(&record.run.started);
     let gate_s = begin.map(|(wall, after)| wall - after).or_else(started);
-    let gate_s = gate_s.ok_or("the record does not say when the run was")?;
+    let gate_s = gate_s.ok_or("the record does not say when the run took place")?;
     let series = &record.series;
     let mut families = Families::new(common(record), None);
     for (key, column) in &series.metrics {
@@ -101,7 +101,7 @@ fn put(families: &mut Families, meta: &Meta<'_>, own: &Labels, figure: &Figure, 
             let mut own = own.clone();
             own.insert(0, ("metric", meta.name.to_owned()));
             own.push(("reason", reason.clone()));
-            let help = "Figures that are not known, and why";
+            let help = "Figures that are unknown, with the reason";
             let meta = Meta::new("assay_unknown", Kind::Info, "", help);
             families.put(&meta, &own, 1.0);
         }
@@ -150,7 +150,7 @@ fn histogram(families: &mut Families, name: &str, help: &str, own: &Labels, dura
 }
 
 fn events(record: &Record, families: &mut Families) {
-    let help = "Waits in the measured window by how long they took";
+    let help = "Waits in the measured window by duration";
     let waits = "Waits of events that are not timed one by one";
     let waits = Meta::new("assay_event_waits", Kind::Counter, "", waits);
     let time = "Time of events that are not timed one by one";
@@ -176,7 +176,7 @@ fn events(record: &Record, families: &mut Families) {
 fn operations(record: &Record, families: &mut Families) {
     for op in &record.driver.ops {
         let own = vec![("op", op.kind.clone())];
-        let help = "Operations by how long they took";
+        let help = "Operations by duration";
         let name = "assay_operation_seconds";
         histogram(families, name, help, &own, &op.service.hist_ns);
     }
@@ -194,7 +194,7 @@ fn requests(record: &Record, families: &mut Families) {
             ("event", layers.event.clone()),
             ("direction", layers.direction.clone()),
         ];
-        let help = "Requests from their submission to their completion, layer syscall";
+        let help = "Requests from submission to completion, layer syscall";
         let name = "assay_request_seconds";
         histogram(families, name, help, &own, &layers.syscall.latency.hist_ns);
     }

@@ -1,7 +1,7 @@
 //! The page around charts and tables: what comes first, and how it is put together.
 
 use super::draw;
-use super::script::{Assets, SHARED, script};
+use super::script::{self, Assets, SHARED};
 use super::shown::{Block, Shown};
 use super::spark::{self, Spark};
 use super::table::{Table, behind};
@@ -38,6 +38,8 @@ pub(crate) struct Page {
     pub(crate) can_be_searched: bool,
     /// Where the script is, if not in the page.
     pub(crate) shared: Option<String>,
+    /// The script itself as text, if it is in the page.
+    pub(crate) packed: String,
     /// What that file is called.
     pub(crate) script_name: String,
 }
@@ -80,10 +82,6 @@ struct Shell<'a> {
     style: &'a str,
     behaviour: &'a str,
 }
-
-/// Where the template leaves room for the plotting script: nothing else of a page has an element without content of this
-/// name, as what comes from a record is escaped.
-const NO_SCRIPT: &str = "<script></script>";
 
 impl Page {
     /// The page of a record with its verdict and headline, without its tables.
@@ -153,10 +151,10 @@ impl Page {
         self.leave_out();
         tell_marks_once(self.first.iter_mut().chain(&mut self.charts));
         self.script_name = SHARED.to_owned();
-        self.shared = match assets {
-            Assets::Embedded => None,
-            Assets::Shared(path) => Some(path.clone()),
-        };
+        match assets {
+            Assets::Embedded => self.packed = script::packed(),
+            Assets::Shared(path) => self.shared = Some(path.clone()),
+        }
         let shell = Shell {
             page: &self,
             style: include_str!("../../templates/style.css"),
@@ -166,12 +164,8 @@ impl Page {
         shell
             .render_into(&mut text)
             .expect("writing to a string cannot fail and the template has no fallible filter");
-        // What a record says turns no letters round; the plotting script, which comes last, needs every character it has.
-        let text = plain(&text);
-        match self.shared {
-            Some(_) => text.into_owned(),
-            None => text.replacen(NO_SCRIPT, &format!("<script>{}</script>", script()), 1),
-        }
+        // What a record says turns no letters round.
+        plain(&text).into_owned()
     }
 }
 

@@ -56,7 +56,7 @@ fn rates(repeats: &Repeats) -> Drawn {
     let chart = Chart {
         id: "c-repeats".to_owned(),
         title: "Operations per second of each run".to_owned(),
-        note: "The same test with nothing changed, in the order the runs were made.".to_owned(),
+        note: "The same test with nothing changed, in the order of the runs.".to_owned(),
         x: Axis::of("run", ""),
         y: Axis::of("operations", "1/s"),
         rows: Rows::Names(
@@ -69,7 +69,7 @@ fn rates(repeats: &Repeats) -> Drawn {
         traces: vec![Trace::new("operations", Stroke::Bar, BLUE, y)],
         ..Chart::default()
     };
-    Drawn::or(chart, "no run has the figure")
+    Drawn::or(chart, "no run has this figure")
 }
 
 fn noise(repeats: &Repeats) -> Drawn {
@@ -79,7 +79,8 @@ fn noise(repeats: &Repeats) -> Drawn {
     let chart = Chart {
         id: "c-noise".to_owned(),
         title: "Noise of the declared figures".to_owned(),
-        note: "How much a figure differs between runs, and the smallest difference that two groups of as many runs would show 19 times in 20.".to_owned(),
+        note: "How much a figure varies between runs, and the smallest difference that two groups of this many runs \
+            would show 19 times in 20.".to_owned(),
         x: Axis::of("figure", ""),
         y: Axis::of("of the mean", "%"),
         rows: Rows::Names(repeats.noise.iter().map(|row| row.name.clone()).collect()),

@@ -200,7 +200,7 @@ fn joined(chart: &Chart, x: &[f64], traces: &[&Trace]) -> Table {
     });
     Table {
         caption: format!(
-            "{}; values: {}. Each row is of about {} steps.",
+            "{}; values: {}. Each row covers about {} steps.",
             chart.title,
             chart.y.label(),
             x.len().div_ceil(ROWS_JOINED)
@@ -245,7 +245,7 @@ fn of_heat(chart: &Chart, heat: &Heat) -> Table {
         cells
     });
     Table {
-        caption: format!("{}; counts by bucket until each instant", chart.title),
+        caption: format!("{}; counts per bucket up to each instant", chart.title),
         columns,
         rows: rows.collect(),
         ..Table::default()

@@ -59,7 +59,8 @@ pub fn made_otherwise(contradictions: &[String]) -> Result<(), EngineError> {
         return Ok(());
     }
     Err(EngineError::Usage(format!(
-        "the data set that is there was made with other settings ({}); leave these settings out, or run `assay destroy` first",
+        "the existing data set was made with other settings ({}); leave these settings out, or run `assay destroy` \
+         first",
         contradictions.join(", ")
     )))
 }

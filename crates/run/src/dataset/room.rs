@@ -43,7 +43,7 @@ impl Room {
                         || !at.pop()
                     {
                         return Err(EngineError::Io {
-                            what: format!("asking for the free space of {}", path.display()),
+                            what: format!("reading the free space of {}", path.display()),
                             source: e,
                         });
                     }
@@ -62,7 +62,7 @@ impl Room {
             return Ok(());
         }
         Err(EngineError::Unusable(format!(
-            "{paths} needs {} and {} must stay free for others, but only {} are free: {ways_out}",
+            "{paths} needs {} and {} must stay free for other uses, but only {} are free: {ways_out}",
             mebibytes(needed_bytes),
             mebibytes(self.keep_bytes),
             mebibytes(self.free_bytes)

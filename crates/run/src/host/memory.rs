@@ -31,7 +31,8 @@ pub fn lacking(room: &Room, parts: &[(&'static str, u64)], settings: &Settings) 
     };
     (needed > room.free_bytes).then(|| {
         format!(
-            "the run needs {} of memory, {} of them for {said}, and the limit of {} ({}) leaves {}: the kernel would kill it; give it less or raise the limit",
+            "the run needs {} of memory, {} of it for {said}, but the limit of {} ({}) leaves {}: the kernel would \
+             kill the run; reduce its memory or raise the limit",
             units::size(needed),
             units::size(most),
             units::size(room.limit_bytes),

@@ -31,7 +31,7 @@ impl Target for Null {
     }
 
     fn about(&self) -> &'static str {
-        "no work at all: what the load generator itself costs: null:"
+        "no work, to measure the cost of the load generator itself: null:"
     }
 
     fn params(&self) -> &'static [ParamDef] {

@@ -141,7 +141,8 @@ impl Check<'_> {
             self.problem(
                 "SESSIONS",
                 format!(
-                    "SESSIONS={sessions} and {} threads per schema: give the sessions in all or per schema, not both",
+                    "SESSIONS={sessions} and {} threads per schema: give the total number of sessions or the \
+                     sessions per schema, not both",
                     plan.threads_per_schema
                 ),
             );
@@ -160,7 +161,8 @@ impl Check<'_> {
             self.problem(
                 "SCALE",
                 format!(
-                    "SCALE asks for {} blocks, but schema 1 was loaded with {}: lower SCALE or prepare anew",
+                    "SCALE asks for {} blocks, but schema 1 was loaded with {}: lower SCALE or prepare the data set \
+                     again",
                     plan.scale, data.scale_blocks
                 ),
             );
@@ -225,7 +227,8 @@ impl Check<'_> {
                     self.problem(
                         name,
                         format!(
-                            "{name}={pct}: the quota window of SLOB 2.5.3 cannot deliver 51 to 99; use 0-50 or 100, or MIX=exact"
+                            "{name}={pct}: the quota window of SLOB 2.5.3 cannot do 51 to 99; use 0-50 or 100, or \
+                             MIX=exact"
                         ),
                     );
                 }
@@ -367,7 +370,8 @@ impl Check<'_> {
             self.problem(
                 "RATE",
                 format!(
-                    "RATE={} fixes when operations start, so THINK_TM_FREQUENCY={} cannot apply: set one of them to 0",
+                    "RATE={} fixes the start times of operations, so THINK_TM_FREQUENCY={} cannot apply: set one of \
+                     them to 0",
                     plan.rate_per_s, think.frequency
                 ),
             );
@@ -387,7 +391,8 @@ impl Check<'_> {
                 self.problem(
                     name,
                     format!(
-                        "{name}={width} under COMPAT=slob253: the range is 3 to 1024, and SCALE ({}) must exceed twice of it",
+                        "{name}={width} under COMPAT=slob253: the range is 3 to 1024, and SCALE ({}) must be more \
+                         than twice this value",
                         plan.scale
                     ),
                 );
@@ -396,7 +401,7 @@ impl Check<'_> {
         if plan.edge == Edge::Wrap {
             self.problem(
                 "EDGE",
-                "EDGE=wrap and COMPAT=slob253 exclude each other: drop one".to_owned(),
+                "EDGE=wrap and COMPAT=slob253 exclude each other: remove one".to_owned(),
             );
         }
     }

@@ -100,7 +100,7 @@ impl Findings {
             count("checked_schemas", "SLOB schemas verified", self.schemas),
             count(
                 "checked_rows",
-                "Rows, each key of 1 to SCALE once",
+                "Rows, each key from 1 to SCALE once",
                 self.rows,
             ),
             count("max_key", "Largest key of each schema", marker.scale),
@@ -120,7 +120,7 @@ impl Findings {
             count("toast_bytes", "Out-of-line bytes", self.toast_pages * block),
             count(
                 "sampled_pages",
-                "Pages looked at, each with one row",
+                "Pages checked, each with one row",
                 self.sampled,
             ),
             decimal(
@@ -130,12 +130,12 @@ impl Findings {
             ),
             count(
                 "probe_pages",
-                "Table pages a range of WORK_UNIT keys touches",
+                "Table pages that a range of WORK_UNIT keys touches",
                 work_unit.min(marker.scale),
             ),
             count(
                 "dirtied_pages",
-                "Pages that reading them dirtied",
+                "Pages that these reads dirtied",
                 self.dirtied,
             ),
         ]
@@ -218,7 +218,7 @@ fn besides(ours: &Ours, grown: &[Grown]) -> Vec<Line> {
     if !ours.foreign.is_empty() {
         lines.push(text(
             "foreign",
-            "Not assay's, in the same schema",
+            "Foreign objects in the same schema",
             ours.foreign.join(", "),
         ));
     }
@@ -228,7 +228,7 @@ fn besides(ours: &Ours, grown: &[Grown]) -> Vec<Line> {
 /// The refusal of a database without a data set.
 pub(super) fn nothing_here(names: &Names) -> EngineError {
     EngineError::Unusable(format!(
-        "the database holds no data set in schema {}; run `assay prepare` first, or name another with PG_SCHEMA",
+        "the database has no data set in schema {}; run `assay prepare` first, or name another schema with PG_SCHEMA",
         names.schema()
     ))
 }
@@ -275,7 +275,7 @@ impl Prober<'_> {
     /// The one row of a query.
     fn row(&mut self, sql: &str) -> Result<Vec<Option<String>>, EngineError> {
         let rows = self.sql(sql)?.rows.into_iter().next();
-        rows.ok_or_else(|| self.damaged("the catalog holds no row about its tables"))
+        rows.ok_or_else(|| self.damaged("the catalog has no row about its tables"))
     }
 
     /// The one row of a query, as numbers; NULL is 0.
@@ -306,7 +306,7 @@ impl Prober<'_> {
         let table = self.table_facts(&name)?;
         self.holds(table.plain_columns == COLUMNS as u64, || {
             format!(
-                "{} of {COLUMNS} columns of {name} have storage PLAIN",
+                "only {} of {COLUMNS} columns of {name} have storage PLAIN",
                 table.plain_columns
             )
         })?;
@@ -332,7 +332,7 @@ impl Prober<'_> {
         ] {
             let most = growth::most(rows);
             self.holds((rows..=most).contains(&pages), || {
-                format!("{name} has {pages} pages, {rows} to {most} expected")
+                format!("{name} has {pages} pages; {rows} to {most} are expected")
             })?;
         }
         Ok(Findings {
@@ -369,7 +369,7 @@ impl Prober<'_> {
         ));
         let rows = row.map_err(told(&self.doing))?.rows;
         let row = rows.into_iter().next();
-        let row = row.ok_or_else(|| self.damaged(&format!("table {name} is not there")))?;
+        let row = row.ok_or_else(|| self.damaged(&format!("table {name} does not exist")))?;
         let number = |at: usize| {
             let text = row.get(at).and_then(Option::as_deref);
             text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0)
@@ -396,13 +396,13 @@ impl Prober<'_> {
         self.sql("set enable_seqscan = on; set enable_bitmapscan = on")?;
         let name = rows_name(self.subject.n);
         self.holds(rows == scale as f64, || {
-            format!("{name} has {rows} rows, {scale} expected")
+            format!("{name} has {rows} rows; {scale} are expected")
         })?;
         self.holds(most == scale as f64 && least == 1.0, || {
-            format!("the keys of {name} are {least} to {most}, 1 to {scale} expected")
+            format!("the keys of {name} are {least} to {most}; 1 to {scale} are expected")
         })?;
         self.holds(out_of_place == 0.0, || {
-            format!("{out_of_place} keys of {name} come twice or are missing")
+            format!("{out_of_place} keys of {name} are duplicate or missing")
         })
     }
 
@@ -422,7 +422,7 @@ impl Prober<'_> {
             subject.level != Level::Loaded || findings.dirtied == 0,
             || {
                 format!(
-                    "reading {name} dirtied {} pages: the load left them unfrozen",
+                    "reading {name} dirtied {} pages: the load left these pages unfrozen",
                     findings.dirtied
                 )
             },
@@ -440,15 +440,15 @@ impl Prober<'_> {
         ))?;
         let fewest = scale.min(1000) as f64;
         self.holds(rows >= fewest, || {
-            format!(
-                "only {rows} rows of {name} were found in the pages looked at, {fewest} expected"
-            )
+            format!("the checked pages have only {rows} rows of {name}; {fewest} are expected")
         })?;
         self.holds(shared == 0.0, || {
             format!("{shared} of {rows} rows of {name} share a page with another")
         })?;
         self.holds(odd == 0.0, || {
-            format!("{odd} of {rows} rows of {name} have columns of other lengths than {COLUMN_BYTES} bytes")
+            format!(
+                "{odd} of {rows} rows of {name} have columns that are not {COLUMN_BYTES} bytes long"
+            )
         })?;
         // With fewer pairs, chance alone reaches the limit.
         let judged = scale >= FEWEST_CORRELATED && rows >= FEWEST_CORRELATED as f64 * 0.8;
@@ -468,7 +468,7 @@ impl Prober<'_> {
         let [rows] = self.numbers(&format!("select count(c2) from {table}"))?;
         self.holds(rows == wanted as f64, || {
             format!(
-                "{} has {rows} rows, {wanted} expected",
+                "{} has {rows} rows; {wanted} are expected",
                 scan_name(self.subject.n)
             )
         })
@@ -508,7 +508,7 @@ impl Prober<'_> {
         ))?;
         let text = row.into_iter().next().flatten().unwrap_or_default();
         let plans: Value = serde_json::from_str(&text)
-            .map_err(|_| self.damaged("the server's EXPLAIN is no JSON"))?;
+            .map_err(|_| self.damaged("the server's EXPLAIN output is not JSON"))?;
         Ok(plans[0]["Plan"].clone())
     }
 }

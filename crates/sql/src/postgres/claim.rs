@@ -137,7 +137,7 @@ fn in_use(connection: &mut Connection, names: &Names) -> Result<EngineError, Eng
         false => who.join("; "),
     };
     Ok(EngineError::Unusable(format!(
-        "the data set in schema {} is in use by {who}; wait for it to end and try again",
+        "the data set in schema {} is in use by {who}; wait until it ends, then try again",
         names.schema()
     )))
 }
@@ -223,9 +223,9 @@ impl Company {
     pub(super) fn remark(&self, remarks: &mut Remarks) {
         for (pid, other) in &self.others {
             remarks.warnings.push(format!(
-                "Another run was on this data set at the same time: {} (server process {pid}), seen from {:.0} s to {:.0} s \
-                 after this run claimed it. The figures are those of both loads together; repeat the run alone, or name \
-                 another data set with PG_SCHEMA.",
+                "Another run used this data set at the same time: {} (server process {pid}), seen from {:.0} s to \
+                 {:.0} s after this run claimed it. The figures show both loads together; repeat the run alone, or \
+                 name another data set with PG_SCHEMA.",
                 other.name,
                 other.from.as_secs_f64(),
                 other.until.as_secs_f64()
@@ -233,8 +233,8 @@ impl Company {
         }
         if let Some(at) = self.lost {
             remarks.invalid.push(format!(
-                "the claim on the data set was lost {:.0} s after it was taken (server process {} ended): from then on \
-                 nothing kept others from changing or removing its tables",
+                "the claim on the data set was lost {:.0} s after it was taken (server process {} ended): after \
+                 that, other commands could change or remove its tables",
                 at.as_secs_f64(),
                 self.own_pid
             ));

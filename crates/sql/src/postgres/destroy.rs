@@ -50,7 +50,7 @@ pub(super) fn destroy(place: &Place, settings: &Settings) -> Result<Vec<Line>, E
     let users = users(&mut connection, &names)?;
     if !users.is_empty() {
         return Err(EngineError::Unusable(format!(
-            "the data set in schema {} is in use: {}; wait for these sessions to end, nothing was removed",
+            "the data set in schema {} is in use: {}; wait until these sessions end. Nothing was removed",
             names.schema(),
             users.join("; ")
         )));
@@ -58,7 +58,7 @@ pub(super) fn destroy(place: &Place, settings: &Settings) -> Result<Vec<Line>, E
     let dependent = dependent(&mut connection, &names, &ours)?;
     if !dependent.is_empty() {
         return Err(EngineError::Unusable(format!(
-            "others depend on the tables of schema {}: {}; drop them first, nothing was removed",
+            "other objects depend on the tables of schema {}: {}; drop them first. Nothing was removed",
             names.schema(),
             dependent.join(", ")
         )));
@@ -107,17 +107,17 @@ fn lines(
             literal(names.schema()),
             array(ours)
         ))
-        .map_err(told("asking for the size of the tables"))?;
+        .map_err(told("reading the size of the tables"))?;
     let size = size.rows.into_iter().flatten().flatten().next();
     let marked = &ours.marked;
     let schema = match (goes_with_it(ours), marked.marker.made_schema) {
         (true, _) => format!("{} (goes too)", names.schema()),
         (false, true) => format!(
-            "{} (stays: it holds {})",
+            "{} (stays: it contains {})",
             names.schema(),
             ours.foreign.join(", ")
         ),
-        (false, false) => format!("{} (stays: it was there before)", names.schema()),
+        (false, false) => format!("{} (stays: it existed before)", names.schema()),
     };
     let tables = ours
         .present

@@ -46,7 +46,7 @@ pub(super) fn find(
             marker.block_bytes,
             literal(names.schema())
         ))
-        .map_err(told("asking for the size of the tables"))?;
+        .map_err(told("reading the size of the tables"))?;
     let pages = |name: &str| {
         let row = rows
             .rows
@@ -81,7 +81,7 @@ pub(super) fn told_of(grown: &[Grown]) -> String {
         .take(NAMED)
         .map(|table| {
             format!(
-                "{} has {} pages, {} were laid",
+                "{} has {} pages, but {} were loaded",
                 table.table, table.pages, table.laid
             )
         })
@@ -92,8 +92,9 @@ pub(super) fn told_of(grown: &[Grown]) -> String {
     };
     let tables: Vec<&str> = grown.iter().map(|table| table.table.as_str()).collect();
     format!(
-        "{}{more}: updates came faster than the row versions before them could be removed, which an open transaction or \
-         many sessions on few rows keep, and were put on new pages. Lay the rows anew with VACUUM (FULL, FREEZE, ANALYZE) {}",
+        "{}{more}: updates came faster than the server could remove old row versions, so it put new versions on new \
+         pages. The cause is an open transaction, or many sessions on few rows. Rewrite the table with VACUUM (FULL, \
+         FREEZE, ANALYZE) {}",
         named.join("; "),
         tables.join(", ")
     )
@@ -139,19 +140,19 @@ impl Watched {
             return remarks;
         }
         remarks.warnings.push(format!(
-            "The tables of the data set grew from {} to {} pages during the run: updates found no room on their row's page, \
-             since row versions before them could not be removed yet (many sessions on few rows, or an open transaction). \
-             Part of the work was adding pages, and the data set is no longer one row a page: `assay check` names the \
-             command that lays it anew. Use a larger SCALE or fewer sessions.",
+            "The tables of the data set grew from {} to {} pages during the run: updates found no room on the page \
+             of their row, because the server could not yet remove old row versions (many sessions on few rows, or \
+             an open transaction). Part of the work was adding pages, and the data set no longer has one row per \
+             page: `assay check` names the command that rewrites it. Use a larger SCALE or fewer sessions.",
             first.pages, last.pages
         ));
         let reads = last.reads.saturating_sub(first.reads);
         let allowed = ALLOWED_PART * reads as f64 + (ALLOWED_BYTES / block_bytes.max(1)) as f64;
         if version < 16 && grown as f64 > allowed {
             remarks.invalid.push(format!(
-                "{grown} of the {reads} blocks reported as physical reads are none: PostgreSQL before 16 counts a page that \
-                 it adds to a table as read, and the tables grew by as many (see S11); use a larger SCALE, fewer sessions, \
-                 or PostgreSQL 16"
+                "{grown} of the {reads} blocks reported as physical reads are not reads: PostgreSQL before 16 counts \
+                 a page that it adds to a table as read, and the tables grew by this number of pages (see S11); use \
+                 a larger SCALE, fewer sessions, or PostgreSQL 16"
             ));
         }
         remarks

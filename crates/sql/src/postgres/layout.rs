@@ -62,13 +62,13 @@ impl Names {
             return refuse("PostgreSQL's names end after 63 bytes");
         }
         if schema.contains('\0') {
-            return refuse("a name holds no zero byte");
+            return refuse("a name cannot contain a zero byte");
         }
         if schema.starts_with("pg_") || schema == "information_schema" {
-            return refuse("this schema is PostgreSQL's own");
+            return refuse("this schema belongs to PostgreSQL itself");
         }
         if schema == "public" {
-            return refuse("this schema is everybody's");
+            return refuse("this schema is shared by all users");
         }
         Ok(Self {
             schema: schema.to_owned(),

@@ -141,7 +141,7 @@ impl Marked {
 /// `Unusable` for a schema that has content and no marker of ours, one that is not as assay lays it
 /// ([`site::examine`]), a newer format, no privilege; `Damaged` for a marker that says something no assay wrote.
 pub(super) fn find(connection: &mut Connection, names: &Names) -> Result<Found, EngineError> {
-    let doing = format!("looking at schema {} of the database", names.schema());
+    let doing = format!("reading schema {} of the database", names.schema());
     let there = connection
         .query(&format!(
             "select oid, has_schema_privilege(oid, 'usage') from pg_catalog.pg_namespace where nspname = {}",
@@ -153,7 +153,8 @@ pub(super) fn find(connection: &mut Connection, names: &Names) -> Result<Found, 
     };
     if usage != "t" {
         return Err(EngineError::Unusable(format!(
-            "schema {0} of the database may not be used by {1}: have its owner run GRANT USAGE ON SCHEMA {2} TO that role, or name another with PG_SCHEMA",
+            "{1} may not use schema {0} of the database: have its owner run GRANT USAGE ON SCHEMA {2} TO that role, \
+             or name another schema with PG_SCHEMA",
             names.schema(),
             role(connection),
             names.schema_sql()
@@ -208,7 +209,8 @@ fn foreign_schema(names: &Names, content: &BTreeSet<String>) -> EngineError {
         ""
     };
     EngineError::Unusable(format!(
-        "schema {} of the database is not assay's: it holds {}{more} and no {DATA_SET}; nothing was touched. Name another with --set PG_SCHEMA=NAME",
+        "schema {} of the database does not belong to assay: it contains {}{more} and no {DATA_SET}; nothing was \
+         touched. Name another schema with --set PG_SCHEMA=NAME",
         names.schema(),
         some.join(", ")
     ))
@@ -234,7 +236,8 @@ fn read(connection: &mut Connection, names: &Names) -> Result<Marked, EngineErro
         Ok(FORMAT) => {}
         Ok(newer) if newer > FORMAT => {
             return Err(EngineError::Unusable(format!(
-                "the data set in schema {} has format {newer}, this assay knows up to {FORMAT}: use the assay that made it",
+                "the data set in schema {} has format {newer}, but this version of assay knows formats up to \
+                 {FORMAT}: use the version that made it",
                 names.schema()
             )));
         }
@@ -281,7 +284,8 @@ fn read(connection: &mut Connection, names: &Names) -> Result<Marked, EngineErro
 
 fn damaged(names: &Names, what: &str) -> EngineError {
     EngineError::Damaged(format!(
-        "the marker in schema {} {what}, which no assay has written: compare it with the tables, or drop the schema by hand",
+        "the marker in schema {} {what}, which no version of assay writes: compare it with the tables, or drop the \
+         schema by hand",
         names.schema()
     ))
 }
@@ -388,7 +392,7 @@ impl Marker {
         let wanted = marker.checksum();
         if *checksum != wanted {
             return Err(format!(
-                "has checksum {checksum} where its values make {wanted}"
+                "has checksum {checksum}, but its values give {wanted}"
             ));
         }
         if marker.scale == 0 {

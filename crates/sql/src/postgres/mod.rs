@@ -47,7 +47,7 @@ impl Target for Postgres {
     }
 
     fn about(&self) -> &'static str {
-        "a PostgreSQL server, 13 to 18: postgres://user@host:5432/db, or a throw-away one: temp:postgres[:VERSION]"
+        "a PostgreSQL server, 13 to 18: postgres://user@host:5432/db, or a temporary server: temp:postgres[:VERSION]"
     }
 
     fn params(&self) -> &'static [ParamDef] {
@@ -72,7 +72,7 @@ impl Target for Postgres {
             Place::Server { .. } => match settings.text("PG_SET") {
                 "" => Ok(None),
                 given => Err(EngineError::Usage(format!(
-                    "--pg-set {given}: for a temp:postgres server alone; this server has its settings already"
+                    "--pg-set {given}: applies only to a temp:postgres server; this server already has its settings"
                 ))),
             },
         }

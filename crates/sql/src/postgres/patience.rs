@@ -161,7 +161,7 @@ impl Patience {
             return Ok(());
         }
         self.give_up(format!(
-            "the server did not answer within {waited}, nor a new connection within {} s",
+            "the server did not answer within {waited}, and a new connection did not answer within {} s",
             life.as_secs()
         ));
         self.ended(wait)

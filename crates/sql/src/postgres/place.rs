@@ -83,7 +83,8 @@ impl Place {
     pub(super) fn connect_options(&self) -> Result<ConnectOptions, EngineError> {
         match self {
             Self::Temporary { .. } => Err(EngineError::Usage(
-                "a temporary server runs only within one command: nothing is there before and after it".to_owned(),
+                "a temporary server runs only during one command: it does not exist before or after the \
+                 command".to_owned(),
             )),
             Self::Server { url, patience, .. } => {
                 let options = conninfo::options(url, &conninfo::ThisHost)

@@ -34,9 +34,9 @@ pub(super) struct Server {
     pub(super) may_create: bool,
     /// We are superuser, or have the right to checkpoint.
     pub(super) may_checkpoint: bool,
-    /// Sessions the server takes from ordinary roles.
+    /// Sessions allowed by the server from ordinary roles.
     pub(super) sessions_max: u64,
-    /// Sessions it has now.
+    /// Sessions in use now.
     pub(super) sessions: u64,
     /// `wal_level`.
     pub(super) wal_level: String,
@@ -150,7 +150,7 @@ impl Server {
     pub(super) fn refuse_read_only(&self) -> Result<(), EngineError> {
         if self.in_recovery {
             return Err(EngineError::Unusable(
-                "the server is a hot standby (in recovery): it takes no writes; name the primary"
+                "the server is a hot standby (in recovery) and accepts no writes; name the primary"
                     .to_owned(),
             ));
         }
@@ -185,16 +185,17 @@ pub(super) fn tablespace(
              from pg_tablespace where spcname = {}",
             literal(name)
         ))
-        .map_err(told("looking at the tablespace"))?;
+        .map_err(told("reading the tablespace"))?;
     let Some([may, directory, own]) = rows.rows.first().map(Vec::as_slice) else {
         return Err(EngineError::Unusable(format!(
-            "the server has no tablespace {name}: create it, or name another with TABLESPACE"
+            "the server has no tablespace {name}: create it, or name another tablespace with TABLESPACE"
         )));
     };
     // Everybody may create in the tablespace of the database.
     if may.as_deref() != Some("t") && own.as_deref() != Some("t") {
         return Err(EngineError::Unusable(format!(
-            "no right to create in tablespace {name}: have a superuser run GRANT CREATE ON TABLESPACE {name} to this role, or name another with TABLESPACE"
+            "this role may not create objects in tablespace {name}: have a superuser run GRANT CREATE ON TABLESPACE \
+             {name} to this role, or name another tablespace with TABLESPACE"
         )));
     }
     Ok(Tablespace {

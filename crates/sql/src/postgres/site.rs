@@ -39,7 +39,10 @@ impl Owner {
         match (self.other, self.may_act) {
             (false, _) => format!("{} (ours)", self.role),
             (true, true) => format!("{} (sessions act as this role)", self.role),
-            (true, false) => format!("{} (not ours, and not to be acted as)", self.role),
+            (true, false) => format!(
+                "{} (a different role, which this role may not act as)",
+                self.role
+            ),
         }
     }
 
@@ -57,7 +60,7 @@ impl Owner {
             return Ok(());
         };
         let acted = connection.query(&sql).map(drop);
-        acted.map_err(told("acting as the role the data set belongs to"))
+        acted.map_err(told("acting as the role that owns the data set"))
     }
 }
 
@@ -77,7 +80,7 @@ pub(super) fn examine(
             ours(schema),
             QUESTIONS.join(" union all ")
         ))
-        .map_err(told("looking at what the data set consists of"))?;
+        .map_err(told("reading the objects of the data set"))?;
     if found.rows.is_empty() {
         return Ok(owner);
     }
@@ -94,8 +97,9 @@ pub(super) fn examine(
         named.push(format!("{more} more"));
     }
     Err(EngineError::Unusable(format!(
-        "schema {} holds what assay did not make, or not so, and the data set belongs to role {}: {}; nothing of it was \
-         read or executed. Drop or move these by hand, or name another schema with PG_SCHEMA",
+        "schema {} contains objects that assay did not make, or not in this form, and the data set belongs to role \
+         {}: {}; assay read and executed none of them. Drop or move these objects by hand, or name another schema \
+         with PG_SCHEMA",
         names.schema(),
         owner.role,
         named.join("; ")
@@ -138,10 +142,10 @@ fn owner_of(
              pg_has_role(session_user, r.oid, '{set}') \
              from pg_roles r join {joined}"
         ))
-        .map_err(told("asking whose the data set is"))?;
+        .map_err(told("reading the owner of the data set"))?;
     let Some([Some(role), other, may]) = rows.rows.first().map(Vec::as_slice) else {
         return Err(EngineError::Unusable(format!(
-            "the data set in schema {} has just gone; try again",
+            "the data set in schema {} has just been removed; try again",
             names.schema()
         )));
     };

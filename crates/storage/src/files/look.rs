@@ -89,13 +89,13 @@ fn existing(path: &Path, metadata: Metadata) -> Result<Found, EngineError> {
         fs::canonicalize(path).map_err(|error| cannot("find the real path of", path, error))?;
     let kind = metadata.file_type();
     let refused = if kind.is_dir() {
-        "it is a directory; name a file in it, or say directory= to have files made there"
+        "it is a directory; name a file in it, or use directory= so that assay makes files there"
     } else if kind.is_fifo() || kind.is_socket() {
         "it is a pipe or a socket; name a regular file or a block device"
     } else if kind.is_char_device() {
         "it is a character device; name a regular file or a block device (ioengine=null needs no file)"
     } else if shows_the_kernel(&resolved) {
-        "it is no file but a view into the kernel; name a regular file or a block device"
+        "it is not a file but a view into the kernel; name a regular file or a block device"
     } else {
         ""
     };
@@ -154,7 +154,7 @@ fn absent(path: &Path) -> Result<Found, EngineError> {
     if shows_the_kernel(&resolved) || among_device_nodes(&resolved) {
         return Err(unusable(
             path,
-            "there is no such device, and no file is made among device nodes; check the name",
+            "the device does not exist, and assay makes no file among device nodes; check the name",
         ));
     }
     resolved.extend(missing.iter().rev());

@@ -212,7 +212,8 @@ fn write_beside(path: &Path, text: &str) -> Result<(), EngineError> {
     };
     if foreign {
         return Err(EngineError::Unusable(format!(
-            "{} cannot be marked as ours: the file system has no extended attributes, and {} exists and is not a mark of assay io; move it away or use another file system",
+            "assay cannot mark {} as its own: the file system has no extended attributes, and {} exists and is not a \
+             mark of assay io; move it away or use another file system",
             path.display(),
             beside.display()
         )));

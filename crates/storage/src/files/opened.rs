@@ -536,7 +536,7 @@ fn lock(path: &Path, file: &File, operation: FlockOperation) -> Result<(), Engin
     match rustix::fs::flock(file, operation) {
         Ok(()) => Ok(()),
         Err(Errno::WOULDBLOCK) => Err(EngineError::Unusable(format!(
-            "{} is in use: another process has it locked; wait for it to end or name another file",
+            "{} is in use: another process has locked it; wait until that process ends, or name another file",
             path.display()
         ))),
         Err(error) => Err(cannot("lock", path, error)),
@@ -573,7 +573,7 @@ fn check_same(
 
 fn changed_meanwhile(path: &Path) -> EngineError {
     EngineError::Unusable(format!(
-        "{}: it was changed or replaced by somebody else while the run was being set up; try again",
+        "{}: another process changed or replaced it while the run was being set up; try again",
         path.display()
     ))
 }
@@ -601,7 +601,7 @@ fn pre_read(path: &Path, bytes: u64, stop: &Stop) -> Result<(), EngineError> {
         match file.read(&mut buffer) {
             Ok(0) => {
                 return Err(EngineError::Unusable(format!(
-                    "{}: it ends at byte {done}, {} were expected: somebody has cut it short",
+                    "{}: it ends at byte {done} instead of {}: another process has truncated it",
                     path.display(),
                     bytes_text(bytes)
                 )));

@@ -137,9 +137,9 @@ impl PlannedFile {
         let kind = match self.target {
             Target::New => "new file".to_owned(),
             Target::File(whose) if whose.is_ours() => {
-                format!("our file of {}", bytes_text(self.bytes_now))
+                format!("assay's file of {}", bytes_text(self.bytes_now))
             }
-            Target::File(_) => format!("file of {} not made by us", bytes_text(self.bytes_now)),
+            Target::File(_) => format!("file of {} not made by assay", bytes_text(self.bytes_now)),
             Target::Device => format!("block device of {}", bytes_text(self.bytes_now)),
         };
         let memory = if self.in_memory { " in memory" } else { "" };
@@ -164,7 +164,7 @@ impl PlannedFile {
             (true, false) => "DESTRUCTIVE: WRITTEN OVER",
         };
         let lost = match self.carries {
-            Some(what) if self.written => format!(", which loses {what}"),
+            Some(what) if self.written => format!(", which destroys {what}"),
             _ => String::new(),
         };
         let removed = if self.remove {
@@ -401,7 +401,7 @@ impl<'a> Planner<'a> {
             file.fill = Fill::AtOpen;
             if needs_content {
                 self.errors.push(EngineError::Usage(format!(
-                    "job {}: create_on_open makes {} empty, so that there is nothing to read; leave it out",
+                    "job {}: create_on_open makes {} empty, so there is nothing to read; leave it out",
                     job.name,
                     file.path.display()
                 )));
@@ -409,14 +409,14 @@ impl<'a> Planner<'a> {
         }
         if !options.files.allow_create && file.target == Target::New {
             self.errors.push(EngineError::Usage(format!(
-                "job {}: {} does not exist and allow_file_create=0 forbids to make it",
+                "job {}: {} does not exist and allow_file_create=0 forbids assay to make it",
                 job.name,
                 file.path.display()
             )));
         }
         let allow_mounted = options.files.allow_mounted_write;
         let note =
-            "allow_mounted_write is heard, but no option lets assay write to a mounted device";
+            "allow_mounted_write is accepted, but no option lets assay write to a mounted device";
         if allow_mounted && !self.plan.notes[number].iter().any(|known| known == note) {
             self.plan.notes[number].push(note.to_owned());
         }
@@ -458,7 +458,8 @@ impl<'a> Planner<'a> {
         let touched = file.written || file.is_laid_out();
         if touched && self.invocation.output.readonly {
             return Err(EngineError::Unusable(format!(
-                "{}: --readonly, but {} would have to be written there first ({} needed, {} there); make the file before, or leave --readonly out",
+                "{}: --readonly is set, but assay would first have to write {} there ({} needed, {} there); make the \
+                 file beforehand, or leave --readonly out",
                 file.path.display(),
                 if file.target == Target::New {
                     "the file"
@@ -484,7 +485,7 @@ impl<'a> Planner<'a> {
             let notes = &mut self.plan.notes[file.job];
             if file.in_memory {
                 notes.push(format!(
-                    "{path} lies in memory (tmpfs): its figures are the host's, not a device's"
+                    "{path} is in memory (tmpfs): its figures describe the host, not a device"
                 ));
             }
             if file.fill == Fill::Allocate && file.written {
@@ -497,7 +498,7 @@ impl<'a> Planner<'a> {
                 let holes = content::hole_bytes(&file.resolved, 0, file.bytes);
                 if holes > 0 {
                     notes.push(format!(
-                        "{} of the {} of {path} were never written: reading them asks no device",
+                        "{} of the {} of {path} were never written: reads of these parts never reach a device",
                         bytes_text(holes),
                         bytes_text(file.bytes)
                     ));
@@ -594,7 +595,8 @@ fn fill_of(file: &PlannedFile) -> Result<Fill, EngineError> {
             })
         }
         Target::File(_) if short => Err(EngineError::Unusable(format!(
-            "{}: it has {}, the jobs need {}, and a file that assay io did not make is never extended; say size= or offset= within it, or name a new file",
+            "{}: it has {}, but the jobs need {}, and assay never extends a file that it did not make; use size= or \
+             offset= within the file, or name a new file",
             file.path.display(),
             bytes_text(file.bytes_now),
             bytes_text(file.bytes)

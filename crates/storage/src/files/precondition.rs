@@ -158,7 +158,7 @@ impl<'a> Sequence<'a> {
         let mut spans = Vec::new();
         if places.len() > usize::from(u16::MAX) {
             return Err(EngineError::Usage(format!(
-                "job {}: {} files are more than can be preconditioned at once (65535)",
+                "job {}: assay cannot precondition {} files at once (at most 65535)",
                 job.name,
                 places.len()
             )));

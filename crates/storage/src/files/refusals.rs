@@ -65,7 +65,7 @@ impl Destroy {
                     Ok(_) => String::new(),
                 };
                 EngineError::Usage(format!(
-                    "--destroy {}: no job uses a file or device of that name{why}; name exactly what a job writes to",
+                    "--destroy {}: no job uses a file or device with this name{why}; name exactly what a job writes to",
                     path.display()
                 ))
             })
@@ -105,10 +105,12 @@ pub(super) fn check_write(
             }
             let why = match whose {
                 Whose::Changed => {
-                    "was made by assay io, but something else has written to it since"
+                    "was made by assay io, but another program has written to it since"
                 }
                 Whose::Unproven => {
-                    "was made by assay io, but a run that wrote to it was killed, or it was moved, linked or given other rights since, and its content does not prove that nobody else has written to it"
+                    "was made by assay io, but a run that wrote to it was killed, or somebody has moved it, linked \
+                     it or changed its permissions since, and its content does not prove that no other program has \
+                     written to it"
                 }
                 _ => "exists and was not made by assay io",
             };
@@ -116,7 +118,7 @@ pub(super) fn check_write(
                 path,
                 found,
                 &format!(
-                    "it {why} ({}); name another file, or remove it or say --destroy {} if its content can go",
+                    "it {why} ({}); name another file, or, if its content can go, remove it or use --destroy {}",
                     bytes_text(metadata.len()),
                     path.display()
                 ),
@@ -125,7 +127,7 @@ pub(super) fn check_write(
         What::Device { bytes, .. } => {
             let unused = check_device_unused(&found.resolved).map_err(|error| {
                 let heard = if allow_mounted_write {
-                    " (allow_mounted_write is heard, but nothing lifts this refusal)"
+                    " (assay accepts allow_mounted_write, but no option lifts this refusal)"
                 } else {
                     ""
                 };
@@ -137,14 +139,14 @@ pub(super) fn check_write(
                 return Ok(carries);
             }
             let lost = carries.map_or_else(
-                || "no known file system or label is on it".to_owned(),
-                |what| format!("it carries {what}, which would be lost"),
+                || "it has no known file system or label".to_owned(),
+                |what| format!("it contains {what}, which would be lost"),
             );
             Err(refuse(
                 path,
                 found,
                 &format!(
-                    "it is a block device ({}), and {lost}; say --destroy {} if its content can go",
+                    "it is a block device ({}), and {lost}; use --destroy {} if its content can go",
                     bytes_text(*bytes),
                     path.display()
                 ),
@@ -170,7 +172,7 @@ fn check_directory(
             path,
             found,
             &format!(
-                "{} belongs to {what}; name another directory, or say --destroy {} if the file shall be made there all the same",
+                "{} belongs to {what}; name another directory, or use --destroy {} to make the file there anyway",
                 directory.display(),
                 path.display()
             ),

@@ -46,7 +46,7 @@ pub(super) fn of_clone(job: &Job, clone: u32, files: &[Known]) -> Result<Share, 
         largest = largest.max(bytes);
         if bytes < block {
             share.notes.push(format!(
-                "{}: {} of it are less than one block of {}: it is left out",
+                "{}: a part of {} is smaller than one block of {} and is left out",
                 file.path.display(),
                 bytes_text(bytes),
                 bytes_text(block)
@@ -63,7 +63,8 @@ pub(super) fn of_clone(job: &Job, clone: u32, files: &[Known]) -> Result<Share, 
         return Err(usage(
             job,
             &format!(
-                "size too small: the region has {largest} bytes, a block at least {block}; say a larger size= or a smaller bs="
+                "size too small: the region has {largest} bytes, but a block has at least {block}; use a larger \
+                 size= or a smaller bs="
             ),
         ));
     }
@@ -144,7 +145,7 @@ fn bytes_of(
         (None, Some(Amount::Percent(percent))) if percent > 100 => {
             return Err(usage(
                 job,
-                &format!("size={percent}%: a part of a file is at most 100% of it"),
+                &format!("size={percent}%: the largest possible part of a file is 100%"),
             ));
         }
         (None, size) => match (file.bytes, size) {
@@ -292,7 +293,7 @@ mod tests {
         let percent = job(|job| job.options.files.size = Some(Amount::Percent(50)));
         assert!(error(&percent, file(None)).contains("you need to specify size="));
         let much = job(|job| job.options.files.size = Some(Amount::Percent(150)));
-        assert!(error(&much, file(M)).contains("at most 100%"));
+        assert!(error(&much, file(M)).contains("possible part of a file is 100%"));
         let behind = job(|job| job.options.files.offset = Amount::Bytes(M));
         assert!(error(&behind, file(M)).contains("you need to specify valid offset="));
         let small = job(|job| job.options.files.size = Some(Amount::Bytes(3000)));

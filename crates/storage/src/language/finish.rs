@@ -181,8 +181,8 @@ fn payload(finished: &mut Finished) {
     }
     if options.pattern.mode.goes(Way::Write) && options.pace.time_based && payload.do_verify {
         finished.notes.push(
-            "a time_based job ends in its write phase, so that nothing is read back: verify with \
-             a second job and verify_only"
+            "a time_based job ends in its write phase, so nothing is read back: verify with a second job and \
+             verify_only"
                 .into(),
         );
     }
@@ -203,7 +203,7 @@ fn engine(draft: &Draft, finished: &mut Finished) {
         if *own || !draft.own_engine {
             finished
                 .errors
-                .push(format!("{name} is no option of ioengine={named}"));
+                .push(format!("{name} is not an option of ioengine={named}"));
         } else {
             // The options for all were of another engine, which this job left.
             finished

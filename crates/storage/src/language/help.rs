@@ -140,12 +140,12 @@ const ENGINES: &[(&str, &str, IoEngine)] = &[
         IoEngine::Psync,
     ),
     ("pvsync2", "preadv2 and pwritev2", IoEngine::Pvsync2),
-    ("null", "Done at once, without the kernel", IoEngine::Null),
     (
-        "nop",
-        "Requests for nothing, through a real ring",
-        IoEngine::Nop,
+        "null",
+        "Completes at once, without the kernel",
+        IoEngine::Null,
     ),
+    ("nop", "No-op requests through a real ring", IoEngine::Nop),
 ];
 
 fn engines() -> String {
@@ -165,7 +165,10 @@ fn engine_options(asked: &str) -> Result<String, String> {
     };
     let Some((_, _, engine)) = ENGINES.iter().find(|(known, ..)| *known == name) else {
         let names: Vec<_> = ENGINES.iter().map(|(name, ..)| *name).collect();
-        return Err(format!("no engine {name}; there are {}", names.join(", ")));
+        return Err(format!(
+            "there is no engine {name}; the engines are {}",
+            names.join(", ")
+        ));
     };
     if let Some(option) = option {
         return explain(option);

@@ -88,7 +88,7 @@ impl Parser<'_> {
         if depth > 0 {
             self.reading.refuse(
                 &origin,
-                "a section in an included file; includes hold keys only",
+                "a section in an included file; an include may contain only keys",
             );
             return;
         }
@@ -99,8 +99,10 @@ impl Parser<'_> {
             return;
         };
         if title.trim().is_empty() || !behind.trim().is_empty() {
-            self.reading
-                .refuse(&origin, format!("[{rest} is not a title such as [job]"));
+            self.reading.refuse(
+                &origin,
+                format!("[{rest} is not a section title such as [job]"),
+            );
             return;
         }
         self.sections.push(Section {
@@ -124,17 +126,15 @@ impl Parser<'_> {
             }),
             None => self
                 .reading
-                .refuse(&origin, format!("{line} stands before any [section]")),
+                .refuse(&origin, format!("{line} is before any [section]")),
         }
     }
 
     /// The file is looked for as named, then beside the file that names it.
     fn include(&mut self, from: &str, name: &str, origin: &str, depth: u32) {
         if self.sections.is_empty() {
-            self.reading.refuse(
-                origin,
-                format!("include {name} stands before any [section]"),
-            );
+            self.reading
+                .refuse(origin, format!("include {name} is before any [section]"));
             return;
         }
         if depth == DEEPEST_INCLUDE || self.included == MOST_INCLUDES {

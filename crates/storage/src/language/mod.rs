@@ -266,7 +266,7 @@ impl Builder<'_> {
         if self.jobs.is_empty() && self.reading.errors.is_empty() {
             self.reading.refuse(
                 ORIGIN,
-                "no job: name one with --name=JOB and its options, or name a job file",
+                "there is no job: define one with --name=JOB and its options, or name a job file",
             );
         }
         if !self.reading.errors.is_empty() {

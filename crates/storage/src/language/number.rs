@@ -6,8 +6,9 @@ pub(super) type Read<T> = Result<T, String>;
 /// A whole number: decimal or `0x` hexadecimal, with a unit of bytes.
 pub(super) fn with_unit(text: &str, decimal: bool) -> Read<u64> {
     let (digits, unit) = split_unit(text)?;
-    let factor = bytes_factor(unit, decimal)
-        .ok_or_else(|| format!("{unit:?} is no unit; they are k, m, g, t, p, with b or ib"))?;
+    let factor = bytes_factor(unit, decimal).ok_or_else(|| {
+        format!("{unit:?} is not a unit; the units are k, m, g, t, p, with b or ib")
+    })?;
     digits
         .checked_mul(factor)
         .ok_or_else(|| "is too large".into())
@@ -37,7 +38,7 @@ pub(super) fn split_unit(text: &str) -> Read<(u64, &str)> {
         return Err("is not a whole number".into());
     }
     if radix == 16 && !unit.is_empty() {
-        return Err("has a unit behind a hexadecimal number".into());
+        return Err("has a unit after a hexadecimal number".into());
     }
     Ok((number, unit))
 }

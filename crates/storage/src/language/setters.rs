@@ -105,7 +105,7 @@ pub(super) fn cpu_list(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
         let (first, last) = halves(part, '-');
         let cpu = |text: &str| match text.trim().parse::<u32>() {
             Ok(cpu) if cpu < MOST_CPUS => Ok(cpu),
-            _ => Err(format!("{text:?} is no CPU")),
+            _ => Err(format!("{text:?} is not a CPU")),
         };
         let first = cpu(first)?;
         let last = last.map_or(Ok(first), cpu)?;
@@ -138,12 +138,13 @@ pub(super) fn engine(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
         "nop" => IoEngine::Nop,
         other if OTHER_ENGINES.split(' ').any(|known| known == other) => {
             return Err(format!(
-                "not supported: ioengine={other}; there are io_uring, libaio, psync, pvsync2, null, nop"
+                "not supported: ioengine={other}; the engines are io_uring, libaio, psync, pvsync2, null, nop"
             ));
         }
         _ => {
             return Err(
-                "is no engine; there are io_uring, libaio, psync, pvsync2, null, nop".into(),
+                "is not an engine; the engines are io_uring, libaio, psync, pvsync2, null, nop"
+                    .into(),
             );
         }
     };
@@ -163,7 +164,7 @@ pub(super) fn mode(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
         "rw" | "readwrite" => Mode::ReadWrite,
         "randrw" => Mode::RandRw,
         "trim" | "randtrim" | "trimwrite" | "randtrimwrite" => {
-            return Err(format!("not supported: rw={name}; nothing is ever trimmed"));
+            return Err(format!("not supported: rw={name}; assay never trims"));
         }
         _ => return Err("is none of read, write, randread, randwrite, rw, randrw".into()),
     };
@@ -219,7 +220,7 @@ pub(super) fn block_split(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
                 "" => None,
                 percent => match percent.parse::<u32>() {
                     Ok(percent) if percent <= 100 => Some(percent),
-                    _ => return Err(format!("has {percent:?} for a percentage")),
+                    _ => return Err(format!("has {percent:?} as a percentage")),
                 },
             };
             split.push((bytes, percent));
@@ -238,7 +239,7 @@ pub(super) fn distribution(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
         "zipf" | "pareto" | "normal" => skewed(name, &parts.collect::<Vec<_>>())?,
         "zoned" => Distribution::Zoned(zones(&parts.collect::<Vec<_>>())?),
         "zoned_abs" => {
-            return Err("not supported: zoned_abs; say the zones in percent with zoned".into());
+            return Err("not supported: zoned_abs; give the zones in percent with zoned".into());
         }
         _ => return Err("is none of random, zipf, pareto, normal, zoned".into()),
     };
@@ -335,7 +336,7 @@ pub(super) fn file_service(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
         "sequential" => FileService::Sequential,
         "zipf" | "pareto" | "normal" | "gauss" => {
             return Err(format!(
-                "not supported: file_service_type={name}; there are roundrobin, random, sequential"
+                "not supported: file_service_type={name}; use roundrobin, random or sequential"
             ));
         }
         _ => return Err("is none of roundrobin, random, sequential".into()),
@@ -381,7 +382,7 @@ pub(super) fn pattern(text: &str) -> Read<Vec<u8>> {
     if offsets.is_empty() {
         Ok(bytes)
     } else {
-        Err("has a %o, which only verify_pattern can have".into())
+        Err("has a %o, which is possible only in verify_pattern".into())
     }
 }
 
@@ -419,7 +420,7 @@ pub(super) fn pattern_with_offsets(text: &str) -> Read<(Vec<u8>, Vec<u32>)> {
 fn content_of<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Read<&'a str> {
     use std::io::Read as _;
     let Some((name, rest)) = text.split_once('\'') else {
-        return Err("has an apostrophe without its other".into());
+        return Err("has an apostrophe without its counterpart".into());
     };
     let room = LONGEST_PATTERN.saturating_sub(bytes.len()) as u64;
     std::fs::File::open(name)
@@ -437,7 +438,7 @@ fn quoted<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Read<&'a str> {
             bytes.extend_from_slice(string.as_bytes());
             Ok(rest)
         }
-        None => Err("has a quotation mark without its other".into()),
+        None => Err("has a quotation mark without its counterpart".into()),
     }
 }
 
@@ -447,7 +448,7 @@ fn hexadecimal<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Read<&'a str> {
         .unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);
     if digits.is_empty() {
-        return Err("has no hexadecimal digits behind 0x".into());
+        return Err("has no hexadecimal digits after 0x".into());
     }
     let even = if digits.len() % 2 == 1 {
         format!("0{digits}")
@@ -473,7 +474,7 @@ fn decimal<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Read<&'a str> {
     }
     if end == digits_at {
         return Err(format!(
-            "cannot be read from {text:?} on; say \"text\", 0xhex or a number"
+            "cannot be read from {text:?} on; use \"text\", 0xhex or a number"
         ));
     }
     let number: i32 = text[..end].parse().map_err(|_| "is too large")?;
@@ -523,7 +524,7 @@ pub(super) fn steady(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
         }
     };
     let Some(limit) = limit else {
-        return Err("needs a limit behind a colon, such as iops:2%".into());
+        return Err("needs a limit after a colon, such as iops:2%".into());
     };
     let (limit, percent) = match limit.strip_suffix('%') {
         Some(percent) => (value::float(percent)?, true),

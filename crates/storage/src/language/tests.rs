@@ -284,12 +284,9 @@ fn what_is_not_supported_says_what_would_do() {
         ),
         (
             "--ioengine=mmap",
-            "not supported: ioengine=mmap; there are io_uring",
+            "not supported: ioengine=mmap; the engines are io_uring",
         ),
-        (
-            "--rw=trim",
-            "not supported: rw=trim; nothing is ever trimmed",
-        ),
+        ("--rw=trim", "not supported: rw=trim; assay never trims"),
         (
             "--verify=md5",
             "not supported: verify=md5; use crc32c or pattern",
@@ -298,7 +295,7 @@ fn what_is_not_supported_says_what_would_do() {
             "--io_submit_mode=offload",
             "not supported: io_submit_mode=offload; inline",
         ),
-        ("--client=host", "not supported; there is no client"),
+        ("--client=host", "not supported; assay has no client"),
     ] {
         let errors = refusals(&["--name=a", word]);
         assert_eq!(errors.len(), 1, "{errors:?}");
@@ -322,7 +319,7 @@ fn options_of_an_engine_must_be_of_the_jobs_engine() {
     let errors = refusals(&["--name=a", "--ioengine=libaio", "--registerfiles"]);
     assert_eq!(
         errors,
-        ["command line: job a: registerfiles is no option of ioengine=libaio"]
+        ["command line: job a: registerfiles is not an option of ioengine=libaio"]
     );
     refusals(&["--registerfiles", "--name=a"]);
     let invocation = parsed(&[

@@ -63,19 +63,21 @@ impl Kind {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Flag => f.write_str("flag: bare, or 0 or 1"),
+            Self::Flag => f.write_str("flag: no value, or 0 or 1"),
             Self::Bool => f.write_str("0 or 1"),
             Self::Int(low, u64::MAX | 0xffff_ffff) => write!(f, "number from {low}"),
             Self::Int(low, high) => write!(f, "number from {low} to {high}"),
             Self::Signed(low, high) => write!(f, "number from {low} to {high}"),
             Self::Ints(..) => f.write_str("number, or read,write,trim"),
-            Self::Ranges => f.write_str("range low-high, or one each for read,write,trim"),
+            Self::Ranges => f.write_str("range low-high, or one range each for read,write,trim"),
             Self::Size => f.write_str("bytes, or percent of the file"),
             Self::Seconds => f.write_str("time; a bare number is in seconds"),
             Self::Micros => f.write_str("time; a bare number is in microseconds"),
             Self::Millis => f.write_str("number of milliseconds"),
             Self::Choice(words) => write!(f, "one of {}", words.join(", ")),
-            Self::Floats(low, high) => write!(f, "numbers from {low} to {high}, colons between"),
+            Self::Floats(low, high) => {
+                write!(f, "numbers from {low} to {high}, separated by colons")
+            }
             Self::Text => f.write_str("text"),
             Self::OptionalText => f.write_str("text, or bare"),
         }
@@ -166,7 +168,7 @@ impl<'a> Value<'a> {
         let (low, high) = self.range();
         by_direction(self.text()?, |part| {
             if part.contains('-') && !part.starts_with('-') {
-                return Err("is a range; say bsrange".into());
+                return Err("is a range; use bsrange".into());
             }
             within(number(part, self.decimal)?, low, high)
         })
@@ -363,7 +365,7 @@ pub fn time(text: &str, bare_ns: u64) -> Read<Ns> {
         "d" => 86_400_000_000_000,
         _ => {
             return Err(format!(
-                "{unit:?} is no unit of time; they are d, h, m, s, ms, us"
+                "{unit:?} is not a unit of time; the units are d, h, m, s, ms, us"
             ));
         }
     };

@@ -123,7 +123,8 @@ fn zoned(zones: &[(u32, u32)], slots: u64) -> Result<Law, SpecError> {
     let share = |of: fn(&(u32, u32)) -> u32| zones.iter().map(|z| u64::from(of(z))).sum::<u64>();
     if share(|z| z.0) != 100 || share(|z| z.1) > 100 {
         return Err(invalid(format!(
-            "zones have {} % of the I/Os and {} % of the region: it must be 100 % and at most 100 %",
+            "zones have {} % of the I/Os and {} % of the region: the I/Os must add up to 100 %, the region to at \
+             most 100 %",
             share(|z| z.0),
             share(|z| z.1)
         )));

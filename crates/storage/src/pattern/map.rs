@@ -28,7 +28,8 @@ impl FreeMap {
             let mut level: Vec<u64> = Vec::new();
             level.try_reserve_exact(words).map_err(|_| {
                 invalid(format!(
-                    "no memory for a random map of {blocks} blocks: norandommap does without, softrandommap where it must"
+                    "no memory for a random map of {blocks} blocks: use norandommap (never a map) or softrandommap \
+                     (no map if there is no memory)"
                 ))
             })?;
             level.resize(words, 0);

@@ -254,7 +254,7 @@ impl Pattern {
         let whole: u64 = regions.iter().map(|r| r.bytes).sum();
         if self.parts.is_empty() {
             return Err(invalid(format!(
-                "size too small: {} bytes in each file, and a block has {needed} at least",
+                "size too small: each file has {} bytes, but a block has at least {needed}",
                 regions.iter().map(|r| r.bytes).max().unwrap_or(0)
             )));
         }
@@ -302,7 +302,7 @@ impl Pattern {
             }
             Order::Permuted if region.bytes / self.least > MOST_PERMUTED => {
                 return Err(invalid(format!(
-                    "{} bytes are too many blocks for random_generator=lfsr: norandommap does without",
+                    "{} bytes are too many blocks for random_generator=lfsr: use norandommap",
                     region.bytes
                 )));
             }

@@ -357,7 +357,7 @@ fn what_cannot_be_is_refused() {
     for (set, names) in [
         (
             (|o| o.pattern.blocks[0] = blocks(64 * K, 64 * K)) as fn(&mut Options),
-            "size too small: 32768 bytes",
+            "each file has 32768 bytes",
         ),
         (|o| o.pattern.blocks[0] = blocks(0, 0), "block sizes from 0"),
         (

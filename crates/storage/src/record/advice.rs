@@ -56,7 +56,7 @@ pub(super) fn advise(
 
 fn chance(change: &StorageChange) -> String {
     format!(
-        "chance of that in steady noise at most {} %",
+        "probability in steady noise at most {} %",
         fixed(100.0 * value(&change.chance_ratio), 1)
     )
 }
@@ -73,7 +73,8 @@ fn precondition(before: &StoragePrecondition) -> Option<Advice> {
         )
     };
     let text = format!(
-        "{}: preconditioning ({}) ended after {} rounds before the last {} were alike (apart by {}, slope {}): the device had not come to rest, and the jobs measured it on its way.",
+        "{}: preconditioning ({}) ended after {} rounds before the last {} were alike (spread {}, slope {}): the \
+         device had not reached a steady state when the jobs measured it.",
         before.job,
         before.method,
         before.round_ios_per_s.len(),
@@ -111,7 +112,7 @@ impl View<'_> {
         }
         let lead = lead(self.info, group);
         let seen = format!(
-            "{lead}throughput fell from {} to {} I/Os per second ({} to {} MiB/s) {} s in ({})",
+            "{lead}throughput fell from {} to {} I/Os per second ({} to {} MiB/s) {} s after the start ({})",
             thousands(value(&before.median).round() as u64),
             thousands(value(&after.median).round() as u64),
             fixed(value(&before.mib_per_s), 1),
@@ -130,15 +131,19 @@ impl View<'_> {
         }
         if self.writes(group) >= WRITES {
             let text = format!(
-                "{seen}, after {} had been written. Likely a write cache of about that size (of the drive, the controller, the array or the host) was full; a burst credit would leave a flatter level than this one ({} % variation). \
-                 Quote the later level as sustained; fill the cache first (ramp_time, or --precondition) to measure only that.",
+                "{seen}, after {} had been written. Likely a write cache of about that size (in the drive, the \
+                 controller, the array or the host) was full; after a spent burst credit the level would be flatter \
+                 than this one ({} % variation). Quote the later level as the sustained rate; to measure only this \
+                 level, fill the cache first (ramp_time, or --precondition).",
                 size(change.written_bytes),
                 fixed(100.0 * value(&after.variation_ratio), 1)
             );
             return Some(Advice::of("A1", lasting <= FALL / 2.0, text, &evidence));
         }
         let text = format!(
-            "{seen}, after {} had been read. The later level is not flat, so a limit is unlikely: other load on the device, or data that a cache held at first. Repeat it, and look at the device's figures in the per-second series.",
+            "{seen}, after {} had been read. The later level is not flat, so a limit is unlikely; more likely other \
+             load used the device, or a cache held the data at first. Repeat the run and check the device's figures \
+             in the per-second series.",
             size(change.read_bytes)
         );
         Some(Advice::of("A3", lasting <= FALL / 2.0, text, &evidence))
@@ -158,8 +163,10 @@ impl View<'_> {
         let above_mib = value(&before.mib_per_s) - value(&after.mib_per_s);
         let moved = size(change.written_bytes + change.read_bytes);
         let text = format!(
-            "{seen} to a flat level ({} % variation) after a plateau of {} s: likely a burst credit is spent. It held about {} I/Os ({} MiB) above the sustained rate. \
-             If writes only are slower, a filled write cache is the other reading ({moved} had been moved). The later level is what lasts; a credit that refills at the sustained rate needs {} s of rest for the next burst of this length.",
+            "{seen} to a flat level ({} % variation) after a plateau of {} s: likely a burst credit was spent. It \
+             covered about {} I/Os ({} MiB) above the sustained rate. If only writes are slower, a full write cache \
+             is the other explanation ({moved} had been moved). The later level is the sustained rate; a credit that \
+             refills at the sustained rate needs {} s of rest for the next burst of this length.",
             fixed(100.0 * value(&after.variation_ratio), 1),
             fixed(length(before), 0),
             thousands(spent.max(0.0) as u64),
@@ -191,14 +198,16 @@ impl View<'_> {
             group.analysed == "IOPS" && group.changes.len() == 1 && value(&last.median) > least;
         let meaning = match rose {
             true => {
-                "it rose: a warm-up (a cache that filled, a clock that sped up), or other load that ended. Discard the first part with ramp_time"
+                "it rose: a warm-up (a cache filled, a clock sped up), or other load ended. Discard the first part \
+                 with ramp_time"
             }
             false => {
-                "the mean mixes different states of the platform. Read the levels, and the device beside them in the per-second series"
+                "the mean mixes different states of the platform. Use the levels, and compare them with the device \
+                 in the per-second series"
             }
         };
         let text = format!(
-            "{}{what} changed its level {} time(s), first {} s in ({}), between {} and {}: {meaning}.",
+            "{}{what} changed its level {} time(s), first {} s after the start ({}), between {} and {}: {meaning}.",
             lead(self.info, group),
             group.changes.len(),
             fixed(value(&first.at_s), 0),
@@ -221,7 +230,10 @@ impl View<'_> {
         let mean = group.iops_total_per_s.mean.value()?;
         let left = least / mean.max(f64::MIN_POSITIVE);
         let text = format!(
-            "{}throughput dips about every {} s (autocorrelation of the seconds; chance at most 1 %), down to {} % of the mean: something periodic takes the device or the CPU: journal commits, write-back, garbage collection, a snapshot or backup agent, another job. Compare with the device's seconds and with what the host runs at that period.",
+            "{}throughput dips about every {} s (autocorrelation of the seconds; chance at most 1 %), down to {} % \
+             of the mean: something uses the device or the CPU periodically, such as journal commits, write-back, \
+             garbage collection, a snapshot or backup agent, or another job. Compare with the device's seconds and \
+             with what the host runs at this interval.",
             lead(self.info, group),
             fixed(period, 0),
             fixed(100.0 * left, 0)
@@ -237,16 +249,17 @@ impl View<'_> {
             (true, "IOPS") => ("rose", "a warm-up that has not ended"),
             (false, "IOPS") => (
                 "fell",
-                "free blocks of the drive run out, heat, or a region that grows more expensive",
+                "the drive runs out of free blocks, it is too hot, or the region becomes more expensive to access",
             ),
             (true, _) => (
                 "rose",
-                "the queue grows: the rate is more than the device can do",
+                "the queue grows: the rate is higher than the device can do",
             ),
             _ => ("fell", "a warm-up that has not ended"),
         };
         let text = format!(
-            "{}{} {word} by {} % from begin to end in a line: {meaning}. The mean describes no state; run until it is level (steadystate, ramp_time).",
+            "{}{} {word} linearly by {} % from begin to end: {meaning}. The mean does not describe a steady state; \
+             run until the rate is level (steadystate, ramp_time).",
             lead(self.info, group),
             group.analysed,
             fixed(100.0 * drift.abs(), 0)
@@ -268,7 +281,8 @@ impl View<'_> {
             return None;
         }
         let text = format!(
-            "{}throughput varies by {} % from second to second: the mean describes no second of the run. Run longer, and read the percentiles.",
+            "{}throughput varies by {} % from second to second: the mean does not describe a typical second of the \
+             run. Run longer, and read the percentiles.",
             lead(self.info, group),
             fixed(100.0 * variation, 0)
         );
@@ -285,7 +299,8 @@ impl View<'_> {
     fn steady(&self, job: &StorageJob) -> Option<Advice> {
         let steady = job.steady.as_ref().filter(|steady| !steady.attained)?;
         let text = format!(
-            "{}: steady state ({}) was not attained within its window of {} s: the figures are of a device still changing. Run longer or precondition it.",
+            "{}: steady state ({}) was not reached within its window of {} s: the figures describe a device that was \
+             still changing. Run longer or precondition the device.",
             job.name, steady.criterion, steady.window_s
         );
         Some(Advice::of("A10", true, text, &[]))
@@ -312,7 +327,8 @@ impl View<'_> {
         }
         let when = self.worst_second(job.group);
         let text = format!(
-            "{}: the tail of {} latency is long: {name} is {} us, {} times the median of {} us; the longest took {} us{when}. A commit or a log write that meets it stalls all who wait for it.",
+            "{}: the tail of {} latency is long: {name} is {} us, {} times the median of {} us; the longest took {} \
+             us{when}. If a log write takes this long, it stalls all commits that wait for it.",
             job.name,
             way.way,
             fixed(tail, 0),
@@ -334,7 +350,7 @@ impl View<'_> {
         let worst = longest.max();
         worst.map_or_else(String::new, |(_, end_ns)| {
             format!(
-                ", in the second that ended {} s in",
+                ", in the second that ended {} s after the start",
                 fixed(end_ns as f64 / 1e9, 0)
             )
         })
@@ -372,11 +388,12 @@ impl View<'_> {
         let rate = value(&way.target_ios_per_s);
         let reading = self.readings.jobs.iter().find(|r| r.name == job.name)?;
         let gaps = match Options::of(self.readings, reading).get(&["rate_process"]) {
-            Some("poisson") => "arrivals come in bunches, as asked for (rate_process=poisson), and",
+            Some("poisson") => "arrivals come in bursts, as rate_process=poisson asks for, and",
             _ => "after a stall",
         };
         let text = format!(
-            "{}: at {} {}s/s the 99th percentile from the due time is {} us, of the service alone {} us: {gaps} requests wait for their turn. The first is what a user of this rate sees.",
+            "{}: at {} {}s/s the 99th percentile from the due time is {} us, of the service time alone {} us: {gaps} \
+             requests queue. At this rate a user sees the first figure.",
             job.name,
             thousands(rate as u64),
             way.way,

@@ -96,7 +96,7 @@ fn verdict(readings: &StorageReadings) -> Verdict {
             Some(match clone.errors_passed {
                 0 => format!("{}, {ended}", job.name),
                 n => format!(
-                    "{}, clone {}: {n} I/Os failed and were passed over",
+                    "{}, clone {}: {n} I/Os failed, and the job continued",
                     job.name, clone.clone
                 ),
             })
@@ -137,7 +137,7 @@ fn missed_rate(readings: &StorageReadings, job: usize) -> Option<String> {
         let slack = 2.0 * clones * f64::from(reading.label.iodepth.max(1));
         (merged.ios as f64 + slack < RATE_KEPT * due).then(|| {
             format!(
-                "{}: {} of the {} {}s/s asked for were reached",
+                "{}: reached {} of the requested {} {}s/s",
                 reading.name,
                 fixed(
                     merged.ios as f64 * NS_PER_S / (*runtime_ns).max(1) as f64,
@@ -207,7 +207,7 @@ fn job(readings: &StorageReadings, place: usize) -> StorageJob {
     let (mut in_flight, little) = in_flight(&clones);
     if job.label.no_lat && job.label.no_clat && job.label.no_slat {
         // Whatever was counted was counted by a clock that stood still.
-        in_flight = Figure::na("no instants were taken");
+        in_flight = Figure::na("no timestamps were taken");
     }
     StorageJob {
         name: job.name.clone(),
@@ -352,7 +352,7 @@ fn devices(readings: &StorageReadings) -> StorageDevices {
     let bytes = |way: Way| jobs[way.index()].0.bytes;
     let device =
         |of: fn(&assay_measure::snapshot::DiskReading) -> u64| match readings.disks.is_empty() {
-            true => Figure::na("no device known below the files"),
+            true => Figure::na("the device below the files is unknown"),
             false => Figure::Count(readings.disks.iter().map(of).sum()),
         };
     let read = device(|disk| disk.read_bytes);
@@ -401,7 +401,7 @@ pub fn load(record: &mut Record, info: &StorageInfo) {
             let found = ways.find(|row| row.way == way);
             found.map_or(Figure::Count(0), |row| rate(row).clone())
         }
-        _ => Figure::na("several groups: each has its own"),
+        _ => Figure::na("several groups: each group has its own figure"),
     };
     let row = |name: &str, way: &str| LoadRow {
         name: name.to_owned(),
@@ -413,7 +413,7 @@ pub fn load(record: &mut Record, info: &StorageInfo) {
                     .map(|row| row.ios_count)
                     .sum(),
             ),
-            _ => Figure::na("several groups: each has its own"),
+            _ => Figure::na("several groups: each group has its own figure"),
         },
         per_s: of(way, |row| &row.ios_per_s),
         ..LoadRow::default()

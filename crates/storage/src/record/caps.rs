@@ -63,7 +63,8 @@ pub(super) fn host_limit(view: &View<'_>, group: &StorageGroup) -> Option<Advice
     });
     let (way, found, limit, unit, by) = near.next()?;
     let text = format!(
-        "{}{} {unit} per second of {way}s are at the limit of {} set {by}: this measures the limit, not the device. Raise it to see the device.",
+        "{}{} {unit} per second of {way}s are at the limit of {} set {by}: the figures show this limit, not the \
+         device. Raise the limit to measure the device.",
         lead(view.info, group),
         thousands(found as u64),
         thousands(limit as u64)
@@ -108,8 +109,10 @@ pub(super) fn flat_top(view: &View<'_>, group: &StorageGroup) -> Option<Advice> 
         )
     });
     let text = format!(
-        "{}{sure} a limit on I/Os per second: {} for {} s with a variation of only {} %{at}, while requests queue (mean {} us, quickest {} us). A device varies more. \
-         Measure at twice the block size: a limit on I/Os stays, a device or a limit on bytes does not; and at half the depth: a limit stays, only latency halves.",
+        "{}{sure} a limit on I/Os per second: {} for {} s with a variation of only {} %{at}, while requests queue \
+         (mean {} us, quickest {} us). A device varies more. To confirm, measure at twice the block size: a limit on \
+         I/Os stays the same, a device or a limit on bytes does not. Also measure at half the depth: with a limit \
+         the rate stays the same and only latency halves.",
         lead(view.info, group),
         thousands(iops as u64),
         fixed(length(level), 0),
@@ -165,19 +168,23 @@ pub(super) fn same_top(view: &View<'_>) -> Option<Advice> {
                 (
                     "I/Os per second",
                     a_iops,
-                    "it counts I/Os, not bytes: set by the provider, the hypervisor, the array or a control group, or the drive's own most. Larger blocks get more bytes out of it",
+                    "it counts I/Os, not bytes: the provider, the hypervisor, the array or a control group sets it, \
+                     or it is the maximum of the drive. Larger blocks give more bytes per second",
                 )
             } else if same(a_mib, b_mib) {
                 (
                     "MiB/s",
                     a_mib,
-                    "it counts bytes, not I/Os: a provider's limit, or the link to the device. Smaller blocks get more I/Os out of it",
+                    "it counts bytes, not I/Os: a provider's limit, or the link to the device. Smaller blocks give \
+                     more I/Os per second",
                 )
             } else {
                 return None;
             };
             let text = format!(
-                "A limit on {what}: groups {} and {} have block sizes {} times apart and end at the same flat {} {what} (variation at most {} %): {meaning}. Ask for the figure it was sold with.",
+                "A limit on {what}: the block sizes of groups {} and {} differ by a factor of {}, and both end at \
+                 the same flat {} {what} (variation at most {} %): {meaning}. Compare it with the rate that the \
+                 provider promises.",
                 a.group,
                 b.group,
                 fixed(blocks.max(1.0 / blocks), 1),

@@ -98,7 +98,8 @@ impl Seconds<'_> {
     }
 
     fn iops(&self, disks: &[String]) -> Chart {
-        let note = "Whole, synchronised seconds (layer syscall); dashed is what the devices completed (layer device, whoever asked).";
+        let note = "Whole, synchronised seconds (layer syscall); dashed: what the devices completed, from all \
+            processes (layer device).";
         let mut chart = self.chart("iops", "IOPS", Axis::of("I/Os", "1/s"), note);
         for (way, color) in WAYS {
             let key = format!("{way}_ios_count_per_s");
@@ -126,8 +127,7 @@ impl Seconds<'_> {
     }
 
     fn latency(&self) -> Chart {
-        let note =
-            "Of the I/Os that ended in each second (layer syscall), from preparation to reaping.";
+        let note = "Latency of the I/Os that ended in each second (layer syscall), from preparation to reaping.";
         let y = Axis::log("latency", "us");
         let mut chart = self.chart("latency", "Latency over time", y, note);
         for (way, color) in WAYS {
@@ -213,7 +213,8 @@ fn percentiles(info: &StorageInfo) -> Drawn {
         }
     }
     let note = format!(
-        "From preparation to reaping (lat) unless named clat, which is from submission to reaping; layer {}; a percentile with fewer than ten samples beyond it is n/a.",
+        "From preparation to reaping (lat), or from submission to reaping where named clat; layer {}; a percentile \
+         with fewer than ten samples beyond it is n/a.",
         info.layer
     );
     percentile_chart("c-percentiles", "Latency percentiles by job", &note, &all)
@@ -240,7 +241,8 @@ fn in_flight(info: &StorageInfo) -> Drawn {
     let chart = Chart {
         id: "c-in-flight".to_owned(),
         title: "I/Os in flight".to_owned(),
-        note: "Depth times jobs as asked for, the mean that was counted, and IOPS times mean latency: the last two must agree.".to_owned(),
+        note: "The requested depth times jobs, the counted mean, and IOPS times mean latency: the last two must \
+            agree.".to_owned(),
         x: Axis::of("job", ""),
         y: Axis::of("I/Os in flight", "count"),
         rows: Rows::Names(jobs.iter().map(|job| job.name.clone()).collect()),
@@ -254,5 +256,5 @@ fn in_flight(info: &StorageInfo) -> Drawn {
         ],
         ..Chart::default()
     };
-    Drawn::or(chart, "no job says it")
+    Drawn::or(chart, "no job states it")
 }

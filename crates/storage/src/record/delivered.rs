@@ -96,7 +96,8 @@ fn sustained(group: &StorageGroup, notes: &mut Vec<String>, groups: usize) -> f6
         _ => format!("Group {}: ", group.group),
     };
     notes.push(format!(
-        "{lead}throughput fell during the probe: counted is its last level of {} I/Os per second, not the mean of {}, since a burst is not there all month.",
+        "{lead}throughput fell during the probe: the cost uses the last level of {} I/Os per second, not the mean of \
+         {}, because a burst does not last all month.",
         thousands(last as u64),
         thousands(mean as u64)
     ));

@@ -189,7 +189,7 @@ fn busy(whole: &[&SecondReading]) -> Figure {
             .sum()
     };
     match names.iter().map(|name| busy_ns(name)).max() {
-        None => Figure::na("no device known below the files"),
+        None => Figure::na("the device below the files is unknown"),
         Some(most) => Figure::decimal((100.0 * most as f64).min(100.0 * elapsed_ns as f64))
             .per(elapsed_ns as f64, FEW),
     }

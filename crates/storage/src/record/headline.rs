@@ -30,7 +30,9 @@ const USED_UP_PCT: f64 = 95.0;
 
 fn limit(record: &Record, info: &StorageInfo) -> Limit {
     if record.import.is_some() {
-        return Limit::unknown("another tool's output says what was done, not what stopped it");
+        return Limit::unknown(
+            "the output of another tool shows what was done, not what limited it",
+        );
     }
     if let Some(limit) = cpu::limit(record) {
         return limit;
@@ -42,7 +44,7 @@ fn limit(record: &Record, info: &StorageInfo) -> Limit {
             .find(|advice| ids.contains(&advice.id.as_str()))
     };
     if let Some(cap) = said(&["R12", "A5", "A6"]) {
-        return Limit::new("a limit somebody set on the device", cap.text.clone());
+        return Limit::new("a limit set on the device", cap.text.clone());
     }
     let ways = || info.jobs.iter().flat_map(|job| &job.ways);
     let kept = |way: &StorageWay| {
@@ -54,7 +56,7 @@ fn limit(record: &Record, info: &StorageInfo) -> Limit {
     if ways().next().is_some() && ways().all(kept) {
         return Limit::new(
             "the rate asked for",
-            "Every job did what its rate asks for, so more was not tried.",
+            "Every job reached its requested rate, so assay did not try more.",
         );
     }
     let busiest = info
@@ -64,9 +66,9 @@ fn limit(record: &Record, info: &StorageInfo) -> Limit {
     let busiest = busiest.max_by(|a, b| a.1.total_cmp(&b.1));
     if let Some((job, pct)) = busiest.filter(|(_, pct)| *pct >= USED_UP_PCT) {
         return Limit::new(
-            "the probe's own thread: one CPU can do no more",
+            "the probe's own thread: it uses one CPU completely",
             format!(
-                "A thread of {} was on a CPU {} % of the time. More numjobs would bring more.",
+                "A thread of {} was on a CPU {} % of the time. A higher numjobs would give more.",
                 job.name,
                 fixed(pct, 0)
             ),
@@ -102,7 +104,7 @@ fn device(info: &StorageInfo) -> Limit {
     );
     match busy < USED_UP_PCT {
         true => Limit::new(
-            "the latency of single requests: more in flight would bring more",
+            "the latency of single requests: more requests in flight would give more",
             evidence,
         ),
         false => Limit::new("the device at this depth", evidence),
@@ -120,11 +122,11 @@ fn next(record: &Record, info: &StorageInfo) -> Vec<Next> {
     vec![
         Next::new(
             format!("assay sync {}", place.display()),
-            "what a durable write costs there",
+            "measures the cost of a durable write there",
         ),
         Next::new(
             format!("assay run --target native:{}/data", place.display()),
-            "how much of it a database's I/O path gets",
+            "shows how much of this a database's I/O path gets",
         ),
     ]
 }
@@ -237,7 +239,7 @@ fn steadiness(info: &StorageInfo) -> String {
             format!("steady: no change of level and no drift over the seconds{variation}.")
         }
         (0, Some(drift)) => format!(
-            "not steady: it drifts by {} % from begin to end{variation}.",
+            "not steady: the rate drifts by {} % from begin to end{variation}.",
             fixed(100.0 * drift, 0)
         ),
         (changes, _) => format!(

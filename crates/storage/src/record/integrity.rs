@@ -206,7 +206,7 @@ fn seconds(readings: &StorageReadings) -> Identity {
     let rule = Rule::within(
         "IO4",
         Scope::Whole,
-        "sum of the seconds' I/Os = I/Os ended",
+        "sum of the I/Os of all seconds = I/Os ended",
         0.0,
     );
     if readings.running {

@@ -82,7 +82,9 @@ pub(super) fn two_limits(groups: &[StorageGroup]) -> Option<Advice> {
             let mib = large.bytes_per_s() / 1_048_576.0;
             let kib = |point: Point| size(point.request_bytes.round() as u64);
             let text = format!(
-                "Two limits show over the sizes of {way}s: {} a second at {} and at {} alike, so I/Os are limited; {} MiB/s at {} and at {} alike, so bytes are too. Below about {} the first holds, above it the second; the device itself shows neither.",
+                "The {way} sizes show two limits: {} per second at both {} and {}, so I/Os are limited; {} MiB/s at \
+                 both {} and {}, so bytes are limited too. Below about {} the first limit applies, above it the \
+                 second; the figures never show the device itself.",
                 thousands(middle.ios_per_s.round() as u64),
                 kib(small),
                 kib(middle),

@@ -56,9 +56,9 @@ impl<'a> Options<'a> {
     pub(super) fn saturating(self) -> Result<(), &'static str> {
         let rated = self.job.label.rate_iops.iter().any(Option::is_some);
         let waits = [
-            (rated, "a rate holds it back"),
-            (self.has(&["thinktime"]), "thinktime holds it back"),
-            (self.syncs(), "syncs hold it back"),
+            (rated, "a rate limits it"),
+            (self.has(&["thinktime"]), "thinktime limits it"),
+            (self.syncs(), "syncs limit it"),
             (
                 self.has(&["verify"]),
                 "verification changes what is in flight",
@@ -72,7 +72,7 @@ impl<'a> Options<'a> {
                     "iodepth_batch_complete_max",
                     "iodepth_low",
                 ]),
-                "the batch options let the depth sink",
+                "the batch options reduce the depth",
             ),
             (
                 matches!(self.job.label.ioengine.as_str(), "null" | "nop"),
@@ -80,7 +80,7 @@ impl<'a> Options<'a> {
             ),
             (
                 !self.direct() || in_memory(self.readings),
-                "memory answers, and the driver's own time weighs",
+                "memory answers, so the driver's own time dominates",
             ),
         ];
         match waits.into_iter().find(|(found, _)| *found) {
@@ -142,7 +142,7 @@ pub(super) fn achieved(readings: &StorageReadings, devices: &StorageDevices) -> 
         return "none: the requests of this engine reach no file".to_owned();
     }
     if in_memory(readings) {
-        return "memory (tmpfs): there is no device, whatever direct says".to_owned();
+        return "memory (tmpfs): there is no device, whatever direct= says".to_owned();
     }
     let jobs = readings.jobs.iter();
     let direct = jobs

@@ -24,7 +24,7 @@ pub(super) struct Missing {
 
 impl Missing {
     pub(super) fn of(job: &JobReading) -> Self {
-        const ASKED: &str = "not taken, as asked for";
+        const ASKED: &str = "not taken, as requested";
         let label = &job.label;
         Self {
             lat: label.no_lat.then_some(ASKED),

@@ -120,10 +120,10 @@ fn latencies(page: &mut Sections, lead: &str, job: &StorageJob) {
 /// At what grain instants were taken, with what that costs.
 pub(crate) fn timing(job: &StorageJob) -> String {
     match job.timing.as_str() {
-        "per batch" => "instants taken per batch (error: the time spent in a batch)".to_owned(),
-        "none" => "no instants taken, as asked for".to_owned(),
-        "" => "instants taken in an unknown way".to_owned(),
-        other => format!("instants taken {other}"),
+        "per batch" => "timestamps taken per batch (error: the time spent in a batch)".to_owned(),
+        "none" => "no timestamps taken, as requested".to_owned(),
+        "" => "timestamps taken in an unknown way".to_owned(),
+        other => format!("timestamps taken {other}"),
     }
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn seed(job: &StorageJob) -> String {
     let repeats = repeat.is_none_or(|option| !matches!(option.value.as_str(), "0" | "false"));
     match repeats && is_random(&job.rw) {
         true => format!(
-            "seed {}, so every run takes the same blocks (randrepeat=0: others)",
+            "seed {}, so every run uses the same blocks (randrepeat=0: different ones)",
             job.seed
         ),
         false => format!("seed {}", job.seed),

@@ -30,8 +30,10 @@ pub(super) fn render(record: &Record, info: &StorageInfo) -> Sections {
     page.wrapped(
         "",
         &format!(
-            "Layer {}: lat runs from the preparation of a request to the reaping of its completion and is slat + clat; response from the instant a request was due. \
-             MB is 10^6 bytes, MiB 2^20. n/a (reason) is a figure that cannot be known; a percentile needs ten samples beyond it. I/O mode achieved: {}.",
+            "Layer {}: lat runs from the preparation of a request to the reaping of its completion (slat + clat); \
+             response runs from the time when the request was due. \
+             MB is 10^6 bytes, MiB 2^20. n/a (reason): the figure cannot be known; a percentile needs ten samples \
+                 beyond it. I/O mode achieved: {}.",
             info.layer, info.io_mode_achieved
         ),
     );
@@ -293,7 +295,8 @@ fn groups(page: &mut Sections, info: &StorageInfo) {
 
 fn levels(page: &mut Sections, info: &StorageInfo) {
     page.heading("Levels");
-    page.line("change: against the level before; chance: of such a change in steady noise of the same kind, at most.");
+    page.line("change: against the previous level; chance: the highest probability of such a change in steady noise \
+        of the same kind.");
     const TABLE: [Column; 9] = [
         left("Group", 6),
         left("Of", 18),
@@ -345,7 +348,7 @@ fn levels(page: &mut Sections, info: &StorageInfo) {
 fn shape(page: &mut Sections, group: &StorageGroup) {
     if let Some(drift) = group.drift_ratio.value() {
         page.line(&format!(
-            "{:<6} drifts by {} % in a line from begin to end: no levels.",
+            "{:<6} drifts linearly by {} % from begin to end: no levels.",
             group.group,
             fixed(100.0 * drift, 1)
         ));
@@ -391,7 +394,7 @@ fn drivers(page: &mut Sections, info: &StorageInfo) {
         );
     }
     page.line(&format!(
-        "Whole process, set-up and layout included: {} us per I/O.",
+        "Whole process, including set-up and layout: {} us per I/O.",
         number_or_reason(&info.process_cpu_us_per_io, 3)
     ));
     for job in &info.jobs {
@@ -428,9 +431,9 @@ fn drivers(page: &mut Sections, info: &StorageInfo) {
 }
 
 fn devices(page: &mut Sections, info: &StorageInfo) {
-    const TITLE: &str = "Devices (whole run, whoever used them)";
+    const TITLE: &str = "Devices (whole run, I/O of all processes)";
     if info.disks.is_empty() {
-        page.missing(TITLE, "no device known below the files");
+        page.missing(TITLE, "the device below the files is unknown");
         return;
     }
     page.heading(TITLE);
@@ -499,7 +502,7 @@ fn seconds(page: &mut Sections, record: &Record) {
     page.heading(title);
     let step = series.t_s.len().div_ceil(MOST);
     if step > 1 {
-        page.line(&format!("every {step} s; `--format csv` has all of them"));
+        page.line(&format!("every {step} s; `--format csv` has every second"));
     }
     let names: Vec<&String> = series
         .metrics

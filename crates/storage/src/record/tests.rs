@@ -192,7 +192,7 @@ mod identities {
         let shown = assay_report::text::render(&record).contains(&format!("{id:<5} "));
         assert!(shown && !row.sentence.is_empty());
         if row.exact {
-            assert!(warned(&record, "a bug of assay"), "{:?}", record.warnings);
+            assert!(warned(&record, "a bug in assay"), "{:?}", record.warnings);
         }
     }
 
@@ -322,10 +322,10 @@ mod identities {
         let job = &part(&record).jobs[0];
         assert_eq!(
             job.in_flight_mean_count,
-            Figure::na("no instants were taken")
+            Figure::na("no timestamps were taken")
         );
         let lat = &part(&record).jobs[0].ways[0].lat;
-        assert_eq!(lat.avg_us, Figure::na("not taken, as asked for"));
+        assert_eq!(lat.avg_us, Figure::na("not taken, as requested"));
     }
 }
 
@@ -375,7 +375,7 @@ mod findings {
     fn advice_a3_a_fall_of_reads_to_no_flat_level_is_no_limit() {
         let fall = [around(4000, 15), around(1500, 15)].concat();
         let text = advice(&of(&[Loop::read("data", 8, &fall)]), "A3").unwrap();
-        assert!(text.contains("other load on the device"), "{text}");
+        assert!(text.contains("other load used the device"), "{text}");
     }
 
     #[test]
@@ -464,7 +464,7 @@ mod findings {
         assert!(
             advice(&record, "A9")
                 .unwrap()
-                .contains("no second of the run")
+                .contains("a typical second of the run")
         );
         assert_eq!(
             advice(&of(&[Loop::read("data", 8, &around(4000, 40))]), "A9"),
@@ -582,7 +582,7 @@ mod findings {
         readings.jobs[0].label.rate_iops[1] = Some(2500.0);
         let record = built(&readings);
         assert_eq!(record.run.verdict, "invalid");
-        assert!(record.run.verdict_reasons[0].contains("2,000 of the 2,500"));
+        assert!(record.run.verdict_reasons[0].contains("2,000 of the requested 2,500"));
         readings.jobs[0].label.rate_iops[1] = None;
         readings.clones[0].error = 5;
         readings.clones[0].error_text = Some("Input/output error".to_owned());
@@ -605,7 +605,7 @@ mod findings {
         assert!(warned(&record, "io_uring without direct=1"));
         let mut busy = readings(&[Loop::read("data", 8, &[4000; 20])]);
         busy.disks[0].read_bytes *= 2;
-        assert!(warned(&built(&busy), "somebody else"));
+        assert!(warned(&built(&busy), "other processes used them"));
         let mut memory = readings(&[Loop::read("data", 8, &[4000; 20])]);
         memory.facts = sample::facts(&[("is_tmpfs", "yes")]);
         assert!(warned(&built(&memory), "tmpfs"));
@@ -625,7 +625,7 @@ mod findings {
             .push(("filename".to_owned(), Some("/data/x".to_owned())));
         job.region_bytes = 256 << 20;
         let record = built(&readings);
-        assert!(warned(&record, "4 clones go through the same file"));
+        assert!(warned(&record, "4 clones access the same file"));
         assert!(warned(&record, "fits into the caches"));
     }
 

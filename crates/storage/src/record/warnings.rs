@@ -76,7 +76,8 @@ fn violations(record: &Record) -> Option<String> {
         .collect();
     (!ids.is_empty()).then(|| {
         format!(
-            "Numbers do not agree: exact identities {} are violated, which is a bug of assay. Do not use the figures they name.",
+            "Numbers do not agree: exact identities {} are violated, which is a bug in assay. Do not use the figures \
+             that they name.",
             ids.join(", ")
         )
     })
@@ -86,7 +87,8 @@ impl Run<'_> {
     fn memory(&self) -> Option<String> {
         let in_memory = in_memory(self.readings) && !no_file(self.readings);
         in_memory.then(|| {
-            "The files lie in memory (tmpfs): no figure here says anything about a device. Name a file on the disk that matters.".to_owned()
+            "The files are in memory (tmpfs): no figure describes a device. Name a file on the disk that you want to \
+             measure.".to_owned()
         })
     }
 
@@ -106,10 +108,12 @@ impl Run<'_> {
             .all(|job| Options::of(self.readings, job).direct());
         let cause = match direct {
             true => {
-                "although the jobs asked for direct I/O: the file has holes or unwritten extents, or the file system answers from memory. Lay the file out with real data"
+                "although the jobs asked for direct I/O: the file has holes or unwritten extents, or the file system \
+                 answers from memory. Lay out the file with real data"
             }
             false => {
-                "the page cache answered the rest. These are memory's figures; use direct=1, or a region several times the memory"
+                "the page cache answered the rest. These figures describe memory; use direct=1, or a region several \
+                 times as large as memory"
             }
         };
         Some(format!(
@@ -139,7 +143,9 @@ impl Run<'_> {
             .collect();
         (!what.is_empty()).then(|| {
             format!(
-                "The devices moved more than the jobs asked for ({}): somebody else used them, or the layout of the files is in it. Latencies include that load; measure again when it is quiet.",
+                "The devices moved more than the jobs asked for ({}): other processes used them, or the figure \
+                 includes the layout of the files. Latencies include this load; measure again when the devices are \
+                 quiet.",
                 what.join(", ")
             )
         })
@@ -152,12 +158,12 @@ impl Run<'_> {
                 n => format!(" and {} more", n - 1),
             };
             return Some(format!(
-                "Ended by an error: {first}{more}. Rates and latencies are of the time before it."
+                "An error ended the run: {first}{more}. Rates and latencies cover the time before the error."
             ));
         }
         (job.errors_count > 0).then(|| {
             format!(
-                "{} I/Os failed and were passed over: rates lack them, and their time is in no latency.",
+                "{} I/Os failed, and the jobs continued: rates and latencies do not include these I/Os.",
                 job.errors_count
             )
         })
@@ -171,10 +177,10 @@ impl Run<'_> {
         }
         let blocks = match engine {
             "libaio" => {
-                "a submission through it blocks until the I/O is done, so the depth is 1 in effect"
+                "a buffered submission blocks until the I/O is done, so the effective depth is 1"
             }
             _ => {
-                "the kernel hands what is not cached to helper threads, whose CPU is in no clone's figures"
+                "the kernel hands uncached requests to helper threads, whose CPU time no clone's figures include"
             }
         };
         Some(format!(
@@ -191,7 +197,8 @@ impl Run<'_> {
             return None;
         }
         Some(format!(
-            "{} I/Os were in flight on average where {} were asked for: the driver could not keep the depth (CPU, buffered I/O, or completions taken in large batches). The device saw the smaller load.",
+            "{} I/Os were in flight on average where {} were asked for: the driver could not keep the depth (because \
+             of CPU, buffered I/O, or completions taken in large batches). The device saw the smaller load.",
             fixed(reached, 1),
             fixed(asked, 0)
         ))
@@ -203,7 +210,8 @@ impl Run<'_> {
             return None;
         }
         Some(format!(
-            "A clone used {} % of a CPU: this measures the CPU, not the storage. More clones may bring more, if CPUs are free.",
+            "A clone used {} % of a CPU: this run measures the CPU, not the storage. More clones may give more if \
+             CPUs are free.",
             fixed(share, 0)
         ))
     }
@@ -217,11 +225,14 @@ impl Run<'_> {
         }
         let (reads, _) = goes(&job.label.rw);
         let effect = match reads {
-            true => "all but the first to reach a block may find it in a cache",
-            false => "each block is written once per clone, and the last one stays",
+            true => {
+                "only the first clone that reaches a block surely reads it; the others may find it in a cache"
+            }
+            false => "each clone writes each block, and the last write stays",
         };
         Some(format!(
-            "{} clones go through the same file from the same offset: {effect}. Set offset_increment, or random access.",
+            "{} clones access the same file sequentially from the same offset: {effect}. Set offset_increment, or \
+             use random access.",
             job.label.numjobs
         ))
     }
@@ -240,7 +251,8 @@ impl Run<'_> {
             && region > 0
         {
             return Some(format!(
-                "The region of {} fits into this host's memory of {}, and the I/O is buffered: a longer run ends in the page cache.",
+                "The region of {} fits into this host's memory of {}, and the I/O is buffered: a longer run is \
+                 answered by the page cache.",
                 size(region),
                 size(memory)
             ));
@@ -248,7 +260,8 @@ impl Run<'_> {
         let small = region > 0 && region < CACHE_BYTES;
         (direct && small).then(|| {
             format!(
-                "The region of {} fits into the caches that arrays, controllers and drives have: use one at least as large as the data to come.",
+                "The region of {} fits into the caches that arrays, controllers and drives have: use a region at \
+                 least as large as the future data.",
                 size(region)
             )
         })
@@ -274,7 +287,8 @@ impl Run<'_> {
         });
         pair.map(|(a, b)| {
             format!(
-                "{b} reads the blocks that {a} read before, in the same order (same file, same seed): a cache in the array or drive makes the later one look faster. Set randrepeat=0 or another randseed."
+                "{b} reads the blocks that {a} read before, in the same order (same file, same seed): a cache in the \
+                 array or drive makes the later job look faster. Set randrepeat=0 or another randseed."
             )
         })
     }
@@ -284,14 +298,16 @@ impl Run<'_> {
         let pct = |name: &str| self.record.os.cpu_pct.get(name).and_then(Figure::value);
         if let Some(steal) = pct("steal").filter(|pct| *pct >= 1.0) {
             found.push(format!(
-                "The hypervisor withheld {} % of CPU time (steal): a neighbour or a cap slowed the driver. Compare only with runs of equal steal.",
+                "The hypervisor withheld {} % of CPU time (steal): another guest or a cap slowed the driver. Compare \
+                 only with runs of equal steal.",
                 fixed(steal, 1)
             ));
         }
         let throttled = self.record.os.cgroup_throttled_us.value();
         if let Some(us) = throttled.filter(|us| *us > 0.0) {
             found.push(format!(
-                "The CPU limit of this cgroup throttled the process for {} s: latencies include that. Raise the limit or state it.",
+                "The CPU limit of this cgroup throttled the process for {} s: latencies include this time. Raise the \
+                 limit, or state it beside the figures.",
                 fixed(us / 1e6, 2)
             ));
         }

@@ -59,7 +59,8 @@ impl Content {
                     return Err(SpecError {
                         origin: "job".to_owned(),
                         what: format!(
-                            "a block of {least} bytes has no room for verify's header: at least {} bytes",
+                            "a block of {least} bytes has no room for the header of verify, which needs at least {} \
+                             bytes",
                             verifier.least_bytes()
                         ),
                     });
@@ -87,6 +88,12 @@ impl Content {
     /// Whether other clones or jobs work on the same files: then the number of a write is not certain.
     pub fn set_shared(&mut self, shared: bool) {
         self.shared = shared;
+    }
+
+    /// Whether others may write what this job reads.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.shared
     }
 
     /// The numbers of the clone's files; 0 for those that have none.
@@ -209,10 +216,11 @@ pub fn never_verifies(options: &Options) -> Option<&'static str> {
         return None;
     }
     if matches!(options.engine, IoEngine::Null | IoEngine::Nop) {
-        return Some("nothing is verified: this engine keeps nothing");
+        return Some("nothing is verified: this engine stores no data");
     }
     (is_endless(options) && payload.verify_backlog == 0).then_some(
-        "nothing is verified: a time_based job never comes to the end of its write phase; say verify_backlog, or leave out time_based",
+        "nothing is verified: a time_based job never reaches the end of its write phase; use verify_backlog, or \
+         leave out time_based",
     )
 }
 

@@ -81,10 +81,8 @@ impl Verifier {
             }
             Verify::Pattern => {
                 let bytes = options.verify_pattern.as_deref().unwrap_or_default();
-                let template =
-                    Template::new(bytes, &options.verify_pattern_offsets).ok_or_else(|| {
-                        invalid("verify=pattern needs verify_pattern: say which".to_owned())
-                    })?;
+                let template = Template::new(bytes, &options.verify_pattern_offsets)
+                    .ok_or_else(|| invalid("verify=pattern needs verify_pattern".to_owned()))?;
                 Method::Pattern(template)
             }
         };

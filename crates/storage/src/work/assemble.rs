@@ -91,7 +91,7 @@ fn notes(options: &Options) -> Vec<String> {
     }
     if is_positional(options.engine) && options.pace.depth > 1 {
         notes.push(format!(
-            "{} has one request in flight whatever iodepth says",
+            "{} has one request in flight, whatever iodepth= says",
             options.engine.name()
         ));
     }

@@ -167,7 +167,8 @@ pub(super) fn check(invocation: &Invocation) -> Result<(), EngineError> {
                 let there = std::fs::metadata(&path).is_ok_and(|meta| meta.len() > 0);
                 if there && !invocation.output.destroy.contains(&path) {
                     return Err(EngineError::Unusable(format!(
-                        "the log {} exists and is not of this run: remove it, choose another prefix, or say --destroy {}",
+                        "the log {} exists and does not belong to this run: remove it, choose another prefix, or use \
+                         --destroy {}",
                         path.display(),
                         path.display()
                     )));

@@ -198,10 +198,11 @@ impl Worker<'_> {
     fn explain(&self, errno: i32, what: &str) -> Option<String> {
         let why = match errno {
             EINVAL if self.options.files.direct => {
-                "direct=1 wants offsets and sizes in whole blocks of the device: try a larger bs= or direct=0"
+                "direct=1 needs offsets and sizes in whole blocks of the device: try a larger bs= or direct=0"
             }
             EIO if what == "read" => {
-                "if there was no error of the device, the file ends before this offset: it was cut short under the run"
+                "unless the device had an error, the file ends before this offset: another process truncated it \
+                 during the run"
             }
             ENOSPC => "the device or file system is full",
             _ => return None,

@@ -578,7 +578,7 @@ fn a_file_cut_short_under_the_run_is_an_error_that_says_so() {
     let clone = &readings.clones[0];
     let text = clone.error_text.as_deref().unwrap();
     assert_eq!(clone.error, 5, "{text}");
-    assert!(text.contains("cut short"), "{text}");
+    assert!(text.contains("truncated"), "{text}");
     assert!(clone.ways[R].ios > 0);
 }
 

@@ -78,7 +78,7 @@ pub(super) fn run(task: &CloneTask<'_>, board: &Board, stop: &Stop) -> Left {
             left.reading = worker.reading_at_end();
             if worker.was_cut_off() {
                 left.notes.push(format!(
-                    "clone {}: not all that was written was read back, because the job was ended before",
+                    "clone {}: the job ended before it had read back everything that it wrote",
                     task.clone + 1
                 ));
             }

@@ -6,10 +6,16 @@ use crate::pattern::{Io, Next};
 use crate::readings::Way;
 use crate::verify::{Expected, Mismatch};
 use assay_block::BlockError;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// `EILSEQ`: what a block that is not what was written counts as, as in fio.
 const EILSEQ: i32 = 84;
+/// How often a block of a shared file that is not whole is read again, and after what pause.
+const READ_AGAIN: u32 = 10;
+const READ_AGAIN_AFTER: Duration = Duration::from_millis(1);
 
 impl Worker<'_> {
     /// Looks at the content of an I/O that ended.
@@ -35,10 +41,34 @@ impl Worker<'_> {
         };
         let buffer = self.lanes.buffer(lane, slot.len as usize);
         let io = io_of(slot, Way::Read);
-        match self.content.check(buffer, &io, expected, &path) {
+        let found = self.content.check(buffer, &io, expected, &path);
+        match found.or_else(|first| self.check_again(&path, &io, expected, first)) {
             Ok(()) => self.tally.verified_ios += 1,
             Err(mismatch) => self.mismatched(&mismatch),
         }
+    }
+
+    /// Where jobs share a file, one may write a block while another reads it, and a file system may let the reader see
+    /// both halves. Such a block is whole a moment later; a damaged one stays damaged.
+    fn check_again(
+        &self,
+        path: &str,
+        io: &Io,
+        expected: Expected,
+        first: Mismatch,
+    ) -> Result<(), Mismatch> {
+        // Where damage is known, the rest of it need not be waited for.
+        let in_doubt = self.content.is_shared() && self.failure.is_none();
+        let Some(file) = in_doubt.then(|| File::open(path).ok()).flatten() else {
+            return Err(first);
+        };
+        let mut buffer = vec![0; io.len as usize];
+        let is_whole = (0..READ_AGAIN).any(|_| {
+            std::thread::sleep(READ_AGAIN_AFTER);
+            let read = file.read_exact_at(&mut buffer, io.offset);
+            read.is_ok() && self.content.check(&buffer, io, expected, path).is_ok()
+        });
+        if is_whole { Ok(()) } else { Err(first) }
     }
 
     fn mismatched(&mut self, mismatch: &Mismatch) {

@@ -4,13 +4,13 @@ use crate::exit::Failure;
 use assay_storage::language;
 
 const INTRODUCTION: &str = "\
-Measures the bare storage by fio's options, job files and reports
+Measures the bare storage with fio's options, job files and reports
 
 Usage: assay io [JOBFILE...] [OPTIONS] [--name=JOB [JOB OPTIONS]]...
-       assay io DIR [OPTIONS]      8 KiB random reads there, at depth 1 and 32; the scratch file is removed
+       assay io DIR [OPTIONS]      8 KiB random reads there, at depth 1 and 32; assay removes its scratch file
 
-fio's command lines and job files are taken as they are: options before the first --name hold for every job,
-a JOBFILE of `-` is standard input. An option that fio has and this program has not is an error.
+assay takes fio's command lines and job files as they are: options before the first --name apply to every job,
+a JOBFILE of `-` is standard input. An option of fio that assay does not have is an error.
 
   assay io --name=redo --filename=redo.dat --size=1g --rw=write --bs=4k --fdatasync=1 --time_based --runtime=30
   assay io --name=data --filename=/u01/file --rw=randread --bs=8k --direct=1 --ioengine=io_uring --iodepth=32 \\
@@ -21,9 +21,9 @@ standard error. The run directory, ./assay-runs/TIME-io-ID, keeps record.json, r
 ";
 
 const CLOSE: &str = "
-Safety: reading never writes, and nobody else's file is ever extended. A job that writes to an existing file or
-device that is not assay's own needs --destroy with its exact path; what is mounted, swap or part of something
-else is refused all the same. --parse-only says what would be touched, and stops.
+Safety: reading never writes, and assay never extends a file that it did not make. A job that writes to an
+existing file or device that is not assay's own needs --destroy with its exact path. assay refuses a device that
+is mounted, swap or part of something else in any case. --parse-only prints what a run would touch, and stops.
 
 Exit codes: 0 good, 1 bug, 2 usage, 3 target or host unusable, 4 I/O errors or a missed rate, 6 output not
 written, 130 interrupted. fio's own are 0 and 1.

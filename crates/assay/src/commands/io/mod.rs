@@ -97,7 +97,7 @@ fn parsed(invocation: Invocation) -> Code {
         Ok(aimed) => ui::say(&plan_text::lines(&aimed.plan())),
         Err(failure) => {
             for line in &failure.lines {
-                ui::say(&format!("notice: a run would be refused: {line}"));
+                ui::say(&format!("notice: assay would refuse the run: {line}"));
             }
         }
     }
@@ -235,7 +235,7 @@ fn code(readings: &StorageReadings, record: &Record, stop: &Stop) -> Code {
         if clone.errors_passed > 0 {
             let _ = write!(
                 what,
-                "{}{} I/Os failed and were passed over",
+                "{}{} I/Os failed, and the job continued",
                 if what.is_empty() { "" } else { "; " },
                 clone.errors_passed
             );

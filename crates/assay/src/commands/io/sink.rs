@@ -44,8 +44,8 @@ impl Sink {
             }
             Ok(about) if about.is_file() && about.len() > 0 => {
                 return refuse(
-                    "is there already and not empty, and no report is ever overwritten; \
-                     name a new file or remove it first",
+                    "already exists and is not empty, and assay never overwrites a report; name a new file or remove \
+                     it first",
                 );
             }
             Ok(_) => false,

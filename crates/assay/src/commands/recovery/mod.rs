@@ -51,7 +51,7 @@ pub(super) fn recovery(args: &RecoveryArgs) -> Result<Code, Failure> {
     let rto = duration("--rto", &args.rto)?;
     if time < LEAST_LOAD {
         return Err(Failure::usage(format!(
-            "--time {}: a kill needs a steady load before it; 3s at least",
+            "--time {}: a kill needs a steady load before it; give at least 3s",
             args.time
         )));
     }
@@ -66,7 +66,7 @@ pub(super) fn recovery(args: &RecoveryArgs) -> Result<Code, Failure> {
     }
     if configured.target.name() != "native" {
         return Err(Failure::usage(format!(
-            "{}: only a native data set can be killed and recovered by itself",
+            "{}: only a native data set can be killed and recovered",
             configured.shown()
         )));
     }
@@ -86,7 +86,7 @@ pub(super) fn recovery(args: &RecoveryArgs) -> Result<Code, Failure> {
     let plan = perform::plan(&mut configured, &data)?;
     if plan.sessions() as u64 != u64::from(plan.schemas) {
         return Err(Failure::usage(format!(
-            "{} sessions on {} schemas: recovery is judged with one session in each schema; leave SESSIONS out",
+            "{} sessions on {} schemas: recovery uses one session in each schema; leave SESSIONS out",
             plan.sessions(),
             plan.schemas
         )));
@@ -165,7 +165,7 @@ fn dry_run(
         text("target", "data set, updated and killed", url),
         count("kills", "kills", distances.len() as u64),
         text("distances", "checkpoint distances", sizes.join(", ")),
-        text("load", "load before each at most", args.time.clone()),
+        text("load", "maximum load before each kill", args.time.clone()),
     ];
     ui::product(&match args.format {
         Product::Answer | Product::Full => plan_text::lines(&lines) + "\n",
@@ -250,7 +250,7 @@ impl Bench<'_> {
         }
         let seen = load.kill();
         if !begun || self.stop.requested() {
-            ui::say("notice: the data set is recovered by whoever opens it next");
+            ui::say("notice: the next command that opens the data set recovers it");
             return Ok(None);
         }
         let mut step = RecoveryStep {
@@ -369,7 +369,7 @@ impl Bench<'_> {
         step.first_commit_s = after_open(commits.first_ns(), "no commit".to_owned());
         let why = match wanted {
             Some(_) => format!("not within {} s", self.time.as_secs()),
-            None => "the old rate is not known".to_owned(),
+            None => "the old rate is unknown".to_owned(),
         };
         step.rate_95_s = after_open(wanted.and_then(|rate| commits.reached(rate)), why);
         Ok(())

@@ -55,7 +55,7 @@ fn known_kinds(catalogue: &Catalogue, which: &WhichArgs) -> Result<(), Failure> 
         Some(kind) => {
             let known: Vec<&str> = known.into_iter().filter(|kind| !kind.is_empty()).collect();
             Err(Failure::usage(format!(
-                "--kind {kind}: there is no such kind; there are {}",
+                "--kind {kind}: there is no such kind; the kinds are {}",
                 known.join(", ")
             )))
         }
@@ -81,7 +81,7 @@ pub(super) fn list(
         ui::say(&format!("{}: there are no runs", which.dir.display()));
     } else if entries.is_empty() {
         ui::say(&format!(
-            "{}: none of {} runs is as asked for",
+            "{}: none of {} runs matches",
             which.dir.display(),
             catalogue.entries.len()
         ));

@@ -15,7 +15,7 @@ pub(super) fn tag(run: &str, words: &[String], dir: &Path) -> Result<Code, Failu
     let path = directory_of(&find(run, dir)?);
     if !Held::open(&path).is_ok_and(|held| is_ours(&held)) {
         return Err(Failure::usage(format!(
-            "{} holds no run of assay; it is not tagged",
+            "{} contains no run of assay; it is not tagged",
             path.display()
         )));
     }

@@ -38,7 +38,7 @@ pub(super) fn trend(key: &str, which: &WhichArgs, format: TrendFormat) -> Result
     let trend = trend.with_usual();
     if trend.points.is_empty() {
         ui::say(&format!(
-            "{}: no run that is as asked for has {key}",
+            "{}: no matching run has {key}",
             which.dir.display()
         ));
     }

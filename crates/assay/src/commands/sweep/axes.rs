@@ -91,7 +91,7 @@ impl Axes {
         list.sort_unstable();
         if let Some(most) = list.iter().find(|n| **n > allowed as u64) {
             return Err(format!(
-                "--cpus {text}: {most} CPUs asked for, this process may use {allowed}"
+                "--cpus {text}: {most} CPUs requested, but this process may use {allowed}"
             ));
         }
         self.cpus = list.into_iter().map(|n| n as usize).collect();
@@ -111,7 +111,7 @@ impl Axes {
                 return Err(format!("--set {set}: an empty value in the list"));
             }
             if let Some(twice) = twice(&values) {
-                return Err(format!("--set {set}: {twice} stands twice in the list"));
+                return Err(format!("--set {set}: {twice} is in the list twice"));
             }
             if name == "SESSIONS" {
                 return Err(format!(
@@ -132,7 +132,7 @@ impl Axes {
         };
         if text.parse::<f64>().is_ok() {
             return Err(format!(
-                "--p99 {text}: say the unit: --p99 {text}ms or --p99 {text}s"
+                "--p99 {text}: add the unit: --p99 {text}ms or --p99 {text}s"
             ));
         }
         match units::parse_duration_ns(text) {
@@ -141,7 +141,7 @@ impl Axes {
                 Ok(())
             }
             Ok(_) => Err(format!(
-                "--p99 {text}: a goal of no time cannot be kept; write --p99 5ms"
+                "--p99 {text}: a goal of 0 cannot be kept; write, for example, --p99 5ms"
             )),
             Err(error) => Err(format!("--p99 {text}: {error}; write --p99 5ms")),
         }
@@ -156,7 +156,7 @@ impl Axes {
         let steps = self.held().len().saturating_mul(loads);
         if steps > STEPS_MAX {
             return Err(format!(
-                "{steps} steps: a sweep takes {STEPS_MAX} at most; shorten the lists"
+                "{steps} steps: a sweep can have at most {STEPS_MAX}; shorten the lists"
             ));
         }
         Ok(())
@@ -291,13 +291,13 @@ fn numbers(option: &str, text: &str) -> Result<Vec<u64>, String> {
         .map(|number| match number.trim().parse::<u64>() {
             Ok(n) if n > 0 => Ok(n),
             _ => Err(format!(
-                "{option} {text}: \"{}\" is no whole number from 1; write {option} 1,2,4",
+                "{option} {text}: \"{}\" is not a whole number of 1 or more; write, for example, {option} 1,2,4",
                 number.trim()
             )),
         })
         .collect::<Result<_, _>>()?;
     match twice(&list) {
-        Some(n) => Err(format!("{option} {text}: {n} stands twice in the list")),
+        Some(n) => Err(format!("{option} {text}: {n} is in the list twice")),
         None => Ok(list),
     }
 }
@@ -374,7 +374,7 @@ mod tests {
         .expect_err("four mistakes");
         assert_eq!(lines.len(), 4, "{lines:?}");
         for (args, part) in [
-            (&["--sessions", "0"][..], "from 1"),
+            (&["--sessions", "0"][..], "whole number of 1 or more"),
             (&["--sessions", "2,2"], "twice"),
             (&["--set", "UPDATE_PCT=5,"], "empty"),
             (&["--set", "SESSIONS=1,2"], "--sessions"),
@@ -382,7 +382,7 @@ mod tests {
                 &["--set", "UPDATE_PCT=1,2", "--set", "UPDATE_PCT=3,4"],
                 "already",
             ),
-            (&["--p99", "0ms"], "no time"),
+            (&["--p99", "0ms"], "goal of 0"),
         ] {
             let lines = read(args).expect_err("a mistake");
             assert!(lines[0].contains(part), "{lines:?}");

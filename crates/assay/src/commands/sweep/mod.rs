@@ -26,7 +26,7 @@ use std::time::Instant;
 const BETWEEN_NS: u64 = 1_000_000_000;
 /// Steps of an automatic curve, about; for the plan alone.
 const AUTO_STEPS: u64 = 10;
-const PENDING: &str = "not ended yet, or killed: steps are missing";
+const PENDING: &str = "not finished yet, or killed: steps are missing";
 
 pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
     let axes = Axes::read(args)?;
@@ -37,7 +37,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
     configure::draw_seed(&mut configured.settings);
     if !configured.settings.text("TRACE").is_empty() {
         return Err(Failure::usage(
-            "TRACE is of one run: every step of a sweep would write the same file; leave it out",
+            "TRACE belongs to one run: every step of a sweep would write the same file; leave it out",
         ));
     }
     let id = rundir::new_id();
@@ -82,7 +82,8 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
     // Refused now rather than measured on a server that was started with the first value.
     if configured.is_temporary() && axes.vary(&["PG_SET", "PG_BIN", "PG_DIR"]) {
         return Err(Failure::usage(
-            "PG_SET, PG_BIN and PG_DIR are of the temporary server, which is started once for the whole sweep: give one value",
+            "PG_SET, PG_BIN and PG_DIR apply to the temporary server, which starts once for the whole sweep: give \
+             one value",
         ));
     }
     configured.start(&running.stop)?;

@@ -38,9 +38,9 @@ const PLAIN: &str = "&sslmode=disable";
 const NO_ANSWER: &str = "no answer within 2 s (connect_timeout)";
 const TOO_MUCH: &str = "more than 16 MiB";
 const NOT_HERE: &str = "which the protocol does not allow here";
-const MALFORMED: &str = "not built as the protocol has it";
-const CLOSED: &str = "closed the connection without a word";
-const BAD_SCRAM: &str = "does not keep to SCRAM-SHA-256";
+const MALFORMED: &str = "does not follow the protocol";
+const CLOSED: &str = "closed the connection without a message";
+const BAD_SCRAM: &str = "does not follow SCRAM-SHA-256";
 
 const fn mood(
     name: &'static str,
@@ -69,7 +69,7 @@ pub(crate) const MOODS: &[Mood] = &[
         "speaks another protocol",
         At::Login,
         |talk| talk.say(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
-        "does not speak the protocol",
+        "does not follow the protocol",
     ),
     mood(
         "agrees to TLS and says nothing more",
@@ -91,7 +91,7 @@ pub(crate) const MOODS: &[Mood] = &[
         "answers the question for TLS with an error text",
         At::Tls,
         |talk| talk.say(b"E\0\0\0\x10SERROR\0\0"),
-        "no PostgreSQL server",
+        "not a PostgreSQL server",
     ),
     mood(
         "injects plain text before TLS",
@@ -309,7 +309,7 @@ pub(crate) const MOODS: &[Mood] = &[
         "falls silent",
         At::Query,
         Talk::silence,
-        "did not answer within 3 s, nor a new connection",
+        "did not answer within 3 s, and a new connection did not",
     ),
     mood(
         "dies with a word",

@@ -38,7 +38,7 @@ fn told_of_another(record: &Value) -> bool {
     let warnings = record["warnings"].as_array().expect("warnings");
     let mut texts = warnings.iter().filter_map(Value::as_str);
     texts.any(|text| {
-        text.contains("Another run was on this data set") && text.contains("assay run since 20")
+        text.contains("Another run used this data set") && text.contains("assay run since 20")
     })
 }
 

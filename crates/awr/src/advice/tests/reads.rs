@@ -153,6 +153,6 @@ fn advice_r08_and_r18_read_what_an_import_printed() {
     assert!(
         fires(&record, "R18")
             .text
-            .contains("shrink the buffer cache")
+            .contains("make the buffer cache smaller")
     );
 }

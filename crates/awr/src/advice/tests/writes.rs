@@ -15,7 +15,7 @@ fn advice_r04_fires_and_names_blocked_submission_and_starved_writers() {
     });
     let said = fires(&record, "R4");
     assert!(
-        said.text.contains("starved") && said.text.contains("submission blocks"),
+        said.text.contains("lack CPU") && said.text.contains("submission blocks"),
         "{}",
         said.text
     );

@@ -86,7 +86,7 @@ fn cpu_beyond_the_sampled_is_flagged_and_never_a_negative_queue() {
     }
     let ash = build(&run).instance.ash;
     let reason = ash.run_queue_count.reason().unwrap_or_default();
-    assert!(reason.contains("more CPU was used"), "{reason}");
+    assert!(reason.contains("used more CPU time"), "{reason}");
 }
 
 #[test]
@@ -126,7 +126,7 @@ fn a_killed_runs_commands_say_that_no_end_was_seen() {
     let mut run = fixture::run();
     run.timeline[0].end = None;
     let rows = build(&run).timeline;
-    assert_eq!(rows[0].status, "no end was seen");
+    assert_eq!(rows[0].status, "its end was not seen");
     assert_eq!(rows[0].took_s.value(), None);
     assert_eq!((rows[1].from.as_str(), rows[1].to.as_str()), ("0-3", "0-2"));
     about(&rows[1].at_s, 10.05);

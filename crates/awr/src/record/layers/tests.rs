@@ -143,7 +143,10 @@ fn requests_of_others_are_shown_with_both_counts() {
     let read = row(&record, "single-block read");
     let note = &read.notes[0];
     assert!(note.contains("150000") && note.contains("120000"), "{note}");
-    assert!(note.contains("others use the device"), "{note}");
+    assert!(
+        note.contains("other programs also use the device"),
+        "{note}"
+    );
     assert!(read.lost_total_pct.value().is_some());
 }
 

@@ -109,7 +109,7 @@ fn advice_r13_says_that_what_was_asked_did_not_help() {
     let record = evicted(server(Some(0.1), None), "pagecache");
     let said = advice(&record, "R13").expect("a tenth is less than half");
     assert!(
-        said.contains("EVICT=pagecache did not keep them out"),
+        said.contains("EVICT=pagecache did not keep the page cache out"),
         "{said}"
     );
     let text = crate::testing::text(&record);
@@ -119,7 +119,7 @@ fn advice_r13_says_that_what_was_asked_did_not_help() {
         "{text}"
     );
     assert!(
-        text.contains("devices: all reads, whoever asked: n/a (no device known)"),
+        text.contains("devices: all reads, from all processes: n/a (no device known)"),
         "{text}"
     );
 }
@@ -153,7 +153,7 @@ fn what_nobody_may_see_is_said_and_not_zero() {
     let text = crate::testing::text(&record);
     let line = text
         .lines()
-        .find(|line| line.starts_with("Blocks read/s that a device"));
+        .find(|line| line.starts_with("Blocks read/s delivered by a device"));
     assert!(
         line.is_some_and(|line| line.contains("n/a (denied")),
         "{line:?}"

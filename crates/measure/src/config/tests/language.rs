@@ -198,7 +198,10 @@ fn slob_41_nothing_is_expanded_or_executed() {
         assert_error(&format!("LABEL={value}\n"), &["slob.conf:1", "LABEL"]);
     }
     for value in ["1;touch f", "1&", "1|cat", "<f", ">f"] {
-        assert_error(&format!("UPDATE_PCT={value}\n"), &["a shell would act on"]);
+        assert_error(
+            &format!("UPDATE_PCT={value}\n"),
+            &["a shell would interpret"],
+        );
     }
     assert_error("touch f\n", &["not NAME=VALUE"]);
     assert_error("source ./other.conf\n", &["not NAME=VALUE"]);
@@ -224,7 +227,7 @@ fn a_repeated_name_warns_and_the_last_counts() {
         "UPDATE_PCT=1\nUPDATE_PCT=2\n",
         "UPDATE_PCT",
         "2",
-        "given before at slob.conf:1",
+        "already set at slob.conf:1",
     );
 }
 

@@ -243,7 +243,7 @@ fn slob_48_pgio_conf_names_its_server_as_psql_takes_it() {
     for (lines, said) in [
         ("CONNECT_STRING=\"-f script\"", "-f"),
         ("CONNECT_STRING=\"a b c\"", "more words"),
-        ("CONNECT_STRING=\"db -h\"", "lacks"),
+        ("CONNECT_STRING=\"db -h\"", "needs a value"),
         ("CONNECT_STRING=\"mysql://a/b\"", "postgres://"),
     ] {
         let why = of(lines).expect_err(lines);
@@ -392,7 +392,7 @@ fn warmup_is_a_tenth_and_at_most_thirty_seconds() {
 fn least_scale_is_a_thousand_blocks_or_the_work_unit() {
     assert_error("SCALE=999", &["at least 1000"]);
     assert_error("SCALE=2000\nWORK_UNIT=2048", &["at least 2048"]);
-    assert_value("SCALE=2000", "SCALE", "2000", "fewer than SLOB's least");
+    assert_value("SCALE=2000", "SCALE", "2000", "fewer than SLOB's minimum");
     assert_error("BLOCK_SZ=5000", &["power of two"]);
 }
 

@@ -133,7 +133,7 @@ impl std::fmt::Display for Wrong {
         let xor = expected ^ found;
         write!(
             f,
-            "{of} computed {found:#018x} where {expected:#018x} is right (xor {xor:#018x})"
+            "{of} computed {found:#018x}; the right result is {expected:#018x} (xor {xor:#018x})"
         )
     }
 }
@@ -386,14 +386,14 @@ pub(super) static KERNELS: &[Kernel] = &[
         "pagesum",
         ("bytes", bytes::SET_BYTES),
         0x2A6B_2523_8DAD_5AA8,
-        "page checksum as PostgreSQL's: FNV in 32 lanes",
+        "page checksum as in PostgreSQL: FNV in 32 lanes",
         bytes::pagesum,
     ),
     kernel(
         "xor-fold",
         ("bytes", bytes::SET_BYTES),
         0x83DD_4B5E_D15A_179E,
-        "block check as Oracle's: XOR of a block",
+        "block check as in Oracle: XOR of a block",
         bytes::xor_fold,
     ),
     kernel(
@@ -427,7 +427,7 @@ pub(super) static KERNELS: &[Kernel] = &[
         "memcpy-8k-l1",
         ("bytes", bytes::COPIED),
         0x0000_0000_5555_5555,
-        "copies of pages out of 16 KiB",
+        "page copies from 16 KiB",
         bytes::copy_l1,
     ),
     bound(
@@ -436,7 +436,7 @@ pub(super) static KERNELS: &[Kernel] = &[
             "memcpy-8k-l2",
             ("bytes", bytes::COPIED),
             0x0000_0000_08F8_F707,
-            "the same out of 256 KiB",
+            "the same from 256 KiB",
             bytes::copy_l2,
         ),
     ),
@@ -446,7 +446,7 @@ pub(super) static KERNELS: &[Kernel] = &[
             "memcpy-8k-256m",
             ("bytes", bytes::COPIED),
             0x007F_FFFF_FFFF_DC00,
-            "the same out of 256 MiB",
+            "the same from 256 MiB",
             bytes::copy_memory,
         )),
     ),
@@ -456,7 +456,7 @@ pub(super) static KERNELS: &[Kernel] = &[
             "atomic-own",
             ("ops", compute::ATOMICS),
             0x0000_0000_0000_1000,
-            "fetch-add on a line of one's own",
+            "fetch-add on a cache line private to each thread",
             compute::atomic_own,
         )),
     ),
@@ -466,7 +466,7 @@ pub(super) static KERNELS: &[Kernel] = &[
             "atomic-shared",
             ("ops", compute::ATOMICS),
             0x0000_0000_0000_1000,
-            "fetch-add on one line that all threads share",
+            "fetch-add on one cache line that all threads share",
             compute::atomic_shared,
         )),
     ),
@@ -476,7 +476,7 @@ pub(super) static KERNELS: &[Kernel] = &[
             "syscall",
             ("calls", compute::SYSCALLS),
             0x0000_0000_0000_0100,
-            "getppid: the way into the kernel and back",
+            "getppid: one round trip into the kernel",
             compute::syscall,
         )),
     ),

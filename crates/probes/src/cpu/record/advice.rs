@@ -25,29 +25,33 @@ pub(super) fn warnings(info: &CpuInfo) -> Vec<String> {
     let of = &info.conditions;
     if info.verification_errors_count > 0 {
         found.push(format!(
-            "{} results were not what they must be: this CPU, or the memory its data lie in, computes wrongly. Nothing it says can be trusted; take the host out of service.",
+            "{} results were wrong: this CPU or its memory has a fault. Do not trust any result of this host; take \
+             it out of service.",
             info.verification_errors_count
         ));
     }
     if !info.is_optimised {
-        found.push("This assay was built without optimisation: the rates of portable kernels say nothing of the CPU. Use a release build (cargo build --release).".to_owned());
+        found.push("This assay was built without optimisation: the rates of portable kernels do not describe the \
+            CPU. Use a release build (cargo build --release).".to_owned());
     }
     if let Some(given) = given(info) {
         found.push(format!(
-            "The threads were given {} % of their time: rates per second are what was left of this host, those per CPU second are what its CPUs can do. {}",
+            "The threads got a CPU for {} % of their time: rates per second show what was left of this host, rates \
+             per CPU second show what its CPUs can do. {}",
             fixed(given, 1),
             whose(info)
         ));
     }
     if !info.is_pinned && info.mode == "kernels" {
         found.push(
-            "Threads could not be kept on their CPUs: a figure of one CPU may be of several."
+            "assay could not keep threads on their CPUs: a figure for one CPU may come from several CPUs."
                 .to_owned(),
         );
     }
     if let Some(throttled) = of.throttled_s.value().filter(|s| *s > 0.0) {
         found.push(format!(
-            "A CPU quota held this control group back for {} s in all (throttling): rates per second are the quota's, those per CPU second the CPU's.",
+            "A CPU quota throttled this control group for {} s in total: rates per second show the quota, rates per \
+             CPU second show the CPU.",
             fixed(throttled, 2)
         ));
     }
@@ -70,18 +74,18 @@ fn whose(info: &CpuInfo) -> String {
     }
     if let Some(pct) = share(&of.steal_pct) {
         takers.push(format!(
-            "the hypervisor's other guests (steal {} %)",
+            "other guests of the hypervisor (steal {} %)",
             fixed(pct, 1)
         ));
     }
     if let Some(pct) = share(&of.run_delay_pct) {
         takers.push(format!(
-            "waiting for a CPU that other processes had or a quota kept back (run delay {} %)",
+            "waiting for a CPU that other processes used or a quota withheld (run delay {} %)",
             fixed(pct, 1)
         ));
     }
     match takers.is_empty() {
-        true => "Nothing the kernel counts says who had the rest.".to_owned(),
+        true => "No counter of the kernel shows who used the rest.".to_owned(),
         false => format!("The rest: {}.", takers.join(", ")),
     }
 }
@@ -110,14 +114,15 @@ fn throttled(record: &Record, info: &CpuInfo) -> Option<Advice> {
     let usable = info.usable_cpus.value();
     let left = usable.map_or_else(String::new, |cpus| {
         format!(
-            " {} CPUs can be used of the {} that are seen.",
+            " Only {} of the {} visible CPUs can be used.",
             fixed(cpus, 2),
             info.cpus.len()
         )
     });
     let text = format!(
-        "Throttling: a CPU quota of the control group stopped the threads for {} s of {} s.{left} A database with a worker for each CPU it sees is stopped in the middle of its work, with locks held: \
-         give it whole CPUs (a cpuset), or set its parallelism to the quota.",
+        "Throttling: a CPU quota of the control group stopped the threads for {} s of {} s.{left} It also stops a \
+         database that has a worker for each visible CPU in the middle of its work, with locks held: give the \
+         database whole CPUs (a cpuset), or set its parallelism to the quota.",
         fixed(held, 1),
         fixed(elapsed, 1)
     );
@@ -137,7 +142,8 @@ fn stolen(_: &Record, info: &CpuInfo) -> Option<Advice> {
         .value()
         .filter(|pct| *pct >= 1.0)?;
     let text = format!(
-        "Steal: the hypervisor gave {} % of this machine's CPU time to others while it was measured. Ask for dedicated CPUs, or size by the rates per second, not by those per CPU second.",
+        "Steal: the hypervisor gave {} % of this machine's CPU time to other guests during the measurement. Ask for \
+         dedicated CPUs, or size by the rates per second instead of the rates per CPU second.",
         fixed(steal, 1)
     );
     Some(Advice::of(
@@ -171,7 +177,9 @@ fn siblings(record: &Record, info: &CpuInfo) -> Option<Advice> {
         return None;
     }
     let text = format!(
-        "Each CPU of this virtual machine looks like one hyperthread: all {all} do {} times what half of them do in the core-bound kernel, though the topology claims {all} cores. Licences and cost by core should count {} cores.",
+        "Each CPU of this virtual machine behaves like one hyperthread: in the core-bound kernel all {all} CPUs do \
+         {} times the work of half of them, although the topology claims {all} cores. Count {} cores for licences \
+         and for cost per core.",
         fixed(ratio, 2),
         all.div_ceil(2)
     );
@@ -204,11 +212,12 @@ fn knee(_: &Record, info: &CpuInfo) -> Option<Advice> {
         .iter()
         .find(|row| row.kernel == worst.kernel && row.is_knee)?;
     let kept = match knee.threads_count {
-        1 => "no more than one thread keeps 80 %".to_owned(),
-        threads => format!("up to {threads} threads it is 80 % and more"),
+        1 => "only a single thread reaches 80 %".to_owned(),
+        threads => format!("up to {threads} threads it is 80 % or more"),
     };
     let text = format!(
-        "{} on all {all} CPUs does {} % of {all} times one CPU (clock {} %, the rest is what they share); {kept}. Work of this kind gains little from CPUs beyond that.",
+        "{} on all {all} CPUs reaches {} % of {all} times the rate of one CPU (the clock accounts for {} %, \
+         shared resources for the rest); {kept}. Work of this kind gains little from more CPUs.",
         worst.kernel,
         fixed(100.0 * efficiency, 0),
         fixed(100.0 * clock, 0)
@@ -243,7 +252,8 @@ fn unsteady(_: &Record, info: &CpuInfo) -> Option<Advice> {
         .map(|(name, count)| format!("{name} ({count})"))
         .collect();
     let text = format!(
-        "{} of {} rates moved by more than 3 % between repetitions, {} most ({} %). What of steal, clock and run delay moved with them: {}. Measure again on a quiet host, or with a longer --time, before figures are compared.",
+        "{} of {} rates varied by more than 3 % between repetitions, {} most ({} %). Steal, clock or run delay that \
+         varied with them: {}. Measure again on a quiet host or with a longer --time before you compare figures.",
         rows.len(),
         info.kernels
             .iter()
@@ -272,7 +282,8 @@ fn clocks_apart(_: &Record, info: &CpuInfo) -> Option<Advice> {
         return None;
     }
     let text = format!(
-        "The CPUs run at {} to {} MHz, each alone: the host has cores of several kinds, or something slows some of them. A database's slowest worker decides.",
+        "Each CPU alone runs at {} to {} MHz: the host has different kinds of cores, or something slows some of \
+         them. The slowest worker of a database determines its speed.",
         fixed(least, 0),
         fixed(most, 0)
     );
@@ -297,7 +308,9 @@ fn shared_core(_: &Record, info: &CpuInfo) -> Option<Advice> {
         return None;
     }
     let text = format!(
-        "A CPU second is not always worth the same: the clock moved by {} %, what eight independent chains do in a CPU second by {} %. Somebody else works on the other hyperthread of these cores at times, in this machine or in another guest of the host; no counter shows it as steal.",
+        "The work done per CPU second varies: the clock varied by {} %, the work of eight independent chains per CPU \
+         second by {} %. At times another process or another guest of the host uses the other hyperthread of these \
+         cores; no counter shows this as steal.",
         fixed(chain, 1),
         fixed(wide, 1)
     );

@@ -50,11 +50,10 @@ fn scaling(info: &CpuInfo) -> Drawn {
             .per_s
             .value()
     };
-    let note =
-        "Rate of so many threads over the rate of one; the straight line is threads times one.";
+    let note = "Rate of N threads divided by the rate of one thread; the straight line is perfect scaling.";
     let (x, y) = (
         Axis::of("threads", ""),
-        Axis::of("times the rate of one", ""),
+        Axis::of("times the rate of one thread", ""),
     );
     let mut chart = over("c-scaling", "Scaling curve", note, x, y);
     let mut counts: Vec<f64> = info
@@ -74,7 +73,7 @@ fn scaling(info: &CpuInfo) -> Drawn {
 }
 
 fn efficiency(info: &CpuInfo) -> Drawn {
-    let note = "Rate over threads times the rate of one. From 0.8 down more threads hardly pay.";
+    let note = "Rate divided by (threads times the rate of one thread). Below 0.8 more threads gain little.";
     let mut chart = over(
         "c-efficiency",
         "Efficiency against threads",
@@ -103,7 +102,7 @@ fn kernels(info: &CpuInfo) -> Drawn {
             .filter(move |row| row.threads_count == threads)
     };
     let cv = |threads: u64| rows(threads).map(|row| row.cv_pct.value()).collect();
-    let title = "How far the repetitions of each kernel lie apart";
+    let title = "Spread of the repetitions of each kernel";
     let note = "Coefficient of variation of the repetitions. Above 3 % a rate is called unsteady.";
     let mut chart = over(
         "c-kernels-cv",
@@ -126,7 +125,7 @@ fn kernels(info: &CpuInfo) -> Drawn {
 
 /// One trace for each first CPU of a pair.
 fn lines(info: &CpuInfo) -> Drawn {
-    let note = "How long a cache line takes from one CPU to another, one way: steps show siblings, clusters and sockets.";
+    let note = "Time to pass a cache line from one CPU to another, one way: steps show siblings, clusters and sockets.";
     let x = Axis::of("to CPU", "");
     let mut chart = over(
         "c-lines",
@@ -150,7 +149,8 @@ fn lines(info: &CpuInfo) -> Drawn {
 }
 
 fn clock(info: &CpuInfo) -> Drawn {
-    let note = "Effective clock of the CPUs right after each window: a chain of one-cycle operations over its time.";
+    let note = "Effective clock of the CPUs right after each window: the one-cycle operations of a chain divided by \
+        its time.";
     let mut chart = over(
         "c-clock",
         "Clock over time",
@@ -186,7 +186,7 @@ fn load(info: &CpuInfo) -> Vec<Drawn> {
         let mut chart = over(id, title, "By second.", Axis::of("time", "s"), y);
         chart.rows = Rows::Numbers(soak.seconds.iter().map(|second| second.t_s).collect());
         chart.traces = traces;
-        Drawn::or(chart, "nothing was seen")
+        Drawn::or(chart, "nothing was observed")
     };
     let of = |get: fn(&super::info::SoakSecond) -> &Figure| {
         soak.seconds

@@ -250,7 +250,7 @@ fn misprediction(rows: &[KernelRow]) -> Figure {
     let both = seconds("branchy").zip(seconds("branchy-predictable"));
     match both {
         Some((random, sorted)) if random > sorted => Figure::decimal(2e9 * (random - sorted)),
-        Some(_) => Figure::na("random data were no slower"),
+        Some(_) => Figure::na("random data was not slower"),
         None => Figure::na(STOPPED),
     }
 }

@@ -75,7 +75,7 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
         limit: limit(record, info),
         next: vec![Next::new(
             "assay cpu --cpu 0 --timeout 10m",
-            "whether the clock holds under a long load",
+            "shows whether the clock holds under a long load",
         )],
     }
 }
@@ -89,7 +89,7 @@ fn limit(record: &Record, info: &CpuInfo) -> Limit {
     {
         return cpu::limit(record).unwrap_or_else(|| {
             Limit::new(
-                "CPU time that others took",
+                "CPU time that other processes or guests took",
                 cpu::disturbed(record).unwrap_or_default() + ".",
             )
         });
@@ -102,7 +102,7 @@ fn limit(record: &Record, info: &CpuInfo) -> Limit {
     let known = known.filter(|(row, _)| Some(row.threads_count) == widest && row.threads_count > 1);
     match known.min_by(|a, b| a.1.total_cmp(&b.1)) {
         Some((row, ratio)) => Limit::new(
-            "the CPUs, and what they share",
+            "the CPUs and their shared resources",
             format!(
                 "{} scales worst: {} threads do {} times the work of one.",
                 row.kernel,
@@ -110,7 +110,7 @@ fn limit(record: &Record, info: &CpuInfo) -> Limit {
                 fixed(ratio * row.threads_count as f64, 2)
             ),
         ),
-        None => Limit::new("the CPUs, which are what is measured", String::new()),
+        None => Limit::new("the CPUs, which this test measures", String::new()),
     }
 }
 
@@ -171,7 +171,7 @@ fn steadiness_of_load(info: &CpuInfo) -> String {
         "not steady"
     };
     format!(
-        "{word}: seconds vary by {} %, the last quarter is {} % of the first",
+        "{word}: seconds vary by {} %, the last quarter is {} % of the first quarter",
         fixed(cv, 1),
         fixed(trend, 1)
     )

@@ -117,7 +117,7 @@ pub(crate) struct ScalingRow {
     pub thread_per_s_min: Figure,
     /// Of the quickest.
     pub thread_per_s_max: Figure,
-    /// Rate over threads times the rate of one; 1 is perfect.
+    /// Rate over threads times the rate of one thread; 1 is perfect.
     pub efficiency_ratio: Figure,
     /// Effective clock over that of one thread: the part of the loss that is the clock's.
     pub clock_ratio: Figure,

@@ -9,7 +9,7 @@ const PRIMARY: [(&str, &str); 4] = [
     ("btree-16m", "index lookups, all CPUs"),
     ("tuple", "rows decoded, all CPUs"),
     ("crc32c-hw", "bytes checksummed, all CPUs"),
-    ("memcpy-8k-256m", "bytes copied out of memory, all CPUs"),
+    ("memcpy-8k-256m", "bytes copied from memory, all CPUs"),
 ];
 
 /// All of them.
@@ -61,14 +61,14 @@ fn of_host(info: &CpuInfo) -> Vec<Metric> {
         ),
         metric(
             "given_pct",
-            "CPU time given to our threads",
+            "CPU time given to the threads of assay",
             "%",
             Better::Neither,
             &of.given_pct,
         ),
         metric(
             "throttled_s",
-            "time held back by a quota",
+            "time throttled by a quota",
             "s",
             Better::Lower,
             &of.throttled_s,

@@ -51,12 +51,17 @@ pub(super) fn render(record: &Record, info: &CpuInfo) -> Sections {
 }
 
 const PITFALLS: [&str; 6] = [
-    "One thread may clock higher than all together (turbo): rates of one CPU times CPUs are a bound, not a forecast. The clock column says how much of it that is.",
-    "Rates per CPU second flatter a host with steal or a quota: they say what a CPU does while it is given, those per second what was had.",
-    "A CPU that the operating system counts may be half a core (a hyperthread); in a virtual machine nothing but the scaling curve tells.",
-    "Sets of 16 MiB and more lie in pages of the size named above; a database with huge pages pays less for the same lookups.",
-    "Short runs see neither thermal limits nor CPU credits of burstable instances: load for 15 minutes and more (--soak 0 --time 15m) and look whether work over time falls.",
-    "Kernels of wide vectors (AVX-512) are not in this set: no rate here is slowed by their clock.",
+    "One thread may run at a higher clock than all threads together (turbo): the rate of one CPU times the number of \
+     CPUs is an upper bound, not a forecast. The clock column shows this effect.",
+    "Rates per CPU second flatter a host with steal or a quota: they show what a CPU does while the thread has it. \
+     Rates per second show what the test got.",
+    "A CPU that the operating system counts may be half a core (a hyperthread); in a virtual machine only the \
+     scaling curve shows it.",
+    "Data sets of 16 MiB and more use pages of the size named above; with huge pages a database pays less for the \
+     same lookups.",
+    "Short runs show neither thermal limits nor the CPU credits of burstable instances: load the CPUs for at least \
+     15 minutes (--soak 0 --time 15m) and check whether work over time falls.",
+    "This kernel set has no wide-vector kernels (AVX-512): their lower clock slows no rate here.",
 ];
 
 fn measured(page: &mut Sections, info: &CpuInfo) {
@@ -93,7 +98,10 @@ fn kernels(page: &mut Sections, info: &CpuInfo) {
     page.wrapped(
         "",
         &format!(
-            "Median of the repetitions, each a window of {} ms, interleaved with all others; CV: how far they lie apart; per CPU s: for each second of CPU time given; given: CPU time of the window, %. Unsteady (CV above 3 %): what of steal, clock and run delay moved with the rate. Each kernel's result is compared with the one its data must give.",
+            "Each rate is the median of the repetitions; a repetition is a window of {} ms, interleaved with all \
+             others. CV: spread of the repetitions; per CPU s: per second of CPU time; given: CPU time as % of the \
+             window. Unsteady (CV above 3 %): which of steal, clock and run delay varied with the rate. assay \
+             compares the result of each kernel with the expected result.",
             number(&info.window_ms, 1)
         ),
     );
@@ -195,7 +203,11 @@ fn scaling(page: &mut Sections, info: &CpuInfo) {
     page.wrapped(
         "",
         &format!(
-            "Threads are put on CPUs in this order, one to each core first: {}. Efficiency: rate over threads times the rate of one; clock: the part of that which is the effective clock's; shared: what is left, lost in caches, memory, siblings; per CPU s: the same efficiency by CPU time, without what others took. Knee: most threads with an efficiency of 0.8, by CPU time where others took some.",
+            "assay places threads on CPUs in this order, first one on each core: {}. Efficiency: rate divided by \
+             (threads times the rate of one thread); clock: the part due to the effective clock; shared: the rest, \
+             lost in caches, memory and siblings; per CPU s: the efficiency by CPU time, without the time that \
+             others took. Knee: the highest number of threads with an efficiency of 0.8, by CPU time where others \
+             took some.",
             listed(&info.cpus)
         ),
     );
@@ -242,8 +254,8 @@ fn smt(page: &mut Sections, info: &CpuInfo) {
     let all = info.cpus.len() as f64;
     let Some(cores) = info.cores_count.value().filter(|cores| *cores < all) else {
         let why = match info.cores_count.value() {
-            Some(_) => "the kernel tells of no siblings",
-            None => "the kernel does not tell cores from siblings",
+            Some(_) => "the kernel reports no siblings",
+            None => "the kernel does not distinguish cores from siblings",
         };
         page.line(&format!("Gain by siblings (SMT): n/a ({why})."));
         return;
@@ -285,7 +297,7 @@ fn matrix(page: &mut Sections, info: &CpuInfo) {
     let shown = &cpus[..cpus.len().min(COLUMNS)];
     if shown.len() < cpus.len() {
         page.line(&format!(
-            "The first {COLUMNS} CPUs; all pairs are in the record and in the chart."
+            "The first {COLUMNS} CPUs; the record and the chart have all pairs."
         ));
     }
     let mut columns = vec![left("CPU", 6)];
@@ -312,7 +324,8 @@ fn matrix(page: &mut Sections, info: &CpuInfo) {
 
 fn switches(page: &mut Sections, info: &CpuInfo) {
     page.heading("Switches and Wake-ups");
-    page.line("From one thread to another, ns: a byte through a pipe, a thread woken from a futex. Mitigations and virtualisation are in them.");
+    page.line("From one thread to another, ns: a byte through a pipe, and a thread woken from a futex. The times \
+        include mitigations and virtualisation.");
     const TABLE: [Column; 5] = [
         left("What", 30),
         right("CPUs", 10),
@@ -349,7 +362,9 @@ fn clocks(page: &mut Sections, info: &CpuInfo) {
     page.heading("Effective Clock of Each CPU, MHz");
     page.wrapped(
         "",
-        "A chain of additions and exclusive ors, one cycle each, over its time; each CPU alone, the best of three. Told: by the frequency driver, right after. The rate of the time stamp counter (the name plate) is another thing.",
+        "The operations of a chain of additions and exclusive ors, one cycle each, divided by its time; each CPU \
+         alone, the best of three. Told: the clock that the frequency driver reports right after. The rate of the \
+         time stamp counter (the nominal clock) is a different figure.",
     );
     const TABLE: [Column; 4] = [
         right("CPU", 6),
@@ -394,7 +409,10 @@ fn conditions(page: &mut Sections, info: &CpuInfo) {
         None => number_or_reason(figure, decimals),
     };
     let pairs = [
-        ("CPU time given to our threads", told(&of.given_pct, 1, "%")),
+        (
+            "CPU time given to the threads of assay",
+            told(&of.given_pct, 1, "%"),
+        ),
         ("Steal", told(&of.steal_pct, 2, "%")),
         ("Run delay", told(&of.run_delay_pct, 1, "% of the windows")),
         ("Throttled by a quota", told(&of.throttled_s, 2, "s")),
@@ -407,7 +425,7 @@ fn conditions(page: &mut Sections, info: &CpuInfo) {
             told(&of.context_switches_per_s, 0, "1/s"),
         ),
         (
-            "CPUs that can be used at once",
+            "CPUs that can be used at the same time",
             told(&info.usable_cpus, 2, ""),
         ),
         ("Physical cores among them", told(&info.cores_count, 0, "")),

@@ -42,7 +42,9 @@ pub(super) fn sections(page: &mut Sections, info: &CpuInfo, soak: &SoakInfo) {
     page.heading("Metrics");
     page.wrapped(
         "",
-        &format!("In stress-ng's layout. ops = {}: one is one call of a kernel of the set, all kernels by turns; they compare with ops of the same set alone, and with no bogo ops of stress-ng.", info.kernel_set),
+        &format!("In stress-ng's layout. ops = {}: one operation is one call of a kernel; all kernels of the set \
+            take turns. Compare ops only with ops of the same kernel set, never with bogo ops of stress-ng.",
+            info.kernel_set),
     );
     block(soak).iter().for_each(|line| page.line(line));
     let of = &info.conditions;
@@ -105,7 +107,7 @@ fn seconds(page: &mut Sections, soak: &SoakInfo) {
     let step = soak.seconds.len().div_ceil(ROWS).max(1);
     if step > 1 {
         page.line(&format!(
-            "Every {step}th second; all of them are in the record and in the charts."
+            "Every {step}th second; the record and the charts have all seconds."
         ));
     }
     page.columns(&TABLE);

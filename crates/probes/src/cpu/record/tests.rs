@@ -166,7 +166,7 @@ fn cpu_07_half_a_share_halves_rates_and_leaves_those_per_cpu_second() {
     near(&b.given_pct, 50.0);
     let text = &advice(&record, "P1").unwrap().text;
     assert!(text.starts_with("Throttling: a CPU quota"), "{text}");
-    assert!(text.contains("2.00 CPUs can be used of the 4"), "{text}");
+    assert!(text.contains("Only 2.00 of the 4 visible CPUs"), "{text}");
     assert!(
         record
             .warnings
@@ -234,7 +234,7 @@ fn advice_p3_fires_on_cpus_that_are_siblings_and_is_silent_on_cores() {
     let record = built(&siblings);
     let text = &advice(&record, "P3").unwrap().text;
     assert!(
-        text.contains("one hyperthread") && text.contains("should count 2 cores"),
+        text.contains("one hyperthread") && text.contains("Count 2 cores"),
         "{text}"
     );
 }
@@ -246,7 +246,7 @@ fn advice_p4_names_the_kernel_that_gains_least() {
     assert!(
         found
             .text
-            .starts_with("memcpy-8k-256m on all 4 CPUs does 50 %"),
+            .starts_with("memcpy-8k-256m on all 4 CPUs reaches 50 %"),
         "{}",
         found.text
     );

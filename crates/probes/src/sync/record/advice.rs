@@ -23,12 +23,14 @@ pub(super) fn warnings(readings: &SyncReadings) -> Vec<String> {
     let mut found = Vec::new();
     if readings.is_memory {
         found.push(format!(
-            "{} lies in memory (tmpfs): no figure here says anything about a device. Name a directory on the disk the log will live on.",
+            "{} is in memory (tmpfs): no figure describes a device. Name a directory on the disk that will hold the \
+             log.",
             readings.path
         ));
     } else if !readings.direct {
         found.push(
-            "Direct I/O was refused: writes went through the page cache, so the figures without a flush are memory's, and those with one include writing the cache back."
+            "Direct I/O was refused: writes went through the page cache. Figures without a flush are those of \
+             memory; figures with a flush include writing the cache back."
                 .to_owned(),
         );
     }
@@ -57,8 +59,9 @@ fn moods(readings: &SyncReadings) -> Option<String> {
     }
     let (step, least, most) = widest;
     Some(format!(
-        "The device changed its pace while it was measured: in {} of {} steps the quickest round was more than twice the slowest, most of all {} with {} streams ({} to {} per second). \
-         Each rate is the median of its rounds; compare rates by their intervals, or measure again when it is quiet.",
+        "The speed of the device changed during the measurement: in {} of {} steps the fastest round was more than \
+         twice as fast as the slowest, most of all {} with {} streams ({} to {} per second). Each rate is the median \
+         of its rounds; compare rates by their intervals, or measure again when the device is quiet.",
         apart.len(),
         ranges.len(),
         step.method.name(),
@@ -80,7 +83,8 @@ fn others(readings: &SyncReadings) -> Option<String> {
         return None;
     }
     Some(format!(
-        "The device was busy with somebody else: while F0 was measured it wrote {} MB/s that the probe did not ask for. Every figure includes that load; measure again when it is quiet.",
+        "Other processes used the device: during the measurement of F0 it wrote {} MB/s that the probe did not ask \
+         for. Every figure includes this load; measure again when the device is quiet.",
         fixed(foreign_mb_per_s, 1)
     ))
 }
@@ -140,7 +144,7 @@ impl Curve<'_> {
         let ratio = self.info.sync_over_unsynced_ratio.value()?;
         let why = if f0 < LEAST_US {
             format!(
-                "a durable 4 KiB write takes {} us, less than any medium needs",
+                "a durable 4 KiB write takes {} us, which is faster than any storage medium",
                 fixed(f0, 1)
             )
         } else if self.volatile() && ratio < LEAST_FLUSH_RATIO {
@@ -151,7 +155,8 @@ impl Curve<'_> {
             )
         } else if self.readings.rotational == Some(true) && f0 < PLATTER_US {
             format!(
-                "the kernel takes the device for a rotating disk, and a durable write in {} us is less than half a turn: it is a virtual disk, or a cache answers",
+                "the kernel reports a rotating disk, but a durable write in {} us is less than half a rotation: it \
+                 is a virtual disk, or a cache answers",
                 fixed(f0, 0)
             )
         } else {
@@ -159,12 +164,13 @@ impl Curve<'_> {
         };
         let high = f0 < LEAST_US || (self.volatile() && ratio < LEAST_FLUSH_RATIO);
         let verdict = if high {
-            "Speed cannot prove that data survives a power cut, and this one does not even suggest it"
+            "Speed cannot prove that data survives a power failure, and this speed does not even suggest it"
         } else {
-            "Speed cannot prove that data survives a power cut"
+            "Speed cannot prove that data survives a power failure"
         };
         let text = format!(
-            "Suspiciously fast: {why}. {verdict}: find out what the hypervisor's cache mode or the controller does before trusting a commit to it."
+            "Suspiciously fast: {why}. {verdict}: check the cache mode of the hypervisor or the controller before \
+             you trust a commit to this device."
         );
         Some(Advice::of(
             "S1",
@@ -185,23 +191,27 @@ impl Curve<'_> {
             Some(false) => {
                 "and no forced single writes (FUA), so a durable write is a write and a flush of the whole cache"
             }
-            None => "and does not tell whether it can force single writes",
+            None => "and does not say whether it can force single writes",
         };
         let times = fixed(ratio, 1);
         let text = match self.readings.write_cache.as_deref() {
             Some("write through") => format!(
-                "The device announces a write-through cache: every acknowledged write is to be taken as stable. A durable write costs {times} times an unflushed one."
+                "The device announces a write-through cache: treat every acknowledged write as stable. A durable \
+                 write costs {times} times as much as an unflushed write."
             ),
             Some("write back") if ratio >= UNPROTECTED_RATIO => format!(
-                "Likely no power-loss protection: a durable write costs {times} times an unflushed one, and the device announces a volatile write cache {fua}. \
+                "Likely no power-loss protection: a durable write costs {times} times as much as an unflushed write, \
+                 and the device announces a volatile write cache {fua}. \
                  A drive with protected buffers answers a flush at once."
             ),
             Some("write back") => format!(
-                "The device announces a volatile write cache {fua}; a durable write costs {times} times an unflushed one, cheap enough for protected buffers or for a host that caches. \
-                 Speed cannot tell the two apart."
+                "The device announces a volatile write cache {fua}; a durable write costs {times} times as much as \
+                 an unflushed write. This is fast enough for protected buffers or for a host that caches; speed \
+                 cannot tell the two apart."
             ),
             _ if ratio >= UNPROTECTED_RATIO => format!(
-                "Likely no power-loss protection: a durable write costs {times} times an unflushed one; the device does not tell its cache mode."
+                "Likely no power-loss protection: a durable write costs {times} times as much as an unflushed write; \
+                 the device does not report its cache mode."
             ),
             _ => return None,
         };
@@ -219,8 +229,9 @@ impl Curve<'_> {
         let limit = self.info.commit_delay_limit_per_s.value()?;
         let f0 = self.info.f0_us.value()?;
         let text = format!(
-            "A commit delay is useless above {} commits/s (2 / F0, F0 = {} us): from there on a log writer that flushes as soon as the device is free gathers the same groups by itself. \
-             Below, a delay trades latency for fewer flushes; leave it off unless flushes are scarce.",
+            "A commit delay is useless above {} commits/s (2 / F0, F0 = {} us): above this rate a log writer that \
+             flushes as soon as the device is free forms the same groups without a delay. Below this rate a delay \
+             trades latency for fewer flushes; leave it off unless flushes are scarce.",
             thousands(limit.round() as u64),
             fixed(f0, 0)
         );
@@ -245,7 +256,7 @@ impl Curve<'_> {
         }
         let (best, worst) = ((best.0, best.1[1]), (worst.0, worst.1[1]));
         let text = format!(
-            "One stream is quickest with {}: {} per second, {} times {} ({} per second).",
+            "One stream is fastest with {}: {} per second, {} times {} ({} per second).",
             best.0.name(),
             thousands(best.1.round() as u64),
             fixed(gain, 2),
@@ -265,8 +276,9 @@ impl Curve<'_> {
             return None;
         }
         let text = format!(
-            "A log that grows with each commit makes {} durable writes per second, a preallocated and zero-written one {}, {} times as many: the file system commits its own journal with each growth. \
-             Let the database recycle its log files.",
+            "A log that grows with each commit makes {} durable writes per second; a preallocated and zero-written \
+             log makes {}, {} times as many: with each growth the file system commits its own journal. Let the \
+             database recycle its log files.",
             thousands(grown.round() as u64),
             thousands(kept.round() as u64),
             fixed(gain, 1)
@@ -286,17 +298,21 @@ impl Curve<'_> {
         let whole = |rate: f64| thousands(rate.round() as u64);
         let against_one = match many_low > single_high || many_high < single_low {
             true => format!("{} times one stream", fixed(many / single, 1)),
-            false => format!("and one stream {}: the 95 % intervals meet", whole(single)),
+            false => format!(
+                "and one stream {}: the 95 % intervals overlap",
+                whole(single)
+            ),
         };
         let then = if group_low > many_high {
-            "Sharing one flush brings more, so one log writer with group commit is enough"
+            "A shared flush gives more, so one log writer with group commit is enough"
         } else if many_low > group_high {
-            "That is more than sharing one flush brings, so several log writers would pay here"
+            "A shared flush gives less, so several log writers would pay off here"
         } else {
-            "The two 95 % intervals meet, so nothing here speaks for more than one log writer"
+            "The two 95 % intervals overlap, so the figures show no advantage of more than one log writer"
         };
         let text = format!(
-            "Parallel flushes: 32 streams make {} durable writes per second, {against_one}. Sharing one flush, they make {} commits per second. {then}.",
+            "Parallel flushes: 32 streams make {} durable writes per second, {against_one}. With a shared flush they \
+             make {} commits per second. {then}.",
             whole(many),
             whole(group)
         );
@@ -319,7 +335,8 @@ impl Curve<'_> {
             return None;
         }
         let text = format!(
-            "The tail of a durable write is long: {name} is {} us, {} times the median of {} us; the longest took {} us. A commit meets it as a stall of all who share the flush.",
+            "The tail of a durable write is long: {name} is {} us, {} times the median of {} us; the longest took {} \
+             us. Such a flush stalls all commits that share it.",
             fixed(tail, 0),
             fixed(ratio, 0),
             fixed(p50, 0),

@@ -88,7 +88,7 @@ fn by_method(
     let mut chart = Chart {
         id: id.to_owned(),
         title: title.to_owned(),
-        note: "Layer syscall: from the call that writes to the return of what made it durable."
+        note: "Layer syscall: from the start of the write call until the call that made it durable returns."
             .to_owned(),
         x: Axis::log(x_title, x_unit),
         y,
@@ -120,8 +120,8 @@ fn safety(info: &SyncInfo) -> Drawn {
     let column = |of: &dyn Fn(usize) -> Option<f64>| (0..info.safety.len()).map(of).collect();
     let chart = Chart {
         id: "c-safety".to_owned(),
-        title: "What each level of safety costs".to_owned(),
-        note: "Commits per second (layer syscall); the table below says what each level may lose."
+        title: "Cost of each level of safety".to_owned(),
+        note: "Commits per second (layer syscall); the table below shows what each level may lose."
             .to_owned(),
         x: Axis::of("level of safety", ""),
         y: Axis::log("commits", "1/s"),

@@ -22,7 +22,7 @@ pub(super) fn of(record: &Record, info: &SyncInfo) -> Headline {
         Line::of(title, vec![Told::new(figure, unit)], "n/a (absent)")
     };
     Headline {
-        tested: format!("Durable writes, the price of a commit, on {}.", info.path),
+        tested: format!("Durable writes, the cost of a commit, on {}.", info.path),
         rows: vec![
             line(
                 "Rate",
@@ -46,11 +46,11 @@ pub(super) fn of(record: &Record, info: &SyncInfo) -> Headline {
                     "assay run --target native:{}/data --set UPDATE_PCT=100",
                     directory(info)
                 ),
-                "commits of a whole engine, with this price in them",
+                "commits of a whole engine, including this cost",
             ),
             Next::new(
                 format!("assay io {}", directory(info)),
-                "the reads and writes of the same place",
+                "reads and writes in the same place",
             ),
         ],
     }
@@ -65,10 +65,10 @@ fn directory(info: &SyncInfo) -> &str {
 /// What a durable write costs more than one that need not be.
 fn limit(info: &SyncInfo) -> Limit {
     let Some(ratio) = info.sync_over_unsynced_ratio.value() else {
-        return Limit::unknown("writes that need not be durable were not measured");
+        return Limit::unknown("assay did not measure writes that need not be durable");
     };
     let evidence = format!(
-        "A durable write takes {} times as long as one that need not be ({} us against {} us).",
+        "A durable write takes {} times as long as a write without a flush ({} us against {} us).",
         fixed(ratio, 1),
         info.f0_us
             .value()
@@ -79,12 +79,9 @@ fn limit(info: &SyncInfo) -> Limit {
     );
     match ratio >= 1.5 {
         true => Limit::new(
-            "the flush: waiting until the device has the data for good",
+            "the flush: waiting until the device has stored the data durably",
             evidence,
         ),
-        false => Limit::new(
-            "the write itself: flushing it costs next to nothing",
-            evidence,
-        ),
+        false => Limit::new("the write itself: the flush costs almost nothing", evidence),
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct SyncInfo {
     pub commit_delay_limit_per_s: Figure,
     /// Every step, in the order they were made.
     pub steps: Vec<SyncStep>,
-    /// What each level of safety costs in commits per second.
+    /// Cost of each level of safety in commits per second.
     pub safety: Vec<SafetyRow>,
 }
 

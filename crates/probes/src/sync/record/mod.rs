@@ -156,9 +156,10 @@ fn step(reading: &SyncReading) -> SyncStep {
         elapsed_s: seconds(reading.elapsed_ns),
         per_s_ci95_pct: confidence(reading),
         latency: Latency::of(&reading.latency),
-        device_write_bytes: reading
-            .device_write_bytes
-            .map_or_else(|| Figure::na("the kernel does not tell"), Figure::Count),
+        device_write_bytes: reading.device_write_bytes.map_or_else(
+            || Figure::na("the kernel does not report it"),
+            Figure::Count,
+        ),
         note: reading.note.clone(),
     }
 }
@@ -176,22 +177,22 @@ const LEVELS: [(&str, SyncMethod, &str); 4] = [
     (
         "none",
         SyncMethod::WriteOnly,
-        "acknowledged when written, not flushed: a power cut may take the last commits",
+        "acknowledged when written, not flushed: a power failure may lose the last commits",
     ),
     (
         "group",
         SyncMethod::Group,
-        "all who wait share one flush of one log: nothing acknowledged is lost",
+        "all waiting commits share one flush of one log: no acknowledged commit is lost",
     ),
     (
         "sync",
         SyncMethod::OneByOne,
-        "each commit flushes for itself, in turn, in one log: nothing acknowledged is lost",
+        "each commit makes its own flush, one after the other, in one log: no acknowledged commit is lost",
     ),
     (
         "sync, parallel",
         SyncMethod::Fdatasync,
-        "each stream flushes a log of its own, all at once: nothing acknowledged is lost",
+        "each stream flushes its own log, all in parallel: no acknowledged commit is lost",
     ),
 ];
 

@@ -26,8 +26,9 @@ pub(super) fn render(record: &Record, info: &SyncInfo) -> Sections {
     page.wrapped(
         "",
         &format!(
-            "Layer {}: each figure is the time of blocking calls, from the start of the write to the return of what made it durable. {}, {} preallocated and written with zeroes; removed. \
-             n/a (reason) is a figure that cannot be known.",
+            "Layer {}: each figure is the time of blocking calls, from the start of the write until the call that \
+             made it durable returns. {}, {} preallocated and written with zeroes; removed. n/a (reason): the figure \
+             cannot be known.",
             info.layer,
             if info.direct { "Direct I/O" } else { "Through the page cache (direct I/O was refused)" },
             size(info.file_bytes)
@@ -102,7 +103,8 @@ fn safety(page: &mut Sections, info: &SyncInfo) {
     );
     let streams = info.safety.iter().map(|row| row.many_streams_count).max();
     page.line(&format!(
-        "cost: commits per second lost against level none. n, interval and tails of each cell are under Every Step. Many: {} streams.",
+        "cost: loss of commits per second against level none. Every Step has n, interval and tails of each cell. \
+         Many: {} streams.",
         streams.unwrap_or(0)
     ));
     const TABLE: [Column; 9] = [

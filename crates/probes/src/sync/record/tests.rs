@@ -151,7 +151,7 @@ fn advice_s1_fires_below_what_a_medium_needs_and_when_a_flush_adds_nothing() {
     assert!(
         advice(&quick, "S1")
             .unwrap()
-            .contains("less than any medium needs")
+            .contains("faster than any storage medium")
     );
     let nothing = built(&f0(41));
     assert!(
@@ -164,7 +164,7 @@ fn advice_s1_fires_below_what_a_medium_needs_and_when_a_flush_adds_nothing() {
     assert!(
         advice(&built(&platter), "S1")
             .unwrap()
-            .contains("half a turn")
+            .contains("half a rotation")
     );
 }
 
@@ -176,7 +176,7 @@ fn advice_s1_is_silent_on_a_plausible_flush_and_in_memory() {
     let record = built(&memory);
     assert_eq!(advice(&record, "S1"), None);
     assert!(
-        record.warnings[0].contains("lies in memory"),
+        record.warnings[0].contains("is in memory"),
         "{:?}",
         record.warnings
     );
@@ -275,7 +275,7 @@ fn advice_s6_says_one_log_writer_or_several() {
     let record = built(&slow);
     let said = advice(&record, "S6").unwrap();
     assert!(
-        said.contains("nothing here speaks for more than one log writer"),
+        said.contains("no advantage of more than one log writer"),
         "{said}"
     );
     assert!(!said.contains("times one stream"), "{said}");
@@ -298,7 +298,10 @@ fn another_s_load_on_the_device_is_a_warning() {
     let mut busy = readings();
     busy.steps[0].device_write_bytes = Some(1 << 30);
     let warnings = built(&busy).warnings;
-    assert!(warnings[0].contains("somebody else"), "{warnings:?}");
+    assert!(
+        warnings[0].contains("Other processes used the device"),
+        "{warnings:?}"
+    );
 }
 
 #[test]
@@ -310,7 +313,10 @@ fn rounds_that_disagree_in_many_steps_are_a_warning() {
         step.rates[1] *= 2.5;
     }
     let warnings = built(&moody).warnings;
-    assert!(warnings[0].contains("changed its pace"), "{warnings:?}");
+    assert!(
+        warnings[0].contains("speed of the device changed"),
+        "{warnings:?}"
+    );
 }
 
 #[test]

@@ -29,7 +29,7 @@ macro_rules! parameters {
     };
 }
 
-const NO_OAUTH: &str = "OAuth is not spoken here; use scram-sha-256 or a client certificate";
+const NO_OAUTH: &str = "assay does not support OAuth; use scram-sha-256 or a client certificate";
 const NO_SCRAM_KEYS: &str = "give the password instead";
 
 /// The table. Source: the libpq chapter of the manuals of 13 to 18.
@@ -69,17 +69,18 @@ pub(super) const PARAMETERS: &[Parameter] = parameters! {
     "ssl_max_protocol_version" = "PGSSLMAXPROTOCOLVERSION", Honoured;
     "min_protocol_version" = "PGMINPROTOCOLVERSION", Honoured;
     "max_protocol_version" = "PGMAXPROTOCOLVERSION", Honoured;
-    "sslcompression" = "PGSSLCOMPRESSION", Only(&["0"], "TLS compression is unsafe and gone from TLS 1.3");
+    "sslcompression" = "PGSSLCOMPRESSION", Only(&["0"], "TLS compression is unsafe, and TLS 1.3 has removed it");
     "sslcrldir" = "PGSSLCRLDIR", Only(&[], "put the revocation lists into one file and name it with sslcrl");
     "sslpassword", Only(&[], "decrypt the key (openssl pkey -in KEY -out PLAIN) and name that file with sslkey");
-    "sslkeylogfile", Only(&[], "session keys are not written to files here");
-    "gssencmode" = "PGGSSENCMODE", Only(&["disable", "prefer"], "GSSAPI is not spoken here; use TLS (sslmode)");
+    "sslkeylogfile", Only(&[], "assay does not write session keys to files");
+    "gssencmode" = "PGGSSENCMODE", Only(&["disable", "prefer"], "assay does not support GSSAPI; use TLS (sslmode)");
     "krbsrvname" = "PGKRBSRVNAME", Moot;
     "gsslib" = "PGGSSLIB", Moot;
-    "gssdelegation" = "PGGSSDELEGATION", Only(&["0"], "GSSAPI is not spoken here");
-    "client_encoding", Only(&["auto", "UTF8", "utf8", "UTF-8", "utf-8"], "UTF8 is what is spoken here");
-    "load_balance_hosts" = "PGLOADBALANCEHOSTS", Only(&["disable"], "every session of a run goes to the same server");
-    "replication", Only(&["false", "off", "no", "0"], "sessions here are ordinary ones");
+    "gssdelegation" = "PGGSSDELEGATION", Only(&["0"], "assay does not support GSSAPI");
+    "client_encoding", Only(&["auto", "UTF8", "utf8", "UTF-8", "utf-8"], "assay always uses UTF8");
+    "load_balance_hosts" = "PGLOADBALANCEHOSTS", Only(&["disable"], "every session of a run connects to the same \
+     server");
+    "replication", Only(&["false", "off", "no", "0"], "the sessions of assay are ordinary sessions");
     "scram_client_key", Only(&[], NO_SCRAM_KEYS);
     "scram_server_key", Only(&[], NO_SCRAM_KEYS);
     "oauth_issuer", Only(&[], NO_OAUTH);
@@ -95,7 +96,7 @@ pub(super) const SESSION_VARIABLES: &[(&str, &str)] = &[("PGTZ", "TimeZone"), ("
 pub(super) fn judge(name: &str, value: &str) -> Result<(), String> {
     let Some(parameter) = PARAMETERS.iter().find(|known| known.name == name) else {
         return Err(format!(
-            "connection parameter {name:?} is unknown: libpq has none of this name"
+            "connection parameter {name:?} is unknown: libpq has no parameter with this name"
         ));
     };
     match parameter.does {

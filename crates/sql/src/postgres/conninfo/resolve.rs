@@ -33,7 +33,7 @@ pub fn options(location: &str, from: &dyn Surroundings) -> Result<ConnectOptions
         Some(user) => user.to_owned(),
         None => from
             .user()
-            .ok_or("no user: name one in the URL or in PGUSER")?,
+            .ok_or("no user is given: name one in the URL or in PGUSER")?,
     };
     let dbname = values.get("dbname").unwrap_or(&user).to_owned();
     let password = values.get("password").map(str::to_owned).map(Password::new);
@@ -121,7 +121,7 @@ impl Values {
         let number = text.trim().parse();
         number
             .map(Some)
-            .map_err(|_| format!("connection parameter {name}: {text:?} is no whole number"))
+            .map_err(|_| format!("connection parameter {name}: {text:?} is not a whole number"))
     }
 
     fn choice<T: Copy + Default>(&self, name: &str, known: &[(&str, T)]) -> Result<T, String> {
@@ -198,13 +198,13 @@ fn hosts(values: &Values, from: &dyn Surroundings) -> Result<(Vec<Host>, PathBuf
                 .parse()
                 .ok()
                 .filter(|port| *port > 0)
-                .ok_or_else(|| format!("port {text:?} is no number from 1 to 65535"))?,
+                .ok_or_else(|| format!("port {text:?} is not a number from 1 to 65535"))?,
             _ => PORT,
         };
         let address = part(&addresses)
             .map(|text| {
                 let parsed: Result<IpAddr, _> = text.parse();
-                parsed.map_err(|_| format!("hostaddr {text:?} is no IP address"))
+                parsed.map_err(|_| format!("hostaddr {text:?} is not an IP address"))
             })
             .transpose()?;
         hosts.push(match (part(&names), address) {
@@ -252,7 +252,8 @@ fn tls(values: &Values, from: &dyn Surroundings) -> Result<Tls, String> {
         if values.get("sslmode").is_none() {
             mode = SslMode::VerifyFull;
         } else if mode != SslMode::VerifyFull {
-            return Err("sslrootcert=system needs sslmode=verify-full: anybody can have a certificate of a public authority".to_owned());
+            return Err("sslrootcert=system needs sslmode=verify-full: anybody can get a certificate from a public \
+                authority".to_owned());
         }
     }
     let in_home = |name: &str| {
@@ -269,7 +270,8 @@ fn tls(values: &Values, from: &dyn Surroundings) -> Result<Tls, String> {
         given_or_home("sslrootcert", "root.crt").map_or(Roots::None, Roots::File)
     };
     if roots == Roots::None && mode >= SslMode::VerifyCa {
-        return Err("sslmode=verify-ca and verify-full need the authority's certificate: name it with sslrootcert, or sslrootcert=system".to_owned());
+        return Err("sslmode=verify-ca and verify-full need the authority's certificate: name it with sslrootcert, or \
+            use sslrootcert=system".to_owned());
     }
     if let Roots::File(path) = &roots
         && mode >= SslMode::VerifyCa
@@ -280,7 +282,7 @@ fn tls(values: &Values, from: &dyn Surroundings) -> Result<Tls, String> {
     let direct = values.choice("sslnegotiation", &[("postgres", false), ("direct", true)])?;
     if direct && mode < SslMode::Require {
         return Err(
-            "sslnegotiation=direct needs sslmode=require or stricter: without asking there is no falling back"
+            "sslnegotiation=direct needs sslmode=require or stricter: direct TLS cannot fall back"
                 .to_owned(),
         );
     }
@@ -289,9 +291,7 @@ fn tls(values: &Values, from: &dyn Surroundings) -> Result<Tls, String> {
         version(values, "ssl_max_protocol_version")?,
     );
     if versions.1 == Some(11) {
-        return Err(
-            "ssl_max_protocol_version: TLS 1.2 is the oldest that is spoken here".to_owned(),
-        );
+        return Err("ssl_max_protocol_version: assay supports TLS 1.2 and newer".to_owned());
     }
     Ok(Tls {
         mode,
@@ -330,7 +330,7 @@ fn client_certificate(
     match given_or_home("sslkey", "postgresql.key") {
         Some(key) => Ok(Some((certificate, key))),
         None => Err(format!(
-            "there is no key for the client certificate {}: name it with sslkey",
+            "the client certificate {} has no key: name the key with sslkey",
             certificate.display()
         )),
     }
@@ -386,14 +386,14 @@ fn require_auth(values: &Values) -> Result<Vec<String>, String> {
         };
         if excluded != excludes {
             return Err(wrong(format!(
-                "{word:?} cannot stand beside the others: write all ways with a ! or none"
+                "{word:?} does not fit the others: write ! before all methods or before none"
             )));
         }
         if !WAYS.contains(&name) {
             return Err(wrong(format!("{word:?} is none of {}", WAYS.join(", "))));
         }
         if named.contains(&name) {
-            return Err(wrong(format!("{name:?} is there twice")));
+            return Err(wrong(format!("{name:?} is listed twice")));
         }
         named.push(name);
     }
@@ -404,7 +404,9 @@ fn require_auth(values: &Values) -> Result<Vec<String>, String> {
         .map(|way| (*way).to_owned())
         .collect();
     if accepted.is_empty() {
-        return Err(wrong("no way is left: nobody could log in".to_owned()));
+        return Err(wrong(
+            "no method is left: login would be impossible".to_owned(),
+        ));
     }
     Ok(accepted)
 }
@@ -437,13 +439,13 @@ fn read_passfile(
     };
     if !content.regular {
         return options.warnings.push(format!(
-            "password file {} is left aside: it is no regular file",
+            "password file {} is ignored: it is not a regular file",
             path.display()
         ));
     }
     if content.mode & 0o077 != 0 {
         return options.warnings.push(format!(
-            "password file {path} is left aside: others can read it; chmod 600 {path}",
+            "password file {path} is ignored: other users can read it; run chmod 600 {path}",
             path = path.display()
         ));
     }

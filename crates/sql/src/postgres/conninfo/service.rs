@@ -84,7 +84,7 @@ pub(super) fn group(
         let Some(values) = &mut found else { continue };
         if line.starts_with("ldap") {
             return Err(format!(
-                "{}: looking a service up by LDAP is not supported: write its parameters here",
+                "{}: assay does not support service lookup by LDAP: write the parameters here",
                 place()
             ));
         }
@@ -92,7 +92,10 @@ pub(super) fn group(
             .split_once('=')
             .ok_or_else(|| format!("{}: expected name=value", place()))?;
         if name == "service" || name == "servicefile" {
-            return Err(format!("{}: a service cannot name another", place()));
+            return Err(format!(
+                "{}: a service cannot name another service",
+                place()
+            ));
         }
         names::judge(name, value).map_err(|why| format!("{}: {why}", place()))?;
         if !values.iter().any(|(known, _)| known == name) {

@@ -288,7 +288,7 @@ fn what_cannot_be_honoured_is_named() {
         ("//h?require_auth=md5,%20none", "is none of"),
         (
             "//h?require_auth=!password,!md5,!gss,!sspi,!scram-sha-256,!oauth,!none",
-            "no way is left",
+            "no method is left",
         ),
         (
             "//h?min_protocol_version=3.2&max_protocol_version=3.0",

@@ -30,7 +30,8 @@ fn uri(rest: &str) -> Result<Given, String> {
     let (who, place) = authority.split_once('@').unwrap_or(("", authority));
     if place.contains('@') {
         return Err(
-            "the URL has two @ before the host: write %40 for one in a user or password".to_owned(),
+            "the URL has two @ before the host: write %40 for an @ in a user or password"
+                .to_owned(),
         );
     }
     let (user, password) = who.split_once(':').unwrap_or((who, ""));
@@ -57,7 +58,7 @@ fn uri(rest: &str) -> Result<Given, String> {
         let name = decode(name, "parameter's name")?;
         if value.contains('=') {
             return Err(format!(
-                "the value of the URL's parameter {name} has a =: write %3D for it"
+                "the value of the URL's parameter {name} contains =: write %3D instead"
             ));
         }
         let value = decode(value, &name)?;
@@ -79,7 +80,7 @@ fn host_and_port(part: &str) -> Result<(&str, &str), String> {
             Some(port) => Ok((name, port)),
             None if more.is_empty() => Ok((name, "")),
             None => Err(format!(
-                "after the URL's [{name}] comes a port or nothing, not {more:?}"
+                "the URL's [{name}] can be followed only by a port, not by {more:?}"
             )),
         };
     }
@@ -121,7 +122,7 @@ fn decode(text: &str, what: &str) -> Result<String, String> {
     let decoded = String::from_utf8(bytes).ok();
     decoded
         .filter(|text| !text.contains('\0'))
-        .ok_or_else(|| format!("the URL's {what} is no text: no %00, and UTF-8 only"))
+        .ok_or_else(|| format!("the URL's {what} is not valid text: use UTF-8 without %00"))
 }
 
 /// `name = value name='quoted \' value'`

@@ -211,7 +211,7 @@ impl PgEngine {
             }
             if begun.elapsed() > GOODBYE_MAX {
                 return Err(EngineError::Unusable(format!(
-                    "{} sessions of the run are still on the server {} s after they were closed",
+                    "the server still has {} sessions of the run {} s after they were closed",
                     left.rows.len(),
                     GOODBYE_MAX.as_secs()
                 )));
@@ -240,7 +240,8 @@ fn claimed(
         return Ok(ours);
     }
     Err(EngineError::Unusable(format!(
-        "the data set in schema {} has changed since it was looked at: {} SLOB schemas of {} rows and {} scan blocks where {} of {} and {} were planned; run again",
+        "the data set in schema {} has changed since assay checked it: it has {} SLOB schemas of {} rows and {} scan \
+         blocks, but {} of {} and {} were planned; run again",
         names.schema(),
         is.0,
         is.1,

@@ -90,7 +90,8 @@ impl Options {
         for (asked, name, out) in refused {
             if asked {
                 return Err(EngineError::Usage(format!(
-                    "{name} needs LOOP=client: with LOOP=server the server itself goes from one operation to the next and commits each; use LOOP=client or {name}={out}"
+                    "{name} needs LOOP=client: with LOOP=server the server itself starts each operation and commits \
+                     it; use LOOP=client or {name}={out}"
                 )));
             }
         }

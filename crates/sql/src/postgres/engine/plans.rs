@@ -75,7 +75,9 @@ fn expect(what: &str, table: &str, plan: &[String], wanted: &[String]) -> Result
         return Ok(());
     }
     Err(EngineError::Unusable(format!(
-        "the server would perform {what} on {table} by {}, not by {}: its figures would mean something else. Is the index there (`assay check`), does a setting of the server or the role (pg_hint_plan, enable_*) override the session's?",
+        "the server would perform {what} on {table} by {}, not by {}, so the figures would mean something else. \
+         Check whether the index exists (`assay check`), and whether a setting of the server or the role \
+         (pg_hint_plan, enable_*) overrides the session's settings",
         if nodes.is_empty() {
             "no scan".to_owned()
         } else {

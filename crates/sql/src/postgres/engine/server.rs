@@ -42,7 +42,7 @@ pub(super) fn examine(
     let major = number.parse::<u32>().unwrap_or(0) / 10_000;
     if !VERSIONS.contains(&major) {
         return Err(EngineError::Unusable(format!(
-            "the server is PostgreSQL {}: {} to {} are supported",
+            "the server is PostgreSQL {}; assay supports {} to {}",
             text(control, "show server_version")?,
             VERSIONS.start(),
             VERSIONS.end()
@@ -65,9 +65,10 @@ pub(super) fn examine(
         Fact::new(
             "loop",
             match options.run_loop {
-                Loop::Client => "client: every operation is a round trip of its own",
+                Loop::Client => "client: every operation is a separate round trip",
                 Loop::Server => {
-                    "server: a procedure performs slices of operations; round trips are outside operations, latencies are whole microseconds of the server's clock"
+                    "server: a procedure performs slices of operations; operations do not include round trips; \
+                     latencies are whole microseconds of the server's clock"
                 }
             },
         ),
@@ -76,7 +77,7 @@ pub(super) fn examine(
             options
                 .commit_mode
                 .as_deref()
-                .unwrap_or("as the server's synchronous_commit"),
+                .unwrap_or("the server's synchronous_commit"),
         ),
     ];
     facts.extend(settings(control)?);
@@ -105,7 +106,7 @@ fn writes_allowed(
     let read_only = answer.rows.concat().concat_text() == "on";
     if standby || read_only {
         return Err(EngineError::Unusable(format!(
-            "{}, and UPDATE_PCT={} writes: use UPDATE_PCT=0, or a server that can be written to",
+            "{}, but UPDATE_PCT={} writes: use UPDATE_PCT=0, or a server that accepts writes",
             if standby {
                 "the server is a hot standby (read-only)"
             } else {
@@ -168,7 +169,9 @@ fn room(control: &mut Connection, plan: &Plan) -> Result<Result<(), String>, Eng
         return Ok(Ok(()));
     }
     Ok(Err(format!(
-        "{} sessions and {SPARE_CONNECTIONS} spare connections do not fit: max_connections is {max}, {reserved} are reserved and {present} in use, so {} sessions would; raise max_connections to {} or use fewer sessions",
+        "{} sessions and {SPARE_CONNECTIONS} spare connections do not fit: max_connections is {max}, {reserved} are \
+         reserved and {present} are in use, so {} sessions would fit; raise max_connections to {} or use fewer \
+         sessions",
         plan.sessions(),
         (free - SPARE_CONNECTIONS).max(0),
         max + wanted - free

@@ -115,7 +115,8 @@ impl Session {
             return Ok(());
         }
         Err(EngineError::Damaged(format!(
-            "a select of keys 1 to {} of schema {home} touched {rows} rows: the data set is not as it was loaded (`assay check` tells more)",
+            "a select of keys 1 to {} of schema {home} touched {rows} rows: the data set is not as it was loaded \
+             (`assay check` shows the details)",
             plan.work_unit
         )))
     }

@@ -72,7 +72,8 @@ impl Sliced {
         let sql = procedure(options, plan, home);
         connection.query(&sql).map_err(|error| match error.code() {
             Some("42501") => EngineError::Unusable(format!(
-                "LOOP=server creates a temporary procedure, and the server refuses: {error}. Grant TEMPORARY on the database, or use LOOP=client"
+                "LOOP=server creates a temporary procedure, but the server refuses it: {error}. Grant TEMPORARY on \
+                 the database, or use LOOP=client"
             )),
             _ => errors::unusable(error),
         })?;
@@ -256,7 +257,8 @@ fn longest(connection: &mut Connection) -> Result<Ns, EngineError> {
         0 => Ok(Ns::MAX),
         ms if ms >= SHORTEST_MS => Ok(ms * 1_000_000 / 2),
         ms => Err(EngineError::Usage(format!(
-            "statement_timeout is {ms} ms, and with LOOP=server a whole slice of operations is one statement: use LOOP=client, or a statement_timeout of {SHORTEST_MS} ms or more for this role"
+            "statement_timeout is {ms} ms, but with LOOP=server a whole slice of operations is one statement: use \
+             LOOP=client, or a statement_timeout of {SHORTEST_MS} ms or more for this role"
         ))),
     }
 }

@@ -202,7 +202,8 @@ fn leave_site(plan: &LoadPlan, keeper: &mut Connection, error: EngineError) -> E
     };
     if !ours.marked.loaded.is_empty() {
         return EngineError::Unusable(format!(
-            "{error}; {} SLOB schemas are loaded and stay: `assay prepare` loads the others, `assay destroy` removes all",
+            "{error}; {} SLOB schemas are loaded and stay: `assay prepare` loads the others, `assay destroy` removes \
+             all of them",
             ours.marked.loaded.len()
         ));
     }
@@ -222,7 +223,7 @@ fn leave_site(plan: &LoadPlan, keeper: &mut Connection, error: EngineError) -> E
     match removed {
         Ok(()) => error,
         Err(second) => EngineError::Unusable(format!(
-            "{error}; and what was begun could not be removed ({second}): run `assay destroy`"
+            "{error}; and assay could not remove what it had begun ({second}): run `assay destroy`"
         )),
     }
 }
@@ -247,7 +248,8 @@ fn checkpoint(
         Err(error) if error.code() == Some("42501") => Ok(vec![text(
             "checkpoint_s",
             "Checkpoint time, s",
-            "n/a (needs a superuser, or pg_checkpoint from PostgreSQL 15: the first run may write what the load left)".to_owned(),
+            "n/a (needs a superuser, or pg_checkpoint from PostgreSQL 15 on: the first run may write what the load \
+             left dirty)".to_owned(),
         )]),
         Err(error) => Err(told("writing a checkpoint")(error)),
     }
@@ -270,7 +272,10 @@ fn wal_position(connection: &mut Connection) -> Option<u64> {
 fn summary(plan: &LoadPlan, load_s: f64, wal: Option<(u64, u64)>) -> Vec<Line> {
     let marker = &plan.marker;
     if plan.load.is_empty() {
-        let action = format!("nothing loaded: {} SLOB schemas were there", plan.schemas);
+        let action = format!(
+            "nothing loaded: {} SLOB schemas already existed",
+            plan.schemas
+        );
         return vec![text("action", "Action", action)];
     }
     let rows = plan.rows();
@@ -307,7 +312,7 @@ fn summary(plan: &LoadPlan, load_s: f64, wal: Option<(u64, u64)>) -> Vec<Line> {
         ),
     ];
     if let Some((begin, end)) = wal {
-        let label = "Log the server wrote meanwhile";
+        let label = "Log written by the server meanwhile";
         lines.push(bytes("wal_bytes", label, end.saturating_sub(begin)));
     }
     lines
@@ -473,7 +478,8 @@ impl<'a> Job<'a> {
         match error.code() {
             Some("57014") if self.ended.load(Ordering::Acquire) => EngineError::Interrupted,
             Some("53100") => EngineError::Unusable(format!(
-                "the server's disk is full, {doing} SLOB schema {n}: {error}; what was begun of it is rolled back. Make room, or give a smaller SCALE or fewer schemas, and run `assay prepare` again"
+                "the server's disk is full, {doing} SLOB schema {n}: {error}; the unfinished schema is rolled back. \
+                 Make room, or use a smaller SCALE or fewer schemas, and run `assay prepare` again"
             )),
             _ => EngineError::Unusable(format!("{doing} SLOB schema {n}: {error}")),
         }
@@ -591,7 +597,7 @@ impl<'a> Job<'a> {
             return Ok(());
         }
         Err(EngineError::Damaged(format!(
-            "{} took {taken} of {} rows: a rule or trigger of the database changes what is loaded",
+            "{} accepted {taken} of {} rows: a rule or trigger of the database changes the loaded rows",
             table.name, table.rows
         )))
     }
@@ -623,7 +629,7 @@ impl<'a> Job<'a> {
             }
         })?;
         let noted = connection.query(&marker::note_loaded(names, n));
-        noted.map_err(|error| self.failure(n, "noting as loaded", error))?;
+        noted.map_err(|error| self.failure(n, "marking as loaded", error))?;
         guard.end();
         let pages = marker.scale + marker.scan_blocks;
         self.done_bytes

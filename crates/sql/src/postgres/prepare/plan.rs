@@ -145,7 +145,8 @@ impl LoadPlan {
             return Ok(());
         }
         Err(EngineError::Unusable(format!(
-            "LOAD_PARALLEL_DEGREE={} needs as many connections, but the server takes {} and has {}: give a smaller degree or raise max_connections",
+            "LOAD_PARALLEL_DEGREE={} needs this number of connections, but the server allows {} and {} are in use: \
+             give a smaller degree or raise max_connections",
             self.degree, self.server.sessions_max, self.server.sessions
         )))
     }
@@ -271,9 +272,9 @@ impl LoadPlan {
         let checkpoint = if server.may_checkpoint {
             "yes"
         } else if server.major >= 15 {
-            "no: GRANT pg_checkpoint to this role, or the first run may write what the load left"
+            "no: GRANT pg_checkpoint to this role, or the first run may write what the load left dirty"
         } else {
-            "no: only a superuser may, so the first run may write what the load left"
+            "no: this needs a superuser, so the first run may write what the load left dirty"
         };
         vec![
             count(
@@ -283,10 +284,10 @@ impl LoadPlan {
             ),
             count(
                 "max_connections",
-                "Sessions the server takes",
+                "Sessions allowed by the server",
                 server.sessions_max,
             ),
-            count("sessions_now", "Sessions it has now", server.sessions),
+            count("sessions_now", "Sessions in use now", server.sessions),
             bytes(
                 "shared_buffers_bytes",
                 "Shared buffers",
@@ -374,7 +375,7 @@ pub(super) fn imagined(
         text(
             "server_version",
             "Server",
-            format!("a throw-away PostgreSQL, {newest}, started for this command"),
+            format!("a temporary PostgreSQL server, {newest}, started for this command"),
         ),
         text("pg_schema", "PostgreSQL schema", names.schema().to_owned()),
     ];
@@ -387,8 +388,8 @@ pub(super) fn imagined(
 fn data_lines(marker: &Marker, schemas: u32) -> Vec<Line> {
     let content = match (marker.obfuscate, marker.compress_pct) {
         (false, _) => "the letter X".to_owned(),
-        (true, 0) => "random text, another in each row".to_owned(),
-        (true, pct) => format!("random text, another in each row, {pct} % constant"),
+        (true, 0) => "random text, different in each row".to_owned(),
+        (true, pct) => format!("random text, different in each row, {pct} % constant"),
     };
     vec![
         count("format_version", "Format version", u64::from(FORMAT)),
@@ -432,7 +433,7 @@ fn refuse_counts(schemas: u32) -> Result<(), EngineError> {
         return Ok(());
     }
     Err(EngineError::Usage(format!(
-        "{schemas} schemas cannot be loaded; 1 to {MOST_SCHEMAS} can"
+        "{schemas} schemas cannot be loaded; the range is 1 to {MOST_SCHEMAS}"
     )))
 }
 
@@ -474,7 +475,8 @@ fn begin(
             refuse_unwritable(connection, names, server)?;
             if !ours.foreign.is_empty() {
                 return Err(EngineError::Unusable(format!(
-                    "schema {} holds what assay did not make: {}; move it elsewhere, nothing is loaded beside it",
+                    "schema {} contains objects that assay did not make: {}; move them elsewhere. assay loads \
+                     nothing beside them",
                     names.schema(),
                     ours.foreign.join(", ")
                 )));
@@ -508,7 +510,8 @@ fn refuse_owner(names: &Names, server: &Server, owner: &Owner) -> Result<(), Eng
         return Ok(());
     }
     Err(EngineError::Unusable(format!(
-        "the data set in schema {0} belongs to role {1}, which {2} may not act as: connect as {1}, or name another schema with PG_SCHEMA",
+        "the data set in schema {0} belongs to role {1}, but {2} may not act as that role: connect as {1}, or name \
+         another schema with PG_SCHEMA",
         names.schema(),
         owner.role,
         server.role
@@ -525,7 +528,7 @@ fn refuse_unwritable(
             "select has_schema_privilege({}, 'create')",
             layout::literal(names.schema())
         ))
-        .map_err(told("asking for the rights on the schema"))?;
+        .map_err(told("reading the privileges on the schema"))?;
     if asked
         .rows
         .first()
@@ -538,7 +541,8 @@ fn refuse_unwritable(
         return Ok(());
     }
     Err(EngineError::Unusable(format!(
-        "role {} may not create tables in schema {}: have its owner run GRANT CREATE, USAGE ON SCHEMA {} TO {}, or name another with PG_SCHEMA",
+        "role {} may not create tables in schema {}: have its owner run GRANT CREATE, USAGE ON SCHEMA {} TO {}, or \
+         name another schema with PG_SCHEMA",
         server.role,
         names.schema(),
         names.schema_sql(),

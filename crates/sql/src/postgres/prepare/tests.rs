@@ -319,7 +319,7 @@ fn what_is_not_ours_is_neither_filled_nor_removed() {
         refusal(site.destroy()),
     ] {
         assert!(
-            refused.contains("schema assay") && refused.contains("holds mine"),
+            refused.contains("schema assay") && refused.contains("contains mine"),
             "{refused}"
         );
     }
@@ -402,7 +402,7 @@ fn a_table_that_grew_is_told_of_with_the_command_that_lays_it_anew() {
         let told = lines.iter().find(|line| line.key == "grown").unwrap();
         let cure = "VACUUM (FULL, FREEZE, ANALYZE) \"assay\".\"cf1_1\"";
         assert!(
-            format!("{:?}", told.value).contains("1000 were laid"),
+            format!("{:?}", told.value).contains("1000 were loaded"),
             "{told:?}"
         );
         let plan = assay_run::plan::Plan::plain(1, 1, 1000);
@@ -576,22 +576,22 @@ fn damage_is_found_and_named() {
     );
     damage(
         "update assay.cf1_1 set custid = 7 where custid = 8",
-        "twice or are missing",
+        "duplicate or missing",
     );
     damage("drop index assay.i_cf1_1", "index i_cf1_1 is missing");
     damage(
         "update assay.cf1_1 set c5 = 'short' where custid = 3",
-        "other lengths",
+        "columns that are not",
     );
     damage(
         "alter table assay.cf1_1 alter c7 set storage extended",
         "18 of 19 columns",
     );
-    damage("drop table assay.cf2_2", "table cf2_2 is not there");
+    damage("drop table assay.cf2_2", "table cf2_2 does not exist");
     damage("update assay.assay_data_set set seed = '5'", "checksum");
     damage(
         "update assay.assay_data_set set format = 2",
-        "format 2, this assay knows up to 1",
+        "format 2, but this version of assay knows formats up to 1",
     );
     damage(
         "create table t as select * from assay.cf1_1 order by custid; truncate assay.cf1_1; \
@@ -642,7 +642,7 @@ fn settings_that_do_not_fit_the_server_are_refused() {
     };
     refused("BLOCK_SZ", "16384", "pages of 8192 bytes");
     refused("TABLESPACE", "nowhere", "no tablespace nowhere");
-    refused("PG_SCHEMA", "public", "everybody's");
+    refused("PG_SCHEMA", "public", "all users");
     refused("SCALE", "900T", "use more schemas");
     site.query("alter database unfit set default_transaction_read_only = on");
     refused("SCALE", "1000", "read-only");

@@ -89,7 +89,7 @@ pub(super) fn spot(mountinfo: &str, membership: &str, name: &str) -> Result<Spot
     let member = |controller| text::cgroup_path(membership, controller);
     if let (Some(tree), Some(path)) = (hierarchy(mountinfo, "cgroup"), member("memory")) {
         let home = directory(&tree, path).ok_or_else(|| {
-            format!("the server's memory cgroup {path} is outside what is mounted here")
+            format!("the server's memory cgroup {path} is not among the mounted cgroups")
         })?;
         let group = home.join(name);
         return Ok(Spot {
@@ -102,7 +102,7 @@ pub(super) fn spot(mountinfo: &str, membership: &str, name: &str) -> Result<Spot
         return Err("no memory cgroup hierarchy is mounted on this host".to_owned());
     };
     let home = directory(&tree, path)
-        .ok_or_else(|| format!("the server's cgroup {path} is outside what is mounted here"))?;
+        .ok_or_else(|| format!("the server's cgroup {path} is not among the mounted cgroups"))?;
     // The group of the server holds processes; only the root may hold both processes and controlled children.
     let parents = home.ancestors().skip(usize::from(home != tree.mount_point));
     let parent = parents
@@ -118,7 +118,7 @@ pub(super) fn spot(mountinfo: &str, membership: &str, name: &str) -> Result<Spot
             home,
         }),
         None => Err(format!(
-            "no cgroup above {} hands memory control down: echo +memory > {}/cgroup.subtree_control",
+            "no cgroup above {} delegates memory control: echo +memory > {}/cgroup.subtree_control",
             home.display(),
             tree.mount_point.display()
         )),

@@ -59,7 +59,7 @@ fn parse(text: &str) -> Result<Vec<Mode>, EngineError> {
 fn mode(word: &str) -> Result<Mode, EngineError> {
     let wrong = |why: &str| {
         EngineError::Usage(format!(
-            "EVICT={word}: {why}; there are buffers, pagecache, continuous[:MILLISECONDS], cgroup:SIZE (512M, 4G) and direct"
+            "EVICT={word}: {why}; use buffers, pagecache, continuous[:MILLISECONDS], cgroup:SIZE (512M, 4G) or direct"
         ))
     };
     let (name, value) = match word.split_once(':') {
@@ -80,7 +80,7 @@ fn mode(word: &str) -> Result<Mode, EngineError> {
             None => Err(wrong("the size must be a whole number with K, M, G or T")),
         },
         ("cgroup", None) => Err(wrong("the size is missing")),
-        _ => Err(wrong("no such way")),
+        _ => Err(wrong("unknown method")),
     }
 }
 
@@ -152,7 +152,7 @@ pub(super) fn evict(modes: &[Mode], mut ground: Ground<'_>) -> Result<Evicted, E
                     done.note(
                         "evict_continuous",
                         format!(
-                            "the pages of {} files are dropped every {every_ms} ms",
+                            "assay drops the pages of {} files every {every_ms} ms",
                             segments.count()
                         ),
                     );
@@ -203,10 +203,10 @@ fn direct(ground: &mut Ground<'_>) -> Result<String, EngineError> {
         ));
     }
     let way = if found == "absent" {
-        "this server has no debug_io_direct (PostgreSQL 16 and newer have); use pagecache, continuous or cgroup"
+        "this server has no debug_io_direct (PostgreSQL 16 and newer have it); use pagecache, continuous or cgroup"
     } else {
-        "set debug_io_direct = data in postgresql.conf and restart the server (only a start can set it), \
-         or use pagecache, continuous or cgroup; temp:postgres sets it itself"
+        "set debug_io_direct = data in postgresql.conf and restart the server (it can be set only at server start), \
+         or use pagecache, continuous or cgroup; temp:postgres sets it by itself"
     };
     Err(refused("direct", way))
 }
@@ -251,8 +251,8 @@ fn buffers(ground: &mut Ground<'_>) -> Result<String, EngineError> {
         )
     } else {
         return Err(fail(
-            "it needs the extension pg_buffercache of PostgreSQL 17 or newer in this database (create extension pg_buffercache); \
-             else restart the server before the run"
+            "it needs the extension pg_buffercache of PostgreSQL 17 or newer in this database (create extension \
+             pg_buffercache); otherwise restart the server before the run"
                 .to_owned(),
         ));
     };
@@ -268,7 +268,7 @@ fn page_cache(ground: &mut Ground<'_>, done: &mut Evicted) -> Result<Arc<Segment
     let fail = |why: String| refused("pagecache", why);
     let directory = ground.directory.clone().map_err(|why| {
         fail(format!(
-            "it needs the server on this host and its files readable: {why}"
+            "it needs the server on this host and read access to its files: {why}"
         ))
     })?;
     // Dirty buffers would come back as dirty pages, which cannot be dropped. Not every role may ask for this.
@@ -317,7 +317,8 @@ fn confine(limit: u64, ground: &mut Ground<'_>, done: &mut Evicted) -> Result<()
     let least = shared + (ground.sessions as u64 + OTHER_PROCESSES) * PROCESS_BYTES;
     if limit < least {
         return Err(EngineError::Usage(format!(
-            "EVICT=cgroup: {} would starve the server: its shared memory and processes may need {}; give it more, or lower shared_buffers",
+            "EVICT=cgroup: {} would starve the server: its shared memory and processes may need {}; give it more \
+             memory, or lower shared_buffers",
             size(limit),
             size(least)
         )));
@@ -334,7 +335,7 @@ fn confine(limit: u64, ground: &mut Ground<'_>, done: &mut Evicted) -> Result<()
     done.note(
         "evict_cgroup",
         format!(
-            "{} ({}) limited to {}, {} processes of the server inside; should it be left behind: {}",
+            "{} ({}) limited to {}, with {} processes of the server; to remove it if it is left behind: {}",
             confined.group().display(),
             confined.version().name(),
             size(limit),
@@ -408,7 +409,7 @@ mod tests {
                 Mode::Direct
             ]
         );
-        assert_eq!(parse("").expect("nothing asked"), []);
+        assert_eq!(parse("").expect("nothing requested"), []);
         assert_eq!(
             parse("continuous").expect("a default"),
             [Mode::Continuous { every_ms: 100 }]
@@ -422,8 +423,8 @@ mod tests {
             ("cgroup:512", "K, M, G or T"),
             ("cgroup:0M", "K, M, G or T"),
             ("continuous:0", "1 to 60000"),
-            ("pagecash", "no such way"),
-            ("direct:yes", "no such way"),
+            ("pagecash", "unknown method"),
+            ("direct:yes", "unknown method"),
         ] {
             let error = parse(text).expect_err(text).to_string();
             assert!(

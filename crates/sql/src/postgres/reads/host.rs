@@ -96,21 +96,23 @@ fn judge(proc: &Path, claims: &Claims, pid: i32) -> Result<Here, String> {
     let title = String::from_utf8_lossy(&title).into_owned();
     if !title.starts_with("postgres: ") {
         return Err(format!(
-            "the server's process {server} of our session is not on this host"
+            "the server's process {server} of assay's session is not on this host"
         ));
     }
     let Some(postmaster) = procs::parent_of(proc, pid).filter(|parent| *parent > 1) else {
-        return Err(format!("process {pid} has no parent that can be seen"));
+        return Err(format!("process {pid} has no visible parent"));
     };
     let mut proofs = Vec::new();
     if claims.listener == Some(postmaster) {
-        proofs.push("it listens on our socket (SO_PEERCRED)".to_owned());
+        proofs.push("it listens on the socket of this connection (SO_PEERCRED)".to_owned());
     }
     if let Some(port) = claims
         .port
         .filter(|port| title.contains(&format!("({port})")))
     {
-        proofs.push(format!("our process's title names our port {port}"));
+        proofs.push(format!(
+            "the title of the session's process names the port {port} of this connection"
+        ));
     }
     let started = |pid: i32, said: Option<f64>| {
         let seen = start_s(proc, pid)?;
@@ -119,17 +121,18 @@ fn judge(proc: &Path, claims: &Claims, pid: i32) -> Result<Here, String> {
     if started(postmaster, claims.server_start_s) == Some(true)
         && started(pid, claims.backend_start_s) == Some(true)
     {
-        proofs.push("both started when the server says".to_owned());
+        proofs.push("both start times match what the server reports".to_owned());
     }
     if proofs.is_empty() {
         return Err(format!(
-            "process {pid} here is a PostgreSQL session, but neither our socket, our port nor its start say it is ours"
+            "process {pid} on this host is a PostgreSQL session, but neither the socket, nor the port, nor its start \
+             time shows that it is assay's session"
         ));
     }
     Ok(Here {
         postmaster,
         evidence: format!(
-            "our session is process {pid}, a child of {postmaster}; {}",
+            "assay's session is process {pid}, a child of {postmaster}; {}",
             proofs.join("; ")
         ),
     })

@@ -56,7 +56,7 @@ pub(super) fn directory(
         Whereabouts::Unknown(why) => return Err(why),
     };
     let data = files::data_directory(proc, here.postmaster, told)
-        .ok_or("the server's data directory is not known to this role")?;
+        .ok_or("this role cannot see the server's data directory")?;
     Ok(match other {
         Some(path) => data.outside(path),
         None => data.reach().to_path_buf(),
@@ -115,7 +115,7 @@ impl TrueReads {
         };
         let missing = match &whereabouts {
             Whereabouts::Here(_) => {
-                "its data directory is not known: it needs pg_read_all_settings, or the server's user"
+                "its data directory is unknown: this needs pg_read_all_settings, or the server's user"
             }
             Whereabouts::Unknown(reason) => reason,
         };
@@ -296,7 +296,7 @@ fn facts(
     if modes.is_empty() {
         facts.push(Fact::new(
             "evict_achieved",
-            "nothing asked (EVICT)".to_owned(),
+            "nothing requested (EVICT)".to_owned(),
         ));
     }
     facts

@@ -111,7 +111,7 @@ fn a_warm_page_cache_serves_what_the_engine_calls_reads() {
             continue;
         };
         let mut connection = server.connect();
-        let reads = opened(&server, &mut connection, "").expect("nothing asked");
+        let reads = opened(&server, &mut connection, "").expect("nothing requested");
         let calls = counter(&reads, stats::SERVER_READ_CALL_BYTES, &[]);
         let (engine, device) = pass(&reads, &mut connection);
         assert!(
@@ -142,7 +142,7 @@ fn a_server_behind_a_socket_is_found_and_its_data_directory_with_it() {
         panic!("it is here");
     };
     assert_eq!(u32::try_from(here.postmaster), Ok(server.pid()));
-    for proof in ["SO_PEERCRED", "both started"] {
+    for proof in ["SO_PEERCRED", "both start times"] {
         assert!(here.evidence.contains(proof), "{}", here.evidence);
     }
     let data = server.directory().join("data");
@@ -169,7 +169,7 @@ fn a_server_behind_a_socket_is_found_and_its_data_directory_with_it() {
 fn sums_keep_what_sessions_did_that_have_ended() {
     let Some(server) = loaded(15, "") else { return };
     let mut connection = server.connect();
-    let reads = opened(&server, &mut connection, "").expect("nothing asked");
+    let reads = opened(&server, &mut connection, "").expect("nothing requested");
     let mut session = server.connect();
     let pid = session.backend_pid();
     let (calls, cpu) = (
@@ -402,7 +402,7 @@ fn hundreds_of_sessions_are_read_in_full() {
     };
     let mut sessions: Vec<Connection> = (0..150).map(|_| server.connect()).collect();
     let pids: Vec<i32> = sessions.iter().map(Connection::backend_pid).collect();
-    let reads = opened(server, &mut sessions[0], "").expect("nothing asked");
+    let reads = opened(server, &mut sessions[0], "").expect("nothing requested");
     let mut set = StatSet::default();
     let begun = Instant::now();
     reads.sample(&pids, &mut set);

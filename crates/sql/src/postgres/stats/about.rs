@@ -181,14 +181,14 @@ impl About {
             fact(
                 "statistics_of_writes",
                 "blocks written by sessions (buffers_backend) are published by the checkpointer, in steps of up to half of \
-                 shared_buffers: up to as many may be missing at either end of the window"
+                 shared_buffers: up to this number can be missing at either end of the window"
                     .to_owned(),
             );
         }
         fact(
             "statistics_scope",
-            "pg_stat_database: the tested database, the collector's own transactions left out; \
-             pg_stat_io, pg_stat_wal, pg_stat_bgwriter: the whole server, other databases included"
+            "pg_stat_database: the tested database, without the collector's own transactions; pg_stat_io, \
+             pg_stat_wal, pg_stat_bgwriter: the whole server, including other databases"
                 .to_owned(),
         );
         facts
@@ -267,7 +267,7 @@ fn io_timing(
     match ask(connection, &statement) {
         Ok(_) => {
             let achieved = format!(
-                "{} in our own sessions alone (two clock readings an I/O)",
+                "{} only in assay's own sessions (two clock readings per I/O)",
                 if wanted { "on" } else { "off" }
             );
             Ok((wanted, vec![statement], achieved))
@@ -277,7 +277,7 @@ fn io_timing(
             already,
             Vec::new(),
             format!(
-                "{}: to change it needs a superuser, or from 15 on GRANT SET ON PARAMETER track_io_timing",
+                "{}: changing it needs a superuser, or from 15 on GRANT SET ON PARAMETER track_io_timing",
                 if already { "on" } else { "off" }
             ),
         )),

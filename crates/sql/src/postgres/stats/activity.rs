@@ -196,13 +196,13 @@ impl Activity {
         let state = self.lock();
         let mean = state.spent.as_secs_f64() * 1e3 / (state.looks.max(1) as f64);
         let mut value = format!(
-            "{} looks at pg_stat_activity, {mean:.2} ms each, {:.1} ms longest",
+            "{} queries of pg_stat_activity, mean {mean:.2} ms, longest {:.1} ms",
             state.looks,
             state.longest.as_secs_f64() * 1e3
         );
         if state.step > 0 {
             value.push_str(&format!(
-                "; a look took more than a fifth of a tick, so they are {} ms apart instead of 100",
+                "; a query took more than a fifth of a tick, so assay queries every {} ms instead of every 100 ms",
                 STEPS[state.step].as_millis()
             ));
         }

@@ -299,7 +299,7 @@ impl Mapper<'_> {
     }
 
     fn log(&self, set: &mut StatSet) {
-        let standby = "unsupported: a standby writes no log of its own";
+        let standby = "unsupported: a standby writes no log";
         set.put(stats::REDO_SIZE, self.raw.plain("lsn", standby), LSN);
         set.put(stats::REDO_ENTRIES, self.wal("wal_records"), WAL);
         set.put(stats::WAL_FULL_PAGES, self.wal("wal_fpi"), WAL);

@@ -121,7 +121,7 @@ impl ServerStats {
             match error.code() {
                 Some("42501") if timing == Timing::On => EngineError::Unusable(format!(
                     "TRACK_IO_TIMING=on: {error}; it needs a superuser or, from PostgreSQL 15 on, GRANT SET ON \
-                     PARAMETER track_io_timing; TRACK_IO_TIMING=auto goes on without"
+                     PARAMETER track_io_timing; TRACK_IO_TIMING=auto continues without it"
                 )),
                 _ => failed(error),
             }
@@ -336,7 +336,7 @@ impl ServerStats {
             (
                 "statistics_reading",
                 format!(
-                    "{:.1} ms last, {:.1} ms longest so far",
+                    "last {:.1} ms, longest so far {:.1} ms",
                     state.last.as_secs_f64() * 1e3,
                     state.longest.as_secs_f64() * 1e3
                 ),

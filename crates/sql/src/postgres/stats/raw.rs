@@ -100,7 +100,8 @@ impl Raw {
                 let reason = "reset: the server was restarted".to_owned();
                 self.void.insert(group, reason);
             } else if now.resets.get(group) != first.resets.get(group) {
-                let reason = format!("reset: the server's {group} statistics were reset meanwhile");
+                let reason =
+                    format!("reset: the server's {group} statistics were reset in the meantime");
                 self.void.insert(group, reason);
             }
         }

@@ -475,7 +475,7 @@ fn a_look_tells_a_lock_from_a_sleep_and_from_a_session_that_waits_for_us() {
         assert!(
             activity.facts()[0]
                 .value
-                .contains("looks at pg_stat_activity")
+                .contains("queries of pg_stat_activity")
         );
     }
 }

@@ -100,7 +100,8 @@ pub(super) fn choose(
         // A link to a directory that is listed before is no mistake.
         if Binaries::at(&nothing, true).is_none() {
             return Err(EngineError::Usage(format!(
-                "PG_BIN: {} holds no postgres and initdb that run here; name the directory of a server's programs",
+                "PG_BIN: {} has no postgres and initdb that run on this host; name the directory of a server's \
+                 programs",
                 nothing.display()
             )));
         }
@@ -124,7 +125,8 @@ pub(super) fn choose(
             |major| format!("PostgreSQL {major}"),
         );
         EngineError::Unusable(format!(
-            "temp:postgres: no programs of {wanted} here; {}; install the package (Debian: postgresql-{}), or name the directory of its programs with PG_BIN",
+            "temp:postgres: this host has no programs of {wanted}; {}; install the package (Debian: postgresql-{}), \
+             or name the directory of its programs with PG_BIN",
             listed(installed),
             asked.unwrap_or(*KNOWN.end()),
         ))
@@ -136,7 +138,7 @@ fn major(text: &str) -> Result<u32, EngineError> {
     match text.parse::<u32>() {
         Ok(major) if KNOWN.contains(&major) => Ok(major),
         Ok(_) => Err(EngineError::Usage(format!(
-            "temp:postgres:{text}: assay knows PostgreSQL {} to {}",
+            "temp:postgres:{text}: assay supports PostgreSQL {} to {}",
             KNOWN.start(),
             KNOWN.end()
         ))),

@@ -40,7 +40,7 @@ impl Home {
         let base = std::path::absolute(&base).unwrap_or(base);
         if !base.is_dir() {
             return Err(EngineError::Usage(format!(
-                "temp:postgres: {what} {} is no directory; PG_DIR names one for the server's private directory",
+                "temp:postgres: {what} {} is not a directory; use PG_DIR to name a directory for the server",
                 base.display()
             )));
         }
@@ -59,7 +59,8 @@ impl Home {
         let length = socket.as_os_str().len();
         if length > SOCKET_PATH_BYTES {
             return Err(EngineError::Usage(format!(
-                "temp:postgres: the socket's path {} has {length} bytes, and the system allows {SOCKET_PATH_BYTES}; PG_DIR names a shorter place",
+                "temp:postgres: the socket's path {} has {length} bytes, but the system allows {SOCKET_PATH_BYTES}; \
+                 use PG_DIR to name a shorter path",
                 socket.display()
             )));
         }
@@ -72,7 +73,7 @@ impl Home {
         let device = known(&self.facts.kernel_name);
         match self.facts.is_tmpfs {
             true => format!(
-                "{kind}: memory, so nothing here says anything about a disk; PG_DIR names another place"
+                "{kind}: memory, so no figure describes a disk; use PG_DIR to name another place"
             ),
             false => format!("{kind} on {device}"),
         }
@@ -81,7 +82,7 @@ impl Home {
     /// Checks that there is room for `needed_bytes`.
     pub(super) fn room(&self, needed_bytes: u64) -> Result<(), EngineError> {
         let what = format!("temp:postgres in {}", self.base.display());
-        let ways_out = "use fewer schemas, a smaller SCALE, or PG_DIR for another file system";
+        let ways_out = "use fewer schemas, a smaller SCALE, or another file system with PG_DIR";
         Room::of(&self.base)?.fits(&what, needed_bytes, ways_out)
     }
 }

@@ -114,7 +114,7 @@ pub fn keep() {
         Ok(request) => request,
         Err(error) => {
             tell(&Said::Failed {
-                why: format!("the request for a server is not understood: {error}"),
+                why: format!("the request for a server cannot be read: {error}"),
             });
             return;
         }

@@ -115,7 +115,7 @@ impl Choice {
             settings::listed(&private),
         ));
         let given = match (self.asked.server.is_empty(), self.asked.initdb.is_empty()) {
-            (true, true) => "none: stock otherwise".to_owned(),
+            (true, true) => "none: otherwise default settings".to_owned(),
             (false, true) => settings::listed(&self.asked.server),
             (true, false) => format!("initdb {}", self.asked.initdb.join(" ")),
             (false, false) => format!(
@@ -128,8 +128,8 @@ impl Choice {
         if let Some(command) = left::command(&left::found(&self.home.base)) {
             lines.push(text(
                 "server_left_behind",
-                "Left by a killed one",
-                format!("to be removed with: {command}"),
+                "Left by a killed command",
+                format!("remove with: {command}"),
             ));
         }
         lines
@@ -158,7 +158,7 @@ pub(super) fn plan(version: Option<&str>, settings: &Settings) -> Result<Vec<Lin
     let mut lines = choice.lines(&format!("{base}/{}...", home::PREFIX));
     lines.push(Line {
         key: "server_needed_bytes",
-        label: "Needed there, about, bytes".to_owned(),
+        label: "Approximate space needed there, bytes".to_owned(),
         value: LineValue::Count(choice.needed_bytes),
     });
     Ok(lines)
@@ -186,7 +186,11 @@ pub(super) fn start(
     let shown = directory.display().to_string();
     let mut lines = choice.lines(&shown);
     let server = Server::start(&request, stop, progress)?;
-    lines.push(seconds("initdb_s", "Made (initdb) in, s", server.initdb_s));
+    lines.push(seconds(
+        "initdb_s",
+        "Time to create it (initdb), s",
+        server.initdb_s,
+    ));
     lines.push(seconds("server_start_s", "Started in, s", server.start_s));
     let host = encoded(&socket.display().to_string());
     let url = format!("//postgres@/postgres?host={host}&port={}", settings::PORT);
@@ -312,7 +316,7 @@ impl Server {
                 Ok(Said::Gone { stop_s, how }) => {
                     lines.push(seconds(
                         "server_stop_s",
-                        "Stopped and removed in, s",
+                        "Time to stop and remove it, s",
                         stop_s,
                     ));
                     lines.push(text("server_stop", "Shutdown", how));
@@ -324,7 +328,7 @@ impl Server {
                 Err(RecvTimeoutError::Timeout) if begun.elapsed() > END => {
                     // Its death is the server's (see `become_server`).
                     let _ = self.keeper.kill();
-                    problem = Some(format!("the server did not go within {END:?}"));
+                    problem = Some(format!("the server did not stop within {END:?}"));
                     break;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -334,7 +338,7 @@ impl Server {
         match problem {
             None => Ok(lines),
             Some(why) => Err(EngineError::Unusable(format!(
-                "temp:postgres: not all is removed: {why}"
+                "temp:postgres: not everything was removed: {why}"
             ))),
         }
     }

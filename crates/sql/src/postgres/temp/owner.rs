@@ -37,7 +37,8 @@ pub(super) fn of_server() -> Result<Option<Owner>, EngineError> {
         .map(Some)
         .ok_or_else(|| {
             EngineError::Unusable(format!(
-                "temp:postgres: a PostgreSQL server refuses to run as root, and there is no user {PREFERRED} or {FALLBACK} on this host; run assay as another user"
+                "temp:postgres: a PostgreSQL server refuses to run as root, and this host has no user {PREFERRED} or \
+                 {FALLBACK}; run assay as another user"
             ))
         })
 }
@@ -78,7 +79,8 @@ pub(super) fn reaches(owner: Option<&Owner>, place: &Path, what: &str) -> Result
         };
         if !may_pass {
             return Err(EngineError::Unusable(format!(
-                "user {}, whose a PostgreSQL server started by root is, cannot reach {what} {}: {} does not let him through; name another place, or chmod o+x it",
+                "user {}, who owns a PostgreSQL server started by root, cannot reach {what} {}: {} does not let that \
+                 user pass; name another place, or run chmod o+x on it",
                 owner.name,
                 place.display(),
                 part.display()
@@ -108,7 +110,9 @@ pub(super) fn trusted(
         let others = about.mode() & 0o022 != 0 && about.mode() & STICKY == 0;
         if others || ![0, owner.uid].contains(&about.uid()) {
             return Err(EngineError::Unusable(format!(
-                "{what} {}: others than root and {} may rename what is in {} (user {}, mode {:o}), and so have the server started elsewhere; name another place, or give it to root and chmod go-w it",
+                "{what} {}: users other than root and {} may rename entries of {} (user {}, mode {:o}) and could so \
+                 make the server start elsewhere; name another place, or give the directory to root and run chmod \
+                 go-w on it",
                 place.display(),
                 owner.name,
                 part.display(),

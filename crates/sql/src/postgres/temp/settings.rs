@@ -7,14 +7,14 @@ use std::process::{Command, Stdio};
 
 /// What a private server must have its own way, with the reason.
 const OURS: [(&str, &str); 9] = [
-    ("listen_addresses", "it listens on its private socket alone"),
-    ("port", "it listens on its private socket alone"),
+    ("listen_addresses", "it listens only on its private socket"),
+    ("port", "it listens only on its private socket"),
     ("unix_socket_directories", "its socket is private"),
     ("unix_socket_group", "its socket is private"),
     ("unix_socket_permissions", "its socket is private"),
     ("data_directory", "PG_DIR names the place"),
-    ("config_file", "its configuration is made for it"),
-    ("hba_file", "its configuration is made for it"),
+    ("config_file", "assay makes its configuration"),
+    ("hba_file", "assay makes its configuration"),
     (
         "external_pid_file",
         "it leaves nothing outside its directory",
@@ -42,12 +42,12 @@ pub(super) fn parse(list: &str) -> Result<Vec<Setting>, EngineError> {
         let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.' || c == '$';
         if name.is_empty() || !name.chars().all(legal) {
             return Err(EngineError::Usage(format!(
-                "--pg-set {part}: {name:?} is no name of a setting"
+                "--pg-set {part}: {name:?} is not the name of a setting"
             )));
         }
         if let Some((_, why)) = OURS.iter().find(|(ours, _)| *ours == name) {
             return Err(EngineError::Usage(format!(
-                "--pg-set {name}: not for a temporary server: {why}"
+                "--pg-set {name}: not allowed for a temporary server: {why}"
             )));
         }
         settings.retain(|(other, _)| *other != name);
@@ -248,10 +248,10 @@ mod tests {
     fn what_is_no_setting_or_would_make_it_public_is_refused() {
         for (list, wanted) in [
             ("shared_buffers", "NAME=VALUE"),
-            ("a b=1", "no name"),
-            ("=1", "no name"),
-            ("listen_addresses=*", "private socket alone"),
-            ("PORT=5433", "private socket alone"),
+            ("a b=1", "not the name"),
+            ("=1", "not the name"),
+            ("listen_addresses=*", "only on its private socket"),
+            ("PORT=5433", "only on its private socket"),
         ] {
             let text = parse(list).unwrap_err().to_string();
             assert!(text.contains(wanted), "{list}: {text}");

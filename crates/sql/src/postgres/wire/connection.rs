@@ -330,7 +330,8 @@ impl Connection {
             self.received += message.body.len();
             if self.received > ANSWER_BYTES_MAX {
                 return Err(PgError::Refused(format!(
-                    "{} answered {doing} with more than {} MiB: nothing that is asked here has such an answer, so this is no PostgreSQL server",
+                    "{} answered {doing} with more than {} MiB: no request of assay has such an answer, so this is \
+                     not a PostgreSQL server",
                     self.host,
                     ANSWER_BYTES_MAX >> 20
                 )));
@@ -376,7 +377,7 @@ impl Connection {
             source: match source.kind() {
                 ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => Error::new(
                     source.kind(),
-                    "the server or the network cut it without a word; see the server's log",
+                    "the server or the network closed it without a message; see the server's log",
                 ),
                 _ => source,
             },
@@ -393,7 +394,7 @@ impl Connection {
 
     pub(super) fn malformed(&self, kind: u8, doing: &str) -> PgError {
         PgError::Refused(format!(
-            "{} answered {doing} with a message of kind {:?} that is not built as the protocol has it",
+            "{} answered {doing} with a message of kind {:?} that does not follow the protocol",
             self.host,
             char::from(kind)
         ))

@@ -102,12 +102,13 @@ fn encrypted(
             (b'N', Way::Offered) => return Ok(Stream::Tcp(tcp)),
             (b'N', _) => {
                 return Err(PgError::Refused(format!(
-                    "{name} does not speak TLS, and sslmode asks for it: set ssl=on there, or connect with sslmode=prefer"
+                    "{name} does not support TLS, but sslmode requires it: set ssl=on there, or connect with \
+                     sslmode=prefer"
                 )));
             }
             _ => {
                 return Err(PgError::Refused(format!(
-                    "{name} answered the question for TLS with byte {:#04x}: it is no PostgreSQL server",
+                    "{name} answered the TLS request with byte {:#04x}: it is not a PostgreSQL server",
                     answer[0]
                 )));
             }
@@ -123,11 +124,12 @@ fn unix(
 ) -> Result<UnixStream, PgError> {
     let stream = connect_unix(path, end).map_err(|source| match source.kind() {
         ErrorKind::NotFound => PgError::Refused(format!(
-            "no server has its socket at {}: is it running there? host=DIRECTORY names another place, -h NAME in the URL (//NAME:PORT/) goes over the network",
+            "no server has its socket at {}: is it running there? Name another directory with host=DIRECTORY, or a \
+             host in the URL (//NAME:PORT/) to connect over the network",
             path.display()
         )),
         ErrorKind::ConnectionRefused => PgError::Refused(format!(
-            "nobody listens at {}: the server that made the socket is gone; start it",
+            "no process listens at {}: the server that made the socket is gone; start it",
             path.display()
         )),
         ErrorKind::PermissionDenied => PgError::Refused(format!(
@@ -148,7 +150,7 @@ fn unix(
 /// The server's process runs as the user `requirepeer` names.
 fn verify_peer(stream: &UnixStream, wanted: &str, path: &Path) -> Result<(), PgError> {
     let peer = sockopt::socket_peercred(stream).map_err(|error| PgError::Io {
-        what: format!("asking who serves {}", path.display()),
+        what: format!("asking which user runs the server at {}", path.display()),
         source: error.into(),
     })?;
     let uid = peer.uid.as_raw();
@@ -157,7 +159,7 @@ fn verify_peer(stream: &UnixStream, wanted: &str, path: &Path) -> Result<(), PgE
         return Ok(());
     }
     Err(PgError::Refused(format!(
-        "the server at {} runs as {name}, and requirepeer asks for {wanted}",
+        "the server at {} runs as {name}, but requirepeer asks for {wanted}",
         path.display()
     )))
 }
@@ -178,7 +180,7 @@ fn tcp(host: &Host, options: &ConnectOptions) -> Result<(TcpStream, Option<Insta
     let source = last.unwrap_or_else(|| ErrorKind::NotFound.into());
     Err(match source.kind() {
         ErrorKind::ConnectionRefused => PgError::Refused(format!(
-            "nobody listens at {host}: is the server running, and does its listen_addresses include this address?"
+            "no process listens at {host}: is the server running, and does its listen_addresses include this address?"
         )),
         ErrorKind::TimedOut => PgError::Refused(format!(
             "{host} does not answer{}: is the host up, and does a firewall let the port through?",

@@ -57,7 +57,7 @@ impl ServerError {
     /// What the operator can do about it, where the server does not say so itself.
     fn way_out(&self) -> Option<&'static str> {
         Some(match (self.code.as_str(), self.routine.as_str()) {
-            ("28P01", _) => "give the right one by PGPASSWORD, the password file or the URL",
+            ("28P01", _) => "give the right password with PGPASSWORD, the password file or the URL",
             // Source: the server's auth.c; the other routine looks the role up.
             ("28000", "ClientAuthentication" | "auth_failed") => {
                 "add a line for it to the server's pg_hba.conf and reload, or connect another way"

@@ -47,7 +47,7 @@ impl Input {
             return Err(Error::new(
                 ErrorKind::InvalidData,
                 format!(
-                    "a message of kind {kind:#04x} claims {length} bytes: the server does not speak the protocol"
+                    "a message of kind {kind:#04x} claims {length} bytes: the server does not follow the protocol"
                 ),
             ));
         }
@@ -83,7 +83,7 @@ impl Input {
                 Ok(0) => {
                     return Err(Error::new(
                         ErrorKind::UnexpectedEof,
-                        "the server closed the connection without a word; see its log",
+                        "the server closed the connection without a message; see its log",
                     ));
                 }
                 Ok(n) => self.end += n,

@@ -86,7 +86,7 @@ impl Connection {
         parameters.extend(settings.map(|(name, value)| (name.as_str(), value.as_str())));
         let begun = frontend::startup_message(parameters, &mut self.output);
         begun.map_err(|_| {
-            PgError::Usage("a connection parameter has a zero byte in it".to_owned())
+            PgError::Usage("a connection parameter contains a zero byte".to_owned())
         })?;
         let minor = options.protocol_minor.1.to_be_bytes();
         self.output[MINOR_AT].copy_from_slice(&minor);
@@ -104,7 +104,7 @@ impl Connection {
         let lowest = self.options.protocol_minor.0;
         if minor < u32::from(lowest) {
             return Err(PgError::Refused(format!(
-                "{} speaks protocol 3.{minor}, and min_protocol_version asks for 3.{lowest}",
+                "{} uses protocol 3.{minor}, but min_protocol_version asks for 3.{lowest}",
                 self.host
             )));
         }
@@ -136,14 +136,14 @@ impl Connection {
         self.can_be_bound(way)?;
         if std::mem::replace(&mut progress.asked, true) {
             return Err(PgError::Refused(format!(
-                "{} asks for authentication {way} after it was answered: no PostgreSQL server asks twice",
+                "{} asks for authentication {way} again after an answer: no PostgreSQL server asks twice",
                 self.host
             )));
         }
         let reveal = || {
             password.map(Password::reveal).ok_or_else(|| {
                 PgError::Refused(format!(
-                    "{} asks for the password of {}: give it by PGPASSWORD or the password file (~/.pgpass){}",
+                    "{} asks for the password of {}: give it with PGPASSWORD or the password file (~/.pgpass){}",
                     self.host,
                     self.options.user,
                     aside(&self.options)
@@ -168,7 +168,8 @@ impl Connection {
                 Ok(())
             }
             other => Err(PgError::Refused(format!(
-                "{} asks for authentication method {other} (GSSAPI, SSPI, ...), which is not spoken here: use scram-sha-256, md5, password, trust, peer or a client certificate in its pg_hba.conf",
+                "{} asks for authentication method {other} (GSSAPI, SSPI, ...), which assay does not support: use \
+                 scram-sha-256, md5, password, trust, peer or a client certificate in its pg_hba.conf",
                 self.host
             ))),
         }
@@ -181,7 +182,8 @@ impl Connection {
             return Ok(());
         }
         Err(PgError::Refused(format!(
-            "{} asks for authentication {way}, and channel_binding=require accepts SCRAM-SHA-256 bound to TLS alone; nothing of the password was sent: have the server's pg_hba.conf say scram-sha-256 for this role",
+            "{} asks for authentication {way}, but channel_binding=require accepts only SCRAM-SHA-256 bound to TLS; \
+             no form of the password was sent: set scram-sha-256 for this role in the server's pg_hba.conf",
             self.host
         )))
     }
@@ -192,7 +194,8 @@ impl Connection {
         }
         if self.options.channel_binding == ChannelBinding::Require && !progress.bound {
             return Err(PgError::Refused(format!(
-                "{} let us in without channel binding, which channel_binding=require asks for: it needs TLS and scram-sha-256",
+                "{} accepted the login without channel binding, but channel_binding=require asks for it: this needs \
+                 TLS and scram-sha-256",
                 self.host
             )));
         }
@@ -207,10 +210,10 @@ impl Connection {
             return Ok(());
         }
         Err(PgError::Refused(format!(
-            "{} {}, and require_auth accepts {} only: nothing of the password was sent",
+            "{} {}, but require_auth accepts only {}: no form of the password was sent",
             self.host,
             match way {
-                "none" => "lets us in without authentication".to_owned(),
+                "none" => "accepts the login without authentication".to_owned(),
                 way => format!("asks for authentication {way}"),
             },
             accepted.join(", ")
@@ -219,7 +222,7 @@ impl Connection {
 
     fn send_password(&mut self, password: &[u8]) -> Result<(), PgError> {
         let sent = frontend::password_message(password, &mut self.output);
-        sent.map_err(|_| PgError::Usage("the password has a zero byte in it".to_owned()))?;
+        sent.map_err(|_| PgError::Usage("the password contains a zero byte".to_owned()))?;
         self.send("connecting")
     }
 
@@ -243,7 +246,8 @@ impl Connection {
             )),
             _ if self.options.channel_binding == ChannelBinding::Require => {
                 Err(PgError::Refused(format!(
-                    "{} cannot bind authentication to the channel, which channel_binding=require asks for: it needs TLS, and a certificate whose signature has a hash",
+                    "{} cannot bind authentication to the channel, but channel_binding=require asks for it: this \
+                     needs TLS, and a certificate whose signature has a hash",
                     self.host
                 )))
             }
@@ -264,7 +268,7 @@ impl Connection {
         let broken = move |error: std::io::Error| {
             // It quotes what the server said.
             let error = clean(error.to_string().as_bytes());
-            PgError::Refused(format!("{host} does not keep to SCRAM-SHA-256: {error}"))
+            PgError::Refused(format!("{host} does not follow SCRAM-SHA-256: {error}"))
         };
         let mut scram = ScramSha256::new(password, binding);
         frontend::sasl_initial_response(name, scram.message(), &mut self.output)

@@ -54,7 +54,7 @@ impl Connection {
             return Err(PgError::Refused(all.join("; ")));
         }
         let only = failed.pop();
-        Err(only.unwrap_or_else(|| PgError::Usage("no host to connect to".to_owned())))
+        Err(only.unwrap_or_else(|| PgError::Usage("there is no host to connect to".to_owned())))
     }
 
     /// A session with one host, by the ways its `sslmode` allows.
@@ -86,7 +86,8 @@ impl Connection {
     pub fn over(stream: UnixStream, options: &ConnectOptions) -> Result<Self, PgError> {
         let options = Arc::new(options.clone());
         let host = options.hosts.first().cloned();
-        let host = host.ok_or_else(|| PgError::Usage("no host to connect to".to_owned()))?;
+        let host =
+            host.ok_or_else(|| PgError::Usage("there is no host to connect to".to_owned()))?;
         let limit = Limit::Until(None);
         let stream = Patient::new(stream, host.clone(), limit, options.patience.clone());
         let stream = stream.map_err(|source| PgError::Io {
@@ -114,7 +115,7 @@ impl Connection {
         if version.is_some_and(|(major, _)| major < OLDEST) {
             let said = session.parameter("server_version").unwrap_or_default();
             return Err(PgError::Refused(format!(
-                "{} is PostgreSQL {said}: versions from {OLDEST} on are supported",
+                "{} is PostgreSQL {said}; assay supports versions from {OLDEST} on",
                 session.host
             )));
         }
@@ -181,7 +182,8 @@ impl Connection {
     pub fn require_writable(&mut self) -> Result<(), PgError> {
         if self.in_recovery()? {
             return Err(PgError::Refused(format!(
-                "{} is a hot standby and takes no writes: name the primary, or list all hosts with target_session_attrs=read-write",
+                "{} is a hot standby and accepts no writes: name the primary, or list all hosts with \
+                 target_session_attrs=read-write",
                 self.host
             )));
         }

@@ -48,7 +48,8 @@ pub(super) fn secure(
     // Who speaks TLS without being asked must say that it means this protocol: else any TLS server would do.
     if tls.direct && session.alpn_protocol().is_none() {
         return Err(PgError::Refused(format!(
-            "{host} speaks TLS and does not say that it means PostgreSQL's protocol by it, which sslnegotiation=direct asks for: servers before 17 need sslnegotiation=postgres"
+            "{host} accepts TLS but does not confirm PostgreSQL's protocol in it, which sslnegotiation=direct needs: \
+             servers before 17 need sslnegotiation=postgres"
         )));
     }
     Ok(StreamOwned::new(session, tcp))
@@ -82,7 +83,7 @@ fn server_name(host: &str, tcp: &TcpStream, tls: &Tls) -> Result<ServerName<'sta
             Ok(ServerName::IpAddress(address.ip().into()))
         }
         Err(_) => Err(PgError::Usage(format!(
-            "host {host:?} can be in no certificate: sslmode=verify-full needs its DNS name or address"
+            "host {host:?} cannot be in a certificate: sslmode=verify-full needs its DNS name or address"
         ))),
     }
 }
@@ -113,7 +114,7 @@ fn config(tls: &Tls, host: &str) -> Result<ClientConfig, PgError> {
                 .with_client_auth_cert(chain, private_key(key)?)
                 .map_err(|error| {
                     PgError::Usage(format!(
-                        "the client certificate {} and the key {} do not serve: {error}",
+                        "the client certificate {} and the key {} cannot be used: {error}",
                         certificate.display(),
                         key.display()
                     ))
@@ -139,7 +140,7 @@ fn certificates(path: &Path, parameter: &str) -> Result<Vec<CertificateDer<'stat
         .collect();
     let found = read.map_err(|error| unfit(error.to_string()))?;
     if found.is_empty() {
-        return Err(unfit("there is no certificate in it".to_owned()));
+        return Err(unfit("it contains no certificate".to_owned()));
     }
     Ok(found)
 }
@@ -151,14 +152,14 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, PgError> {
     // The administrator may share a key of root's with a group, as libpq allows.
     let allowed = if facts.uid() == 0 { 0o740 } else { 0o700 };
     if facts.mode() & 0o777 & !allowed != 0 {
-        return Err(unfit(format!("others can read it; chmod 600 {shown}")));
+        return Err(unfit(format!(
+            "other users can read it; run chmod 600 {shown}"
+        )));
     }
     PrivateKeyDer::from_pem_file(path).map_err(|error| {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         unfit(if text.contains("ENCRYPTED") {
-            format!(
-                "the key is encrypted; openssl pkey -in {shown} -out PLAIN makes one that is not"
-            )
+            format!("the key is encrypted; decrypt it with openssl pkey -in {shown} -out PLAIN")
         } else {
             format!("{error}; it must be a PEM file with a private key")
         })
@@ -208,7 +209,7 @@ impl Verifier {
         let (added, _) = roots.add_parsable_certificates(listed.iter().cloned());
         if added == 0 {
             return Err(PgError::Usage(format!(
-                "{} has no certificate that can be an authority's",
+                "{} has no certificate that can belong to an authority",
                 verifier.authorities
             )));
         }
@@ -258,7 +259,8 @@ impl Verifier {
             return Ok(());
         }
         Err(format!(
-            "its certificate (of {}) is for another host than {}: connect by a name it is for, or use sslmode=verify-ca",
+            "its certificate (for {}) is not for host {}: connect by a name in the certificate, or use \
+             sslmode=verify-ca",
             certificate.common_names.join(", "),
             self.host
         ))
@@ -267,7 +269,7 @@ impl Verifier {
     fn explained(&self, error: &CertificateError, end: Option<&String>) -> String {
         match error {
             CertificateError::UnknownIssuer => format!(
-                "its certificate is signed by no authority in {}: name the right one with sslrootcert",
+                "no authority in {} signed its certificate: name the right one with sslrootcert",
                 self.authorities
             ),
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => expired(end),
@@ -280,7 +282,8 @@ impl Verifier {
                 // The library has these two as text alone.
                 if other.contains("CaUsedAsEndEntity") {
                     format!(
-                        "its certificate is self-signed and not among those in {}: name it itself with sslrootcert",
+                        "its certificate is self-signed and not among those in {}: name the certificate itself with \
+                         sslrootcert",
                         self.authorities
                     )
                 } else if other.contains("UnsupportedCertVersion") {

@@ -139,7 +139,7 @@ fn io_11_a_mounted_device_is_refused_by_every_name_whatever_is_said() {
         let planned = plan(&destroying(&name)).map_err(join_errors).unwrap();
         let verdict = planned.files[0].verdict();
         assert!(
-            verdict.contains("which loses an ext2/ext3/ext4"),
+            verdict.contains("which destroys an ext2/ext3/ext4"),
             "{verdict}"
         );
     }
@@ -162,7 +162,7 @@ fn io_11_a_mounted_device_is_refused_by_every_name_whatever_is_said() {
     assert!(succeeded(Command::new("umount").arg(&point)));
     for why in whys {
         assert!(why.contains("mounted at"), "{why}");
-        assert!(why.contains("nothing lifts this refusal"), "{why}");
+        assert!(why.contains("no option lifts this refusal"), "{why}");
     }
     assert_eq!(before, after);
 }
@@ -172,7 +172,7 @@ fn swap_and_volumes_are_refused_or_said_to_be_lost() {
     let Some(device) = Loop::empty() else { return };
     if device.run("mkswap", &["-q"]) {
         let why = refused(&one(Mode::Write, &device.node, 0));
-        assert!(why.contains("it carries swap space"), "{why}");
+        assert!(why.contains("it contains swap space"), "{why}");
         if device.run("swapon", &[]) {
             let whys: Vec<String> = device
                 .aliases()
@@ -266,5 +266,5 @@ fn the_disk_below_the_root_is_refused_even_when_named() {
         why.contains("mounted") || why.contains("is part of"),
         "{why}"
     );
-    assert!(why.contains("nothing lifts this refusal"), "{why}");
+    assert!(why.contains("no option lifts this refusal"), "{why}");
 }

@@ -136,7 +136,7 @@ fn pre_read_brings_a_file_into_the_cache_and_notices_one_that_was_cut() {
         .set_len(MIB)
         .unwrap();
     let why = opened.files_of(0, 0, &Stop::new()).unwrap_err().to_string();
-    assert!(why.contains("cut it short"), "{why}");
+    assert!(why.contains("truncated it"), "{why}");
     opened.finish().unwrap();
 }
 
@@ -208,7 +208,7 @@ fn a_disk_that_fills_up_meanwhile_is_one_clear_error_and_is_as_free_as_before() 
     assert!(others.exists());
     // Too little from the start is said before anything is made.
     let why = refused(&invocation);
-    assert!(why.contains("must stay free for others"), "{why}");
+    assert!(why.contains("must stay free for other uses"), "{why}");
     // Without preallocation the writes themselves meet the end of the space.
     let mut grown = one(Mode::Read, &second, 12 * MIB);
     grown.jobs[0].options.files.fallocate = super::super::super::spec::Fallocate::None;

@@ -31,8 +31,8 @@ fn what_is_no_file_is_refused_by_what_it_is() {
             Path::new("/sys/kernel/uevent_seqnum"),
             "view into the kernel",
         ),
-        (Path::new("/dev/no-such-disk"), "no such device"),
-        (Path::new("/proc/new"), "no such device"),
+        (Path::new("/dev/no-such-disk"), "device does not exist"),
+        (Path::new("/proc/new"), "device does not exist"),
     ];
     for (path, expected) in cases {
         for mode in [Mode::Read, Mode::Write] {
@@ -101,7 +101,7 @@ fn somebody_else_s_content_in_a_file_of_ours_is_not_ours() {
     fs::write(&path, &theirs).unwrap();
     let why = refused(&one(Mode::Write, &path, MIB));
     assert!(why.contains("written to it since"), "{why}");
-    assert!(refused(&one(Mode::Read, &path, 2 * MIB)).contains("never extended"));
+    assert!(refused(&one(Mode::Read, &path, 2 * MIB)).contains("never extends"));
     // Nor is it removed at the end of a job that only reads it.
     let mut reading = one(Mode::Read, &path, MIB);
     reading.jobs[0].options.files.unlink = true;
@@ -209,7 +209,7 @@ fn more_than_the_free_space_is_refused_before_anything_is_made() {
     let place = directory();
     let path = place.path().join("f");
     let why = refused(&one(Mode::Read, &path, 1 << 60));
-    assert!(why.contains("must stay free for others"), "{why}");
+    assert!(why.contains("must stay free for other uses"), "{why}");
     assert!(!path.exists());
 }
 
@@ -230,9 +230,9 @@ fn the_plan_says_of_each_file_what_it_is_and_what_happens_to_it() {
     let planned = plan(&invocation).map_err(join_errors).unwrap();
     let verdicts: Vec<String> = planned.files.iter().map(PlannedFile::verdict).collect();
     let expected = [
-        "our file of 1 MiB; written",
+        "assay's file of 1 MiB; written",
         "new file, 2 MiB written with random data first; then only read",
-        "file of 1 MiB not made by us; DESTRUCTIVE: WRITTEN OVER",
+        "file of 1 MiB not made by assay; DESTRUCTIVE: WRITTEN OVER",
         "new file, 1 MiB allocated, not filled; written",
     ];
     for (verdict, expected) in verdicts.iter().zip(expected) {
@@ -254,7 +254,7 @@ fn files_in_memory_are_fine_and_said() {
     let invocation = one(Mode::Read, &path, MIB);
     let planned = plan(&invocation).map_err(join_errors).unwrap();
     assert!(planned.files[0].in_memory);
-    assert!(planned.notes[0][0].contains("lies in memory"));
+    assert!(planned.notes[0][0].contains("is in memory"));
     run(&invocation);
     assert_eq!(
         plan(&one(Mode::Write, &path, 0)).unwrap().files[0].target,

@@ -57,7 +57,7 @@ pub(super) fn analyse(seconds: &[Second]) -> Result<Analysis, String> {
     }
     let values: Vec<f64> = seconds.iter().map(|second| second.value).collect();
     if median(&values) <= 0.0 {
-        return Err("nothing moved in most seconds".to_owned());
+        return Err("most seconds have no I/O".to_owned());
     }
     let shape = change::shape(&values);
     let mut levels = Vec::new();
@@ -75,7 +75,7 @@ pub(super) fn analyse(seconds: &[Second]) -> Result<Analysis, String> {
             let before = pair[0].median.value().unwrap_or(0.0);
             StorageChange {
                 at_s: last.end_s.into(),
-                ratio: pair[1].median.per(before, "nothing moved before"),
+                ratio: pair[1].median.per(before, "there was no I/O before"),
                 chance_ratio: split.chance.into(),
                 read_bytes: last.read_bytes,
                 written_bytes: last.written_bytes,

@@ -83,7 +83,7 @@ fn where_nobody_listens_is_named() {
     let port = free.to_string();
     refused(
         &options(&format!("//u@127.0.0.1:{free}/")),
-        &[&port, "nobody listens", "listen_addresses"],
+        &[&port, "no process listens", "listen_addresses"],
     );
     refused(
         &options(&format!("//u@/?host=/nowhere&port={free}")),
@@ -96,7 +96,7 @@ fn where_nobody_listens_is_named() {
     // Every host of a list is told of.
     refused(
         &options(&format!("//u@127.0.0.1:{free},no.such.host.invalid/")),
-        &["nobody listens", "cannot be resolved"],
+        &["no process listens", "cannot be resolved"],
     );
 }
 

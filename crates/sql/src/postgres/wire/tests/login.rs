@@ -192,7 +192,7 @@ fn what_a_server_says_in_scram_drives_no_terminal() {
     let url = format!("//role:{}@127.0.0.1:{port}/?sslmode=disable", encoded());
     let why = Connection::open(&options(&url)).expect_err("refused");
     let why = why.to_string();
-    assert!(why.contains("does not keep to SCRAM"), "{why}");
+    assert!(why.contains("does not follow SCRAM"), "{why}");
     assert!(!why.contains(char::is_control), "{why:?}");
     told.join().expect("no panic");
 }
