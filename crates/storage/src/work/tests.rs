@@ -232,15 +232,19 @@ fn io_07_little_holds_between_the_measured_depth_the_rate_and_the_latency() {
     assert!((depth / 16.0 - 1.0).abs() < 0.05, "{depth}");
 }
 
-/// A busy box may keep a thread off its CPU at the end of its second, which the runtime then says:
-/// one run of some has to keep to 10 ms, and everything else holds in each.
+/// A busy box may keep a thread off its CPU at the end of its second: the runtime then says so, and
+/// what was due meanwhile is not begun. One run of some has to keep to 10 ms and to its rate, and
+/// everything else holds in each.
 #[test]
 fn io_10_the_ramp_is_in_no_figure() {
-    let mut runtimes_ms = (0..8).map(|_| runtime_ms_of_a_second_after_a_ramp());
-    assert!(runtimes_ms.any(|ms| (1000..=1010).contains(&ms)));
+    let mut runs = (0..8).map(|_| a_second_after_a_ramp());
+    assert!(runs.any(|(runtime_ms, ios)| {
+        (1000..=1010).contains(&runtime_ms) && ios.abs_diff(runtime_ms) <= 10
+    }));
 }
 
-fn runtime_ms_of_a_second_after_a_ramp() -> u64 {
+/// Its runtime in ms, and its I/Os of one a millisecond.
+fn a_second_after_a_ramp() -> (u64, u64) {
     let dir = directory();
     let prefix = dir.path().join("log").display().to_string();
     let readings = run(vec![job(|options| {
@@ -258,14 +262,13 @@ fn runtime_ms_of_a_second_after_a_ramp() -> u64 {
     let runtime_ms = clone.ways[R].runtime_ns / 1_000_000;
     assert!(runtime_ms >= 1000, "{runtime_ms}");
     let ios = clone.ways[R].ios;
-    assert!(ios.abs_diff(runtime_ms) <= 10, "{ios} in {runtime_ms} ms");
     assert!(readings.elapsed_ns >= 2 * NS_PER_S);
     let log = std::fs::read_to_string(format!("{prefix}_lat.1.log")).unwrap();
     assert_eq!(log.lines().count() as u64, ios);
     let ms = |line: &str| line.split(", ").next().unwrap().parse::<u64>().unwrap();
     assert!(log.lines().map(ms).all(|ms| ms <= runtime_ms));
     assert_eq!(readings.seconds[0].end_ns, NS_PER_S);
-    runtime_ms
+    (runtime_ms, ios)
 }
 
 #[test]

@@ -362,11 +362,13 @@ fn latency(value: &Value) -> Latency {
     };
     sum = sum.clamp(all(|low, _| low), all(|low, width| low + width - 1));
     let histogram = Histogram::from_sparse(&slots, sum, min, max).unwrap();
-    let variance = float(value, "stddev").powi(2);
-    let squares = variance * (n - 1) as f64 + sum as f64 * (sum as f64 / n as f64);
+    // n * mean^2 dwarfs the spread where latencies are long and alike, so it stays an integer.
+    let (sum_squared, n_wide) = (u128::from(sum).pow(2), u128::from(n));
+    let spread = float(value, "stddev").powi(2) * (n - 1) as f64;
+    let rest = (sum_squared % n_wide) as f64 / n as f64;
     Latency {
         histogram,
-        squares_ns2: squares.round() as u128,
+        squares_ns2: sum_squared / n_wide + (spread + rest).round() as u128,
     }
 }
 
