@@ -39,7 +39,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     for pair in 0..options.pairs {
         rounds.push(measure(options, &set, &file, pair % 2 == 1)?);
     }
-    print(&rounds);
+    print(options, &rounds);
     std::fs::remove_file(&file)?;
     Ok(())
 }
@@ -87,7 +87,7 @@ fn figures(record: &Record, window: &Window) -> Load {
     }
 }
 
-fn print(rounds: &[Round]) {
+fn print(options: &Options, rounds: &[Round]) {
     let mut first = Pairs::new("1 session, commits/s", ">= 0.9");
     for round in rounds {
         first.ours.push(round.loads[0].commits_per_s);
@@ -98,7 +98,7 @@ fn print(rounds: &[Round]) {
         "mean log write of one session: {} bytes",
         figure(median(&bytes))
     );
-    print_pairs("assay", "fio syncs/s", &[first]);
+    print_pairs(options, "", ["assay", "fio syncs/s"], &[first]);
     let names = ["8 sessions, commits/s", "64 sessions, commits/s"];
     let goals = ["", ">= 20"];
     let mut more: Vec<Pairs> = Vec::new();
@@ -110,7 +110,7 @@ fn print(rounds: &[Round]) {
         }
         more.push(row);
     }
-    print_pairs("assay", "1 session", &more);
+    print_pairs(options, "", ["assay", "1 session"], &more);
     println!(
         "{:<10} {:>16} {:>18} {:>16} {:>22}",
         "sessions",

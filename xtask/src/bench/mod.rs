@@ -13,6 +13,7 @@ mod physical;
 mod postgres;
 mod prepare;
 mod process;
+mod ratios;
 mod recovery;
 mod report;
 mod scan;
@@ -23,6 +24,8 @@ mod updates;
 
 use anyhow::{Context, Result, bail};
 use process::When;
+use ratios::Ratios;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -53,6 +56,8 @@ usage: cargo xtask bench [NAME...] [--pairs N] [--dir DIR] [--program FILE] [--s
   --pairs N  alternating pairs, 5 if not given
   --dir DIR  where files are made and removed again, ./target/bench if not given
   --program FILE  measures this assay instead of building one
+  --save FILE     keeps the ratios of every pair in a new file
+  --against FILE  compares the ratios with those that --save kept, with their spread; fails if one became worse
   --smoke    tiny sizes: shows that the benches work, its figures mean nothing";
 
 /// What was asked for.
@@ -67,6 +72,10 @@ pub(crate) struct Options {
     pub(crate) smoke: bool,
     /// The part of a bench that is wanted alone.
     pub(crate) only: Option<String>,
+    /// The bench under way.
+    pub(crate) bench: Cell<&'static str>,
+    /// The ratios of all tables printed so far.
+    pub(crate) kept: RefCell<Vec<Ratios>>,
 }
 
 impl Options {
@@ -125,7 +134,10 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
         pairs: 5,
         smoke: false,
         only: None,
+        bench: Cell::new(""),
+        kept: RefCell::default(),
     };
+    let (mut save, mut against) = (None, None);
     let mut chosen = Vec::new();
     let mut built = false;
     let mut words = words.iter();
@@ -140,6 +152,11 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
                 options.pairs = count.parse().with_context(|| format!("--pairs {count}"))?;
             }
             "--only" => options.only = Some((*words.next().context(USAGE)?).to_owned()),
+            "--save" => save = Some(new_file(words.next().context(USAGE)?)?),
+            "--against" => {
+                let path = Path::new(words.next().context(USAGE)?);
+                against = Some((path, ratios::read(path)?));
+            }
             "--dir" => options.dir = PathBuf::from(words.next().context(USAGE)?),
             "--program" => {
                 let program = words.next().context(USAGE)?;
@@ -166,16 +183,32 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
     let mut failed = Vec::new();
     for (name, bench) in chosen {
         println!("\n== {name}");
+        options.bench.set(name);
         // The others are worth measuring all the same.
         if let Err(error) = bench(&options) {
             println!("!! {name} failed: {error:#}");
             failed.push(*name);
         }
     }
+    let kept = options.kept.borrow();
+    if let Some(path) = save {
+        ratios::save(path, &kept)?;
+        println!("\nratios: {}", path.display());
+    }
+    let compared = against.map_or(Ok(()), |(path, then)| ratios::compare(path, &then, &kept));
     if !failed.is_empty() {
         bail!("failed: {}", failed.join(", "));
     }
-    Ok(())
+    compared
+}
+
+/// A path where nothing is yet: better said before hours of measuring.
+fn new_file(path: &str) -> Result<&Path> {
+    let path = Path::new(path);
+    if path.exists() {
+        bail!("--save {}: the file exists; name a new one", path.display());
+    }
+    Ok(path)
 }
 
 /// Says so when a run's own checks found something: its figures then mean little.

@@ -33,7 +33,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             report_mode(&ours.0);
         }
     }
-    print_pairs("assay", "fio", &rows);
+    print_pairs(options, "", ["assay", "fio"], &rows);
     std::fs::remove_file(&file)?;
     Ok(())
 }

@@ -21,7 +21,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let theirs = || write_with_fio(options, size);
         push(&mut rows, &[alternate(pair, ours, theirs)?]);
     }
-    print_pairs("assay", "fio", &rows);
+    print_pairs(options, "", ["assay", "fio"], &rows);
     Ok(())
 }
 

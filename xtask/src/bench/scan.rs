@@ -56,7 +56,7 @@ fn bandwidth(options: &Options, set: &DataSet<'_>, file: &Path) -> Result<()> {
         let (ours, theirs) = alternate(pair, ours, theirs)?;
         record_pair(&mut rows, &ours, &theirs);
     }
-    print_pairs("assay", "fio", &rows);
+    print_pairs(options, "bandwidth", ["assay", "fio"], &rows);
     println!("(assay verifies a checksum of every block, fio looks at none)");
     Ok(())
 }
@@ -111,7 +111,7 @@ fn single_reads(options: &Options, set: &DataSet<'_>, file: &Path) -> Result<()>
         device.push(record.layer(event, "device", "avg_us"));
     }
     println!("\nrandom 8 KiB reads, one at a time:");
-    print_pairs("assay", "fio", &rows);
+    print_pairs(options, "depth 1", ["assay", "fio"], &rows);
     println!(
         "fio's submission alone (slat): {} us; the device's mean by diskstats during ours: {} us",
         figure(median(&slat)),

@@ -28,7 +28,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         ];
         push(&mut rows, &figures);
     }
-    print_pairs("assay", "fio", &rows);
+    print_pairs(options, "", ["assay", "fio"], &rows);
     std::fs::remove_file(&file)?;
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! Medians and the tables the benches print.
 
+use super::Options;
+use super::ratios::Ratios;
 use anyhow::Result;
 
 /// The middle of the values; the mean of the two middle ones when there is an even number.
@@ -36,14 +38,10 @@ impl Pairs {
         }
     }
 
-    /// The median of the ratios of each pair: drift of the machine falls out of it.
-    pub(crate) fn ratio(&self) -> f64 {
+    /// Ours divided by theirs, pair by pair: drift of the machine falls out of it.
+    pub(crate) fn ratios(&self) -> Vec<f64> {
         let pairs = self.ours.iter().zip(&self.theirs);
-        median(
-            &pairs
-                .map(|(ours, theirs)| ours / theirs)
-                .collect::<Vec<_>>(),
-        )
+        pairs.map(|(ours, theirs)| ours / theirs).collect()
     }
 }
 
@@ -71,26 +69,30 @@ pub(crate) fn alternate<A, B>(
     }
 }
 
-/// Prints medians, the ratio with its spread over the pairs, and the goal.
-pub(crate) fn print_pairs(ours: &str, theirs: &str, rows: &[Pairs]) {
+/// Prints medians, the ratio with its spread over the pairs, and the goal; keeps the ratios. `part` tells apart
+/// the tables of one bench.
+pub(crate) fn print_pairs(
+    options: &Options,
+    part: &str,
+    [ours, theirs]: [&str; 2],
+    rows: &[Pairs],
+) {
+    let bench = options.bench.get();
+    let ratios = rows.iter().filter_map(|row| Ratios::of(bench, part, row));
+    options.kept.borrow_mut().extend(ratios);
     println!(
         "{:<30} {ours:>14} {theirs:>14} {:>7} {:>15}  goal",
         "median", "ratio", "of the pairs"
     );
     for row in rows {
-        let ratios: Vec<f64> = row
-            .ours
-            .iter()
-            .zip(&row.theirs)
-            .map(|(ours, theirs)| ours / theirs)
-            .collect();
+        let ratios = row.ratios();
         let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
         let high = ratios.iter().copied().fold(0.0, f64::max);
         let (ratio, spread) = if ratios.is_empty() {
             ("n/a".to_owned(), String::new())
         } else {
             (
-                format!("{:.3}", row.ratio()),
+                format!("{:.3}", median(&ratios)),
                 format!("{low:.3} - {high:.3}"),
             )
         };
@@ -142,7 +144,7 @@ mod tests {
             theirs: vec![2.0, 20.0, 200.0],
             goal: "",
         };
-        assert_eq!(pairs.ratio(), 1.0);
+        assert_eq!(pairs.ratios(), [0.5, 1.0, 1.5]);
     }
 
     #[test]

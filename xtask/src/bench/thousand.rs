@@ -37,7 +37,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             / record.number(&["instance", "time_model", "db_time_us"]);
         queued.push(100.0 * share);
     }
-    print_pairs("assay", "fio", &rows);
+    print_pairs(options, "", ["assay", "fio"], &rows);
     println!(
         "1000 sessions: {} threads, peak resident memory {} MiB beyond the cache (<= 128), {} % of DB time in the run queue",
         figure(median(&threads)),

@@ -96,9 +96,9 @@ fn pairs(
     row
 }
 
-fn print_titled(title: &str, theirs: &str, rows: &[Pairs]) {
+fn print_titled(bench: &Bench<'_>, title: &str, theirs: &str, rows: &[Pairs]) {
     println!("\n-- {title}");
-    print_pairs("assay", theirs, rows);
+    print_pairs(bench.options, title, ["assay", theirs], rows);
 }
 
 /// What never enters the kernel: the price of the tool itself.
@@ -112,6 +112,7 @@ fn null(bench: &Bench<'_>) -> Result<()> {
         let (ours, theirs) = (&shots[0], &shots[1]);
         let per_core = |shot: &Shot| shot.per_core();
         print_titled(
+            bench,
             title,
             "fio",
             &[
@@ -149,6 +150,7 @@ fn nop(bench: &Bench<'_>) -> Result<()> {
     if let Some(theirs) = shots.get(1) {
         let iops = pairs(IOPS, "", ours, theirs, |shot| shot.iops);
         print_titled(
+            bench,
             "no-operations through the ring, batches of 32",
             "t/io_uring -N1",
             &[iops],
@@ -179,11 +181,13 @@ fn read(bench: &Bench<'_>) -> Result<()> {
     }
     let shots = rounds(bench, &loads)?;
     print_titled(
+        bench,
         "8 KiB random reads, depth 32, nothing else said",
         "fio",
         &both(&shots[0], &shots[1], [">= 0.99", "<= 0.55", "", "<= 1.05"]),
     );
     print_titled(
+        bench,
         "the same, both with the same batches, registered files and fixed buffers",
         "fio, batches",
         &both(&shots[2], &shots[3], ["", "<= 0.85", "", "about 1"]),
@@ -192,6 +196,7 @@ fn read(bench: &Bench<'_>) -> Result<()> {
         let iops = pairs(IOPS, ">= 0.97", &shots[0], theirs, |shot| shot.iops);
         let cpu = pairs(CPU, "", &shots[0], theirs, |shot| shot.cpu_us);
         print_titled(
+            bench,
             "assay, nothing else said, against the bare tester",
             "t/io_uring",
             &[iops, cpu],
@@ -214,7 +219,7 @@ fn both(ours: &[Shot], theirs: &[Shot], goals: [&'static str; 4]) -> [Pairs; 4] 
 fn duel(bench: &Bench<'_>, title: &str, load: &Load, goals: [&'static str; 4]) -> Result<()> {
     let loads = [(Peer::Assay, load.clone()), (Peer::Fio, load.clone())];
     let shots = rounds(bench, &loads)?;
-    print_titled(title, "fio", &both(&shots[0], &shots[1], goals));
+    print_titled(bench, title, "fio", &both(&shots[0], &shots[1], goals));
     Ok(())
 }
 
@@ -345,7 +350,7 @@ fn layout(bench: &Bench<'_>) -> Result<()> {
         let (ours, (own, writes)) = alternate(pair, ours, theirs)?;
         push(&mut rows, &[(ours, own), (ours, writes)]);
     }
-    print_titled("laying out a file", "fio", &rows);
+    print_titled(bench, "laying out a file", "fio", &rows);
     Ok(())
 }
 

@@ -141,7 +141,8 @@ fn load(
         bytes.ours.push(table_bytes(cluster, "assay.cf1_1", case)?);
     }
     println!("\nload of {} x {} rows:", case.schemas, case.scale);
-    print_pairs("assay", "pgio", &[indexed, without, ready, bytes]);
+    let rows = [indexed, without, ready, bytes];
+    print_pairs(options, "load", ["assay", "pgio"], &rows);
     println!(
         "(loaded and indexed: ours by its own summary; pgio's dense table and its tables with their indexes, by the \
          lines its setup.sh prints, without its drops and its sleep. Vacuumed and on disk: our whole command, which also \
@@ -226,7 +227,8 @@ fn selects(
     for rows in rows {
         println!("LOOP={}", rows.place);
         let told = super::table::median(&rows.told);
-        print_pairs("assay", "pgio", &rows.pairs);
+        let part = format!("{what}, LOOP={}", rows.place);
+        print_pairs(options, &part, ["assay", "pgio"], &rows.pairs);
         println!("our own report says {} block accesses/s", figure(told));
     }
     println!("pgio's own line: {line}");
@@ -346,7 +348,8 @@ fn statements(options: &Options, cluster: &Cluster, case: &Case) -> Result<()> {
             rows[1].theirs.push(theirs.cpu_us);
         }
         println!("{clients} clients (pgbench -j {threads}):");
-        print_pairs("assay", "pgbench", &rows);
+        let part = format!("{clients} clients");
+        print_pairs(options, &part, ["assay", "pgbench"], &rows);
     }
     Ok(())
 }
