@@ -38,7 +38,8 @@ pub const PARAMS: &[ParamDef] = params! {
     "REDO_DIR" = "DB_CREATE_ONLINE_LOG_DEST_1", Text, "", "directory or block device for the redo logs of a new data \
      set; default: with the data";
     "UNDO_DIR", Text, "", "directory or block device for the undo file of a new data set; default: with the data";
-    "DRIVER_THREADS", Int(0, 1024), "0", "threads that drive the sessions; 0: one per CPU, at most one per session";
+    "DRIVER_THREADS", Int(0, 1024), "0", "threads that drive the sessions; 0: as many as \
+     the reads of the device keep busy, at most one per CPU and one per session";
     "HUGE_PAGES", Bool, "TRUE", "request huge pages for the buffer cache";
     "CACHE_READ", Choice(&["optimistic", "pinned"]), "optimistic", "optimistic: cached reads check a version; pinned: they take a shared pin";
     "CACHE_PREFETCH", Bool, "TRUE", "prefetch the next frames of a range into the CPU cache";

@@ -289,25 +289,39 @@ fn shared_host(record: &Record, out: &mut Vec<String>) {
     }
 }
 
-/// Whose work kept the driver threads from a CPU, and the way out.
-fn delayed_by(record: &Record, is_server: bool) -> String {
+/// Whose work kept the driver threads from a CPU, and the way out; `None` where nobody's did: one thread on a host with
+/// CPUs to spare waits for the CPU that wakes for it, as every program does that sleeps until the device answers.
+fn delayed_by(record: &Record, is_server: bool) -> Option<String> {
     /// Below this the host had CPUs left, %.
     const BUSY_PCT: f64 = 80.0;
     let shares = cpu::shares(record);
     let others = shares.is_some_and(|shares| shares.others >= cpu::OTHERS_PCT);
     let is_busy = shares.is_none_or(|shares| shares.busy >= BUSY_PCT);
-    match (others, is_busy, is_server) {
-        (true, _, true) => "other work on this host took CPU time; repeat the run on an idle host, or drive the \
-            server from another host",
-        (true, _, false) => "other work on this host took CPU time; repeat the run on an idle host, or with fewer \
-            DRIVER_THREADS",
-        (false, true, true) => "the server and the driver threads shared the CPUs; use fewer sessions, or drive the \
-            server from another host",
-        (false, true, false) => "they waited for each other; use fewer DRIVER_THREADS",
-        (false, false, true) => "they and the server's processes waited for each other on one CPU while another was idle; use fewer sessions, or drive the server from another host",
-        (false, false, false) => "they waited for each other on one CPU while another was idle, since the kernel wakes a thread where the device's interrupt arrives; try DRIVER_THREADS=1",
+    if !others && !is_busy && !is_server && record.driver.threads_count == 1 {
+        return None;
     }
-    .to_owned()
+    let who = match (others, is_busy, is_server) {
+        (true, _, true) => {
+            "other work on this host took CPU time; repeat the run on an idle host, or drive the \
+            server from another host"
+        }
+        (true, _, false) => {
+            "other work on this host took CPU time; repeat the run on an idle host, or with fewer \
+            DRIVER_THREADS"
+        }
+        (false, true, true) => {
+            "the server and the driver threads shared the CPUs; use fewer sessions, or drive the \
+            server from another host"
+        }
+        (false, true, false) => "they waited for each other; use fewer DRIVER_THREADS",
+        (false, false, true) => {
+            "they and the server's processes waited for each other on one CPU while another was idle; use fewer sessions, or drive the server from another host"
+        }
+        (false, false, false) => {
+            "they waited for each other on one CPU while another was idle, since the kernel wakes a thread where the device's interrupt arrives; try DRIVER_THREADS=1"
+        }
+    };
+    Some(who.to_owned())
 }
 
 /// The load generator's own cost and fairness.
@@ -317,11 +331,13 @@ fn driver(record: &Record, out: &mut Vec<String>) {
     let delay = record.driver.thread_run_delay_s.value().unwrap_or(0.0);
     // The threads that drive a server's sessions do little: it is the server that takes the CPUs.
     let is_server = record.instance.server.is_some();
-    if delay > 0.05 * thread_s && thread_s > 0.0 {
+    if delay > 0.05 * thread_s
+        && thread_s > 0.0
+        && let Some(who) = delayed_by(record, is_server)
+    {
         out.push(format!(
-            "The driver threads were ready but without a CPU for {} % of the window, and wait times include that delay: {}.",
-            fixed(100.0 * delay / thread_s, 1),
-            delayed_by(record, is_server)
+            "The driver threads were ready but without a CPU for {} % of the window, and wait times include that delay: {who}.",
+            fixed(100.0 * delay / thread_s, 1)
         ));
     }
     if let Some(share) = record

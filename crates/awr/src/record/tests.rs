@@ -483,8 +483,9 @@ fn kinds_of_operations_have_a_row_each() {
 #[test]
 fn who_kept_the_driver_threads_from_a_cpu_is_told_by_who_had_the_cpus() {
     // CPU of all the host in the window, and of it this process, of two CPUs.
-    let warned = |busy: f64, own: f64| {
+    let warned = |threads: u64, busy: f64, own: f64| {
         let mut data = fixture::run();
+        data.end.driver.threads = threads;
         let elapsed_ns = data.end.at_ns - data.begin.at_ns;
         let all_ns = 2.0 * elapsed_ns as f64;
         data.end.driver.thread_run_delay_ns =
@@ -508,9 +509,13 @@ fn who_kept_the_driver_threads_from_a_cpu_is_told_by_who_had_the_cpus() {
         ),
         (0.4, 0.38, "while another was idle"),
     ] {
-        let text = warned(busy, own);
+        let text = warned(2, busy, own);
         assert!(text.contains(words), "{busy} {own}: {text}");
     }
+    // A single thread waits for the CPU that wakes for it, and for nobody else.
+    let text = warned(1, 0.4, 0.38);
+    assert!(!text.contains("without a CPU"), "{text}");
+    assert!(warned(1, 1.0, 0.3).contains("other work on this host"));
 }
 
 /// A parameter that the target does not have helps nobody.

@@ -503,6 +503,7 @@ impl<'a> NativeDriver<'a> {
             } else if completion.submitted >= stamp {
                 stamp = self.shell.now.get();
             }
+            self.shell.ring.borrow().prefetch_next();
             self.count_completion(&completion, stamp);
             if completion.tag & TAG_LOG != 0 {
                 let lease = std::mem::replace(&mut completion.lease, CompletionLease::None);

@@ -23,6 +23,7 @@ mod scan;
 mod select;
 mod serve;
 mod session;
+mod threads;
 mod transaction;
 mod undo;
 mod update;
@@ -71,6 +72,8 @@ struct NativeEngine {
     _claims: Vec<device::Claim>,
     writers: Mutex<Vec<WriterThread>>,
     ring_facts: Mutex<Vec<Fact>>,
+    /// Why there are so many driver threads.
+    threads_reason: Mutex<String>,
     /// What was recovered at open.
     recovery: Option<Recovery>,
 }
@@ -130,6 +133,7 @@ pub(super) fn open(
         _claims: claims,
         writers: Mutex::new(writers),
         ring_facts: Mutex::new(ring_facts),
+        threads_reason: Mutex::default(),
         recovery,
     }))
 }
@@ -518,6 +522,8 @@ impl Engine for NativeEngine {
         facts.extend(self.option_facts());
         facts.extend(self.writer_facts());
         facts.extend(locked(&self.ring_facts).iter().cloned());
+        let why = locked(&self.threads_reason).clone();
+        facts.extend((!why.is_empty()).then(|| Fact::new("driver_threads_number", why)));
         let device = assay_block::device_facts(self.places.home());
         facts.extend(
             device
@@ -529,11 +535,10 @@ impl Engine for NativeEngine {
     }
 
     fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
-        let wanted = match self.instance.options.driver_threads {
-            0 => cpus,
-            threads => threads,
-        };
-        wanted.clamp(1, sessions.clamp(1, MAX_THREADS))
+        let (wanted, why) = threads::chosen(&self.instance, sessions, cpus);
+        let threads = wanted.clamp(1, MAX_THREADS);
+        *locked(&self.threads_reason) = why;
+        threads
     }
 
     fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {

@@ -99,6 +99,9 @@ pub(crate) struct Options {
     pub(crate) prefetch: bool,
     pub(crate) shared_rows: bool,
     pub(crate) sessions: usize,
+    /// Data blocks that the sessions visit.
+    pub(crate) blocks: u64,
+    pub(crate) update_pct: u32,
 }
 
 /// Frames a cache of 0 MiB still needs: one read per session under way, and room for blocks on their way out.
@@ -229,6 +232,8 @@ impl Options {
             shared_rows: plan.threads_per_schema > 1
                 || (plan.hot_schema_frequency > 0 && plan.schemas > 1),
             sessions: plan.sessions(),
+            blocks: u64::from(plan.schemas) * plan.scale,
+            update_pct: plan.update_pct,
         })
     }
 }
