@@ -19,6 +19,7 @@ mod lanes;
 mod mapping;
 mod place;
 mod pool;
+mod prefetch;
 mod ring;
 mod safety;
 #[cfg(any(test, feature = "faults"))]
@@ -33,6 +34,7 @@ pub use file::{DirectFile, DirectIo, FileOptions, OpenMode, Preallocate, WriteTh
 pub use lanes::{LaneDone, LaneEngine, Lanes, LanesOptions, SyncCall, UringMode};
 pub use place::{free_bytes, is_dir_empty};
 pub use pool::{Exclusive, Lease, Pool, PoolOptions, Shared, Version};
+pub use prefetch::prefetch;
 pub use ring::{
     Backend, Buffer, Completion, CompletionLease, FileCounters, Ring, RingCounters, RingOptions,
     Waker,

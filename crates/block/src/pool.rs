@@ -14,6 +14,7 @@
 
 use crate::BlockError;
 use crate::mapping::{ALIGNMENT, Mapping};
+use crate::prefetch;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -414,7 +415,7 @@ impl Pool {
     #[inline]
     pub fn prefetch(&self, frame: u32, offset: usize) {
         if (frame as usize) < self.frames && offset < self.frame_bytes {
-            prefetch_line(
+            prefetch::prefetch_line(
                 self.memory
                     .base()
                     .wrapping_add(frame as usize * self.frame_bytes + offset),
@@ -422,11 +423,19 @@ impl Pool {
         }
     }
 
+    /// Asks the processor for the beginnings of a frame that is read whole soon. Out of range is ignored.
+    #[inline]
+    pub(crate) fn prefetch_frame(&self, frame: u32) {
+        for offset in prefetch::beginnings(self.frame_bytes) {
+            self.prefetch(frame, offset);
+        }
+    }
+
     /// Asks the processor to bring in the state word of a frame. Out of range is ignored.
     #[inline]
     pub fn prefetch_state(&self, frame: u32) {
         if let Some(state) = self.states.get(frame as usize) {
-            prefetch_line(state.as_ptr().cast());
+            prefetch::prefetch_line(state.as_ptr().cast());
         }
     }
 
@@ -505,27 +514,6 @@ impl Pool {
         cell.store(u64::from_ne_bytes(content), Ordering::Relaxed);
     }
 }
-
-#[cfg(all(target_arch = "x86_64", not(miri)))]
-#[inline]
-fn prefetch_line(address: *const u8) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: a prefetch never faults and changes nothing that a program can see.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
-}
-
-#[cfg(all(target_arch = "aarch64", not(miri)))]
-#[inline]
-fn prefetch_line(address: *const u8) {
-    // SAFETY: a prefetch never faults and changes nothing that a program can see.
-    unsafe {
-        std::arch::asm!("prfm pldl1keep, [{0}]", in(reg) address, options(nostack, preserves_flags, readonly))
-    };
-}
-
-#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
-#[inline]
-fn prefetch_line(_address: *const u8) {}
 
 #[cfg(test)]
 mod tests;

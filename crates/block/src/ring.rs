@@ -556,23 +556,14 @@ impl Ring {
         })
     }
 
-    /// Asks the processor for the beginnings of the frame that [`Ring::pop`] gives next, if one is known: what is to be
-    /// read of it comes while the caller works on the one before. A few lines make the processor fetch those behind them.
+    /// Asks the processor for the frame that [`Ring::pop`] gives next, if one is known: it comes while the caller works
+    /// on the one before.
     #[inline]
     pub fn prefetch_next(&self) {
-        // Found by measurement (8 KiB, Sapphire Rapids): 16 lines save 0.2 of the 0.55 us a checksum takes of a block that
-        // no cache holds, all 128 no more.
-        const APART_BYTES: usize = 2048;
-        const LINES: usize = 4;
-        let (Some(pool), Some(&(slot, _))) = (&self.pool, self.done.front()) else {
-            return;
-        };
-        if let CompletionLease::Frame(frame) = &self.slots[slot as usize].lease {
-            for start in (0..pool.frame_bytes()).step_by(APART_BYTES) {
-                for line in 0..LINES {
-                    pool.prefetch(frame.frame(), start + 64 * line);
-                }
-            }
+        if let (Some(pool), Some(&(slot, _))) = (&self.pool, self.done.front())
+            && let CompletionLease::Frame(frame) = &self.slots[slot as usize].lease
+        {
+            pool.prefetch_frame(frame.frame());
         }
     }
 

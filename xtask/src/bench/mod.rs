@@ -28,6 +28,7 @@ use ratios::Ratios;
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use table::Pairs;
 
 /// What `cargo xtask bench` understands.
 pub(crate) const USAGE: &str = "\
@@ -74,8 +75,8 @@ pub(crate) struct Options {
     pub(crate) only: Option<String>,
     /// The bench under way.
     pub(crate) bench: Cell<&'static str>,
-    /// The ratios of all tables printed so far.
-    pub(crate) kept: RefCell<Vec<Ratios>>,
+    /// The rows of all tables printed so far, each with its bench and part.
+    pub(crate) kept: RefCell<Vec<(String, Pairs)>>,
 }
 
 impl Options {
@@ -180,26 +181,33 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
     }
     let scratch = Scratch::new(&options.dir)?;
     options.dir.clone_from(&scratch.0);
+    let failed = measure(&options, &chosen);
+    let kept = options.kept.borrow();
+    let ratios: Vec<Ratios> = kept.iter().filter_map(Ratios::of).collect();
+    if let Some(path) = save {
+        ratios::save(path, &ratios)?;
+        println!("\nratios: {}", path.display());
+    }
+    let compared = against.map_or(Ok(()), |(path, then)| ratios::compare(path, &then, &ratios));
+    if !failed.is_empty() {
+        bail!("failed: {}", failed.join(", "));
+    }
+    compared
+}
+
+/// Runs the benches; the names of those that failed.
+fn measure(options: &Options, chosen: &[&(&'static str, Bench)]) -> Vec<&'static str> {
     let mut failed = Vec::new();
     for (name, bench) in chosen {
         println!("\n== {name}");
         options.bench.set(name);
         // The others are worth measuring all the same.
-        if let Err(error) = bench(&options) {
+        if let Err(error) = bench(options) {
             println!("!! {name} failed: {error:#}");
             failed.push(*name);
         }
     }
-    let kept = options.kept.borrow();
-    if let Some(path) = save {
-        ratios::save(path, &kept)?;
-        println!("\nratios: {}", path.display());
-    }
-    let compared = against.map_or(Ok(()), |(path, then)| ratios::compare(path, &then, &kept));
-    if !failed.is_empty() {
-        bail!("failed: {}", failed.join(", "));
-    }
-    compared
+    failed
 }
 
 /// A path where nothing is yet: better said before hours of measuring.

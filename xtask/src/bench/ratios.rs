@@ -33,13 +33,12 @@ struct File {
 }
 
 impl Ratios {
-    /// Those of a row; `None` where a figure is missing.
-    pub(crate) fn of(bench: &str, part: &str, pairs: &Pairs) -> Option<Self> {
+    /// Those of a row of a bench or a part of one; `None` where a figure is missing.
+    pub(crate) fn of((place, pairs): &(String, Pairs)) -> Option<Self> {
         let ratios = pairs.ratios();
         let sound = |ratio: &f64| ratio.is_finite() && *ratio > 0.0;
-        let place = [bench, part].map(str::trim).join(", ");
         (!ratios.is_empty() && ratios.iter().all(sound)).then(|| Self {
-            row: format!("{}: {}", place.trim_end_matches(", "), pairs.name),
+            row: format!("{place}: {}", pairs.name),
             goal: pairs.goal.to_owned(),
             ratios,
             peer: median(&pairs.theirs),
@@ -262,11 +261,11 @@ mod tests {
         let mut pairs = Pairs::new("MB/s", ">= 0.9");
         pairs.ours.extend([2.0, 3.0]);
         pairs.theirs.extend([1.0, 4.0]);
-        let of = |part: &str| Ratios::of("scan", part, &pairs).unwrap();
-        assert_eq!(of("").row, "scan: MB/s");
-        assert_eq!(of("depth 1").row, "scan, depth 1: MB/s");
-        assert_eq!(of("").ratios, [2.0, 0.75]);
+        let of = |pairs: &Pairs| Ratios::of(&("scan, depth 1".to_owned(), pairs.clone()));
+        let row = of(&pairs).unwrap();
+        assert_eq!(row.row, "scan, depth 1: MB/s");
+        assert_eq!(row.ratios, [2.0, 0.75]);
         pairs.theirs[0] = f64::NAN;
-        assert_eq!(Ratios::of("scan", "", &pairs), None);
+        assert_eq!(of(&pairs), None);
     }
 }

@@ -1,7 +1,6 @@
 //! Medians and the tables the benches print.
 
 use super::Options;
-use super::ratios::Ratios;
 use anyhow::Result;
 
 /// The middle of the values; the mean of the two middle ones when there is an even number.
@@ -16,6 +15,7 @@ pub(crate) fn median(values: &[f64]) -> f64 {
 }
 
 /// One quantity of ours beside theirs, pair by pair.
+#[derive(Clone)]
 pub(crate) struct Pairs {
     /// What it is, with its unit.
     pub(crate) name: &'static str,
@@ -77,9 +77,12 @@ pub(crate) fn print_pairs(
     [ours, theirs]: [&str; 2],
     rows: &[Pairs],
 ) {
-    let bench = options.bench.get();
-    let ratios = rows.iter().filter_map(|row| Ratios::of(bench, part, row));
-    options.kept.borrow_mut().extend(ratios);
+    let place = match (options.bench.get(), part) {
+        (bench, "") => bench.to_owned(),
+        (bench, part) => format!("{bench}, {part}"),
+    };
+    let kept = rows.iter().map(|row| (place.clone(), row.clone()));
+    options.kept.borrow_mut().extend(kept);
     println!(
         "{:<30} {ours:>14} {theirs:>14} {:>7} {:>15}  goal",
         "median", "ratio", "of the pairs"

@@ -225,6 +225,8 @@ fn check(
         }
     }
     for (n, block) in buffer[..bytes].chunks_exact(block_bytes).enumerate() {
+        let next = (n + 1) * block_bytes..((n + 2) * block_bytes).min(bytes);
+        assay_block::prefetch(buffer.get(next).unwrap_or_default());
         let i = piece.from + n as u64;
         let page = instance.map.scan_page(schema, i);
         block_format::verify(
