@@ -465,6 +465,8 @@ assay_measure::with_defaults! {
         pub time_based: bool,
         /// `ramp_time`
         pub ramp_ns: Ns,
+        /// `wait_for`: the name of a job before this one that has to end first.
+        pub wait_for: Option<String>,
         /// `startdelay`: range.
         pub start_delay_ns: (Ns, Ns),
         /// `thinktime`

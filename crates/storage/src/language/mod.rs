@@ -243,6 +243,20 @@ impl Builder<'_> {
             self.reading.note(note);
         }
         let options = finished.options;
+        if let Some(first) = &options.pace.wait_for
+            && !self
+                .jobs
+                .iter()
+                .any(|job| job.name == *first && job.name != begun.name)
+        {
+            self.reading.refuse(
+                &begun.origin,
+                format!(
+                    "job {}: wait_for={first}: no other job of this name is defined before it",
+                    begun.name
+                ),
+            );
+        }
         let inherited = self.global_options.clone();
         let (wave, group) = match self.jobs.last() {
             None => (0, 0),

@@ -106,6 +106,24 @@ fn a_job_file_has_globals_variables_and_walls() {
 }
 
 #[test]
+fn a_job_waits_only_for_another_that_is_defined_before_it() {
+    let text = "[global]\nsize=1m\nrw=read\n[a]\n[b]\nwait_for=a\n";
+    let jobs = file(text).expect("a is defined before b").jobs;
+    assert_eq!(jobs[1].options.pace.wait_for.as_deref(), Some("a"));
+    assert_eq!(jobs[0].wave, jobs[1].wave);
+    let errors = file("[global]\nsize=1m\nrw=read\n[a]\nwait_for=b\n[b]\nwait_for=b\n")
+        .expect_err("b is defined after a, and no job waits for itself");
+    let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        errors,
+        [
+            "job file job.fio, line 4: job a: wait_for=b: no other job of this name is defined before it",
+            "job file job.fio, line 6: job b: wait_for=b: no other job of this name is defined before it",
+        ]
+    );
+}
+
+#[test]
 fn io_11_readonly_refuses_jobs_that_write() {
     let errors = refusals(&["--readonly", "--name=a", "--rw=randwrite", "--size=1m"]);
     assert_eq!(

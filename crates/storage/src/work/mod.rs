@@ -159,10 +159,15 @@ impl Work<'_> {
     }
 
     fn expected(&self, jobs: &[usize]) -> Option<u64> {
-        let each = jobs
-            .iter()
-            .map(|&job| live::expected_ns(&self.job(job).options));
-        each.collect::<Option<Vec<u64>>>()?.into_iter().max()
+        let mut ends = Vec::new();
+        for &job in jobs {
+            let Job { name, options, .. } = self.job(job);
+            let awaited = options.pace.wait_for.as_deref();
+            let before = ends.iter().filter(|(other, _)| awaited == Some(*other));
+            let begin_ns: u64 = before.map(|(_, end_ns)| *end_ns).max().unwrap_or(0);
+            ends.push((name.as_str(), begin_ns + live::expected_ns(options)?));
+        }
+        ends.into_iter().map(|(_, end_ns)| end_ns).max()
     }
 
     /// What a wave does, for the progress.
@@ -216,12 +221,21 @@ impl Work<'_> {
                 amount_bytes: planned.amount_bytes,
                 seed: self.seeds[planned.job],
                 run: self.run,
+                after: Vec::new(),
                 shared: planned.files.iter().any(|file| users[file] > 1),
                 logs: rows.clone(),
             }
         };
         let first = of_jobs.clone().next().map_or(0, |(place, _)| place);
-        (of_jobs.enumerate().map(task).collect(), first)
+        let mut tasks: Vec<CloneTask<'_>> = of_jobs.enumerate().map(task).collect();
+        let names: Vec<&str> = tasks.iter().map(|task| task.name).collect();
+        for task in &mut tasks {
+            if let Some(awaited) = &task.options.pace.wait_for {
+                let places = (0..names.len()).filter(|&place| names[place] == *awaited);
+                task.after = places.collect();
+            }
+        }
+        (tasks, first)
     }
 
     /// Runs the jobs of one wave side by side to their end.

@@ -660,6 +660,38 @@ fn a_job_starts_after_its_delay_and_thinks_between_its_ios() {
     assert!(clone.ways[R].lat.histogram.max_ns() < Some(20_000_000));
 }
 
+/// In one wave: the third job runs beside the first, the second after the first has ended.
+#[test]
+fn a_job_waits_for_the_end_of_another() {
+    let timed = |name: &str, first: Option<&str>, runtime_ns| Job {
+        name: name.to_owned(),
+        ..job(|options| {
+            options.engine = IoEngine::Null;
+            options.files.size = Some(Amount::Bytes(1 << 20));
+            options.pace.rate_iops[R] = Some(1000);
+            options.pace.time_based = true;
+            options.pace.runtime_ns = Some(runtime_ns);
+            options.pace.wait_for = first.map(str::to_owned);
+        })
+    };
+    let readings = run(vec![
+        timed("first", None, 300_000_000),
+        timed("second", Some("first"), 200_000_000),
+        timed("beside", None, 100_000_000),
+    ])
+    .unwrap();
+    assert!(
+        readings.elapsed_ns >= 500_000_000,
+        "{}",
+        readings.elapsed_ns
+    );
+    for (clone, least_ms) in readings.clones.iter().zip([300, 200, 100]) {
+        let runtime_ms = clone.ways[R].runtime_ns / 1_000_000;
+        assert!(runtime_ms >= least_ms, "{runtime_ms} ms of {least_ms}");
+        assert!(clone.ways[R].ios > 0);
+    }
+}
+
 #[test]
 fn mixed_jobs_count_both_directions_and_sync_after_writes_only() {
     let dir = directory();

@@ -215,17 +215,27 @@ fn place(options: &Options, clone: u32) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// `startdelay`: whether to go on after it.
+/// `wait_for` and then `startdelay`: whether to go on after them.
 fn delay(options: &Options, task: &CloneTask<'_>, board: &Board, stop: &Stop) -> bool {
     let (least, most) = options.pace.start_delay_ns;
     let mut stream = Stream::new(task.seed, u64::from(task.number), Purpose::ThinkLength);
     let ns = least + stream.below(most.saturating_sub(least) + 1);
-    let until = Instant::now() + Duration::from_nanos(ns);
     let orders = &board.orders[task.index];
+    let mut until = None;
     loop {
         if stop.requested() || orders.end.load(Ordering::Relaxed) {
             return false;
         }
+        if until.is_none()
+            && !task
+                .after
+                .iter()
+                .all(|&clone| board.cards[clone].has_ended())
+        {
+            std::thread::sleep(Duration::from_millis(1));
+            continue;
+        }
+        let until = *until.get_or_insert_with(|| Instant::now() + Duration::from_nanos(ns));
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return true;

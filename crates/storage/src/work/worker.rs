@@ -52,6 +52,8 @@ pub(super) struct CloneTask<'a> {
     pub(super) seed: u64,
     /// Number of this run, that no other run has.
     pub(super) run: u64,
+    /// Places of the wave's clones that have to end before it begins (`wait_for`).
+    pub(super) after: Vec<usize>,
     /// Clones that run beside it have files in common with it.
     pub(super) shared: bool,
     /// Where rows of logs go.

@@ -18,6 +18,7 @@ pub(super) static OPTIONS: &[OptionDef] = options! {Pace;
     "runtime" = "timeout", Seconds, "0", Works(|d, v| { d.options.pace.runtime_ns = Some(v.ns()?).filter(|ns| *ns > 0); Ok(()) }), "Stop after this time";
     "time_based", Flag, "", Works(|d, v| { d.options.pace.time_based = v.on()?; Ok(()) }), "Continue until runtime, whatever the amount of work";
     "ramp_time", Seconds, "0", Works(|d, v| { d.options.pace.ramp_ns = v.ns()?; Ok(()) }), "Work this long before measuring begins";
+    "wait_for", Text, "", Works(|d, v| { d.options.pace.wait_for = Some(v.text()?.to_owned()); Ok(()) }), "Begin when the job of this name, defined before, has ended";
     "startdelay", Text, "0", Works(setters::start_delay), "Begin this much later, or at random within a range";
     "thinktime", Micros, "0", Works(|d, v| { d.options.pace.think_ns = v.ns()?; Ok(()) }), "Pause between I/Os";
     "thinktime_spin", Micros, "0", Works(|d, v| { d.options.pace.think_spin_ns = v.ns()?; Ok(()) }), "How much of the pause to spin";

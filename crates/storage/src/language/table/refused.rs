@@ -16,7 +16,6 @@ const LOG: &str = "compress the log afterwards";
 const EPOCH: &str = "rows count from the start; the record has the wall time of the start";
 
 pub(super) static OPTIONS: &[OptionDef] = options! {Category;
-    "wait_for", Text, "", Refused("stonewall waits for all jobs before it"), "Begin when the named job has ended";
     "opendir", Text, "", Refused("name the files in filename"), "Work on all files below a directory";
     "serialize_overlap", Text, "0", Refused("assay does not hold back overlapping I/Os; leave norandommap off"), "Hold back I/Os that overlap others in flight";
     "fill_device" = "fill_fs", Text, "0", Refused("give a size; assay never fills a file system completely"), "Write until nothing more fits";
