@@ -80,7 +80,7 @@ impl Slot {
     }
 }
 
-/// A read that did not fit into the ring yet.
+/// A read that did not fit into the ring or the device's queue yet.
 pub(crate) enum Deferred {
     Frame(Page, Exclusive, Tag),
     Frames(Page, Vec<Exclusive>, Tag),
@@ -111,6 +111,9 @@ pub(crate) struct Shell<'a> {
     /// Sessions that wait for a scan buffer.
     pub(crate) buffer_queue: RefCell<VecDeque<Tag>>,
     pub(crate) deferred: RefCell<VecDeque<Deferred>>,
+    /// Requests in flight beyond which reads of blocks are deferred: the kernel would put the thread to sleep until the
+    /// device has room, with all its sessions.
+    pub(crate) read_room: usize,
     /// Requests queued in the ring and not yet pushed to the kernel.
     pub(crate) unpushed: Cell<u32>,
 }
@@ -250,14 +253,22 @@ impl<'a> Shell<'a> {
         map.locate(page)
     }
 
+    /// Whether a read may go to the ring: there is room, and none waits for it longer.
+    fn may_read(&self) -> bool {
+        self.deferred.borrow().is_empty() && self.ring.borrow().in_flight() < self.read_room
+    }
+
     /// Queues the read of one page into its frame.
     pub(crate) fn read_page(&self, tag: Tag, page: Page, frame: Exclusive) {
         let (file, offset) = self.locate(page);
-        if let Err(frame) =
-            self.ring
-                .borrow_mut()
-                .read_frame(file, offset, frame, TAG_READ | u64::from(tag))
-        {
+        let queued = match self.may_read() {
+            true => {
+                let mut ring = self.ring.borrow_mut();
+                ring.read_frame(file, offset, frame, TAG_READ | u64::from(tag))
+            }
+            false => Err(frame),
+        };
+        if let Err(frame) = queued {
             self.deferred
                 .borrow_mut()
                 .push_back(Deferred::Frame(page, frame, tag));
@@ -270,11 +281,14 @@ impl<'a> Shell<'a> {
     /// Queues one request for adjacent pages into scattered frames.
     pub(crate) fn read_pages(&self, tag: Tag, first: Page, frames: Vec<Exclusive>) {
         let (file, offset) = self.locate(first);
-        if let Err(frames) =
-            self.ring
-                .borrow_mut()
-                .read_frames(file, offset, frames, TAG_READ | u64::from(tag))
-        {
+        let queued = match self.may_read() {
+            true => {
+                let mut ring = self.ring.borrow_mut();
+                ring.read_frames(file, offset, frames, TAG_READ | u64::from(tag))
+            }
+            false => Err(frames),
+        };
+        if let Err(frames) = queued {
             self.deferred
                 .borrow_mut()
                 .push_back(Deferred::Frames(first, frames, tag));
@@ -309,7 +323,11 @@ impl<'a> Shell<'a> {
 
     /// Queues again what did not fit.
     pub(crate) fn retry_deferred(&self) {
-        for _ in 0..self.deferred.borrow().len() {
+        let waiting = self.deferred.borrow().len();
+        for _ in 0..waiting {
+            if self.ring.borrow().in_flight() >= self.read_room {
+                return;
+            }
             let Some(read) = self.deferred.borrow_mut().pop_front() else {
                 return;
             };

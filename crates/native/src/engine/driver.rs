@@ -67,7 +67,12 @@ pub(crate) struct NativeDriver<'a> {
 }
 
 impl<'a> NativeDriver<'a> {
-    pub(crate) fn open(instance: &'a Instance, assignment: &Assignment, ring: Ring) -> Self {
+    pub(crate) fn open(
+        instance: &'a Instance,
+        assignment: &Assignment,
+        ring: Ring,
+        read_room: usize,
+    ) -> Self {
         let slots: Vec<Slot> = assignment
             .sessions
             .iter()
@@ -93,6 +98,7 @@ impl<'a> NativeDriver<'a> {
             scan_buffers: Cell::new(instance.options.scan_buffers(count)),
             buffer_queue: RefCell::new(VecDeque::new()),
             deferred: RefCell::new(VecDeque::new()),
+            read_room,
             unpushed: Cell::new(0),
         });
         let sessions = (0..count)
@@ -172,6 +178,7 @@ impl<'a> NativeDriver<'a> {
 
     /// Pushes what is queued to the kernel and waits as told.
     fn push(&mut self, wait_for: u32, timeout: Duration) -> Result<(), EngineError> {
+        self.shell.retry_deferred();
         self.shell.unpushed.set(0);
         let mut ring = self.shell.ring.borrow_mut();
         // The last stamp is that of the poll that queued these requests: no clock is read for it.
@@ -516,7 +523,7 @@ impl<'a> NativeDriver<'a> {
             }
             if taken % DRAIN_SLICE == DRAIN_SLICE - 1 {
                 self.run_ready()?;
-                if self.shell.unpushed.get() > 0 {
+                if self.shell.unpushed.get() > 0 || !self.shell.deferred.borrow().is_empty() {
                     self.push(0, Duration::ZERO)?;
                 }
             }
@@ -555,7 +562,6 @@ impl Driver for NativeDriver<'_> {
         self.collect_wakeups();
         self.run_ready()?;
         self.drive_log(timeout.is_zero())?;
-        self.shell.retry_deferred();
         let sleep = self.sleep_limit(timeout);
         let wait_for = u32::from(!sleep.is_zero());
         self.push(wait_for, sleep)?;

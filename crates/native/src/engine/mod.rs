@@ -72,8 +72,8 @@ struct NativeEngine {
     _claims: Vec<device::Claim>,
     writers: Mutex<Vec<WriterThread>>,
     ring_facts: Mutex<Vec<Fact>>,
-    /// Why there are so many driver threads.
-    threads_reason: Mutex<String>,
+    /// The driver threads there are, and why so many.
+    threads: Mutex<(usize, String)>,
     /// What was recovered at open.
     recovery: Option<Recovery>,
 }
@@ -133,7 +133,7 @@ pub(super) fn open(
         _claims: claims,
         writers: Mutex::new(writers),
         ring_facts: Mutex::new(ring_facts),
-        threads_reason: Mutex::default(),
+        threads: Mutex::default(),
         recovery,
     }))
 }
@@ -522,8 +522,12 @@ impl Engine for NativeEngine {
         facts.extend(self.option_facts());
         facts.extend(self.writer_facts());
         facts.extend(locked(&self.ring_facts).iter().cloned());
-        let why = locked(&self.threads_reason).clone();
-        facts.extend((!why.is_empty()).then(|| Fact::new("driver_threads_number", why)));
+        let (threads, why) = locked(&self.threads).clone();
+        if threads > 0 {
+            facts.push(Fact::new("driver_threads_number", why));
+            let room = threads::read_room(&self.places, threads);
+            facts.extend(room.map(|room| Fact::new("reads_in_flight_per_thread_max", room)));
+        }
         let device = assay_block::device_facts(self.places.home());
         facts.extend(
             device
@@ -537,16 +541,19 @@ impl Engine for NativeEngine {
     fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
         let (wanted, why) = threads::chosen(&self.instance, sessions, cpus);
         let threads = wanted.clamp(1, MAX_THREADS);
-        *locked(&self.threads_reason) = why;
+        *locked(&self.threads) = (threads, why);
         threads
     }
 
     fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
         let ring = self.open_ring(assignment.sessions.len())?;
+        let threads = locked(&self.threads).0;
+        let room = threads::read_room(&self.places, threads.max(1));
         Ok(Box::new(driver::NativeDriver::open(
             &self.instance,
             assignment,
             ring,
+            room.unwrap_or(usize::MAX),
         )))
     }
 

@@ -6,7 +6,10 @@
 use super::instance::Instance;
 use super::page_table::mix;
 use crate::layout::Page;
-use assay_block::{Backend, Ring, RingOptions};
+use crate::paths::Places;
+use assay_block::{Backend, Ring, RingOptions, device_facts};
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// CPU of a block that is read: entry and completion in the kernel, checksum, replacement, turn of the session. Measured
@@ -103,9 +106,56 @@ fn reads_per_s(instance: &Instance, depth: usize) -> Option<f64> {
     }
 }
 
+/// Requests of a thread in flight up to which it does not sleep in the kernel for room in the devices' queues; `None`
+/// where that is not known.
+///
+/// Beyond `nr_requests` (256 of a virtio disk) the block layer puts whoever submits to sleep until a request ends. With 1000
+/// sessions a driver thread slept there for three quarters of its time, while sessions whose blocks had arrived waited
+/// for it. What the queues do not take waits in the engine instead, and the thread does its other work.
+pub(super) fn read_room(places: &Places, threads: usize) -> Option<usize> {
+    let queues = places.list().iter().map(|place| queue_under(&place.path));
+    Some(share_of(&queues.collect::<Option<_>>()?, threads))
+}
+
+/// The disk below a path, and how many requests its queues take.
+fn queue_under(path: &Path) -> Option<(String, u64)> {
+    let facts = device_facts(path);
+    // What a mapped device is made of has the queues, and who uses which is not known.
+    if !facts.slaves.is_empty() {
+        return None;
+    }
+    let requests = facts.nr_requests.ok()? * facts.hardware_queues.ok()?.max(1);
+    Some((facts.disk.ok()?, requests))
+}
+
+fn share_of(queues: &BTreeMap<String, u64>, threads: usize) -> usize {
+    /// Left to log writes and to the database writers.
+    const OTHERS: u64 = 16;
+    /// Enough for any thread.
+    const LEAST: u64 = 32;
+    let free = queues
+        .values()
+        .map(|requests| requests.saturating_sub(OTHERS));
+    (free.sum::<u64>() / threads as u64).max(LEAST) as usize
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_has_its_share_of_the_queues_of_all_disks() {
+        let share = |queues: &[(&str, u64)], threads| {
+            let queues = queues
+                .iter()
+                .map(|(disk, requests)| ((*disk).to_owned(), *requests));
+            share_of(&queues.collect(), threads)
+        };
+        // Two paths on one disk share its queue.
+        assert_eq!(share(&[("vda", 256), ("vda", 256)], 1), 240);
+        assert_eq!(share(&[("vda", 256), ("vdb", 128)], 2), 176);
+        assert_eq!(share(&[("sda", 2)], 4), 32);
+    }
 
     #[test]
     fn threads_follow_the_reads_of_the_device_and_what_a_read_costs() {

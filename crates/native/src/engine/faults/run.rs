@@ -16,6 +16,8 @@ use assay_measure::clock::Clock;
 use assay_run::engine::{Completion, Driver, EngineError, Op, Outcome, Submit, Tag};
 use std::time::Duration;
 
+/// Fewer reads in flight than sessions ask for at times, so that reads are deferred too.
+const READ_ROOM: usize = 6;
 /// A run that takes more turns than this is stuck: a few hundred are usual.
 const MOST_TURNS: u64 = 200_000;
 /// Driver threads an instance is made for.
@@ -145,7 +147,7 @@ impl Machine<'_> {
                 backend: Backend::Auto,
                 helpers: 1,
             })?;
-            drivers.push(NativeDriver::open(instance, &assignment, ring));
+            drivers.push(NativeDriver::open(instance, &assignment, ring, READ_ROOM));
         }
         let mut writers = Vec::new();
         for number in 0..self.setup.writers {
