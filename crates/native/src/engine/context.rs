@@ -80,7 +80,7 @@ impl Slot {
     }
 }
 
-/// A read that did not fit into the ring or the device's queue yet.
+/// A read; deferred where it does not fit into the ring or the device's queue yet.
 pub(crate) enum Deferred {
     Frame(Page, Exclusive, Tag),
     Frames(Page, Vec<Exclusive>, Tag),
@@ -111,7 +111,7 @@ pub(crate) struct Shell<'a> {
     /// Sessions that wait for a scan buffer.
     pub(crate) buffer_queue: RefCell<VecDeque<Tag>>,
     pub(crate) deferred: RefCell<VecDeque<Deferred>>,
-    /// Requests in flight beyond which reads of blocks are deferred: the kernel would put the thread to sleep until the
+    /// Requests in flight beyond which reads are deferred: the kernel would put the thread to sleep until the
     /// device has room, with all its sessions.
     pub(crate) read_room: usize,
     /// Requests queued in the ring and not yet pushed to the kernel.
@@ -253,62 +253,67 @@ impl<'a> Shell<'a> {
         map.locate(page)
     }
 
-    /// Whether a read may go to the ring: there is room, and none waits for it longer.
-    fn may_read(&self) -> bool {
-        self.deferred.borrow().is_empty() && self.ring.borrow().in_flight() < self.read_room
-    }
-
     /// Queues the read of one page into its frame.
     pub(crate) fn read_page(&self, tag: Tag, page: Page, frame: Exclusive) {
-        let (file, offset) = self.locate(page);
-        let queued = match self.may_read() {
-            true => {
-                let mut ring = self.ring.borrow_mut();
-                ring.read_frame(file, offset, frame, TAG_READ | u64::from(tag))
-            }
-            false => Err(frame),
-        };
-        if let Err(frame) = queued {
-            self.deferred
-                .borrow_mut()
-                .push_back(Deferred::Frame(page, frame, tag));
-        }
-        let slot = self.slot(tag);
-        slot.pending_reads.set(slot.pending_reads.get() + 1);
-        self.unpushed.set(self.unpushed.get() + 1);
+        self.read(Deferred::Frame(page, frame, tag));
+        self.expect_read(tag);
     }
 
     /// Queues one request for adjacent pages into scattered frames.
     pub(crate) fn read_pages(&self, tag: Tag, first: Page, frames: Vec<Exclusive>) {
-        let (file, offset) = self.locate(first);
-        let queued = match self.may_read() {
-            true => {
-                let mut ring = self.ring.borrow_mut();
-                ring.read_frames(file, offset, frames, TAG_READ | u64::from(tag))
-            }
-            false => Err(frames),
-        };
-        if let Err(frames) = queued {
-            self.deferred
-                .borrow_mut()
-                .push_back(Deferred::Frames(first, frames, tag));
-        }
-        let slot = self.slot(tag);
-        slot.pending_reads.set(slot.pending_reads.get() + 1);
-        self.unpushed.set(self.unpushed.get() + 1);
+        self.read(Deferred::Frames(first, frames, tag));
+        self.expect_read(tag);
     }
 
     /// Queues a direct read of adjacent pages into private memory, `who` being the session and its own number
     /// of the request. Each wakes the session by itself.
     pub(crate) fn read_direct(&self, who: (Tag, u32), first: Page, buffer: Buffer, bytes: usize) {
-        let (file, offset) = self.locate(first);
-        let mut ring = self.ring.borrow_mut();
-        if let Err(buffer) = ring.read_buffer(file, offset, buffer, bytes, direct_tag(who)) {
-            self.deferred
-                .borrow_mut()
-                .push_back(Deferred::Buffer(first, buffer, bytes, who));
+        self.read(Deferred::Buffer(first, buffer, bytes, who));
+    }
+
+    fn expect_read(&self, tag: Tag) {
+        let slot = self.slot(tag);
+        slot.pending_reads.set(slot.pending_reads.get() + 1);
+    }
+
+    /// Queues a read in the ring, or behind those that wait for room there.
+    fn read(&self, read: Deferred) {
+        let left = match self.deferred.borrow().is_empty() {
+            true => self.queue(read),
+            false => Some(read),
+        };
+        if let Some(read) = left {
+            self.deferred.borrow_mut().push_back(read);
         }
         self.unpushed.set(self.unpushed.get() + 1);
+    }
+
+    /// Queues a read in the ring; gives it back where there is no room.
+    fn queue(&self, read: Deferred) -> Option<Deferred> {
+        let mut ring = self.ring.borrow_mut();
+        if ring.in_flight() >= self.read_room {
+            return Some(read);
+        }
+        match read {
+            Deferred::Frame(page, frame, tag) => {
+                let (file, offset) = self.locate(page);
+                ring.read_frame(file, offset, frame, TAG_READ | u64::from(tag))
+                    .err()
+                    .map(|frame| Deferred::Frame(page, frame, tag))
+            }
+            Deferred::Frames(page, frames, tag) => {
+                let (file, offset) = self.locate(page);
+                ring.read_frames(file, offset, frames, TAG_READ | u64::from(tag))
+                    .err()
+                    .map(|frames| Deferred::Frames(page, frames, tag))
+            }
+            Deferred::Buffer(page, buffer, bytes, who) => {
+                let (file, offset) = self.locate(page);
+                ring.read_buffer(file, offset, buffer, bytes, direct_tag(who))
+                    .err()
+                    .map(|buffer| Deferred::Buffer(page, buffer, bytes, who))
+            }
+        }
     }
 
     /// Gives what is queued to the kernel in the middle of a poll. A ring that refuses keeps it for the
@@ -321,41 +326,12 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// Queues again what did not fit.
+    /// Queues what did not fit before, oldest first, as far as there is room now.
     pub(crate) fn retry_deferred(&self) {
-        let waiting = self.deferred.borrow().len();
-        for _ in 0..waiting {
-            if self.ring.borrow().in_flight() >= self.read_room {
-                return;
-            }
-            let Some(read) = self.deferred.borrow_mut().pop_front() else {
-                return;
-            };
-            let mut ring = self.ring.borrow_mut();
-            let place = |page: Page| self.locate(page);
-            let back = match read {
-                Deferred::Frame(page, frame, tag) => {
-                    let (file, offset) = place(page);
-                    ring.read_frame(file, offset, frame, TAG_READ | u64::from(tag))
-                        .err()
-                        .map(|frame| Deferred::Frame(page, frame, tag))
-                }
-                Deferred::Frames(page, frames, tag) => {
-                    let (file, offset) = place(page);
-                    ring.read_frames(file, offset, frames, TAG_READ | u64::from(tag))
-                        .err()
-                        .map(|frames| Deferred::Frames(page, frames, tag))
-                }
-                Deferred::Buffer(page, buffer, bytes, who) => {
-                    let (file, offset) = place(page);
-                    ring.read_buffer(file, offset, buffer, bytes, direct_tag(who))
-                        .err()
-                        .map(|buffer| Deferred::Buffer(page, buffer, bytes, who))
-                }
-            };
-            drop(ring);
-            if let Some(read) = back {
-                self.deferred.borrow_mut().push_front(read);
+        let mut deferred = self.deferred.borrow_mut();
+        while let Some(read) = deferred.pop_front() {
+            if let Some(read) = self.queue(read) {
+                deferred.push_front(read);
                 return;
             }
         }

@@ -176,7 +176,7 @@ impl<'a> NativeDriver<'a> {
         Ok(())
     }
 
-    /// Pushes what is queued to the kernel and waits as told.
+    /// Pushes what is queued, and deferred reads for which there is room now, to the kernel and waits as told.
     fn push(&mut self, wait_for: u32, timeout: Duration) -> Result<(), EngineError> {
         self.shell.retry_deferred();
         self.shell.unpushed.set(0);

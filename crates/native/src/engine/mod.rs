@@ -58,6 +58,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use threads::Chosen;
 
 /// Blocking calls in synchronous I/O modes are carried by at most this many helper threads.
 const MAX_HELPERS: usize = 64;
@@ -72,8 +73,8 @@ struct NativeEngine {
     _claims: Vec<device::Claim>,
     writers: Mutex<Vec<WriterThread>>,
     ring_facts: Mutex<Vec<Fact>>,
-    /// The driver threads there are, and why so many.
-    threads: Mutex<(usize, String)>,
+    /// The driver threads there are.
+    threads: Mutex<Chosen>,
     /// What was recovered at open.
     recovery: Option<Recovery>,
 }
@@ -522,10 +523,10 @@ impl Engine for NativeEngine {
         facts.extend(self.option_facts());
         facts.extend(self.writer_facts());
         facts.extend(locked(&self.ring_facts).iter().cloned());
-        let (threads, why) = locked(&self.threads).clone();
-        if threads > 0 {
-            facts.push(Fact::new("driver_threads_number", why));
-            let room = threads::read_room(&self.places, threads);
+        let threads = locked(&self.threads).clone();
+        if threads.count > 0 {
+            facts.push(Fact::new("driver_threads_number", threads.why));
+            let room = threads.read_room;
             facts.extend(room.map(|room| Fact::new("reads_in_flight_per_thread_max", room)));
         }
         let device = assay_block::device_facts(self.places.home());
@@ -539,16 +540,15 @@ impl Engine for NativeEngine {
     }
 
     fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
-        let (wanted, why) = threads::chosen(&self.instance, sessions, cpus);
-        let threads = wanted.clamp(1, MAX_THREADS);
-        *locked(&self.threads) = (threads, why);
-        threads
+        let chosen = Chosen::of(&self.instance, &self.places, (sessions, cpus, MAX_THREADS));
+        let count = chosen.count;
+        *locked(&self.threads) = chosen;
+        count
     }
 
     fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
         let ring = self.open_ring(assignment.sessions.len())?;
-        let threads = locked(&self.threads).0;
-        let room = threads::read_room(&self.places, threads.max(1));
+        let room = locked(&self.threads).read_room;
         Ok(Box::new(driver::NativeDriver::open(
             &self.instance,
             assignment,

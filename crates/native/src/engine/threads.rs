@@ -13,11 +13,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// CPU of a block that is read: entry and completion in the kernel, checksum, replacement, turn of the session. Measured
-/// with 128 and 32 sessions of one thread, 2.5 and 3.4 us (`cargo xtask bench physical thousand`).
+/// with one thread: 2.5 us with 128 sessions, 3.4 to 4.3 us with 32 (docs/design/native-engine.md).
 const READ_CPU_NS: f64 = 3_000.0;
 /// CPU of a block that is found in the cache (`cargo xtask bench cached`: 22 to 40 ns).
 const HIT_CPU_NS: f64 = 30.0;
-/// A block that is changed costs about so many more reads' CPU: undo, redo, its share of the commit.
+/// A block that is changed costs about so many more reads' CPU: undo, redo, its share of the commit (6 us by the
+/// difference between runs with UPDATE_PCT 0 and 25).
 const UPDATE_READS: f64 = 2.0;
 /// Threads as busy as this still answer what ended at once.
 const FULL: f64 = 0.7;
@@ -28,8 +29,36 @@ const LOOK: Duration = Duration::from_millis(40);
 /// Most reads in flight meanwhile.
 const DEPTH_MAX: usize = 128;
 
-/// Threads for so many sessions on so many CPUs, with the reason in words.
-pub(super) fn chosen(instance: &Instance, sessions: usize, cpus: usize) -> (usize, String) {
+/// The driver threads of a run.
+#[derive(Clone, Default)]
+pub(super) struct Chosen {
+    /// How many; 0 before the choice.
+    pub(super) count: usize,
+    /// Why so many, in words.
+    pub(super) why: String,
+    /// Requests in flight up to which one of them does not sleep in the kernel for room in the devices' queues; `None`
+    /// where that is not known.
+    pub(super) read_room: Option<usize>,
+}
+
+impl Chosen {
+    /// For so many sessions on so many CPUs, `most` threads at most.
+    pub(super) fn of(
+        instance: &Instance,
+        places: &Places,
+        (sessions, cpus, most): (usize, usize, usize),
+    ) -> Self {
+        let (wanted, why) = number(instance, sessions, cpus);
+        let count = wanted.clamp(1, most);
+        Self {
+            count,
+            why,
+            read_room: read_room(places, count),
+        }
+    }
+}
+
+fn number(instance: &Instance, sessions: usize, cpus: usize) -> (usize, String) {
     let options = &instance.options;
     let most = cpus.min(sessions).max(1);
     let asked = options.driver_threads;
@@ -106,26 +135,27 @@ fn reads_per_s(instance: &Instance, depth: usize) -> Option<f64> {
     }
 }
 
-/// Requests of a thread in flight up to which it does not sleep in the kernel for room in the devices' queues; `None`
-/// where that is not known.
-///
 /// Beyond `nr_requests` (256 of a virtio disk) the block layer puts whoever submits to sleep until a request ends. With 1000
 /// sessions a driver thread slept there for three quarters of its time, while sessions whose blocks had arrived waited
 /// for it. What the queues do not take waits in the engine instead, and the thread does its other work.
-pub(super) fn read_room(places: &Places, threads: usize) -> Option<usize> {
-    let queues = places.list().iter().map(|place| queue_under(&place.path));
+fn read_room(places: &Places, threads: usize) -> Option<usize> {
+    let queues = places
+        .list()
+        .iter()
+        .map(|place| queues_under(&place.path, threads));
     Some(share_of(&queues.collect::<Option<_>>()?, threads))
 }
 
-/// The disk below a path, and how many requests its queues take.
-fn queue_under(path: &Path) -> Option<(String, u64)> {
+/// The disk below a path, and how many requests it takes of so many threads: each uses one hardware queue, that of the
+/// CPU it is on.
+fn queues_under(path: &Path, threads: usize) -> Option<(String, u64)> {
     let facts = device_facts(path);
     // What a mapped device is made of has the queues, and who uses which is not known.
     if !facts.slaves.is_empty() {
         return None;
     }
-    let requests = facts.nr_requests.ok()? * facts.hardware_queues.ok()?.max(1);
-    Some((facts.disk.ok()?, requests))
+    let queues = facts.hardware_queues.ok()?.clamp(1, threads as u64);
+    Some((facts.disk.ok()?, facts.nr_requests.ok()? * queues))
 }
 
 fn share_of(queues: &BTreeMap<String, u64>, threads: usize) -> usize {
