@@ -166,6 +166,18 @@ pub(super) fn above_the_device(record: &Record) -> Judged {
         ("device_avg_us", device),
     ];
     evidence.extend(ring.map(|us| ("syscall_avg_us", us)));
+    if let Some(room) = full_queue(record, row) {
+        evidence.push(("reads_in_flight_max_count", room));
+        let text = format!(
+            "The device's queue was full: it takes {} reads of this run, and the others waited for room. A {} took {} us \
+             for the waiting session, {} us of them in the device. Fewer sessions would read as much.",
+            fixed(room, 0),
+            row.request,
+            fixed(engine, 0),
+            fixed(device, 0)
+        );
+        return finding("R22", ratio, THRESHOLD, text, &evidence);
+    }
     let text = format!(
         "Time is lost above the device: a {} takes {} us for the waiting session, {}{} us in the device. The rest is \
          queueing, scheduling or the hypervisor; see Latency by Layer.",
@@ -178,4 +190,16 @@ pub(super) fn above_the_device(record: &Record) -> Judged {
         fixed(device, 0)
     );
     finding("R22", ratio, THRESHOLD, text, &evidence)
+}
+
+/// The reads that the device's queue takes of all driver threads, where as many were in flight on average (Little's law
+/// for the ring): what sessions wait beyond it, they wait for the device.
+fn full_queue(record: &Record, row: &RequestLayers) -> Option<f64> {
+    const FULL: f64 = 0.8;
+    let mut facts = record.plan.engine_facts.iter();
+    let room = facts.find(|fact| fact.name == "reads_in_flight_per_thread_max")?;
+    let room = room.value.parse::<f64>().ok()? * record.driver.threads_count as f64;
+    let ring_s = row.syscall.count.value()? * row.syscall.latency.avg_us.value()? / 1e6;
+    let in_flight = ring_s / record.interval.elapsed_s.value()?;
+    (in_flight >= FULL * room).then_some(room)
 }

@@ -85,6 +85,31 @@ fn advice_r22_fires_when_the_device_took_less_than_half() {
     assert_eq!(fires(&layers(7400.0, Some(1080.0)), "R22").severity, "high");
 }
 
+/// Sessions beyond what the device's queue takes wait for the device, whoever holds their reads meanwhile.
+#[test]
+fn advice_r22_names_a_full_queue_of_the_device() {
+    let mut record = layers(10_000.0, Some(2000.0));
+    let elapsed_s = record.interval.elapsed_s.value().unwrap();
+    let row = &mut record.instance.layers[0].syscall;
+    row.latency.avg_us = Figure::Decimal(2400.0);
+    // 230 in flight on average.
+    row.count = Figure::Count((230.0 * elapsed_s / 0.0024) as u64);
+    record.driver.threads_count = 1;
+    let mut with_room = |room: &str| {
+        record.plan.engine_facts.push(Fact {
+            name: "reads_in_flight_per_thread_max".to_owned(),
+            value: room.to_owned(),
+        });
+        let said = fires(&record, "R22").text;
+        record.plan.engine_facts.pop();
+        said
+    };
+    let full = with_room("240");
+    assert!(full.contains("takes 240 reads"), "{full}");
+    assert!(!full.contains("above the device"), "{full}");
+    assert!(with_room("1000").contains("above the device"));
+}
+
 #[test]
 fn advice_r22_is_silent_when_the_device_takes_the_time_and_says_when_nobody_knows() {
     is_silent(&layers(1000.0, Some(600.0)), "R22");
