@@ -25,6 +25,7 @@ mod safety;
 #[cfg(any(test, feature = "faults"))]
 pub mod sim;
 mod thread;
+mod words;
 
 pub use blocking::BlockingWriter;
 pub use error::BlockError;
@@ -44,6 +45,7 @@ pub use safety::{
     device_signature,
 };
 pub use thread::{ThreadUsage, set_timer_slack};
+pub use words::Words;
 
 #[cfg(test)]
 pub(crate) mod testing {

@@ -15,6 +15,7 @@
 use crate::BlockError;
 use crate::mapping::{ALIGNMENT, Mapping};
 use crate::prefetch;
+use crate::words::Words;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
@@ -24,6 +25,8 @@ const EXCLUSIVE: u64 = 1;
 const SHARED_ONE: u64 = 1 << 1;
 /// State bits of the shared count.
 const SHARED_MASK: u64 = 0xffff << 1;
+/// State bit: the frame is marked; see [`Pool::mark`].
+const MARKED: u64 = 1 << 17;
 /// Where the version starts; it takes the upper 32 bits and wraps.
 const VERSION_SHIFT: u32 = 32;
 /// State unit of the version.
@@ -129,7 +132,7 @@ pub struct Pool {
     frames: usize,
     frame_bytes: usize,
     words: usize,
-    states: Box<[AtomicU64]>,
+    states: Words,
     memory: Mapping,
 }
 
@@ -173,7 +176,7 @@ impl Pool {
                 ),
             })?;
         let memory = Mapping::new(bytes, huge_pages, "the frame pool")?;
-        let states = (0..frames).map(|_| AtomicU64::new(0)).collect();
+        let states = Words::zeroed(frames, huge_pages, "the states of frames")?;
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         Ok(Arc::new(Pool {
             id,
@@ -300,6 +303,24 @@ impl Pool {
     #[inline]
     pub fn is_exclusive(&self, frame: u32) -> bool {
         self.states[frame as usize].load(Ordering::Relaxed) & EXCLUSIVE != 0
+    }
+
+    /// Marks a frame as used; writes only where the mark is not there yet, so that a hot frame's state stays shared between
+    /// processors. A hint for its owner: a mark set while the frame's exclusive lease ends may get lost.
+    #[inline]
+    pub fn mark(&self, frame: u32) {
+        let state = &self.states[frame as usize];
+        if state.load(Ordering::Relaxed) & MARKED == 0 {
+            state.fetch_or(MARKED, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes the mark away; whether it was there.
+    #[inline]
+    pub fn unmark(&self, frame: u32) -> bool {
+        let state = &self.states[frame as usize];
+        state.load(Ordering::Relaxed) & MARKED != 0
+            && state.fetch_and(!MARKED, Ordering::Relaxed) & MARKED != 0
     }
 
     /// The bytes of a leased frame.
@@ -434,9 +455,7 @@ impl Pool {
     /// Asks the processor to bring in the state word of a frame. Out of range is ignored.
     #[inline]
     pub fn prefetch_state(&self, frame: u32) {
-        if let Some(state) = self.states.get(frame as usize) {
-            prefetch::prefetch_line(state.as_ptr().cast());
-        }
+        self.states.prefetch(frame as usize);
     }
 
     /// The number that leases of this pool carry.
@@ -475,7 +494,8 @@ impl Pool {
     fn end_exclusive(&self, lease: &Exclusive, changed: bool, pins: u64) {
         self.assert_own(lease.pool);
         let state = &self.states[lease.frame as usize];
-        // Nobody else changes a state word while the exclusive bit is set, so load and store will do.
+        // Nobody else changes a state word while the exclusive bit is set, but for the mark, which may get lost: so load
+        // and store will do.
         let before = state.load(Ordering::Relaxed);
         debug_assert!(
             before & EXCLUSIVE != 0 && before & SHARED_MASK == 0,
@@ -487,7 +507,8 @@ impl Pool {
         } else {
             before
         } >> VERSION_SHIFT;
-        state.store(version << VERSION_SHIFT | pins, Ordering::Release);
+        let mark = before & MARKED;
+        state.store(version << VERSION_SHIFT | mark | pins, Ordering::Release);
     }
 
     /// The atomic view of one word of a frame.

@@ -12,10 +12,10 @@ use super::page_table::{PageTable, mix};
 use crate::block_format::word;
 use crate::layout::Page;
 use crate::planted::{Planted, flawless, planted};
-use assay_block::{Exclusive, Pool, Shared};
+use assay_block::{BlockError, Exclusive, Pool, Shared};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A session anywhere in the engine, and which of its waits is meant.
@@ -107,7 +107,6 @@ pub(crate) struct Cache {
     table: PageTable,
     shards: Vec<Mutex<Reads>>,
     meta: Vec<Meta>,
-    touched: Vec<AtomicU8>,
     hands: Vec<Mutex<usize>>,
     free: Mutex<Vec<u32>>,
     free_count: AtomicUsize,
@@ -137,8 +136,16 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Cache {
     /// `scan_pct`: a seek gives up once so many percent of a partition turned out dirty (Oracle: 40 % of a
-    /// working set).
-    pub(crate) fn new(pool: Arc<Pool>, drop_on_unpin: bool, scan_pct: usize) -> Self {
+    /// working set). `huge_pages` is advice for the page table.
+    ///
+    /// # Errors
+    /// Where the system has too little memory.
+    pub(crate) fn new(
+        pool: Arc<Pool>,
+        drop_on_unpin: bool,
+        scan_pct: usize,
+        huge_pages: bool,
+    ) -> Result<Self, BlockError> {
         let frames = pool.frames();
         let meta = || Meta {
             page: AtomicU64::new(NO_PAGE),
@@ -146,11 +153,10 @@ impl Cache {
             last_lsn: AtomicU64::new(0),
             flags: AtomicU32::new(0),
         };
-        Self {
-            table: PageTable::new(frames),
+        Ok(Self {
+            table: PageTable::new(frames, huge_pages)?,
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             meta: (0..frames).map(|_| meta()).collect(),
-            touched: (0..frames).map(|_| AtomicU8::new(0)).collect(),
             hands: (0..PARTITIONS.min(frames)).map(|_| Mutex::new(0)).collect(),
             free: Mutex::new((0..frames as u32).rev().collect()),
             free_count: AtomicUsize::new(frames),
@@ -161,12 +167,18 @@ impl Cache {
             drop_on_unpin,
             scan_pct,
             pool,
-        }
+        })
     }
 
     fn shard(&self, page: Page) -> &Mutex<Reads> {
         // The table uses the low bits of the same hash; the shard uses high ones.
         &self.shards[(mix(page) >> 48) as usize % SHARDS]
+    }
+
+    /// Asks the memory for what [`Cache::lookup`] of this page reads.
+    #[inline]
+    pub(crate) fn prefetch_lookup(&self, page: Page) {
+        self.table.prefetch(page);
     }
 
     /// The frame that may hold `page`; verify before use.
@@ -180,13 +192,10 @@ impl Cache {
         self.meta[frame as usize].page.load(Ordering::Acquire) == page.0
     }
 
-    /// Notes a second touch; writes only when the mark is not there yet.
+    /// Notes a second touch.
     #[inline]
     pub(crate) fn touch(&self, frame: u32) {
-        let mark = &self.touched[frame as usize];
-        if mark.load(Ordering::Relaxed) == 0 {
-            mark.store(1, Ordering::Relaxed);
-        }
+        self.pool.mark(frame);
     }
 
     /// Frames that hold changes not yet on disk.
@@ -283,7 +292,7 @@ impl Cache {
     /// The read arrived and was verified: publishes the page, leaves one pin, returns who waited.
     pub(crate) fn finish_read(&self, page: Page, frame: Exclusive) -> (Shared, Vec<SessionRef>) {
         let number = frame.frame();
-        self.touched[number as usize].store(0, Ordering::Relaxed);
+        self.pool.unmark(number);
         self.meta[number as usize]
             .flags
             .fetch_and(!STALE_SUM, Ordering::AcqRel);
@@ -436,7 +445,7 @@ impl Cache {
             self.list_for_writing(number);
             return None;
         }
-        if self.touched[number as usize].swap(0, Ordering::Relaxed) != 0 {
+        if self.pool.unmark(number) {
             c.add(C::HotSpared, 1);
             return None;
         }
@@ -506,11 +515,11 @@ impl Cache {
     /// Marks a frame changed by a transaction whose redo is still private. The caller holds it exclusively.
     /// Returns whether this is the transaction's first change of it since its redo was last published.
     pub(crate) fn mark_changed(&self, lease: &Exclusive, c: &Counters) -> bool {
-        let number = lease.frame() as usize;
-        let before = self.meta[number]
+        let number = lease.frame();
+        let before = self.meta[number as usize]
             .flags
             .fetch_or(DIRTY | PENDING | STALE_SUM, Ordering::AcqRel);
-        self.touched[number].store(1, Ordering::Relaxed);
+        self.touch(number);
         if before & DIRTY == 0 {
             self.dirty.fetch_add(1, Ordering::Relaxed);
             c.add(C::Dirtied, 1);

@@ -148,10 +148,18 @@ fn assemble(
     (clock, threads): (Clock, usize),
 ) -> Result<Instance, EngineError> {
     let control = control_file.control();
-    let pool = Pool::new(&PoolOptions {
+    let cache = Pool::new(&PoolOptions {
         frames: options.cache_frames,
         frame_bytes: control.geometry.block_bytes as usize,
         huge_pages: options.huge_pages,
+    })
+    .and_then(|pool| {
+        cache::Cache::new(
+            pool,
+            options.drop_on_unpin,
+            options.scan_pct,
+            options.huge_pages,
+        )
     })
     .map_err(|e| {
         EngineError::Unusable(format!(
@@ -171,7 +179,7 @@ fn assemble(
         max_flights: options.commit.log_writes(),
     });
     Ok(Instance::new(Parts {
-        cache: cache::Cache::new(pool, options.drop_on_unpin, options.scan_pct),
+        cache,
         options,
         control: control_file,
         files,

@@ -29,9 +29,20 @@ impl Node<'_> {
         self.pool.word(self.frame, FIRST_ENTRY_WORD + 2 * i + 1)
     }
 
-    /// The last entry whose key is not above `key`, by binary search.
+    /// The last entry whose key is not above `key`: where it is in a full node, whose keys stand at equal distances, else by
+    /// binary search.
     fn position(&self, key: u64) -> Option<usize> {
-        let (mut low, mut high) = (0, self.entries());
+        let entries = self.entries();
+        if entries > 1 {
+            let first = self.key(0);
+            let apart = self.key(1).wrapping_sub(first).max(1);
+            let at = (key.wrapping_sub(first) / apart) as usize;
+            if at < entries && self.key(at) <= key && (at + 1 == entries || key < self.key(at + 1))
+            {
+                return Some(at);
+            }
+        }
+        let (mut low, mut high) = (0, entries);
         while low < high {
             let middle = low + (high - low) / 2;
             if self.key(middle) <= key {

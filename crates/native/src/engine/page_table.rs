@@ -7,8 +7,11 @@
 //! about to go and therefore check the frame itself.
 
 use crate::layout::Page;
+use assay_block::{BlockError, Words};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Words of a bucket: one cache line.
+const BUCKET: usize = 8;
 const ENTRIES: usize = 7;
 const OVERFLOW: usize = 7;
 const FRAME_BITS: u32 = 24;
@@ -18,12 +21,9 @@ pub(crate) const MAX_FRAMES: usize = 1 << FRAME_BITS;
 /// How far an entry may stray from its home bucket before the table counts as full.
 const MAX_PROBES: usize = 64;
 
-#[repr(align(64))]
-struct Bucket([AtomicU64; 8]);
-
 /// The table. Sized for a given number of frames, never grows.
 pub(crate) struct PageTable {
-    buckets: Vec<Bucket>,
+    words: Words,
     mask: usize,
 }
 
@@ -40,19 +40,34 @@ pub(crate) fn mix(page: Page) -> u64 {
 }
 
 impl PageTable {
-    /// A table for up to `frames` entries, at most three of seven places used on average.
-    pub(crate) fn new(frames: usize) -> Self {
-        let buckets = (frames / 3).max(1).next_power_of_two();
-        let empty = || Bucket(std::array::from_fn(|_| AtomicU64::new(0)));
-        Self {
-            buckets: (0..buckets).map(|_| empty()).collect(),
+    /// A table for up to `frames` entries, at most five of seven places used on average: the smaller it is, the more of it
+    /// the processor's caches and translation buffers hold.
+    ///
+    /// # Errors
+    /// [`BlockError::Memory`] where the system has too little.
+    pub(crate) fn new(frames: usize, huge_pages: bool) -> Result<Self, BlockError> {
+        let buckets = (frames / 5).max(1).next_power_of_two();
+        Ok(Self {
+            words: Words::zeroed(buckets * BUCKET, huge_pages, "the page table")?,
             mask: buckets - 1,
-        }
+        })
+    }
+
+    #[inline]
+    fn bucket(&self, at: usize) -> &[AtomicU64; BUCKET] {
+        let (buckets, _) = self.words.as_chunks::<BUCKET>();
+        &buckets[at]
     }
 
     #[inline]
     fn home(&self, page: Page) -> usize {
         mix(page) as usize & self.mask
+    }
+
+    /// Asks the memory for the bucket of `page`.
+    #[inline]
+    pub(crate) fn prefetch(&self, page: Page) {
+        self.words.prefetch(self.home(page) * BUCKET);
     }
 
     /// The frame that may hold `page`.
@@ -61,12 +76,19 @@ impl PageTable {
         let mut at = self.home(page);
         let wanted = page.0 + 1;
         for _ in 0..MAX_PROBES {
-            let bucket = &self.buckets[at].0;
+            let bucket = self.bucket(at);
+            // All places, without a branch on which it is: that cannot be foretold, and a wrong guess costs more than the line.
+            let mut found = 0;
             for slot in &bucket[..ENTRIES] {
                 let value = slot.load(Ordering::Acquire);
-                if value >> FRAME_BITS == wanted {
-                    return Some((value & (MAX_FRAMES as u64 - 1)) as u32);
-                }
+                found = if value >> FRAME_BITS == wanted {
+                    value
+                } else {
+                    found
+                };
+            }
+            if found != 0 {
+                return Some((found & (MAX_FRAMES as u64 - 1)) as u32);
             }
             if bucket[OVERFLOW].load(Ordering::Relaxed) == 0 {
                 return None;
@@ -86,7 +108,7 @@ impl PageTable {
         let home = self.home(page);
         for probe in 0..MAX_PROBES {
             let at = (home + probe) & self.mask;
-            for slot in &self.buckets[at].0[..ENTRIES] {
+            for slot in &self.bucket(at)[..ENTRIES] {
                 // Other shards may overflow into this bucket at the same time.
                 if slot.load(Ordering::Relaxed) == 0
                     && slot
@@ -101,10 +123,10 @@ impl PageTable {
                     return true;
                 }
             }
-            self.buckets[at].0[OVERFLOW].fetch_add(1, Ordering::AcqRel);
+            self.bucket(at)[OVERFLOW].fetch_add(1, Ordering::AcqRel);
         }
         for probe in 0..MAX_PROBES {
-            self.buckets[(home + probe) & self.mask].0[OVERFLOW].fetch_sub(1, Ordering::AcqRel);
+            self.bucket((home + probe) & self.mask)[OVERFLOW].fetch_sub(1, Ordering::AcqRel);
         }
         false
     }
@@ -115,11 +137,11 @@ impl PageTable {
         let value = entry(page, frame);
         for probe in 0..MAX_PROBES {
             let at = (home + probe) & self.mask;
-            for slot in &self.buckets[at].0[..ENTRIES] {
+            for slot in &self.bucket(at)[..ENTRIES] {
                 if slot.load(Ordering::Relaxed) == value {
                     slot.store(0, Ordering::Release);
                     for passed in 0..probe {
-                        self.buckets[(home + passed) & self.mask].0[OVERFLOW]
+                        self.bucket((home + passed) & self.mask)[OVERFLOW]
                             .fetch_sub(1, Ordering::AcqRel);
                     }
                     return;
@@ -138,7 +160,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_table_agrees_with_a_map(steps in proptest::collection::vec((0u64..400, any::<bool>()), 1..2000)) {
-            let table = PageTable::new(128);
+            let table = PageTable::new(128, false).unwrap();
             let mut model: HashMap<u64, u32> = HashMap::new();
             for (n, (page, add)) in steps.into_iter().enumerate() {
                 let frame = n as u32;
@@ -158,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_page_at_the_end_of_the_number_space_keeps_its_identity() {
-        let table = PageTable::new(8);
+        let table = PageTable::new(8, false).unwrap();
         let last = Page((1 << 40) - 2);
         assert!(table.insert(last, MAX_FRAMES as u32 - 1));
         assert_eq!(table.lookup(last), Some(MAX_FRAMES as u32 - 1));

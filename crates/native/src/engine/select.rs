@@ -78,6 +78,11 @@ impl Session<'_> {
             return;
         }
         let prefetch = self.shell.instance.options.prefetch;
+        if prefetch {
+            for page in &self.pages {
+                cache.prefetch_lookup(*page);
+            }
+        }
         self.frames.extend(self.pages.iter().map(|page| {
             let Some(frame) = cache.lookup(*page) else {
                 return NO_FRAME;

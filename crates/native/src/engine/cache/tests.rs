@@ -11,7 +11,7 @@ fn cache(frames: usize) -> Cache {
         huge_pages: false,
     })
     .unwrap();
-    Cache::new(pool, false, 10)
+    Cache::new(pool, false, 10, false).unwrap()
 }
 
 #[test]
