@@ -208,6 +208,11 @@ impl Cache {
         self.dirty_frames() * DIRTY_POST_SHARE > self.meta.len() as u64
     }
 
+    /// Whether so much is dirty that somebody may soon have to wait.
+    pub(crate) fn is_half_dirty(&self) -> bool {
+        self.dirty_frames() * 2 > self.meta.len() as u64
+    }
+
     /// Whether the frame holds such changes.
     pub(crate) fn is_dirty(&self, frame: u32) -> bool {
         self.meta[frame as usize].flags.load(Ordering::Acquire) & (DIRTY | WRITING) != 0

@@ -27,6 +27,12 @@ use assay_run::engine::EngineError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+/// Work that nobody waits for takes one in so many of a batch's requests: a commit's log write finds a short queue.
+/// With 64 at once (2 CPUs, 64 sessions of one-block updates, log writes of 76 KB) the p99 of `log file sync` was 1,190 us,
+/// with 16 and with 4 it was 725 and 780 us, at 1.00, 1.02 and 0.98 of the commits.
+const UNHURRIED: usize = 4;
+/// A checkpoint hurries once it is more than one in so many parts of a log file behind its target.
+const HURRY_SHARE: u64 = 4;
 /// Candidates looked at for each request of a batch: neighbours share one.
 const CANDIDATES: usize = 4;
 /// A writer's buffers have at least this size, for its log writes.
@@ -193,7 +199,7 @@ impl<'a> Writer<'a> {
         frames.clear();
         let most = self.instance.options.writer_requests;
         self.instance.cache.take_listed(most, &mut frames);
-        let written = self.write_batch(&frames, false);
+        let written = self.write_batch(&frames, most, false);
         self.candidates = frames;
         self.post_free();
         written
@@ -204,31 +210,51 @@ impl<'a> Writer<'a> {
         if !self.instance.cache.wants_writing() {
             return Ok(0);
         }
-        let written = self.write_oldest(u64::MAX, false);
+        let requests = self.requests(self.instance.cache.is_half_dirty());
+        let written = self.write_oldest(u64::MAX, requests, false);
         self.post_free();
         written
     }
 
     /// Writes what stands in the way of the checkpoint asked for, and of the incremental target.
     fn advance(&mut self, asked: u64) -> Result<u64, EngineError> {
-        let cache = &self.instance.cache;
+        let (cache, redo) = (&self.instance.cache, &self.instance.redo);
         let most = self.instance.options.recovery_blocks;
         if most > 0 && cache.dirty_frames() > most {
-            return self.write_oldest(u64::MAX, true);
+            return self.write_oldest(u64::MAX, self.requests(true), true);
         }
-        let below = asked.max(self.instance.target_lsn.load(Ordering::Acquire));
-        match cache.checkpoint_floor() {
-            Some(floor) if floor < below => self.write_oldest(below, true),
-            _ => Ok(0),
+        let target = self.instance.target_lsn.load(Ordering::Acquire);
+        let below = asked.max(target);
+        let Some(floor) = cache.checkpoint_floor().filter(|floor| *floor < below) else {
+            return Ok(0);
+        };
+        let hurries = redo.stalled() != 0
+            || target.saturating_sub(floor) > redo.file_payload_bytes() / HURRY_SHARE;
+        self.write_oldest(below, self.requests(hurries), true)
+    }
+
+    /// How many requests a batch takes at most.
+    fn requests(&self, hurries: bool) -> usize {
+        let all = self.instance.options.writer_requests;
+        if hurries {
+            all
+        } else {
+            (all / UNHURRIED).max(1)
         }
     }
 
-    fn write_oldest(&mut self, below: u64, checkpoint: bool) -> Result<u64, EngineError> {
+    /// Writes the oldest with so many requests at most.
+    fn write_oldest(
+        &mut self,
+        below: u64,
+        requests: usize,
+        checkpoint: bool,
+    ) -> Result<u64, EngineError> {
         let mut frames = std::mem::take(&mut self.candidates);
         frames.clear();
-        let most = self.instance.options.writer_requests * CANDIDATES;
+        let most = requests * CANDIDATES;
         self.instance.cache.take_oldest(below, most, &mut frames);
-        let written = self.write_batch(&frames, checkpoint);
+        let written = self.write_batch(&frames, requests, checkpoint);
         self.candidates = frames;
         written
     }
@@ -241,11 +267,16 @@ impl<'a> Writer<'a> {
     }
 
     /// Copies, joins, writes and cleans; returns the blocks written.
-    fn write_batch(&mut self, frames: &[u32], checkpoint: bool) -> Result<u64, EngineError> {
+    fn write_batch(
+        &mut self,
+        frames: &[u32],
+        most_requests: usize,
+        checkpoint: bool,
+    ) -> Result<u64, EngineError> {
         if frames.is_empty() {
             return Ok(0);
         }
-        let requests = self.gather(frames);
+        let requests = self.gather(frames, most_requests);
         self.instance.cache.untake(frames);
         let highest = requests.iter().flat_map(|r| &r.blocks).map(|b| b.lsn).max();
         let Some(highest) = highest else { return Ok(0) };
@@ -270,12 +301,9 @@ impl<'a> Writer<'a> {
     }
 
     /// Copies the frames into request buffers, neighbours together.
-    fn gather(&mut self, frames: &[u32]) -> Vec<Request> {
+    fn gather(&mut self, frames: &[u32], most_requests: usize) -> Vec<Request> {
         let instance = self.instance;
-        let (most_requests, most_bytes) = (
-            instance.options.writer_requests,
-            instance.options.writer_bytes,
-        );
+        let most_bytes = instance.options.writer_bytes;
         let block_bytes = instance.geometry.block_bytes as usize;
         let mut sorted: Vec<(u64, u32)> = frames
             .iter()
@@ -654,8 +682,9 @@ impl<'a> Writer<'a> {
         if self.number == 0 {
             self.flush_log(u64::MAX)?;
         }
+        let all = self.requests(true);
         while instance.failure().is_none() {
-            if self.write_oldest(u64::MAX, true)? > 0 {
+            if self.write_oldest(u64::MAX, all, true)? > 0 {
                 continue;
             }
             if self.number > 0 {
@@ -666,7 +695,7 @@ impl<'a> Writer<'a> {
                 std::thread::sleep(HELD);
             } else if instance.cache.dirty_frames() == 0 {
                 return self.mark_clean();
-            } else if self.write_oldest(u64::MAX, true)? == 0 {
+            } else if self.write_oldest(u64::MAX, all, true)? == 0 {
                 return Err(EngineError::Unusable(
                     "dirty blocks are left that no redo covers: the data set stays unclean"
                         .to_owned(),
