@@ -11,6 +11,8 @@
 
 mod aio;
 mod psync;
+#[cfg(any(test, feature = "faults"))]
+pub(crate) mod short;
 mod uring;
 
 use crate::features::Features;
@@ -103,7 +105,8 @@ pub struct LanesOptions {
 pub struct LaneDone {
     /// Its lane, free again.
     pub lane: u32,
-    /// Bytes moved (0 for a synchronisation), or the negated error number. Fewer than asked for is reported as it is.
+    /// Bytes moved (0 for a synchronisation), or the negated error number. Fewer than asked for is reported as it is:
+    /// [`Lanes::read_rest`] and [`Lanes::write_rest`] ask for what is missing.
     pub result: i32,
 }
 
@@ -176,6 +179,8 @@ pub struct Lanes {
     in_flight: u32,
     features: Features,
     counters: RingCounters,
+    #[cfg(any(test, feature = "faults"))]
+    short: short::Short,
     _one_thread: PhantomData<*const ()>,
 }
 
@@ -251,6 +256,8 @@ impl Lanes {
             in_flight: 0,
             features,
             counters: RingCounters::default(),
+            #[cfg(any(test, feature = "faults"))]
+            short: short::Short::of(&options.files),
             _one_thread: PhantomData,
         })
     }
@@ -329,7 +336,7 @@ impl Lanes {
     /// the part of it that was opened.
     #[inline]
     pub fn read(&mut self, lane: u32, file: u16, offset: u64, len: u32) {
-        self.queue(LaneKind::Read, lane, file, offset, len);
+        self.queue(LaneKind::Read, lane, file, offset, len, 0);
     }
 
     /// Queues a write of the first `len` bytes of the lane's buffer at `offset` of a file.
@@ -338,7 +345,25 @@ impl Lanes {
     /// As [`Lanes::read`].
     #[inline]
     pub fn write(&mut self, lane: u32, file: u16, offset: u64, len: u32) {
-        self.queue(LaneKind::Write, lane, file, offset, len);
+        self.queue(LaneKind::Write, lane, file, offset, len, 0);
+    }
+
+    /// Queues what is missing of a read that moved `skip` bytes only: `len` bytes at `offset` of a file, into the lane's
+    /// buffer behind them. What is there already stays, as long as nobody changed the buffer in between.
+    ///
+    /// # Panics
+    /// As [`Lanes::read`], for a buffer shorter than `skip + len`.
+    pub fn read_rest(&mut self, lane: u32, file: u16, offset: u64, len: u32, skip: u32) {
+        self.queue(LaneKind::Read, lane, file, offset, len, skip as usize);
+    }
+
+    /// Queues what is missing of a write that moved `skip` bytes only: `len` bytes of the lane's buffer from `skip` on, at
+    /// `offset` of a file.
+    ///
+    /// # Panics
+    /// As [`Lanes::read_rest`].
+    pub fn write_rest(&mut self, lane: u32, file: u16, offset: u64, len: u32, skip: u32) {
+        self.queue(LaneKind::Write, lane, file, offset, len, skip as usize);
     }
 
     /// Queues a synchronisation of a whole file: `fdatasync` with `data_only`, else `fsync`. It covers the writes that
@@ -348,12 +373,12 @@ impl Lanes {
     /// As [`Lanes::read`].
     #[inline]
     pub fn sync(&mut self, lane: u32, file: u16, data_only: bool) {
-        self.queue(LaneKind::Sync { data_only }, lane, file, 0, 0);
+        self.queue(LaneKind::Sync { data_only }, lane, file, 0, 0, 0);
     }
 
     #[inline]
-    fn queue(&mut self, kind: LaneKind, lane: u32, file: u16, offset: u64, len: u32) {
-        let address = self.idle(lane, len as usize);
+    fn queue(&mut self, kind: LaneKind, lane: u32, file: u16, offset: u64, len: u32, skip: usize) {
+        let address = self.idle(lane, skip + len as usize).wrapping_add(skip);
         let mut counted_as = Kind::Nop;
         let mut base = 0;
         if !self.fileless {
@@ -370,6 +395,8 @@ impl Lanes {
             kind: Some(counted_as),
             len,
         };
+        #[cfg(any(test, feature = "faults"))]
+        let len = self.short.asks_for(file, len);
         let request = Request {
             kind,
             lane,

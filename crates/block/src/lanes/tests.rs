@@ -1,3 +1,5 @@
+mod short;
+
 use super::*;
 use crate::OpenMode;
 use crate::testing::directory;

@@ -188,11 +188,11 @@ fn parts(job: &Job<'_>, rule: Rule) -> Identity {
     )
 }
 
-/// IO3, where a direction has one block size and no I/O was short.
+/// IO3, where a direction has one block size.
 fn bytes(job: &Job<'_>, rule: Rule) -> Identity {
     let (mut lhs, mut rhs) = (0.0, 0.0);
     for (way, (least, most)) in job.ways.iter().zip(job.reading.label.block_bytes) {
-        if way.ios > 0 && (least != most || way.short_ios > 0) {
+        if way.ios > 0 && least != most {
             return rule.unknown("I/Os of several sizes");
         }
         lhs += way.bytes as f64;

@@ -3,7 +3,7 @@
 
 use super::logs::Ended;
 use super::tally::Run;
-use super::worker::{Failure, Kind, Slot, Worker};
+use super::worker::{Begun, Failure, Kind, Slot, Worker};
 use crate::readings::Way;
 use assay_block::{BlockError, LaneDone};
 use std::io;
@@ -13,6 +13,8 @@ use std::sync::atomic::Ordering;
 const EIO: i32 = 5;
 /// `EINVAL`
 const EINVAL: i32 = 22;
+/// `EFBIG`
+const EFBIG: i32 = 27;
 /// `ENOSPC`
 const ENOSPC: i32 = 28;
 /// `ETIME`: an I/O took longer than `max_latency`.
@@ -47,7 +49,10 @@ impl Worker<'_> {
             counted += u32::from(slot.counted);
             if done.result != slot.len as i32 || self.detailed || !slot.counted {
                 self.tally_run(&mut run);
-                self.one(&slot, *done, way);
+                if !self.one(&slot, *done, way) {
+                    ios -= 1;
+                    counted -= u32::from(slot.counted);
+                }
                 continue;
             }
             if run.ios == 0
@@ -94,32 +99,72 @@ impl Worker<'_> {
         }
     }
 
-    /// One I/O that is not like the others, or that is looked at on its own.
-    fn one(&mut self, slot: &Slot, done: LaneDone, way: Way) {
-        if done.result <= 0 {
-            self.failed(slot, done, way);
-            return;
+    /// One completion that is not like the others, or that is looked at on its own; whether its I/O has ended.
+    fn one(&mut self, slot: &Slot, done: LaneDone, way: Way) -> bool {
+        let mut slot = *slot;
+        if done.result != slot.len as i32 {
+            let begun = std::mem::take(&mut self.begun[done.lane as usize]);
+            let Some(moved) = u32::try_from(done.result).ok().filter(|&moved| moved > 0) else {
+                self.failed(&slot, begun.moved, done, way);
+                return true;
+            };
+            if begun.moved > 0 {
+                slot.issue_ns = begun.issue_ns;
+            }
+            if begun.moved + moved < slot.len {
+                self.ask_for_rest(&slot, done.lane, begun.moved + moved, way);
+                return false;
+            }
         }
-        let moved = done.result as u32;
+        self.whole(&slot, done.lane, way);
+        true
+    }
+
+    /// The kernel completed only the first `moved` bytes of an I/O. The rest is asked for; until that has come the I/O is in
+    /// flight, with the instants that it has.
+    #[cold]
+    fn ask_for_rest(&mut self, slot: &Slot, lane: u32, moved: u32, way: Way) {
+        let freed = self.free.pop();
+        debug_assert_eq!(
+            freed,
+            Some(lane),
+            "the lane that just ended is the last free one"
+        );
+        if slot.counted {
+            self.tally.short(way);
+        }
+        self.begun[lane as usize] = Begun {
+            moved,
+            issue_ns: slot.issue_ns,
+        };
+        // From here on submissions are counted one by one: this one is no new I/O.
+        self.special = true;
+        let (offset, len) = (slot.offset + u64::from(moved), slot.len - moved);
+        match way {
+            Way::Write => self.lanes.write_rest(lane, slot.file, offset, len, moved),
+            _ => self.lanes.read_rest(lane, slot.file, offset, len, moved),
+        }
+        self.queued.push(lane);
+    }
+
+    /// An I/O that moved all its bytes.
+    fn whole(&mut self, slot: &Slot, lane: u32, way: Way) {
         if slot.counted {
             let mut run = Run {
                 way,
                 start_ns: slot.start_ns,
                 issue_ns: slot.issue_ns,
                 ios: 1,
-                bytes: u64::from(moved),
+                bytes: u64::from(slot.len),
             };
             self.tally_run(&mut run);
-            if moved < slot.len {
-                self.tally.short(way);
-            }
             if let Some(logs) = &mut self.logs {
                 let ended = Ended {
                     way,
                     start_ns: slot.start_ns,
                     issue_ns: slot.issue_ns,
                     now: self.now,
-                    bytes: moved,
+                    bytes: slot.len,
                     offset: slot.offset,
                 };
                 logs.ended(&ended, self.synchronous);
@@ -129,7 +174,7 @@ impl Worker<'_> {
             }
         }
         self.check_latency(slot);
-        self.check_content(slot, done.lane, done.result, way);
+        self.check_content(slot, lane, slot.len as i32, way);
     }
 
     fn check_latency(&mut self, slot: &Slot) {
@@ -158,9 +203,9 @@ impl Worker<'_> {
         }
     }
 
-    /// An I/O that moved nothing.
+    /// An I/O of which nothing more than the first `moved` bytes can be had.
     #[cold]
-    fn failed(&mut self, slot: &Slot, done: LaneDone, way: Way) {
+    fn failed(&mut self, slot: &Slot, moved: u32, done: LaneDone, way: Way) {
         let LaneDone { lane, result } = done;
         let pass = self.options.pace.pass_errors;
         let passed = match way {
@@ -173,7 +218,12 @@ impl Worker<'_> {
             return;
         }
         let errno = if result == 0 { EIO } else { -result };
-        self.fail_at(slot, errno, way.name());
+        let rest = Slot {
+            offset: slot.offset + u64::from(moved),
+            len: slot.len - moved,
+            ..*slot
+        };
+        self.fail_at(&rest, errno, way.name());
     }
 
     /// Ends the clone with an error of the operating system at a place of a file.
@@ -204,6 +254,7 @@ impl Worker<'_> {
                 "unless the device had an error, the file ends before this offset: another process truncated it \
                  during the run"
             }
+            EFBIG => "the process's limit of file size (ulimit -f) ends before it",
             ENOSPC => "the device or file system is full",
             _ => return None,
         };

@@ -202,7 +202,7 @@ impl Tally {
         }
     }
 
-    /// An I/O moved less than asked.
+    /// A completion brought less than asked; the I/O goes on.
     pub(super) fn short(&mut self, way: Way) {
         self.ways[way.index()].short_ios += 1;
     }

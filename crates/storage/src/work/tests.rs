@@ -1,5 +1,6 @@
 mod content;
 mod logs;
+mod short;
 
 use super::super::spec::{
     Amount, Invocation, IoEngine, Job, Mode, Options, Steady, SteadyMetric, Verify,

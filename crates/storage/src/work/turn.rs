@@ -199,7 +199,8 @@ impl Worker<'_> {
         Ok(all)
     }
 
-    /// Counts the first `taken` of what is queued as submitted in one call; syncs are no I/Os.
+    /// Counts the first `taken` of what is queued as submitted in one call; syncs are no I/Os, and the rest of a short one
+    /// was counted with its beginning.
     #[inline]
     fn count_submission(&mut self, taken: usize) {
         if !self.measuring {
@@ -209,7 +210,8 @@ impl Worker<'_> {
         if self.special {
             let is_io = |&&lane: &&u32| {
                 let slot = &self.slots[lane as usize];
-                slot.counted && slot.kind != Kind::Sync
+                let begins = self.begun[lane as usize].moved == 0;
+                slot.counted && begins && slot.kind != Kind::Sync
             };
             ios = self.queued[..taken].iter().filter(is_io).count() as u32;
         }

@@ -93,6 +93,15 @@ pub(super) const FREE: Slot = Slot {
     counted: false,
 };
 
+/// What a lane's I/O has moved, if its first completion was short. Kept apart from the slot, which every I/O touches.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Begun {
+    /// 0: nothing yet.
+    pub(super) moved: u32,
+    /// When the I/O was first given to the kernel.
+    pub(super) issue_ns: Ns,
+}
+
 /// Whether more could be issued at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum More {
@@ -140,6 +149,8 @@ pub(super) struct Worker<'a> {
     /// A slat is wanted, so the submitting call is one of its own.
     pub(super) own_submit: bool,
     pub(super) slots: Box<[Slot]>,
+    /// One per lane.
+    pub(super) begun: Box<[Begun]>,
     pub(super) free: Vec<u32>,
     pub(super) queued: Vec<u32>,
     pub(super) done: Vec<LaneDone>,
@@ -180,6 +191,13 @@ fn stamps_of(options: &Options) -> Stamps {
     }
 }
 
+/// Syncs, think times or verification are to be looked at before each I/O.
+fn is_special(options: &Options) -> bool {
+    let pace = &options.pace;
+    let syncs = pace.fsync_every > 0 || pace.fdatasync_every > 0;
+    syncs || pace.think_ns > 0 || verifies(options)
+}
+
 /// Directions that have I/Os, reading back among them.
 fn used_by(options: &Options) -> [bool; DIRECTIONS] {
     let mut used = Way::ALL.map(|way| options.pattern.mode.goes(way));
@@ -205,7 +223,6 @@ impl<'a> Worker<'a> {
         let logs = Logs::new(options, task.name, task.number, &task.logs);
         let rated = pace.rated();
         let depth = policy.depth as usize;
-        let syncs = options.pace.fsync_every > 0 || options.pace.fdatasync_every > 0;
         let is_rated = rated.contains(&true);
         Self {
             options,
@@ -227,6 +244,7 @@ impl<'a> Worker<'a> {
             synchronous,
             own_submit: stamps.slat || synchronous,
             slots: vec![FREE; depth].into(),
+            begun: vec![Begun::default(); depth].into(),
             free: (0..policy.depth).rev().collect(),
             queued: Vec::with_capacity(depth),
             done: Vec::with_capacity(depth),
@@ -242,7 +260,7 @@ impl<'a> Worker<'a> {
             ending: false,
             news: 0,
             held: None,
-            special: syncs || is_rated || options.pace.think_ns > 0 || verifies(options),
+            special: is_rated || is_special(options),
             mixed_rate: is_rated && options.pattern.mode.is_mixed(),
             detailed: is_rated
                 || options.pace.max_latency_ns.is_some()
