@@ -501,12 +501,29 @@ assay_measure::with_defaults! {
         pub exit_all_on_error: bool,
         /// `max_latency`
         pub max_latency_ns: Option<Ns>,
+        /// `latency_target` and the options about it.
+        pub latency: LatencyGoal,
         /// `steadystate`
         pub steady: Option<Steady>,
         /// `steadystate_duration`
         pub steady_duration_ns: Ns,
         /// `steadystate_ramp_time`
         pub steady_ramp_ns: Ns,
+    }
+}
+
+assay_measure::with_defaults! {
+    /// The latency that the search for a depth has to keep.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct LatencyGoal {
+        /// `latency_target`; `None`: nothing is searched.
+        pub target_ns: Option<Ns>,
+        /// `latency_window`: how long each depth is tried.
+        pub window_ns: Ns,
+        /// `latency_percentile`: percent of the I/Os of a window that have to keep it.
+        pub percentile: f64 = 100.0,
+        /// `latency_run`: adapt the depth up to the end, and measure all of it.
+        pub adapts: bool,
     }
 }
 

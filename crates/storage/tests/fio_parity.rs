@@ -150,6 +150,17 @@ const WORDS: &[(&str, Verdict)] = &[
     ),
     ("--startdelay=1-5", Both),
     ("--ramp_time=2 --max_latency=10ms", Both),
+    ("--latency_target=5ms --latency_window=1s", Both),
+    (
+        "--latency_target=500 --latency_window=300ms --latency_percentile=99.5 --latency_run=1",
+        Both,
+    ),
+    ("--latency_percentile=100.5", Neither),
+    ("--latency_target=5ms", OnlyFio("every turn is a window")),
+    (
+        "--latency_target=5ms --latency_window=1s --gtod_reduce=1",
+        OnlyFio("nothing is ever searched"),
+    ),
     (
         "--fsync=8 --fdatasync=1 --end_fsync=1 --fsync_on_close=1",
         Both,
@@ -652,6 +663,8 @@ const NUMBERS: &[(&str, &[&str])] = &[
     ),
     ("thinktime", &["5", "5s", "5ms", "5us", "5m"]),
     ("max_latency", &["5", "5ms"]),
+    ("latency_target", &["5", "5ms"]),
+    ("latency_window", &["5", "5s"]),
     ("ramp_time", &["5", "5ms"]),
     ("steadystate_duration", &["5", "5m"]),
     ("rate_iops", &["1k", "7"]),

@@ -23,6 +23,7 @@ pub(super) fn finish(draft: Draft, readonly: bool) -> Finished {
     depths(&mut finished.options);
     rates(&mut finished);
     times(&mut finished);
+    latency_goal(&mut finished);
     payload(&mut finished);
     engine(&draft, &mut finished);
     let options = &mut finished.options;
@@ -159,6 +160,31 @@ fn times(finished: &mut Finished) {
             .push("time_based has no effect without runtime".into());
     }
     pace.think_spin_ns = pace.think_spin_ns.min(pace.think_ns);
+}
+
+/// What a search for a depth needs.
+fn latency_goal(finished: &mut Finished) {
+    let options = &finished.options;
+    let goal = &options.pace.latency;
+    if goal.target_ns.is_none() {
+        return;
+    }
+    let wrong = [
+        (
+            goal.window_ns == 0,
+            "latency_target needs latency_window, the time for which each depth is tried, such as latency_window=5s",
+        ),
+        (
+            options.measure.no_lat,
+            "latency_target needs latencies: leave out disable_lat and gtod_reduce",
+        ),
+        (
+            options.payload.verify != Verify::None,
+            "latency_target repeats its I/Os until a depth is found: verify in a job of its own",
+        ),
+    ];
+    let wrong = wrong.into_iter().filter(|(found, _)| *found);
+    finished.errors.extend(wrong.map(|(_, why)| why.to_owned()));
 }
 
 /// Content that must not be the same twice is made anew for every write.

@@ -594,3 +594,12 @@ pub(super) fn log_maximum(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     draft.options.measure.log_max = max;
     Ok(())
 }
+
+/// `latency_percentile`: one number.
+pub(super) fn latency_percentile(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
+    match value.floats()?[..] {
+        [percent] => draft.options.pace.latency.percentile = percent,
+        _ => return Err("takes one number".into()),
+    }
+    Ok(())
+}

@@ -297,8 +297,8 @@ fn a_name_may_hold_an_escaped_colon() {
 fn what_is_not_supported_says_what_would_do() {
     for (word, said) in [
         (
-            "--latency_target=5ms",
-            "not supported: latency_target=5ms; run several depths",
+            "--write_hint=short",
+            "not supported: write_hint=short; assay gives no hints",
         ),
         (
             "--ioengine=mmap",

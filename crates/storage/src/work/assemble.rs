@@ -2,6 +2,7 @@
 
 use super::monitor::{Monitor, difference};
 use super::policy::{Policy, is_positional, is_synchronous};
+use super::search::goal_of;
 use super::{Known, Work};
 use crate::readings::{CloneReading, JobLabel, JobReading, StorageReadings, Way};
 use crate::spec::{Job, Mode, Options};
@@ -127,6 +128,7 @@ fn label(options: &Options) -> JobLabel {
         group_reporting: measure.group_reporting,
         description: options.description.clone(),
         rate_iops: std::array::from_fn(|way| target_iops(options, way)),
+        latency_goal: goal_of(pace),
     }
 }
 

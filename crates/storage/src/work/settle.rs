@@ -15,10 +15,10 @@ const EIO: i32 = 5;
 const EINVAL: i32 = 22;
 /// `EFBIG`
 const EFBIG: i32 = 27;
+/// `ETIMEDOUT`: what an I/O beyond `max_latency` counts as, or one beyond `latency_target` at depth 1, as in fio.
+pub(super) const ETIMEDOUT: i32 = 110;
 /// `ENOSPC`
 const ENOSPC: i32 = 28;
-/// `ETIME`: an I/O took longer than `max_latency`.
-const ETIME: i32 = 62;
 
 impl Worker<'_> {
     /// Counts what was reaped; all of it ended now.
@@ -178,13 +178,16 @@ impl Worker<'_> {
     }
 
     fn check_latency(&mut self, slot: &Slot) {
+        let lat_ns = self.now.saturating_sub(slot.start_ns);
+        if let Some(search) = &mut self.search {
+            search.ended(lat_ns);
+        }
         let Some(limit_ns) = self.options.pace.max_latency_ns else {
             return;
         };
-        let lat_ns = self.now.saturating_sub(slot.start_ns);
         if lat_ns > limit_ns {
             self.fail(
-                ETIME,
+                ETIMEDOUT,
                 format!(
                     "an I/O took {} us, longer than max_latency={} us",
                     lat_ns / 1000,

@@ -1,4 +1,5 @@
 mod content;
+mod goal;
 mod logs;
 mod short;
 
@@ -637,7 +638,7 @@ fn an_io_slower_than_allowed_ends_the_job() {
     })])
     .unwrap();
     let clone = &readings.clones[0];
-    assert_eq!(clone.error, 62);
+    assert_eq!(clone.error, 110);
     assert!(clone.error_text.as_deref().unwrap().contains("max_latency"));
 }
 

@@ -35,7 +35,8 @@ impl Worker<'_> {
     #[cold]
     fn draw_again(&mut self) -> Option<Io> {
         let pace = &self.options.pace;
-        if !(pace.time_based && pace.runtime_ns.is_some()) {
+        let searched = self.search.is_some() && !pace.latency.adapts;
+        if !(searched || pace.time_based && pace.runtime_ns.is_some()) {
             return None;
         }
         self.pattern.rewind();
