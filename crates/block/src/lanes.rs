@@ -20,12 +20,16 @@ use crate::mapping::{ALIGNMENT, HUGE_PAGE, Mapping};
 use crate::ring::{Kind, MAX_ENTRIES, RingCounters};
 use crate::{BlockError, DirectFile};
 use std::marker::PhantomData;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Largest buffer of a lane in bytes: a registered piece of memory can hold no more.
 const MAX_LANE_BYTES: usize = 1 << 30;
+
+/// `BLKDISCARD` of `linux/fs.h`: `_IO(0x12, 119)`.
+const BLKDISCARD: libc::Ioctl = 0x1277;
 
 /// How requests reach the kernel, or do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,6 +157,7 @@ struct Place {
     base: u64,
     /// First byte that must not be touched.
     limit: u64,
+    file: Arc<DirectFile>,
 }
 
 enum Engine {
@@ -243,6 +248,7 @@ impl Lanes {
         let place = |file: &Arc<DirectFile>| Place {
             base: file.base(),
             limit: file.limit(),
+            file: Arc::clone(file),
         };
         Ok(Lanes {
             engine,
@@ -374,6 +380,42 @@ impl Lanes {
     #[inline]
     pub fn sync(&mut self, lane: u32, file: u16, data_only: bool) {
         self.queue(LaneKind::Sync { data_only }, lane, file, 0, 0, 0);
+    }
+
+    /// Gives `len` bytes at `offset` of a block device back to it (`BLKDISCARD`): they hold anything from then on, and
+    /// nothing of what was there. Not queued: it has happened when this returns, whatever the engine, since the kernel has
+    /// no other call for it everywhere. It needs no buffer, so no lane. Engines that touch no file do nothing.
+    ///
+    /// # Errors
+    /// The number of the kernel's error: `ENOTTY` for what is no block device, `EOPNOTSUPP` for one that cannot, `EINVAL` for
+    /// bytes that are not whole blocks of it, `EBADF` where it is not open for writing.
+    ///
+    /// # Panics
+    /// Where there is no such file, or the range is not all inside the part of it that was opened.
+    pub fn discard(&mut self, file: u16, offset: u64, len: u64) -> Result<(), i32> {
+        if self.fileless {
+            return Ok(());
+        }
+        let place = &self.files[usize::from(file)];
+        let end = offset.saturating_add(len);
+        assert!(
+            end <= place.limit,
+            "bytes {offset} to {end} lie outside file {file}"
+        );
+        let range = [offset + place.base, len];
+        let descriptor = place.file.as_fd().as_raw_fd();
+        let submits = &mut self.counters.submits;
+        let outcome = crate::blocking::retried(|| {
+            *submits += 1;
+            // SAFETY: the call reads two words through the pointer, which lives as long as the call, and no other memory; the
+            // descriptor is open as long as `place`.
+            let outcome = unsafe { libc::ioctl(descriptor, BLKDISCARD, range.as_ptr()) };
+            outcome as isize
+        });
+        match outcome {
+            0.. => Ok(()),
+            error => Err(-error),
+        }
     }
 
     #[inline]

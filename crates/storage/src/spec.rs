@@ -121,13 +121,24 @@ pub enum Mode {
     ReadWrite,
     /// `randrw`
     RandRw,
+    /// `trim`
+    Trim,
+    /// `randtrim`
+    RandTrim,
+    /// `trimwrite`: each block is trimmed, then written.
+    TrimWrite,
+    /// `randtrimwrite`
+    RandTrimWrite,
 }
 
 impl Mode {
     /// Offsets are random.
     #[must_use]
     pub fn is_random(self) -> bool {
-        matches!(self, Self::RandRead | Self::RandWrite | Self::RandRw)
+        matches!(
+            self,
+            Self::RandRead | Self::RandWrite | Self::RandRw | Self::RandTrim | Self::RandTrimWrite
+        )
     }
 
     /// It reads and writes.
@@ -140,10 +151,26 @@ impl Mode {
     #[must_use]
     pub fn goes(self, way: Way) -> bool {
         match way {
-            Way::Read => !matches!(self, Self::Write | Self::RandWrite),
-            Way::Write => !matches!(self, Self::Read | Self::RandRead),
-            Way::Trim => false,
+            Way::Read => self.is_mixed() || matches!(self, Self::Read | Self::RandRead),
+            Way::Write => {
+                self.is_mixed()
+                    || self.trims_and_writes()
+                    || matches!(self, Self::Write | Self::RandWrite)
+            }
+            Way::Trim => self.trims_and_writes() || matches!(self, Self::Trim | Self::RandTrim),
         }
+    }
+
+    /// Each block is trimmed, then written.
+    #[must_use]
+    pub fn trims_and_writes(self) -> bool {
+        matches!(self, Self::TrimWrite | Self::RandTrimWrite)
+    }
+
+    /// What was there is not there afterwards.
+    #[must_use]
+    pub fn destroys(self) -> bool {
+        self.goes(Way::Write) || self.goes(Way::Trim)
     }
 
     /// fio's spelling in reports: `rw` for `readwrite`.
@@ -156,6 +183,10 @@ impl Mode {
             Self::RandWrite => "randwrite",
             Self::ReadWrite => "rw",
             Self::RandRw => "randrw",
+            Self::Trim => "trim",
+            Self::RandTrim => "randtrim",
+            Self::TrimWrite => "trimwrite",
+            Self::RandTrimWrite => "randtrimwrite",
         }
     }
 }

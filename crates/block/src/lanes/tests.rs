@@ -1,3 +1,4 @@
+mod discard;
 mod short;
 
 use super::*;

@@ -163,10 +163,15 @@ pub(super) fn mode(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
         "randwrite" => Mode::RandWrite,
         "rw" | "readwrite" => Mode::ReadWrite,
         "randrw" => Mode::RandRw,
-        "trim" | "randtrim" | "trimwrite" | "randtrimwrite" => {
-            return Err(format!("not supported: rw={name}; assay never trims"));
+        "trim" => Mode::Trim,
+        "randtrim" => Mode::RandTrim,
+        "trimwrite" => Mode::TrimWrite,
+        "randtrimwrite" => Mode::RandTrimWrite,
+        _ => {
+            return Err(
+                "is none of read, write, randread, randwrite, rw, randrw, trim, randtrim, trimwrite, randtrimwrite".into(),
+            );
         }
-        _ => return Err("is none of read, write, randread, randwrite, rw, randrw".into()),
     };
     let argument = match argument {
         None => None,

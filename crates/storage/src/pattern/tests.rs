@@ -54,6 +54,48 @@ fn all(options: &Options, regions: &[Region]) -> Vec<Io> {
     rest(&mut Pattern::new(options, regions, 0, 1).unwrap())
 }
 
+#[test]
+fn trims_go_where_writes_of_their_sizes_would_go() {
+    for (trims, writes) in [(Mode::Trim, Mode::Write), (Mode::RandTrim, Mode::RandWrite)] {
+        let sizes = |options: &mut Options| {
+            options.pattern.blocks = [blocks(K, K), blocks(4 * K, 4 * K), blocks(8 * K, 16 * K)];
+        };
+        let trims = all(&options(trims, sizes), &[region_of(0, 256 * K)]);
+        let as_writes = options(writes, |options| {
+            sizes(options);
+            options.pattern.blocks[1] = options.pattern.blocks[2].clone();
+        });
+        let writes = all(&as_writes, &[region_of(0, 256 * K)]);
+        assert!(trims.iter().all(|io| io.way == Way::Trim));
+        let places =
+            |ios: &[Io]| -> Vec<(u64, u32)> { ios.iter().map(|io| (io.offset, io.len)).collect() };
+        assert_eq!(places(&trims), places(&writes));
+    }
+}
+
+#[test]
+fn what_was_trimmed_is_written_next_and_counts_once() {
+    for mode in [Mode::TrimWrite, Mode::RandTrimWrite] {
+        let sized = options(mode, |options| {
+            options.pattern.blocks = std::array::from_fn(|_| blocks(4 * K, 4 * K));
+        });
+        let ios = all(&sized, &[region_of(0, 256 * K)]);
+        assert_eq!(ios.len(), 128);
+        let mut touched = BTreeSet::new();
+        for pair in ios.chunks(2) {
+            assert_eq!((pair[0].way, pair[1].way), (Way::Trim, Way::Write));
+            assert_eq!((pair[0].offset, pair[0].len), (pair[1].offset, pair[1].len));
+            assert!(touched.insert(pair[0].offset));
+        }
+        // As in fio, N of `number_ios` are N of each.
+        let few = options(mode, |options| {
+            options.pattern.blocks = std::array::from_fn(|_| blocks(4 * K, 4 * K));
+            options.pattern.number_ios = Some(10);
+        });
+        assert_eq!(all(&few, &[region_of(0, 256 * K)]).len(), 20);
+    }
+}
+
 /// Offsets in KiB.
 fn offsets(options: &Options, bytes: u64) -> Vec<u64> {
     let ios = all(options, &[region_of(0, bytes)]);

@@ -319,6 +319,9 @@ fn block_sizes(job: &JobReading) -> String {
     };
     let reads = of(Way::Read);
     let writes = of(Way::Write);
+    if job.label.rw.contains("trim") {
+        return of(Way::Trim);
+    }
     match options::goes(&job.label.rw) {
         (true, true) if reads != writes => format!("(R) {reads} (W) {writes}"),
         (false, _) => writes,

@@ -46,6 +46,8 @@ impl StorageJob {
     pub fn in_flight_most_count(&self) -> u64 {
         match &self.search {
             Some(search) => search.depths_count.iter().sum(),
+            // Trims are done one at a time.
+            None if ["trim", "randtrim"].contains(&self.rw.as_str()) => self.numjobs_count.max(1),
             None => self.iodepth_count * self.numjobs_count.max(1),
         }
     }

@@ -60,6 +60,10 @@ impl<'a> Options<'a> {
             (self.has(&["thinktime"]), "thinktime limits it"),
             (self.syncs(), "syncs limit it"),
             (
+                self.job.label.rw.contains("trim"),
+                "trims are done one at a time",
+            ),
+            (
                 self.job.latency_goal().is_some(),
                 "latency_target decides the depth",
             ),

@@ -17,6 +17,7 @@ mod settle;
 mod steadiness;
 mod tally;
 mod thread;
+mod trim;
 mod turn;
 mod verifying;
 mod wave;

@@ -15,6 +15,8 @@ const EIO: i32 = 5;
 const EINVAL: i32 = 22;
 /// `EFBIG`
 const EFBIG: i32 = 27;
+/// `EOPNOTSUPP`
+const EOPNOTSUPP: i32 = 95;
 /// `ETIMEDOUT`: what an I/O beyond `max_latency` counts as, or one beyond `latency_target` at depth 1, as in fio.
 pub(super) const ETIMEDOUT: i32 = 110;
 /// `ENOSPC`
@@ -85,7 +87,7 @@ impl Worker<'_> {
     }
 
     #[inline]
-    fn check_events(&mut self) {
+    pub(super) fn check_events(&mut self) {
         if self.now >= self.next_event_ns {
             self.event();
         }
@@ -148,7 +150,7 @@ impl Worker<'_> {
     }
 
     /// An I/O that moved all its bytes.
-    fn whole(&mut self, slot: &Slot, lane: u32, way: Way) {
+    pub(super) fn whole(&mut self, slot: &Slot, lane: u32, way: Way) {
         if slot.counted {
             let mut run = Run {
                 way,
@@ -208,7 +210,7 @@ impl Worker<'_> {
 
     /// An I/O of which nothing more than the first `moved` bytes can be had.
     #[cold]
-    fn failed(&mut self, slot: &Slot, moved: u32, done: LaneDone, way: Way) {
+    pub(super) fn failed(&mut self, slot: &Slot, moved: u32, done: LaneDone, way: Way) {
         let LaneDone { lane, result } = done;
         let pass = self.options.pace.pass_errors;
         let passed = match way {
@@ -250,6 +252,12 @@ impl Worker<'_> {
 
     fn explain(&self, errno: i32, what: &str) -> Option<String> {
         let why = match errno {
+            EOPNOTSUPP if what == "trim" => {
+                "the device cannot discard (its queue/discard_max_bytes in /sys/class/block is 0)"
+            }
+            EINVAL if what == "trim" => {
+                "trims need offsets and sizes in whole blocks of the device: try a larger bs="
+            }
             EINVAL if self.options.files.direct => {
                 "direct=1 needs offsets and sizes in whole blocks of the device: try a larger bs= or direct=0"
             }

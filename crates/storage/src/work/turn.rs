@@ -86,6 +86,15 @@ impl Worker<'_> {
                 self.held = Some(io);
                 return More::At(due_ns);
             }
+            if io.way == Way::Trim {
+                if !self.queued.is_empty() {
+                    // What comes before it goes to the kernel before it.
+                    self.held = Some(io);
+                    return More::Enough;
+                }
+                self.trim(&io);
+                return More::Trimmed;
+            }
             self.queue(&io);
         }
         More::Enough
@@ -238,7 +247,9 @@ impl Worker<'_> {
                         Some(Duration::from_nanos(due_ns.saturating_sub(self.now))),
                     )
                 }
-                More::Never | More::AfterThinking | More::AfterReadingBack => (1, None),
+                More::Never | More::AfterThinking | More::AfterReadingBack | More::Trimmed => {
+                    (1, None)
+                }
             };
             self.wait(at_least, timeout)?;
             self.done.clear();

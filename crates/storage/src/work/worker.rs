@@ -114,6 +114,8 @@ pub(super) enum More {
     AfterThinking,
     /// Not before everything in flight has ended and was read back.
     AfterReadingBack,
+    /// A trim was done, which is no reason to wait for anything.
+    Trimmed,
     /// Never: the work is done.
     Never,
 }
@@ -358,6 +360,7 @@ impl<'a> Worker<'a> {
                     self.drain()?;
                     self.read_back()?;
                 }
+                More::Trimmed => {}
                 more => {
                     self.collect(more)?;
                     self.ending |= more == More::Never;
@@ -481,6 +484,10 @@ impl<'a> Worker<'a> {
             Mode::RandWrite => b'w',
             Mode::ReadWrite => b'M',
             Mode::RandRw => b'm',
+            Mode::Trim => b'D',
+            Mode::RandTrim => b'd',
+            Mode::TrimWrite => b'W',
+            Mode::RandTrimWrite => b'w',
         }
     }
 

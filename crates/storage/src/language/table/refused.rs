@@ -7,7 +7,7 @@ use crate::language::value::Kind::Text;
 
 const TRACE: &str = "assay neither writes nor replays traces";
 const ZONED: &str = "zoned devices are not supported";
-const TRIM: &str = "assay never trims";
+const TRIM: &str = "use rw=trim, randtrim, trimwrite or randtrimwrite";
 const PRIORITY: &str = "assay does not set I/O priorities; use ionice";
 const GROUP: &str = "start assay in the control group, with systemd-run or cgexec";
 const FLOW: &str = "rate or rate_iops balance jobs";
