@@ -148,10 +148,6 @@ pub struct Pattern {
     ways: Ways,
     /// What each direction is called.
     names: [Way; WAYS],
-    /// Each trim is followed by a write of the same bytes.
-    pairs: bool,
-    /// The write that follows the last trim.
-    follows: Option<Io>,
     lengths: [Lengths; WAYS],
     /// `bs_is_seq_rand`: the first lengths are for sequential I/O, the second for random.
     by_sequence: bool,
@@ -224,8 +220,6 @@ impl Pattern {
             order,
             ways: ways_of(pattern)?,
             names: names_of(pattern),
-            pairs: pattern.mode.trims_and_writes(),
-            follows: None,
             by_sequence: pattern.blocks_by_sequence,
             align: std::array::from_fn(|i| pattern.align[i].unwrap_or(min[i]).max(1)),
             least,
@@ -378,11 +372,6 @@ impl Pattern {
 
     #[inline]
     fn step(&mut self, forced: Option<usize>) -> Next {
-        if self.pairs
-            && let Some(io) = self.follows.take()
-        {
-            return Next::Io(io);
-        }
         if self.left == 0 || self.ios_left == 0 {
             if self.ios_left == 0 || self.loops_left <= 1 {
                 return Next::Done;
@@ -410,19 +399,12 @@ impl Pattern {
         self.left = self.left.saturating_sub(u64::from(len));
         self.ios_left -= 1;
         let Region { file, start, .. } = part.region;
-        let io = Io {
+        Next::Io(Io {
             way: self.names[way],
             file,
             offset: start + offset,
             len,
-        };
-        if self.pairs {
-            self.follows = Some(Io {
-                way: Way::Write,
-                ..io
-            });
-        }
-        Next::Io(io)
+        })
     }
 
     /// The amount begins anew (`time_based`): maps are emptied, sequential I/O starts at its beginning. Random streams go on, so another

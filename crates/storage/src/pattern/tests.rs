@@ -73,29 +73,6 @@ fn trims_go_where_writes_of_their_sizes_would_go() {
     }
 }
 
-#[test]
-fn what_was_trimmed_is_written_next_and_counts_once() {
-    for mode in [Mode::TrimWrite, Mode::RandTrimWrite] {
-        let sized = options(mode, |options| {
-            options.pattern.blocks = std::array::from_fn(|_| blocks(4 * K, 4 * K));
-        });
-        let ios = all(&sized, &[region_of(0, 256 * K)]);
-        assert_eq!(ios.len(), 128);
-        let mut touched = BTreeSet::new();
-        for pair in ios.chunks(2) {
-            assert_eq!((pair[0].way, pair[1].way), (Way::Trim, Way::Write));
-            assert_eq!((pair[0].offset, pair[0].len), (pair[1].offset, pair[1].len));
-            assert!(touched.insert(pair[0].offset));
-        }
-        // As in fio, N of `number_ios` are N of each.
-        let few = options(mode, |options| {
-            options.pattern.blocks = std::array::from_fn(|_| blocks(4 * K, 4 * K));
-            options.pattern.number_ios = Some(10);
-        });
-        assert_eq!(all(&few, &[region_of(0, 256 * K)]).len(), 20);
-    }
-}
-
 /// Offsets in KiB.
 fn offsets(options: &Options, bytes: u64) -> Vec<u64> {
     let ios = all(options, &[region_of(0, bytes)]);

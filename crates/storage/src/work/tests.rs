@@ -2,6 +2,7 @@ mod content;
 mod goal;
 mod logs;
 mod short;
+mod trims;
 
 use super::super::spec::{
     Amount, Invocation, IoEngine, Job, Mode, Options, Steady, SteadyMetric, Verify,

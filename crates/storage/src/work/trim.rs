@@ -7,13 +7,16 @@ use assay_block::LaneDone;
 use std::sync::atomic::Ordering;
 
 impl Worker<'_> {
-    /// Trims, and counts it. It takes no lane: nothing is in flight of it afterwards.
+    /// Trims, and counts it; `trimwrite` writes the same bytes next. It takes no lane: nothing is in flight of it afterwards.
     pub(super) fn trim(&mut self, io: &Io) {
-        let mut due_ns = 0;
-        if self.special {
-            due_ns = self.pace.due(io.way).unwrap_or(0);
-            self.pace.queued(io.way, io.len);
-            self.since_thinking += 1;
+        let due_ns = self.pace.due(io.way).unwrap_or(0);
+        self.pace.queued(io.way, io.len);
+        self.since_thinking += 1;
+        if self.options.pattern.mode.trims_and_writes() {
+            self.held = Some(Io {
+                way: Way::Write,
+                ..*io
+            });
         }
         if self.stamps.any() {
             self.now = self.clock.now_ns();

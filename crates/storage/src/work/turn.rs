@@ -86,7 +86,7 @@ impl Worker<'_> {
                 self.held = Some(io);
                 return More::At(due_ns);
             }
-            if io.way == Way::Trim {
+            if self.special && io.way == Way::Trim {
                 if !self.queued.is_empty() {
                     // What comes before it goes to the kernel before it.
                     self.held = Some(io);

@@ -197,11 +197,12 @@ fn stamps_of(options: &Options) -> Stamps {
     }
 }
 
-/// Syncs, think times or verification are to be looked at before each I/O.
+/// Syncs, think times, verification or trims are to be looked at before each I/O.
 fn is_special(options: &Options) -> bool {
     let pace = &options.pace;
     let syncs = pace.fsync_every > 0 || pace.fdatasync_every > 0;
-    syncs || pace.think_ns > 0 || verifies(options)
+    let trims = options.pattern.mode.goes(Way::Trim);
+    syncs || trims || pace.think_ns > 0 || verifies(options)
 }
 
 /// Each I/O is to be looked at on its own when it ends.
