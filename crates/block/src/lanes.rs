@@ -11,6 +11,8 @@
 
 mod aio;
 mod psync;
+#[cfg(any(test, feature = "faults"))]
+pub(crate) mod short;
 mod uring;
 
 use crate::features::Features;
@@ -18,12 +20,16 @@ use crate::mapping::{ALIGNMENT, HUGE_PAGE, Mapping};
 use crate::ring::{Kind, MAX_ENTRIES, RingCounters};
 use crate::{BlockError, DirectFile};
 use std::marker::PhantomData;
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Largest buffer of a lane in bytes: a registered piece of memory can hold no more.
 const MAX_LANE_BYTES: usize = 1 << 30;
+
+/// `BLKDISCARD` of `linux/fs.h`: `_IO(0x12, 119)`.
+const BLKDISCARD: libc::Ioctl = 0x1277;
 
 /// How requests reach the kernel, or do not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +109,8 @@ pub struct LanesOptions {
 pub struct LaneDone {
     /// Its lane, free again.
     pub lane: u32,
-    /// Bytes moved (0 for a synchronisation), or the negated error number. Fewer than asked for is reported as it is.
+    /// Bytes moved (0 for a synchronisation), or the negated error number. Fewer than asked for is reported as it is:
+    /// [`Lanes::read_rest`] and [`Lanes::write_rest`] ask for what is missing.
     pub result: i32,
 }
 
@@ -150,6 +157,7 @@ struct Place {
     base: u64,
     /// First byte that must not be touched.
     limit: u64,
+    file: Arc<DirectFile>,
 }
 
 enum Engine {
@@ -176,6 +184,8 @@ pub struct Lanes {
     in_flight: u32,
     features: Features,
     counters: RingCounters,
+    #[cfg(any(test, feature = "faults"))]
+    short: short::Short,
     _one_thread: PhantomData<*const ()>,
 }
 
@@ -238,6 +248,7 @@ impl Lanes {
         let place = |file: &Arc<DirectFile>| Place {
             base: file.base(),
             limit: file.limit(),
+            file: Arc::clone(file),
         };
         Ok(Lanes {
             engine,
@@ -251,6 +262,8 @@ impl Lanes {
             in_flight: 0,
             features,
             counters: RingCounters::default(),
+            #[cfg(any(test, feature = "faults"))]
+            short: short::Short::of(&options.files),
             _one_thread: PhantomData,
         })
     }
@@ -329,7 +342,7 @@ impl Lanes {
     /// the part of it that was opened.
     #[inline]
     pub fn read(&mut self, lane: u32, file: u16, offset: u64, len: u32) {
-        self.queue(LaneKind::Read, lane, file, offset, len);
+        self.queue(LaneKind::Read, lane, file, offset, len, 0);
     }
 
     /// Queues a write of the first `len` bytes of the lane's buffer at `offset` of a file.
@@ -338,7 +351,25 @@ impl Lanes {
     /// As [`Lanes::read`].
     #[inline]
     pub fn write(&mut self, lane: u32, file: u16, offset: u64, len: u32) {
-        self.queue(LaneKind::Write, lane, file, offset, len);
+        self.queue(LaneKind::Write, lane, file, offset, len, 0);
+    }
+
+    /// Queues what is missing of a read that moved `skip` bytes only: `len` bytes at `offset` of a file, into the lane's
+    /// buffer behind them. What is there already stays, as long as nobody changed the buffer in between.
+    ///
+    /// # Panics
+    /// As [`Lanes::read`], for a buffer shorter than `skip + len`.
+    pub fn read_rest(&mut self, lane: u32, file: u16, offset: u64, len: u32, skip: u32) {
+        self.queue(LaneKind::Read, lane, file, offset, len, skip as usize);
+    }
+
+    /// Queues what is missing of a write that moved `skip` bytes only: `len` bytes of the lane's buffer from `skip` on, at
+    /// `offset` of a file.
+    ///
+    /// # Panics
+    /// As [`Lanes::read_rest`].
+    pub fn write_rest(&mut self, lane: u32, file: u16, offset: u64, len: u32, skip: u32) {
+        self.queue(LaneKind::Write, lane, file, offset, len, skip as usize);
     }
 
     /// Queues a synchronisation of a whole file: `fdatasync` with `data_only`, else `fsync`. It covers the writes that
@@ -348,12 +379,48 @@ impl Lanes {
     /// As [`Lanes::read`].
     #[inline]
     pub fn sync(&mut self, lane: u32, file: u16, data_only: bool) {
-        self.queue(LaneKind::Sync { data_only }, lane, file, 0, 0);
+        self.queue(LaneKind::Sync { data_only }, lane, file, 0, 0, 0);
+    }
+
+    /// Gives `len` bytes at `offset` of a block device back to it (`BLKDISCARD`): they hold anything from then on, and
+    /// nothing of what was there. Not queued: it has happened when this returns, whatever the engine, since the kernel has
+    /// no other call for it everywhere. It needs no buffer, so no lane. Engines that touch no file do nothing.
+    ///
+    /// # Errors
+    /// The number of the kernel's error: `ENOTTY` for what is no block device, `EOPNOTSUPP` for one that cannot, `EINVAL` for
+    /// bytes that are not whole blocks of it, `EBADF` where it is not open for writing.
+    ///
+    /// # Panics
+    /// Where there is no such file, or the range is not all inside the part of it that was opened.
+    pub fn discard(&mut self, file: u16, offset: u64, len: u64) -> Result<(), i32> {
+        if self.fileless {
+            return Ok(());
+        }
+        let place = &self.files[usize::from(file)];
+        let end = offset.saturating_add(len);
+        assert!(
+            end <= place.limit,
+            "bytes {offset} to {end} lie outside file {file}"
+        );
+        let range = [offset + place.base, len];
+        let descriptor = place.file.as_fd().as_raw_fd();
+        let submits = &mut self.counters.submits;
+        let outcome = crate::blocking::retried(|| {
+            *submits += 1;
+            // SAFETY: the call reads two words through the pointer, which lives as long as the call, and no other memory; the
+            // descriptor is open as long as `place`.
+            let outcome = unsafe { libc::ioctl(descriptor, BLKDISCARD, range.as_ptr()) };
+            outcome as isize
+        });
+        match outcome {
+            0.. => Ok(()),
+            error => Err(-error),
+        }
     }
 
     #[inline]
-    fn queue(&mut self, kind: LaneKind, lane: u32, file: u16, offset: u64, len: u32) {
-        let address = self.idle(lane, len as usize);
+    fn queue(&mut self, kind: LaneKind, lane: u32, file: u16, offset: u64, len: u32, skip: usize) {
+        let address = self.idle(lane, skip + len as usize).wrapping_add(skip);
         let mut counted_as = Kind::Nop;
         let mut base = 0;
         if !self.fileless {
@@ -370,6 +437,8 @@ impl Lanes {
             kind: Some(counted_as),
             len,
         };
+        #[cfg(any(test, feature = "faults"))]
+        let len = self.short.asks_for(file, len);
         let request = Request {
             kind,
             lane,

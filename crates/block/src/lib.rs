@@ -32,6 +32,8 @@ pub use error::BlockError;
 pub use facts::{DeviceFacts, Known, Mount, device_facts, disks_under, mounts};
 pub use features::Features;
 pub use file::{DirectFile, DirectIo, FileOptions, OpenMode, Preallocate, WriteThrough};
+#[cfg(any(test, feature = "faults"))]
+pub use lanes::short::shorten;
 pub use lanes::{LaneDone, LaneEngine, Lanes, LanesOptions, SyncCall, UringMode};
 pub use place::{free_bytes, is_dir_empty};
 pub use pool::{Exclusive, Lease, Pool, PoolOptions, Shared, Version};

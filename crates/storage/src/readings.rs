@@ -261,6 +261,37 @@ pub struct JobLabel {
     pub description: Option<String>,
     /// Target I/Os per second of each direction where a rate was asked for.
     pub rate_iops: [Option<f64>; DIRECTIONS],
+    /// The latency for which a depth was searched.
+    #[serde(default)]
+    pub latency_goal: Option<GoalLabel>,
+}
+
+/// `latency_target` as asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct GoalLabel {
+    /// `latency_target`.
+    pub target_ns: Ns,
+    /// `latency_window`.
+    pub window_ns: Ns,
+    /// `latency_percentile`, percent.
+    pub percentile: f64,
+    /// `latency_run`: the depth was adapted to the end, and all of it measured.
+    pub adapts: bool,
+}
+
+/// What the search of one clone for a depth came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SearchReading {
+    /// Depth at the end.
+    pub depth: u32,
+    /// Windows that were judged, the measured one not among them.
+    pub windows: u32,
+    /// Time spent before what was measured.
+    pub searched_ns: Ns,
+    /// I/Os since the last window began: those that were measured, unless the depth was adapted to the end.
+    pub ios: u64,
+    /// Those of them that took longer than the target.
+    pub slow_ios: u64,
 }
 
 /// One clone of one job.
@@ -311,6 +342,9 @@ pub struct CloneReading {
     pub in_flight_ns: u128,
     /// Blocks that were read back and verified.
     pub verified_ios: u64,
+    /// The search for a depth that keeps `latency_target`, where there was one.
+    #[serde(default)]
+    pub search: Option<SearchReading>,
 }
 
 /// One job: what its clones share.
@@ -342,6 +376,14 @@ pub struct JobReading {
     pub seed: u64,
     /// What has to be said beside its figures, in sentences.
     pub notes: Vec<String>,
+}
+
+impl JobReading {
+    /// The latency for which a depth was searched.
+    #[must_use]
+    pub fn latency_goal(&self) -> Option<GoalLabel> {
+        self.label.latency_goal
+    }
 }
 
 /// Steady-state detection of a job.

@@ -121,13 +121,24 @@ pub enum Mode {
     ReadWrite,
     /// `randrw`
     RandRw,
+    /// `trim`
+    Trim,
+    /// `randtrim`
+    RandTrim,
+    /// `trimwrite`: each block is trimmed, then written.
+    TrimWrite,
+    /// `randtrimwrite`
+    RandTrimWrite,
 }
 
 impl Mode {
     /// Offsets are random.
     #[must_use]
     pub fn is_random(self) -> bool {
-        matches!(self, Self::RandRead | Self::RandWrite | Self::RandRw)
+        matches!(
+            self,
+            Self::RandRead | Self::RandWrite | Self::RandRw | Self::RandTrim | Self::RandTrimWrite
+        )
     }
 
     /// It reads and writes.
@@ -140,10 +151,26 @@ impl Mode {
     #[must_use]
     pub fn goes(self, way: Way) -> bool {
         match way {
-            Way::Read => !matches!(self, Self::Write | Self::RandWrite),
-            Way::Write => !matches!(self, Self::Read | Self::RandRead),
-            Way::Trim => false,
+            Way::Read => self.is_mixed() || matches!(self, Self::Read | Self::RandRead),
+            Way::Write => {
+                self.is_mixed()
+                    || self.trims_and_writes()
+                    || matches!(self, Self::Write | Self::RandWrite)
+            }
+            Way::Trim => self.trims_and_writes() || matches!(self, Self::Trim | Self::RandTrim),
         }
+    }
+
+    /// Each block is trimmed, then written.
+    #[must_use]
+    pub fn trims_and_writes(self) -> bool {
+        matches!(self, Self::TrimWrite | Self::RandTrimWrite)
+    }
+
+    /// What was there is not there afterwards.
+    #[must_use]
+    pub fn destroys(self) -> bool {
+        self.goes(Way::Write) || self.goes(Way::Trim)
     }
 
     /// fio's spelling in reports: `rw` for `readwrite`.
@@ -156,6 +183,10 @@ impl Mode {
             Self::RandWrite => "randwrite",
             Self::ReadWrite => "rw",
             Self::RandRw => "randrw",
+            Self::Trim => "trim",
+            Self::RandTrim => "randtrim",
+            Self::TrimWrite => "trimwrite",
+            Self::RandTrimWrite => "randtrimwrite",
         }
     }
 }
@@ -501,12 +532,29 @@ assay_measure::with_defaults! {
         pub exit_all_on_error: bool,
         /// `max_latency`
         pub max_latency_ns: Option<Ns>,
+        /// `latency_target` and the options about it.
+        pub latency: LatencyGoal,
         /// `steadystate`
         pub steady: Option<Steady>,
         /// `steadystate_duration`
         pub steady_duration_ns: Ns,
         /// `steadystate_ramp_time`
         pub steady_ramp_ns: Ns,
+    }
+}
+
+assay_measure::with_defaults! {
+    /// The latency that the search for a depth has to keep.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct LatencyGoal {
+        /// `latency_target`; `None`: nothing is searched.
+        pub target_ns: Option<Ns>,
+        /// `latency_window`: how long each depth is tried.
+        pub window_ns: Ns,
+        /// `latency_percentile`: percent of the I/Os of a window that have to keep it.
+        pub percentile: f64 = 100.0,
+        /// `latency_run`: adapt the depth up to the end, and measure all of it.
+        pub adapts: bool,
     }
 }
 

@@ -81,6 +81,87 @@ fn succeeded(ran: Option<Output>) -> bool {
     ran.is_some_and(|ran| ran.status.success())
 }
 
+/// What real fio 3.33 does on the same loop device: as many trims and writes, each with a clat, trims without a slat.
+#[test]
+fn io_trims_a_device_that_destroy_names_where_it_is_told_and_nothing_else() {
+    let place = Place::new();
+    let Some(device) = Loop::new(&place, "disk", 16) else {
+        return;
+    };
+    let fill = || device.write(0, &vec![0x5a; 16 << 20]);
+    let is_all = |offset: u64, len: usize, byte: u8| {
+        device.bytes(offset, len).iter().all(|found| *found == byte)
+    };
+    const MIB: usize = 1 << 20;
+    let job = [
+        "io",
+        "--no-record",
+        "--name=a",
+        "--filename",
+        &device.node,
+        "--offset=4m",
+        "--size=8m",
+        "--bs=64k",
+        "--iodepth=8",
+    ];
+    fill();
+    let refused = place.assay(&with(&job, &["--rw=randtrim"])).code(3);
+    assert!(refused.err.contains("--destroy"), "{}", refused.err);
+    let destroy = with(&job, &["--destroy", &device.node]);
+    let readonly = with(&destroy, &["--readonly", "--rw=trimwrite"]);
+    assert!(place.assay(&readonly).code(2).err.contains("--readonly"));
+    assert!(is_all(0, 16 * MIB, 0x5a));
+    for engine in ["psync", "io_uring", "libaio"] {
+        let engine = format!("--ioengine={engine}");
+        for mode in ["trim", "randtrim"] {
+            fill();
+            let mode = format!("--rw={mode}");
+            let ran = place
+                .assay(&with(&destroy, &[&engine, &mode, "--direct=1"]))
+                .code(0);
+            assert!(
+                ran.out.contains("total=0,0,128,0 short=0,0,0,0"),
+                "{}",
+                ran.out
+            );
+            assert!(ran.out.contains("   TRIM: bw="), "{}", ran.out);
+            assert!(!ran.out.contains("slat ("), "{}", ran.out);
+            assert!(ran.out.contains("0 violated"), "{}", ran.out);
+            // The bytes that were asked for and no others; a loop device reads what it discarded as zeroes.
+            assert!(is_all(0, 4 * MIB, 0x5a) && is_all(12 << 20, 4 * MIB, 0x5a));
+            assert!(is_all(4 << 20, 8 * MIB, 0), "{engine} {mode}");
+        }
+        for mode in ["trimwrite", "randtrimwrite"] {
+            fill();
+            let mode = format!("--rw={mode}");
+            let words = [
+                &engine,
+                &mode,
+                "--buffer_pattern=0x77",
+                "--scramble_buffers=0",
+                "--direct=1",
+            ];
+            let ran = place.assay(&with(&destroy, &words)).code(0);
+            assert!(
+                ran.out.contains("total=0,128,128,0 short=0,0,0,0"),
+                "{}",
+                ran.out
+            );
+            assert!(ran.out.contains("0 violated"), "{}", ran.out);
+            assert!(is_all(0, 4 * MIB, 0x5a) && is_all(12 << 20, 4 * MIB, 0x5a));
+            assert!(is_all(4 << 20, 8 * MIB, 0x77), "{engine} {mode}");
+        }
+    }
+    // Not whole blocks of the device: its error, and what to do.
+    let odd = with(&destroy, &["--rw=trim", "--bs=1000"]);
+    let ran = place.assay(&odd).code(3);
+    assert!(
+        ran.err.contains("whole blocks of the device"),
+        "{}",
+        ran.err
+    );
+}
+
 const PREPARE: &[&str] = &["prepare", "-s", "2", "--target"];
 const MARK: &[u8] = b"ASSAYMBR";
 

@@ -36,6 +36,47 @@ fn below(place: &Place, launcher: &[&str], args: &[&str]) -> Command {
     command
 }
 
+/// The kernel completes a write that reaches over the limit of a file's size short, and refuses the rest of it: what fio 3.33
+/// says on the same file is `write offset=1050624, buflen=2048`, File too large, `short=0,1,0,0`.
+#[test]
+fn a_write_over_a_limit_of_size_is_short_and_its_rest_is_the_error() {
+    let place = Place::new();
+    let job = |engine: &str| {
+        [
+            "io",
+            "--no-record",
+            "--name=a",
+            "--filename=data",
+            "--size=2m",
+            "--rw=write",
+            "--bs=4k",
+        ]
+        .map(str::to_owned)
+        .into_iter()
+        .chain([format!("--ioengine={engine}")])
+        .collect::<Vec<_>>()
+    };
+    for engine in ["psync", "io_uring", "libaio"] {
+        let job = job(engine);
+        let job: Vec<&str> = job.iter().map(String::as_str).collect();
+        place.assay(&job).code(0);
+        // 1 MiB and half a block, in units of 1 KiB.
+        let launcher = [
+            "bash",
+            "-c",
+            "trap '' XFSZ; ulimit -f 1026; exec \"$0\" \"$@\"",
+        ];
+        let ran = Started::new(&mut below(&place, &launcher, &job))
+            .ended()
+            .code(4);
+        assert!(ran.out.contains("short=0,1,0,0"), "{engine}: {}", ran.out);
+        let last = ran.errors().pop().expect("there is an error").to_owned();
+        for part in ["offset 1050624, 2048 bytes", "File too large", "ulimit -f"] {
+            assert!(last.contains(part), "{engine}: {last}");
+        }
+    }
+}
+
 #[test]
 fn threads_that_the_host_refuses_are_the_hosts_to_mend() {
     // A cgroup of its own, where this host lets us make one.

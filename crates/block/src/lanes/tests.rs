@@ -1,3 +1,6 @@
+mod discard;
+mod short;
+
 use super::*;
 use crate::OpenMode;
 use crate::testing::directory;

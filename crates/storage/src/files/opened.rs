@@ -6,7 +6,7 @@ use super::look::directory_of;
 use super::marker::{self, State, Whose};
 use super::plan::{FilePlan, Fill, PlannedFile, Target};
 use super::{bytes_text, cannot, failed};
-use crate::readings::{StorageLive, Way};
+use crate::readings::StorageLive;
 use assay_block::{DeviceClaim, DirectFile, DirectIo, FileOptions, WriteThrough, claim_device};
 use assay_run::dataset::rows::drawn_id;
 use assay_run::engine::EngineError;
@@ -292,7 +292,7 @@ impl Opened {
     fn open_one(&self, place: usize, job: usize, stop: &Stop) -> Result<DirectFile, EngineError> {
         let file = &self.plan.files[place];
         let options = &self.jobs[job].options;
-        let writes = options.pattern.mode.goes(Way::Write) && !options.payload.verify_only;
+        let writes = options.pattern.mode.destroys() && !options.payload.verify_only;
         let wishes = FileOptions {
             read: true,
             write: writes,

@@ -383,8 +383,16 @@ impl<'a> Planner<'a> {
         let reads = options.pattern.mode.goes(Way::Read) || options.payload.verify_only;
         let preconditioned = options.precondition.method != Precondition::None;
         let writes =
-            options.pattern.mode.goes(Way::Write) && !options.payload.verify_only || preconditioned;
+            options.pattern.mode.destroys() && !options.payload.verify_only || preconditioned;
         let file = &mut self.plan.files[place];
+        if options.pattern.mode.goes(Way::Trim) && file.target != Target::Device {
+            self.errors.push(EngineError::Usage(format!(
+                "job {}: rw={} works on block devices only, and {} is none; name a device with filename and with --destroy",
+                job.name,
+                options.pattern.mode.name(),
+                file.path.display()
+            )));
+        }
         file.bytes = file.bytes.max(end);
         file.read |= reads;
         file.written |= writes;

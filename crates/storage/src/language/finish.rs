@@ -23,6 +23,8 @@ pub(super) fn finish(draft: Draft, readonly: bool) -> Finished {
     depths(&mut finished.options);
     rates(&mut finished);
     times(&mut finished);
+    latency_goal(&mut finished);
+    trims(&mut finished);
     payload(&mut finished);
     engine(&draft, &mut finished);
     let options = &mut finished.options;
@@ -34,7 +36,7 @@ pub(super) fn finish(draft: Draft, readonly: bool) -> Finished {
         .files
         .open_at_once
         .filter(|open| *open < options.files.count);
-    if readonly && options.pattern.mode.goes(Way::Write) {
+    if readonly && options.pattern.mode.destroys() {
         finished
             .errors
             .push("trim and write operations are not allowed with the --readonly parameter".into());
@@ -159,6 +161,63 @@ fn times(finished: &mut Finished) {
             .push("time_based has no effect without runtime".into());
     }
     pace.think_spin_ns = pace.think_spin_ns.min(pace.think_ns);
+}
+
+/// What trims cannot be combined with.
+fn trims(finished: &mut Finished) {
+    let options = &finished.options;
+    let pattern = &options.pattern;
+    let mode = pattern.mode;
+    if !mode.goes(Way::Trim) {
+        return;
+    }
+    let [_, written, trimmed] = &pattern.blocks;
+    let wrong = [
+        (
+            mode.trims_and_writes() && written != trimmed,
+            "writes what it trimmed, so both need the same block size: give bs one value",
+        ),
+        (
+            pattern.blocks_by_sequence,
+            "does not go with bs_is_seq_rand",
+        ),
+        (
+            options.payload.verify != Verify::None,
+            "does not go with verify: what a trimmed block holds is up to the device",
+        ),
+        (
+            options.ring.polled,
+            "does not go with hipri: trims are not polled for",
+        ),
+    ];
+    let wrong = wrong.into_iter().filter(|(found, _)| *found);
+    let named = wrong.map(|(_, why)| format!("rw={} {why}", mode.name()));
+    finished.errors.extend(named);
+}
+
+/// What a search for a depth needs.
+fn latency_goal(finished: &mut Finished) {
+    let options = &finished.options;
+    let goal = &options.pace.latency;
+    if goal.target_ns.is_none() {
+        return;
+    }
+    let wrong = [
+        (
+            goal.window_ns == 0,
+            "latency_target needs latency_window, the time for which each depth is tried, such as latency_window=5s",
+        ),
+        (
+            options.measure.no_lat,
+            "latency_target needs latencies: leave out disable_lat and gtod_reduce",
+        ),
+        (
+            options.payload.verify != Verify::None,
+            "latency_target repeats its I/Os until a depth is found: verify in a job of its own",
+        ),
+    ];
+    let wrong = wrong.into_iter().filter(|(found, _)| *found);
+    finished.errors.extend(wrong.map(|(_, why)| why.to_owned()));
 }
 
 /// Content that must not be the same twice is made anew for every write.

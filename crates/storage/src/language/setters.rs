@@ -163,10 +163,15 @@ pub(super) fn mode(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
         "randwrite" => Mode::RandWrite,
         "rw" | "readwrite" => Mode::ReadWrite,
         "randrw" => Mode::RandRw,
-        "trim" | "randtrim" | "trimwrite" | "randtrimwrite" => {
-            return Err(format!("not supported: rw={name}; assay never trims"));
+        "trim" => Mode::Trim,
+        "randtrim" => Mode::RandTrim,
+        "trimwrite" => Mode::TrimWrite,
+        "randtrimwrite" => Mode::RandTrimWrite,
+        _ => {
+            return Err(
+                "is none of read, write, randread, randwrite, rw, randrw, trim, randtrim, trimwrite, randtrimwrite".into(),
+            );
         }
-        _ => return Err("is none of read, write, randread, randwrite, rw, randrw".into()),
     };
     let argument = match argument {
         None => None,
@@ -592,5 +597,14 @@ pub(super) fn log_maximum(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     let max = value.on()?;
     draft.options.measure.log_mean = !max;
     draft.options.measure.log_max = max;
+    Ok(())
+}
+
+/// `latency_percentile`: one number.
+pub(super) fn latency_percentile(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
+    match value.floats()?[..] {
+        [percent] => draft.options.pace.latency.percentile = percent,
+        _ => return Err("takes one number".into()),
+    }
     Ok(())
 }

@@ -133,6 +133,8 @@ fn io_11_readonly_refuses_jobs_that_write() {
          parameter"
         ]
     );
+    let errors = refusals(&["--readonly", "--name=a", "--rw=randtrim", "--size=1m"]);
+    assert!(errors[0].contains("trim and write operations are not allowed"));
 }
 
 #[test]
@@ -144,7 +146,7 @@ fn errors_name_line_value_and_the_nearest_option() {
         [
             "job file job.fio, line 2: unknown option iodept; did you mean iodepth?",
             "job file job.fio, line 3: rw=randraed is none of read, write, randread, randwrite, rw, \
-         randrw",
+         randrw, trim, randtrim, trimwrite, randtrimwrite",
         ]
     );
 }
@@ -297,14 +299,17 @@ fn a_name_may_hold_an_escaped_colon() {
 fn what_is_not_supported_says_what_would_do() {
     for (word, said) in [
         (
-            "--latency_target=5ms",
-            "not supported: latency_target=5ms; run several depths",
+            "--write_hint=short",
+            "not supported: write_hint=short; assay gives no hints",
         ),
         (
             "--ioengine=mmap",
             "not supported: ioengine=mmap; the engines are io_uring",
         ),
-        ("--rw=trim", "not supported: rw=trim; assay never trims"),
+        (
+            "--trim_percentage=10",
+            "not supported: trim_percentage=10; use rw=trim",
+        ),
         (
             "--verify=md5",
             "not supported: verify=md5; use crc32c or pattern",

@@ -16,8 +16,9 @@ use assay_measure::prng::{Purpose, Stream};
 use choice::{Deck, Lengths};
 use distribution::Sampler;
 use map::FreeMap;
+use std::borrow::Cow;
 
-/// Directions that patterns have: reads and writes.
+/// Directions that patterns tell apart: reads, and what changes the device. Trims take the place of writes.
 const WAYS: usize = 2;
 /// Places looked at for a free run that is long enough, before a shorter one is taken.
 const TRIES: u32 = 16;
@@ -50,6 +51,25 @@ fn percent_of(bytes: u64, percent: u32) -> u64 {
     (u128::from(bytes) * u128::from(percent) / 100).min(u128::from(u64::MAX)) as u64
 }
 
+/// Trims have the offsets and lengths that writes of their block sizes would have.
+fn as_writes(options: &Options) -> Cow<'_, Options> {
+    let mut options = Cow::Borrowed(options);
+    if options.pattern.mode.goes(Way::Trim) {
+        let pattern = &mut options.to_mut().pattern;
+        pattern.blocks[1] = pattern.blocks[2].clone();
+        pattern.align[1] = pattern.align[2];
+        pattern.random_percent[1] = pattern.random_percent[2];
+    }
+    options
+}
+
+fn names_of(pattern: &PatternOptions) -> [Way; WAYS] {
+    match pattern.mode.goes(Way::Trim) {
+        true => [Way::Read, Way::Trim],
+        false => [Way::Read, Way::Write],
+    }
+}
+
 /// The smallest block of any direction that the job has, bytes.
 fn least_block(options: &Options) -> u32 {
     let pattern = &options.pattern;
@@ -66,7 +86,10 @@ fn sizes_of(pattern: &PatternOptions) -> [u32; WAYS] {
 }
 
 fn goes(pattern: &PatternOptions, way: usize) -> bool {
-    pattern.mode.goes(Way::ALL[way])
+    match way {
+        0 => pattern.mode.goes(Way::Read),
+        _ => pattern.mode.destroys(),
+    }
 }
 
 /// A job that cannot be. Its name is put in by whoever knows it.
@@ -123,6 +146,8 @@ struct Part {
 pub struct Pattern {
     order: Order,
     ways: Ways,
+    /// What each direction is called.
+    names: [Way; WAYS],
     lengths: [Lengths; WAYS],
     /// `bs_is_seq_rand`: the first lengths are for sequential I/O, the second for random.
     by_sequence: bool,
@@ -173,6 +198,7 @@ impl Pattern {
         clone: u32,
         seed: u64,
     ) -> Result<Self, SpecError> {
+        let options = &*as_writes(options);
         let pattern = &options.pattern;
         let lengths = [
             Lengths::new(&pattern.blocks[0])?,
@@ -193,6 +219,7 @@ impl Pattern {
         let mut made = Self {
             order,
             ways: ways_of(pattern)?,
+            names: names_of(pattern),
             by_sequence: pattern.blocks_by_sequence,
             align: std::array::from_fn(|i| pattern.align[i].unwrap_or(min[i]).max(1)),
             least,
@@ -226,12 +253,7 @@ impl Pattern {
             sequential_min,
         };
         let needed = made.needed(pattern);
-        for region in regions {
-            if region.bytes >= needed {
-                let part = made.part(options, *region)?;
-                made.parts.push(part);
-            }
-        }
+        made.set_parts(options, regions, needed)?;
         made.set_amount(pattern, regions, needed)?;
         made.rewind();
         Ok(made)
@@ -243,6 +265,20 @@ impl Pattern {
             .filter(|i| goes(pattern, *i))
             .map(|i| self.min[i].max(self.sequential_min[i]))
             .fold(self.least, u64::max)
+    }
+
+    /// Regions that have room for a block.
+    fn set_parts(
+        &mut self,
+        options: &Options,
+        regions: &[Region],
+        needed: u64,
+    ) -> Result<(), SpecError> {
+        for region in regions.iter().filter(|region| region.bytes >= needed) {
+            let part = self.part(options, *region)?;
+            self.parts.push(part);
+        }
+        Ok(())
     }
 
     fn set_amount(
@@ -364,7 +400,7 @@ impl Pattern {
         self.ios_left -= 1;
         let Region { file, start, .. } = part.region;
         Next::Io(Io {
-            way: Way::ALL[way],
+            way: self.names[way],
             file,
             offset: start + offset,
             len,

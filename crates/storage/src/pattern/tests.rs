@@ -54,6 +54,25 @@ fn all(options: &Options, regions: &[Region]) -> Vec<Io> {
     rest(&mut Pattern::new(options, regions, 0, 1).unwrap())
 }
 
+#[test]
+fn trims_go_where_writes_of_their_sizes_would_go() {
+    for (trims, writes) in [(Mode::Trim, Mode::Write), (Mode::RandTrim, Mode::RandWrite)] {
+        let sizes = |options: &mut Options| {
+            options.pattern.blocks = [blocks(K, K), blocks(4 * K, 4 * K), blocks(8 * K, 16 * K)];
+        };
+        let trims = all(&options(trims, sizes), &[region_of(0, 256 * K)]);
+        let as_writes = options(writes, |options| {
+            sizes(options);
+            options.pattern.blocks[1] = options.pattern.blocks[2].clone();
+        });
+        let writes = all(&as_writes, &[region_of(0, 256 * K)]);
+        assert!(trims.iter().all(|io| io.way == Way::Trim));
+        let places =
+            |ios: &[Io]| -> Vec<(u64, u32)> { ios.iter().map(|io| (io.offset, io.len)).collect() };
+        assert_eq!(places(&trims), places(&writes));
+    }
+}
+
 /// Offsets in KiB.
 fn offsets(options: &Options, bytes: u64) -> Vec<u64> {
     let ios = all(options, &[region_of(0, bytes)]);

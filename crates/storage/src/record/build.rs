@@ -2,7 +2,7 @@
 
 use super::options;
 use super::rows::{Missing, NO_TIME, NS_PER_S, ios_of, latency, seconds, way_rows, ways};
-use super::{advice, groups, integrity, series, warnings};
+use super::{advice, goal, groups, integrity, series, warnings};
 use crate::readings::{
     CloneReading, JobReading, Latency, PreconditionReading, StorageReadings, Way,
 };
@@ -255,6 +255,7 @@ fn job(readings: &StorageReadings, place: usize) -> StorageJob {
             window_ios_per_s: steady.iops.clone(),
             window_kib_per_s: steady.bw_kib_per_s.clone(),
         }),
+        search: goal::search(job, &clones),
         notes: job.notes.clone(),
     }
 }
@@ -318,6 +319,9 @@ fn block_sizes(job: &JobReading) -> String {
     };
     let reads = of(Way::Read);
     let writes = of(Way::Write);
+    if job.label.rw.contains("trim") {
+        return of(Way::Trim);
+    }
     match options::goes(&job.label.rw) {
         (true, true) if reads != writes => format!("(R) {reads} (W) {writes}"),
         (false, _) => writes,

@@ -1,6 +1,7 @@
 //! The first things to know of a storage probe: its jobs, their rates and slow ones, whether its level held.
 
-use crate::record::info::{StorageInfo, StorageWay};
+use super::goal;
+use crate::record::info::{StorageInfo, StorageJob, StorageWay};
 use assay_measure::cpu;
 use assay_measure::kind::{Headline, Limit, Line, Next, Told, given};
 use assay_measure::plain::shell_word;
@@ -59,6 +60,9 @@ fn limit(record: &Record, info: &StorageInfo) -> Limit {
             "Every job reached its requested rate, so assay did not try more.",
         );
     }
+    if let Some(limit) = goal_limit(info) {
+        return limit;
+    }
     let busiest = info
         .jobs
         .iter()
@@ -75,6 +79,32 @@ fn limit(record: &Record, info: &StorageInfo) -> Limit {
         );
     }
     device(info)
+}
+
+/// A depth that was searched is what the latency allows, or all that was asked for.
+fn goal_limit(info: &StorageInfo) -> Option<Limit> {
+    let kept = |job: &&StorageJob| job.search.as_ref().is_some_and(|search| search.attained);
+    let job = info.jobs.iter().find(kept)?;
+    let (found, asked) = (
+        job.in_flight_most_count(),
+        job.iodepth_count * job.numjobs_count.max(1),
+    );
+    Some(match found < asked {
+        true => Limit::new(
+            "the latency target asked for",
+            format!(
+                "{}: the search found that more than {found} in flight miss it.",
+                job.name
+            ),
+        ),
+        false => Limit::new(
+            "the depth asked for",
+            format!(
+                "{}: iodepth={} keeps the latency target; a higher one may keep it too.",
+                job.name, job.iodepth_count
+            ),
+        ),
+    })
 }
 
 /// The device, and whether more requests in flight could bring more.
@@ -157,7 +187,7 @@ fn tested(info: &StorageInfo) -> String {
         .iter()
         .take(3)
         .map(|job| {
-            let depth = job.iodepth_count * job.numjobs_count.max(1);
+            let depth = job.in_flight_most_count();
             format!(
                 "{} ({} of {}, {depth} in flight)",
                 job.name, job.rw, job.block_sizes
@@ -201,6 +231,21 @@ fn rows(info: &StorageInfo) -> Vec<Line> {
             });
         }
     }
+    let searches = info
+        .jobs
+        .iter()
+        .filter_map(|job| Some((job, job.search.as_ref()?)));
+    lines.extend(searches.take(GROUPS).map(|(job, search)| {
+        let named = match info.jobs.len() {
+            1 => String::new(),
+            _ => format!("{}: ", job.name),
+        };
+        Line::of(
+            "Latency target",
+            Vec::new(),
+            &format!("{named}{}.", goal::sentence(search)),
+        )
+    }));
     if info.groups.len() > GROUPS {
         let more = format!("and {} more groups", info.groups.len() - GROUPS);
         lines.push(Line::of("", Vec::new(), &more));

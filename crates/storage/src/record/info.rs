@@ -83,6 +83,9 @@ pub struct StorageJob {
     /// Steady state, where it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady: Option<StorageSteady>,
+    /// The search for a depth that keeps a latency, where it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<StorageSearch>,
     /// What has to be said beside its figures, in sentences.
     pub notes: Vec<String>,
 }
@@ -213,6 +216,31 @@ pub struct StorageCpu {
     pub context_switches_per_io: Figure,
     /// Page faults that needed I/O.
     pub major_faults_count: u64,
+}
+
+/// The search of a job for the highest depth that keeps a latency (`latency_target`). The figures of the job are of one window at
+/// that depth, unless `adapts`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StorageSearch {
+    /// The latency to be kept, us.
+    pub target_us: Figure,
+    /// How long each depth was tried, s.
+    pub window_s: Figure,
+    /// Share of the I/Os that had to keep it, percent.
+    pub percentile_pct: Figure,
+    /// The depth was adapted to the end, and all of it measured (`latency_run`).
+    pub adapts: bool,
+    /// Depth of each clone at the end.
+    pub depths_count: Vec<u64>,
+    /// Windows that were judged before, of the clone that needed most.
+    pub windows_count: u64,
+    /// Time spent before what was measured, of the clone that needed most, s.
+    pub searched_s: Figure,
+    /// Share of the measured I/Os that kept the target, percent.
+    pub within_target_pct: Figure,
+    /// That share is large enough.
+    pub attained: bool,
 }
 
 /// Steady-state detection of a job.

@@ -5,7 +5,7 @@
 
 use super::options::Options;
 use super::rows::{ios_of, ways};
-use crate::readings::{CloneReading, DIRECTIONS, JobReading, StorageReadings, WayReading};
+use crate::readings::{CloneReading, DIRECTIONS, JobReading, StorageReadings, Way, WayReading};
 use assay_measure::identity::{Rule, Scope, Side};
 use assay_measure::record::{Identity, Truth};
 
@@ -159,7 +159,8 @@ fn counted(job: &Job<'_>, rule: Rule) -> Identity {
         (!label.no_clat, job.sum(|way| way.clat.histogram.count())),
         (
             !label.no_slat && !label.synchronous,
-            job.sum(|way| way.slat.histogram.count()),
+            // A trim has none: it is submitted and ended by one call.
+            job.sum(|way| way.slat.histogram.count()) + job.ways[Way::Trim.index()].ios as f64,
         ),
     ];
     let taken = kinds.into_iter().filter(|(taken, _)| *taken);
@@ -188,11 +189,11 @@ fn parts(job: &Job<'_>, rule: Rule) -> Identity {
     )
 }
 
-/// IO3, where a direction has one block size and no I/O was short.
+/// IO3, where a direction has one block size.
 fn bytes(job: &Job<'_>, rule: Rule) -> Identity {
     let (mut lhs, mut rhs) = (0.0, 0.0);
     for (way, (least, most)) in job.ways.iter().zip(job.reading.label.block_bytes) {
-        if way.ios > 0 && (least != most || way.short_ios > 0) {
+        if way.ios > 0 && least != most {
             return rule.unknown("I/Os of several sizes");
         }
         lhs += way.bytes as f64;

@@ -90,6 +90,20 @@ fn jobs(info: &StorageInfo) -> Vec<Metric> {
             true => format!("{} {}", job.name, i + 1),
             false => job.name.clone(),
         };
+        all.extend(job.search.as_ref().map(|search| Metric {
+            scope: scope.clone(),
+            ..plain(
+                Group::Storage,
+                "latency_target_depth_count",
+                "I/Os in flight within latency_target",
+                "",
+                Better::Higher,
+                match search.attained {
+                    true => Figure::Count(search.depths_count.iter().sum()),
+                    false => Figure::na("no depth was shown to keep it"),
+                },
+            )
+        }));
         all.extend(job.ways.iter().flat_map(|way| storage_way(&scope, way)));
     }
     all

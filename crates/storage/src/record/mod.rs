@@ -13,6 +13,7 @@ mod conditions;
 mod delivered;
 pub mod fio;
 pub mod fixture;
+mod goal;
 mod groups;
 mod headline;
 pub mod info;

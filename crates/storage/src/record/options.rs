@@ -60,6 +60,14 @@ impl<'a> Options<'a> {
             (self.has(&["thinktime"]), "thinktime limits it"),
             (self.syncs(), "syncs limit it"),
             (
+                self.job.label.rw.contains("trim"),
+                "trims are done one at a time",
+            ),
+            (
+                self.job.latency_goal().is_some(),
+                "latency_target decides the depth",
+            ),
+            (
                 self.has(&["verify"]),
                 "verification changes what is in flight",
             ),

@@ -1,5 +1,6 @@
 //! The short section below fio's text: what fio leaves out, in about 25 lines.
 
+use super::goal;
 use super::options::is_random;
 use crate::record::info::{StorageGroup, StorageInfo, StorageJob};
 use assay_measure::identity::violated;
@@ -68,6 +69,9 @@ fn job(page: &mut Sections, info: &StorageInfo, job: &StorageJob) {
     );
     let how = format!("{}; {}{}.", timing(job), seed(job), ring(job));
     page.wrapped(&lead, &how);
+    if let Some(search) = &job.search {
+        page.wrapped(&lead, &format!("{}.", goal::sentence(search)));
+    }
     if let Some(steady) = &job.steady {
         let word = if steady.attained {
             "attained"

@@ -1,5 +1,6 @@
 //! The report of a storage probe from its record alone.
 
+use super::goal;
 use super::section::{notes, ring, seed, timing};
 use crate::record::info::{StorageGroup, StorageInfo, StorageJob, StorageLatency};
 use assay_measure::record::{Figure, Record};
@@ -405,6 +406,9 @@ fn drivers(page: &mut Sections, info: &StorageInfo) {
             size(job.region_bytes),
             ring(job)
         );
+        if let Some(search) = &job.search {
+            how.push_str(&format!("; {}", goal::sentence(search)));
+        }
         if let Some(steady) = &job.steady {
             how.push_str(&format!(
                 "; steady state ({}, window {} s) {}",

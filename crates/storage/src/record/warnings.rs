@@ -129,6 +129,13 @@ impl Run<'_> {
         if !jobs.all(|job| Options::of(self.readings, job).direct()) {
             return None;
         }
+        // What was done before the measurement is in no figure of the jobs.
+        let begins_late = |job: &JobReading| {
+            job.latency_goal().is_some() || Options::of(self.readings, job).has(&["ramp_time"])
+        };
+        if self.readings.jobs.iter().any(begins_late) {
+            return None;
+        }
         let devices = &self.info.devices;
         let foreign = |device: &Figure, ours: u64| {
             let device = device.value()? as u64;

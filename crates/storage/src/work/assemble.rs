@@ -1,7 +1,8 @@
 //! From what clones and the monitor counted to [`StorageReadings`].
 
 use super::monitor::{Monitor, difference};
-use super::policy::{Policy, is_positional, is_synchronous};
+use super::policy::{Policy, is_positional, is_synchronous, only_trims};
+use super::search::goal_of;
 use super::{Known, Work};
 use crate::readings::{CloneReading, JobLabel, JobReading, StorageReadings, Way};
 use crate::spec::{Job, Mode, Options};
@@ -89,7 +90,11 @@ fn notes(options: &Options) -> Vec<String> {
     if options.pace.time_based && options.pace.runtime_ns.is_none() {
         notes.push("time_based without runtime is ignored".to_owned());
     }
-    if is_positional(options.engine) && options.pace.depth > 1 {
+    if only_trims(options) && options.pace.depth > 1 {
+        notes.push(
+            "a trim is one call of the kernel: one is in flight, whatever iodepth= says".to_owned(),
+        );
+    } else if is_positional(options.engine) && options.pace.depth > 1 {
         notes.push(format!(
             "{} has one request in flight, whatever iodepth= says",
             options.engine.name()
@@ -127,6 +132,7 @@ fn label(options: &Options) -> JobLabel {
         group_reporting: measure.group_reporting,
         description: options.description.clone(),
         rate_iops: std::array::from_fn(|way| target_iops(options, way)),
+        latency_goal: goal_of(pace),
     }
 }
 
@@ -147,6 +153,7 @@ fn target_iops(options: &Options, way: usize) -> Option<f64> {
 fn effective(options: &Options) -> BTreeMap<String, String> {
     let way = match options.pattern.mode {
         Mode::Write | Mode::RandWrite => Way::Write,
+        mode if mode.goes(Way::Trim) => Way::Trim,
         _ => Way::Read,
     };
     let blocks = &options.pattern.blocks[way.index()];

@@ -157,9 +157,15 @@ pub(super) fn amount_bytes(options: &Options, region_bytes: u64) -> u64 {
         Some(Amount::Percent(percent)) => region_bytes / 100 * u64::from(percent),
         None => region_bytes,
     };
-    let all = once.saturating_mul(pattern.loops.max(1));
+    // What is trimmed and written moves twice.
+    let times = 1 + u64::from(pattern.mode.trims_and_writes());
+    let all = once
+        .saturating_mul(pattern.loops.max(1))
+        .saturating_mul(times);
     match pattern.number_ios {
-        Some(ios) => all.min(ios.saturating_mul(u64::from(super::thread::most_block(options)))),
+        Some(ios) => {
+            all.min(ios.saturating_mul(times * u64::from(super::thread::most_block(options))))
+        }
         None => all,
     }
 }

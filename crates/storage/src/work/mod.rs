@@ -3,6 +3,7 @@
 //! Owns the threads, the turns, the instants and the counters; knows nothing of how jobs were
 //! written or how figures are shown. `docs/design/io-loop.md` has the reasons.
 
+mod adjust;
 mod assemble;
 mod board;
 mod live;
@@ -11,10 +12,12 @@ mod monitor;
 mod pace;
 mod policy;
 mod read_back;
+mod search;
 mod settle;
 mod steadiness;
 mod tally;
 mod thread;
+mod trim;
 mod turn;
 mod verifying;
 mod wave;

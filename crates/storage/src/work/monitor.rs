@@ -7,6 +7,7 @@ use super::steadiness::Steadiness;
 use super::wave::Wave;
 use super::worker::CloneTask;
 use crate::readings::{CloneReading, DIRECTIONS, Samples, SecondReading, SteadyReading};
+use crate::spec::PaceOptions;
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
 use assay_measure::snapshot::{DiskReading, HostReading};
 use assay_run::host::text;
@@ -246,7 +247,7 @@ impl<'a> Monitor<'a> {
                 let ramped = wave
                     .tasks
                     .iter()
-                    .any(|task| task.group == index && task.options.pace.ramp_ns > 0);
+                    .any(|task| task.group == index && begins_late(&task.options.pace));
                 group.disks = if ramped {
                     self.read_disks()
                 } else {
@@ -393,6 +394,11 @@ impl<'a> Monitor<'a> {
     pub(super) fn passed(&mut self, wave: &Wave<'_>) {
         self.live.passed(wave);
     }
+}
+
+/// A clone's I/O before its first measured instant is more than its first batch.
+fn begins_late(pace: &PaceOptions) -> bool {
+    pace.ramp_ns > 0 || pace.latency.target_ns.is_some() && !pace.latency.adapts
 }
 
 /// Ends clones on account of others: `exitall`, `exitall_on_error`.

@@ -1,5 +1,6 @@
 //! How many requests go to the kernel at a time, and how many completions are waited for.
 
+use crate::readings::Way;
 use crate::spec::{IoEngine, Options, PaceOptions};
 
 /// The waiting policy of a clone.
@@ -60,15 +61,23 @@ pub(super) fn is_positional(engine: IoEngine) -> bool {
     matches!(engine, IoEngine::Psync | IoEngine::Pvsync2)
 }
 
+/// The job trims and does nothing else.
+pub(super) fn only_trims(options: &Options) -> bool {
+    let mode = options.pattern.mode;
+    mode.goes(Way::Trim) && !mode.trims_and_writes()
+}
+
 /// Submission and completion are one: no slat. The null engine is that at depth 1, as fio's.
 pub(super) fn is_synchronous(options: &Options) -> bool {
-    is_positional(options.engine) || options.engine == IoEngine::Null && options.pace.depth <= 1
+    is_positional(options.engine)
+        || only_trims(options)
+        || options.engine == IoEngine::Null && options.pace.depth <= 1
 }
 
 impl Policy {
     pub(super) fn of(options: &Options) -> Self {
         let pace = &options.pace;
-        let depth = match is_positional(options.engine) {
+        let depth = match is_positional(options.engine) || only_trims(options) {
             true => 1,
             false => pace.depth.max(1),
         };

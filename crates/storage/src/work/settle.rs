@@ -3,7 +3,7 @@
 
 use super::logs::Ended;
 use super::tally::Run;
-use super::worker::{Failure, Kind, Slot, Worker};
+use super::worker::{Begun, Failure, Kind, Slot, Worker};
 use crate::readings::Way;
 use assay_block::{BlockError, LaneDone};
 use std::io;
@@ -13,10 +13,14 @@ use std::sync::atomic::Ordering;
 const EIO: i32 = 5;
 /// `EINVAL`
 const EINVAL: i32 = 22;
+/// `EFBIG`
+const EFBIG: i32 = 27;
+/// `EOPNOTSUPP`
+const EOPNOTSUPP: i32 = 95;
+/// `ETIMEDOUT`: what an I/O beyond `max_latency` counts as, or one beyond `latency_target` at depth 1, as in fio.
+pub(super) const ETIMEDOUT: i32 = 110;
 /// `ENOSPC`
 const ENOSPC: i32 = 28;
-/// `ETIME`: an I/O took longer than `max_latency`.
-const ETIME: i32 = 62;
 
 impl Worker<'_> {
     /// Counts what was reaped; all of it ended now.
@@ -47,7 +51,10 @@ impl Worker<'_> {
             counted += u32::from(slot.counted);
             if done.result != slot.len as i32 || self.detailed || !slot.counted {
                 self.tally_run(&mut run);
-                self.one(&slot, *done, way);
+                if !self.one(&slot, *done, way) {
+                    ios -= 1;
+                    counted -= u32::from(slot.counted);
+                }
                 continue;
             }
             if run.ios == 0
@@ -80,7 +87,7 @@ impl Worker<'_> {
     }
 
     #[inline]
-    fn check_events(&mut self) {
+    pub(super) fn check_events(&mut self) {
         if self.now >= self.next_event_ns {
             self.event();
         }
@@ -94,32 +101,72 @@ impl Worker<'_> {
         }
     }
 
-    /// One I/O that is not like the others, or that is looked at on its own.
-    fn one(&mut self, slot: &Slot, done: LaneDone, way: Way) {
-        if done.result <= 0 {
-            self.failed(slot, done, way);
-            return;
+    /// One completion that is not like the others, or that is looked at on its own; whether its I/O has ended.
+    fn one(&mut self, slot: &Slot, done: LaneDone, way: Way) -> bool {
+        let mut slot = *slot;
+        if done.result != slot.len as i32 {
+            let begun = std::mem::take(&mut self.begun[done.lane as usize]);
+            let Some(moved) = u32::try_from(done.result).ok().filter(|&moved| moved > 0) else {
+                self.failed(&slot, begun.moved, done, way);
+                return true;
+            };
+            if begun.moved > 0 {
+                slot.issue_ns = begun.issue_ns;
+            }
+            if begun.moved + moved < slot.len {
+                self.ask_for_rest(&slot, done.lane, begun.moved + moved, way);
+                return false;
+            }
         }
-        let moved = done.result as u32;
+        self.whole(&slot, done.lane, way);
+        true
+    }
+
+    /// The kernel completed only the first `moved` bytes of an I/O. The rest is asked for; until that has come the I/O is in
+    /// flight, with the instants that it has.
+    #[cold]
+    fn ask_for_rest(&mut self, slot: &Slot, lane: u32, moved: u32, way: Way) {
+        let freed = self.free.pop();
+        debug_assert_eq!(
+            freed,
+            Some(lane),
+            "the lane that just ended is the last free one"
+        );
+        if slot.counted {
+            self.tally.short(way);
+        }
+        self.begun[lane as usize] = Begun {
+            moved,
+            issue_ns: slot.issue_ns,
+        };
+        // From here on submissions are counted one by one: this one is no new I/O.
+        self.special = true;
+        let (offset, len) = (slot.offset + u64::from(moved), slot.len - moved);
+        match way {
+            Way::Write => self.lanes.write_rest(lane, slot.file, offset, len, moved),
+            _ => self.lanes.read_rest(lane, slot.file, offset, len, moved),
+        }
+        self.queued.push(lane);
+    }
+
+    /// An I/O that moved all its bytes.
+    pub(super) fn whole(&mut self, slot: &Slot, lane: u32, way: Way) {
         if slot.counted {
             let mut run = Run {
                 way,
                 start_ns: slot.start_ns,
                 issue_ns: slot.issue_ns,
                 ios: 1,
-                bytes: u64::from(moved),
+                bytes: u64::from(slot.len),
             };
             self.tally_run(&mut run);
-            if moved < slot.len {
-                self.tally.short(way);
-            }
             if let Some(logs) = &mut self.logs {
                 let ended = Ended {
                     way,
                     start_ns: slot.start_ns,
                     issue_ns: slot.issue_ns,
                     now: self.now,
-                    bytes: moved,
+                    bytes: slot.len,
                     offset: slot.offset,
                 };
                 logs.ended(&ended, self.synchronous);
@@ -129,17 +176,20 @@ impl Worker<'_> {
             }
         }
         self.check_latency(slot);
-        self.check_content(slot, done.lane, done.result, way);
+        self.check_content(slot, lane, slot.len as i32, way);
     }
 
     fn check_latency(&mut self, slot: &Slot) {
+        let lat_ns = self.now.saturating_sub(slot.start_ns);
+        if let Some(search) = &mut self.search {
+            search.ended(lat_ns);
+        }
         let Some(limit_ns) = self.options.pace.max_latency_ns else {
             return;
         };
-        let lat_ns = self.now.saturating_sub(slot.start_ns);
         if lat_ns > limit_ns {
             self.fail(
-                ETIME,
+                ETIMEDOUT,
                 format!(
                     "an I/O took {} us, longer than max_latency={} us",
                     lat_ns / 1000,
@@ -158,9 +208,9 @@ impl Worker<'_> {
         }
     }
 
-    /// An I/O that moved nothing.
+    /// An I/O of which nothing more than the first `moved` bytes can be had.
     #[cold]
-    fn failed(&mut self, slot: &Slot, done: LaneDone, way: Way) {
+    pub(super) fn failed(&mut self, slot: &Slot, moved: u32, done: LaneDone, way: Way) {
         let LaneDone { lane, result } = done;
         let pass = self.options.pace.pass_errors;
         let passed = match way {
@@ -173,7 +223,12 @@ impl Worker<'_> {
             return;
         }
         let errno = if result == 0 { EIO } else { -result };
-        self.fail_at(slot, errno, way.name());
+        let rest = Slot {
+            offset: slot.offset + u64::from(moved),
+            len: slot.len - moved,
+            ..*slot
+        };
+        self.fail_at(&rest, errno, way.name());
     }
 
     /// Ends the clone with an error of the operating system at a place of a file.
@@ -197,6 +252,12 @@ impl Worker<'_> {
 
     fn explain(&self, errno: i32, what: &str) -> Option<String> {
         let why = match errno {
+            EOPNOTSUPP if what == "trim" => {
+                "the device cannot discard (its queue/discard_max_bytes in /sys/class/block is 0)"
+            }
+            EINVAL if what == "trim" => {
+                "trims need offsets and sizes in whole blocks of the device: try a larger bs="
+            }
             EINVAL if self.options.files.direct => {
                 "direct=1 needs offsets and sizes in whole blocks of the device: try a larger bs= or direct=0"
             }
@@ -204,6 +265,7 @@ impl Worker<'_> {
                 "unless the device had an error, the file ends before this offset: another process truncated it \
                  during the run"
             }
+            EFBIG => "the process's limit of file size (ulimit -f) ends before it",
             ENOSPC => "the device or file system is full",
             _ => return None,
         };

@@ -193,7 +193,8 @@ impl Tally {
             way.second.record_n(lat_ns, run.ios);
             way.lat_sum_ns += lat_ns * run.ios;
         }
-        if self.stamps.slat {
+        // A trim is one call that submits and ends.
+        if self.stamps.slat && run.way != Way::Trim {
             way.slat.record_n(run.issue_ns - run.start_ns, run.ios);
         }
         if self.stamps.clat {
@@ -202,7 +203,7 @@ impl Tally {
         }
     }
 
-    /// An I/O moved less than asked.
+    /// A completion brought less than asked; the I/O goes on.
     pub(super) fn short(&mut self, way: Way) {
         self.ways[way.index()].short_ios += 1;
     }

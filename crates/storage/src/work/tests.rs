@@ -1,5 +1,8 @@
 mod content;
+mod goal;
 mod logs;
+mod short;
+mod trims;
 
 use super::super::spec::{
     Amount, Invocation, IoEngine, Job, Mode, Options, Steady, SteadyMetric, Verify,
@@ -636,7 +639,7 @@ fn an_io_slower_than_allowed_ends_the_job() {
     })])
     .unwrap();
     let clone = &readings.clones[0];
-    assert_eq!(clone.error, 62);
+    assert_eq!(clone.error, 110);
     assert!(clone.error_text.as_deref().unwrap().contains("max_latency"));
 }
 

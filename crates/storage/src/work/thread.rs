@@ -156,6 +156,8 @@ pub(super) fn most_block(options: &Options) -> u32 {
     let pattern = &options.pattern;
     Way::ALL
         .iter()
+        // Trims need no buffer.
+        .filter(|&&way| way != Way::Trim)
         .filter(|&&way| pattern.blocks_by_sequence || pattern.mode.goes(way))
         .map(|way| pattern.blocks[way.index()].max)
         .max()

@@ -35,7 +35,8 @@ impl Worker<'_> {
     #[cold]
     fn draw_again(&mut self) -> Option<Io> {
         let pace = &self.options.pace;
-        if !(pace.time_based && pace.runtime_ns.is_some()) {
+        let searched = self.search.is_some() && !pace.latency.adapts;
+        if !(searched || pace.time_based && pace.runtime_ns.is_some()) {
             return None;
         }
         self.pattern.rewind();
@@ -84,6 +85,15 @@ impl Worker<'_> {
             {
                 self.held = Some(io);
                 return More::At(due_ns);
+            }
+            if self.special && io.way == Way::Trim {
+                if !self.queued.is_empty() {
+                    // What comes before it goes to the kernel before it.
+                    self.held = Some(io);
+                    return More::Enough;
+                }
+                self.trim(&io);
+                return More::Trimmed;
             }
             self.queue(&io);
         }
@@ -199,7 +209,8 @@ impl Worker<'_> {
         Ok(all)
     }
 
-    /// Counts the first `taken` of what is queued as submitted in one call; syncs are no I/Os.
+    /// Counts the first `taken` of what is queued as submitted in one call; syncs are no I/Os, and the rest of a short one
+    /// was counted with its beginning.
     #[inline]
     fn count_submission(&mut self, taken: usize) {
         if !self.measuring {
@@ -209,7 +220,8 @@ impl Worker<'_> {
         if self.special {
             let is_io = |&&lane: &&u32| {
                 let slot = &self.slots[lane as usize];
-                slot.counted && slot.kind != Kind::Sync
+                let begins = self.begun[lane as usize].moved == 0;
+                slot.counted && begins && slot.kind != Kind::Sync
             };
             ios = self.queued[..taken].iter().filter(is_io).count() as u32;
         }
@@ -235,7 +247,9 @@ impl Worker<'_> {
                         Some(Duration::from_nanos(due_ns.saturating_sub(self.now))),
                     )
                 }
-                More::Never | More::AfterThinking | More::AfterReadingBack => (1, None),
+                More::Never | More::AfterThinking | More::AfterReadingBack | More::Trimmed => {
+                    (1, None)
+                }
             };
             self.wait(at_least, timeout)?;
             self.done.clear();

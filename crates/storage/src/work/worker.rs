@@ -9,6 +9,7 @@ use super::logs::{Batch, Logs};
 use super::pace::{Minimum, Pace};
 use super::policy::{Bursts, Policy, is_synchronous};
 use super::read_back::{ReadBack, reads_back, verifies};
+use super::search::Search;
 use super::tally::{Stamps, Tally};
 use crate::files::Opened;
 use crate::pattern::{Io, Pattern};
@@ -93,6 +94,15 @@ pub(super) const FREE: Slot = Slot {
     counted: false,
 };
 
+/// What a lane's I/O has moved, if its first completion was short. Kept apart from the slot, which every I/O touches.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Begun {
+    /// 0: nothing yet.
+    pub(super) moved: u32,
+    /// When the I/O was first given to the kernel.
+    pub(super) issue_ns: Ns,
+}
+
 /// Whether more could be issued at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum More {
@@ -104,6 +114,8 @@ pub(super) enum More {
     AfterThinking,
     /// Not before everything in flight has ended and was read back.
     AfterReadingBack,
+    /// A trim was done, which is no reason to wait for anything.
+    Trimmed,
     /// Never: the work is done.
     Never,
 }
@@ -140,7 +152,12 @@ pub(super) struct Worker<'a> {
     /// A slat is wanted, so the submitting call is one of its own.
     pub(super) own_submit: bool,
     pub(super) slots: Box<[Slot]>,
+    /// One per lane.
+    pub(super) begun: Box<[Begun]>,
     pub(super) free: Vec<u32>,
+    /// Lanes beyond the depth that is tried.
+    pub(super) parked: Vec<u32>,
+    pub(super) search: Option<Search>,
     pub(super) queued: Vec<u32>,
     pub(super) done: Vec<LaneDone>,
     /// The last instant read.
@@ -180,6 +197,20 @@ fn stamps_of(options: &Options) -> Stamps {
     }
 }
 
+/// Syncs, think times, verification or trims are to be looked at before each I/O.
+fn is_special(options: &Options) -> bool {
+    let pace = &options.pace;
+    let syncs = pace.fsync_every > 0 || pace.fdatasync_every > 0;
+    let trims = options.pattern.mode.goes(Way::Trim);
+    syncs || trims || pace.think_ns > 0 || verifies(options)
+}
+
+/// Each I/O is to be looked at on its own when it ends.
+fn is_detailed(options: &Options) -> bool {
+    let pace = &options.pace;
+    pace.max_latency_ns.is_some() || pace.latency.target_ns.is_some() || verifies(options)
+}
+
 /// Directions that have I/Os, reading back among them.
 fn used_by(options: &Options) -> [bool; DIRECTIONS] {
     let mut used = Way::ALL.map(|way| options.pattern.mode.goes(way));
@@ -205,7 +236,6 @@ impl<'a> Worker<'a> {
         let logs = Logs::new(options, task.name, task.number, &task.logs);
         let rated = pace.rated();
         let depth = policy.depth as usize;
-        let syncs = options.pace.fsync_every > 0 || options.pace.fdatasync_every > 0;
         let is_rated = rated.contains(&true);
         Self {
             options,
@@ -227,7 +257,10 @@ impl<'a> Worker<'a> {
             synchronous,
             own_submit: stamps.slat || synchronous,
             slots: vec![FREE; depth].into(),
+            begun: vec![Begun::default(); depth].into(),
             free: (0..policy.depth).rev().collect(),
+            parked: Vec::with_capacity(depth),
+            search: Search::new(&options.pace, policy.depth),
             queued: Vec::with_capacity(depth),
             done: Vec::with_capacity(depth),
             bursts: Bursts::new(policy.depth),
@@ -242,12 +275,9 @@ impl<'a> Worker<'a> {
             ending: false,
             news: 0,
             held: None,
-            special: syncs || is_rated || options.pace.think_ns > 0 || verifies(options),
+            special: is_rated || is_special(options),
             mixed_rate: is_rated && options.pattern.mode.is_mixed(),
-            detailed: is_rated
-                || options.pace.max_latency_ns.is_some()
-                || logs.is_some()
-                || verifies(options),
+            detailed: is_rated || logs.is_some() || is_detailed(options),
             logs,
             sync_due: None,
             writes: 0,
@@ -300,8 +330,11 @@ impl<'a> Worker<'a> {
         self.card.started_ns.store(self.now, Ordering::Relaxed);
         self.ramp_ends_ns = self.now + pace.ramp_ns;
         self.pace.begin(self.now);
-        if pace.ramp_ns > 0 {
+        if pace.ramp_ns > 0 || self.searches_apart() {
             self.card.set_state(b'/');
+        }
+        if let Some(search) = &self.search {
+            self.set_depth(search.depth);
         }
         self.event();
     }
@@ -309,6 +342,13 @@ impl<'a> Worker<'a> {
     fn turns(&mut self) -> Result<(), BlockError> {
         loop {
             self.look_around();
+            if self
+                .search
+                .as_ref()
+                .is_some_and(|search| search.due.is_some())
+            {
+                self.adjust()?;
+            }
             if self.ending {
                 return Ok(());
             }
@@ -321,6 +361,7 @@ impl<'a> Worker<'a> {
                     self.drain()?;
                     self.read_back()?;
                 }
+                More::Trimmed => {}
                 more => {
                     self.collect(more)?;
                     self.ending |= more == More::Never;
@@ -370,14 +411,22 @@ impl<'a> Worker<'a> {
     pub(super) fn event(&mut self) {
         let now = self.now;
         if !self.measuring && now >= self.ramp_ends_ns {
-            self.begin_measuring();
+            if let Some(search) = &mut self.search {
+                search.begin(now, self.options.pace.runtime_ns);
+            }
+            if !self.searches_apart() {
+                self.begin_measuring();
+            }
         }
-        let mut next = self.ramp_ends_ns;
+        let mut next = match now < self.ramp_ends_ns {
+            true => self.ramp_ends_ns,
+            false => Ns::MAX,
+        };
         if self.measuring {
             if now >= self.tally.second_ends_ns() {
                 self.tally.turn_second(now, self.card);
             }
-            next = self.tally.second_ends_ns();
+            next = next.min(self.tally.second_ends_ns());
             if let Some(minimum) = &mut self.minimum {
                 let tally = &self.tally;
                 if now >= minimum.due_ns()
@@ -391,10 +440,19 @@ impl<'a> Worker<'a> {
             self.ending |= now >= self.deadline_ns;
             next = next.min(self.deadline_ns);
         }
+        if let Some(search) = &mut self.search {
+            search.look(now);
+            next = next.min(search.due_ns());
+        }
         self.next_event_ns = next;
     }
 
-    fn begin_measuring(&mut self) {
+    /// A depth is searched, which is no part of what is measured.
+    fn searches_apart(&self) -> bool {
+        self.search.as_ref().is_some_and(Search::is_apart)
+    }
+
+    pub(super) fn begin_measuring(&mut self) {
         let now = self.now;
         self.measuring = true;
         if let Some(logs) = &mut self.logs {
@@ -405,7 +463,10 @@ impl<'a> Worker<'a> {
         if let Some(minimum) = &mut self.minimum {
             minimum.begin(now);
         }
-        if let Some(runtime_ns) = self.options.pace.runtime_ns.filter(|&ns| ns > 0) {
+        // A depth that was searched for is measured for a window.
+        let searched = self.search.is_some() && !self.options.pace.latency.adapts;
+        let runtime_ns = self.options.pace.runtime_ns.filter(|&ns| ns > 0);
+        if let Some(runtime_ns) = runtime_ns.filter(|_| !searched) {
             self.deadline_ns = now + runtime_ns;
         }
         self.usage_before = ThreadUsage::now();
@@ -424,6 +485,10 @@ impl<'a> Worker<'a> {
             Mode::RandWrite => b'w',
             Mode::ReadWrite => b'M',
             Mode::RandRw => b'm',
+            Mode::Trim => b'D',
+            Mode::RandTrim => b'd',
+            Mode::TrimWrite => b'W',
+            Mode::RandTrimWrite => b'w',
         }
     }
 
@@ -492,6 +557,7 @@ impl<'a> Worker<'a> {
             reading.minor_faults = usage.minor_faults;
             reading.kernel_entries = self.lanes.counters().submits - self.entries_before;
         }
+        reading.search = self.search.as_ref().map(Search::reading);
         reading.job = self.task.job;
         reading.clone = self.task.clone;
         reading.pid = rustix::thread::gettid().as_raw_nonzero().get() as u32;

@@ -95,8 +95,10 @@ fn destroying(path: &Path) -> Invocation {
 fn a_free_device_is_written_to_only_when_named_and_read_at_will() {
     let Some(device) = Loop::empty() else { return };
     for name in device.aliases() {
-        let why = refused(&one(Mode::Write, &name, 0));
-        assert!(why.contains("--destroy") && why.contains("16 MiB"), "{why}");
+        for mode in [Mode::Write, Mode::Trim, Mode::RandTrimWrite] {
+            let why = refused(&one(mode, &name, 0));
+            assert!(why.contains("--destroy") && why.contains("16 MiB"), "{why}");
+        }
         let planned = plan(&destroying(&name)).map_err(join_errors).unwrap();
         assert_eq!(planned.files[0].target, Target::Device);
         let verdict = planned.files[0].verdict();
@@ -153,10 +155,15 @@ fn io_11_a_mounted_device_is_refused_by_every_name_whatever_is_said() {
     let quiet = ["-o", "remount,ro"];
     assert!(succeeded(Command::new("mount").args(quiet).arg(&point)));
     let before = device.checksum();
-    let whys: Vec<String> = device
-        .aliases()
-        .iter()
-        .map(|name| refused(&destroying(name)))
+    let names = device.aliases();
+    let modes = [Mode::RandWrite, Mode::RandTrim, Mode::TrimWrite];
+    let both = names.iter().flat_map(|name| modes.map(|mode| (name, mode)));
+    let whys: Vec<String> = both
+        .map(|(name, mode)| {
+            let mut invocation = destroying(name);
+            invocation.jobs[0].options.pattern.mode = mode;
+            refused(&invocation)
+        })
         .collect();
     let after = device.checksum();
     assert!(succeeded(Command::new("umount").arg(&point)));
@@ -165,6 +172,22 @@ fn io_11_a_mounted_device_is_refused_by_every_name_whatever_is_said() {
         assert!(why.contains("no option lifts this refusal"), "{why}");
     }
     assert_eq!(before, after);
+}
+
+/// fio 3.33 makes the file and then fails on it (ENOTTY).
+#[test]
+fn a_file_is_not_trimmed_and_none_is_made_for_it() {
+    let place = directory();
+    let path = place.path().join("data");
+    for mode in [Mode::Trim, Mode::RandTrim, Mode::TrimWrite] {
+        let why = refused(&one(mode, &path, MIB));
+        assert!(why.contains("works on block devices only"), "{why}");
+        assert!(!path.exists());
+    }
+    fs::write(&path, vec![7; 1 << 20]).unwrap();
+    let mut invocation = destroying(&path);
+    invocation.jobs[0].options.pattern.mode = Mode::RandTrim;
+    assert!(refused(&invocation).contains("works on block devices only"));
 }
 
 #[test]

@@ -38,5 +38,5 @@ pub(super) static OPTIONS: &[OptionDef] = options! {Measure;
     "clocksource", Choice(&["gettimeofday", "clock_gettime", "cpu"]), "", Accepted("time is CLOCK_MONOTONIC"), "Which clock";
     "gtod_cpu", Int(0, u64::MAX), "", Accepted("no thread is needed to read the clock"), "A CPU that only reads the clock";
     "error_dump", Bool, "0", Accepted("assay always reports errors"), "Report more about errors";
-    "block_error_percentiles", Bool, "0", Accepted("there are no trims"), "Percentiles of blocks that failed to trim";
+    "block_error_percentiles", Bool, "0", Accepted("assay keeps no account of single blocks"), "Percentiles of blocks that failed to trim";
 };

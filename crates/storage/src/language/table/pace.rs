@@ -4,7 +4,9 @@ use super::super::setters;
 use super::Category::Pace;
 use super::Use::{Accepted, Works};
 use super::{OptionDef, options};
-use crate::language::value::Kind::{Bool, Choice, Flag, Int, Ints, Micros, Millis, Seconds, Text};
+use crate::language::value::Kind::{
+    Bool, Choice, Flag, Floats, Int, Ints, Micros, Millis, Seconds, Text,
+};
 
 const U32: u64 = u32::MAX as u64;
 
@@ -38,6 +40,10 @@ pub(super) static OPTIONS: &[OptionDef] = options! {Pace;
     "exitall_on_error", Flag, "", Works(|d, v| { d.options.pace.exit_all_on_error = v.on()?; Ok(()) }), "End all other jobs when this job fails";
     "exit_what", Choice(&["group", "stonewall", "all"]), "group", Accepted("exitall ends the jobs that run now"), "What exitall ends";
     "max_latency", Micros, "0", Works(|d, v| { d.options.pace.max_latency_ns = Some(v.ns()?).filter(|ns| *ns > 0); Ok(()) }), "The job fails when an I/O takes longer";
+    "latency_target", Micros, "", Works(|d, v| { d.options.pace.latency.target_ns = Some(v.ns()?).filter(|ns| *ns > 0); Ok(()) }), "Search the highest depth, up to iodepth, that keeps this latency, and measure it";
+    "latency_window", Micros, "", Works(|d, v| { d.options.pace.latency.window_ns = v.ns()?; Ok(()) }), "How long each depth is tried";
+    "latency_percentile", Floats(0.0, 100.0), "100", Works(setters::latency_percentile), "Percent of the I/Os that have to keep the latency";
+    "latency_run", Bool, "0", Works(|d, v| { d.options.pace.latency.adapts = v.on()?; Ok(()) }), "Go on adapting the depth, and measure all of it";
     "steadystate" = "ss", Text, "", Works(setters::steady), "Stop when iops or bw is steady: iops:2%, bw_slope:0.3%";
     "steadystate_duration" = "ss_dur", Seconds, "0", Works(|d, v| { d.options.pace.steady_duration_ns = v.ns()?; Ok(()) }), "How long the rate must be steady";
     "steadystate_ramp_time" = "ss_ramp", Seconds, "0", Works(|d, v| { d.options.pace.steady_ramp_ns = v.ns()?; Ok(()) }), "How long to wait before the check begins";

@@ -8,7 +8,7 @@ use crate::language::value::Kind::{Bool, Choice, Flag, Int, Ints, Ranges, Size, 
 use crate::spec::RandomGenerator;
 
 pub(super) static OPTIONS: &[OptionDef] = options! {Pattern;
-    "rw" = "readwrite", Text, "read", Works(setters::mode), "read, write, randread, randwrite, rw, randrw; `:N` changes the order of offsets";
+    "rw" = "readwrite", Text, "read", Works(setters::mode), "read, write, randread, randwrite, rw, randrw; trim, randtrim, trimwrite, randtrimwrite (devices only); `:N` changes the order of offsets";
     "rwmixread", Int(0, 100), "50", Works(|d, v| { d.options.pattern.read_percent = v.int32()?; Ok(()) }), "Percent of I/Os that read in a mixed job";
     "rwmixwrite", Int(0, 100), "50", Works(|d, v| { d.options.pattern.read_percent = 100 - v.int32()?; Ok(()) }), "Percent of I/Os that write in a mixed job; the later of the two options wins";
     "bs" = "blocksize", Ints(1, 1 << 31), "4096", Works(|d, v| { setters::merge(&mut d.blocks, v.ints()?); Ok(()) }), "Bytes of an I/O";

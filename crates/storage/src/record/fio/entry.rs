@@ -77,6 +77,17 @@ pub(super) struct Entry<'a> {
     pub(super) context_switches: u64,
     pub(super) major_faults: u64,
     pub(super) minor_faults: u64,
+    /// Depth of the last clone, as fio has it.
+    depth: u32,
+}
+
+/// What fio tells of `latency_target`; without one its defaults, and the depth asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Goal {
+    pub(super) target_ns: u64,
+    pub(super) window_us: u64,
+    pub(super) percentile: f64,
+    pub(super) depth: u32,
 }
 
 impl<'a> Entry<'a> {
@@ -98,6 +109,7 @@ impl<'a> Entry<'a> {
             user_ns: 0,
             system_ns: 0,
             context_switches: 0,
+            depth: job.label.iodepth,
             major_faults: 0,
             minor_faults: 0,
         }
@@ -145,8 +157,21 @@ impl<'a> Entry<'a> {
         self.user_ns += clone.user_ns;
         self.system_ns += clone.system_ns;
         self.context_switches += clone.context_switches;
+        self.depth = clone.search.map_or(self.depth, |search| search.depth);
         self.major_faults += clone.major_faults;
         self.minor_faults += clone.minor_faults;
+    }
+}
+
+impl Entry<'_> {
+    pub(super) fn goal(&self) -> Goal {
+        let goal = self.label().latency_goal;
+        Goal {
+            target_ns: goal.map_or(0, |goal| goal.target_ns),
+            window_us: goal.map_or(0, |goal| goal.window_ns / 1000),
+            percentile: goal.map_or(100.0, |goal| goal.percentile),
+            depth: self.depth,
+        }
     }
 }
 

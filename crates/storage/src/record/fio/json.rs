@@ -131,10 +131,11 @@ fn job(readings: &StorageReadings, entries: &[Entry<'_>], entry: &Entry<'_>, plu
         job.push("total_err", Tree::Natural(entry.errors_passed));
         job.push("first_error", Tree::Whole(entry.error.0.into()));
     }
-    job.push("latency_depth", Tree::Natural(entry.label().iodepth.into()));
-    job.push("latency_target", Tree::Natural(0));
-    job.push("latency_percentile", Tree::Float(100.0));
-    job.push("latency_window", Tree::Natural(0));
+    let goal = entry.goal();
+    job.push("latency_depth", Tree::Natural(goal.depth.into()));
+    job.push("latency_target", Tree::Natural(goal.target_ns));
+    job.push("latency_percentile", Tree::Float(goal.percentile));
+    job.push("latency_window", Tree::Natural(goal.window_us));
     if let Some(description) = &entry.label().description {
         job.push("desc", Tree::text(description));
     }

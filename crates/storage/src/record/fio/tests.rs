@@ -20,6 +20,9 @@ const ROUND_TRIPS: &[&str] = &[
     "--name=list --ioengine=null --size=8m --rw=read --percentile_list=1:50:2:99:7 --bs=4k --iodepth=1 --numjobs=1 ALL",
     "--name=figures --size=2m --rw=read --significant_figures=6 --bs=4k --iodepth=1 --numjobs=1 ALL",
     "--name=steady --ioengine=null --size=10g --rw=write --steadystate=iops:90% --steadystate_duration=1 --runtime=2 --time_based=1 --rate_iops=1000 --bs=4k --iodepth=1 --numjobs=1 ALL",
+    "--name=trims --ioengine=null --size=8m --rw=randtrim --bs=8k --iodepth=1 --numjobs=1 ALL",
+    "--name=both --ioengine=null --size=8m --rw=trimwrite --bs=8k --iodepth=1 --numjobs=2 --group_reporting ALL",
+    "--name=goal --ioengine=libaio --direct=1 --size=4m --rw=randread --latency_target=5s --latency_window=100ms --latency_percentile=99.5 --time_based --runtime=3 --bs=4k --iodepth=4 --numjobs=1 ALL",
     "--ioengine=null --size=4m --name=one --rw=read --bs=4k --iodepth=1 --numjobs=1 ALL --name=two --new_group --rw=write --bs=16k --iodepth=2 --numjobs=2 ALL --name=three --stonewall --rw=rw --bs=512 --iodepth=1 --numjobs=1 ALL",
 ];
 /// Every percentile there is, so that each latency has its bins.

@@ -133,11 +133,12 @@ fn put_entry(
             ),
         );
     }
+    let goal = entry.goal();
     put(
         text,
         format_args!(
-            "     latency   : target=0, window=0, percentile=100.00%, depth={}\n",
-            label.iodepth
+            "     latency   : target={}, window={}, percentile={:.2}%, depth={}\n",
+            goal.target_ns, goal.window_us, goal.percentile, goal.depth
         ),
     );
     put_steady(text, entry);
