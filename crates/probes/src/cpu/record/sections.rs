@@ -1,9 +1,9 @@
 //! The report of the CPUs.
 
 use super::info::{CpuInfo, KernelRow, PairRow};
-use super::soak;
 use crate::cpu::listed;
-use assay_measure::record::{Figure, Record};
+use crate::load::{self, LoadInfo};
+use assay_measure::record::{Figure, Part, Record};
 use assay_measure::section::common;
 use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
 use assay_measure::units::fixed;
@@ -30,7 +30,7 @@ pub(super) fn render(record: &Record, info: &CpuInfo) -> Sections {
     common::warnings(&mut page, record);
     common::advice(&mut page, record);
     match &info.soak {
-        Some(load) => soak::sections(&mut page, info, load),
+        Some(load) => loaded(&mut page, info, load),
         None => measured(&mut page, info),
     }
     conditions(&mut page, info);
@@ -63,6 +63,24 @@ const PITFALLS: [&str; 6] = [
      15 minutes (--soak 0 --time 15m) and check whether work over time falls.",
     "This kernel set has no wide-vector kernels (AVX-512): their lower clock slows no rate here.",
 ];
+
+fn loaded(page: &mut Sections, info: &CpuInfo, soak: &LoadInfo) {
+    let words = load::Words {
+        stressor: CpuInfo::NAME,
+        ops: format!(
+            "In stress-ng's layout. ops = {}: one operation is one call of a kernel; all kernels of the set take \
+             turns. Compare ops only with ops of the same kernel set, never with bogo ops of stress-ng.",
+            info.kernel_set
+        ),
+        unit: "calls/s",
+        cpus: info.cpus.len(),
+        steal_pct: &info.conditions.steal_pct,
+        throttled_s: &info.conditions.throttled_s,
+        errors_count: info.verification_errors_count,
+        errors: &info.verification_errors,
+    };
+    load::sections(page, soak, &words);
+}
 
 fn measured(page: &mut Sections, info: &CpuInfo) {
     kernels(page, info);
