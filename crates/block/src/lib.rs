@@ -10,6 +10,7 @@
 //! the kernel only while this crate itself keeps it mapped and keeps the lease that excludes others.
 
 mod blocking;
+mod cpuid;
 mod error;
 mod facts;
 mod features;
@@ -28,6 +29,7 @@ pub mod sim;
 mod thread;
 
 pub use blocking::BlockingWriter;
+pub use cpuid::hypervisor_signature;
 pub use error::BlockError;
 pub use facts::{DeviceFacts, Known, Mount, device_facts, disks_under, mounts};
 pub use features::Features;

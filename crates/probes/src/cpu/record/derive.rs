@@ -3,14 +3,14 @@
 use super::super::bench::SCALED;
 use super::super::kernels::{KERNELS, Kernel, SET};
 use super::super::reading::{CpuReadings, PairKind, ShotReading, ThreadReading};
-use super::info::{ClockPoint, ClockRow, Conditions, CpuInfo, KernelRow, PairRow, ScalingRow};
+use super::info::{ClockPoint, ClockRow, CpuInfo, KernelRow, PairRow, ScalingRow};
 use super::steadiness;
+use crate::conditions::{Conditions, NOT_EXPOSED};
 use crate::load::LoadInfo;
 use assay_measure::record::Figure;
 use assay_measure::sample::{half_width, mean, median, stddev};
 
 pub(super) const STOPPED: &str = "the probe was stopped before";
-const NOT_EXPOSED: &str = "not exposed";
 /// Largest number of threads that still pays.
 const KNEE: f64 = 0.8;
 /// Less CPU time than this share of the window: the host was not ours.
@@ -300,12 +300,6 @@ fn clock_point(shot: &ShotReading) -> ClockPoint {
 }
 
 fn conditions(readings: &CpuReadings) -> Conditions {
-    let (before, after) = (&readings.host_before, &readings.host_after);
-    let seconds = readings.elapsed_ns as f64 / 1e9;
-    let risen = |get: fn(&assay_measure::snapshot::HostReading) -> Option<u64>| {
-        let both = get(before).zip(get(after));
-        known(both.map(|(before, after)| after.saturating_sub(before) as f64))
-    };
     let threads = || readings.shots.iter().flat_map(|shot| &shot.threads);
     let (elapsed, delay): (u64, Option<u64>) = match &readings.soak {
         Some(soak) => (soak.real_ns * soak.workers, soak.run_delay_ns),
@@ -325,14 +319,11 @@ fn conditions(readings: &CpuReadings) -> Conditions {
         (0, _) => Figure::na("no windows"),
         (elapsed, delay) => known(delay.map(|delay| 100.0 * delay as f64 / elapsed as f64)),
     };
-    Conditions {
-        steal_pct: known(readings.steal_pct),
-        given_pct: figure(given),
-        run_delay_pct: delay_pct,
-        throttled_s: risen(|host| host.cgroup_throttled_ns).scaled(1e-9),
-        cpu_pressure_pct: risen(|host| host.psi_ns.get("cpu_some").copied())
-            .scaled(1e-7)
-            .per(seconds, "no time passed"),
-        context_switches_per_s: risen(|host| host.context_switches).per(seconds, "no time passed"),
-    }
+    Conditions::of(
+        (&readings.host_before, &readings.host_after),
+        readings.elapsed_ns,
+        readings.steal_pct,
+        figure(given),
+        delay_pct,
+    )
 }

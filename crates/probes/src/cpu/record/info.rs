@@ -1,5 +1,6 @@
 //! What `assay cpu` measured, in a record.
 
+use crate::conditions::Conditions;
 use crate::load::LoadInfo;
 use assay_measure::record::{Figure, Part};
 use serde::{Deserialize, Serialize};
@@ -176,22 +177,4 @@ pub(crate) struct ClockPoint {
     pub mhz_mean: Figure,
     /// The lowest.
     pub mhz_min: Figure,
-}
-
-/// Whose the host was while it was measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Conditions {
-    /// CPU time the hypervisor gave to others, %.
-    pub steal_pct: Figure,
-    /// CPU time our threads were given, of their windows, %.
-    pub given_pct: Figure,
-    /// Time they could run and had no CPU, of their windows, %.
-    pub run_delay_pct: Figure,
-    /// Time a quota held this control group back, s.
-    pub throttled_s: Figure,
-    /// Share of the time in which some task waited for a CPU, %.
-    pub cpu_pressure_pct: Figure,
-    /// Switches of context on the whole host, 1/s.
-    pub context_switches_per_s: Figure,
 }

@@ -421,40 +421,24 @@ fn about(page: &mut Sections, info: &CpuInfo) {
 
 fn conditions(page: &mut Sections, info: &CpuInfo) {
     page.heading("Whose the Host Was");
-    let of = &info.conditions;
-    let told = |figure: &Figure, decimals, unit: &str| match figure.value() {
-        Some(_) => format!("{} {unit}", number(figure, decimals)),
-        None => number_or_reason(figure, decimals),
-    };
-    let pairs = [
-        (
-            "CPU time given to the threads of assay",
-            told(&of.given_pct, 1, "%"),
-        ),
-        ("Steal", told(&of.steal_pct, 2, "%")),
-        ("Run delay", told(&of.run_delay_pct, 1, "% of the windows")),
-        ("Throttled by a quota", told(&of.throttled_s, 2, "s")),
-        (
-            "CPU pressure (some task waited)",
-            told(&of.cpu_pressure_pct, 1, "%"),
-        ),
-        (
-            "Context switches",
-            told(&of.context_switches_per_s, 0, "1/s"),
-        ),
+    let told = |figure: &Figure, decimals| number_or_reason(figure, decimals);
+    let own = [
         (
             "CPUs that can be used at the same time",
-            told(&info.usable_cpus, 2, ""),
+            told(&info.usable_cpus, 2),
         ),
-        ("Physical cores among them", told(&info.cores_count, 0, "")),
+        ("Physical cores among them", told(&info.cores_count, 0)),
         (
             "Threads kept on their CPUs",
             if info.is_pinned { "yes" } else { "no" }.to_owned(),
         ),
-        ("Reading the clock", told(&info.clock_read_ns, 1, "ns")),
+        (
+            "Reading the clock",
+            format!("{} ns", told(&info.clock_read_ns, 1)),
+        ),
         ("Page size", format!("{} bytes", info.page_bytes)),
     ];
-    for (name, value) in pairs {
-        page.named(name, 34, value.trim_end().to_owned());
+    for (name, value) in info.conditions.shown().into_iter().chain(own) {
+        page.named(name, 34, value);
     }
 }
