@@ -78,7 +78,11 @@ pub(super) fn render(record: &Record, info: &TopologyInfo) -> Sections {
     page.heading("As lscpu Prints It");
     page.line("Sizes of caches are those of one cache, as lscpu printed them before version 2.34.");
     for (field, data) in lscpu::fields(&info.machine) {
-        page.named(&format!("{field}:"), 22, data);
+        // Too long for a table.
+        match field.as_str() {
+            "Flags" => page.wrapped("Flags: ", &data),
+            _ => page.named(&format!("{field}:"), 22, data),
+        }
     }
     page
 }

@@ -245,7 +245,7 @@ fn memory_10_a_cache_that_the_ladder_does_not_find_is_flagged() {
 #[test]
 fn memory_09_a_ladder_that_falls_is_doubted() {
     let mut odd = readings();
-    odd.info.ladder[20].ns_p50 = Figure::decimal(90.0);
+    odd.info.ladder[20].ns_min = Figure::decimal(90.0);
     let record = built(&odd);
     assert!(
         record.warnings[0].contains("larger memory cannot be"),
@@ -254,7 +254,7 @@ fn memory_09_a_ladder_that_falls_is_doubted() {
     );
     // 5 % are noise.
     let mut noise = readings();
-    noise.info.ladder[20].ns_p50 = noise.info.ladder[20].ns_p50.scaled(1.04);
+    noise.info.ladder[20].ns_min = noise.info.ladder[20].ns_min.scaled(1.04);
     assert!(built(&noise).warnings.is_empty());
 }
 
