@@ -3,12 +3,14 @@
 use assay_measure::kind::Kind;
 
 pub(crate) fn all() -> Vec<&'static dyn Kind> {
-    let own: [&dyn Kind; 5] = [
+    let own: [&dyn Kind; 7] = [
         &assay_storage::record::Storage,
         &assay_native::crash::Recovery,
         &assay_sweep::Sweep,
         &assay_probes::sync::DurableWrites,
         &assay_probes::cpu::CpuKernels,
+        &assay_probes::memory::Memory,
+        &assay_probes::topology::Topology,
     ];
     [assay_awr::KINDS, &own].concat()
 }

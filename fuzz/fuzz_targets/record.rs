@@ -23,6 +23,8 @@ static RECORDS: LazyLock<Vec<Value>> = LazyLock::new(|| {
         include_str!("../records/io.json"),
         include_str!("../records/sync.json"),
         include_str!("../records/cpu.json"),
+        include_str!("../records/memory.json"),
+        include_str!("../records/topology.json"),
         include_str!("../records/sweep.json"),
     ]
     .iter()

@@ -19,7 +19,7 @@ mod probe;
 mod runs;
 
 pub(crate) use compare::{CompareArgs, CompareFace};
-pub(crate) use probe::{ProbeArgs, ProbeCommand};
+pub(crate) use probe::{ProbeArgs, ProbeCommand, ProbeFace};
 pub(crate) use runs::{ListFormat, RunsArgs, RunsCommand, TrendFormat, WhichArgs};
 
 /// Assays the platform for a database.
@@ -515,6 +515,10 @@ pub(crate) enum Face {
     Summary,
     /// pgio's result line and rows, for a run against a server
     Pgio,
+    /// As the tool prints it that the test stands in for (lscpu, stress-ng), where it stands in for one
+    Tool,
+    /// The same as that tool's JSON
+    ToolJson,
 }
 
 /// Formats of `config show`.

@@ -4,7 +4,9 @@ use assay_measure::kind::Kind;
 use assay_native::Native;
 use assay_native::crash::Recovery;
 use assay_probes::cpu::CpuKernels;
+use assay_probes::memory::Memory;
 use assay_probes::sync::DurableWrites;
+use assay_probes::topology::Topology;
 use assay_run::engine::Target;
 use assay_run::null::Null;
 use assay_run::probe::Probe;
@@ -16,7 +18,13 @@ use assay_sweep::Sweep;
 pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Null];
 
 /// The probes, in the order of their help.
-pub(crate) static PROBES: &[&dyn Probe] = &[&DurableWrites, &CpuKernels, &StorageProbe];
+pub(crate) static PROBES: &[&dyn Probe] = &[
+    &DurableWrites,
+    &CpuKernels,
+    &Memory,
+    &Topology,
+    &StorageProbe,
+];
 
 /// The kinds of records: of workloads, of recovery, of sweeps, and what the probes bring, which come last and so are asked first.
 pub(crate) fn kinds() -> Vec<&'static dyn Kind> {

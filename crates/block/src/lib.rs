@@ -10,6 +10,7 @@
 //! the kernel only while this crate itself keeps it mapped and keeps the lease that excludes others.
 
 mod blocking;
+mod cpuid;
 mod error;
 mod facts;
 mod features;
@@ -17,6 +18,7 @@ mod file;
 mod kernel_ring;
 mod lanes;
 mod mapping;
+pub mod memory;
 mod place;
 mod pool;
 mod prefetch;
@@ -28,6 +30,7 @@ mod thread;
 mod words;
 
 pub use blocking::BlockingWriter;
+pub use cpuid::hypervisor_signature;
 pub use error::BlockError;
 pub use facts::{DeviceFacts, Known, Mount, device_facts, disks_under, mounts};
 pub use features::Features;
@@ -35,6 +38,7 @@ pub use file::{DirectFile, DirectIo, FileOptions, OpenMode, Preallocate, WriteTh
 #[cfg(any(test, feature = "faults"))]
 pub use lanes::short::shorten;
 pub use lanes::{LaneDone, LaneEngine, Lanes, LanesOptions, SyncCall, UringMode};
+pub use mapping::Pages;
 pub use place::{free_bytes, is_dir_empty};
 pub use pool::{Exclusive, Lease, Pool, PoolOptions, Shared, Version};
 pub use prefetch::prefetch;

@@ -1,7 +1,7 @@
 //! An anonymous memory mapping: aligned, zeroed, unmapped on drop.
 //!
 //! It hands out raw addresses only. Who may touch which bytes is decided by the two owners,
-//! `pool` (leases) and `ring::slab` (buffers).
+//! `pool` (leases) and `ring::slab` (buffers); `memory` lends its mappings as slices.
 
 use crate::BlockError;
 use std::io;
@@ -12,6 +12,19 @@ pub(crate) const ALIGNMENT: usize = 4096;
 
 /// Size of a transparent huge page on x86-64 and on arm64 with 4 KiB pages, in bytes.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
+
+/// Kinds of pages that memory may be asked for in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pages {
+    /// Of the machine's own size, 4 KiB on x86-64, and never merged (`MADV_NOHUGEPAGE`).
+    Base,
+    /// Transparent huge pages (`MADV_HUGEPAGE`): asking is not getting.
+    Transparent,
+    /// 2 MiB of a reserved pool (`MAP_HUGETLB`).
+    Pool2M,
+    /// 1 GiB of a reserved pool.
+    Pool1G,
+}
 
 /// An owned area of zeroed memory.
 pub(crate) struct Mapping {
@@ -38,30 +51,71 @@ impl Mapping {
         huge_pages: bool,
         what: &'static str,
     ) -> Result<Self, BlockError> {
-        Self::with(len, huge_pages, true, what)
+        let alignment = if huge_pages { HUGE_PAGE } else { ALIGNMENT };
+        Self::with(len, alignment, Origin::Host, true, what)
     }
 
     /// As [`Mapping::new`], but pages come when they are first touched: for simulated runs, which are many and short.
     #[cfg(any(test, feature = "faults"))]
     pub(crate) fn untouched(len: usize, what: &'static str) -> Result<Self, BlockError> {
-        Self::with(len, false, false, what)
+        Self::with(len, ALIGNMENT, Origin::Host, false, what)
     }
+
+    /// Untouched memory in pages of this kind. That of a pool is refused where the pool has no room for it; all else is
+    /// advice, and what came of it is read back.
+    pub(crate) fn in_pages(
+        len: usize,
+        pages: Pages,
+        what: &'static str,
+    ) -> Result<Self, BlockError> {
+        let (alignment, origin) = match pages {
+            Pages::Base => (ALIGNMENT, Origin::Host),
+            Pages::Transparent => (HUGE_PAGE, Origin::Host),
+            Pages::Pool2M => (HUGE_PAGE, Origin::Pool(21)),
+            Pages::Pool1G => (1 << 30, Origin::Pool(30)),
+        };
+        let mapping = Self::with(len, alignment, origin, false, what)?;
+        mapping.advise(pages);
+        Ok(mapping)
+    }
+
+    #[cfg(not(miri))]
+    fn advise(&self, pages: Pages) {
+        use rustix::mm::{Advice, madvise};
+        let (advice, unit) = match pages {
+            Pages::Base => (Advice::LinuxNoHugepage, ALIGNMENT),
+            Pages::Transparent => (Advice::LinuxHugepage, HUGE_PAGE),
+            Pages::Pool2M | Pages::Pool1G => return,
+        };
+        let whole = self.len.next_multiple_of(unit);
+        // SAFETY: [base, base + whole) lies inside this mapping (its length was rounded up to the unit), and this
+        // advice changes no content.
+        let _ = unsafe { madvise(self.base.cast(), whole, advice) };
+    }
+
+    #[cfg(miri)]
+    fn advise(&self, _pages: Pages) {}
 
     fn with(
         len: usize,
-        huge_pages: bool,
+        alignment: usize,
+        origin: Origin,
         populate: bool,
         what: &'static str,
     ) -> Result<Self, BlockError> {
-        let alignment = if huge_pages { HUGE_PAGE } else { ALIGNMENT };
+        // The kernel aligns what it takes from a pool.
+        let slack = match origin {
+            Origin::Host => alignment - ALIGNMENT,
+            Origin::Pool(_) => 0,
+        };
         let mapped_len = len
             .max(1)
             .checked_next_multiple_of(alignment)
-            .and_then(|size| size.checked_add(alignment - ALIGNMENT))
+            .and_then(|size| size.checked_add(slack))
             .ok_or_else(|| BlockError::Invalid {
                 what: format!("{len} bytes of memory for {what} is more than can be addressed"),
             })?;
-        let mapped = map(mapped_len, alignment).map_err(|source| BlockError::Memory {
+        let mapped = map(mapped_len, origin).map_err(|source| BlockError::Memory {
             what,
             bytes: mapped_len as u64,
             source,
@@ -74,7 +128,7 @@ impl Mapping {
             mapped_len,
         };
         if populate {
-            mapping.populate(huge_pages);
+            mapping.populate(alignment == HUGE_PAGE);
         }
         Ok(mapping)
     }
@@ -113,8 +167,8 @@ impl Mapping {
     #[cfg(miri)]
     fn populate(&self, _huge_pages: bool) {}
 
-    /// Bytes of this mapping that the kernel backs by huge pages, from `AnonHugePages` in
-    /// `/proc/self/smaps`; `None` where that file cannot be read.
+    /// Bytes of this mapping that the kernel backs by huge pages, from `AnonHugePages` and, of a pool,
+    /// `KernelPageSize` in `/proc/self/smaps`; `None` where that file cannot be read.
     pub(crate) fn huge_pages_bytes(&self) -> Option<u64> {
         let smaps = std::fs::read_to_string("/proc/self/smaps").ok()?;
         let start = self.base as u64;
@@ -130,16 +184,28 @@ impl Drop for Mapping {
     }
 }
 
+/// Where memory comes from: the host's pages, or a pool of huge ones of 2^n bytes.
+#[derive(Clone, Copy)]
+enum Origin {
+    Host,
+    Pool(u32),
+}
+
 #[cfg(not(miri))]
-fn map(len: usize, _alignment: usize) -> io::Result<*mut u8> {
+fn map(len: usize, origin: Origin) -> io::Result<*mut u8> {
     use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
+    let from = match origin {
+        Origin::Host => MapFlags::empty(),
+        // mmap(2): the flags hold the logarithm of the page size from bit MAP_HUGE_SHIFT (26) on.
+        Origin::Pool(log2) => MapFlags::HUGETLB | MapFlags::from_bits_retain(log2 << 26),
+    };
     // SAFETY: a new private mapping at an address of the kernel's choice replaces nothing.
     let address = unsafe {
         mmap_anonymous(
             std::ptr::null_mut(),
             len,
             ProtFlags::READ | ProtFlags::WRITE,
-            MapFlags::PRIVATE,
+            MapFlags::PRIVATE | from,
         )
     }?;
     Ok(address.cast())
@@ -161,7 +227,7 @@ fn layout(len: usize) -> std::alloc::Layout {
 
 // Miri knows no mmap with advice; the state machine and the accesses are the same over its allocator.
 #[cfg(miri)]
-fn map(len: usize, _alignment: usize) -> io::Result<*mut u8> {
+fn map(len: usize, _origin: Origin) -> io::Result<*mut u8> {
     // SAFETY: `len` is not zero.
     Ok(unsafe { std::alloc::alloc_zeroed(layout(len)) })
 }
@@ -191,6 +257,12 @@ fn huge_bytes_in(smaps: &str, start: u64, end: u64) -> Option<u64> {
         }) {
             overlap = high.min(end).saturating_sub(low.max(start));
             found |= overlap > 0;
+        } else if first == "KernelPageSize:" && overlap > 0 {
+            let kibibytes: u64 = words.next()?.parse().ok()?;
+            // A page of a pool: such an area is huge as a whole, and has no anonymous huge pages.
+            if kibibytes * 1024 >= HUGE_PAGE as u64 {
+                total += overlap;
+            }
         } else if first == "AnonHugePages:" && overlap > 0 {
             let kibibytes: u64 = words.next()?.parse().ok()?;
             total += (kibibytes * 1024).min(overlap);
@@ -215,6 +287,9 @@ mod tests {
             "a merged area counts up to the overlap"
         );
         assert_eq!(huge_bytes_in(smaps, 0xb000, 0xc000), None);
+        let pool = "200000-600000 rw-p 00000000 00:0f 7 /anon_hugepage (deleted)\nSize: 4096 kB\n\
+                    KernelPageSize:     2048 kB\nAnonHugePages:         0 kB\n";
+        assert_eq!(huge_bytes_in(pool, 0x20_0000, 0x60_0000), Some(4 << 20));
     }
 
     #[test]

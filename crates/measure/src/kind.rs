@@ -67,6 +67,17 @@ pub trait Kind: Sync {
     /// The answer: what was tested, the few figures, and whether they are steady.
     fn headline(&self, record: &Record) -> Headline;
 
+    /// The record as the tool prints it that the test stands in for; `None` where it stands in for none.
+    fn in_words_of_tool(&self, record: &Record) -> Option<String> {
+        let lines = self.headline(record).verbatim;
+        (!lines.is_empty()).then(|| lines.join("\n") + "\n")
+    }
+
+    /// The same as that tool's JSON.
+    fn in_json_of_tool(&self, _record: &Record) -> Option<String> {
+        None
+    }
+
     /// What can be paid for.
     fn delivered(&self, record: &Record) -> Delivered {
         Delivered::sustained(record)

@@ -69,6 +69,21 @@ pub enum Part {
     },
     /// A chart made of characters, for text alone: a page has the chart itself.
     Drawing(Vec<String>),
+    /// Boxes in boxes: a page draws them, text writes them as an outline.
+    Picture(Vec<Tile>),
+}
+
+/// A box of a picture, with boxes in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tile {
+    /// What it is.
+    pub title: String,
+    /// What else is said of it, a line each.
+    pub lines: Vec<String>,
+    /// What lies in it, in order.
+    pub inside: Vec<Tile>,
+    /// Whether it is one of many small ones that stand side by side.
+    pub is_leaf: bool,
 }
 
 /// How much a sentence matters to the reader.
@@ -406,6 +421,11 @@ impl Sections {
     /// Lines of a chart made of characters.
     pub fn drawing(&mut self, lines: Vec<String>) {
         self.put(Part::Drawing(lines));
+    }
+
+    /// Boxes in boxes.
+    pub fn picture(&mut self, tiles: Vec<Tile>) {
+        self.put(Part::Picture(tiles));
     }
 
     /// A row of the table begun last; lines written since then go across it.

@@ -85,6 +85,11 @@ pub trait Probe: Sync {
         &[]
     }
 
+    /// Whether it measures for a time, so that its command takes `--time`; one that only looks does not.
+    fn takes_time(&self) -> bool {
+        true
+    }
+
     /// Whether it measures in a directory or file, so that its command takes a PATH.
     fn takes_place(&self) -> bool {
         true

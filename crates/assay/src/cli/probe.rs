@@ -1,12 +1,13 @@
 //! A command for each probe of the registry that is just given a place and a time.
 
-use super::Product;
 use crate::registry::PROBES;
 use assay_run::probe::{Probe, ProbeOption};
 use clap::builder::PathBufValueParser;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
+use clap::{
+    Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum,
+};
 use std::path::PathBuf;
 
 /// A probe and what it was asked to do.
@@ -15,6 +16,23 @@ pub(crate) struct ProbeCommand {
     /// Which.
     pub(crate) name: String,
     pub(crate) args: ProbeArgs,
+}
+
+/// What the command of a probe prints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ProbeFace {
+    /// How much, how steady, what limits it, how far to trust it, what to do next
+    #[default]
+    Answer,
+    /// The whole report, as in report.txt
+    #[value(alias = "text")]
+    Full,
+    /// record.json
+    Json,
+    /// As the tool prints it that the test stands in for (lscpu, stress-ng), where it stands in for one
+    Tool,
+    /// The same as that tool's JSON
+    ToolJson,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -28,14 +46,9 @@ pub(crate) struct ProbeArgs {
     /// Whether the time was given.
     #[arg(skip)]
     pub(crate) time_is_given: bool,
-    /// Measuring time, shared by all steps: 20s, 2m
-    #[arg(
-        long,
-        value_name = "DURATION",
-        default_value = "60s",
-        allow_hyphen_values = true
-    )]
-    pub(crate) time: String,
+    /// How long to measure; nothing of a probe that only looks.
+    #[arg(skip)]
+    pub(crate) time: Option<String>,
     /// A name for the run in lists, reports and comparisons
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
@@ -43,8 +56,8 @@ pub(crate) struct ProbeArgs {
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// What to print
-    #[arg(long, value_enum, default_value_t = Product::Answer)]
-    pub(crate) format: Product,
+    #[arg(long, value_enum, default_value_t = ProbeFace::Answer)]
+    pub(crate) format: ProbeFace,
     /// Print the plan and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -65,6 +78,18 @@ fn path() -> Arg {
         .default_value(".")
         .value_parser(PathBufValueParser::new())
         .help("A directory, or a new file that assay makes and removes")
+}
+
+const TIME: &str = "time";
+
+fn time(probe: &dyn Probe, usual: &'static str) -> Arg {
+    Arg::new(TIME)
+        .long(TIME)
+        .aliases(probe.time_also())
+        .value_name("DURATION")
+        .default_value(usual)
+        .allow_hyphen_values(true)
+        .help("Measuring time, shared by all steps: 20s, 2m")
 }
 
 /// The flag of a probe's own option.
@@ -102,10 +127,13 @@ impl FromArgMatches for ProbeCommand {
             .subcommand()
             .ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
         let mut args = ProbeArgs::from_arg_matches(matches)?;
-        args.time_is_given = matches.value_source("time") == Some(ValueSource::CommandLine);
         if let Some((probe, _)) = probes().find(|(probe, _)| probe.name() == name) {
             let path = probe.takes_place().then(|| matches.get_one(PATH).cloned());
             args.path = path.flatten();
+            if probe.takes_time() {
+                args.time = matches.get_one(TIME).cloned();
+                args.time_is_given = matches.value_source(TIME) == Some(ValueSource::CommandLine);
+            }
             let said = |option| said(matches, option);
             args.words = probe.options().iter().filter_map(said).collect();
         }
@@ -128,11 +156,9 @@ impl Subcommand for ProbeCommand {
             let of_probe = ProbeArgs::augment_args(Command::new(name))
                 .about(probe.about())
                 .long_about(format!("{}\n\n{}", probe.about(), probe.more()))
-                .mut_arg("time", |arg| {
-                    arg.default_value(time).aliases(probe.time_also())
-                })
                 .mut_arg("output", |arg| arg.help(output))
                 .args(probe.takes_place().then(path))
+                .args(probe.takes_time().then(|| self::time(probe, time)))
                 .args(probe.options().iter().map(flag));
             command = command.subcommand(of_probe);
         }

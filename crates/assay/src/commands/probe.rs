@@ -1,6 +1,6 @@
 //! A probe that is given a place and a time: aim, plan, measure, record, report.
 
-use crate::cli::{ProbeArgs, ProbeCommand, Product};
+use crate::cli::{ProbeArgs, ProbeCommand, ProbeFace, Product};
 use crate::exit::{Code, Failure};
 use crate::progress;
 use crate::record::{self, Faces};
@@ -21,7 +21,7 @@ const MOST: Duration = Duration::from_secs(24 * 3600);
 
 pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     let ProbeCommand { name, args } = command;
-    let time = time(&args.time)?;
+    let time = args.time.as_deref().map_or(Ok(LEAST), time)?;
     let id = rundir::new_id();
     let place = rundir::place(args.output.as_deref(), name, &id);
     if args.output.is_some() {
@@ -36,8 +36,12 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     let aimed = probe.aim(&request)?;
     if args.dry_run {
         let text = match args.format {
-            Product::Answer | Product::Full => plan_text::lines(&aimed.plan()) + "\n",
-            Product::Json => plan_text::pretty(&plan_text::lines_json(&aimed.plan())),
+            ProbeFace::Answer | ProbeFace::Full | ProbeFace::Tool => {
+                plan_text::lines(&aimed.plan()) + "\n"
+            }
+            ProbeFace::Json | ProbeFace::ToolJson => {
+                plan_text::pretty(&plan_text::lines_json(&aimed.plan()))
+            }
         };
         ui::product(&text)?;
         return Ok(Code::Good);
@@ -103,8 +107,8 @@ fn labels(
         .into_iter()
         .map(|path| setting("PATH", path.clone(), path == "."))
         .collect();
-    let time = args.time.clone();
-    settings.push(setting("TIME", time, !args.time_is_given));
+    let time = args.time.iter().cloned();
+    settings.extend(time.map(|time| setting("TIME", time, !args.time_is_given)));
     for option in probe.options() {
         let value = request.option(option);
         if !value.is_empty() {
@@ -131,7 +135,14 @@ fn leave(args: &ProbeArgs, place: std::path::PathBuf, faces: &Faces) -> Result<(
         record::write(&dir, faces)?;
         Ok(dir)
     });
-    answer::product(faces, args.format, &place)?;
+    let of_tool = |is_json| answer::in_words_of_tool(&faces.record, is_json);
+    match args.format {
+        ProbeFace::Answer => answer::product(faces, Product::Answer, &place)?,
+        ProbeFace::Full => answer::product(faces, Product::Full, &place)?,
+        ProbeFace::Json => answer::product(faces, Product::Json, &place)?,
+        ProbeFace::Tool => ui::product(&of_tool(false)?)?,
+        ProbeFace::ToolJson => ui::product(&of_tool(true)?)?,
+    }
     ui::say(&format!("record: {}", written?.path().display()));
     Ok(())
 }

@@ -58,6 +58,8 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
             let is_kept = |run: &&String| dir.join(run).join(RECORD).is_file();
             summary(dir, below.iter().filter(is_kept).map(String::as_str))?
         }
+        Face::Tool => crate::answer::in_words_of_tool(&record, false)?,
+        Face::ToolJson => crate::answer::in_words_of_tool(&record, true)?,
         Face::Summary => lines(&[record]),
         Face::Pgio => assay_awr::result_line::render(&record).ok_or_else(|| {
             Failure::usage(format!(

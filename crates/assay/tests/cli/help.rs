@@ -14,6 +14,8 @@ fn help_texts_are_as_reviewed() {
         &["prepare", "-h"],
         &["sync", "-h"],
         &["cpu", "-h"],
+        &["memory", "-h"],
+        &["topology", "-h"],
         &["io", "-h"],
         &["recovery", "-h"],
         &["import", "-h"],

@@ -1,10 +1,12 @@
 //! The measurement: every kernel on one CPU and on all, over and over, then what CPUs pay to reach each other.
 
-use super::crew::{Shot, effective_mhz, pin, shoot};
-use super::host::{self, CpuTimes, Placement};
+use super::crew::{Shot, shoot};
+use super::host;
 use super::kernels::{Kernel, Ready};
 use super::pairs;
 use super::reading::{CpuReadings, PairKind, ShotReading};
+use crate::crew::{effective_mhz, pin};
+use crate::host::{CpuTimes, Placement};
 use assay_measure::clock::{Clock, Ns};
 use assay_run::engine::EngineError;
 use assay_run::probe::Steps;

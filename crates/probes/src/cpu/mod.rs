@@ -11,11 +11,12 @@ mod options;
 mod pairs;
 mod reading;
 mod record;
-mod soak;
 
 #[cfg(test)]
 mod tests;
 
+use crate::host::{CpuTimes, Placement};
+use crate::load::{self, Load};
 use assay_measure::clock::Clock;
 use assay_measure::kind::Kind;
 use assay_measure::record::Record;
@@ -25,7 +26,6 @@ use assay_run::host::{Sampler, usable_millicpus};
 use assay_run::probe::{Aimed, Measured, Probe, ProbeOption, Request, Steps};
 use assay_run::stop::Stop;
 use assay_run::threads;
-use host::{CpuTimes, Placement};
 use kernels::{KERNELS, Kernel, LARGE, Ready, SET};
 use options::{Ask, OPTIONS};
 use reading::CpuReadings;
@@ -194,7 +194,7 @@ impl Aimed for Aim {
     fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Box<dyn Measured>, EngineError> {
         let clock = Clock::real();
         let of = match self.is_soak {
-            true => soak::seconds(self.time),
+            true => load::seconds(self.time),
             false => bench::steps(&self.kernels, &self.placement).len(),
         };
         steps.step(0, of, "making the data of the kernels");
@@ -216,16 +216,18 @@ impl Aimed for Aim {
         let begun = clock.now_ns();
         match self.is_soak {
             true => {
-                let (cpus, time) = (&self.placement.cpus, self.time);
-                let soak = soak::Soak {
+                let load = Load {
                     workers: self.workers,
-                    kernels: &ready,
-                    cpus,
-                    time,
+                    labour: &kernels::ByTurns(&ready),
+                    cpus: &self.placement.cpus,
+                    time: self.time,
                     clock: &clock,
                     stop,
                 };
-                soak.run(&mut readings, steps)?;
+                readings.is_pinned = load.is_pinned();
+                readings.soak = load.run(steps)?;
+                let wrong = readings.soak.iter().flat_map(|load| load.wrong.clone());
+                readings.wrong.extend(wrong);
             }
             false => bench::run(&ready, self.time, &clock, stop, steps, &mut readings)?,
         }

@@ -1,7 +1,7 @@
 //! Two threads that wait for each other by turns: a cache line between two CPUs, a pipe, a wake-up.
 
-use super::crew::{Gate, pin};
 use super::reading::{PairKind, PairReading};
+use crate::crew::{Gate, pin};
 use assay_measure::clock::Clock;
 use assay_measure::sample::median;
 use assay_run::engine::EngineError;

@@ -1,5 +1,6 @@
 //! What the probe measured: raw readings, before anything is derived.
 
+use crate::load::LoadReading;
 use assay_measure::clock::Ns;
 use assay_measure::snapshot::{Fact, HostReading};
 
@@ -56,37 +57,6 @@ pub(super) struct PairReading {
     pub(super) batches: u64,
 }
 
-/// One second of a soak.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct SecondReading {
-    /// Its end, ns after the begin.
-    pub(super) ended_ns: Ns,
-    /// Calls of all workers so far.
-    pub(super) ops: u64,
-    /// Lowest and mean effective clock over the workers that looked.
-    pub(super) mhz: Option<(f64, f64)>,
-    pub(super) steal_pct: Option<f64>,
-    /// What a quota held the control group back within it.
-    pub(super) throttled_ns: Option<Ns>,
-}
-
-/// The soak as a whole.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct SoakReading {
-    pub(super) workers: u64,
-    /// Calls of kernels.
-    pub(super) ops: u64,
-    /// Mean wall time of the workers.
-    pub(super) real_ns: Ns,
-    pub(super) user_ns: Ns,
-    pub(super) system_ns: Ns,
-    /// Runnable and on no CPU, all workers.
-    pub(super) run_delay_ns: Option<Ns>,
-    pub(super) seconds: Vec<SecondReading>,
-    /// Results that were not what they must be.
-    pub(super) errors: u64,
-}
-
 /// Everything.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct CpuReadings {
@@ -110,7 +80,7 @@ pub(super) struct CpuReadings {
     pub(super) mhz_told: Vec<Option<f64>>,
     pub(super) shots: Vec<ShotReading>,
     pub(super) pairs: Vec<PairReading>,
-    pub(super) soak: Option<SoakReading>,
+    pub(super) soak: Option<LoadReading>,
     /// Kernels that were not run, and why.
     pub(super) left_out: Vec<(&'static str, String)>,
     /// The first few results that were not what they must be.

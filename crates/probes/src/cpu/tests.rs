@@ -121,16 +121,20 @@ fn cpu_15_a_flipped_bit_is_an_error_with_its_place_and_makes_the_record_invalid(
         .unwrap();
     let ready = [Ready::new(kernel).broken()];
     let stop = Stop::new();
-    let soak = soak::Soak {
+    let load = Load {
         workers: 1,
-        kernels: &ready,
-        cpus: &host::allowed()[..1],
+        labour: &kernels::ByTurns(&ready),
+        cpus: &crate::host::allowed()[..1],
         time: Duration::from_millis(50),
         clock: &clock,
         stop: &stop,
     };
-    let mut readings = CpuReadings::default();
-    soak.run(&mut readings, &Silent).unwrap();
+    let soak = load.run(&Silent).unwrap().unwrap();
+    let readings = CpuReadings {
+        wrong: soak.wrong.clone(),
+        soak: Some(soak),
+        ..CpuReadings::default()
+    };
     let errors = readings.soak.as_ref().unwrap().errors;
     assert!(errors > 0);
     assert!(

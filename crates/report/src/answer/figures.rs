@@ -22,12 +22,12 @@ fn row(headlines: &[Headline], at: usize, first: &Line) -> Option<String> {
             let told = headline.rows.get(at)?.told.get(i)?;
             told.value.value().filter(|_| told.unit == part.unit)
         });
-        // What is counted has no digits behind the point to be shown.
-        let number = match part.value {
-            Figure::Count(_) => counted,
-            _ => short,
-        };
-        let known = told(values.collect(), headlines.len(), &part.unit, number);
+        let known = told(
+            values.collect(),
+            headlines.len(),
+            &part.unit,
+            number_of(&part.value),
+        );
         known.or_else(|| (!part.otherwise.is_empty()).then(|| part.otherwise.clone()))
     });
     let parts: Vec<String> = parts.collect();
@@ -35,6 +35,14 @@ fn row(headlines: &[Headline], at: usize, first: &Line) -> Option<String> {
         true if first.otherwise.is_empty() => None,
         true => Some(format!("{}{}", first.lead, first.otherwise)),
         false => Some(format!("{}{}", first.lead, parts.join(first.glue))),
+    }
+}
+
+/// How a figure is written: what is counted has no digits behind the point to be shown.
+pub(super) fn number_of(figure: &Figure) -> fn(f64) -> String {
+    match figure {
+        Figure::Count(_) => counted,
+        _ => short,
     }
 }
 

@@ -214,7 +214,11 @@ fn lead(records: &[&Record], record: &Record, headlines: &[Headline]) -> String 
         let told = told.find(|told| told.value.value().is_some())?;
         Some((
             told.value.clone(),
-            format!("{} {}", short(told.value.value()?), told.unit),
+            format!(
+                "{} {}",
+                figures::number_of(&told.value)(told.value.value()?),
+                told.unit
+            ),
         ))
     });
     let figure = match (records.len(), main, rows.first()) {

@@ -9,6 +9,7 @@ mod draw;
 mod facts;
 mod index;
 mod page;
+mod picture;
 mod repeats;
 mod sample;
 mod script;

@@ -1,5 +1,6 @@
 //! Sections as a page shows them: the same tables, pairs and sentences that text prints, without its widths.
 
+use super::picture;
 use super::table::{Cell, Table};
 use assay_measure::section::{self, Align, Brief, Part, Row, Section, Sections, Weight};
 use std::collections::BTreeSet;
@@ -34,6 +35,8 @@ pub(crate) enum Block {
         /// What is said of it where it is folded; empty if it is open.
         folded: String,
     },
+    /// Boxes in boxes, drawn.
+    Picture(String),
 }
 
 /// All sections that have a title.
@@ -113,6 +116,7 @@ fn blocks(section: &Section) -> Vec<Block> {
                 blocks.push(Block::Pairs(left.iter().chain(right).cloned().collect()));
             }
             Part::Table(table) => blocks.extend(tables(table, &section.title)),
+            Part::Picture(tiles) => blocks.push(Block::Picture(picture::svg(tiles))),
         }
     }
     close(&mut blocks, &mut named, section);
@@ -160,9 +164,11 @@ fn sentence(part: &Part) -> Block {
     let (lead, text, weight) = match part {
         Part::Line(text) => ("", text.as_str(), Weight::Plain),
         Part::Sentence { lead, text, weight } => (lead.as_str(), text.as_str(), *weight),
-        Part::Table(_) | Part::Pairs { .. } | Part::Named { .. } | Part::Drawing(_) => {
-            ("", "", Weight::Plain)
-        }
+        Part::Table(_)
+        | Part::Pairs { .. }
+        | Part::Named { .. }
+        | Part::Drawing(_)
+        | Part::Picture(_) => ("", "", Weight::Plain),
     };
     let lead = lead.trim().trim_start_matches('-');
     Block::Sentence {
@@ -188,7 +194,7 @@ fn convert(table: &section::Table, title: &str) -> Table {
             Block::Sentence { lead, text, .. } => {
                 vec![Cell::words(format!("{lead} {text}").trim())]
             }
-            Block::Pairs(_) | Block::Table { .. } => Vec::new(),
+            Block::Pairs(_) | Block::Table { .. } | Block::Picture(_) => Vec::new(),
         },
     });
     let shown = table.columns.iter().filter(|column| is_shown(column));

@@ -9,7 +9,7 @@ mod tests;
 use crate::{answer, kinds};
 use assay_measure::plain::plain;
 use assay_measure::record::Record;
-use assay_measure::section::{Align, Cell, Column, Part, Row, Section, Sections, Table};
+use assay_measure::section::{Align, Cell, Column, Part, Row, Section, Sections, Table, Tile};
 use assay_measure::units::shorten;
 use std::borrow::Cow;
 
@@ -69,6 +69,26 @@ fn draw(out: &mut String, part: &Part) {
         Part::Pairs { left, right } => two_columns(out, left, right),
         Part::Named { name, width, value } => line(out, &format!("{name:<width$} {value}")),
         Part::Drawing(lines) => lines.iter().for_each(|drawn| line(out, drawn)),
+        Part::Picture(tiles) => outline(out, tiles, 0),
+    }
+}
+
+/// Boxes in boxes as an outline: small ones of one box side by side.
+fn outline(out: &mut String, tiles: &[Tile], depth: usize) {
+    let lead = " ".repeat(2 * depth);
+    let leaves: Vec<&str> = tiles
+        .iter()
+        .filter(|tile| tile.is_leaf)
+        .map(|tile| tile.title.as_str())
+        .collect();
+    if !leaves.is_empty() {
+        wrap(out, &lead, &leaves.join(", "));
+    }
+    for tile in tiles.iter().filter(|tile| !tile.is_leaf) {
+        let said = std::iter::once(&tile.title).chain(&tile.lines);
+        let said: Vec<&str> = said.map(String::as_str).collect();
+        wrap(out, &lead, &said.join(", "));
+        outline(out, &tile.inside, depth + 1);
     }
 }
 

@@ -1,26 +1,13 @@
 //! Kernels of the core itself: the clock, issue width, branches, atomics, the way into the kernel.
 
 use super::Work;
+use crate::crew::chain;
 use assay_measure::prng::SplitMix64;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Operations of one call of the chain, each of one cycle.
 pub(super) const CHAIN: u64 = 1 << 17;
-
-/// A chain of `ops` operations (a multiple of 32), each of which needs the one before: additions and exclusive ors by
-/// turns, which no compiler can fold into fewer, each one cycle on every x86-64 and aarch64 core.
-#[inline(never)]
-pub(in super::super) fn chain(ops: u64, add: u64, xor: u64) -> u64 {
-    macro_rules! pairs {
-        ($x:ident: $($n:tt)*) => { $( let _ = $n; $x = $x.wrapping_add(add) ^ xor; )* };
-    }
-    let mut x = add;
-    for _ in 0..ops / 32 {
-        pairs!(x: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16);
-    }
-    x
-}
 
 struct AddDep;
 

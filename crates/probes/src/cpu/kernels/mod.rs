@@ -12,7 +12,7 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
-pub(super) use compute::chain;
+use crate::load::Labour;
 
 /// Version of the kernels and their data: figures of different sets are of different tests. Any change to a kernel's
 /// code, data or size of call is a new one.
@@ -103,6 +103,27 @@ pub(super) struct Ready {
     pub(super) work: Box<dyn Work>,
     /// What each chunk gives.
     expected: Vec<u64>,
+}
+
+/// The kernels by turns, each call an operation: what the workers of a load do.
+pub(super) struct ByTurns<'a>(pub(super) &'a [Ready]);
+
+impl Labour for ByTurns<'_> {
+    /// Which worker it is, so that not all begin with the same kernel, and a buffer for any of them.
+    type Own = (usize, Vec<u8>);
+
+    fn own(&self, worker: usize) -> Self::Own {
+        let bytes = self.0.iter().map(|ready| ready.work.scratch_bytes()).max();
+        (worker, vec![0; bytes.unwrap_or(0)])
+    }
+
+    fn turn(&self, (worker, scratch): &mut Self::Own, turn: usize) -> (u64, Result<(), String>) {
+        let turn = turn + *worker;
+        let ready = &self.0[turn % self.0.len()];
+        let chunk = turn / self.0.len() % ready.chunks();
+        let done = ready.call(chunk, &mut scratch[..ready.work.scratch_bytes()]);
+        (1, done.map_err(|wrong| wrong.to_string()))
+    }
 }
 
 /// A result that is not what it must be.

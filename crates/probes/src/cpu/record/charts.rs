@@ -8,7 +8,7 @@ use assay_measure::record::Figure;
 /// All of them.
 pub(super) fn all(info: &CpuInfo) -> Vec<Drawn> {
     match &info.soak {
-        Some(_) => load(info),
+        Some(soak) => crate::load::charts(soak, "kernel calls"),
         None => vec![
             scaling(info),
             efficiency(info),
@@ -175,64 +175,4 @@ fn clock(info: &CpuInfo) -> Drawn {
         Trace::new("lowest", Stroke::Dotted, ORANGE, of(|point| &point.mhz_min)),
     ];
     Drawn::or(chart, "no window ended")
-}
-
-/// The charts of a load, by second.
-fn load(info: &CpuInfo) -> Vec<Drawn> {
-    let Some(soak) = &info.soak else {
-        return Vec::new();
-    };
-    let chart = |id: &str, title: &str, y: Axis, traces: Vec<Trace>| {
-        let mut chart = over(id, title, "By second.", Axis::of("time", "s"), y);
-        chart.rows = Rows::Numbers(soak.seconds.iter().map(|second| second.t_s).collect());
-        chart.traces = traces;
-        Drawn::or(chart, "nothing was observed")
-    };
-    let of = |get: fn(&super::info::SoakSecond) -> &Figure| {
-        soak.seconds
-            .iter()
-            .map(|second| get(second).value())
-            .collect()
-    };
-    let ops = Trace::new(
-        "kernel calls",
-        Stroke::Line,
-        BLUE,
-        of(|second| &second.ops_per_s),
-    );
-    let clocks = vec![
-        Trace::new("mean", Stroke::Line, BLUE, of(|second| &second.mhz_mean)),
-        Trace::new(
-            "lowest",
-            Stroke::Dotted,
-            ORANGE,
-            of(|second| &second.mhz_min),
-        ),
-    ];
-    let steal = Trace::new(
-        "steal",
-        Stroke::Line,
-        ORANGE,
-        of(|second| &second.steal_pct),
-    );
-    vec![
-        chart(
-            "c-load-ops",
-            "Work over time",
-            Axis::of("kernel calls", "1/s"),
-            vec![ops],
-        ),
-        chart(
-            "c-load-clock",
-            "Clock over time",
-            Axis::of("effective clock", "MHz"),
-            clocks,
-        ),
-        chart(
-            "c-load-steal",
-            "Steal over time",
-            Axis::of("of all CPU time", "%"),
-            vec![steal],
-        ),
-    ]
 }

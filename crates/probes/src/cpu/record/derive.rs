@@ -2,16 +2,15 @@
 
 use super::super::bench::SCALED;
 use super::super::kernels::{KERNELS, Kernel, SET};
-use super::super::reading::{CpuReadings, PairKind, ShotReading, SoakReading, ThreadReading};
-use super::info::{
-    ClockPoint, ClockRow, Conditions, CpuInfo, KernelRow, PairRow, ScalingRow, SoakInfo, SoakSecond,
-};
+use super::super::reading::{CpuReadings, PairKind, ShotReading, ThreadReading};
+use super::info::{ClockPoint, ClockRow, CpuInfo, KernelRow, PairRow, ScalingRow};
 use super::steadiness;
+use crate::conditions::{Conditions, NOT_EXPOSED};
+use crate::load::LoadInfo;
 use assay_measure::record::Figure;
 use assay_measure::sample::{half_width, mean, median, stddev};
 
 pub(super) const STOPPED: &str = "the probe was stopped before";
-const NOT_EXPOSED: &str = "not exposed";
 /// Largest number of threads that still pays.
 const KNEE: f64 = 0.8;
 /// Less CPU time than this share of the window: the host was not ours.
@@ -47,7 +46,7 @@ pub(super) fn info(readings: &CpuReadings) -> CpuInfo {
         clocks: clocks(readings),
         clock_series: readings.shots.iter().map(clock_point).collect(),
         pairs: readings.pairs.iter().map(pair).collect(),
-        soak: readings.soak.as_ref().map(soak),
+        soak: readings.soak.as_ref().map(LoadInfo::of),
         verification_errors_count: readings
             .soak
             .as_ref()
@@ -301,12 +300,6 @@ fn clock_point(shot: &ShotReading) -> ClockPoint {
 }
 
 fn conditions(readings: &CpuReadings) -> Conditions {
-    let (before, after) = (&readings.host_before, &readings.host_after);
-    let seconds = readings.elapsed_ns as f64 / 1e9;
-    let risen = |get: fn(&assay_measure::snapshot::HostReading) -> Option<u64>| {
-        let both = get(before).zip(get(after));
-        known(both.map(|(before, after)| after.saturating_sub(before) as f64))
-    };
     let threads = || readings.shots.iter().flat_map(|shot| &shot.threads);
     let (elapsed, delay): (u64, Option<u64>) = match &readings.soak {
         Some(soak) => (soak.real_ns * soak.workers, soak.run_delay_ns),
@@ -326,47 +319,11 @@ fn conditions(readings: &CpuReadings) -> Conditions {
         (0, _) => Figure::na("no windows"),
         (elapsed, delay) => known(delay.map(|delay| 100.0 * delay as f64 / elapsed as f64)),
     };
-    Conditions {
-        steal_pct: known(readings.steal_pct),
-        given_pct: figure(given),
-        run_delay_pct: delay_pct,
-        throttled_s: risen(|host| host.cgroup_throttled_ns).scaled(1e-9),
-        cpu_pressure_pct: risen(|host| host.psi_ns.get("cpu_some").copied())
-            .scaled(1e-7)
-            .per(seconds, "no time passed"),
-        context_switches_per_s: risen(|host| host.context_switches).per(seconds, "no time passed"),
-    }
-}
-
-fn soak(reading: &SoakReading) -> SoakInfo {
-    let mut seconds = Vec::with_capacity(reading.seconds.len());
-    let (mut ended, mut ops) = (0, 0);
-    for second in &reading.seconds {
-        let length = (second.ended_ns - ended).max(1) as f64 / 1e9;
-        seconds.push(SoakSecond {
-            t_s: second.ended_ns as f64 / 1e9,
-            ops_per_s: Figure::decimal((second.ops - ops) as f64 / length),
-            mhz_mean: known(second.mhz.map(|(_, mean)| mean)),
-            mhz_min: known(second.mhz.map(|(least, _)| least)),
-            steal_pct: known(second.steal_pct),
-            throttled_s: known(second.throttled_ns.map(|ns| ns as f64 / 1e9)),
-        });
-        (ended, ops) = (second.ended_ns, second.ops);
-    }
-    let clocks = reading.seconds.iter().filter_map(|second| second.mhz);
-    let means: Vec<f64> = clocks.clone().map(|(_, mean)| mean).collect();
-    let cpu_s = (reading.user_ns + reading.system_ns) as f64 / 1e9;
-    let real_s = reading.real_ns as f64 / 1e9;
-    SoakInfo {
-        pid: std::process::id(),
-        workers_count: reading.workers,
-        ops_count: reading.ops,
-        real_s,
-        user_s: reading.user_ns as f64 / 1e9,
-        system_s: reading.system_ns as f64 / 1e9,
-        cpus_busy: Figure::decimal(cpu_s).per(real_s, "no time passed"),
-        mhz_min: known(clocks.map(|(least, _)| least).reduce(f64::min)),
-        mhz_mean: known((!means.is_empty()).then(|| mean(&means))),
-        seconds,
-    }
+    Conditions::of(
+        (&readings.host_before, &readings.host_after),
+        readings.elapsed_ns,
+        readings.steal_pct,
+        figure(given),
+        delay_pct,
+    )
 }

@@ -5,7 +5,7 @@ use super::steadiness::UNSTEADY_PCT;
 use assay_measure::cpu;
 use assay_measure::facts::CPU_MODEL;
 use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
-use assay_measure::record::{Figure, Record};
+use assay_measure::record::{Figure, Part, Record};
 use assay_measure::units::fixed;
 
 /// The headline of the CPUs.
@@ -34,8 +34,8 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
                     "",
                 ),
             ],
-            steadiness: steadiness_of_load(info),
-            verbatim: super::soak::block(soak).into(),
+            steadiness: crate::load::steadiness(soak),
+            verbatim: crate::load::block(&[(CpuInfo::NAME, soak)]),
             limit: limit(record, info),
             next: Vec::new(),
             again: again(record),
@@ -146,33 +146,4 @@ fn steadiness(info: &CpuInfo) -> String {
             known.len()
         ),
     }
-}
-
-/// Seconds that are whole: the last one of a stopped load may be a piece.
-fn steadiness_of_load(info: &CpuInfo) -> String {
-    let rates: Option<Vec<f64>> = info.soak.as_ref().map(|soak| {
-        soak.seconds
-            .iter()
-            .filter_map(|second| second.ops_per_s.value())
-            .collect()
-    });
-    let rates = rates.filter(|rates| rates.len() >= 5);
-    let Some(rates) = rates else {
-        return "n/a (fewer than five seconds)".to_owned();
-    };
-    let quarter = (rates.len() / 4).max(1);
-    let (first, last) = (&rates[..quarter], &rates[rates.len() - quarter..]);
-    let mean = assay_measure::sample::mean;
-    let cv = 100.0 * assay_measure::sample::stddev(&rates) / mean(&rates);
-    let trend = 100.0 * mean(last) / mean(first);
-    let word = if cv <= UNSTEADY_PCT {
-        "steady"
-    } else {
-        "not steady"
-    };
-    format!(
-        "{word}: seconds vary by {} %, the last quarter is {} % of the first quarter",
-        fixed(cv, 1),
-        fixed(trend, 1)
-    )
 }

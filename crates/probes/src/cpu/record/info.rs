@@ -1,5 +1,7 @@
 //! What `assay cpu` measured, in a record.
 
+use crate::conditions::Conditions;
+use crate::load::LoadInfo;
 use assay_measure::record::{Figure, Part};
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +47,7 @@ pub(crate) struct CpuInfo {
     pub conditions: Conditions,
     /// The load, of `--soak`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub soak: Option<SoakInfo>,
+    pub soak: Option<LoadInfo>,
     /// Results that were not what they must be.
     pub verification_errors_count: u64,
     /// The first of them, in words.
@@ -175,66 +177,4 @@ pub(crate) struct ClockPoint {
     pub mhz_mean: Figure,
     /// The lowest.
     pub mhz_min: Figure,
-}
-
-/// Whose the host was while it was measured.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Conditions {
-    /// CPU time the hypervisor gave to others, %.
-    pub steal_pct: Figure,
-    /// CPU time our threads were given, of their windows, %.
-    pub given_pct: Figure,
-    /// Time they could run and had no CPU, of their windows, %.
-    pub run_delay_pct: Figure,
-    /// Time a quota held this control group back, s.
-    pub throttled_s: Figure,
-    /// Share of the time in which some task waited for a CPU, %.
-    pub cpu_pressure_pct: Figure,
-    /// Switches of context on the whole host, 1/s.
-    pub context_switches_per_s: Figure,
-}
-
-/// A load for a time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct SoakInfo {
-    /// This process, as the metrics block names it.
-    pub pid: u32,
-    /// Workers.
-    pub workers_count: u64,
-    /// Calls of kernels.
-    pub ops_count: u64,
-    /// Mean wall time of the workers, s.
-    pub real_s: f64,
-    /// User time of all, s.
-    pub user_s: f64,
-    /// System time of all, s.
-    pub system_s: f64,
-    /// User and system time over wall time.
-    pub cpus_busy: Figure,
-    /// The lowest clock seen, MHz.
-    pub mhz_min: Figure,
-    /// Mean of the clocks seen, MHz.
-    pub mhz_mean: Figure,
-    /// Every second.
-    pub seconds: Vec<SoakSecond>,
-}
-
-/// One second of a load.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct SoakSecond {
-    /// Its end, s after the begin.
-    pub t_s: f64,
-    /// Calls per second.
-    pub ops_per_s: Figure,
-    /// Mean clock, MHz.
-    pub mhz_mean: Figure,
-    /// Lowest clock, MHz.
-    pub mhz_min: Figure,
-    /// CPU time the hypervisor gave to others, %.
-    pub steal_pct: Figure,
-    /// Time a quota held this control group back within it, s.
-    pub throttled_s: Figure,
 }

@@ -7,7 +7,6 @@ mod headline;
 mod info;
 mod metrics;
 mod sections;
-mod soak;
 mod steadiness;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The report of the CPUs.
 
 use super::info::{CpuInfo, KernelRow, PairRow};
-use super::soak;
 use crate::cpu::listed;
-use assay_measure::record::{Figure, Record};
+use crate::load::{self, LoadInfo};
+use assay_measure::record::{Figure, Part, Record};
 use assay_measure::section::common;
 use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
 use assay_measure::units::fixed;
@@ -30,7 +30,7 @@ pub(super) fn render(record: &Record, info: &CpuInfo) -> Sections {
     common::warnings(&mut page, record);
     common::advice(&mut page, record);
     match &info.soak {
-        Some(load) => soak::sections(&mut page, info, load),
+        Some(load) => loaded(&mut page, info, load),
         None => measured(&mut page, info),
     }
     conditions(&mut page, info);
@@ -63,6 +63,24 @@ const PITFALLS: [&str; 6] = [
      15 minutes (--soak 0 --time 15m) and check whether work over time falls.",
     "This kernel set has no wide-vector kernels (AVX-512): their lower clock slows no rate here.",
 ];
+
+fn loaded(page: &mut Sections, info: &CpuInfo, soak: &LoadInfo) {
+    let words = load::Words {
+        stressor: CpuInfo::NAME,
+        ops: format!(
+            "In stress-ng's layout. ops = {}: one operation is one call of a kernel; all kernels of the set take \
+             turns. Compare ops only with ops of the same kernel set, never with bogo ops of stress-ng.",
+            info.kernel_set
+        ),
+        unit: "calls/s",
+        cpus: info.cpus.len(),
+        steal_pct: &info.conditions.steal_pct,
+        throttled_s: &info.conditions.throttled_s,
+        errors_count: info.verification_errors_count,
+        errors: &info.verification_errors,
+    };
+    load::sections(page, soak, &words);
+}
 
 fn measured(page: &mut Sections, info: &CpuInfo) {
     kernels(page, info);
@@ -403,40 +421,24 @@ fn about(page: &mut Sections, info: &CpuInfo) {
 
 fn conditions(page: &mut Sections, info: &CpuInfo) {
     page.heading("Whose the Host Was");
-    let of = &info.conditions;
-    let told = |figure: &Figure, decimals, unit: &str| match figure.value() {
-        Some(_) => format!("{} {unit}", number(figure, decimals)),
-        None => number_or_reason(figure, decimals),
-    };
-    let pairs = [
-        (
-            "CPU time given to the threads of assay",
-            told(&of.given_pct, 1, "%"),
-        ),
-        ("Steal", told(&of.steal_pct, 2, "%")),
-        ("Run delay", told(&of.run_delay_pct, 1, "% of the windows")),
-        ("Throttled by a quota", told(&of.throttled_s, 2, "s")),
-        (
-            "CPU pressure (some task waited)",
-            told(&of.cpu_pressure_pct, 1, "%"),
-        ),
-        (
-            "Context switches",
-            told(&of.context_switches_per_s, 0, "1/s"),
-        ),
+    let told = |figure: &Figure, decimals| number_or_reason(figure, decimals);
+    let own = [
         (
             "CPUs that can be used at the same time",
-            told(&info.usable_cpus, 2, ""),
+            told(&info.usable_cpus, 2),
         ),
-        ("Physical cores among them", told(&info.cores_count, 0, "")),
+        ("Physical cores among them", told(&info.cores_count, 0)),
         (
             "Threads kept on their CPUs",
             if info.is_pinned { "yes" } else { "no" }.to_owned(),
         ),
-        ("Reading the clock", told(&info.clock_read_ns, 1, "ns")),
+        (
+            "Reading the clock",
+            format!("{} ns", told(&info.clock_read_ns, 1)),
+        ),
         ("Page size", format!("{} bytes", info.page_bytes)),
     ];
-    for (name, value) in pairs {
-        page.named(name, 34, value.trim_end().to_owned());
+    for (name, value) in info.conditions.shown().into_iter().chain(own) {
+        page.named(name, 34, value);
     }
 }

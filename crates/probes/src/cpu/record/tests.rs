@@ -1,8 +1,7 @@
-use super::super::reading::{
-    PairKind, PairReading, SecondReading, ShotReading, SoakReading, ThreadReading,
-};
+use super::super::reading::{PairKind, PairReading, ShotReading, ThreadReading};
 use super::info::{KernelRow, ScalingRow};
 use super::*;
+use crate::load::{LoadInfo, LoadReading, SecondReading};
 use assay_measure::record::Advice;
 use assay_measure::section::Part as Piece;
 use assay_measure::snapshot::{Fact, HostReading};
@@ -364,7 +363,7 @@ fn load() -> CpuReadings {
         throttled_ns: None,
     };
     CpuReadings {
-        soak: Some(SoakReading {
+        soak: Some(LoadReading {
             workers: 2,
             ops: 2715,
             real_ns: 2_007_000_000,
@@ -373,6 +372,7 @@ fn load() -> CpuReadings {
             run_delay_ns: Some(0),
             seconds: (1..=6).map(second).collect(),
             errors: 0,
+            wrong: Vec::new(),
         }),
         shots: Vec::new(),
         ..readings(100)
@@ -383,10 +383,11 @@ fn load() -> CpuReadings {
 fn cpu_01_the_metrics_block_is_stress_ng_s_and_its_rates_are_those_of_the_row() {
     let record = built(&load());
     let soak = info(&record).soak.unwrap();
-    let block = soak::block(&super::info::SoakInfo {
+    let soak = LoadInfo {
         pid: 29_965,
         ..soak
-    });
+    };
+    let block = crate::load::block(&[("cpu", &soak)]);
     // What stress-ng 0.15.06 printed, with our name in front; of its row the digits before the rates.
     assert_eq!(
         block[0],

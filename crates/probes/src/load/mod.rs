@@ -1,9 +1,14 @@
-//! The soak: so many workers turn over the kernels for the time, as `stress-ng --cpu N` does.
+//! A load for a time, as stress-ng makes one: so many workers, what they did and what they found wrong, second by second,
+//! and how it is told.
 
-use super::crew::{Gate, effective_mhz, pin};
-use super::host::{self, CpuTimes};
-use super::kernels::Ready;
-use super::reading::{CpuReadings, SecondReading, SoakReading};
+mod info;
+mod sections;
+
+pub(crate) use info::{LoadInfo, LoadSecond};
+pub(crate) use sections::{Words, block, charts, sections, steadiness};
+
+use crate::crew::{Gate, effective_mhz, pin};
+use crate::host::{self, CpuTimes};
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
 use assay_run::engine::EngineError;
 use assay_run::host::Sampler;
@@ -14,18 +19,64 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+/// What workers turn over.
+pub(crate) trait Labour: Sync {
+    /// What a worker has for itself, made in its own thread before the load begins.
+    type Own;
+
+    /// Makes it.
+    fn own(&self, worker: usize) -> Self::Own;
+
+    /// One turn, the worker's `turn`th; how many operations it was, and what was wrong. It is to be short: a stop is seen
+    /// between two turns.
+    fn turn(&self, own: &mut Self::Own, turn: usize) -> (u64, Result<(), String>);
+}
+
 /// How long the thread that looks on sleeps at once: a stop request is seen within that.
 const LOOK: Duration = Duration::from_millis(20);
 const WRONG_MOST: usize = 10;
 
 /// Workers and what they turn over.
-pub(super) struct Soak<'a> {
-    pub(super) workers: usize,
-    pub(super) kernels: &'a [Ready],
-    pub(super) cpus: &'a [u32],
-    pub(super) time: Duration,
-    pub(super) clock: &'a Clock,
-    pub(super) stop: &'a Stop,
+pub(crate) struct Load<'a, L> {
+    pub(crate) workers: usize,
+    pub(crate) labour: &'a L,
+    pub(crate) cpus: &'a [u32],
+    pub(crate) time: Duration,
+    pub(crate) clock: &'a Clock,
+    pub(crate) stop: &'a Stop,
+}
+
+/// One second of a load.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct SecondReading {
+    /// Its end, ns after the begin.
+    pub(crate) ended_ns: Ns,
+    /// Operations of all workers so far.
+    pub(crate) ops: u64,
+    /// Lowest and mean effective clock over the workers that looked.
+    pub(crate) mhz: Option<(f64, f64)>,
+    pub(crate) steal_pct: Option<f64>,
+    /// What a quota held the control group back within it.
+    pub(crate) throttled_ns: Option<Ns>,
+}
+
+/// The load as a whole.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct LoadReading {
+    pub(crate) workers: u64,
+    /// Operations.
+    pub(crate) ops: u64,
+    /// Mean wall time of the workers.
+    pub(crate) real_ns: Ns,
+    pub(crate) user_ns: Ns,
+    pub(crate) system_ns: Ns,
+    /// Runnable and on no CPU, all workers.
+    pub(crate) run_delay_ns: Option<Ns>,
+    pub(crate) seconds: Vec<SecondReading>,
+    /// Results that were not what they must be.
+    pub(crate) errors: u64,
+    /// The first few of them, in words.
+    pub(crate) wrong: Vec<String>,
 }
 
 /// What a worker shows while it works, on lines of its own.
@@ -38,7 +89,7 @@ struct Board {
 }
 
 /// Seconds begun in this time.
-pub(super) fn seconds(time: Duration) -> usize {
+pub(crate) fn seconds(time: Duration) -> usize {
     (time.as_nanos() as u64).div_ceil(NS_PER_S).max(1) as usize
 }
 
@@ -52,13 +103,14 @@ struct Shared<'a> {
     wrong: Mutex<Vec<String>>,
 }
 
-impl Soak<'_> {
-    /// Works until the time is over or somebody stops it; what was done is in `readings`.
-    pub(super) fn run(
-        &self,
-        readings: &mut CpuReadings,
-        steps: &dyn Steps,
-    ) -> Result<(), EngineError> {
+impl<L: Labour> Load<'_, L> {
+    /// Whether each worker has a CPU of its own; more than that, the kernel spreads them.
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.workers <= self.cpus.len()
+    }
+
+    /// Works until the time is over or somebody stops it; nothing if it was stopped before anybody did anything.
+    pub(crate) fn run(&self, steps: &dyn Steps) -> Result<Option<LoadReading>, EngineError> {
         let boards: Vec<Board> = (0..self.workers).map(|_| Board::default()).collect();
         let shared = Shared {
             boards: &boards,
@@ -67,18 +119,16 @@ impl Soak<'_> {
             errors: AtomicU64::new(0),
             wrong: Mutex::default(),
         };
-        let mut soak = SoakReading {
+        let mut load = LoadReading {
             workers: self.workers as u64,
-            ..SoakReading::default()
+            ..LoadReading::default()
         };
-        // One each where there is a CPU for each; more than that, the kernel spreads them.
-        readings.is_pinned = self.workers <= self.cpus.len();
         let shared_ref = &shared;
         let before = host::process_times();
         let real = std::thread::scope(|scope| {
             let mut crew = Vec::with_capacity(self.workers);
             for index in 0..self.workers {
-                let name = format!("soak-{index}");
+                let name = format!("load-{index}");
                 match threads::spawn(scope, name, move || self.work(index, shared_ref)) {
                     Ok(worker) => crew.push(worker),
                     Err(error) => {
@@ -92,45 +142,35 @@ impl Soak<'_> {
                 .over
                 .store(begun + self.time.as_nanos() as u64, Ordering::Release);
             shared.gate.open(self.workers, true);
-            self.watch(begun, &boards, &mut soak.seconds, steps);
+            self.watch(begun, &boards, &mut load.seconds, steps);
             let each = crew
                 .into_iter()
                 .map(|worker| worker.join().expect("a kernel does not panic"));
             let (ended, delays): (Vec<Ns>, Vec<Option<Ns>>) = each.unzip();
-            soak.run_delay_ns = delays.into_iter().sum();
+            load.run_delay_ns = delays.into_iter().sum();
             let real = ended.iter().map(|ended| ended.saturating_sub(begun));
             Ok(real.sum::<Ns>() / self.workers.max(1) as u64)
         })?;
         let after = host::process_times();
-        soak.user_ns = after.0.saturating_sub(before.0);
-        soak.system_ns = after.1.saturating_sub(before.1);
-        soak.real_ns = real;
-        soak.ops = done(&boards);
-        soak.errors = shared.errors.into_inner();
-        readings.wrong.extend(
-            shared
-                .wrong
-                .into_inner()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
-        // Stopped before anybody did anything: nothing was measured.
-        readings.soak = (soak.ops > 0).then_some(soak);
-        Ok(())
+        load.user_ns = after.0.saturating_sub(before.0);
+        load.system_ns = after.1.saturating_sub(before.1);
+        load.real_ns = real;
+        load.ops = done(&boards);
+        load.errors = shared.errors.into_inner();
+        load.wrong = shared
+            .wrong
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        Ok((load.ops > 0).then_some(load))
     }
 
-    /// One worker: the kernels by turns, each call an operation. When it ended, and how long it
-    /// waited for a CPU.
+    /// One worker. When it ended, and how long it waited for a CPU.
     fn work(&self, index: usize, shared: &Shared<'_>) -> (Ns, Option<Ns>) {
-        if self.workers <= self.cpus.len() {
+        if self.is_pinned() {
             pin(self.cpus[index]);
         }
         let board = &shared.boards[index];
-        let bytes = self
-            .kernels
-            .iter()
-            .map(|ready| ready.work.scratch_bytes())
-            .max();
-        let mut scratch = vec![0; bytes.unwrap_or(0)];
+        let mut own = self.labour.own(index);
         if !shared.gate.wait() {
             return (0, None);
         }
@@ -138,7 +178,7 @@ impl Soak<'_> {
         let over = shared.over.load(Ordering::Acquire);
         let looks = index < self.cpus.len();
         let mut look_at = 0;
-        let mut turn = index;
+        let (mut turn, mut ops) = (0, 0);
         loop {
             let now = self.clock.now_ns();
             if now >= over || self.stop.requested() {
@@ -151,17 +191,17 @@ impl Soak<'_> {
                     .store(effective_mhz(self.clock).to_bits(), Ordering::Release);
                 look_at = now + NS_PER_S / 2;
             }
-            let ready = &self.kernels[turn % self.kernels.len()];
-            let chunk = turn / self.kernels.len() % ready.chunks();
-            if let Err(wrong) = ready.call(chunk, &mut scratch[..ready.work.scratch_bytes()]) {
+            let (done, result) = self.labour.turn(&mut own, turn);
+            if let Err(wrong) = result {
                 shared.errors.fetch_add(1, Ordering::AcqRel);
                 let mut told = shared.wrong.lock().unwrap_or_else(PoisonError::into_inner);
                 if told.len() < WRONG_MOST {
-                    told.push(wrong.to_string());
+                    told.push(wrong);
                 }
             }
             turn += 1;
-            board.ops.store((turn - index) as u64, Ordering::Release);
+            ops += done;
+            board.ops.store(ops, Ordering::Release);
         }
     }
 

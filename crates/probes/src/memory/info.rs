@@ -1,0 +1,243 @@
+//! What `assay memory` measured, in a record.
+
+use crate::conditions::Conditions;
+use crate::load::LoadInfo;
+use assay_measure::record::{Figure, Part};
+use serde::{Deserialize, Serialize};
+
+/// Version of the loops, the chain and the patterns: figures of different versions do not compare.
+pub(super) const SET: &str = "mem-v1";
+
+/// The part of a record.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct MemoryInfo {
+    /// Version of what was measured.
+    pub kernel_set: String,
+    /// `bench` or `soak`.
+    pub mode: String,
+    /// CPUs in the order in which threads were put on them.
+    pub cpus: Vec<u32>,
+    /// Whether every thread stayed on the CPU it was given.
+    pub is_pinned: bool,
+    /// Whether the compiler made the loops as quick as it can (a release build).
+    pub is_optimised: bool,
+    /// Instructions of the bandwidth loops: `AVX`, `SSE2`, `portable`.
+    pub path: String,
+    /// Pages that the arrays were asked for in: `4k`, `thp`, `2m` or `1g`.
+    pub pages: String,
+    /// Transparent huge pages, as the kernel is set.
+    pub transparent_huge_pages: String,
+    /// Caches that data pass, as the kernel tells them.
+    pub caches: Vec<CacheRow>,
+    /// How large the arrays were, and by what.
+    pub arrays: ArrayRule,
+    pub bandwidth: Vec<BandwidthRow>,
+    pub saturation: Vec<SaturationRow>,
+    pub ladder: Vec<LadderRow>,
+    /// Flat parts of the ladders, by change of slope.
+    pub plateaus: Vec<PlateauRow>,
+    /// What came of asking for pages.
+    pub got: Vec<PagesRow>,
+    /// Several chains side by side.
+    pub chains: Vec<ChainRow>,
+    /// The latency beside others that read.
+    pub loaded: Vec<LoadedRow>,
+    /// First touch of fresh memory.
+    pub faults: Vec<FaultRow>,
+    /// NUMA nodes with memory.
+    pub nodes: Vec<u32>,
+    pub numa: Vec<NumaRow>,
+    /// Median effective clock while chasing, MHz.
+    pub effective_mhz: Figure,
+    pub conditions: Conditions,
+    /// The load, of `--soak`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub soak: Option<LoadInfo>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub soaked: Option<Soaked>,
+    /// Memory that did not hold what was written.
+    pub verification_errors_count: u64,
+    /// The first of them, in words.
+    pub verification_errors: Vec<String>,
+    /// What was not measured, and why.
+    pub left_out: Vec<(String, String)>,
+}
+
+impl Part for MemoryInfo {
+    const NAME: &str = "memory";
+}
+
+/// Caches of one level.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct CacheRow {
+    pub name: String,
+    /// Of one.
+    pub bytes: u64,
+    pub count: u64,
+    /// CPUs that share the first.
+    pub shared_by: String,
+}
+
+/// The size of the arrays (cpu-memory-probe 5.1): at least four times all last-level caches, and 64 MiB.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ArrayRule {
+    pub last_level_bytes: Figure,
+    /// What the rule asks of each array.
+    pub wanted_bytes: u64,
+    /// What each array had.
+    pub bytes: u64,
+    pub is_met: bool,
+    /// What was done where it was not met; empty where it was.
+    pub why: String,
+}
+
+/// A kernel with so many threads.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct BandwidthRow {
+    /// `copy`, `scale`, `add`, `triad`, `read` or `fill`.
+    pub kernel: String,
+    /// `normal` or `non-temporal`; empty of a kernel that stores nothing.
+    pub stores: String,
+    pub threads_count: u64,
+    pub passes_count: u64,
+    /// Named bytes per second, 10^9: median of the passes.
+    pub gb_per_s_p50: Figure,
+    /// Of the best pass: what STREAM prints.
+    pub gb_per_s_max: Figure,
+    /// With the lines that normal stores read first: median.
+    pub bus_gb_per_s_p50: Figure,
+    /// Coefficient of variation of the passes, %.
+    pub cv_pct: Figure,
+    /// Half width of the 95 % interval of their mean.
+    pub gb_per_s_half_width: Figure,
+    /// CPU time the threads were given, of what their passes took, %.
+    pub given_pct: Figure,
+}
+
+/// How many threads a kernel needs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SaturationRow {
+    pub kernel: String,
+    pub stores: String,
+    /// The fewest with at least 95 % of the best rate.
+    pub threads_count: u64,
+    /// The most that were tried.
+    pub threads_most_count: u64,
+    pub gb_per_s_p50: Figure,
+}
+
+/// One step of a ladder.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct LadderRow {
+    /// `4k`, `thp`, `2m` or `1g`.
+    pub pages: String,
+    /// `lines`: a pointer in each 64 bytes; `pages`: one in each 4 KiB.
+    pub spacing: String,
+    pub bytes: u64,
+    /// Of a step: median of the batches.
+    pub ns_p50: Figure,
+    /// Of the quickest batch.
+    pub ns_min: Figure,
+    pub cycles_p50: Figure,
+    pub hops_count: u64,
+}
+
+/// A flat part of a ladder.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct PlateauRow {
+    pub pages: String,
+    /// `L1d`, `L2`, `L3`, `memory`, or `?` where no level is near.
+    pub level: String,
+    pub from_bytes: u64,
+    /// The largest size that is still on it.
+    pub to_bytes: u64,
+    pub ns_p50: Figure,
+    /// Of one such cache, as the kernel tells.
+    pub cache_bytes: Figure,
+}
+
+/// What came of asking for pages.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct PagesRow {
+    pub pages: String,
+    /// What they were for.
+    pub what: String,
+    pub bytes: u64,
+    /// The share that really is huge, by the kernel's own books.
+    pub huge_pct: Figure,
+}
+
+/// Chains of one thread side by side.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ChainRow {
+    pub chains_count: u64,
+    /// Between two steps of any of them.
+    pub ns_p50: Figure,
+    /// Steps under way at once: the latency of one chain over that.
+    pub parallel_ratio: Figure,
+    /// 64 bytes a step, 10^9.
+    pub gb_per_s: Figure,
+}
+
+/// The latency while others read.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct LoadedRow {
+    pub readers_count: u64,
+    /// Of all readers.
+    pub gb_per_s: Figure,
+    pub ns_p50: Figure,
+}
+
+/// First touch of fresh memory.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct FaultRow {
+    pub pages: String,
+    pub threads_count: u64,
+    pub faults_per_s: Figure,
+    pub gb_per_s: Figure,
+    /// Of a thread, per fault.
+    pub us_per_fault: Figure,
+    /// Giving it back.
+    pub unmap_gb_per_s: Figure,
+}
+
+/// CPUs of one node, memory of another.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct NumaRow {
+    pub cpu_node: u32,
+    /// A node, or `interleaved`.
+    pub memory: String,
+    /// The firmware's.
+    pub distance: Figure,
+    pub ns_p50: Figure,
+    /// All CPUs of the node read.
+    pub gb_per_s: Figure,
+    /// Pages that lie where they were asked for, %.
+    pub placed_pct: Figure,
+}
+
+/// What a load wrote and read back.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Soaked {
+    pub worker_bytes: u64,
+    pub total_bytes: u64,
+    /// Wrong words by worker and 16 MiB of its memory.
+    pub regions: Vec<(u64, u64, u64)>,
+    /// Errors that the memory controller corrected meanwhile.
+    pub edac_corrected_count: Figure,
+    /// Errors that it could not.
+    pub edac_uncorrected_count: Figure,
+}

@@ -1,0 +1,242 @@
+//! The probe's own options.
+
+use assay_block::Pages;
+use assay_measure::units::parse_size_bytes;
+use assay_run::engine::EngineError;
+use assay_run::probe::{ProbeOption, Request};
+
+/// Memory of a worker where nobody says.
+const USUAL_BYTES: u64 = 256 << 20;
+/// Workers that anybody could mean.
+const MOST: usize = 100_000;
+
+const fn option(
+    name: &'static str,
+    also: &'static [&'static str],
+    value: &'static str,
+    default: &'static str,
+    help: &'static str,
+) -> ProbeOption {
+    ProbeOption {
+        name,
+        also,
+        value,
+        default,
+        help,
+    }
+}
+
+const HUGE: ProbeOption = option(
+    "huge",
+    &[],
+    "KIND",
+    "thp",
+    "Huge pages to measure beside 4 KiB pages: thp (transparent), 2m or 1g (of a reserved pool), off",
+);
+const ARRAY: ProbeOption = option(
+    "array",
+    &[],
+    "SIZE",
+    "",
+    "Size of each of the three arrays of the bandwidth; by default four times all last-level caches, as far as memory and time allow",
+);
+const SOAK: ProbeOption = option(
+    "soak",
+    &["vm"],
+    "N",
+    "",
+    "Write and verify memory with N workers for the given time instead of measuring; 0: one worker for each usable CPU",
+);
+const SOAK_BYTES: ProbeOption = option(
+    "soak-bytes",
+    &["vm-bytes"],
+    "SIZE",
+    "",
+    "Memory of each worker of --soak; by default 256M, as of stress-ng",
+);
+const SOAK_TOTAL: ProbeOption = option(
+    "soak-bytes-total",
+    &["vm-bytes-total"],
+    "SIZE",
+    "",
+    "Memory of all workers of --soak together, in place of --soak-bytes",
+);
+const FORCE: ProbeOption = option(
+    "force",
+    &[],
+    "",
+    "",
+    "Let --soak take more memory than the host can spare",
+);
+/// A test of the test: the first worker spoils one bit of its memory.
+const FLIP: ProbeOption = option("flip-bit", &[], "", "", "");
+
+/// All of them. `stress-ng --metrics-brief --verbose` are taken: the metrics are always printed.
+pub(super) const OPTIONS: &[ProbeOption] = &[
+    HUGE,
+    ARRAY,
+    SOAK,
+    SOAK_BYTES,
+    SOAK_TOTAL,
+    FORCE,
+    FLIP,
+    option("metrics-brief", &[], "", "", ""),
+    option("verbose", &[], "", "", ""),
+];
+
+/// What was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ask {
+    /// Huge pages to measure; none where only small ones are wanted.
+    pub(super) huge: Option<Pages>,
+    /// Bytes of each array.
+    pub(super) array_bytes: Option<u64>,
+    pub(super) soak: Option<Soak>,
+}
+
+/// A load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Soak {
+    pub(super) workers: usize,
+    pub(super) worker_bytes: u64,
+    pub(super) is_forced: bool,
+    pub(super) flips: bool,
+}
+
+impl Soak {
+    pub(super) fn total_bytes(&self) -> u64 {
+        self.worker_bytes.saturating_mul(self.workers as u64)
+    }
+}
+
+impl Ask {
+    /// Of a host with so many CPUs.
+    pub(super) fn of(request: &Request, cpus: usize) -> Result<Self, EngineError> {
+        let said = |option: &ProbeOption| {
+            let is_it = |word: &String| word.split('=').next() == Some(option.name);
+            request.words.iter().any(is_it)
+        };
+        let is_on = |option: &ProbeOption| !request.option(option).is_empty();
+        let soak = match request.option(&SOAK) {
+            "" => None,
+            text => Some(workers(text, cpus)?),
+        };
+        let of_soak = [SOAK_BYTES, SOAK_TOTAL, FORCE, FLIP];
+        if let Some(option) = of_soak.iter().find(|o| soak.is_none() && said(o)) {
+            let text = format!("--{} applies only to --soak: add --soak N", option.name);
+            return Err(EngineError::Usage(text));
+        }
+        if let Some(option) = [HUGE, ARRAY].iter().find(|o| soak.is_some() && said(o)) {
+            let text = format!(
+                "--{} applies only to measuring: leave out --soak, or --{}",
+                option.name, option.name
+            );
+            return Err(EngineError::Usage(text));
+        }
+        let soak = soak.map(|workers| {
+            let each = match (is_on(&SOAK_TOTAL), is_on(&SOAK_BYTES)) {
+                (true, _) => bytes(request, &SOAK_TOTAL)? / workers as u64,
+                (_, true) => bytes(request, &SOAK_BYTES)?,
+                _ => USUAL_BYTES,
+            };
+            Ok(Soak {
+                workers,
+                worker_bytes: each.next_multiple_of(4096),
+                is_forced: is_on(&FORCE),
+                flips: is_on(&FLIP),
+            })
+        });
+        Ok(Self {
+            huge: huge(request.option(&HUGE))?,
+            array_bytes: is_on(&ARRAY).then(|| bytes(request, &ARRAY)).transpose()?,
+            soak: soak.transpose()?,
+        })
+    }
+}
+
+fn huge(text: &str) -> Result<Option<Pages>, EngineError> {
+    match text {
+        "off" => Ok(None),
+        "thp" => Ok(Some(Pages::Transparent)),
+        "2m" => Ok(Some(Pages::Pool2M)),
+        "1g" => Ok(Some(Pages::Pool1G)),
+        other => Err(EngineError::Usage(format!(
+            "--huge {other}: thp, 2m, 1g or off"
+        ))),
+    }
+}
+
+fn bytes(request: &Request, option: &ProbeOption) -> Result<u64, EngineError> {
+    let text = request.option(option);
+    let parsed = parse_size_bytes(text).map_err(|error| error.to_string());
+    let enough = parsed.and_then(|bytes| match bytes {
+        0..4096 => Err("at least 4096 bytes".to_owned()),
+        bytes => Ok(bytes),
+    });
+    enough.map_err(|why| EngineError::Usage(format!("--{} {text}: {why}", option.name)))
+}
+
+fn workers(text: &str, cpus: usize) -> Result<usize, EngineError> {
+    match text.parse() {
+        Ok(0) => Ok(cpus),
+        Ok(count) if count <= MOST => Ok(count),
+        _ => Err(EngineError::Usage(format!(
+            "--soak {text}: 0 to {MOST} workers"
+        ))),
+    }
+}
+
+/// Pages by the word that asks for them.
+pub(super) fn word(pages: Pages) -> &'static str {
+    match pages {
+        Pages::Base => "4k",
+        Pages::Transparent => "thp",
+        Pages::Pool2M => "2m",
+        Pages::Pool1G => "1g",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(words: &[&str]) -> Result<Ask, EngineError> {
+        let request = Request {
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            ..Request::default()
+        };
+        Ask::of(&request, 4)
+    }
+
+    #[test]
+    fn memory_01_bytes_are_of_each_worker_or_of_all_together() {
+        let soak = |words: &[&str]| ask(words).unwrap().soak.unwrap();
+        assert_eq!(soak(&["soak=8", "soak-bytes=64M"]).total_bytes(), 512 << 20);
+        assert_eq!(
+            soak(&["soak=8", "soak-bytes-total=64M"]).worker_bytes,
+            8 << 20
+        );
+        let usual = soak(&["soak=0"]);
+        assert_eq!((usual.workers, usual.worker_bytes), (4, 256 << 20));
+        assert_eq!(ask(&[]).unwrap().soak, None);
+        assert_eq!(ask(&[]).unwrap().huge, Some(Pages::Transparent));
+        assert_eq!(ask(&["huge=off"]).unwrap().huge, None);
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_by_name() {
+        for (words, named) in [
+            (&["soak=-1"][..], "--soak -1"),
+            (&["huge=4m"], "--huge 4m"),
+            (&["array=7"], "--array 7"),
+            (&["soak=1", "array=1G"], "--array"),
+            (&["soak-bytes=1M"], "--soak-bytes"),
+            (&["soak=1", "soak-bytes=lots"], "--soak-bytes lots"),
+        ] {
+            let Err(EngineError::Usage(why)) = ask(words) else {
+                panic!("{words:?} is taken");
+            };
+            assert!(why.starts_with(named), "{why}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The first things to know of memory: how quick, how wide, how steady, what limits.
+
+use super::super::info::{BandwidthRow, MemoryInfo, SaturationRow};
+use super::metrics::widest;
+use super::{UNSTEADY_PCT, beyond_caches, huge};
+use assay_measure::facts::CPU_MODEL;
+use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
+use assay_measure::record::{Figure, Part, Record};
+use assay_measure::units::{fixed, size};
+
+/// The headline of memory.
+pub(super) fn of(record: &Record, info: &MemoryInfo) -> Headline {
+    let model = CPU_MODEL
+        .find(&record.host.facts)
+        .unwrap_or("CPUs of unknown model");
+    let cpus = info.cpus.len();
+    let s = if cpus == 1 { "" } else { "s" };
+    if info.mode == "soak" {
+        return of_load(record, info, &format!("{cpus} CPU{s} ({model})"));
+    }
+    Headline {
+        tested: format!(
+            "Memory of {cpus} CPU{s} ({model}), arrays of {}.",
+            size(info.arrays.bytes)
+        ),
+        rows: vec![
+            bandwidth(info, "Read", "read", ""),
+            bandwidth(info, "Triad", "triad", "normal"),
+            bandwidth(info, "", "triad", "non-temporal"),
+            latency(info),
+            caches(info),
+            faults(info),
+        ],
+        steadiness: steadiness(info),
+        verbatim: Vec::new(),
+        again: again(record),
+        limit: limit(record, info),
+        next: next(info),
+    }
+}
+
+fn next(info: &MemoryInfo) -> Vec<Next> {
+    let mut next = vec![Next::new(
+        "assay memory --soak 0 --time 15m",
+        "shows whether memory holds what is written",
+    )];
+    if !info.arrays.is_met && info.arrays.why.contains("--time") {
+        next.push(Next::new(
+            "assay memory --time 2m",
+            "has the time for arrays that no cache holds",
+        ));
+    }
+    next.push(Next::new(
+        "assay topology",
+        "shows which CPUs share which cache and node",
+    ));
+    next
+}
+
+fn bandwidth(info: &MemoryInfo, title: &'static str, kernel: &str, stores: &str) -> Line {
+    let of = |wanted: &dyn Fn(&BandwidthRow) -> bool| {
+        let is_it =
+            |row: &&BandwidthRow| row.kernel == kernel && row.stores == stores && wanted(row);
+        let found = info.bandwidth.iter().find(is_it);
+        found.map_or_else(Figure::default, |row| row.gb_per_s_p50.clone())
+    };
+    let widest = widest(info, kernel, stores).map_or(0, |row| row.threads_count);
+    let what = match stores {
+        "" => String::new(),
+        stores => format!(", {stores} stores"),
+    };
+    let mut told = Vec::new();
+    if widest > 1 {
+        let all = of(&|row| row.threads_count == widest);
+        told.push(Told::new(&all, &format!("GB/s by all {widest} CPUs")));
+    }
+    told.push(Told::new(
+        &of(&|row| row.threads_count == 1),
+        &format!("GB/s by one{what}"),
+    ));
+    Line::of(title, told, "n/a (absent)")
+}
+
+fn latency(info: &MemoryInfo) -> Line {
+    let of = |pages: &str, name: &str| {
+        let row = beyond_caches(info, pages);
+        let bytes = row.map_or(0, |row| row.bytes);
+        let unit = format!("ns in {} of {name}", size(bytes));
+        Told::new(&super::latency(info, pages), &unit)
+    };
+    let mut told = vec![of("4k", "4 KiB pages")];
+    told.extend(huge(info).map(|pages| of(pages, &format!("huge pages ({pages})"))));
+    Line::of("Latency", told, "n/a (absent)")
+}
+
+/// Latencies of the caches, in huge pages where there are any.
+fn caches(info: &MemoryInfo) -> Line {
+    let pages = huge(info).unwrap_or("4k");
+    let of = info.plateaus.iter().filter(|row| row.pages == pages);
+    let known = of.filter(|row| row.level.starts_with('L'));
+    let told = known.map(|row| {
+        let unit = format!("ns {} (to {})", row.level, size(row.to_bytes));
+        Told::new(&row.ns_p50, &unit)
+    });
+    Line::of("Caches", told.collect(), "n/a (no flat part was found)")
+}
+
+fn faults(info: &MemoryInfo) -> Line {
+    let one = info.faults.iter().filter(|row| row.threads_count == 1);
+    let told = one.map(|row| {
+        let unit = format!("GB/s of fresh memory by one CPU in {} pages", row.pages);
+        Told::new(&row.gb_per_s, &unit)
+    });
+    Line::of("First touch", told.take(2).collect(), "n/a (absent)")
+}
+
+/// The host's share first; then what more threads bring.
+fn limit(record: &Record, info: &MemoryInfo) -> Limit {
+    if let Some(text) = super::given(info) {
+        return Limit::new("CPU time that the threads did not get", text);
+    }
+    if let Some(found) = assay_measure::cpu::limit(record) {
+        return found;
+    }
+    let is_it = |row: &&SaturationRow| row.kernel == "read";
+    let Some(row) = info.saturation.iter().find(is_it) else {
+        return Limit::unknown("the bandwidth was not measured");
+    };
+    let rate = row.gb_per_s_p50.value().unwrap_or(0.0);
+    match row.threads_count < row.threads_most_count {
+        true => Limit::new(
+            "the way to memory that all CPUs share",
+            format!(
+                "Reading reaches {} GB/s with {} of {} threads; more bring less than 5 %.",
+                fixed(rate, 1),
+                row.threads_count,
+                row.threads_most_count
+            ),
+        ),
+        false => {
+            let one = info
+                .bandwidth
+                .iter()
+                .find(|row| row.kernel == "read" && row.threads_count == 1);
+            let gain = one.and_then(|one| Some(rate / one.gb_per_s_p50.value()?));
+            let gain = gain.map_or_else(String::new, |gain| {
+                format!(
+                    " {} threads read {} times as much as one.",
+                    row.threads_most_count,
+                    fixed(gain, 2)
+                )
+            });
+            Limit::new(
+                "what each CPU can have under way",
+                format!("Reading still grows with the last thread.{gain}"),
+            )
+        }
+    }
+}
+
+fn steadiness(info: &MemoryInfo) -> String {
+    let known: Vec<(&BandwidthRow, f64)> = info
+        .bandwidth
+        .iter()
+        .filter_map(|row| Some((row, row.cv_pct.value()?)))
+        .collect();
+    let Some((row, cv)) = known.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else {
+        return "n/a (no passes)".to_owned();
+    };
+    let unsteady = known.iter().filter(|(_, cv)| *cv > UNSTEADY_PCT).count();
+    let worst = format!(
+        "{} with {} thread{} most, {} % between passes",
+        [row.kernel.as_str(), row.stores.as_str()].join(" ").trim(),
+        row.threads_count,
+        if row.threads_count == 1 { "" } else { "s" },
+        fixed(*cv, 1)
+    );
+    match unsteady {
+        0 => format!("steady: all {} rates within 5 % ({worst})", known.len()),
+        _ => format!(
+            "not steady: {unsteady} of {} rates moved by more than 5 % ({worst})",
+            known.len()
+        ),
+    }
+}
+
+fn of_load(record: &Record, info: &MemoryInfo, host: &str) -> Headline {
+    let soaked = info.soaked.clone().unwrap_or_default();
+    let errors = Figure::Count(info.verification_errors_count);
+    let one = |title, figure: &Figure, unit: &str| {
+        Line::of(title, vec![Told::new(figure, unit)], "n/a (absent)")
+    };
+    let mut headline = Headline {
+        rows: vec![one("Wrong words", &errors, "")],
+        again: again(record),
+        limit: Limit::unknown("a load of memory is no measurement of its speed"),
+        ..Headline::default()
+    };
+    if let Some(soak) = &info.soak {
+        let ops = Figure::Count(soak.ops_count).per(soak.real_s, "no time passed");
+        headline.tested = format!(
+            "{} worker{} with {} each on {host} for {} s.",
+            soak.workers_count,
+            if soak.workers_count == 1 { "" } else { "s" },
+            size(soaked.worker_bytes),
+            fixed(soak.real_s, 1)
+        );
+        headline.rows = vec![
+            one("Load", &soak.cpus_busy, "CPUs kept busy"),
+            one("Rate", &ops, "pages of 4 KiB written or read back/s"),
+            one("", &ops.scaled(4096e-9), "GB/s"),
+            one("Wrong words", &errors, ""),
+            one(
+                "EDAC",
+                &soaked.edac_corrected_count,
+                "errors corrected by the memory controllers",
+            ),
+        ];
+        headline.steadiness = crate::load::steadiness(soak);
+        headline.verbatim = crate::load::block(&[("vm", soak)]);
+    }
+    if headline.tested.is_empty() {
+        headline.tested = format!("Nothing of {} was loaded on {host}.", MemoryInfo::NAME);
+    }
+    headline
+}

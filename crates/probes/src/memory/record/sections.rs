@@ -1,0 +1,450 @@
+//! The report of memory.
+
+use super::super::info::{MemoryInfo, PlateauRow};
+use crate::load;
+use assay_measure::record::Record;
+use assay_measure::section::{Align, Cell, Sections, common, number, number_or_reason};
+use assay_measure::units::size;
+
+use Align::{Left, Right};
+
+/// The whole report.
+pub(super) fn render(record: &Record, info: &MemoryInfo) -> Sections {
+    let mut page = Sections::default();
+    let run = &record.run;
+    let cpus = info.cpus.len();
+    let s = if cpus == 1 { "" } else { "s" };
+    page.title(&format!(
+        "ASSAY MEMORY REPORT for run {}{}: {cpus} CPU{s}, kernels {}",
+        run.id,
+        common::label(record),
+        info.kernel_set
+    ));
+    page.line(&format!(
+        "assay {}, started {}, {} s in all. {}",
+        run.version,
+        run.started,
+        number(&record.interval.elapsed_s, 1),
+        common::verdict(record)
+    ));
+    common::warnings(&mut page, record);
+    common::advice(&mut page, record);
+    match &info.soak {
+        Some(soak) => loaded(&mut page, info, soak),
+        None => measured(&mut page, info),
+    }
+    conditions(&mut page, info);
+    page.heading("How to Read It");
+    PITFALLS.iter().for_each(|text| page.wrapped("  - ", text));
+    page.heading("Host");
+    let facts = record.host.facts.iter();
+    let facts: Vec<(String, String)> = facts.map(|f| (f.name.clone(), f.value.clone())).collect();
+    page.pairs(&facts);
+    page
+}
+
+const PITFALLS: [&str; 5] = [
+    "GB/s are 10^9 bytes that a kernel's formula names, as STREAM counts. A normal store reads its line first, so the \
+     bus carries more: 24 bytes instead of 16 for copy. Non-temporal stores do not, and leave nothing in the caches.",
+    "The best pass is what STREAM prints; the median is what a database can count on.",
+    "Every latency belongs to a page size: in 4 KiB pages each access beyond the reach of the TLB also waits for the \
+     page table.",
+    "A cache that the kernel of a virtual machine reports may be another one, or shared with guests that nobody sees: \
+     the ladder shows what this machine gets of it.",
+    "One thread may run at a higher clock than all threads together, and few threads may saturate memory: the rate of \
+     one CPU times the number of CPUs is no forecast.",
+];
+
+fn measured(page: &mut Sections, info: &MemoryInfo) {
+    bandwidth(page, info);
+    saturation(page, info);
+    plateaus(page, info);
+    ladder(page, info);
+    chains(page, info);
+    under_load(page, info);
+    faults(page, info);
+    pages(page, info);
+    numa(page, info);
+    if !info.left_out.is_empty() {
+        page.heading("Left Out");
+        for (what, why) in &info.left_out {
+            page.wrapped("  - ", &format!("{what}: {why}."));
+        }
+    }
+}
+
+const STOPPED: &str = "the probe was stopped before";
+
+fn bandwidth(page: &mut Sections, info: &MemoryInfo) {
+    page.heading("Bandwidth, GB/s");
+    let met = match info.arrays.is_met {
+        true => "which meets the rule of four times the last-level caches".to_owned(),
+        false => format!(
+            "less than the {} of the rule of four times the last-level caches ({})",
+            size(info.arrays.wanted_bytes),
+            info.arrays.why
+        ),
+    };
+    page.wrapped(
+        "",
+        &format!(
+            "Three arrays of {} each in {} pages, {met}. Each thread touches its part first and stays on its CPU. A pass \
+             is a tenth of the arrays; the first one does not count. Code path: {}.",
+            size(info.arrays.bytes),
+            info.pages,
+            info.path
+        ),
+    );
+    let rows = info.bandwidth.iter().map(|row| {
+        vec![
+            row.kernel.as_str().into(),
+            if row.stores.is_empty() {
+                "-"
+            } else {
+                &row.stores
+            }
+            .into(),
+            row.threads_count.to_string().into(),
+            Cell::figure(&row.gb_per_s_p50, 2),
+            Cell::figure(&row.gb_per_s_max, 2),
+            Cell::figure(&row.bus_gb_per_s_p50, 2),
+            Cell::figure(&row.cv_pct, 1),
+            row.passes_count.to_string().into(),
+            Cell::figure(&row.given_pct, 1),
+        ]
+    });
+    let titles = [
+        ("Kernel", Left),
+        ("stores", Left),
+        ("threads", Right),
+        ("median", Right),
+        ("best", Right),
+        ("bus, median", Right),
+        ("CV %", Right),
+        ("passes", Right),
+        ("given %", Right),
+    ];
+    page.fitted(&titles, rows.collect());
+}
+
+fn saturation(page: &mut Sections, info: &MemoryInfo) {
+    if info.cpus.len() < 2 || info.saturation.is_empty() {
+        let why = if info.cpus.len() < 2 {
+            "there is one CPU"
+        } else {
+            STOPPED
+        };
+        page.missing("Threads to Saturate", why);
+        return;
+    }
+    page.heading("Threads to Saturate");
+    page.line("The fewest threads that reach 95 % of the best rate of any number of threads.");
+    let rows = info.saturation.iter().map(|row| {
+        vec![
+            row.kernel.as_str().into(),
+            if row.stores.is_empty() {
+                "-"
+            } else {
+                &row.stores
+            }
+            .into(),
+            format!("{} of {}", row.threads_count, row.threads_most_count).into(),
+            Cell::figure(&row.gb_per_s_p50, 2),
+        ]
+    });
+    let titles = [
+        ("Kernel", Left),
+        ("stores", Left),
+        ("threads", Right),
+        ("GB/s", Right),
+    ];
+    page.fitted(&titles, rows.collect());
+}
+
+fn plateaus(page: &mut Sections, info: &MemoryInfo) {
+    page.heading("Latency: Flat Parts of the Ladder");
+    page.wrapped(
+        "",
+        "Where the ladder below is flat for at least an octave, with the cache whose size is nearest to its end; ? is a \
+         flat part that ends at no cache the kernel reports. Shared by: the CPUs of the first such cache.",
+    );
+    let rows = info.plateaus.iter().map(|row| {
+        let cache = |get: &dyn Fn(&super::super::info::CacheRow) -> String| {
+            let found = info.caches.iter().find(|cache| cache.name == row.level);
+            found.map_or_else(|| "-".to_owned(), get)
+        };
+        vec![
+            Cell::from(row.level.clone()),
+            row.pages.clone().into(),
+            Cell::figure(&row.ns_p50, 1),
+            span(row).into(),
+            cache(&|cache| format!("{} x {}", size(cache.bytes), cache.count)).into(),
+            cache(&|cache| cache.shared_by.clone()).into(),
+        ]
+    });
+    let titles = [
+        ("Level", Left),
+        ("pages", Left),
+        ("ns", Right),
+        ("flat", Right),
+        ("the kernel reports", Right),
+        ("shared by CPUs", Right),
+    ];
+    page.fitted(&titles, rows.collect());
+}
+
+fn span(row: &PlateauRow) -> String {
+    format!("{} to {}", size(row.from_bytes), size(row.to_bytes))
+}
+
+fn ladder(page: &mut Sections, info: &MemoryInfo) {
+    page.heading("Latency Ladder, ns per Step");
+    page.wrapped(
+        "",
+        "A chain of dependent loads through all of the memory in one random cycle. Lines: a pointer in each 64 bytes; \
+         pages: one in each 4 KiB, where translation shows. Cycles: by the effective clock.",
+    );
+    let mut kinds: Vec<(&str, &str)> = Vec::new();
+    for row in &info.ladder {
+        let kind = (row.pages.as_str(), row.spacing.as_str());
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds.sort_by_key(|(_, spacing)| *spacing);
+    let mut sizes: Vec<u64> = info.ladder.iter().map(|row| row.bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let first = kinds.first().copied();
+    let of = |bytes: u64, kind: (&str, &str)| {
+        let mut rows = info.ladder.iter();
+        rows.find(|row| row.bytes == bytes && (row.pages.as_str(), row.spacing.as_str()) == kind)
+    };
+    let rows = sizes.iter().map(|bytes| {
+        let mut cells = vec![Cell::from(size(*bytes))];
+        for kind in &kinds {
+            let row = of(*bytes, *kind);
+            cells.push(row.map_or_else(|| "-".into(), |row| Cell::figure(&row.ns_p50, 1)));
+            if Some(*kind) == first {
+                cells.push(row.map_or_else(|| "-".into(), |row| Cell::figure(&row.cycles_p50, 0)));
+            }
+        }
+        cells
+    });
+    let titles: Vec<String> = kinds
+        .iter()
+        .map(|(pages, spacing)| format!("{pages}, {spacing}"))
+        .collect();
+    let mut columns = vec![("Memory", Right)];
+    for (nth, title) in titles.iter().enumerate() {
+        columns.push((title.as_str(), Right));
+        if nth == 0 {
+            columns.push(("cycles", Right));
+        }
+    }
+    page.fitted(&columns, rows.collect());
+}
+
+fn chains(page: &mut Sections, info: &MemoryInfo) {
+    if info.chains.is_empty() {
+        page.missing("Several Chains of One Thread", STOPPED);
+        return;
+    }
+    page.heading("Several Chains of One Thread");
+    page.line("How many misses a core has under way: chains side by side in the largest memory of the ladder.");
+    let rows = info.chains.iter().map(|row| {
+        vec![
+            row.chains_count.to_string().into(),
+            Cell::figure(&row.ns_p50, 1),
+            Cell::figure(&row.parallel_ratio, 2),
+            Cell::figure(&row.gb_per_s, 2),
+        ]
+    });
+    let titles = [
+        ("Chains", Right),
+        ("ns per step", Right),
+        ("times one chain", Right),
+        ("GB/s of lines", Right),
+    ];
+    page.fitted(&titles, rows.collect());
+}
+
+fn under_load(page: &mut Sections, info: &MemoryInfo) {
+    if info.loaded.is_empty() {
+        page.missing("Latency under Load", STOPPED);
+        return;
+    }
+    page.heading("Latency under Load");
+    page.line("The chase of one CPU while others read memory as fast as they can.");
+    let rows = info.loaded.iter().map(|row| {
+        vec![
+            row.readers_count.to_string().into(),
+            Cell::figure(&row.gb_per_s, 2),
+            Cell::figure(&row.ns_p50, 1),
+        ]
+    });
+    page.fitted(
+        &[
+            ("Readers", Right),
+            ("GB/s they read", Right),
+            ("ns per step", Right),
+        ],
+        rows.collect(),
+    );
+}
+
+fn faults(page: &mut Sections, info: &MemoryInfo) {
+    if info.faults.is_empty() {
+        page.missing("First Touch of Fresh Memory", STOPPED);
+        return;
+    }
+    page.heading("First Touch of Fresh Memory");
+    page.line(
+        "One write in each 4 KiB: the kernel finds and clears a page. Unmapping gives it back.",
+    );
+    let rows = info.faults.iter().map(|row| {
+        vec![
+            row.pages.as_str().into(),
+            row.threads_count.to_string().into(),
+            Cell::figure(&row.gb_per_s, 2),
+            Cell::figure(&row.faults_per_s, 0),
+            Cell::figure(&row.us_per_fault, 2),
+            Cell::figure(&row.unmap_gb_per_s, 1),
+        ]
+    });
+    let titles = [
+        ("Pages", Left),
+        ("threads", Right),
+        ("GB/s", Right),
+        ("faults/s", Right),
+        ("us per fault", Right),
+        ("unmap GB/s", Right),
+    ];
+    page.fitted(&titles, rows.collect());
+}
+
+fn pages(page: &mut Sections, info: &MemoryInfo) {
+    page.heading("Pages That Are Really Huge");
+    let thp = match info.transparent_huge_pages.as_str() {
+        "" => "not exposed",
+        word => word,
+    };
+    page.line(&format!(
+        "By the kernel's own books (smaps). Transparent huge pages are set to: {thp}."
+    ));
+    let rows = info.got.iter().map(|row| {
+        vec![
+            row.what.as_str().into(),
+            row.pages.as_str().into(),
+            size(row.bytes).into(),
+            number_or_reason(&row.huge_pct, 0).into(),
+        ]
+    });
+    let titles = [
+        ("Memory", Left),
+        ("pages asked for", Left),
+        ("size", Right),
+        ("huge %", Right),
+    ];
+    page.fitted(&titles, rows.collect());
+}
+
+fn numa(page: &mut Sections, info: &MemoryInfo) {
+    page.heading("NUMA");
+    match info.nodes.len() {
+        0 => page.line("The kernel tells of no NUMA nodes: all memory is taken to be equally far."),
+        1 => page.line("One node: all memory is equally far from all CPUs."),
+        _ => {}
+    }
+    if info.numa.is_empty() {
+        if info.nodes.len() > 1 {
+            page.line(&format!("n/a ({STOPPED})"));
+        }
+        return;
+    }
+    page.line("From the CPUs of a node to memory of another; pages are verified to lie there.");
+    let rows = info.numa.iter().map(|row| {
+        vec![
+            row.cpu_node.to_string().into(),
+            row.memory.as_str().into(),
+            Cell::figure(&row.distance, 0),
+            Cell::figure(&row.ns_p50, 1),
+            Cell::figure(&row.gb_per_s, 2),
+            Cell::figure(&row.placed_pct, 0),
+        ]
+    });
+    let titles = [
+        ("CPUs of node", Right),
+        ("memory of node", Right),
+        ("distance", Right),
+        ("ns per step", Right),
+        ("read GB/s", Right),
+        ("pages there %", Right),
+    ];
+    page.fitted(&titles, rows.collect());
+}
+
+fn conditions(page: &mut Sections, info: &MemoryInfo) {
+    page.heading("Whose the Host Was");
+    let pinned = if info.is_pinned { "yes" } else { "no" };
+    let own = [
+        ("Threads kept on their CPUs", pinned.to_owned()),
+        (
+            "Effective clock",
+            format!("{} MHz", number_or_reason(&info.effective_mhz, 0)),
+        ),
+    ];
+    for (name, value) in info.conditions.shown().into_iter().chain(own) {
+        page.named(name, 40, value);
+    }
+}
+
+fn loaded(page: &mut Sections, info: &MemoryInfo, soak: &load::LoadInfo) {
+    let soaked = info.soaked.clone().unwrap_or_default();
+    let words = load::Words {
+        stressor: "vm",
+        ops: format!(
+            "In stress-ng's layout. ops = {}: one operation is 4 KiB written or read back and compared. Each worker \
+             writes all of its {} ({} in total) with values that the address decides, then reads them back; values and \
+             their complement take turns, as do stores through the caches and around them. Compare ops only with ops \
+             of the same kernel set, never with bogo ops of stress-ng.",
+            info.kernel_set,
+            size(soaked.worker_bytes),
+            size(soaked.total_bytes)
+        ),
+        unit: "pages/s",
+        cpus: info.cpus.len(),
+        steal_pct: &info.conditions.steal_pct,
+        throttled_s: &info.conditions.throttled_s,
+        errors_count: info.verification_errors_count,
+        errors: &info.verification_errors,
+    };
+    load::sections(page, soak, &words);
+    page.heading("Errors by Place");
+    let told = |figure| number_or_reason(figure, 0);
+    page.named(
+        "Corrected by memory controllers (EDAC)",
+        40,
+        told(&soaked.edac_corrected_count),
+    );
+    page.named("Not corrected", 40, told(&soaked.edac_uncorrected_count));
+    if soaked.regions.is_empty() {
+        page.line("No word was wrong.");
+        return;
+    }
+    let rows = soaked.regions.iter().map(|(worker, region, count)| {
+        vec![
+            worker.to_string().into(),
+            format!("{} MiB", 16 * region).into(),
+            count.to_string().into(),
+        ]
+    });
+    page.fitted(
+        &[
+            ("Worker", Right),
+            ("16 MiB from", Right),
+            ("wrong words", Right),
+        ],
+        rows.collect(),
+    );
+}

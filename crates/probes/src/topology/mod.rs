@@ -1,0 +1,242 @@
+//! `assay topology`: sockets, cores, threads, caches and NUMA nodes, as the kernel tells them.
+//!
+//! `crate::machine` reads; here is what is said of it: lscpu's layout (`lscpu`), a picture (`picture`), the report.
+
+mod headline;
+mod lscpu;
+mod picture;
+mod sections;
+
+#[cfg(test)]
+mod tests;
+
+use crate::machine::Machine;
+use assay_measure::chart::Drawn;
+use assay_measure::kind::{Check, Finding, Headline, Kind, figure};
+use assay_measure::record::metric::{Better, Group, plain};
+use assay_measure::record::{Figure, Metric, Part, Record};
+use assay_measure::section::Sections;
+use assay_measure::snapshot::RunData;
+use assay_run::engine::{EngineError, Line, LineValue};
+use assay_run::probe::{Aimed, Measured, Probe, ProbeOption, Request, Steps};
+use assay_run::stop::Stop;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The probe, and the kind of its records.
+#[derive(Clone, Copy, Debug)]
+pub struct Topology;
+
+const SYSROOT: ProbeOption = ProbeOption {
+    name: "sysroot",
+    also: &[],
+    value: "DIR",
+    default: "/",
+    help: "Read DIR/proc and DIR/sys, captured on another machine, instead of this machine's",
+};
+
+/// The part of a record.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct TopologyInfo {
+    /// Where it was read: `/` is this machine.
+    pub sysroot: String,
+    pub machine: Machine,
+}
+
+impl Part for TopologyInfo {
+    const NAME: &str = "topology";
+}
+
+impl Probe for Topology {
+    fn name(&self) -> &'static str {
+        "topology"
+    }
+
+    fn about(&self) -> &'static str {
+        "Show what this machine is made of: sockets, cores, threads, caches, NUMA nodes"
+    }
+
+    fn more(&self) -> &'static str {
+        "Everything comes from /proc and /sys; nothing is measured. --format tool prints the layout of lscpu that \
+         scripts read, --format tool-json lscpu's JSON."
+    }
+
+    fn usual_time(&self) -> Option<&'static str> {
+        Some("1s")
+    }
+
+    fn takes_time(&self) -> bool {
+        false
+    }
+
+    fn takes_place(&self) -> bool {
+        false
+    }
+
+    fn options(&self) -> &'static [ProbeOption] {
+        const { &[SYSROOT] }
+    }
+
+    fn kind(&self) -> Option<&'static dyn Kind> {
+        Some(&Topology)
+    }
+
+    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
+        let root = PathBuf::from(request.option(&SYSROOT));
+        if !root.is_dir() {
+            return Err(EngineError::Usage(format!(
+                "--sysroot {}: no such directory; it is to hold proc/ and sys/",
+                root.display()
+            )));
+        }
+        Ok(Box::new(Aim(root)))
+    }
+}
+
+struct Aim(PathBuf);
+
+impl Aimed for Aim {
+    fn plan(&self) -> Vec<Line> {
+        vec![Line {
+            key: "sysroot",
+            label: "reading /proc and /sys below".to_owned(),
+            value: LineValue::Text(self.0.display().to_string()),
+        }]
+    }
+
+    fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Box<dyn Measured>, EngineError> {
+        steps.step(0, 1, "looking");
+        if stop.requested() {
+            return Err(EngineError::Interrupted);
+        }
+        steps.step(1, 1, "reading /proc and /sys");
+        let info = TopologyInfo {
+            sysroot: self.0.display().to_string(),
+            machine: Machine::read(&self.0),
+        };
+        Ok(Box::new(info))
+    }
+}
+
+impl Measured for TopologyInfo {
+    /// A tree without a file is told as it is.
+    fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn was_stopped(&self) -> bool {
+        false
+    }
+
+    fn record(&self, labels: &RunData) -> Option<Record> {
+        let mut labels = labels.clone();
+        labels.sessions = self.machine.online.len() as u64;
+        let mut record = Record::labelled(&labels);
+        record.parts.put(self);
+        record.warnings = sections::warnings(self);
+        figure(&Topology, &mut record);
+        Some(record)
+    }
+}
+
+impl Topology {
+    fn info(record: &Record) -> TopologyInfo {
+        record.parts.get().unwrap_or_default()
+    }
+}
+
+/// A count that the kernel may not tell.
+fn count(known: Option<usize>) -> Figure {
+    known.map_or_else(
+        || Figure::na(crate::conditions::NOT_EXPOSED),
+        |count| Figure::Count(count as u64),
+    )
+}
+
+impl Kind for Topology {
+    fn name(&self) -> &'static str {
+        TopologyInfo::NAME
+    }
+
+    fn metrics(&self, record: &Record) -> Vec<Metric> {
+        let machine = Self::info(record).machine;
+        let online = (!machine.online.is_empty()).then_some(machine.online.len());
+        let bytes = |bytes: Option<u64>| {
+            bytes.map_or_else(|| Figure::na(crate::conditions::NOT_EXPOSED), Figure::Count)
+        };
+        let all = [
+            ("cpus_online_count", "CPUs", count(online)),
+            (
+                "cores_count",
+                "cores",
+                count(machine.cores().map(|all| all.len())),
+            ),
+            (
+                "sockets_count",
+                "sockets",
+                count(machine.packages().map(|all| all.len())),
+            ),
+            (
+                "threads_per_core_count",
+                "threads per core",
+                count(machine.threads_per_core()),
+            ),
+            (
+                "numa_nodes_count",
+                "NUMA nodes",
+                Figure::Count(machine.nodes.len() as u64),
+            ),
+            (
+                "last_level_cache_bytes",
+                "last-level caches",
+                bytes(machine.last_level_bytes()),
+            ),
+            (
+                "memory_bytes",
+                "memory",
+                bytes(machine.memory.get("MemTotal").copied()),
+            ),
+        ];
+        let metric = |(key, name, figure): (&str, &str, Figure)| {
+            let unit = if key.ends_with("bytes") {
+                "bytes"
+            } else {
+                "count"
+            };
+            Metric {
+                layer: "cpu".to_owned(),
+                ..plain(Group::Primary, key, name, unit, Better::Neither, figure)
+            }
+        };
+        all.map(metric).into()
+    }
+
+    fn sections(&self, record: &Record) -> Sections {
+        sections::render(record, &Self::info(record))
+    }
+
+    fn charts(&self, _: &Record, _: &mut dyn FnMut(Drawn)) {}
+
+    fn headline(&self, record: &Record) -> Headline {
+        headline::of(record, &Self::info(record))
+    }
+
+    fn conditions(&self, baseline: &Record, candidate: &Record) -> Vec<Check> {
+        let name = |record: &Record| Self::info(record).machine.identity.model_name;
+        let (a, b) = (name(baseline), name(candidate));
+        vec![Check::text("CPU model", &a, &b, Finding::Tolerable)]
+    }
+
+    fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
+        record.parts.read::<TopologyInfo>().map(drop)
+    }
+
+    fn in_words_of_tool(&self, record: &Record) -> Option<String> {
+        Some(lscpu::text(&Self::info(record).machine))
+    }
+
+    fn in_json_of_tool(&self, record: &Record) -> Option<String> {
+        Some(lscpu::json(&Self::info(record).machine))
+    }
+}
