@@ -1,7 +1,7 @@
 //! The report of a machine.
 
 use super::{TopologyInfo, headline, lscpu, picture};
-use crate::machine::ranges;
+use crate::machine::{Machine, ranges};
 use assay_measure::record::Record;
 use assay_measure::section::{Align, Cell, Sections, common};
 use assay_measure::units::size;
@@ -43,8 +43,24 @@ pub(super) fn warnings(info: &TopologyInfo) -> Vec<String> {
             ranges(&empty)
         ));
     }
+    found.extend(memory_not_of_its_nodes(machine));
     found.extend(headline::kinds_of_cpus(machine));
     found
+}
+
+/// The kernel's two figures of the memory, where they differ by more than a twentieth.
+fn memory_not_of_its_nodes(machine: &Machine) -> Option<String> {
+    let total = *machine.memory.get("MemTotal")?;
+    let nodes = machine.nodes.iter().map(|node| node.memory_bytes);
+    let of_nodes = nodes.sum::<Option<u64>>().filter(|bytes| *bytes > 0)?;
+    (of_nodes.abs_diff(total) > total / 20).then(|| {
+        format!(
+            "The kernel counts {} of memory in its NUMA nodes and {} in all: memory that came or went while the \
+             system was running, as a hypervisor's balloon does, can be missing in the nodes' figures.",
+            size(of_nodes),
+            size(total)
+        )
+    })
 }
 
 /// The whole report.

@@ -186,6 +186,29 @@ fn topology_16_a_guest_of_amd_a_hybrid_an_offline_and_a_memoryless_machine_agree
 }
 
 #[test]
+fn memory_that_the_nodes_do_not_have_is_told() {
+    let mut info = TopologyInfo::default();
+    let node = |memory_bytes| crate::machine::Node {
+        memory_bytes,
+        ..Default::default()
+    };
+    info.machine.memory.insert("MemTotal".to_owned(), 24 << 30);
+    info.machine.nodes = vec![node(Some(10 << 30)), node(Some(6 << 30))];
+    let told = |info: &TopologyInfo| sections::warnings(info).join(" ");
+    assert!(told(&info).contains("16 GiB of memory in its NUMA nodes and 24 GiB in all"));
+    info.machine.nodes[1].memory_bytes = Some((14 << 30) - 4096);
+    assert!(
+        !told(&info).contains("NUMA nodes and"),
+        "rounding is not told"
+    );
+    info.machine.nodes[1].memory_bytes = None;
+    assert!(
+        !told(&info).contains("NUMA nodes and"),
+        "an unknown node is no difference"
+    );
+}
+
+#[test]
 fn topology_17_an_empty_tree_is_not_exposed_and_no_error() {
     let dir = tempfile::tempdir().unwrap();
     let all = fields(dir.path());
