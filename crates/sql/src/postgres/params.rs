@@ -8,8 +8,8 @@ use assay_measure::params;
 pub(super) const PARAMS: &[ParamDef] = params! {
     "READ_MODE", Choice(&["single", "batched"]), "single", "single: index scan, one block at a time; batched: bitmap heap scan with prefetch of IO_DEPTH";
     "IO_DEPTH", Int(0, 1000), "0", "effective_io_concurrency with READ_MODE=batched; 0: WORK_UNIT, at most 32";
-    "DRIVER_THREADS", Int(0, 1024), "0", "threads that drive the sessions of LOOP=client; 0: one per session if \
-     there are enough CPUs, else one per two CPUs";
+    "DRIVER_THREADS", Int(0, 1024), "0", "threads that drive the sessions of LOOP=client; 0: one per session, \
+     at most one per CPU";
     "PG_SCHEMA", Text, "assay", "PostgreSQL schema of the data set; assay creates it and refuses a schema that it \
      did not make";
     "COMMIT_MODE", Choice(&["default", "on", "off", "local", "remote_write", "remote_apply"]), "default", "synchronous_commit of the sessions; default: the server's setting";

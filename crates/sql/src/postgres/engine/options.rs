@@ -101,13 +101,12 @@ impl Options {
     /// Threads for so many sessions.
     ///
     /// Where not each session can have a CPU, one thread serves many: taking the answers that are there one after the
-    /// other costs less than a switch of threads for each. Half of the CPUs are more than enough for that, and a server
-    /// on this host needs the others. A slice of operations needs a thread that waits for it.
+    /// other costs less than a switch of threads for each. A thread on every CPU leaves none idle, where fewer did (14 %
+    /// of two CPUs with one thread for 8 sessions). A slice of operations needs a thread that waits for it.
     pub(super) fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
         match (self.run_loop, self.threads) {
             (Loop::Server, _) => sessions,
-            (Loop::Client, 0) if sessions <= cpus => sessions,
-            (Loop::Client, 0) => (cpus / 2).max(1),
+            (Loop::Client, 0) => sessions.min(cpus),
             (Loop::Client, asked) => asked.min(sessions),
         }
     }
@@ -154,8 +153,8 @@ mod tests {
             options.driver_threads(sessions, cpus)
         };
         assert_eq!(threads(&[], 2, 2), 2);
-        assert_eq!(threads(&[], 3, 2), 1);
-        assert_eq!(threads(&[], 64, 16), 8);
+        assert_eq!(threads(&[], 3, 2), 2);
+        assert_eq!(threads(&[], 64, 16), 16);
         assert_eq!(threads(&[], 64, 1), 1);
         assert_eq!(threads(&[("DRIVER_THREADS", "4")], 64, 2), 4);
         assert_eq!(threads(&[("DRIVER_THREADS", "4")], 2, 2), 2);
