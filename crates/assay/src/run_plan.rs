@@ -23,11 +23,13 @@ pub(crate) fn one_line(configured: &Configured, plan: &Plan, data: &DataSet) -> 
 }
 
 fn sessions(plan: &Plan) -> String {
+    let schemas = units::many(plan.schemas.into(), "schema");
     let dealt = match plan.sessions_asked {
-        None => format!("{} schemas x {}", plan.schemas, plan.threads_per_schema),
-        Some(_) => format!("assigned to {} schemas in turn", plan.schemas),
+        None => format!("{schemas} x {}", plan.threads_per_schema),
+        Some(_) => format!("assigned to {schemas} in turn"),
     };
-    format!("{} sessions ({dealt})", plan.sessions())
+    let sessions = units::many(plan.sessions() as u64, "session");
+    format!("{sessions} ({dealt})")
 }
 
 fn duration(plan: &Plan) -> String {

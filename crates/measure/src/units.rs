@@ -25,6 +25,13 @@ pub fn thousands(n: u64) -> String {
     group(&n.to_string())
 }
 
+/// So many of something that takes an s: `1 schema`, `1,000 sessions`.
+#[must_use]
+pub fn many(n: u64, what: &str) -> String {
+    let s = if n == 1 { "" } else { "s" };
+    format!("{} {what}{s}", thousands(n))
+}
+
 /// A number with so many decimals and thousands separators; `n/a` if not finite.
 #[must_use]
 pub fn fixed(value: f64, decimals: usize) -> String {

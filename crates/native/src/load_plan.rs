@@ -12,6 +12,7 @@ use super::paths::{Asked, DataPath, Places, absolute, fits, same};
 use super::survey::{Found, Ours, Room, file_system_of, survey};
 use assay_block::{DeviceFacts, device_facts};
 use assay_measure::config::{Settings, Value};
+use assay_measure::units::many;
 pub(super) use assay_run::dataset::lines::{bytes, count, text};
 use assay_run::dataset::lines::{made_otherwise, mebibytes};
 use assay_run::engine::{EngineError, Line, LineValue};
@@ -268,10 +269,11 @@ impl LoadPlan {
 
     fn action(&self) -> String {
         let schemas = self.control.geometry.schemas;
+        let all = many(schemas.into(), "schema");
         match &self.start {
-            Start::Fresh => format!("create a data set of {schemas} schemas"),
+            Start::Fresh => format!("create a data set of {all}"),
             Start::Over(_) => format!(
-                "start over: an earlier prepare did not finish; remove its files and create {schemas} schemas"
+                "start over: an earlier prepare did not finish; remove its files and create {all}"
             ),
             Start::Add(old) if old.control.state == State::Loading => format!(
                 "resume: an earlier prepare did not finish; keep schemas 1 to {}, load {} to {schemas}",
@@ -279,7 +281,8 @@ impl LoadPlan {
             ),
             Start::Add(_) => format!("add schemas {} to {schemas}", self.first_schema),
             Start::Nothing(old) => {
-                format!("nothing: {} schemas are loaded", old.control.loaded_schemas)
+                let loaded = many(old.control.loaded_schemas.into(), "schema");
+                format!("nothing: {loaded} there already")
             }
         }
     }

@@ -22,6 +22,7 @@ use super::survey::{Ours, is_unborn_control};
 use super::take_back::{sync_places, trim};
 use assay_block::{DirectFile, device_facts};
 use assay_measure::config::Settings;
+use assay_measure::units::many;
 use assay_run::dataset::lines::decimal;
 use assay_run::engine::{EngineError, Line};
 use std::fs;
@@ -50,8 +51,8 @@ pub(super) fn prepare(
             "action",
             "Action",
             format!(
-                "nothing loaded: {} schemas already existed",
-                control.loaded_schemas
+                "nothing loaded: {} there already",
+                many(control.loaded_schemas.into(), "schema")
             ),
         )];
         lines.extend(verify(

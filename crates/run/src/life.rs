@@ -6,6 +6,7 @@
 use crate::engine::{DataSet, EngineError, Line, LineValue, Presence, Progress, Target};
 use crate::stop::Stop;
 use assay_measure::config::{Effective, Origin, Settings, Value};
+use assay_measure::units::many;
 
 /// Schemas prepared and used when nobody says otherwise.
 pub const DEFAULT_SCHEMAS: u32 = 4;
@@ -72,8 +73,9 @@ impl Life<'_> {
         };
         data.unfinished.map(|goal| {
             format!(
-                "a prepare of {goal} schemas did not finish: {whole} complete and can be used; `assay prepare \
+                "a prepare of {} did not finish: {whole} complete and can be used; `assay prepare \
                  --target {} -s {goal}` loads the rest",
+                many(goal.into(), "schema"),
                 self.shown
             )
         })
@@ -89,10 +91,10 @@ impl Life<'_> {
         if let Presence::Present(data) = self.target.inspect(self.location, settings)? {
             if schemas <= data.schemas {
                 return Err(EngineError::Usage(format!(
-                    "{} already has {} schemas of {} blocks; load more with -s {}, or run `assay destroy` first to \
+                    "{} already has {} of {} blocks; load more with -s {}, or run `assay destroy` first to \
                      load other schemas",
                     self.shown,
-                    data.schemas,
+                    many(data.schemas.into(), "schema"),
                     data.scale_blocks,
                     data.unfinished.unwrap_or(data.schemas + 1)
                 )));

@@ -37,7 +37,7 @@ fn schemas_are_added_but_never_taken() {
     place.assay(&with(&["prepare", "-s", "1"], SMALL)).code(0);
     let again = place.assay(&with(&["prepare", "-s", "1"], SMALL)).code(2);
     assert!(
-        again.err.contains("already has 1 schemas of 2000 blocks"),
+        again.err.contains("already has 1 schema of 2000 blocks"),
         "{}",
         again.err
     );

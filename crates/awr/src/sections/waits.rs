@@ -3,7 +3,7 @@
 use super::header::percent;
 use assay_measure::record::{EventRow, Figure, Record, SAMPLED};
 use assay_measure::section::{Cell, Column, Sections, left, number, right};
-use assay_measure::units::fixed;
+use assay_measure::units::{fixed, many};
 use std::collections::BTreeMap;
 
 /// Rows of "Top Foreground Events".
@@ -370,11 +370,10 @@ fn bound(bucket: usize) -> String {
 
 /// The bound in words: `128 microseconds`, `65 milliseconds`, `4 seconds`.
 fn readable(bucket: usize) -> String {
-    let plural = |n: u64, unit: &str| format!("{n} {unit}{}", if n == 1 { "" } else { "s" });
     match bucket {
-        0..=9 => plural(1 << bucket, "microsecond"),
-        10..=19 => plural((1_u64 << bucket) / 1000, "millisecond"),
-        20..=32 => plural((1_u64 << bucket) / 1_000_000, "second"),
+        0..=9 => many(1 << bucket, "microsecond"),
+        10..=19 => many((1_u64 << bucket) / 1000, "millisecond"),
+        20..=32 => many((1_u64 << bucket) / 1_000_000, "second"),
         _ => "no bound".to_owned(),
     }
 }

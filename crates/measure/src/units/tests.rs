@@ -93,6 +93,13 @@ fn whole_numbers_are_grouped_by_three() {
 }
 
 #[test]
+fn one_is_not_many() {
+    assert_eq!(many(0, "schema"), "0 schemas");
+    assert_eq!(many(1, "schema"), "1 schema");
+    assert_eq!(many(1000, "session"), "1,000 sessions");
+}
+
+#[test]
 fn decimals_are_rounded_once_half_away_from_zero() {
     for (value, decimals, text) in [
         (0.5, 0, "1"),

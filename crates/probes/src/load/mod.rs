@@ -10,6 +10,7 @@ pub(crate) use sections::{Words, block, charts, sections, steadiness};
 use crate::crew::{Gate, effective_mhz, pin};
 use crate::host::{self, CpuTimes};
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
+use assay_measure::units::many;
 use assay_run::engine::EngineError;
 use assay_run::host::Sampler;
 use assay_run::probe::Steps;
@@ -210,12 +211,11 @@ impl<L: Labour> Load<'_, L> {
         let mut sampler = Sampler::new(Vec::new());
         let of = seconds(self.time);
         let mut throttled_ns = sampler.sample().cgroup_throttled_ns;
-        let s = if self.workers == 1 { "" } else { "s" };
         for second in 1..=of {
             steps.step(
                 second,
                 of,
-                &format!("{} worker{s}, second {second}", self.workers),
+                &format!("{}, second {second}", many(self.workers as u64, "worker")),
             );
             let times = CpuTimes::read();
             let end = begun + (second as u64 * NS_PER_S).min(self.time.as_nanos() as u64);

@@ -15,6 +15,7 @@ use crate::postgres::own::{connect, told};
 use crate::postgres::site::Guard;
 use crate::postgres::wire::{Connection, PgError};
 use assay_measure::permutation::Permutation;
+use assay_measure::units::many;
 use assay_run::dataset::lines::{bytes, count, decimal, text};
 use assay_run::engine::{EngineError, Line, Progress};
 use assay_run::stop::Stop;
@@ -273,8 +274,8 @@ fn summary(plan: &LoadPlan, load_s: f64, wal: Option<(u64, u64)>) -> Vec<Line> {
     let marker = &plan.marker;
     if plan.load.is_empty() {
         let action = format!(
-            "nothing loaded: {} SLOB schemas already existed",
-            plan.schemas
+            "nothing loaded: {} there already",
+            many(plan.schemas.into(), "SLOB schema")
         );
         return vec![text("action", "Action", action)];
     }

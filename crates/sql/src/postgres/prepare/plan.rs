@@ -8,6 +8,7 @@ use crate::postgres::server::{self, Server};
 use crate::postgres::site::Owner;
 use crate::postgres::wire::Connection;
 use assay_measure::config::{Settings, Value};
+use assay_measure::units::many;
 use assay_run::dataset::lines::{bytes, count, made_otherwise, text};
 use assay_run::dataset::room::Room;
 use assay_run::engine::{EngineError, Line, LineValue};
@@ -324,17 +325,18 @@ impl LoadPlan {
             let more = if schemas.len() > 8 { ", ..." } else { "" };
             format!("{}{more}", list.join(", "))
         };
+        let all = many(u64::from(n), "SLOB schema");
         match &self.start {
             Start::Fresh if self.marker.made_schema => {
-                format!("create schema {name} and a data set of {n} SLOB schemas")
+                format!("create schema {name} and a data set of {all}")
             }
             Start::Fresh => {
-                format!("create a data set of {n} SLOB schemas in the empty schema {name}")
+                format!("create a data set of {all} in the empty schema {name}")
             }
             Start::Over(_) => format!(
-                "start over: an earlier prepare did not finish; remove its tables and create {n} SLOB schemas"
+                "start over: an earlier prepare did not finish; remove its tables and create {all}"
             ),
-            Start::Nothing(_) => format!("nothing: {n} SLOB schemas are loaded"),
+            Start::Nothing(_) => format!("nothing: {all} there already"),
             Start::Add(marked) => {
                 let mut parts = Vec::new();
                 if !marked.loading.is_empty() {
