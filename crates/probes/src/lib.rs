@@ -3,6 +3,7 @@
 
 mod conditions;
 mod crew;
+mod dial;
 mod host;
 mod load;
 mod machine;
@@ -14,5 +15,7 @@ mod peer;
 
 pub mod cpu;
 pub mod memory;
+pub mod network;
+pub mod ping;
 pub mod sync;
 pub mod topology;

@@ -156,6 +156,10 @@ impl FromArgMatches for ProbeCommand {
             }
             let said = |option| said(matches, option);
             args.words = probe.options().iter().filter_map(said).collect();
+            // iperf3's own way to ask for its JSON.
+            if args.words.iter().any(|word| word == "json") {
+                args.format = ProbeFace::ToolJson;
+            }
         }
         let name = name.to_owned();
         Ok(Self { name, args })

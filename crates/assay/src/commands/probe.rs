@@ -46,7 +46,17 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     signals::watch(&stop)?;
     let started = jiff::Timestamp::now().to_string();
     let progress = Progress::new(time);
-    let measured = aimed.measure(&stop, &progress)?;
+    let measured = match aimed.measure(&stop, &progress) {
+        Ok(measured) => measured,
+        Err(error) => {
+            // Who asked for JSON reads JSON of a failure too.
+            if args.format == ProbeFace::ToolJson {
+                let told = serde_json::json!({"error": error.to_string()});
+                ui::product(&plan_text::pretty(&told))?;
+            }
+            return Err(error.into());
+        }
+    };
     drop(progress);
     let Some(record) = measured.record(&labels(probe, args, &request, id, started)) else {
         let what = format!("the probe {name} brought no record");

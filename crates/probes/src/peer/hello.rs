@@ -15,7 +15,7 @@ use super::line::{Line, PeerError};
 use super::secret::Secret;
 use ring::rand::{SecureRandom, SystemRandom};
 
-const MAGIC: &[u8; 8] = b"assaypr1";
+pub(crate) const MAGIC: &[u8; 8] = b"assaypr1";
 const HELLO_BYTES: usize = 64;
 const PROOF_BYTES: usize = 32;
 const HAS_SECRET: u16 = 1;

@@ -58,6 +58,8 @@ pub(crate) struct Line {
     peer: String,
     patience: Duration,
     stop: Stop,
+    /// Which of a listener's connections it is.
+    number: u64,
 }
 
 impl Line {
@@ -102,7 +104,18 @@ impl Line {
             peer,
             patience,
             stop: stop.clone(),
+            number: 0,
         }
+    }
+
+    /// As the listener counted it.
+    pub(crate) fn numbered(self, number: u64) -> Self {
+        Self { number, ..self }
+    }
+
+    /// Which of a listener's connections it is: they are served side by side, and this tells who came first.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     pub(crate) fn peer(&self) -> &str {

@@ -65,6 +65,7 @@ impl Listener {
     ) {
         let serving = Arc::new(AtomicUsize::new(0));
         std::thread::scope(|scope| {
+            let mut number = 0;
             while !stop.requested() {
                 let (stream, from) = match self.socket.accept() {
                     Ok(client) => client,
@@ -85,7 +86,8 @@ impl Listener {
                 if before >= 2 * most {
                     continue;
                 }
-                let line = Line::of(stream, from.to_string(), patience, stop);
+                number += 1;
+                let line = Line::of(stream, from.to_string(), patience, stop).numbered(number);
                 let serve = &serve;
                 let client = move || {
                     serve(line, before >= most);

@@ -1,7 +1,6 @@
 //! Two machines: two network namespaces joined by a pair of interfaces, shaped by `tc` where the kernel has it.
 //!
 //! Only root may; a test that is not permitted says why and is over.
-#![expect(dead_code, reason = "the tests of peers come after it")]
 
 use super::{Place, Started};
 use std::process::{Command, Stdio};
@@ -83,16 +82,15 @@ impl Pair {
 
     /// Shapes what the first machine sends (`tbf rate 100mbit ...`, `netem delay 10ms`); whether the kernel can.
     pub(crate) fn shape(&self, words: &str) -> bool {
-        self.shape_side(&self.client, words)
-    }
-
-    /// Shapes what the second machine sends.
-    pub(crate) fn shape_back(&self, words: &str) -> bool {
-        self.shape_side(&self.server, words)
-    }
-
-    fn shape_side(&self, name: &str, words: &str) -> bool {
-        let mut all = vec!["-n", name, "qdisc", "replace", "dev", "veth0", "root"];
+        let mut all = vec![
+            "-n",
+            self.client.as_str(),
+            "qdisc",
+            "replace",
+            "dev",
+            "veth0",
+            "root",
+        ];
         all.extend(words.split(' '));
         match run("tc", &all) {
             Ok(()) => true,
