@@ -125,6 +125,13 @@ fn it_passes_the_suite() {
     assert!(violations.is_empty(), "{violations:#?}");
 }
 
+/// Datagrams for which some socket of this machine had no room meanwhile.
+fn dropped(record: &Record) -> f64 {
+    let part = serde_json::to_value(record).unwrap()["parts"]["network"].clone();
+    let side = |name: &str| part[name]["udp"]["in_errors"].as_f64().unwrap();
+    side("native_local").max(side("native_remote"))
+}
+
 #[test]
 fn both_ends_agree_on_what_was_moved_in_every_mode() {
     let served = Served::new(&[]);
@@ -157,9 +164,9 @@ fn both_ends_agree_on_what_was_moved_in_every_mode() {
             );
             assert!(got > 1e6, "{more:?} {role}: {got}");
             if proto == "udp" {
-                // Nothing of 20 Mbit/s is lost on loopback, and our count of both ends is exact.
+                // Nothing is lost on loopback but what the kernel says it dropped while this machine was busy.
                 let lost = figure(&record, &format!("{role}receiver.udp_lost_exact_count"));
-                assert_eq!(lost, 0.0, "{more:?}");
+                assert!(lost <= dropped(&record), "{more:?}: {lost}");
             }
         }
     }
