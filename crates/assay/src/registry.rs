@@ -5,6 +5,8 @@ use assay_native::Native;
 use assay_native::crash::Recovery;
 use assay_probes::cpu::CpuKernels;
 use assay_probes::memory::Memory;
+use assay_probes::network::Network;
+use assay_probes::ping::Ping;
 use assay_probes::sync::DurableWrites;
 use assay_probes::topology::Topology;
 use assay_run::engine::Target;
@@ -23,6 +25,8 @@ pub(crate) static PROBES: &[&dyn Probe] = &[
     &CpuKernels,
     &Memory,
     &Topology,
+    &Network,
+    &Ping,
     &StorageProbe,
 ];
 

@@ -26,6 +26,7 @@ mod ring;
 mod safety;
 #[cfg(any(test, feature = "faults"))]
 pub mod sim;
+pub mod socket;
 mod thread;
 mod words;
 

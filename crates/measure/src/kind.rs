@@ -34,11 +34,17 @@ pub fn again(record: &Record) -> String {
     if record.import.is_some() {
         return String::new();
     }
-    let mut words = vec!["assay".to_owned(), record.kind.clone()];
+    // The command is the probe's name, which need not be that of its kind.
+    let command = match record.run.workload.as_str() {
+        "" => &record.kind,
+        probe => probe,
+    };
+    let mut words = vec!["assay".to_owned(), command.to_owned()];
     let given = given(record);
-    let place = given.iter().find(|line| line.name == "PATH");
+    let is_place = |line: &&&SettingLine| ["PATH", "PEER"].contains(&line.name.as_str());
+    let place = given.iter().find(is_place);
     words.extend(place.map(|line| shell_word(&line.value)));
-    for line in given.iter().filter(|line| line.name != "PATH") {
+    for line in given.iter().filter(|line| !is_place(line)) {
         words.push(format!("--{}", line.name.to_lowercase().replace('_', "-")));
         words.push(shell_word(&line.value));
     }

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// What a probe is asked to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// The directory or file to measure in, for a probe that is just given a place.
+    /// The directory or file to measure in, for a probe that is just given a place; the other host for one that has a peer.
     pub place: PathBuf,
     /// About how long to measure.
     pub time: Duration,
@@ -30,7 +30,7 @@ pub struct Request {
 pub struct ProbeOption {
     /// The flag without its dashes, and the word's name.
     pub name: &'static str,
-    /// Other spellings that are taken and not shown.
+    /// Other spellings: of one letter a short flag (`-b`), of more a flag that is taken and not shown.
     pub also: &'static [&'static str],
     /// What help calls its value; empty for a switch.
     pub value: &'static str,
@@ -95,6 +95,21 @@ pub trait Probe: Sync {
         true
     }
 
+    /// Whether it measures against another host, so that its command takes that host in place of a PATH, or the word
+    /// [`SERVER`].
+    fn takes_peer(&self) -> bool {
+        false
+    }
+
+    /// What answers on the other host, for a probe with a peer.
+    ///
+    /// # Errors
+    /// An address that cannot be bound; words that a server does not have.
+    fn server(&self, _request: &Request) -> Result<Box<dyn Serving>, EngineError> {
+        let name = self.name();
+        Err(EngineError::Usage(format!("{name} has no server")))
+    }
+
     /// Options of its own.
     fn options(&self) -> &'static [ProbeOption] {
         &[]
@@ -125,6 +140,21 @@ pub trait Aimed {
     /// # Errors
     /// I/O errors, a full disk, or [`EngineError::Interrupted`] when nothing was measured yet.
     fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Box<dyn Measured>, EngineError>;
+}
+
+/// In place of a peer: this program is to be the other end.
+pub const SERVER: &str = "server";
+
+/// The other end of a probe, ready to serve.
+pub trait Serving {
+    /// Where it listens and whom it serves.
+    fn plan(&self) -> Vec<Line>;
+
+    /// Serves until a stop request, whatever its clients do; `say` takes a line of what happens.
+    ///
+    /// # Errors
+    /// The socket it listens on is lost.
+    fn serve(&self, stop: &Stop, say: &(dyn Fn(&str) + Sync)) -> Result<(), EngineError>;
 }
 
 /// Receives progress.

@@ -9,6 +9,7 @@ mod commits;
 mod fio;
 mod floor;
 mod io;
+mod net;
 mod physical;
 mod postgres;
 mod prepare;
@@ -43,6 +44,7 @@ usage: cargo xtask bench [NAME...] [--pairs N] [--dir DIR] [--program FILE] [--s
   scan       a scan table read back by direct path reads, against fio's sequential read of the same file; and
              single reads at depth 1, fio's own times against ours by layer
   sync       durable 4 KiB writes of assay sync, 1 and 32 streams, against fio --fdatasync=1
+  net        assay net against iperf3, both ends on loopback: one and four TCP streams, UDP, with the CPU of both ends
   io         assay io against fio and t/io_uring (ASSAY_T_IO_URING=FILE, else looked for beside fio): no engine, the ring
              alone, random reads at depth 32 and 1, memory, writes, mixed, libaio, scans, layout
   postgres   selects of postgres: against pgio 1.0 (ASSAY_PGIO=its directory, archive or git repository), cached and
@@ -108,8 +110,9 @@ impl Options {
 
 type Bench = fn(&Options) -> Result<()>;
 
-const BENCHES: [(&str, Bench); 13] = [
+const BENCHES: [(&str, Bench); 14] = [
     ("floor", floor::run),
+    ("net", net::run),
     ("physical", physical::run),
     ("cached", cached::run),
     ("updates", updates::run),

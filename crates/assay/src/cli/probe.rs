@@ -29,9 +29,11 @@ pub(crate) enum ProbeFace {
     Full,
     /// record.json
     Json,
-    /// As the tool prints it that the test stands in for (lscpu, stress-ng), where it stands in for one
+    /// As the tool prints it that the test stands in for (lscpu, stress-ng, iperf3), where it stands in for one
+    #[value(alias = "iperf3", alias = "ping")]
     Tool,
     /// The same as that tool's JSON
+    #[value(alias = "iperf3-json")]
     ToolJson,
 }
 
@@ -80,12 +82,31 @@ fn path() -> Arg {
         .help("A directory, or a new file that assay makes and removes")
 }
 
+/// In the place of PATH, for a probe that has a peer.
+fn peer() -> Arg {
+    Arg::new(PATH)
+        .value_name("PEER")
+        .required(true)
+        .value_parser(PathBufValueParser::new())
+        .help("The other host, where this command serves; or the word server: serve here")
+}
+
+/// Spellings of one letter are short flags, of which the first is shown; longer ones are taken and not shown.
+fn spelled(arg: Arg, also: &'static [&'static str]) -> Arg {
+    also.iter().fold(arg, |arg, name| {
+        let mut letters = name.chars();
+        match (letters.next(), letters.next()) {
+            (Some(letter), None) if arg.get_short().is_none() => arg.short(letter),
+            (Some(letter), None) => arg.short_alias(letter),
+            _ => arg.alias(*name),
+        }
+    })
+}
+
 const TIME: &str = "time";
 
 fn time(probe: &dyn Probe, usual: &'static str) -> Arg {
-    Arg::new(TIME)
-        .long(TIME)
-        .aliases(probe.time_also())
+    spelled(Arg::new(TIME).long(TIME), probe.time_also())
         .value_name("DURATION")
         .default_value(usual)
         .allow_hyphen_values(true)
@@ -94,9 +115,7 @@ fn time(probe: &dyn Probe, usual: &'static str) -> Arg {
 
 /// The flag of a probe's own option.
 fn flag(option: &ProbeOption) -> Arg {
-    let flag = Arg::new(option.name)
-        .long(option.name)
-        .aliases(option.also)
+    let flag = spelled(Arg::new(option.name).long(option.name), option.also)
         .hide(option.help.is_empty())
         .help(option.help);
     if option.value.is_empty() {
@@ -128,7 +147,8 @@ impl FromArgMatches for ProbeCommand {
             .ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
         let mut args = ProbeArgs::from_arg_matches(matches)?;
         if let Some((probe, _)) = probes().find(|(probe, _)| probe.name() == name) {
-            let path = probe.takes_place().then(|| matches.get_one(PATH).cloned());
+            let has_place = probe.takes_place() || probe.takes_peer();
+            let path = has_place.then(|| matches.get_one(PATH).cloned());
             args.path = path.flatten();
             if probe.takes_time() {
                 args.time = matches.get_one(TIME).cloned();
@@ -136,6 +156,10 @@ impl FromArgMatches for ProbeCommand {
             }
             let said = |option| said(matches, option);
             args.words = probe.options().iter().filter_map(said).collect();
+            // iperf3's own way to ask for its JSON.
+            if args.words.iter().any(|word| word == "json") {
+                args.format = ProbeFace::ToolJson;
+            }
         }
         let name = name.to_owned();
         Ok(Self { name, args })
@@ -157,7 +181,8 @@ impl Subcommand for ProbeCommand {
                 .about(probe.about())
                 .long_about(format!("{}\n\n{}", probe.about(), probe.more()))
                 .mut_arg("output", |arg| arg.help(output))
-                .args(probe.takes_place().then(path))
+                .args(probe.takes_peer().then(peer))
+                .args((probe.takes_place() && !probe.takes_peer()).then(path))
                 .args(probe.takes_time().then(|| self::time(probe, time)))
                 .args(probe.options().iter().map(flag));
             command = command.subcommand(of_probe);

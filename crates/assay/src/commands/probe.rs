@@ -9,8 +9,9 @@ use crate::rundir::{self, RunDir};
 use crate::{answer, plan_text, signals, ui};
 use assay_measure::snapshot::{RunData, SettingLine};
 use assay_measure::units;
+use assay_run::engine::Line;
 use assay_run::host;
-use assay_run::probe::{Probe, Request, Steps};
+use assay_run::probe::{Probe, Request, SERVER, Steps};
 use assay_run::stop::Stop;
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -33,25 +34,29 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
         time,
         words: args.words.clone(),
     };
+    if probe.takes_peer() && request.place.as_os_str() == SERVER {
+        return serve(probe, args, &request);
+    }
     let aimed = probe.aim(&request)?;
     if args.dry_run {
-        let text = match args.format {
-            ProbeFace::Answer | ProbeFace::Full | ProbeFace::Tool => {
-                plan_text::lines(&aimed.plan()) + "\n"
-            }
-            ProbeFace::Json | ProbeFace::ToolJson => {
-                plan_text::pretty(&plan_text::lines_json(&aimed.plan()))
-            }
-        };
-        ui::product(&text)?;
-        return Ok(Code::Good);
+        return dry_run(args, &aimed.plan());
     }
     ui::say(&plan_text::lines(&aimed.plan()));
     let stop = Stop::new();
     signals::watch(&stop)?;
     let started = jiff::Timestamp::now().to_string();
     let progress = Progress::new(time);
-    let measured = aimed.measure(&stop, &progress)?;
+    let measured = match aimed.measure(&stop, &progress) {
+        Ok(measured) => measured,
+        Err(error) => {
+            // Who asked for JSON reads JSON of a failure too.
+            if args.format == ProbeFace::ToolJson {
+                let told = serde_json::json!({"error": error.to_string()});
+                ui::product(&plan_text::pretty(&told))?;
+            }
+            return Err(error.into());
+        }
+    };
     drop(progress);
     let Some(record) = measured.record(&labels(probe, args, &request, id, started)) else {
         let what = format!("the probe {name} brought no record");
@@ -73,6 +78,29 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     if stop.requested() {
         return Ok(Code::Interrupted);
     }
+    Ok(Code::Good)
+}
+
+/// The plan and nothing else.
+fn dry_run(args: &ProbeArgs, plan: &[Line]) -> Result<Code, Failure> {
+    let text = match args.format {
+        ProbeFace::Answer | ProbeFace::Full | ProbeFace::Tool => plan_text::lines(plan) + "\n",
+        ProbeFace::Json | ProbeFace::ToolJson => plan_text::pretty(&plan_text::lines_json(plan)),
+    };
+    ui::product(&text)?;
+    Ok(Code::Good)
+}
+
+/// The other end, until somebody stops it: that is its good end.
+fn serve(probe: &dyn Probe, args: &ProbeArgs, request: &Request) -> Result<Code, Failure> {
+    let server = probe.server(request)?;
+    if args.dry_run {
+        return dry_run(args, &server.plan());
+    }
+    ui::say(&plan_text::lines(&server.plan()));
+    let stop = Stop::new();
+    signals::watch(&stop)?;
+    server.serve(&stop, &ui::say)?;
     Ok(Code::Good)
 }
 
@@ -105,7 +133,10 @@ fn labels(
     let path = args.path.as_ref().map(|path| path.display().to_string());
     let mut settings: Vec<SettingLine> = path
         .into_iter()
-        .map(|path| setting("PATH", path.clone(), path == "."))
+        .map(|path| match probe.takes_peer() {
+            true => setting("PEER", path, false),
+            false => setting("PATH", path.clone(), path == "."),
+        })
         .collect();
     let time = args.time.iter().cloned();
     settings.extend(time.map(|time| setting("TIME", time, !args.time_is_given)));

@@ -16,6 +16,8 @@ fn help_texts_are_as_reviewed() {
         &["cpu", "-h"],
         &["memory", "-h"],
         &["topology", "-h"],
+        &["net", "-h"],
+        &["ping", "-h"],
         &["io", "-h"],
         &["recovery", "-h"],
         &["import", "-h"],

@@ -1,6 +1,8 @@
 //! A directory of its own for each test, and the binary run in it.
 
 pub(crate) mod neighbour;
+pub(crate) mod netns;
+pub(crate) mod relay;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -1,0 +1,160 @@
+//! A relay on loopback between a client and a server: another machine's distance, its silences and its end.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Passes on what either side says, later. Its threads end with the connections.
+pub(crate) struct Relay {
+    port: u16,
+    control: Arc<Control>,
+}
+
+#[derive(Default)]
+struct Control {
+    /// Added each way.
+    delay_ns: AtomicU64,
+    is_stalled: AtomicBool,
+    is_over: AtomicBool,
+    open: Mutex<Vec<TcpStream>>,
+}
+
+impl Relay {
+    /// To a server on this port of loopback, without delay.
+    pub(crate) fn to(server: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port for the relay");
+        let port = listener.local_addr().expect("its address").port();
+        let control = Arc::new(Control::default());
+        let shared = Arc::clone(&control);
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                if shared.is_over.load(Ordering::Acquire) {
+                    return;
+                }
+                let Ok(client) = client else { continue };
+                if let Ok(server) = TcpStream::connect(("127.0.0.1", server)) {
+                    shared.join(&client, &server);
+                }
+            }
+        });
+        Self { port, control }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Delays what is read from now on by so much each way: a round trip takes twice as much longer.
+    pub(crate) fn delay(&self, each_way: Duration) {
+        let ns = each_way.as_nanos() as u64;
+        self.control.delay_ns.store(ns, Ordering::Release);
+    }
+
+    /// Passes nothing on until told otherwise; nothing is lost.
+    pub(crate) fn stall(&self, is_stalled: bool) {
+        self.control.is_stalled.store(is_stalled, Ordering::Release);
+    }
+
+    /// Closes every connection, as a machine does that goes down.
+    pub(crate) fn cut(&self) {
+        for stream in self.control.open.lock().expect("not poisoned").drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.control.is_over.store(true, Ordering::Release);
+        self.cut();
+        // Wakes the listener, which then goes.
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+    }
+}
+
+impl Control {
+    fn join(self: &Arc<Self>, client: &TcpStream, server: &TcpStream) {
+        let copy = |stream: &TcpStream| stream.try_clone().expect("a descriptor for the relay");
+        for stream in [client, server] {
+            let _ = stream.set_nodelay(true);
+        }
+        let mut open = self.open.lock().expect("not poisoned");
+        open.extend([copy(client), copy(server)]);
+        drop(open);
+        for (from, to) in [(client, server), (server, client)] {
+            let (from, to) = (copy(from), copy(to));
+            let (sender, receiver) = channel();
+            let reading = Arc::clone(self);
+            let writing = Arc::clone(self);
+            std::thread::spawn(move || reading.read(from, &sender));
+            std::thread::spawn(move || writing.write(to, &receiver));
+        }
+    }
+
+    fn read(&self, mut from: TcpStream, sender: &Sender<(Instant, Vec<u8>)>) {
+        let mut buffer = vec![0; 256 << 10];
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
+            let delay = Duration::from_nanos(self.delay_ns.load(Ordering::Acquire));
+            let due = Instant::now() + delay;
+            if sender.send((due, buffer[..count].to_vec())).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn write(&self, mut to: TcpStream, receiver: &Receiver<(Instant, Vec<u8>)>) {
+        while let Ok((due, bytes)) = receiver.recv() {
+            let is_over = || self.is_over.load(Ordering::Acquire);
+            while self.is_stalled.load(Ordering::Acquire) && !is_over() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // A sleep lasts up to a tenth of a millisecond longer than asked for.
+            const LATE: Duration = Duration::from_micros(100);
+            let left = due.saturating_duration_since(Instant::now());
+            if left > LATE {
+                std::thread::sleep(left - LATE);
+            }
+            while Instant::now() < due {
+                std::thread::yield_now();
+            }
+            if to.write_all(&bytes).is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown(Shutdown::Write);
+    }
+}
+
+#[test]
+fn a_relay_delays_stalls_and_cuts() {
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let relay = Relay::to(server.local_addr().expect("its address").port());
+    let mut client = TcpStream::connect(("127.0.0.1", relay.port())).expect("connected");
+    let mut far = server.accept().expect("passed on").0;
+    let mut there_and_back = || {
+        let begun = Instant::now();
+        client.write_all(b"ping").expect("sent");
+        let mut heard = [0; 4];
+        far.read_exact(&mut heard).expect("passed on");
+        far.write_all(&heard).expect("answered");
+        client.read_exact(&mut heard).expect("passed back");
+        assert_eq!(&heard, b"ping");
+        begun.elapsed()
+    };
+    there_and_back();
+    relay.delay(Duration::from_millis(20));
+    assert!(there_and_back() >= Duration::from_millis(40));
+    relay.stall(true);
+    client.write_all(b"x").expect("taken");
+    far.set_read_timeout(Some(Duration::from_millis(200)))
+        .expect("set");
+    assert!(far.read(&mut [0]).is_err(), "nothing comes through");
+    relay.stall(false);
+    far.set_read_timeout(None).expect("set");
+    assert_eq!(far.read(&mut [0]).expect("then it does"), 1);
+    relay.cut();
+    assert_eq!(client.read(&mut [0]).unwrap_or(0), 0);
+}

@@ -1,0 +1,446 @@
+//! `assay net` between two machines, against stock iperf3 in both roles, and through a link that is shaped.
+
+use crate::common::netns::{Pair, SERVER};
+use crate::common::{Place, Ran, Started, json};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::process::Command;
+
+const PORT: u16 = 5210;
+
+/// Whether there is an iperf3 to compare with.
+fn has_iperf3() -> bool {
+    Command::new("iperf3").arg("--version").output().is_ok()
+}
+
+/// Two machines with an iperf3; nothing where one of them is missing.
+fn machines() -> Option<(Pair, Place)> {
+    let pair = Pair::new()?;
+    has_iperf3().then(|| (pair, Place::new()))
+}
+
+fn iperf3(args: &[&str]) -> Command {
+    let mut command = Command::new("iperf3");
+    command.args(["-p", &PORT.to_string()]).args(args);
+    command
+}
+
+/// An iperf3 on the second machine that serves one test.
+fn served_by_iperf3(pair: &Pair) -> Started {
+    let server = pair.server_runs(&iperf3(&["-s", "-1"]));
+    server.until("listening iperf3", || pair.listens(PORT))
+}
+
+/// An assay on the second machine that serves until it is stopped.
+fn served_by_assay(pair: &Pair, place: &Place, more: &[&str]) -> Started {
+    let port = PORT.to_string();
+    let mut args = vec!["net", "server", "--bind", "0.0.0.0", "-p", &port];
+    args.extend(more);
+    let server = pair.server(place, &args);
+    server.until("listening assay", || pair.listens(PORT))
+}
+
+fn assay(pair: &Pair, place: &Place, run: &str, more: &[&str]) -> Ran {
+    let port = PORT.to_string();
+    let mut args = vec!["net", SERVER, "-p", &port, "-o", run];
+    args.extend(more);
+    pair.client(place, &args).ended()
+}
+
+fn metric(record: &Value, scope: &str, key: &str) -> f64 {
+    let metrics = record["metrics"].as_array().expect("metrics");
+    let found = metrics
+        .iter()
+        .find(|metric| metric["key"] == key && metric["scope"].as_str().unwrap_or("") == scope);
+    let found = found.unwrap_or_else(|| panic!("no {scope} {key}"));
+    found["value"].as_f64().unwrap_or_else(|| panic!("{found}"))
+}
+
+fn violated(record: &Value) -> usize {
+    let all = record["integrity"].as_array().expect("identities");
+    all.iter()
+        .filter(|identity| identity["ok"] == false)
+        .count()
+}
+
+/// Tests of section 11: how both programs are asked, and the protocol.
+const ROWS: &[(&[&str], &[&str], &str)] = &[
+    (&["-t", "1"], &["-t", "1"], "tcp"),
+    (&["-t", "1", "-R"], &["-t", "1", "-R"], "tcp"),
+    (&["-t", "1", "--bidir"], &["-t", "1", "--bidir"], "tcp"),
+    (&["-t", "1", "-P", "3"], &["-t", "1", "-P", "3"], "tcp"),
+    (
+        &["-t", "1", "-P", "2", "-R"],
+        &["-t", "1", "-P", "2", "-R"],
+        "tcp",
+    ),
+    (
+        &["-t", "1", "-u", "-b", "10M"],
+        &["-t", "1", "-u", "-b", "10M"],
+        "udp",
+    ),
+    (
+        &["-t", "1", "-u", "-b", "10M", "-R"],
+        &["-t", "1", "-u", "-b", "10M", "-R"],
+        "udp",
+    ),
+    (
+        &["-t", "1", "-u", "-b", "10M", "--bidir"],
+        &["-t", "1", "-u", "-b", "10M", "--bidir"],
+        "udp",
+    ),
+    (
+        &["-t", "1", "-u", "-b", "10M"],
+        &["-t", "1", "-u", "-b", "10M", "--udp-counters-64bit"],
+        "udp",
+    ),
+    (&["-n", "10M"], &["-n", "10M"], "tcp"),
+    (&["-k", "100"], &["-k", "100"], "tcp"),
+    (&["-O", "1", "-t", "1"], &["-O", "1", "-t", "1"], "tcp"),
+    (&["-t", "1", "-b", "20M"], &["-t", "1", "-b", "20M"], "tcp"),
+    (&["-t", "1", "-w", "64K"], &["-t", "1", "-w", "64K"], "tcp"),
+    (
+        &["-t", "1", "-M", "1000"],
+        &["-t", "1", "-M", "1000"],
+        "tcp",
+    ),
+    (
+        &["-t", "1", "-N", "-l", "1K"],
+        &["-t", "1", "-N", "-l", "1K"],
+        "tcp",
+    ),
+    (
+        &["-t", "1", "-C", "reno"],
+        &["-t", "1", "-C", "reno"],
+        "tcp",
+    ),
+    (&["-t", "1", "-Z"], &["-t", "1", "-Z"], "tcp"),
+    (
+        &["-t", "1", "--get-server-output"],
+        &["-t", "1", "--get-server-output"],
+        "tcp",
+    ),
+    (&["-t", "1", "-4"], &["-t", "1", "-4"], "tcp"),
+];
+
+#[test]
+fn net_01_every_row_against_a_stock_server() {
+    let Some((pair, place)) = machines() else {
+        return;
+    };
+    for (at, (ours, _, proto)) in ROWS.iter().enumerate() {
+        let server = served_by_iperf3(&pair);
+        let run = format!("run{at}");
+        assay(&pair, &place, &run, ours).code(0);
+        server.ended().code(0);
+        let record = place.record(&run);
+        assert_eq!(record["run"]["verdict"], "complete", "{ours:?}");
+        assert_eq!(violated(&record), 0, "{ours:?}: {}", record["integrity"]);
+        let roles = match ours.contains(&"--bidir") {
+            true => &["TX-C ", "RX-C "][..],
+            false => &[""],
+        };
+        for role in roles {
+            let of = |side: &str| {
+                metric(
+                    &record,
+                    &format!("{role}{side}"),
+                    &format!("{proto}_moved_bytes"),
+                )
+            };
+            let (sent, got) = (of("sender"), of("receiver"));
+            assert!(got > 0.0 && sent > 0.0, "{ours:?}: {sent} {got}");
+            // What lay in buffers at the end, or was sent before the other end began to count.
+            assert!(
+                (sent - got).abs() <= 0.5 * sent.max(got) + 64e6,
+                "{ours:?}: {sent} {got}"
+            );
+        }
+    }
+}
+
+#[test]
+fn net_01_every_row_from_a_stock_client() {
+    let Some((pair, place)) = machines() else {
+        return;
+    };
+    let server = served_by_assay(&pair, &place, &[]);
+    for (_, theirs, _) in ROWS {
+        let mut args = vec!["-c", SERVER];
+        args.extend(*theirs);
+        let done = pair.client_runs(&iperf3(&args)).ended().code(0);
+        assert!(done.out.contains("iperf Done."), "{theirs:?}: {}", done.out);
+        let wants_output = theirs.contains(&"--get-server-output");
+        assert_eq!(
+            done.out.contains("Server output:"),
+            wants_output,
+            "{theirs:?}: {}",
+            done.out
+        );
+    }
+    server.signal(Signal::TERM);
+    let done = server.ended().code(0);
+    assert!(
+        done.err.contains("Server listening on 5210 (test #1)"),
+        "{}",
+        done.err
+    );
+}
+
+#[test]
+fn net_07_a_stock_client_is_told_that_the_server_is_busy_and_why_a_secret_refuses_it() {
+    let Some((pair, place)) = machines() else {
+        return;
+    };
+    let server = served_by_assay(&pair, &place, &[]);
+    let port = PORT.to_string();
+    let first = pair.client(
+        &place,
+        &[
+            "net", SERVER, "-p", &port, "-t", "3", "-b", "20M", "-o", "first",
+        ],
+    );
+    std::thread::sleep(std::time::Duration::from_millis(1200));
+    let second = pair
+        .client_runs(&iperf3(&["-c", SERVER, "-t", "1"]))
+        .ended();
+    assert!(
+        second.code != 0 && second.err.contains("busy"),
+        "{}",
+        second.err
+    );
+    first.ended().code(0);
+    let rate = metric(
+        &place.record("first"),
+        "receiver",
+        "tcp_throughput_bits_per_s_mean",
+    );
+    assert!((18e6..22e6).contains(&rate), "{rate}");
+    server.signal(Signal::TERM);
+    server.ended().code(0);
+    place.write("secret", "known to both ends\n");
+    let server = served_by_assay(&pair, &place, &["--secret-file", "secret"]);
+    let refused = pair
+        .client_runs(&iperf3(&["-c", SERVER, "-t", "1"]))
+        .ended();
+    assert!(
+        refused.code != 0 && refused.err.contains("authorization"),
+        "{}",
+        refused.err
+    );
+    assay(
+        &pair,
+        &place,
+        "known",
+        &["-t", "1", "-b", "10M", "--secret-file", "secret"],
+    )
+    .code(0);
+    let told = assay(&pair, &place, "unknown", &["-t", "1"]).code(3);
+    assert!(told.errors()[0].contains("--secret-file"), "{}", told.err);
+    server.signal(Signal::TERM);
+    server.ended().code(0);
+}
+
+#[test]
+fn a_shaped_link_gives_its_rate_and_is_named() {
+    let Some((pair, place)) = machines() else {
+        return;
+    };
+    if !pair.shape("tbf rate 50mbit burst 64kb latency 100ms") {
+        return;
+    }
+    let server = served_by_assay(&pair, &place, &[]);
+    let done = assay(&pair, &place, "tcp", &["-t", "6"]).code(0);
+    let record = place.record("tcp");
+    let rate = metric(&record, "receiver", "tcp_throughput_bits_per_s_mean");
+    assert!((40e6..51e6).contains(&rate), "{rate}");
+    assert!(
+        done.out.contains("shaper") || done.out.contains("lost segments"),
+        "{}",
+        done.out
+    );
+    // Datagrams wait before it in the socket's own buffer: nothing is lost, and the shaper is named all the same.
+    let done = assay(&pair, &place, "udp", &["-t", "3", "-u", "-b", "100M"]).code(0);
+    let of = |key: &str| metric(&place.record("udp"), "receiver", key);
+    assert!((40e6..52e6).contains(&of("udp_throughput_bits_per_s_mean")));
+    assert_eq!(of("udp_lost_exact_count"), 0.0);
+    assert!(
+        done.out
+            .contains("the link of this host, or a shaper on it"),
+        "{}",
+        done.out
+    );
+    server.signal(Signal::TERM);
+    server.ended().code(0);
+}
+
+#[test]
+fn what_a_small_buffer_drops_is_counted_exactly_and_named() {
+    let Some((pair, place)) = machines() else {
+        return;
+    };
+    let server = served_by_assay(&pair, &place, &[]);
+    let words = ["-t", "2", "-u", "-b", "0", "-l", "1400", "-w", "8K"];
+    let done = assay(&pair, &place, "run", &words).code(0);
+    let record = place.record("run");
+    let lost = metric(&record, "receiver", "udp_lost_exact_count");
+    let native = &record["parts"]["network"]["native_remote"]["udp"];
+    let dropped = native["receive_buffer"].as_f64().expect("counted");
+    assert!(lost > 0.0 && dropped > 0.0, "{lost} {dropped}");
+    // Nobody else has a socket there: what the kernel dropped is what did not arrive.
+    assert!(
+        (lost - dropped).abs() <= 0.02 * lost + 5.0,
+        "{lost} {dropped}"
+    );
+    assert!(
+        done.out.contains("the receiver's socket buffer"),
+        "{}",
+        done.out
+    );
+    server.signal(Signal::TERM);
+    server.ended().code(0);
+}
+
+#[test]
+fn net_13_its_json_and_text_come_back_through_the_import_with_the_same_figures() {
+    let Some((pair, place)) = machines() else {
+        return;
+    };
+    let server = served_by_assay(&pair, &place, &[]);
+    for (run, face, more) in [
+        ("own-json", "tool-json", &["-t", "2", "-b", "20M"][..]),
+        ("own-udp", "tool-json", &["-t", "2", "-u", "-b", "20M"]),
+        ("own-text", "iperf3", &["-t", "2", "-b", "20M", "-P", "2"]),
+    ] {
+        let mut args = more.to_vec();
+        args.extend(["--format", face]);
+        let printed = assay(&pair, &place, run, &args).code(0).out;
+        let file = format!("{run}.out");
+        place.write(&file, &printed);
+        place
+            .assay(&["import", &file, "-o", &format!("{run}-imported")])
+            .code(0);
+        let (own, imported) = (place.record(run), place.record(&format!("{run}-imported")));
+        assert_eq!(own["kind"], imported["kind"]);
+        let proto = if more.contains(&"-u") { "udp" } else { "tcp" };
+        for side in ["sender", "receiver"] {
+            let key = format!("{proto}_throughput_bits_per_s_mean");
+            let (a, b) = (metric(&own, side, &key), metric(&imported, side, &key));
+            assert!((a / b - 1.0).abs() < 0.01, "{run} {side}: {a} {b}");
+        }
+        let compared = place.assay(&["compare", run, &format!("{run}-imported")]);
+        assert!(
+            compared.out.contains("rate"),
+            "{}{}",
+            compared.out,
+            compared.err
+        );
+    }
+    server.signal(Signal::TERM);
+    server.ended().code(0);
+    let failed = assay(&pair, &place, "gone", &["--json"]);
+    assert_eq!(failed.code, 3, "{}", failed.err);
+    assert!(
+        json(&failed.out)["error"]
+            .as_str()
+            .is_some_and(|e| e.contains("cannot connect")),
+        "{}",
+        failed.out
+    );
+}
+
+#[test]
+fn an_interrupted_test_keeps_what_was_measured() {
+    let Some((pair, place)) = machines() else {
+        return;
+    };
+    let server = served_by_assay(&pair, &place, &[]);
+    let port = PORT.to_string();
+    let running = pair.client(
+        &place,
+        &[
+            "net", SERVER, "-p", &port, "-t", "60", "-b", "20M", "-o", "run",
+        ],
+    );
+    std::thread::sleep(std::time::Duration::from_millis(2500));
+    // `ip netns exec` has become the program itself.
+    running.signal(Signal::INT);
+    let done = running.ended().code(130);
+    assert!(done.out.contains("incomplete"), "{}", done.out);
+    let record = place.record("run");
+    let moved = metric(&record, "sender", "tcp_moved_bytes");
+    assert!(moved > 1e6, "{moved}");
+    // The server is told, and serves the next.
+    assay(&pair, &place, "next", &["-t", "1", "-b", "10M"]).code(0);
+    server.signal(Signal::TERM);
+    server.ended().code(0);
+}
+
+#[test]
+fn a_link_that_is_cut_ends_in_one_error_within_the_patience() {
+    let Some((pair, place)) = machines() else {
+        return;
+    };
+    let server = served_by_assay(&pair, &place, &[]);
+    let port = PORT.to_string();
+    let running = pair.client(
+        &place,
+        &[
+            "net",
+            SERVER,
+            "-p",
+            &port,
+            "-t",
+            "60",
+            "--patience",
+            "2s",
+            "-o",
+            "run",
+        ],
+    );
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    pair.link(false);
+    let done = running.ended().code(3);
+    assert_eq!(done.errors().len(), 1, "{}", done.err);
+    assert!(done.err.contains("nothing moved for 2 s"), "{}", done.err);
+    drop(server);
+}
+
+#[test]
+fn a_dry_run_sends_nothing_and_mistakes_are_told_before() {
+    let place = Place::new();
+    let plan = place
+        .assay(&[
+            "net",
+            "198.51.100.7",
+            "-u",
+            "-b",
+            "10M",
+            "-P",
+            "2",
+            "--dry-run",
+            "--format",
+            "json",
+        ])
+        .code(0);
+    let plan = json(&plan.out);
+    assert_eq!(
+        (&plan["protocol"], &plan["streams"]),
+        (&"udp".into(), &2.into())
+    );
+    assert_eq!(plan["rate_bits_per_s"], 20_000_000);
+    for words in [
+        &["net"][..],
+        &["net", "host", "-R", "--bidir"],
+        &["net", "host", "-P", "0"],
+        &["net", "host", "-b", "quick"],
+        &["net", "server", "--bind", "nowhere"],
+    ] {
+        place.assay(words).code(2);
+    }
+    let told = place
+        .assay(&["net", "server", "--dry-run", "-p", "5999"])
+        .code(0);
+    assert!(told.out.contains("127.0.0.1:5999"), "{}", told.out);
+    assert!(place.files().is_empty());
+}

@@ -1,0 +1,189 @@
+//! `assay ping` between two machines, beside the real ping, and through a relay that stalls.
+
+use crate::common::netns::{Pair, SERVER};
+use crate::common::relay::Relay;
+use crate::common::{Place, Started, json};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::net::TcpListener;
+use std::process::Command;
+use std::time::Duration;
+
+fn metric(record: &Value, key: &str) -> f64 {
+    let metrics = record["metrics"].as_array().expect("metrics");
+    let found = metrics
+        .iter()
+        .find(|metric| metric["key"] == key && metric["scope"].is_null());
+    let found = found.unwrap_or_else(|| panic!("no {key}"));
+    found["value"].as_f64().unwrap_or_else(|| panic!("{found}"))
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.local_addr().expect("its address").port()
+}
+
+/// A server on loopback.
+fn served(place: &Place, port: u16) -> Started {
+    let server = place.start(&["ping", "server", "-p", &port.to_string()]);
+    server.until("listening server", || {
+        std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
+    })
+}
+
+#[test]
+fn two_machines_by_every_method_and_the_real_ping_beside() {
+    let Some(pair) = Pair::new() else {
+        return;
+    };
+    let place = Place::new();
+    let server = pair.server(
+        &place,
+        &["ping", "server", "--bind", "0.0.0.0", "-p", "5252"],
+    );
+    let server = server.until("listening server", || pair.listens(5252));
+    for method in ["icmp", "tcp-connect", "tcp-echo", "udp-echo"] {
+        let run = method;
+        let words = [
+            "ping", SERVER, "--method", method, "-p", "5252", "--rate", "50",
+        ];
+        let args = [&words[..], &["--time", "2s", "-o", run]].concat();
+        let done = pair.client(&place, &args).ended().code(0);
+        let record = place.record(run);
+        assert_eq!(record["run"]["verdict"], "complete", "{method}");
+        assert_eq!(metric(&record, "packets_lost_pct"), 0.0, "{method}");
+        let middle = metric(&record, "rtt_us_p50");
+        assert!(middle > 0.0 && middle < 50_000.0, "{method}: {middle}");
+        assert!(done.out.lines().count() <= 40, "{}", done.out);
+    }
+    let mut ping = Command::new("ping");
+    ping.args(["-c", "20", "-i", "0.05", SERVER]);
+    let theirs = pair.client_runs(&ping).ended();
+    if theirs.code == 0 {
+        place.write("ping.txt", &theirs.out);
+        place.assay(&["import", "ping.txt", "-o", "theirs"]).code(0);
+        let (own, theirs) = (place.record("icmp"), place.record("theirs"));
+        assert_eq!(own["kind"], theirs["kind"]);
+        let (a, b) = (metric(&own, "rtt_us_avg"), metric(&theirs, "rtt_us_avg"));
+        assert!(a < b * 20.0 + 1000.0 && b < a * 20.0 + 1000.0, "{a} {b}");
+        let compared = place.assay(&["compare", "theirs", "icmp"]);
+        assert!(
+            compared.out.contains("rtt_us_avg") || compared.out.contains("avg"),
+            "{}",
+            compared.out
+        );
+    }
+    // What we print as ping is read back as what it was.
+    let printed = place
+        .assay(&["report", "icmp", "--format", "tool"])
+        .code(0)
+        .out;
+    place.write("own.txt", &printed);
+    place.assay(&["import", "own.txt", "-o", "own"]).code(0);
+    let (own, back) = (place.record("icmp"), place.record("own"));
+    assert!((metric(&own, "rtt_us_avg") - metric(&back, "rtt_us_avg")).abs() <= 1.5);
+    assert_eq!(
+        metric(&own, "packets_sent_count"),
+        metric(&back, "packets_sent_count")
+    );
+    server.signal(Signal::TERM);
+    server.ended().code(0);
+}
+
+#[test]
+fn ping_19_a_stall_is_one_slow_round_trip_and_many_late_requests() {
+    let place = Place::new();
+    let port = free_port();
+    let server = served(&place, port);
+    let relay = Relay::to(port);
+    let to = relay.port().to_string();
+    let words = [
+        "ping",
+        "127.0.0.1",
+        "--method",
+        "tcp-echo",
+        "-p",
+        &to,
+        "--rate",
+        "1000",
+        "--timeout",
+        "20s",
+    ];
+    let running = place.start(&[&words[..], &["--time", "5s", "-o", "run"]].concat());
+    std::thread::sleep(Duration::from_millis(2000));
+    relay.stall(true);
+    std::thread::sleep(Duration::from_millis(1000));
+    relay.stall(false);
+    running.ended().code(0);
+    let record = place.record("run");
+    let part = &record["parts"]["ping"];
+    let late = metric(&record, "rtt_response_us_p99");
+    assert!(late >= 500_000.0, "{late}");
+    let slow: Vec<&Value> = part["worst"]
+        .as_array()
+        .expect("the worst")
+        .iter()
+        .collect();
+    let outliers = slow
+        .iter()
+        .filter(|row| row["service_us"].as_f64().expect("a time") >= 900_000.0)
+        .count();
+    assert_eq!(outliers, 1, "{slow:?}");
+    assert!(metric(&record, "rtt_us_max") >= 900_000.0);
+    server.signal(Signal::TERM);
+    server.ended().code(0);
+}
+
+#[test]
+fn an_interrupted_test_keeps_what_was_measured_and_a_cut_one_ends_in_one_error() {
+    let place = Place::new();
+    let port = free_port();
+    let server = served(&place, port);
+    let relay = Relay::to(port);
+    let to = relay.port().to_string();
+    let words = [
+        "ping",
+        "127.0.0.1",
+        "--method",
+        "tcp-echo",
+        "-p",
+        &to,
+        "--time",
+        "60s",
+        "-o",
+    ];
+    let running = place.start(&[&words[..], &["stopped"]].concat());
+    std::thread::sleep(Duration::from_millis(1500));
+    running.signal(Signal::INT);
+    let done = running.ended().code(130);
+    assert!(done.out.contains("incomplete"), "{}", done.out);
+    assert!(metric(&place.record("stopped"), "packets_received_count") > 100.0);
+    let running = place.start(&[&words[..], &["cut"]].concat());
+    std::thread::sleep(Duration::from_millis(1500));
+    relay.cut();
+    let done = running.ended().code(3);
+    assert_eq!(done.errors().len(), 1, "{}", done.err);
+    server.signal(Signal::TERM);
+    server.ended().code(0);
+}
+
+#[test]
+fn a_dry_run_sends_nothing() {
+    let place = Place::new();
+    let plan = place
+        .assay(&[
+            "ping",
+            "198.51.100.7",
+            "--dry-run",
+            "-c",
+            "5",
+            "--format",
+            "json",
+        ])
+        .code(0);
+    assert_eq!(json(&plan.out)["count"], 5);
+    place
+        .assay(&["ping", "host", "--method", "carrier"])
+        .code(2);
+    assert!(place.files().is_empty());
+}

@@ -1,0 +1,210 @@
+//! What the kernel says of a socket, and the options that no safe library sets.
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// `struct tcp_info` as far as Linux 5.5 and later fill it; older kernels fill less of it.
+///
+/// Counters are since the connection began; times are microseconds.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the kernel's own names, less their prefix")]
+pub struct TcpInfo {
+    pub state: u8,
+    pub ca_state: u8,
+    pub retransmits: u8,
+    pub probes: u8,
+    pub backoff: u8,
+    pub options: u8,
+    pub wscale: u8,
+    pub rate_flags: u8,
+    pub rto: u32,
+    pub ato: u32,
+    pub snd_mss: u32,
+    pub rcv_mss: u32,
+    pub unacked: u32,
+    pub sacked: u32,
+    pub lost: u32,
+    pub retrans: u32,
+    pub fackets: u32,
+    pub last_data_sent: u32,
+    pub last_ack_sent: u32,
+    pub last_data_recv: u32,
+    pub last_ack_recv: u32,
+    pub pmtu: u32,
+    pub rcv_ssthresh: u32,
+    pub rtt: u32,
+    pub rttvar: u32,
+    pub snd_ssthresh: u32,
+    pub snd_cwnd: u32,
+    pub advmss: u32,
+    pub reordering: u32,
+    pub rcv_rtt: u32,
+    pub rcv_space: u32,
+    pub total_retrans: u32,
+    pub pacing_rate: u64,
+    pub max_pacing_rate: u64,
+    pub bytes_acked: u64,
+    pub bytes_received: u64,
+    pub segs_out: u32,
+    pub segs_in: u32,
+    pub notsent_bytes: u32,
+    pub min_rtt: u32,
+    pub data_segs_in: u32,
+    pub data_segs_out: u32,
+    pub delivery_rate: u64,
+    pub busy_time: u64,
+    pub rwnd_limited: u64,
+    pub sndbuf_limited: u64,
+    pub delivered: u32,
+    pub delivered_ce: u32,
+    pub bytes_sent: u64,
+    pub bytes_retrans: u64,
+    pub dsack_dups: u32,
+    pub reord_seen: u32,
+    pub rcv_ooopack: u32,
+    pub snd_wnd: u32,
+    /// How many bytes of it the kernel filled.
+    pub filled: u32,
+}
+
+impl TcpInfo {
+    /// Of a TCP socket, now (`getsockopt(TCP_INFO)`).
+    ///
+    /// # Errors
+    /// No TCP socket.
+    pub fn of(socket: impl AsFd) -> io::Result<Self> {
+        let mut info = Self::default();
+        let mut len = (size_of::<Self>() - size_of::<u64>()) as libc::socklen_t;
+        // SAFETY: the kernel writes at most `len` bytes to a plain structure that is longer than that, all of whose
+        // bit patterns are valid.
+        let answer = unsafe {
+            libc::getsockopt(
+                socket.as_fd().as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_INFO,
+                (&raw mut info).cast(),
+                &raw mut len,
+            )
+        };
+        if answer != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        info.filled = len;
+        Ok(info)
+    }
+
+    /// The congestion window, bytes.
+    #[must_use]
+    pub fn cwnd_bytes(&self) -> u64 {
+        u64::from(self.snd_cwnd) * u64::from(self.snd_mss)
+    }
+
+    /// Whether the kernel tells what the sender waited for (4.10 and later).
+    #[must_use]
+    pub fn tells_limits(&self) -> bool {
+        self.filled >= 192
+    }
+}
+
+fn set<T>(socket: impl AsFd, level: i32, name: i32, value: &T) -> io::Result<()> {
+    // SAFETY: the kernel reads as many bytes as the value has from where it lies.
+    let answer = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            name,
+            std::ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    match answer {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Largest segment of a TCP socket, bytes (`TCP_MAXSEG`); before it connects or listens.
+///
+/// # Errors
+/// The kernel refuses the size.
+pub fn set_max_segment(socket: impl AsFd, bytes: u32) -> io::Result<()> {
+    set(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &bytes)
+}
+
+/// Largest segment of a TCP socket, bytes.
+///
+/// # Errors
+/// No TCP socket.
+pub fn max_segment(socket: impl AsFd) -> io::Result<u32> {
+    let mut value = 0_u32;
+    let mut len = size_of::<u32>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `len` bytes to a number of that length.
+    let answer = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_MAXSEG,
+            (&raw mut value).cast(),
+            &raw mut len,
+        )
+    };
+    match answer {
+        0 => Ok(value),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// How fast the kernel lets a socket send, bytes per second (`SO_MAX_PACING_RATE`).
+///
+/// # Errors
+/// The kernel refuses it.
+pub fn set_pacing_rate(socket: impl AsFd, bytes_per_s: u64) -> io::Result<()> {
+    set(
+        socket,
+        libc::SOL_SOCKET,
+        libc::SO_MAX_PACING_RATE,
+        &bytes_per_s,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::mem::offset_of;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn the_fields_lie_where_the_kernel_writes_them() {
+        assert_eq!(offset_of!(TcpInfo, rto), 8);
+        assert_eq!(offset_of!(TcpInfo, rtt), 68);
+        assert_eq!(offset_of!(TcpInfo, total_retrans), 100);
+        assert_eq!(offset_of!(TcpInfo, pacing_rate), 104);
+        assert_eq!(offset_of!(TcpInfo, delivery_rate), 160);
+        assert_eq!(offset_of!(TcpInfo, bytes_sent), 200);
+        assert_eq!(offset_of!(TcpInfo, snd_wnd), 228);
+        assert_eq!(offset_of!(TcpInfo, filled), 232);
+    }
+
+    #[test]
+    fn a_connection_tells_of_its_segments_and_what_it_moved() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        set_max_segment(&listener, 1000).unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        client.write_all(&[7; 50_000]).unwrap();
+        let mut got = vec![0; 50_000];
+        server.read_exact(&mut got).unwrap();
+        let info = TcpInfo::of(&client).unwrap();
+        assert!(info.tells_limits() && info.bytes_sent >= 50_000, "{info:?}");
+        assert!(info.rtt > 0 && info.snd_cwnd > 0, "{info:?}");
+        assert!((900..=1000).contains(&info.snd_mss), "{info:?}");
+        assert_eq!(max_segment(&client).unwrap(), info.snd_mss);
+        set_pacing_rate(&client, 1_000_000).unwrap();
+        assert_eq!(TcpInfo::of(&client).unwrap().max_pacing_rate, 1_000_000);
+        let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        assert!(TcpInfo::of(&udp).is_err());
+    }
+}

@@ -1,0 +1,182 @@
+//! Sockets with options that have to be set before they connect or listen.
+
+use assay_block::socket;
+use assay_run::engine::EngineError;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+/// Which addresses of a name are wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Family {
+    #[default]
+    Any,
+    V4,
+    V6,
+}
+
+/// The address of a host.
+pub(crate) fn resolve(host: &str, port: u16, family: Family) -> Result<SocketAddr, EngineError> {
+    let found = (host, port).to_socket_addrs();
+    let found = found.map_err(|error| {
+        EngineError::Unusable(format!(
+            "{host}: this host name has no address ({error}); give an address, or a name that resolves here"
+        ))
+    })?;
+    let wanted = |address: &SocketAddr| match family {
+        Family::Any => true,
+        Family::V4 => address.is_ipv4(),
+        Family::V6 => address.is_ipv6(),
+    };
+    let found = found.into_iter().find(wanted);
+    found.ok_or_else(|| {
+        let version = if family == Family::V4 { 4 } else { 6 };
+        EngineError::Unusable(format!("{host}: it has no IPv{version} address"))
+    })
+}
+
+/// What a socket is given before it connects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SocketWords {
+    /// Bytes of both buffers.
+    pub(crate) window: Option<u64>,
+    pub(crate) max_segment: Option<u32>,
+    pub(crate) no_delay: bool,
+    /// The local address.
+    pub(crate) from: Option<IpAddr>,
+    /// Congestion control.
+    pub(crate) congestion: Option<String>,
+    /// Type of service.
+    pub(crate) tos: Option<u8>,
+    /// Kernel pacing, bytes per second.
+    pub(crate) pacing: Option<u64>,
+}
+
+fn family_of(address: &SocketAddr) -> AddressFamily {
+    match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    }
+}
+
+/// The words that fit every socket. A window that the kernel does not grant is an error.
+pub(crate) fn dress(fd: impl AsFd + Copy, words: &SocketWords) -> io::Result<()> {
+    if let Some(window) = words.window {
+        let window = usize::try_from(window).unwrap_or(usize::MAX);
+        sockopt::set_socket_send_buffer_size(fd, window)?;
+        sockopt::set_socket_recv_buffer_size(fd, window)?;
+        let granted =
+            sockopt::socket_send_buffer_size(fd)?.min(sockopt::socket_recv_buffer_size(fd)?);
+        if granted < window {
+            return Err(io::Error::other(format!(
+                "the kernel grants {granted} bytes of the {window} asked for (--window); raise \
+                 net.core.wmem_max and net.core.rmem_max"
+            )));
+        }
+    }
+    if let Some(tos) = words.tos {
+        // A socket of the other family has another option for it.
+        let _ = sockopt::set_ip_tos(fd, tos);
+        let _ = sockopt::set_ipv6_tclass(fd, u32::from(tos));
+    }
+    if let Some(rate) = words.pacing {
+        socket::set_pacing_rate(fd, rate)?;
+    }
+    Ok(())
+}
+
+/// The words for TCP alone.
+pub(crate) fn dress_tcp(fd: impl AsFd + Copy, words: &SocketWords) -> io::Result<()> {
+    if words.no_delay {
+        sockopt::set_tcp_nodelay(fd, true)?;
+    }
+    if let Some(name) = &words.congestion {
+        sockopt::set_tcp_congestion(fd, name).map_err(|error| {
+            io::Error::other(format!(
+                "congestion control {name} is refused ({error}); \
+                 /proc/sys/net/ipv4/tcp_available_congestion_control lists what the kernel has"
+            ))
+        })?;
+    }
+    dress(fd, words)
+}
+
+fn timespec(wait: Duration) -> Timespec {
+    Timespec::try_from(wait).unwrap_or(Timespec {
+        tv_sec: 3600,
+        tv_nsec: 0,
+    })
+}
+
+/// Whether there is something to read within the time; a call that a signal ends early counts as nothing.
+pub(crate) fn readable(fd: impl AsFd, wait: Duration) -> io::Result<bool> {
+    ready(fd, PollFlags::IN, wait)
+}
+
+fn ready(fd: impl AsFd, what: PollFlags, wait: Duration) -> io::Result<bool> {
+    let mut fds = [PollFd::new(&fd, what)];
+    match poll(&mut fds, Some(&timespec(wait))) {
+        Ok(count) => Ok(count > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A connected TCP socket.
+pub(crate) fn connect(
+    to: SocketAddr,
+    words: &SocketWords,
+    timeout: Duration,
+) -> io::Result<TcpStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let fd = net::socket_with(family_of(&to), SocketType::STREAM, flags, None)?;
+    if let Some(bytes) = words.max_segment {
+        socket::set_max_segment(&fd, bytes)?;
+    }
+    dress_tcp(&fd, words)?;
+    if let Some(from) = words.from {
+        net::bind(&fd, &SocketAddr::new(from, 0))?;
+    }
+    match net::connect(&fd, &to) {
+        Ok(()) => {}
+        Err(Errno::INPROGRESS) => {
+            if !ready(&fd, PollFlags::OUT, timeout)? {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    format!("no answer within {} s", timeout.as_secs_f64()),
+                ));
+            }
+            sockopt::socket_error(&fd)??;
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let stream = TcpStream::from(fd);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+/// A UDP socket on a port that others of this program have too.
+pub(crate) fn udp_at(at: SocketAddr) -> io::Result<UdpSocket> {
+    let fd = net::socket_with(
+        family_of(&at),
+        SocketType::DGRAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    sockopt::set_socket_reuseaddr(&fd, true)?;
+    if at.is_ipv6() {
+        // Both families on one socket.
+        sockopt::set_ipv6_v6only(&fd, false)?;
+    }
+    net::bind(&fd, &at)?;
+    Ok(UdpSocket::from(fd))
+}
+
+/// An IPv4 address in the clothes of IPv6 as itself.
+pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
+}

@@ -1,0 +1,219 @@
+//! What the streams of a test have done, read at the ends of its intervals.
+
+use super::flow::{Crew, Stream};
+use super::results::{CpuPct, StreamEnd};
+use crate::host::{ThreadTimes, process_times};
+use assay_block::socket::TcpInfo;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+/// A stream at an instant; counts are since it began.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StreamTick {
+    pub(crate) bytes: u64,
+    pub(crate) datagrams: u64,
+    pub(crate) lost: u64,
+    pub(crate) out_of_order: u64,
+    pub(crate) unique: u64,
+    pub(crate) duplicates: u64,
+    pub(crate) jitter_us: f64,
+    pub(crate) info: Option<TcpInfo>,
+    pub(crate) times: Option<ThreadTimes>,
+}
+
+/// All streams at an instant.
+#[derive(Clone, Debug)]
+pub(crate) struct Tick {
+    /// Seconds since the first.
+    pub(crate) at_s: f64,
+    pub(crate) streams: Vec<StreamTick>,
+    /// CPU of the process, user and system, ns.
+    process: (u64, u64),
+}
+
+/// Reads the streams; keeps every reading.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    begun: Instant,
+    pub(crate) ticks: Vec<Tick>,
+    /// The tick from which on it counts.
+    pub(crate) base: usize,
+    /// Of each stream once all was quiet: what it did in all, and the bytes by the kernel's count.
+    settled: Vec<(StreamTick, Option<u64>)>,
+}
+
+/// CPU and run delay of a thread of this process.
+fn times(thread: i32) -> Option<ThreadTimes> {
+    let path = format!("/proc/self/task/{thread}/schedstat");
+    let text = std::fs::read_to_string(path).ok()?;
+    let mut numbers = text.split_ascii_whitespace().map(str::parse);
+    Some(ThreadTimes {
+        cpu_ns: numbers.next()?.ok()?,
+        run_delay_ns: numbers.next()?.ok(),
+    })
+}
+
+fn look(stream: &Stream) -> StreamTick {
+    let seen = &stream.seen;
+    StreamTick {
+        bytes: seen.bytes.load(Relaxed),
+        datagrams: seen.datagrams.load(Relaxed),
+        lost: seen.lost.load(Relaxed),
+        out_of_order: seen.out_of_order.load(Relaxed),
+        unique: seen.unique.load(Relaxed),
+        duplicates: seen.duplicates.load(Relaxed),
+        jitter_us: f64::from_bits(seen.jitter_us.load(Relaxed)),
+        info: stream.socket.as_tcp().and_then(|tcp| TcpInfo::of(tcp).ok()),
+        times: Some(seen.thread.load(Relaxed))
+            .filter(|tid| *tid > 0)
+            .and_then(times),
+    }
+}
+
+impl Meter {
+    /// From now on.
+    pub(crate) fn new(crew: &Crew) -> Self {
+        let mut meter = Self {
+            begun: Instant::now(),
+            ticks: Vec::new(),
+            base: 0,
+            settled: Vec::new(),
+        };
+        meter.tick(crew);
+        meter
+    }
+
+    /// One more reading.
+    pub(crate) fn tick(&mut self, crew: &Crew) {
+        let at_s = match self.ticks.is_empty() {
+            true => 0.0,
+            false => self.begun.elapsed().as_secs_f64(),
+        };
+        self.ticks.push(Tick {
+            at_s,
+            streams: crew.streams.iter().map(look).collect(),
+            process: process_times(),
+        });
+    }
+
+    pub(crate) fn elapsed_s(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    /// What is measured begins with the last tick.
+    pub(crate) fn rebase(&mut self) {
+        self.base = self.ticks.len() - 1;
+    }
+
+    /// What was done in all, when nobody sends any more; `before` bytes went over each stream ahead of the test's. What the
+    /// senders did between the last tick and their stop is added to it: it takes microseconds, and is counted at the
+    /// other end.
+    pub(crate) fn settle(&mut self, crew: &Crew, before: u64) {
+        let Some(last) = self.ticks.last_mut() else {
+            return;
+        };
+        for (stream, tick) in crew.streams.iter().zip(&mut last.streams) {
+            let now = look(stream);
+            let kernel = now.info.filter(|_| stream.is_sender).map(|info| {
+                let all = info.bytes_sent + u64::from(info.notsent_bytes);
+                all.saturating_sub(info.bytes_retrans + before)
+            });
+            if stream.is_sender {
+                (tick.bytes, tick.datagrams) = (now.bytes, now.datagrams);
+            }
+            self.settled.push((now, kernel));
+        }
+    }
+
+    fn ends(&self) -> (&Tick, &Tick) {
+        (&self.ticks[self.base], &self.ticks[self.ticks.len() - 1])
+    }
+
+    /// Bytes since the begin of what is measured, of the streams that send or of those that receive.
+    pub(crate) fn moved(&self, crew: &Crew, is_sender: bool) -> u64 {
+        let base = &self.ticks[self.base];
+        let streams = crew.streams.iter().zip(&base.streams);
+        let streams = streams.filter(|(stream, _)| stream.is_sender == is_sender);
+        streams
+            .map(|(stream, base)| stream.seen.bytes.load(Relaxed) - base.bytes)
+            .sum()
+    }
+
+    /// CPU of the process while it was measured.
+    pub(crate) fn cpu(&self) -> CpuPct {
+        let (base, last) = self.ends();
+        let ns = (last.at_s - base.at_s).max(1e-9) * 1e9;
+        let pct = |now: u64, then: u64| 100.0 * now.saturating_sub(then) as f64 / ns;
+        let user = pct(last.process.0, base.process.0);
+        let system = pct(last.process.1, base.process.1);
+        CpuPct {
+            total: user + system,
+            user,
+            system,
+        }
+    }
+
+    /// Each stream over what was measured.
+    pub(crate) fn streams(&self, crew: &Crew) -> Vec<StreamEnd> {
+        let all = crew.streams.iter().enumerate();
+        all.map(|(at, stream)| self.stream(at, stream)).collect()
+    }
+
+    fn stream(&self, at: usize, stream: &Stream) -> StreamEnd {
+        let (base, last) = self.ends();
+        let (then, now) = (&base.streams[at], &last.streams[at]);
+        let infos = then.info.zip(now.info).filter(|_| stream.is_sender);
+        let rose = |get: fn(&TcpInfo) -> u64| {
+            infos.map(|(then, now)| get(&now).saturating_sub(get(&then)))
+        };
+        let limits = infos.filter(|(_, now)| now.tells_limits()).is_some();
+        let limited = |get: fn(&TcpInfo) -> u64| rose(get).filter(|_| limits);
+        let samples = || {
+            self.ticks[self.base..]
+                .iter()
+                .filter_map(|tick| tick.streams[at].info)
+        };
+        let samples = || samples().skip(1).filter(|_| stream.is_sender);
+        let rtts: Vec<u64> = samples().map(|info| u64::from(info.rtt)).collect();
+        let rtt_us = rtts.iter().min().zip(rtts.iter().max());
+        let rtt_us = rtt_us.map(|(least, most)| {
+            let mean = rtts.iter().sum::<u64>() / rtts.len() as u64;
+            [*least, mean, *most]
+        });
+        let is_udp = stream.socket.as_tcp().is_none();
+        let settled = self.settled.get(at);
+        let in_all = settled.map_or(now, |(all, _)| all);
+        let spent = then
+            .times
+            .zip(now.times)
+            .map(|(then, now)| now.since(&then));
+        let counted = |count: u64| (is_udp && !stream.is_sender).then_some(count);
+        StreamEnd {
+            id: stream.id,
+            is_sender: stream.is_sender,
+            bytes: now.bytes - then.bytes,
+            seconds: last.at_s - base.at_s,
+            retransmits: rose(|info| u64::from(info.total_retrans)),
+            bytes_retransmitted: rose(|info| info.bytes_retrans),
+            cwnd_max_bytes: samples().map(|info| info.cwnd_bytes()).max(),
+            window_max_bytes: samples().map(|info| u64::from(info.snd_wnd)).max(),
+            rtt_us,
+            min_rtt_us: infos.map(|(_, now)| u64::from(now.min_rtt)),
+            busy_us: limited(|info| info.busy_time),
+            rwnd_limited_us: limited(|info| info.rwnd_limited),
+            sndbuf_limited_us: limited(|info| info.sndbuf_limited),
+            datagrams: now.datagrams - then.datagrams,
+            lost: now.lost.saturating_sub(then.lost),
+            out_of_order: now.out_of_order - then.out_of_order,
+            unique: counted(now.unique - then.unique),
+            duplicates: counted(now.duplicates - then.duplicates),
+            jitter_s: now.jitter_us / 1e6,
+            bytes_in_all: settled.map_or(now.bytes, |(all, _)| all.bytes),
+            kernel_bytes_in_all: settled.and_then(|(_, kernel)| *kernel),
+            datagrams_in_all: (is_udp && stream.is_sender).then_some(in_all.datagrams),
+            unique_in_all: counted(in_all.unique),
+            cpu_s: spent.map(|spent| spent.cpu_ns as f64 / 1e9),
+            run_delay_s: spent.and_then(|spent| Some(spent.run_delay_ns? as f64 / 1e9)),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The first things to know of a network: how much arrives, at what price, how steadily, what limits it.
+
+use super::info::{NetworkInfo, StreamInfo, rate};
+use super::limit;
+use super::metrics::{busiest, exact_loss, side_of};
+use assay_measure::kind::{Headline, Line, Next, Told, again};
+use assay_measure::record::{Figure, Record};
+use assay_measure::units::{fixed, size};
+
+const NOT_TOLD: &str = "n/a (the other end has not told)";
+
+fn words(title: &'static str, text: String) -> Line {
+    Line::of(title, Vec::new(), &text)
+}
+
+/// `TCP, 4 streams, both ways`
+pub(super) fn test(info: &NetworkInfo) -> String {
+    let way = match (info.is_bidirectional, info.is_reverse) {
+        (true, _) => "both ways at once",
+        (false, true) => "from there to here",
+        (false, false) => "from here to there",
+    };
+    let s = if info.streams_count == 1 { "" } else { "s" };
+    format!(
+        "{}, {} stream{s} {way}",
+        info.protocol.to_uppercase(),
+        info.streams_count
+    )
+}
+
+/// The headline of a network.
+pub(super) fn of(record: &Record, info: &NetworkInfo) -> Headline {
+    let place = match info.host == info.address {
+        true => info.address.clone(),
+        false => format!("{} ({})", info.host, info.address),
+    };
+    let loop_back = if info.is_loopback {
+        ", on this host's loopback"
+    } else {
+        ""
+    };
+    let mut rows = Vec::new();
+    for way in info.ways() {
+        rows.push(arrived(info, way));
+    }
+    for way in info.ways() {
+        let streams: Vec<&StreamInfo> = info.way(way).map(|(_, stream)| stream).collect();
+        match info.is_udp() {
+            true => rows.push(lost(info, way, &streams)),
+            false => rows.push(sent(info, way, &streams)),
+        }
+    }
+    rows.push(cpus(info));
+    Headline {
+        tested: format!(
+            "{} to {place}, port {}{loop_back}, for {} s.",
+            test(info),
+            info.port,
+            fixed(info.elapsed_s, 1)
+        ),
+        rows,
+        steadiness: steadiness(record),
+        limit: limit::of(record, info),
+        next: next(info),
+        again: again(record),
+        ..Headline::default()
+    }
+}
+
+fn title(
+    info: &NetworkInfo,
+    way: bool,
+    one: &'static str,
+    there: &'static str,
+    here: &'static str,
+) -> &'static str {
+    match (info.is_bidirectional, way) {
+        (false, _) => one,
+        (true, true) => there,
+        (true, false) => here,
+    }
+}
+
+fn arrived(info: &NetworkInfo, way: bool) -> Line {
+    let streams: Vec<&StreamInfo> = info.way(way).map(|(_, stream)| stream).collect();
+    let got = side_of(&streams, false);
+    let sent = side_of(&streams, true);
+    let told = got.map_or_else(Vec::new, |got| {
+        let bits = rate(got.bytes, got.seconds);
+        vec![
+            Told::new(&Figure::decimal(bits / 1e6), "Mbit/s"),
+            Told::new(&Figure::decimal(bits / 8.0 / 1_048_576.0), "MiB/s"),
+        ]
+    });
+    let otherwise = match sent {
+        Some(sent) => format!(
+            "n/a (the other end has not told; {} Mbit/s were sent)",
+            fixed(rate(sent.bytes, sent.seconds) / 1e6, 1)
+        ),
+        None => NOT_TOLD.to_owned(),
+    };
+    Line::of(
+        title(info, way, "Arrived", "Arrived there", "Arrived here"),
+        told,
+        &otherwise,
+    )
+}
+
+fn sent(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> Line {
+    let title = title(info, way, "TCP", "TCP there", "TCP here");
+    let Some(sent) = side_of(streams, true) else {
+        return words(title, NOT_TOLD.to_owned());
+    };
+    let mut parts = Vec::new();
+    if let Some(again) = sent.retransmits {
+        parts.push(format!("{again} segments sent again"));
+    }
+    if let Some([least, mean, most]) = sent.rtt_us {
+        let ms = |us: u64| fixed(us as f64 / 1e3, 2);
+        parts.push(format!(
+            "round trip {} to {} ms, mean {}",
+            ms(least),
+            ms(most),
+            ms(mean)
+        ));
+    }
+    if let Some(window) = sent.cwnd_max_bytes {
+        parts.push(format!("window up to {}", size(window)));
+    }
+    if parts.is_empty() {
+        parts.push(NOT_TOLD.to_owned());
+    }
+    words(title, parts.join(", "))
+}
+
+fn lost(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> Line {
+    let title = title(info, way, "Lost", "Lost there", "Lost here");
+    let got = side_of(streams, false);
+    let jitter = got
+        .as_ref()
+        .map(|got| format!(", jitter {} ms", fixed(1e3 * got.jitter_s, 3)));
+    let jitter = jitter.unwrap_or_default();
+    let pct = |lost: u64, all: u64| fixed(100.0 * lost as f64 / all.max(1) as f64, 3);
+    let text = match (exact_loss(streams), &got) {
+        (Some((lost, sent)), _) => format!(
+            "{lost} of {sent} datagrams sent ({} %){jitter}",
+            pct(lost, sent)
+        ),
+        (None, Some(got)) => format!(
+            "{} of {} datagrams ({} %) by iperf3's count, which misses those lost at the end{jitter}",
+            got.lost,
+            got.datagrams,
+            pct(got.lost, got.datagrams)
+        ),
+        (None, None) => NOT_TOLD.to_owned(),
+    };
+    words(title, text)
+}
+
+fn cpus(info: &NetworkInfo) -> Line {
+    let side = |name: &str, total: Option<f64>, thread: Option<f64>| {
+        let total = total?;
+        let busiest = thread.map_or_else(String::new, |pct| {
+            format!(", busiest stream {} %", fixed(pct, 0))
+        });
+        Some(format!("{name} {} % of one{busiest}", fixed(total, 0)))
+    };
+    let local = busiest(info.native_local.as_ref());
+    let remote = busiest(info.native_remote.as_ref());
+    let parts = [
+        side("here", Some(info.cpu_local.total), local),
+        side("there", info.cpu_remote.map(|cpu| cpu.total), remote),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    words("CPU", parts.join("; "))
+}
+
+fn steadiness(record: &Record) -> String {
+    const FEW: f64 = 3.0;
+    let of = &record.checks.steadiness;
+    let (Some(steps), Some(cv), Some(trend)) = (
+        of.steps_count.value(),
+        of.variation_ratio.value(),
+        of.last_over_first_ratio.value(),
+    ) else {
+        return "n/a (fewer than two intervals)".to_owned();
+    };
+    if steps < FEW {
+        return "n/a (fewer than three intervals)".to_owned();
+    }
+    let told = format!(
+        "intervals vary by {} % of their mean, the last quarter is {} % of the first",
+        fixed(100.0 * cv, 1),
+        fixed(100.0 * trend, 0)
+    );
+    match cv <= 0.05 && (0.9..=1.1).contains(&trend) {
+        true => format!("steady: {told}"),
+        false => format!("not steady: {told}"),
+    }
+}
+
+fn next(info: &NetworkInfo) -> Vec<Next> {
+    let host = &info.host;
+    let mut all = Vec::new();
+    if info.streams_count == 1 && !info.is_udp() {
+        all.push(Next::new(
+            format!("assay net {host} --parallel 4"),
+            "tells whether a platform caps each stream or all together",
+        ));
+    }
+    if !info.is_bidirectional && !info.is_reverse {
+        all.push(Next::new(
+            format!("assay net {host} --reverse"),
+            "measures the way back",
+        ));
+    }
+    all.push(Next::new(
+        format!("assay ping {host}"),
+        "tells what a commit waits for: the round trip, not the rate",
+    ));
+    all
+}

@@ -1,0 +1,364 @@
+use super::wire::{Control, Cookie, State};
+use super::*;
+use assay_run::conformance::probe_suite;
+use assay_run::engine::EngineError;
+use std::net::{TcpListener, TcpStream};
+use std::sync::Mutex;
+
+/// A server of this program on a port of its own; gone with it.
+struct Served {
+    port: u16,
+    stop: Stop,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+fn words(all: &[&str]) -> Vec<String> {
+    all.iter().map(|word| (*word).to_owned()).collect()
+}
+
+impl Served {
+    fn new(more: &[&str]) -> Self {
+        let port = free_port();
+        let mut all = words(more);
+        all.push(format!("port={port}"));
+        let request = Request {
+            words: all,
+            ..Request::default()
+        };
+        let server = Network.server(&request).unwrap();
+        let stop = Stop::new();
+        let watched = stop.clone();
+        // What is boxed may not leave its thread: the server is made anew where it serves.
+        drop(server);
+        let thread = std::thread::spawn(move || {
+            let server = Network.server(&request).unwrap();
+            server.serve(&watched, &|_| ()).unwrap();
+        });
+        let served = Self {
+            port,
+            stop,
+            thread: Some(thread),
+        };
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        served
+    }
+
+    fn run(&self, seconds: u64, more: &[&str]) -> Result<Record, EngineError> {
+        against(self.port, seconds, more)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop.request();
+        self.thread.take().map(std::thread::JoinHandle::join);
+    }
+}
+
+struct Quiet;
+
+impl Steps for Quiet {
+    fn step(&self, _: usize, _: usize, _: &str) {}
+}
+
+fn against(port: u16, seconds: u64, more: &[&str]) -> Result<Record, EngineError> {
+    let mut all = words(more);
+    all.push(format!("port={port}"));
+    let request = Request {
+        place: PathBuf::from("127.0.0.1"),
+        time: Duration::from_secs(seconds),
+        words: all,
+    };
+    let measured = Network.aim(&request)?.measure(&Stop::new(), &Quiet)?;
+    Ok(measured.record(&RunData::default()).unwrap())
+}
+
+fn figure(record: &Record, name: &str) -> f64 {
+    let found = assay_measure::record::metric::find(&record.metrics, name);
+    let found = found.unwrap_or_else(|| panic!("no {name}"));
+    found
+        .value
+        .value()
+        .unwrap_or_else(|| panic!("{name}: {:?}", found.value))
+}
+
+/// The probe against a server of the test.
+struct Against(u16);
+
+impl Probe for Against {
+    fn name(&self) -> &'static str {
+        "net"
+    }
+
+    fn about(&self) -> &'static str {
+        ""
+    }
+
+    fn takes_place(&self) -> bool {
+        false
+    }
+
+    fn options(&self) -> &'static [ProbeOption] {
+        OPTIONS
+    }
+
+    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
+        let mut request = request.clone();
+        request.place = PathBuf::from("127.0.0.1");
+        request.words.insert(0, format!("port={}", self.0));
+        Network.aim(&request)
+    }
+}
+
+#[test]
+fn it_passes_the_suite() {
+    let served = Served::new(&[]);
+    let dir = tempfile::tempdir().unwrap();
+    let violations = probe_suite(&Against(served.port), dir.path());
+    assert!(violations.is_empty(), "{violations:#?}");
+}
+
+/// Datagrams for which some socket of this machine had no room meanwhile.
+fn dropped(record: &Record) -> f64 {
+    let part = serde_json::to_value(record).unwrap()["parts"]["network"].clone();
+    let side = |name: &str| part[name]["udp"]["in_errors"].as_f64().unwrap();
+    side("native_local").max(side("native_remote"))
+}
+
+#[test]
+fn both_ends_agree_on_what_was_moved_in_every_mode() {
+    let served = Served::new(&[]);
+    for more in [
+        &[][..],
+        &["reverse"],
+        &["bidir", "parallel=2"],
+        &["zerocopy", "no-delay", "length=64K"],
+        &["udp", "bitrate=20M"],
+        &["udp", "bitrate=20M", "reverse"],
+        &["udp", "bitrate=20M", "bidir", "pace=strict"],
+        &["set-mss=1000", "window=65536"],
+    ] {
+        let record = served
+            .run(1, more)
+            .unwrap_or_else(|error| panic!("{more:?}: {error}"));
+        let bad = assay_measure::identity::violated(&record).len();
+        assert_eq!(bad, 0, "{more:?}: {:?}", record.integrity);
+        assert_eq!(record.run.verdict, "complete", "{more:?}");
+        let is_both = more.contains(&"bidir");
+        let proto = if more.contains(&"udp") { "udp" } else { "tcp" };
+        for role in if is_both {
+            &["tx_c_", "rx_c_"][..]
+        } else {
+            &[""]
+        } {
+            let got = figure(
+                &record,
+                &format!("{role}receiver.{proto}_throughput_bits_per_s_mean"),
+            );
+            assert!(got > 1e6, "{more:?} {role}: {got}");
+            if proto == "udp" {
+                // Nothing is lost on loopback but what the kernel says it dropped while this machine was busy.
+                let lost = figure(&record, &format!("{role}receiver.udp_lost_exact_count"));
+                assert!(lost <= dropped(&record), "{more:?}: {lost}");
+            }
+        }
+    }
+}
+
+#[test]
+fn net_11_what_is_left_out_counts_nowhere() {
+    let served = Served::new(&[]);
+    let record = served.run(3, &["omit=2s", "bitrate=80M"]).unwrap();
+    let part = serde_json::to_value(&record).unwrap()["parts"]["network"].clone();
+    let rows = part["intervals"].as_array().unwrap();
+    let omitted = rows.iter().filter(|row| row["is_omitted"] == true).count();
+    assert_eq!((rows.len(), omitted), (5, 2), "{rows:#?}");
+    let text = Network.in_words_of_tool(&record).unwrap();
+    assert_eq!(text.matches("(omitted)").count(), 2, "{text}");
+    let of_sender = text.lines().find(|line| line.ends_with("sender")).unwrap();
+    assert!(of_sender.contains("  0.00-3.00   sec"), "{text}");
+    // 80 Mbit/s for 3 s, not for 5.
+    let moved = figure(&record, "sender.tcp_moved_bytes");
+    assert!((25e6..36e6).contains(&moved), "{moved}");
+}
+
+#[test]
+fn a_number_of_bytes_or_blocks_ends_a_test() {
+    let served = Served::new(&[]);
+    for (more, bytes) in [
+        (&["bytes=10M"][..], 10 << 20),
+        (&["blockcount=100"], 100 << 17),
+        (
+            &["udp", "bitrate=100M", "blockcount=50", "length=1000"],
+            50_000,
+        ),
+    ] {
+        let record = served.run(60, more).unwrap();
+        let proto = if more[0] == "udp" { "udp" } else { "tcp" };
+        let sent = figure(&record, &format!("sender.{proto}_moved_bytes"));
+        assert_eq!(sent, f64::from(bytes), "{more:?}");
+    }
+}
+
+#[test]
+fn net_07_a_busy_server_refuses_a_second_client_and_goes_on() {
+    let served = Served::new(&[]);
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| served.run(2, &["bitrate=50M"]));
+        std::thread::sleep(Duration::from_millis(700));
+        let refused = served.run(1, &[]).unwrap_err().to_string();
+        assert!(refused.contains("busy running a test"), "{refused}");
+        let record = first.join().unwrap().unwrap();
+        let rate = figure(&record, "receiver.tcp_throughput_bits_per_s_mean");
+        assert!((45e6..55e6).contains(&rate), "{rate}");
+    });
+}
+
+#[test]
+fn a_server_outlives_clients_that_say_nothing_nonsense_or_too_much() {
+    let served = Served::new(&["patience=1s"]);
+    let dial = || TcpStream::connect(("127.0.0.1", served.port)).unwrap();
+    let silent = dial();
+    // The server may still be busy with the one before.
+    let ask = || {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(30) {
+            let mut control = Control::new(dial(), Duration::from_secs(20)).unwrap();
+            control.send(&Cookie::new().0).unwrap();
+            if control.state().unwrap() == State::ParamExchange {
+                return control;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        panic!("it is busy for good");
+    };
+    let mut held = Vec::new();
+    for after in [
+        &b"\xff\xff\xff\xff"[..],
+        b"\0\0\0\x05{{{{{",
+        b"\0\0\0\x0f{\"tcp\":\"maybe\"}",
+    ] {
+        let mut control = ask();
+        control.send(after).unwrap();
+        // It closes, or says what it does not like.
+        let _ = control.state();
+        held.push(control);
+    }
+    // One that asks for streams and opens none, and one that is gone in the middle.
+    let mut control = ask();
+    control
+        .send_json(&serde_json::json!({"tcp": true, "time": 1}))
+        .unwrap();
+    assert_eq!(control.state().unwrap(), State::CreateStreams);
+    drop(control);
+    let again = (0..50).find_map(|_| {
+        std::thread::sleep(Duration::from_millis(100));
+        served.run(1, &["bitrate=10M"]).ok()
+    });
+    assert!(again.is_some(), "it serves no more");
+    drop(silent);
+}
+
+/// What the client says of a server that answers its cookie with these bytes and is silent then.
+fn told_of(answer: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let held = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut stream, _) = listener.accept().unwrap();
+            std::io::Write::write_all(&mut stream, answer).unwrap();
+            held.lock().unwrap().push(stream);
+        });
+        against(port, 1, &["patience=500ms"])
+            .unwrap_err()
+            .to_string()
+    })
+}
+
+#[test]
+fn a_peer_that_is_silent_or_no_peer_ends_in_one_sentence_within_the_patience() {
+    for (answer, wanted) in [
+        (&b""[..], "said nothing for 0.5 s"),
+        (b"SSH-2.0-OpenSSH", "does not speak iperf3's protocol"),
+        (b"\x0d", "not at ParamExchange"),
+        (b"\xff", "busy running a test"),
+        (b"\xfe\0\0\0\x8e\0\0\0\0", "--secret-file"),
+        (b"\x09\x0b", "the server was stopped"),
+    ] {
+        let told = told_of(answer);
+        assert!(told.contains(wanted), "{answer:?}: {told}");
+    }
+    let told = against(free_port(), 1, &[]).unwrap_err().to_string();
+    assert!(
+        told.contains("cannot connect") && told.contains("assay net server"),
+        "{told}"
+    );
+}
+
+#[test]
+fn who_knows_the_secret_is_served_and_an_iperf3_is_told_why_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("secret");
+    std::fs::write(&file, "a secret of ours").unwrap();
+    let secret = format!("secret-file={}", file.display());
+    let served = Served::new(&[&secret]);
+    let record = served
+        .run(1, &[&secret, "parallel=2", "bitrate=10M"])
+        .unwrap();
+    assert_eq!(record.run.verdict, "complete");
+    let refused = served.run(1, &[]).unwrap_err().to_string();
+    assert!(refused.contains("--secret-file"), "{refused}");
+    std::fs::write(&file, "another secret").unwrap();
+    let refused = served.run(1, &[&secret]).unwrap_err().to_string();
+    assert!(refused.contains("secret"), "{refused}");
+    let open = Served::new(&[]);
+    let refused = open.run(1, &[&secret]).unwrap_err().to_string();
+    assert!(refused.contains("without --secret-file"), "{refused}");
+}
+
+#[test]
+fn words_that_contradict_or_exceed_are_told_before_anything_is_sent() {
+    for (more, wanted) in [
+        (&["reverse", "bidir"][..], "exclude each other"),
+        (&["version4", "version6"], "exclude each other"),
+        (&["bytes=1M", "blockcount=3"], "exclude each other"),
+        (&["parallel=129"], "--parallel 129"),
+        (&["length=2M"], "--length 2M"),
+        (&["udp", "length=8"], "--length 8"),
+        (&["bitrate=fast"], "--bitrate fast"),
+        (&["bitrate=10M/5000"], "1 to 1000 blocks"),
+        (&["omit=601s"], "--omit 601s"),
+        (&["interval=5ms"], "--interval 5ms"),
+        (&["pace=never"], "--pace never"),
+        (&["udp", "zerocopy"], "--zerocopy"),
+        (&["tos=256"], "--tos 256"),
+        (&["bind=nowhere"], "--bind nowhere"),
+        (&["patience=0s"], "--patience 0s"),
+    ] {
+        let error = against(1, 1, more).unwrap_err();
+        let told = error.to_string();
+        assert!(
+            matches!(error, EngineError::Usage(_)) && told.contains(wanted),
+            "{more:?}: {told}"
+        );
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(256))]
+    #[test]
+    fn net_15_frames_of_any_bytes_are_read_or_refused(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..400)) {
+        fuzz(&bytes);
+        let text = String::from_utf8_lossy(&bytes);
+        let braced = format!("{{\"tcp\":true,\"streams\":[{{{text}}}],{text}}}");
+        fuzz(braced.as_bytes());
+    }
+}

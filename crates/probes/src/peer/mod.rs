@@ -1,0 +1,11 @@
+//! Two ends of a test that talk to each other: how one finds, greets and trusts the other, and how each tells that the
+//! other is gone, hangs or is no peer at all.
+//!
+//! Owns the connection with its patience (`Line`), the greeting with versions and the shared secret (`hello`), JSON in
+//! frames (`frame`) and the listener of a server (`listen`). Knows no test: a service has a name and a version.
+
+pub(crate) mod frame;
+pub(crate) mod hello;
+pub(crate) mod line;
+pub(crate) mod listen;
+pub(crate) mod secret;

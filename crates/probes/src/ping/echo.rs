@@ -1,0 +1,264 @@
+//! The echo between two assays, over TCP and UDP.
+//!
+//! After the greeting over TCP the server says a token of eight bytes. Little-endian:
+//!
+//! ```text
+//! request  32 bytes  "asECHO01" | seq u64 | token u64 | payload u32 | payload of the reply u32, then the payload
+//! reply    48 bytes  the same 32 | received ns u64 | sent ns u64 (the server's own clock), then the reply's payload
+//! ```
+//!
+//! Over UDP only datagrams with the token of a connection that is still open are answered, so nobody is answered who has
+//! not greeted, and nobody can be made to receive what he did not ask for.
+
+use super::options::PAYLOAD_MOST;
+use crate::dial;
+use crate::peer::hello::{Service, welcome};
+use crate::peer::line::Line as Peer;
+use crate::peer::listen::Listener;
+use crate::peer::secret::Secret;
+use assay_measure::clock::Clock;
+use assay_run::engine::{EngineError, Line, LineValue};
+use assay_run::host::random_u64;
+use assay_run::probe::Serving;
+use assay_run::stop::Stop;
+use std::collections::BTreeSet;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// What both ends greet each other by.
+pub(super) const SERVICE: Service = Service {
+    name: "ping",
+    version: 1,
+};
+const MAGIC: &[u8; 8] = b"asECHO01";
+pub(super) const REQUEST_BYTES: usize = 32;
+pub(super) const REPLY_BYTES: usize = 48;
+/// Clients at once.
+const CLIENTS: usize = 64;
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The head of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) seq: u64,
+    pub(super) token: u64,
+    pub(super) payload: u32,
+    pub(super) reply: u32,
+}
+
+fn word(from: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(from.get(at..at + 8)?.try_into().ok()?))
+}
+
+impl Head {
+    pub(super) fn write(&self, into: &mut [u8]) {
+        into[..8].copy_from_slice(MAGIC);
+        into[8..16].copy_from_slice(&self.seq.to_le_bytes());
+        into[16..24].copy_from_slice(&self.token.to_le_bytes());
+        into[24..28].copy_from_slice(&self.payload.to_le_bytes());
+        into[28..32].copy_from_slice(&self.reply.to_le_bytes());
+    }
+
+    /// Nothing of what is no request, or asks for more than there may be.
+    pub(super) fn read(from: &[u8]) -> Option<Self> {
+        if from.get(..8)? != MAGIC {
+            return None;
+        }
+        let sizes = word(from, 24)?;
+        let head = Self {
+            seq: word(from, 8)?,
+            token: word(from, 16)?,
+            payload: sizes as u32,
+            reply: (sizes >> 32) as u32,
+        };
+        let fits = |bytes: u32| u64::from(bytes) <= PAYLOAD_MOST;
+        (fits(head.payload) && fits(head.reply)).then_some(head)
+    }
+}
+
+/// A reply's head, and the server's two instants.
+pub(super) fn read_reply(from: &[u8]) -> Option<(Head, u64, u64)> {
+    Some((Head::read(from)?, word(from, 32)?, word(from, 40)?))
+}
+
+fn reply(head: &Head, received_ns: u64, clock: &Clock) -> Vec<u8> {
+    let mut bytes = vec![0; REPLY_BYTES + head.reply as usize];
+    head.write(&mut bytes);
+    bytes[32..40].copy_from_slice(&received_ns.to_le_bytes());
+    bytes[40..48].copy_from_slice(&clock.now_ns().to_le_bytes());
+    bytes
+}
+
+/// `assay ping server`.
+#[derive(Debug)]
+pub(super) struct Server {
+    listener: Listener,
+    udp: UdpSocket,
+    secret: Option<Secret>,
+    patience: Duration,
+    /// Slept before each reply.
+    work: Duration,
+}
+
+impl Server {
+    pub(super) fn new(ask: &super::options::Ask) -> Result<Self, EngineError> {
+        let address = ask.bind.map_or_else(String::new, |ip| ip.to_string());
+        let listener = Listener::bind(&address, ask.port)?;
+        let at: SocketAddr = listener.address().parse().map_err(|_| {
+            EngineError::Unusable("the address of the listening socket is not known".to_owned())
+        })?;
+        let udp = UdpSocket::bind(at).map_err(|source| EngineError::Io {
+            what: format!("cannot listen on {at} over UDP"),
+            source,
+        })?;
+        Ok(Self {
+            listener,
+            udp,
+            secret: ask.secret.as_deref().map(Secret::of_file).transpose()?,
+            patience: ask.patience,
+            work: ask.reply_after,
+        })
+    }
+
+    /// One client, until it closes or is silent for too long.
+    fn serve_one(&self, peer: &mut Peer, busy: bool, tokens: &Mutex<BTreeSet<u64>>, stop: &Stop) {
+        if welcome(peer, SERVICE, self.secret.as_ref(), busy).is_err() {
+            return;
+        }
+        let token = random_u64();
+        let tokens = || tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        tokens().insert(token);
+        if peer.write(&token.to_le_bytes(), "the token").is_ok() {
+            self.echo(peer, stop);
+        }
+        tokens().remove(&token);
+    }
+
+    fn echo(&self, peer: &mut Peer, stop: &Stop) {
+        let clock = Clock::real();
+        let mut request = vec![0; REQUEST_BYTES];
+        let mut payload = Vec::new();
+        loop {
+            // A client that measures over UDP says nothing here for as long as it measures.
+            loop {
+                match dial::readable(peer.stream(), LOOK) {
+                    Ok(true) => break,
+                    Ok(false) if stop.requested() => return,
+                    Ok(false) => {}
+                    Err(_) => return,
+                }
+            }
+            let received_ns = clock.now_ns();
+            if peer.read(&mut request, "a request").is_err() {
+                return;
+            }
+            let Some(head) = Head::read(&request) else {
+                return;
+            };
+            payload.resize(head.payload as usize, 0);
+            if peer.read(&mut payload, "a request's payload").is_err() {
+                return;
+            }
+            std::thread::sleep(self.work);
+            if peer
+                .write(&reply(&head, received_ns, &clock), "a reply")
+                .is_err()
+            {
+                return;
+            }
+        }
+    }
+
+    fn echo_udp(&self, tokens: &Mutex<BTreeSet<u64>>, is_over: &dyn Fn() -> bool) {
+        let clock = Clock::real();
+        let mut into = vec![0; 64 << 10];
+        while !is_over() {
+            if !matches!(dial::readable(&self.udp, LOOK), Ok(true)) {
+                continue;
+            }
+            let Ok((count, from)) = self.udp.recv_from(&mut into) else {
+                continue;
+            };
+            let received_ns = clock.now_ns();
+            let Some(head) = Head::read(&into[..count]) else {
+                continue;
+            };
+            let known = tokens
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .contains(&head.token);
+            if known && count == REQUEST_BYTES + head.payload as usize {
+                std::thread::sleep(self.work);
+                // A reply that cannot be sent is a lost one.
+                let _ = self.udp.send_to(&reply(&head, received_ns, &clock), from);
+            }
+        }
+    }
+}
+
+impl Serving for Server {
+    fn plan(&self) -> Vec<Line> {
+        let line = |key, label: &str, value: String| Line {
+            key,
+            label: label.to_owned(),
+            value: LineValue::Text(value),
+        };
+        let whom = match self.secret {
+            Some(_) => "assay with the same --secret-file",
+            None => "any assay that reaches this address",
+        };
+        vec![
+            line(
+                "listens",
+                "listening on",
+                format!("{}, TCP and UDP", self.listener.address()),
+            ),
+            line("serves", "serving", whom.to_owned()),
+        ]
+    }
+
+    fn serve(&self, stop: &Stop, say: &(dyn Fn(&str) + Sync)) -> Result<(), EngineError> {
+        say(&format!(
+            "Echo server listening on {}",
+            self.listener.address()
+        ));
+        let tokens = Mutex::new(BTreeSet::new());
+        std::thread::scope(|scope| {
+            let udp = std::thread::Builder::new().spawn_scoped(scope, || {
+                self.echo_udp(&tokens, &|| stop.requested());
+            });
+            udp.map_err(|source| assay_run::threads::refused("udp-echo", &source))?;
+            self.listener
+                .serve(CLIENTS, self.patience, stop, |mut peer, busy| {
+                    say(&format!("connection from {}", peer.peer()));
+                    self.serve_one(&mut peer, busy, &tokens, stop);
+                });
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_comes_back_and_what_is_none_or_too_large_does_not() {
+        let head = Head {
+            seq: 7,
+            token: 9,
+            payload: 56,
+            reply: 8192,
+        };
+        let mut bytes = vec![0; REQUEST_BYTES];
+        head.write(&mut bytes);
+        assert_eq!(Head::read(&bytes), Some(head));
+        assert_eq!(Head::read(&bytes[..31]), None);
+        bytes[31] = 0xff;
+        assert_eq!(Head::read(&bytes), None);
+        bytes[0] = b'x';
+        assert_eq!(Head::read(&bytes), None);
+        assert_eq!(read_reply(&[0; 48]), None);
+    }
+}

@@ -1,0 +1,219 @@
+//! `assay ping`: how long a request takes there and back, on a schedule that a stall does not hide.
+//!
+//! Owns the ways to ask (`way`), the echo with its server (`echo`), the schedule (`measure`) and its record (`record`). See
+//! `README.md`.
+
+mod echo;
+mod measure;
+mod options;
+mod record;
+mod way;
+
+#[cfg(test)]
+mod tests;
+
+use crate::dial;
+use crate::host::{CpuTimes, thread_times};
+use crate::load;
+use assay_measure::kind::Kind;
+use assay_measure::record::Record;
+use assay_measure::snapshot::{HostReading, RunData};
+use assay_run::engine::{EngineError, Line, LineValue};
+use assay_run::host::Sampler;
+use assay_run::probe::{Aimed, Measured, Probe, ProbeOption, Request, SERVER, Serving, Steps};
+use assay_run::stop::Stop;
+use measure::Tally;
+use options::{Ask, Method, OPTIONS};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// The probe, and the kind of its records.
+#[derive(Clone, Copy, Debug)]
+pub struct Ping;
+
+impl Probe for Ping {
+    fn name(&self) -> &'static str {
+        "ping"
+    }
+
+    fn about(&self) -> &'static str {
+        "Measure how long a request takes to another host and back, with its percentiles"
+    }
+
+    fn more(&self) -> &'static str {
+        "Without options it asks by ICMP where that is allowed, else by TCP. `assay ping server --bind ADDR` on the other \
+         host answers --method tcp-echo and udp-echo, which tell the server's time apart. Requests go on a schedule; each \
+         has its round trip, and the time since it was due, which a stall makes longer for all that waited. --format tool \
+         prints what ping prints."
+    }
+
+    fn usual_time(&self) -> Option<&'static str> {
+        Some("10s")
+    }
+
+    fn time_also(&self) -> &'static [&'static str] {
+        &["w", "deadline"]
+    }
+
+    fn takes_place(&self) -> bool {
+        false
+    }
+
+    fn takes_peer(&self) -> bool {
+        true
+    }
+
+    fn options(&self) -> &'static [ProbeOption] {
+        OPTIONS
+    }
+
+    fn kind(&self) -> Option<&'static dyn Kind> {
+        Some(&Ping)
+    }
+
+    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
+        Ok(Box::new(Aim(Ask::of(request)?)))
+    }
+
+    fn server(&self, request: &Request) -> Result<Box<dyn Serving>, EngineError> {
+        let request = Request {
+            place: PathBuf::from(SERVER),
+            ..request.clone()
+        };
+        Ok(Box::new(echo::Server::new(&Ask::of(&request)?)?))
+    }
+}
+
+struct Aim(Ask);
+
+/// What came of a test, with the host around it.
+#[derive(Debug)]
+pub(crate) struct PingReadings {
+    ask: Ask,
+    to: SocketAddr,
+    method: &'static str,
+    holds: &'static str,
+    why_not: Vec<String>,
+    rate: f64,
+    tally: Tally,
+    host_before: HostReading,
+    host_after: HostReading,
+    steal_pct: Option<f64>,
+    run_delay_s: Option<f64>,
+}
+
+impl Aimed for Aim {
+    fn plan(&self) -> Vec<Line> {
+        let ask = &self.0;
+        let line = |key, label: &str, value| Line {
+            key,
+            label: label.to_owned(),
+            value,
+        };
+        let text = |text: &str| LineValue::Text(text.to_owned());
+        let method = match ask.method {
+            None => "icmp where it is allowed, else the echo, else tcp-connect",
+            Some(Method::Icmp) => "icmp",
+            Some(Method::TcpConnect) => "tcp-connect",
+            Some(Method::TcpEcho) => "tcp-echo",
+            Some(Method::UdpEcho) => "udp-echo",
+        };
+        let mut lines = vec![
+            line("host", "host", text(&ask.host)),
+            line("method", "method", text(method)),
+            line(
+                "port",
+                "port of the echo or connect",
+                LineValue::Count(u64::from(ask.port)),
+            ),
+            line(
+                "payload_bytes",
+                "payload, bytes",
+                LineValue::Count(ask.size),
+            ),
+        ];
+        match (ask.is_flood, ask.rate) {
+            (true, _) => lines.push(line(
+                "pace",
+                "pace",
+                text("the next when the reply is there"),
+            )),
+            (false, Some(rate)) => lines.push(line(
+                "rate_per_s",
+                "requests per second",
+                LineValue::Decimal(rate),
+            )),
+            (false, None) => lines.push(line("pace", "pace", text("the method's usual"))),
+        }
+        match ask.count {
+            Some(count) => lines.push(line("count", "requests", LineValue::Count(count))),
+            None => lines.push(line(
+                "estimated_s",
+                "measuring",
+                LineValue::Decimal(ask.time.as_secs_f64()),
+            )),
+        }
+        lines
+    }
+
+    fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Box<dyn Measured>, EngineError> {
+        let ask = &self.0;
+        let of = match ask.count {
+            Some(_) => 1,
+            None => load::seconds(ask.time),
+        };
+        steps.step(0, of, &format!("finding a way to {}", ask.host));
+        if stop.requested() {
+            return Err(EngineError::Interrupted);
+        }
+        let to = dial::resolve(&ask.host, ask.port, ask.family)?;
+        let (mut way, why_not) = way::open(ask, to, stop)?;
+        let rate = ask.rate.unwrap_or(way.usual_rate());
+        let mut sampler = Sampler::new(Vec::new());
+        let (host_before, cpus, thread) = (sampler.sample(), CpuTimes::read(), thread_times());
+        let tally = measure::run(ask, way.as_mut(), rate, stop, steps, of)?;
+        let steal = cpus.zip(CpuTimes::read());
+        if tally.sent == 0 {
+            return Err(EngineError::Interrupted);
+        }
+        let run_delay = thread_times().since(&thread).run_delay_ns;
+        Ok(Box::new(PingReadings {
+            ask: ask.clone(),
+            to,
+            method: way.name(),
+            holds: way.holds(),
+            why_not,
+            rate,
+            tally,
+            host_before,
+            host_after: sampler.sample(),
+            steal_pct: steal.and_then(|(then, now)| now.steal_pct(&then)),
+            run_delay_s: run_delay.map(|ns| ns as f64 / 1e9),
+        }))
+    }
+}
+
+impl Measured for PingReadings {
+    fn is_empty(&self) -> bool {
+        self.tally.sent == 0
+    }
+
+    fn was_stopped(&self) -> bool {
+        self.tally.is_stopped
+    }
+
+    fn record(&self, labels: &RunData) -> Option<Record> {
+        Some(record::build(labels, self))
+    }
+}
+
+/// Reads what may come from the network as a fuzzer makes it: requests, replies.
+pub fn fuzz(bytes: &[u8]) {
+    if let Some(head) = echo::Head::read(bytes) {
+        let mut again = [0; echo::REQUEST_BYTES];
+        head.write(&mut again);
+        assert_eq!(again[..], bytes[..echo::REQUEST_BYTES]);
+    }
+    let _ = echo::read_reply(bytes);
+    way::fuzz(bytes);
+}

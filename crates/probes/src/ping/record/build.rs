@@ -1,0 +1,230 @@
+//! From the tally to the record.
+
+use super::info::{PingInfo, ReplyRow, SecondRow, WorstRow};
+use super::warnings;
+use crate::conditions::Conditions;
+use crate::dial::plain;
+use crate::ping::{Ping, PingReadings};
+use assay_awr::record::os;
+use assay_measure::histogram::Histogram;
+use assay_measure::identity::{Rule, Scope};
+use assay_measure::kind::figure;
+use assay_measure::record::{Figure, Identity, Latency, Record, Series, percentile_us};
+use assay_measure::sample::{mean, stddev};
+use assay_measure::snapshot::{HostReading, RunData, Snapshot, Verdict};
+
+/// Builds the record. `run` brings the labels and the host's facts; of the measurements in it nothing is read.
+pub(in crate::ping) fn build(run: &RunData, readings: &PingReadings) -> Record {
+    let info = info(readings);
+    let mut run = run.clone();
+    run.sessions = 1;
+    if readings.tally.is_stopped {
+        run.verdict = Verdict::Incomplete(format!(
+            "stopped on request after {} requests",
+            info.sent_count
+        ));
+    }
+    if info.received_count == 0 {
+        run.verdict = Verdict::Invalid(vec![format!(
+            "none of {} requests was answered",
+            info.sent_count
+        )]);
+    }
+    let at = |at_ns: u64, host: &HostReading| Snapshot {
+        at_ns,
+        host: host.clone(),
+        ..Snapshot::default()
+    };
+    run.begin = at(0, &readings.host_before);
+    run.end = at(readings.tally.elapsed_ns, &readings.host_after);
+    let mut record = Record::labelled(&run);
+    record.os = os(&run);
+    record.interval.elapsed_s = Figure::decimal(info.elapsed_s);
+    record.interval.whole_run_s = Figure::decimal(info.elapsed_s);
+    record.series = series(&info);
+    steadiness(&mut record, &info);
+    record.integrity = integrity(&info);
+    record.warnings = warnings::all(&record, &info);
+    record.parts.put(&info);
+    figure(&Ping, &mut record);
+    record
+}
+
+fn info(readings: &PingReadings) -> PingInfo {
+    let (ask, tally) = (&readings.ask, &readings.tally);
+    let to = plain(readings.to);
+    let us = |ns: u64| ns as f64 / 1e3;
+    let above = |ms: u64| {
+        let slow = tally.service.sparse().into_iter();
+        let from = assay_measure::histogram::slot_of(ms * 1_000_000);
+        slow.filter(|(slot, _)| *slot as usize >= from)
+            .map(|(_, count)| count)
+            .sum()
+    };
+    PingInfo {
+        host: ask.host.clone(),
+        address: to.ip().to_string(),
+        port: if readings.method.starts_with("icmp") {
+            0
+        } else {
+            ask.port
+        },
+        method: readings.method.to_owned(),
+        holds: readings.holds.to_owned(),
+        why_not: readings.why_not.clone(),
+        size_bytes: ask.size,
+        reply_bytes: ask.reply,
+        rate_per_s: if ask.is_flood { 0.0 } else { readings.rate },
+        timeout_s: ask.timeout.as_secs_f64(),
+        sent_count: tally.sent,
+        received_count: tally.service.count(),
+        lost_count: tally.lost,
+        strays_count: tally.strays,
+        errors_count: tally.errors,
+        first_error: tally.error.clone(),
+        elapsed_s: tally.elapsed_ns as f64 / 1e9,
+        service: Latency::of(&tally.service),
+        response: Latency::of(&tally.response),
+        server: Latency::of(&tally.server),
+        network: Latency::of(&tally.network),
+        ping_avg_us: tally
+            .avg_us()
+            .map_or_else(|| Figure::na("nothing counted"), Figure::Count),
+        ping_mdev_us: tally
+            .mdev_us()
+            .map_or_else(|| Figure::na("nothing counted"), Figure::decimal),
+        p9999_us: percentile_us(&tally.service, 0.9999),
+        response_p9999_us: percentile_us(&tally.response, 0.9999),
+        above_ms: [above(1), above(10), above(100)],
+        late_p99_us: percentile_us(&tally.late, 0.99),
+        worst: tally.worst.iter().map(worst).collect(),
+        replies: (tally.lines.iter())
+            .map(|line| ReplyRow {
+                seq: line.seq,
+                ttl: line.ttl,
+                us: us(line.service_ns),
+            })
+            .collect(),
+        seconds: tally.seconds.iter().map(second).collect(),
+        retransmits_count: tally.retransmits,
+        conditions: conditions(readings),
+        is_loopback: to.ip().is_loopback(),
+    }
+}
+
+fn conditions(readings: &PingReadings) -> Conditions {
+    let tally = &readings.tally;
+    let run_delay = match readings.run_delay_s {
+        Some(s) => Figure::decimal(100.0 * s).per(tally.elapsed_ns as f64 / 1e9, "no time passed"),
+        None => Figure::na(crate::conditions::NOT_EXPOSED),
+    };
+    Conditions::of(
+        (&readings.host_before, &readings.host_after),
+        tally.elapsed_ns,
+        readings.steal_pct,
+        Figure::na("this test waits for the network"),
+        run_delay,
+    )
+}
+
+fn worst(slow: &crate::ping::measure::Slow) -> WorstRow {
+    WorstRow {
+        seq: slow.seq,
+        at_s: slow.at_ns as f64 / 1e9,
+        service_us: slow.service_ns as f64 / 1e3,
+        response_us: slow.response_ns as f64 / 1e3,
+        is_lost: slow.is_lost,
+    }
+}
+
+fn second(of: &crate::ping::measure::Second) -> SecondRow {
+    let us = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e3);
+    // Of few replies the middle one is as good as any.
+    let middle = |all: &Histogram| {
+        let half = all.count().div_ceil(2);
+        let mut seen = 0;
+        let mut slots = all.sparse().into_iter();
+        let (slot, _) = slots.find(|(_, count)| {
+            seen += count;
+            seen >= half
+        })?;
+        let (low, high) = assay_measure::histogram::slot_range_ns(slot as usize);
+        Some((low + high) as f64 / 2e3)
+    };
+    SecondRow {
+        replies_count: of.service.count(),
+        lost_count: of.lost,
+        p50_us: middle(&of.service),
+        max_us: us(of.service.max_ns()),
+        response_max_us: us(of.response.max_ns()),
+    }
+}
+
+fn series(info: &PingInfo) -> Series {
+    let rows = &info.seconds;
+    let known = |value: Option<f64>| {
+        value.map_or_else(|| Figure::na("no reply in this second"), Figure::decimal)
+    };
+    let mut series = Series {
+        step_s: Figure::decimal(1.0),
+        t_s: (1..=rows.len()).map(|at| at as f64).collect(),
+        in_window: vec![true; rows.len()],
+        ..Series::default()
+    };
+    let mut put = |name: &str, of: &dyn Fn(&SecondRow) -> Figure| {
+        series
+            .metrics
+            .insert(name.to_owned(), rows.iter().map(of).collect());
+    };
+    put("rtt_p50_us", &|row| known(row.p50_us));
+    put("rtt_max_us", &|row| known(row.max_us));
+    put("rtt_response_max_us", &|row| known(row.response_max_us));
+    put("packets_lost_count", &|row| Figure::Count(row.lost_count));
+    series
+}
+
+fn steadiness(record: &mut Record, info: &PingInfo) {
+    let middles: Vec<f64> = info.seconds.iter().filter_map(|row| row.p50_us).collect();
+    if middles.len() < 3 {
+        return;
+    }
+    let quarter = middles.len().div_ceil(4);
+    let of = &mut record.checks.steadiness;
+    of.steps_count = Figure::Count(middles.len() as u64);
+    let middle = mean(&middles);
+    of.variation_ratio = Figure::decimal(stddev(&middles)).per(middle, "nothing was answered");
+    let last = mean(&middles[middles.len() - quarter..]);
+    of.last_over_first_ratio =
+        Figure::decimal(last).per(mean(&middles[..quarter]), "nothing was answered");
+}
+
+fn integrity(info: &PingInfo) -> Vec<Identity> {
+    let whole = Scope::Whole;
+    let count = |count: u64| Ok(count as f64);
+    let sums = |latency: &Latency| Ok(latency.hist_ns.sum_ns() as f64);
+    let echo = |side: Result<f64, String>| match info.server.hist_ns.is_empty() {
+        true => Err("of an echo alone".to_owned()),
+        false => side,
+    };
+    let both = info.server.hist_ns.sum_ns() as f64 + info.network.hist_ns.sum_ns() as f64;
+    vec![
+        Rule::exact("P1", whole, "sent = answered + lost").compare(
+            count(info.sent_count),
+            count(info.received_count + info.lost_count),
+        ),
+        Rule::exact("P2", whole, "times counted = answered").compare(
+            count(info.service.hist_ns.count()),
+            count(info.received_count),
+        ),
+        Rule::within(
+            "P3",
+            whole,
+            "time in the server + network = round trip",
+            1e3,
+        )
+        .compare(echo(Ok(both)), echo(sums(&info.service))),
+        Rule::within("P4", whole, "round trip <= time since it was due", 0.0)
+            .at_most()
+            .compare(sums(&info.service), sums(&info.response)),
+    ]
+}

@@ -1,0 +1,165 @@
+//! The first things to know of round trips.
+
+use super::info::PingInfo;
+use assay_measure::cpu;
+use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
+use assay_measure::record::{Figure, Latency, Record};
+use assay_measure::section::number;
+use assay_measure::units::fixed;
+
+fn words(title: &'static str, text: String) -> Line {
+    Line::of(title, Vec::new(), &text)
+}
+
+/// The method, and where it goes.
+pub(super) fn method(info: &PingInfo) -> String {
+    let place = match info.host == info.address {
+        true => info.address.clone(),
+        false => format!("{} ({})", info.host, info.address),
+    };
+    match info.port {
+        0 => format!("{} to {place}", info.method),
+        port => format!("{} to {place}, port {port}", info.method),
+    }
+}
+
+fn told(latency: &Latency) -> Vec<Told> {
+    let all = [
+        (&latency.p50_us, "us median"),
+        (&latency.p99_us, "us p99"),
+        (&latency.max_us, "us at most"),
+    ];
+    all.into_iter()
+        .map(|(figure, unit)| Told::new(figure, unit))
+        .collect()
+}
+
+/// The headline.
+pub(super) fn of(record: &Record, info: &PingInfo) -> Headline {
+    let none = "n/a (no request was answered)";
+    let pace = match info.rate_per_s {
+        0.0 => "each when the one before was answered".to_owned(),
+        rate => format!(
+            "{} per second on schedule",
+            fixed(rate, if rate < 10.0 { 1 } else { 0 })
+        ),
+    };
+    let mut rows = vec![Line::of("Round trip", told(&info.service), none)];
+    rows.push(Line::of("Since due", told(&info.response), none));
+    if !info.server.hist_ns.is_empty() {
+        rows.push(Line::of("Without server", told(&info.network), none));
+    }
+    rows.push(words(
+        "ping's figures",
+        format!(
+            "min/avg/max/mdev {}/{}/{}/{} us",
+            number(&info.service.min_us, 0),
+            number(&info.ping_avg_us, 0),
+            number(&info.service.max_us, 0),
+            number(&info.ping_mdev_us, 0)
+        ),
+    ));
+    rows.push(words(
+        "Lost",
+        format!(
+            "{} of {} ({} %)",
+            info.lost_count,
+            info.sent_count,
+            number(&info.lost_pct(), 3)
+        ),
+    ));
+    rows.push(words(
+        "Slow",
+        format!(
+            "{} above 1 ms, {} above 10 ms, {} above 100 ms",
+            info.above_ms[0], info.above_ms[1], info.above_ms[2]
+        ),
+    ));
+    Headline {
+        tested: format!(
+            "{}: {} requests of {} bytes, {pace}, for {} s.",
+            method(info),
+            info.sent_count,
+            info.size_bytes,
+            fixed(info.elapsed_s, 1)
+        ),
+        rows,
+        steadiness: steadiness(record, info),
+        limit: limit(record, info),
+        next: next(info),
+        again: again(record),
+        ..Headline::default()
+    }
+}
+
+/// Whose time a round trip is.
+fn limit(record: &Record, info: &PingInfo) -> Limit {
+    if let Some(limit) = cpu::limit(record) {
+        return limit;
+    }
+    let whole = info.service.p50_us.value();
+    let server = info.server.p50_us.value();
+    match (whole, server) {
+        (Some(whole), Some(server)) if server > whole / 2.0 => Limit::new(
+            "the server, which takes most of a round trip",
+            format!(
+                "It holds a request for {} us of {} us; the network and both kernels take {} us.",
+                fixed(server, 0),
+                fixed(whole, 0),
+                number(&info.network.p50_us, 0)
+            ),
+        ),
+        (Some(whole), _) => Limit::new(
+            "the way there and back",
+            format!(
+                "One waiter at a time gets at most {} round trips per second; {}.",
+                fixed(1e6 / whole, 0),
+                info.holds
+            ),
+        ),
+        (None, _) => Limit::unknown("too few requests were answered"),
+    }
+}
+
+fn steadiness(record: &Record, info: &PingInfo) -> String {
+    let of = &record.checks.steadiness;
+    let (Some(cv), Some(trend)) = (of.variation_ratio.value(), of.last_over_first_ratio.value())
+    else {
+        return "n/a (fewer than three seconds with replies)".to_owned();
+    };
+    let told = format!(
+        "the medians of the seconds vary by {} % of their mean, the last quarter is {} % of the first",
+        fixed(100.0 * cv, 1),
+        fixed(100.0 * trend, 0)
+    );
+    let spikes = match (info.service.max_us.value(), info.service.p50_us.value()) {
+        (Some(most), Some(middle)) if most > 20.0 * middle => "; single ones take far longer",
+        _ => "",
+    };
+    match cv <= 0.10 && (0.9..=1.1).contains(&trend) {
+        true => format!("steady: {told}{spikes}"),
+        false => format!("not steady: {told}{spikes}"),
+    }
+}
+
+fn next(info: &PingInfo) -> Vec<Next> {
+    let host = &info.host;
+    let mut all = Vec::new();
+    if !info.method.ends_with("echo") {
+        all.push(Next::new(
+            format!("assay ping {host} --method tcp-echo --reply 0 --size 8192"),
+            "against `assay ping server` there: what a commit waits for",
+        ));
+    }
+    if Figure::Count(info.sent_count).value() < Some(10_000.0) {
+        all.push(Next::new(
+            format!("assay ping {host} --time 60s"),
+            "tells the rare slow ones: p99.9 needs ten thousand replies",
+        ));
+    }
+    all.push(Next::new(
+        format!("assay net {host}"),
+        "measures how much the way carries",
+    ));
+    all
+}

@@ -1,0 +1,99 @@
+//! What only a record of round trips has.
+
+use crate::conditions::Conditions;
+use assay_measure::record::{Figure, Latency, Part};
+use serde::{Deserialize, Serialize};
+
+/// The part of a record.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct PingInfo {
+    pub host: String,
+    pub address: String,
+    /// Of an echo or a connect; 0 of ICMP.
+    pub port: u16,
+    /// `icmp-raw`, `icmp-dgram`, `tcp-connect`, `tcp-echo`, `udp-echo`.
+    pub method: String,
+    /// What the time holds beside the network.
+    pub holds: String,
+    /// Why a better method was not taken.
+    pub why_not: Vec<String>,
+    pub size_bytes: u64,
+    pub reply_bytes: u64,
+    /// 0: the next goes when the reply is there.
+    pub rate_per_s: f64,
+    pub timeout_s: f64,
+    pub sent_count: u64,
+    pub received_count: u64,
+    pub lost_count: u64,
+    /// Replies too late, or twice.
+    pub strays_count: u64,
+    pub errors_count: u64,
+    pub first_error: String,
+    pub elapsed_s: f64,
+    /// From the sending to the reply, of those answered; and from the instant each was due, with the lost ones.
+    pub service: Latency,
+    pub response: Latency,
+    /// Within the server, and without; of an echo.
+    pub server: Latency,
+    pub network: Latency,
+    /// As ping computes them, in whole us.
+    pub ping_avg_us: Figure,
+    pub ping_mdev_us: Figure,
+    pub p9999_us: Figure,
+    pub response_p9999_us: Figure,
+    /// Answered within more than 1, 10, 100 ms.
+    pub above_ms: [u64; 3],
+    /// How late the requests went.
+    pub late_p99_us: Figure,
+    pub worst: Vec<WorstRow>,
+    pub replies: Vec<ReplyRow>,
+    pub seconds: Vec<SecondRow>,
+    /// Segments that the kernel sent again; of the TCP echo.
+    pub retransmits_count: Option<u64>,
+    pub conditions: Conditions,
+    pub is_loopback: bool,
+}
+
+impl Part for PingInfo {
+    const NAME: &str = "ping";
+}
+
+/// One of the slowest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct WorstRow {
+    pub seq: u64,
+    /// When it was due, after the begin, s.
+    pub at_s: f64,
+    pub service_us: f64,
+    pub response_us: f64,
+    pub is_lost: bool,
+}
+
+/// One reply, as ping prints it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ReplyRow {
+    pub seq: u64,
+    pub ttl: Option<u8>,
+    pub us: f64,
+}
+
+/// A second of the test.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SecondRow {
+    pub replies_count: u64,
+    pub lost_count: u64,
+    pub p50_us: Option<f64>,
+    pub max_us: Option<f64>,
+    pub response_max_us: Option<f64>,
+}
+
+impl PingInfo {
+    pub(crate) fn lost_pct(&self) -> Figure {
+        Figure::decimal(100.0 * self.lost_count as f64)
+            .per(self.sent_count as f64, "nothing was sent")
+    }
+}
