@@ -39,12 +39,34 @@ pub fn again(record: &Record) -> String {
         "" => &record.kind,
         probe => probe,
     };
-    let mut words = vec!["assay".to_owned(), command.to_owned()];
     let given = given(record);
-    let is_place = |line: &&&SettingLine| ["PATH", "PEER"].contains(&line.name.as_str());
-    let place = given.iter().find(is_place);
-    words.extend(place.map(|line| shell_word(&line.value)));
-    for line in given.iter().filter(|line| !is_place(line)) {
+    let place = given.iter().find(|line| is_place(line));
+    let place = place.map(|line| line.value.as_str());
+    words(command, place, given.iter().filter(|line| !is_place(line)))
+}
+
+/// Another test of the same place: a command and the settings to keep, as far as somebody set them.
+#[must_use]
+pub fn beside(record: &Record, command: &str, place: &str, keep: &[&str]) -> String {
+    let given = given(record);
+    let kept = given
+        .iter()
+        .filter(|line| keep.contains(&line.name.as_str()));
+    words(command, Some(place), kept)
+}
+
+fn is_place(line: &SettingLine) -> bool {
+    ["PATH", "PEER"].contains(&line.name.as_str())
+}
+
+fn words<'a>(
+    command: &str,
+    place: Option<&str>,
+    settings: impl Iterator<Item = &'a &'a SettingLine>,
+) -> String {
+    let mut words = vec!["assay".to_owned(), command.to_owned()];
+    words.extend(place.map(shell_word));
+    for line in settings {
         words.push(format!("--{}", line.name.to_lowercase().replace('_', "-")));
         words.push(shell_word(&line.value));
     }
@@ -402,5 +424,37 @@ impl Finding {
             Self::Varied => "varied on purpose (--allow)",
             Self::Unknown => "not known",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(name: &str, value: &str, origin: &str) -> SettingLine {
+        SettingLine {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            origin: origin.to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_next_command_finds_the_same_place_and_keeps_what_it_must() {
+        let mut record = Record {
+            kind: "network".to_owned(),
+            ..Record::default()
+        };
+        record.run.workload = "net".to_owned();
+        record.plan.settings = vec![
+            set("PEER", "db 2", "cli"),
+            set("PORT", "5299", "cli"),
+            set("TIME", "5s", "cli"),
+            set("PATIENCE", "10s", "default"),
+        ];
+        assert_eq!(again(&record), "assay net 'db 2' --port 5299 --time 5s");
+        let same = beside(&record, "net", "db 2", &["PORT", "PATIENCE"]);
+        assert_eq!(same, "assay net 'db 2' --port 5299");
+        assert_eq!(beside(&record, "ping", "db2", &[]), "assay ping db2");
     }
 }

@@ -397,6 +397,7 @@ impl Client<'_> {
         own: &dyn Fn(&Crew, &Meter) -> Results,
     ) -> Result<Results, Problem> {
         crew.drain();
+        crew.silent();
         self.control.send_state(State::TestEnd)?;
         crew.quiet();
         self.expect(State::ExchangeResults)?;

@@ -142,6 +142,8 @@ pub(crate) struct Crew {
     pub(crate) streams: Arc<Vec<Stream>>,
     orders: Arc<Orders>,
     threads: Vec<JoinHandle<()>>,
+    /// Just before the first of them could do anything.
+    pub(crate) begun: Instant,
 }
 
 impl Crew {
@@ -159,6 +161,7 @@ impl Crew {
                 left: blocks.map(|blocks| AtomicI64::new(blocks as i64)),
             }),
             threads: Vec::new(),
+            begun: Instant::now(),
         };
         for at in 0..crew.streams.len() {
             let (streams, orders) = (Arc::clone(&crew.streams), Arc::clone(&crew.orders));
@@ -185,6 +188,20 @@ impl Crew {
     /// Those that send stop; those that receive take what is still under way.
     pub(crate) fn drain(&self) {
         self.orders.level.fetch_max(1, Ordering::Relaxed);
+    }
+
+    /// Waits, but not for long, until nobody sends datagrams any more: one that goes out after the other end has
+    /// counted would look lost.
+    pub(crate) fn silent(&self) {
+        let until = Instant::now() + 4 * LOOK;
+        let speaks = |stream: &Stream| {
+            stream.is_sender
+                && stream.socket.as_tcp().is_none()
+                && !stream.is_idle.load(Ordering::Acquire)
+        };
+        while self.streams.iter().any(speaks) && Instant::now() < until {
+            std::thread::sleep(LOOK / 50);
+        }
     }
 
     /// Waits, but not for long, until those that send have stopped and no more datagrams come.

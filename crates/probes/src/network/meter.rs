@@ -71,15 +71,22 @@ fn look(stream: &Stream) -> StreamTick {
 }
 
 impl Meter {
-    /// From now on.
+    /// From the begin of the streams on: what they did before this first look counts.
     pub(crate) fn new(crew: &Crew) -> Self {
         let mut meter = Self {
-            begun: Instant::now(),
+            begun: crew.begun,
             ticks: Vec::new(),
             base: 0,
             settled: Vec::new(),
         };
         meter.tick(crew);
+        for stream in meter.ticks.iter_mut().flat_map(|tick| &mut tick.streams) {
+            *stream = StreamTick {
+                info: stream.info,
+                times: stream.times,
+                ..StreamTick::default()
+            };
+        }
         meter
     }
 

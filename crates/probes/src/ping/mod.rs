@@ -124,7 +124,7 @@ impl Aimed for Aim {
             line(
                 "port",
                 "port of the echo or connect",
-                LineValue::Count(u64::from(ask.port)),
+                text(&ask.port.to_string()),
             ),
             line(
                 "payload_bytes",

@@ -3,7 +3,7 @@
 use super::info::{NetworkInfo, StreamInfo, rate};
 use super::limit;
 use super::metrics::{busiest, exact_loss, side_of};
-use assay_measure::kind::{Headline, Line, Next, Told, again};
+use assay_measure::kind::{Headline, Line, Next, Told, again, beside};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::{fixed, size};
 
@@ -53,7 +53,7 @@ pub(super) fn of(record: &Record, info: &NetworkInfo) -> Headline {
     rows.push(cpus(info));
     Headline {
         tested: format!(
-            "{} to {place}, port {}{loop_back}, for {} s.",
+            "{}; {place}, port {}{loop_back}, for {} s.",
             test(info),
             info.port,
             fixed(info.elapsed_s, 1)
@@ -61,7 +61,7 @@ pub(super) fn of(record: &Record, info: &NetworkInfo) -> Headline {
         rows,
         steadiness: steadiness(record),
         limit: limit::of(record, info),
-        next: next(info),
+        next: next(record, info),
         again: again(record),
         ..Headline::default()
     }
@@ -199,23 +199,23 @@ fn steadiness(record: &Record) -> String {
     }
 }
 
-fn next(info: &NetworkInfo) -> Vec<Next> {
-    let host = &info.host;
+fn next(record: &Record, info: &NetworkInfo) -> Vec<Next> {
+    let again = beside(record, "net", &info.host, &["PORT", "SECRET_FILE"]);
     let mut all = Vec::new();
     if info.streams_count == 1 && !info.is_udp() {
         all.push(Next::new(
-            format!("assay net {host} --parallel 4"),
+            format!("{again} --parallel 4"),
             "tells whether a platform caps each stream or all together",
         ));
     }
     if !info.is_bidirectional && !info.is_reverse {
         all.push(Next::new(
-            format!("assay net {host} --reverse"),
+            format!("{again} --reverse"),
             "measures the way back",
         ));
     }
     all.push(Next::new(
-        format!("assay ping {host}"),
+        beside(record, "ping", &info.host, &[]),
         "tells what a commit waits for: the round trip, not the rate",
     ));
     all

@@ -150,7 +150,7 @@ fn one_cpu(record: &Record, info: &NetworkInfo, way: bool) -> Option<Limit> {
     });
     let (share, what, does) = busy.max_by(|a, b| a.0.total_cmp(&b.0))?;
     let more = match cpu::disturbed(record) {
-        Some(others) => format!(" {others}."),
+        Some(others) => format!(" Meanwhile {others}."),
         None => String::new(),
     };
     Some(Limit::new(

@@ -65,7 +65,7 @@ pub(super) fn text(info: &PingInfo) -> String {
         info.sent_count,
         info.received_count,
         percent(info.lost_count, info.sent_count),
-        fixed(info.elapsed_s * 1e3, 0)
+        (info.elapsed_s * 1e3).round() as u64
     ));
     let of = |us: Option<f64>| us.map(|us| fixed(us.floor() / 1e3, 3));
     let all = [

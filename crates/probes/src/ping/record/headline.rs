@@ -2,7 +2,7 @@
 
 use super::info::PingInfo;
 use assay_measure::cpu;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
+use assay_measure::kind::{Headline, Limit, Line, Next, Told, again, beside};
 use assay_measure::record::{Figure, Latency, Record};
 use assay_measure::section::number;
 use assay_measure::units::fixed;
@@ -86,7 +86,7 @@ pub(super) fn of(record: &Record, info: &PingInfo) -> Headline {
         rows,
         steadiness: steadiness(record, info),
         limit: limit(record, info),
-        next: next(info),
+        next: next(record, info),
         again: again(record),
         ..Headline::default()
     }
@@ -142,23 +142,25 @@ fn steadiness(record: &Record, info: &PingInfo) -> String {
     }
 }
 
-fn next(info: &PingInfo) -> Vec<Next> {
-    let host = &info.host;
+fn next(record: &Record, info: &PingInfo) -> Vec<Next> {
+    let keep = ["METHOD", "PORT", "SECRET_FILE"];
+    let again = beside(record, "ping", &info.host, &keep);
+    let echo = beside(record, "ping", &info.host, &keep[1..]);
     let mut all = Vec::new();
     if !info.method.ends_with("echo") {
         all.push(Next::new(
-            format!("assay ping {host} --method tcp-echo --reply 0 --size 8192"),
+            format!("{echo} --method tcp-echo --reply 0 --size 8192"),
             "against `assay ping server` there: what a commit waits for",
         ));
     }
     if Figure::Count(info.sent_count).value() < Some(10_000.0) {
         all.push(Next::new(
-            format!("assay ping {host} --time 60s"),
+            format!("{again} --time 60s"),
             "tells the rare slow ones: p99.9 needs ten thousand replies",
         ));
     }
     all.push(Next::new(
-        format!("assay net {host}"),
+        beside(record, "net", &info.host, &[]),
         "measures how much the way carries",
     ));
     all
