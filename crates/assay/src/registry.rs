@@ -5,6 +5,7 @@ use assay_native::Native;
 use assay_native::crash::Recovery;
 use assay_probes::cpu::CpuKernels;
 use assay_probes::memory::Memory;
+use assay_probes::redo::RedoTransport;
 use assay_probes::sync::DurableWrites;
 use assay_probes::topology::Topology;
 use assay_run::engine::Target;
@@ -23,6 +24,7 @@ pub(crate) static PROBES: &[&dyn Probe] = &[
     &CpuKernels,
     &Memory,
     &Topology,
+    &RedoTransport,
     &StorageProbe,
 ];
 
