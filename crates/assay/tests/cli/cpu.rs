@@ -1,12 +1,8 @@
 //! `assay cpu`: its kernels, its load in the place of stress-ng's, and what a comparison makes of another kernel set.
 
-use crate::common::{Place, Ran};
+use crate::common::Place;
 use rustix::process::Signal;
 use serde_json::Value;
-
-fn record(place: &Place, run: &str) -> Value {
-    serde_json::from_str(&place.read(&format!("{run}/record.json"))).expect("JSON")
-}
 
 #[test]
 fn it_measures_every_kernel_and_its_report_says_what_and_how_steadily() {
@@ -26,7 +22,7 @@ fn it_measures_every_kernel_and_its_report_says_what_and_how_steadily() {
         place.files(),
         ["run/record.json", "run/report.html", "run/report.txt"]
     );
-    let record = record(&place, "run");
+    let record = place.record("run");
     assert_eq!(
         (&record["kind"], &record["run"]["verdict"]),
         (&"cpu".into(), &"complete".into())
@@ -75,23 +71,6 @@ fn it_measures_every_kernel_and_its_report_says_what_and_how_steadily() {
     place.assay(&["runs", "show", "run"]).code(0);
 }
 
-/// The figures of the metrics row: ops, real, user, system, and the two rates.
-fn row(done: &Ran) -> Vec<f64> {
-    let mut lines = done
-        .out
-        .lines()
-        .filter(|line| line.starts_with("assay: metrc:"));
-    let line = lines
-        .nth(2)
-        .unwrap_or_else(|| panic!("no row:\n{}", done.out));
-    let words = line.split_ascii_whitespace();
-    words
-        .skip_while(|word| *word != "cpu")
-        .skip(1)
-        .map(|word| word.parse().expect("a number"))
-        .collect()
-}
-
 #[test]
 fn cpu_01_the_words_of_stress_ng_are_taken_and_its_row_is_printed() {
     let place = Place::new();
@@ -107,10 +86,10 @@ fn cpu_01_the_words_of_stress_ng_are_taken_and_its_row_is_printed() {
         "run",
     ];
     let done = place.assay(&words).code(0);
-    let row = row(&done);
+    let row = done.metrics_row("cpu");
     assert!(row[0] > 0.0 && row[1] >= 1.0, "{row:?}");
     assert_eq!(format!("{:.2}", row[0] / row[1]), format!("{:.2}", row[4]));
-    let soak = &record(&place, "run")["parts"]["cpu"]["soak"];
+    let soak = &place.record("run")["parts"]["cpu"]["soak"];
     assert_eq!(soak["workers_count"], 300);
     let cpus = std::thread::available_parallelism().expect("known").get() as f64;
     assert!(
@@ -127,7 +106,7 @@ fn cpu_20_an_interrupted_load_prints_the_metrics_of_what_passed() {
         std::thread::sleep(std::time::Duration::from_secs(2));
         running.signal(signal);
         let done = running.ended().code(130);
-        let row = row(&done);
+        let row = done.metrics_row("cpu");
         assert!(row[0] > 0.0 && row[1] < 60.0, "{row:?}");
         assert!(done.out.contains("the run is incomplete"), "{}", done.out);
     }
@@ -170,7 +149,7 @@ fn cpu_19_another_kernel_set_is_not_the_same_test() {
     place.write("b/record.json", &other);
     let differs = place.assay(&["compare", "a", "b"]);
     assert!(differs.out.contains("forbids"), "{}", differs.out);
-    let settings = &record(&place, "a")["plan"]["settings"];
+    let settings = &place.record("a")["plan"]["settings"];
     let soak = settings
         .as_array()
         .expect("settings")

@@ -1,12 +1,8 @@
 //! `assay memory` and `assay topology`: every part in a short run, the load in the place of stress-ng's, lscpu's faces.
 
-use crate::common::{Place, Ran};
+use crate::common::Place;
 use rustix::process::Signal;
 use serde_json::Value;
-
-fn record(place: &Place, run: &str) -> Value {
-    serde_json::from_str(&place.read(&format!("{run}/record.json"))).expect("JSON")
-}
 
 #[test]
 fn it_measures_every_part_and_says_that_a_short_run_is_not_enough_for_the_rule() {
@@ -25,7 +21,7 @@ fn it_measures_every_part_and_says_that_a_short_run_is_not_enough_for_the_rule()
     ] {
         assert!(done.out.contains(wanted), "no {wanted}:\n{}", done.out);
     }
-    let record = record(&place, "run");
+    let record = place.record("run");
     assert_eq!(
         (&record["kind"], &record["run"]["verdict"]),
         (&"memory".into(), &"complete".into())
@@ -54,23 +50,6 @@ fn it_measures_every_part_and_says_that_a_short_run_is_not_enough_for_the_rule()
     place.assay(&["report", "run", "--format", "tool"]).code(2);
 }
 
-/// The figures of the metrics row: ops, real, user, system, and the two rates.
-fn row(done: &Ran) -> Vec<f64> {
-    let mut lines = done
-        .out
-        .lines()
-        .filter(|line| line.starts_with("assay: metrc:"));
-    let line = lines
-        .nth(2)
-        .unwrap_or_else(|| panic!("no row:\n{}", done.out));
-    let words = line.split_ascii_whitespace();
-    words
-        .skip_while(|word| *word != "vm")
-        .skip(1)
-        .map(|word| word.parse().expect("a number"))
-        .collect()
-}
-
 #[test]
 fn memory_01_the_words_of_stress_ng_are_taken_and_its_row_is_printed() {
     let place = Place::new();
@@ -90,14 +69,14 @@ fn memory_01_the_words_of_stress_ng_are_taken_and_its_row_is_printed() {
         "tool",
     ];
     let done = place.assay(&words).code(0);
-    let row = row(&done);
+    let row = done.metrics_row("vm");
     assert!(row[0] > 0.0 && row[1] >= 1.0 && row[1] < 1.5, "{row:?}");
     assert_eq!(format!("{:.2}", row[0] / row[1]), format!("{:.2}", row[4]));
     assert_eq!(
         format!("{:.2}", row[0] / (row[2] + row[3])),
         format!("{:.2}", row[5])
     );
-    let part = &record(&place, "run")["parts"]["memory"];
+    let part = &place.record("run")["parts"]["memory"];
     assert_eq!(part["soaked"]["total_bytes"], 32 << 20);
     assert_eq!(part["verification_errors_count"], 0);
 }
@@ -118,7 +97,7 @@ fn memory_15_a_flipped_bit_ends_with_the_code_of_an_invalid_run_and_its_address(
     ];
     let done = place.assay(&[&words[..], &["--flip-bit"]].concat()).code(4);
     assert!(done.err.contains("xor 0x20"), "{}", done.err);
-    let reason = &record(&place, "run")["run"]["verdict_reasons"][0];
+    let reason = &place.record("run")["run"]["verdict_reasons"][0];
     assert!(
         reason.as_str().expect("a reason").starts_with("address 0x"),
         "{reason}"
@@ -142,7 +121,7 @@ fn memory_20_an_interrupted_load_prints_the_metrics_of_what_passed() {
     std::thread::sleep(std::time::Duration::from_secs(2));
     running.signal(Signal::INT);
     let done = running.ended().code(130);
-    let row = row(&done);
+    let row = done.metrics_row("vm");
     assert!(row[0] > 0.0 && row[1] < 60.0, "{row:?}");
 }
 
@@ -214,7 +193,7 @@ fn topology_17_an_empty_tree_is_told_as_it_is() {
         ])
         .code(0);
     assert!(done.out.contains("not exposed"), "{}", done.out);
-    let settings = &record(&place, "run")["plan"]["settings"];
+    let settings = &place.record("run")["plan"]["settings"];
     assert_eq!(
         settings.as_array().expect("settings").len(),
         1,

@@ -53,6 +53,26 @@ fn exclusive_shuts_everyone_out_and_shared_shuts_writers_out() {
 }
 
 #[test]
+fn a_mark_is_set_once_taken_once_and_neither_a_change_nor_a_lease_ends_it() {
+    let pool = small(2);
+    let version = pool.version(0).unwrap();
+    assert!(!pool.unmark(0));
+    pool.mark(0);
+    pool.mark(0);
+    assert!(pool.validate(0, version), "a mark is no change");
+    assert!(!pool.is_pinned(0) && !pool.is_exclusive(0));
+    let pin = pool.try_shared(0).unwrap();
+    pool.unpin(pin);
+    let lease = pool.try_exclusive(0).unwrap();
+    pool.release(lease);
+    assert!(!pool.validate(0, version), "a release is one");
+    let lease = pool.try_exclusive(0).unwrap();
+    let pin = pool.downgrade(lease);
+    pool.unpin(pin);
+    assert!(pool.unmark(0) && !pool.unmark(0) && !pool.unmark(1));
+}
+
+#[test]
 fn a_pin_does_not_end_an_optimistic_read_but_a_release_does() {
     let pool = small(1);
     let version = pool.version(0).unwrap();

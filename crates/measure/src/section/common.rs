@@ -1,8 +1,9 @@
 //! What the report of any kind begins and ends with.
 
-use super::{Column, Sections, Weight, left, wrapped};
+use super::{Column, Sections, Weight, left, number, wrapped};
 use crate::identity::violated;
 use crate::record::{Record, Truth};
+use crate::snapshot::Fact;
 
 /// ` "LABEL"` behind the run's id, or nothing.
 #[must_use]
@@ -21,6 +22,33 @@ pub fn verdict(record: &Record) -> String {
         text.push_str(&run.verdict_reasons.join("; "));
     }
     text + "."
+}
+
+/// The first two lines of a probe's report: what was tested and of what, when, how long, and whether it counts.
+pub fn opening(page: &mut Sections, record: &Record, test: &str, of: &str) {
+    let run = &record.run;
+    page.title(&format!(
+        "ASSAY {test} REPORT for run {}{}: {of}",
+        run.id,
+        label(record)
+    ));
+    page.line(&format!(
+        "assay {}, started {}, {} s in all. {}",
+        run.version,
+        run.started,
+        number(&record.interval.elapsed_s, 1),
+        verdict(record)
+    ));
+}
+
+/// Facts below a heading.
+pub fn facts(page: &mut Sections, heading: &str, facts: &[Fact]) {
+    page.heading(heading);
+    let pairs: Vec<(String, String)> = facts
+        .iter()
+        .map(|fact| (fact.name.clone(), fact.value.clone()))
+        .collect();
+    page.pairs(&pairs);
 }
 
 /// What was found wrong.

@@ -73,3 +73,36 @@ impl Node<'_> {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_block::PoolOptions;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Full nodes have keys at equal distances, the last one of a level may not, and a node under change has any.
+        #[test]
+        fn a_position_is_the_last_key_not_above(
+            first in 0u64..50,
+            gaps in prop_oneof![
+                proptest::collection::vec(1u64..2, 0..40),
+                proptest::collection::vec(7u64..8, 0..40),
+                proptest::collection::vec(1u64..9, 0..40),
+            ],
+            key in 0u64..400,
+        ) {
+            let mut keys = vec![first];
+            keys.extend(gaps.iter().scan(first, |at, gap| { *at += gap; Some(*at) }));
+            let pool = Pool::new(&PoolOptions { frames: 1, frame_bytes: 4096, huge_pages: false }).unwrap();
+            let mut lease = pool.try_exclusive(0).unwrap();
+            pool.write_word(&mut lease, ENTRIES_WORD, keys.len() as u64);
+            for (i, key) in keys.iter().enumerate() {
+                pool.write_word(&mut lease, FIRST_ENTRY_WORD + 2 * i, *key);
+            }
+            pool.release(lease);
+            let node = Node { pool: &pool, frame: 0 };
+            prop_assert_eq!(node.position(key), keys.iter().rposition(|of| *of <= key));
+        }
+    }
+}

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// CPU of a block that is read: entry and completion in the kernel, checksum, replacement, turn of the session. Measured
 /// with one thread: 2.5 us with 128 sessions, 3.4 to 4.3 us with 32 (docs/design/native-engine.md).
 const READ_CPU_NS: f64 = 3_000.0;
-/// CPU of a block that is found in the cache (`cargo xtask bench cached`: 22 to 40 ns).
+/// CPU of a block that is found in the cache (`cargo xtask bench cached`: 16 to 35 ns).
 const HIT_CPU_NS: f64 = 30.0;
 /// A block that is changed costs about so many more reads' CPU: undo, redo, its share of the commit (6 us by the
 /// difference between runs with UPDATE_PCT 0 and 25).

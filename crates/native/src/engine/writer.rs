@@ -104,6 +104,20 @@ pub(crate) fn ring_options(instance: &Instance, backend: Backend) -> RingOptions
     }
 }
 
+/// How many requests a batch takes at most.
+fn batch_requests(all: usize, hurries: bool) -> usize {
+    if hurries {
+        all
+    } else {
+        (all / UNHURRIED).max(1)
+    }
+}
+
+/// Whether a checkpoint so far behind its target can no longer take its time.
+fn is_late(behind_bytes: u64, file_bytes: u64) -> bool {
+    behind_bytes > file_bytes / HURRY_SHARE
+}
+
 impl<'a> Writer<'a> {
     /// Writer `number`, from 0.
     pub(crate) fn new(instance: &'a Instance, ring: Ring, number: usize) -> Self {
@@ -228,19 +242,14 @@ impl<'a> Writer<'a> {
         let Some(floor) = cache.checkpoint_floor().filter(|floor| *floor < below) else {
             return Ok(0);
         };
-        let hurries = redo.stalled() != 0
-            || target.saturating_sub(floor) > redo.file_payload_bytes() / HURRY_SHARE;
+        let behind = target.saturating_sub(floor);
+        let hurries = redo.stalled() != 0 || is_late(behind, redo.file_payload_bytes());
         self.write_oldest(below, self.requests(hurries), true)
     }
 
     /// How many requests a batch takes at most.
     fn requests(&self, hurries: bool) -> usize {
-        let all = self.instance.options.writer_requests;
-        if hurries {
-            all
-        } else {
-            (all / UNHURRIED).max(1)
-        }
+        batch_requests(self.instance.options.writer_requests, hurries)
     }
 
     /// Writes the oldest with so many requests at most.
@@ -732,4 +741,19 @@ fn ring_failed(error: assay_block::BlockError) -> EngineError {
 fn log_buffer(ring: &mut Ring) -> Result<Buffer, EngineError> {
     ring.take_buffer()
         .ok_or_else(|| EngineError::Unusable("the writer has no buffer for the log".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_nobody_waits_for_takes_a_quarter_of_a_batch_and_never_nothing() {
+        for (all, unhurried) in [(1, 1), (3, 1), (4, 1), (64, 16), (1024, 256)] {
+            assert_eq!(batch_requests(all, false), unhurried);
+            assert_eq!(batch_requests(all, true), all);
+        }
+        assert!(!is_late(0, 1 << 20) && !is_late(1 << 18, 1 << 20));
+        assert!(is_late((1 << 18) + 1, 1 << 20));
+    }
 }

@@ -52,7 +52,7 @@ impl Probe for Memory {
     }
 
     fn more(&self) -> &'static str {
-        "This takes about half a minute. assay measures copy, scale, add, triad, read and fill with normal and \
+        "This takes about 40 seconds. assay measures copy, scale, add, triad, read and fill with normal and \
          non-temporal stores on 1, 2, 4 ... CPUs; the latency of dependent loads from 4 KiB to beyond the last cache, \
          in 4 KiB and in huge pages; parallel and loaded latency; page faults; and every pair of NUMA nodes. With \
          --soak, assay writes and verifies memory for the given time instead and prints the metrics of `stress-ng \

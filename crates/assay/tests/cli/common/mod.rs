@@ -65,6 +65,11 @@ impl Place {
         std::fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
+    /// The record of a run.
+    pub(crate) fn record(&self, run: &str) -> serde_json::Value {
+        json(&self.read(&format!("{run}/record.json")))
+    }
+
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
         command.args(args).current_dir(self.dir.path());
@@ -236,6 +241,20 @@ impl Ran {
             self.out, self.err
         );
         self
+    }
+
+    /// The figures of stress-ng's metrics row of a stressor: ops, real, user, system, and the two rates.
+    pub(crate) fn metrics_row(&self, stressor: &str) -> Vec<f64> {
+        let lines = self.out.lines();
+        let line = lines
+            .filter(|line| line.starts_with("assay: metrc:"))
+            .nth(2)
+            .unwrap_or_else(|| panic!("no row:\n{}", self.out));
+        line.split_ascii_whitespace()
+            .skip_while(|word| *word != stressor)
+            .skip(1)
+            .map(|word| word.parse().expect("a number"))
+            .collect()
     }
 
     /// The lines of stderr that are errors.

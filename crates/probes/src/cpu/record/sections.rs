@@ -12,21 +12,10 @@ use std::borrow::Cow;
 /// The whole report.
 pub(super) fn render(record: &Record, info: &CpuInfo) -> Sections {
     let mut page = Sections::default();
-    let run = &record.run;
-    let label = common::label(record);
     let cpus = info.cpus.len();
     let s = if cpus == 1 { "" } else { "s" };
-    page.title(&format!(
-        "ASSAY CPU REPORT for run {}{label}: {cpus} CPU{s}, kernels {}",
-        run.id, info.kernel_set
-    ));
-    page.line(&format!(
-        "assay {}, started {}, {} s in all. {}",
-        run.version,
-        run.started,
-        number(&record.interval.elapsed_s, 1),
-        common::verdict(record)
-    ));
+    let of = format!("{cpus} CPU{s}, kernels {}", info.kernel_set);
+    common::opening(&mut page, record, "CPU", &of);
     common::warnings(&mut page, record);
     common::advice(&mut page, record);
     match &info.soak {
@@ -40,13 +29,7 @@ pub(super) fn render(record: &Record, info: &CpuInfo) -> Sections {
     }
     page.heading("How to Read It");
     PITFALLS.iter().for_each(|text| page.wrapped("  - ", text));
-    page.heading("Host");
-    let facts = record.host.facts.iter();
-    page.pairs(
-        &facts
-            .map(|fact| (fact.name.clone(), fact.value.clone()))
-            .collect::<Vec<_>>(),
-    );
+    common::facts(&mut page, "Host", &record.host.facts);
     page
 }
 

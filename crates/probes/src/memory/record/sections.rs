@@ -3,7 +3,7 @@
 use super::super::info::{MemoryInfo, PlateauRow};
 use crate::load;
 use assay_measure::record::Record;
-use assay_measure::section::{Align, Cell, Sections, common, number, number_or_reason};
+use assay_measure::section::{Align, Cell, Sections, common, number_or_reason};
 use assay_measure::units::size;
 
 use Align::{Left, Right};
@@ -11,22 +11,10 @@ use Align::{Left, Right};
 /// The whole report.
 pub(super) fn render(record: &Record, info: &MemoryInfo) -> Sections {
     let mut page = Sections::default();
-    let run = &record.run;
     let cpus = info.cpus.len();
     let s = if cpus == 1 { "" } else { "s" };
-    page.title(&format!(
-        "ASSAY MEMORY REPORT for run {}{}: {cpus} CPU{s}, kernels {}",
-        run.id,
-        common::label(record),
-        info.kernel_set
-    ));
-    page.line(&format!(
-        "assay {}, started {}, {} s in all. {}",
-        run.version,
-        run.started,
-        number(&record.interval.elapsed_s, 1),
-        common::verdict(record)
-    ));
+    let of = format!("{cpus} CPU{s}, kernels {}", info.kernel_set);
+    common::opening(&mut page, record, "MEMORY", &of);
     common::warnings(&mut page, record);
     common::advice(&mut page, record);
     match &info.soak {
@@ -36,10 +24,7 @@ pub(super) fn render(record: &Record, info: &MemoryInfo) -> Sections {
     conditions(&mut page, info);
     page.heading("How to Read It");
     PITFALLS.iter().for_each(|text| page.wrapped("  - ", text));
-    page.heading("Host");
-    let facts = record.host.facts.iter();
-    let facts: Vec<(String, String)> = facts.map(|f| (f.name.clone(), f.value.clone())).collect();
-    page.pairs(&facts);
+    common::facts(&mut page, "Host", &record.host.facts);
     page
 }
 
@@ -73,6 +58,11 @@ fn measured(page: &mut Sections, info: &MemoryInfo) {
     }
 }
 
+/// The kind of stores; a kernel that reads has none.
+fn stores(word: &str) -> Cell {
+    if word.is_empty() { "-" } else { word }.into()
+}
+
 const STOPPED: &str = "the probe was stopped before";
 
 fn bandwidth(page: &mut Sections, info: &MemoryInfo) {
@@ -98,12 +88,7 @@ fn bandwidth(page: &mut Sections, info: &MemoryInfo) {
     let rows = info.bandwidth.iter().map(|row| {
         vec![
             row.kernel.as_str().into(),
-            if row.stores.is_empty() {
-                "-"
-            } else {
-                &row.stores
-            }
-            .into(),
+            stores(&row.stores),
             row.threads_count.to_string().into(),
             Cell::figure(&row.gb_per_s_p50, 2),
             Cell::figure(&row.gb_per_s_max, 2),
@@ -142,12 +127,7 @@ fn saturation(page: &mut Sections, info: &MemoryInfo) {
     let rows = info.saturation.iter().map(|row| {
         vec![
             row.kernel.as_str().into(),
-            if row.stores.is_empty() {
-                "-"
-            } else {
-                &row.stores
-            }
-            .into(),
+            stores(&row.stores),
             format!("{} of {}", row.threads_count, row.threads_most_count).into(),
             Cell::figure(&row.gb_per_s_p50, 2),
         ]

@@ -3,26 +3,14 @@
 use super::info::{SyncInfo, SyncStep};
 use assay_measure::record::{Figure, Record};
 use assay_measure::section::common;
-use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
+use assay_measure::section::{Cell, Column, Sections, left, number_or_reason, right};
 use assay_measure::units::{size, thousands};
 use std::borrow::Cow;
 
 /// The whole report.
 pub(super) fn render(record: &Record, info: &SyncInfo) -> Sections {
     let mut page = Sections::default();
-    let run = &record.run;
-    let label = common::label(record);
-    page.title(&format!(
-        "ASSAY DURABLE WRITE REPORT for run {}{label}: {}",
-        run.id, info.path
-    ));
-    page.line(&format!(
-        "assay {}, started {}, {} s in all. {}",
-        run.version,
-        run.started,
-        number(&record.interval.elapsed_s, 1),
-        common::verdict(record)
-    ));
+    common::opening(&mut page, record, "DURABLE WRITE", &info.path);
     page.wrapped(
         "",
         &format!(
@@ -244,18 +232,6 @@ fn histogram(page: &mut Sections, info: &SyncInfo) {
 }
 
 fn facts(page: &mut Sections, record: &Record) {
-    page.heading("Place and Device");
-    let facts = &record.plan.engine_facts;
-    let pairs: Vec<(String, String)> = facts
-        .iter()
-        .map(|fact| (fact.name.clone(), fact.value.clone()))
-        .collect();
-    page.pairs(&pairs);
-    page.heading("Host");
-    let facts = &record.host.facts;
-    let pairs: Vec<(String, String)> = facts
-        .iter()
-        .map(|fact| (fact.name.clone(), fact.value.clone()))
-        .collect();
-    page.pairs(&pairs);
+    common::facts(page, "Place and Device", &record.plan.engine_facts);
+    common::facts(page, "Host", &record.host.facts);
 }
