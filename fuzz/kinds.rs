@@ -3,7 +3,7 @@
 use assay_measure::kind::Kind;
 
 pub(crate) fn all() -> Vec<&'static dyn Kind> {
-    let own: [&dyn Kind; 7] = [
+    let own: [&dyn Kind; 8] = [
         &assay_storage::record::Storage,
         &assay_native::crash::Recovery,
         &assay_sweep::Sweep,
@@ -11,6 +11,7 @@ pub(crate) fn all() -> Vec<&'static dyn Kind> {
         &assay_probes::cpu::CpuKernels,
         &assay_probes::memory::Memory,
         &assay_probes::topology::Topology,
+        &assay_probes::redo::RedoTransport,
     ];
     [assay_awr::KINDS, &own].concat()
 }

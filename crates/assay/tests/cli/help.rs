@@ -16,6 +16,7 @@ fn help_texts_are_as_reviewed() {
         &["cpu", "-h"],
         &["memory", "-h"],
         &["topology", "-h"],
+        &["redo", "-h"],
         &["io", "-h"],
         &["recovery", "-h"],
         &["import", "-h"],

@@ -5,14 +5,12 @@ use super::ask::{Ask, Local};
 use super::crowd::Crowd;
 use super::link::{Link, Pool};
 use super::log::{Log, Shape, Slowed};
-use super::quorum::Rule;
-use super::reading::{StandbyReading, Stream};
+use super::reading::{Readings, StandbyReading, Stream};
 use super::record;
 use super::wire::WriteMode;
 use crate::crew::effective_mhz;
 use crate::peer::line::PeerError;
-use assay_measure::clock::{Clock, Ns};
-use assay_measure::histogram::Histogram;
+use assay_measure::clock::Clock;
 use assay_measure::record::Record;
 use assay_measure::snapshot::{HostReading, RunData};
 use assay_run::engine::{EngineError, Line};
@@ -21,24 +19,6 @@ use assay_run::probe::{Aimed, Measured, Steps};
 use assay_run::stop::Stop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-
-/// What was measured.
-#[derive(Debug, Default)]
-pub(super) struct Readings {
-    pub(super) ask: Option<Ask>,
-    pub(super) standbys: Vec<StandbyReading>,
-    pub(super) stream: Stream,
-    pub(super) rules: Vec<(Rule, Histogram)>,
-    pub(super) host: (HostReading, HostReading),
-    pub(super) begun_ns: Ns,
-    pub(super) ended_ns: Ns,
-    /// Local time of day when it was ready, s, and the same in words.
-    pub(super) clock_s: i64,
-    pub(super) cpu_mhz: f64,
-    pub(super) is_stopped: bool,
-    /// Why it ended early.
-    pub(super) failed: String,
-}
 
 impl Measured for Readings {
     fn is_empty(&self) -> bool {
@@ -84,7 +64,9 @@ impl Aimed for Aim {
             }
         }
         let log = local_log(ask, stop)?;
-        let mut sampler = Sampler::new(assay_block::disks_under(&[ask.local_file.clone()]));
+        let mut sampler = Sampler::new(assay_block::disks_under(std::slice::from_ref(
+            &ask.local_file,
+        )));
         let mut readings = Readings {
             host: (sampler.sample(), HostReading::default()),
             begun_ns: clock.now_ns(),

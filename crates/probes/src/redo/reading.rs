@@ -1,8 +1,11 @@
 //! What a client measured, before it is a record.
 
+use super::ask::Ask;
+use super::quorum::Rule;
 use super::wire::{Ack, Found, Ready};
 use assay_measure::clock::Ns;
 use assay_measure::histogram::Histogram;
+use assay_measure::snapshot::HostReading;
 
 /// Slowest messages that are kept one by one.
 const WORST: usize = 20;
@@ -208,6 +211,24 @@ pub(super) struct StandbyReading {
     pub(super) lost: String,
     /// s after the start.
     pub(super) lost_s: f64,
+}
+
+/// What was measured.
+#[derive(Debug, Default)]
+pub(super) struct Readings {
+    pub(super) ask: Option<Ask>,
+    pub(super) standbys: Vec<StandbyReading>,
+    pub(super) stream: Stream,
+    pub(super) rules: Vec<(Rule, Histogram)>,
+    pub(super) host: (HostReading, HostReading),
+    pub(super) begun_ns: Ns,
+    pub(super) ended_ns: Ns,
+    /// Local time of day when it was ready, s.
+    pub(super) clock_s: i64,
+    pub(super) cpu_mhz: f64,
+    pub(super) is_stopped: bool,
+    /// Why it ended early.
+    pub(super) failed: String,
 }
 
 #[cfg(test)]

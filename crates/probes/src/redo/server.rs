@@ -383,6 +383,9 @@ impl Session<'_> {
     fn messages(&mut self, log: &mut Log) -> Result<(), Ended> {
         let (mut acked_ns, mut acked_bytes) = (self.clock.now_ns(), 0);
         loop {
+            if self.stop.requested() {
+                return Err(PeerError::Stopped.into());
+            }
             let (header, first_ns) = self.message(log.buffer())?;
             let received_ns = self.clock.now_ns();
             if header.is_end {

@@ -30,11 +30,7 @@ pub(super) fn warnings(record: &Record, info: &RedoInfo) -> Vec<String> {
             standby.lost
         ));
     }
-    let is_loopback = |name: &str| {
-        let host = name.split(':').next().unwrap_or(name);
-        host == "localhost" || host.starts_with("127.") || name.contains("::1")
-    };
-    if info.standbys.iter().any(|one| is_loopback(&one.name)) {
+    if info.standbys.iter().any(|one| super::is_here(&one.name)) {
         found.push(
             "The standby is this very host: there is no network in these figures, and both ends share the CPUs."
                 .to_owned(),

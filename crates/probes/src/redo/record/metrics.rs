@@ -2,7 +2,7 @@
 
 use super::info::{RedoInfo, StandbyInfo};
 use assay_measure::record::metric::{Better, Group, lower, plain};
-use assay_measure::record::{Figure, Latency, Metric, Record};
+use assay_measure::record::{Figure, Latency, Metric};
 
 /// Percentiles of a latency under a stem.
 fn latency(group: Group, stem: &str, name: &str, of: &Latency) -> Vec<Metric> {
@@ -25,92 +25,27 @@ fn latency(group: Group, stem: &str, name: &str, of: &Latency) -> Vec<Metric> {
     figures.into_iter().map(of).collect()
 }
 
-pub(super) fn all(record: &Record, info: &RedoInfo) -> Vec<Metric> {
-    let elapsed = info.elapsed_s.value().unwrap_or(0.0);
-    let per_s = Figure::Count(info.messages_count).per(elapsed, "no time passed");
-    let bytes: u64 = info.seconds.iter().map(|second| second.bytes).sum();
-    let rate = |key: &str, name: &str, unit: &str, group, value| Metric {
-        series: Some(key.to_owned()),
-        ..plain(group, key, name, unit, Better::Higher, value)
-    };
-    let mut all = vec![
-        rate(
-            "redo_transport_per_s",
-            "messages",
-            "1/s",
-            Group::Primary,
-            per_s,
-        ),
-        rate(
-            "redo_transport_bytes_per_s",
-            "throughput, headers included",
-            "bytes/s",
-            Group::Operation,
-            Figure::Count(bytes).per(elapsed, "no time passed"),
-        ),
-        plain(
-            Group::Operation,
-            "redo_transport_message_bytes",
-            "message payload",
-            "bytes",
-            Better::Neither,
-            Figure::Count(info.length_bytes),
-        ),
-    ];
+pub(super) fn all(info: &RedoInfo) -> Vec<Metric> {
+    let mut all = rates(info);
     if info.mode != "async" {
-        let group = |key: &str| match key {
-            "redo_transport_us_p99" | "redo_transport_us_avg" => Group::Primary,
-            _ => Group::Operation,
-        };
         let commits = latency(Group::Operation, "redo_transport", "message", &info.commit);
-        all.extend(commits.into_iter().map(|metric| {
-            let group = group(&metric.key);
-            Metric {
-                group,
-                is_primary: group == Group::Primary,
-                ..metric
+        all.extend(commits.into_iter().map(|mut metric| {
+            if metric.key.ends_with("_avg") || metric.key.ends_with("_p99") {
+                (metric.group, metric.is_primary) = (Group::Primary, true);
             }
+            metric
         }));
     }
     let is_one = info.standbys.len() == 1;
     for standby in &info.standbys {
-        let scope = if is_one {
-            String::new()
-        } else {
-            standby.name.clone()
-        };
-        all.extend(of_standby(info, standby).into_iter().map(|metric| Metric {
-            scope: scope.clone(),
-            ..metric
-        }));
+        let scope = if is_one { "" } else { standby.name.as_str() };
+        scoped(&mut all, scope, of_standby(info, standby));
     }
     for row in info.rules.iter().filter(|_| !is_one) {
         let of_rule = latency(Group::Operation, "redo_commit", "commit", &row.latency);
-        all.extend(of_rule.into_iter().map(|metric| Metric {
-            scope: row.rule.clone(),
-            ..metric
-        }));
+        scoped(&mut all, &row.rule, of_rule);
     }
-    if info.local != "none" {
-        all.extend(latency(
-            Group::Storage,
-            "redo_local_write",
-            "local log write",
-            &info.local_write,
-        ));
-        all.extend(latency(
-            Group::Operation,
-            "redo_serial_commit",
-            "commit, local then remote",
-            &info.serial,
-        ));
-        all.extend(latency(
-            Group::Operation,
-            "redo_parallel_commit",
-            "commit, local and remote at once",
-            &info.parallel,
-        ));
-    }
+    all.extend(local(info));
     if let Some(cap) = &info.cap {
         let value = Figure::decimal(cap.per_s);
         all.push(plain(
@@ -122,22 +57,78 @@ pub(super) fn all(record: &Record, info: &RedoInfo) -> Vec<Metric> {
             value,
         ));
     }
-    let cpu = info
-        .cpu_s
-        .scaled(1e6)
-        .per(info.messages_count as f64, "no messages");
-    all.push(lower(
-        Group::Host,
-        "redo_client_cpu_us",
-        "CPU of the primary per message",
-        &cpu,
-    ));
-    let _ = record;
-    all.into_iter()
-        .map(|metric| Metric {
-            layer: "client".to_owned(),
-            ..metric
-        })
+    let cpu = info.cpu_s.scaled(1e6);
+    let cpu = cpu.per(info.messages_count as f64, "no messages");
+    let name = "CPU of the primary per message";
+    all.push(lower(Group::Host, "redo_client_cpu_us", name, &cpu));
+    let of_client = |metric: Metric| Metric {
+        layer: "client".to_owned(),
+        ..metric
+    };
+    all.into_iter().map(of_client).collect()
+}
+
+fn scoped(all: &mut Vec<Metric>, scope: &str, metrics: Vec<Metric>) {
+    all.extend(metrics.into_iter().map(|metric| Metric {
+        scope: scope.to_owned(),
+        ..metric
+    }));
+}
+
+fn rates(info: &RedoInfo) -> Vec<Metric> {
+    let elapsed = info.elapsed_s.value().unwrap_or(0.0);
+    let per_s = |count: u64| Figure::Count(count).per(elapsed, "no time passed");
+    let bytes: u64 = info.seconds.iter().map(|second| second.bytes).sum();
+    let rate = |key: &str, name: &str, unit: &str, group, value| Metric {
+        series: Some(key.to_owned()),
+        ..plain(group, key, name, unit, Better::Higher, value)
+    };
+    let (messages, throughput) = ("redo_transport_per_s", "redo_transport_bytes_per_s");
+    vec![
+        rate(
+            messages,
+            "messages",
+            "1/s",
+            Group::Primary,
+            per_s(info.messages_count),
+        ),
+        rate(
+            throughput,
+            "throughput, headers included",
+            "bytes/s",
+            Group::Operation,
+            per_s(bytes),
+        ),
+        plain(
+            Group::Operation,
+            "redo_transport_message_bytes",
+            "message payload",
+            "bytes",
+            Better::Neither,
+            Figure::Count(info.length_bytes),
+        ),
+    ]
+}
+
+fn local(info: &RedoInfo) -> Vec<Metric> {
+    if info.local == "none" {
+        return Vec::new();
+    }
+    let rows = [
+        ("redo_local_write", "local log write", &info.local_write),
+        (
+            "redo_serial_commit",
+            "commit, local then remote",
+            &info.serial,
+        ),
+        (
+            "redo_parallel_commit",
+            "commit, local and remote at once",
+            &info.parallel,
+        ),
+    ];
+    let rows = rows.into_iter();
+    rows.flat_map(|(key, name, of)| latency(Group::Operation, key, name, of))
         .collect()
 }
 

@@ -14,11 +14,12 @@ mod sections;
 mod tests;
 
 use super::RedoTransport;
-use super::ask::Local;
-use super::client::Readings;
-use super::reading::{Second, StandbyReading};
-use super::wire::Found;
+use super::ask::{Ask, Local};
+use super::quorum::Rule;
+use super::reading::{Readings, Second, StandbyReading};
+use super::wire::{Found, Ready};
 use assay_measure::chart::Drawn;
+use assay_measure::histogram::Histogram;
 use assay_measure::kind::{Check, Finding, Headline, Kind, figure};
 use assay_measure::record::{Figure, Latency, Metric, Part, Record, Series};
 use assay_measure::section::Sections;
@@ -43,7 +44,7 @@ impl Kind for RedoTransport {
     }
 
     fn metrics(&self, record: &Record) -> Vec<Metric> {
-        metrics::all(record, &Self::info(record))
+        metrics::all(&Self::info(record))
     }
 
     fn sections(&self, record: &Record) -> Sections {
@@ -149,6 +150,7 @@ pub(super) fn build(run: &RunData, readings: &Readings) -> Record {
     }
     let mut record = Record::labelled(&run);
     record.os = assay_awr::record::os(&run);
+    own_cpu(&mut record, &info);
     record.interval.elapsed_s = info.elapsed_s.clone();
     record.interval.whole_run_s = seconds(run.end.at_ns);
     record.interval.ops_count = Figure::Count(info.messages_count);
@@ -166,6 +168,20 @@ pub(super) fn build(run: &RunData, readings: &Readings) -> Record {
     record
 }
 
+/// A standby on this host is part of the test, not one of the others who take its CPUs.
+fn own_cpu(record: &mut Record, info: &RedoInfo) {
+    let here = info.standbys.iter().filter(|one| is_here(&one.name));
+    let served = here.map(|one| one.cpu_s.clone());
+    let cpu = &mut record.os.process.cpu_s;
+    *cpu = served.fold(cpu.clone(), |sum, served| sum.plus(&served));
+}
+
+/// Whether a standby is on loopback.
+fn is_here(name: &str) -> bool {
+    let host = name.split(':').next().unwrap_or(name);
+    host == "localhost" || host.starts_with("127.") || name.contains("::1")
+}
+
 /// Messages of each whole second.
 fn whole_seconds(info: &RedoInfo) -> Vec<f64> {
     let whole = info.elapsed_s.value().unwrap_or(0.0).floor() as usize;
@@ -173,21 +189,15 @@ fn whole_seconds(info: &RedoInfo) -> Vec<f64> {
     seconds.map(|row| row.messages_count as f64).collect()
 }
 
-fn info(readings: &Readings) -> RedoInfo {
-    let Some(ask) = &readings.ask else {
-        return RedoInfo::default();
-    };
-    let stream = &readings.stream;
-    let rows: Vec<SecondRow> = stream.seconds.0.iter().map(second).collect();
-    let messages_count = rows.iter().map(|row| row.messages_count).sum();
-    let elapsed_s = stream.elapsed_ns as f64 / 1e9;
+/// What was asked for, and how it was done.
+fn asked(ask: &Ask, ready: Option<&Ready>) -> RedoInfo {
     let optional =
         |value: Option<f64>, why: &str| value.map_or_else(|| Figure::na(why), Figure::decimal);
-    let first = readings.standbys.first();
-    let write = first.map_or_else(String::new, |standby| match ask.apply_us {
-        0 => standby.ready.write.name().to_owned(),
-        us => format!("{}, apply {us} us", standby.ready.write.name()),
+    let write = ready.map_or_else(String::new, |ready| match ask.apply_us {
+        0 => ready.write.name().to_owned(),
+        us => format!("{}, apply {us} us", ready.write.name()),
     });
+    let timeout = ask.has_timeout.then_some(ask.timeout.as_secs_f64());
     RedoInfo {
         mode: if ask.is_async { "async" } else { "sync" }.to_owned(),
         length_bytes: ask.length,
@@ -199,17 +209,45 @@ fn info(readings: &Readings) -> RedoInfo {
         asked_per_s: optional(ask.rate, "as quick as they go"),
         asked_s: ask.time.as_secs_f64(),
         interval_s: ask.interval_s,
-        asked_timeout_s: optional(
-            ask.has_timeout.then(|| ask.timeout.as_secs_f64()),
-            "not given",
-        ),
+        asked_timeout_s: optional(timeout, "not given"),
         asked_write: ask.write_name(),
         write,
-        write_why: first.map_or_else(String::new, |standby| standby.ready.write_why.clone()),
+        write_why: ready.map_or_else(String::new, |ready| ready.write_why.clone()),
+        rule: ask.rule.to_string(),
+        local: match ask.local {
+            Local::None => "none",
+            Local::Serial => "serial",
+            Local::Parallel => "parallel",
+        }
+        .to_owned(),
+        ..RedoInfo::default()
+    }
+}
+
+fn info(readings: &Readings) -> RedoInfo {
+    let Some(ask) = &readings.ask else {
+        return RedoInfo::default();
+    };
+    let stream = &readings.stream;
+    let rows: Vec<SecondRow> = stream.seconds.0.iter().map(second).collect();
+    let elapsed_s = stream.elapsed_ns as f64 / 1e9;
+    let first = readings.standbys.first();
+    let rule = |(rule, histogram): &(Rule, Histogram)| RuleRow {
+        rule: rule.to_string(),
+        latency: Latency::of(histogram),
+    };
+    let worst = stream.worst.all.iter().map(|slow| WorstRow {
+        at_s: slow.ended_ns as f64 / 1e9,
+        total_us: us(slow.total_ns),
+        server_us: us(slow.server_ns),
+        disk_us: us(slow.disk_ns),
+    });
+    let standbys = readings.standbys.iter();
+    RedoInfo {
         ready_clock_s: readings.clock_s,
         cap: cap::find(&rows, elapsed_s),
+        messages_count: rows.iter().map(|row| row.messages_count).sum(),
         seconds: rows,
-        messages_count,
         sent_count: stream.sent,
         sent_total_count: stream.sent + stream.network_alone.count(),
         sent_s: seconds(stream.sent_ns),
@@ -219,45 +257,18 @@ fn info(readings: &Readings) -> RedoInfo {
             Some(_) => Figure::Count(stream.backlog),
             None => Figure::na("there is no schedule"),
         },
-        rule: ask.rule.to_string(),
-        rules: readings
-            .rules
-            .iter()
-            .map(|(rule, histogram)| RuleRow {
-                rule: rule.to_string(),
-                latency: Latency::of(histogram),
-            })
-            .collect(),
-        standbys: readings
-            .standbys
-            .iter()
-            .map(|one| standby(one, ask.is_async))
-            .collect(),
-        local: match ask.local {
-            Local::None => "none",
-            Local::Serial => "serial",
-            Local::Parallel => "parallel",
-        }
-        .to_owned(),
+        rules: readings.rules.iter().map(rule).collect(),
+        standbys: standbys.map(|one| standby(one, ask.is_async)).collect(),
         local_write: Latency::of(&stream.local),
         serial: Latency::of(&stream.serial),
         parallel: Latency::of(&stream.parallel),
         disk_alone: Latency::of(&first.map(|one| one.ready.alone.clone()).unwrap_or_default()),
         network_alone: Latency::of(&stream.network_alone),
-        worst: stream
-            .worst
-            .all
-            .iter()
-            .map(|slow| WorstRow {
-                at_s: slow.ended_ns as f64 / 1e9,
-                total_us: us(slow.total_ns),
-                server_us: us(slow.server_ns),
-                disk_us: us(slow.disk_ns),
-            })
-            .collect(),
+        worst: worst.collect(),
         cpu_s: seconds(stream.cpu_ns),
         cpu_mhz: Figure::decimal(readings.cpu_mhz),
         failed: readings.failed.clone(),
+        ..asked(ask, first.map(|one| &one.ready))
     }
 }
 

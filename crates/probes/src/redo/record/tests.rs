@@ -200,8 +200,10 @@ fn redo_05_a_message_of_nothing_is_its_header() {
 
 #[test]
 fn an_edited_record_is_drawn() {
-    let mut record = Record::default();
-    record.kind = "redo".to_owned();
+    let mut record = Record {
+        kind: "redo".to_owned(),
+        ..Record::default()
+    };
     let kind = RedoTransport;
     let _ = (
         kind.sections(&record),
