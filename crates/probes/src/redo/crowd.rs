@@ -121,9 +121,7 @@ impl<'a> Crowd<'a> {
         };
         self.stream.elapsed_ns = self.work.clock.now_ns() - self.begun;
         self.stream.sent_ns = self.stream.elapsed_ns;
-        if ended.is_ok() {
-            self.drain();
-        }
+        self.drain();
         self.stream.cpu_ns = crate::host::thread_times().since(&times).cpu_ns;
         for member in &self.members {
             // The rest is said on a connection that waits; who refuses is lost there.

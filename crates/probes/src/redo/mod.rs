@@ -80,3 +80,26 @@ impl Probe for RedoTransport {
         Ok(Box::new(client::Aim(Ask::of(request)?)))
     }
 }
+
+/// What a standby does with bytes of anybody's: as a header, as an acknowledgement, as parameters it then judges. For tests;
+/// it never panics.
+#[doc(hidden)]
+pub fn hear_a_stranger(bytes: &[u8]) {
+    let mut header = [0; wire::HEADER_BYTES];
+    let mut ack = [0; wire::ACK_BYTES];
+    for (at, byte) in bytes.iter().enumerate() {
+        header[at % wire::HEADER_BYTES] = *byte;
+        ack[at % wire::ACK_BYTES] = *byte;
+    }
+    let read = wire::Header::read(&header);
+    if read.length & !wire::FLAGS == read.length {
+        assert_eq!(read.bytes(), wire::Header::read(&read.bytes()).bytes());
+    }
+    let _ = wire::Ack::read(&ack);
+    if let Ok(wanted) = serde_json::from_slice::<wire::Wanted>(bytes) {
+        let refused = server::Server::of_strangers().refused(&wanted);
+        assert!(refused.is_some() || wanted.length <= wire::MESSAGE_MAX);
+    }
+    let _ = serde_json::from_slice::<wire::Ready>(bytes);
+    let _ = serde_json::from_slice::<wire::Found>(bytes);
+}

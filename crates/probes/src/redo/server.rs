@@ -79,6 +79,22 @@ impl Server {
     }
 }
 
+impl Server {
+    /// One that allows everything, for parameters of strangers.
+    pub(super) fn of_strangers() -> Self {
+        Self {
+            bind: String::new(),
+            port: 0,
+            allow_write: Some(PathBuf::from(".")),
+            max_log: 4 << 30,
+            max_time: Duration::from_secs(86_400),
+            clients: 1,
+            secret: None,
+            slowed: Slowed::default(),
+        }
+    }
+}
+
 /// The secret of `--secret-file`.
 pub(super) fn secret(request: &Request) -> Result<Option<Secret>, EngineError> {
     match request.option(&options::SECRET_FILE) {
@@ -255,7 +271,7 @@ impl Server {
     }
 
     /// Why this is not served.
-    fn refused(&self, wanted: &Wanted) -> Option<String> {
+    pub(super) fn refused(&self, wanted: &Wanted) -> Option<String> {
         let time = Duration::try_from_secs_f64(wanted.seconds).unwrap_or(Duration::MAX);
         if wanted.length > MESSAGE_MAX {
             let (asked, most) = (wanted.length, size(MESSAGE_MAX));
@@ -263,7 +279,9 @@ impl Server {
                 "a message of {asked} bytes is longer than the {most} there may be"
             ));
         }
-        if time > self.max_time {
+        let alone = Duration::from_millis(wanted.alone_ms);
+        let apply = Duration::from_micros(wanted.apply_us);
+        if time.max(alone).max(apply) > self.max_time {
             let most = duration(self.max_time.as_nanos() as u64);
             return Some(format!(
                 "the test is longer than the {most} it may take (--max-time)"

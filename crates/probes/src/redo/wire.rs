@@ -36,7 +36,7 @@ pub(crate) const END: u64 = u64::MAX;
 
 const IS_END: u32 = 1 << 29;
 const UNWRITTEN: u32 = 1 << 30;
-const FLAGS: u32 = IS_END | UNWRITTEN;
+pub(crate) const FLAGS: u32 = IS_END | UNWRITTEN;
 
 /// What stands before the payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
