@@ -3,7 +3,7 @@
 use assay_measure::kind::Kind;
 
 pub(crate) fn all() -> Vec<&'static dyn Kind> {
-    let own: [&dyn Kind; 9] = [
+    let own: [&dyn Kind; 10] = [
         &assay_storage::record::Storage,
         &assay_native::crash::Recovery,
         &assay_sweep::Sweep,
@@ -13,6 +13,7 @@ pub(crate) fn all() -> Vec<&'static dyn Kind> {
         &assay_probes::topology::Topology,
         &assay_probes::network::Network,
         &assay_probes::ping::Ping,
+        &assay_probes::redo::RedoTransport,
     ];
     [assay_awr::KINDS, &own].concat()
 }

@@ -52,6 +52,10 @@ fn dispatch(args: &[String]) -> Result<ExitCode> {
             print!("{}", size::table(&tidy::Tree::load(&workspace_root())?));
             Ok(ExitCode::SUCCESS)
         }
+        [bench::redo::BARE, rest @ ..] => {
+            bench::redo::bare_end(rest)?;
+            Ok(ExitCode::SUCCESS)
+        }
         ["bench", "--help" | "-h"] => {
             println!("{}", bench::USAGE);
             Ok(ExitCode::SUCCESS)

@@ -19,7 +19,7 @@ mod probe;
 mod runs;
 
 pub(crate) use compare::{CompareArgs, CompareFace};
-pub(crate) use probe::{ProbeArgs, ProbeCommand, ProbeFace};
+pub(crate) use probe::{ProbeArgs, ProbeCommand, ProbeFace, with_two_dashes};
 pub(crate) use runs::{ListFormat, RunsArgs, RunsCommand, TrendFormat, WhichArgs};
 
 /// Assays the platform for a database.

@@ -55,7 +55,7 @@ fn main() -> ExitCode {
 
 /// The command line; `None` if it asked for help or the version, which is printed.
 fn parse() -> Result<Option<cli::Cli>, Failure> {
-    match cli::Cli::try_parse() {
+    match cli::Cli::try_parse_from(cli::with_two_dashes(std::env::args_os())) {
         Ok(cli) => Ok(Some(cli)),
         Err(error) if error.use_stderr() => {
             let _ = error.print();

@@ -7,6 +7,7 @@ use assay_probes::cpu::CpuKernels;
 use assay_probes::memory::Memory;
 use assay_probes::network::Network;
 use assay_probes::ping::Ping;
+use assay_probes::redo::RedoTransport;
 use assay_probes::sync::DurableWrites;
 use assay_probes::topology::Topology;
 use assay_run::engine::Target;
@@ -27,6 +28,7 @@ pub(crate) static PROBES: &[&dyn Probe] = &[
     &Topology,
     &Network,
     &Ping,
+    &RedoTransport,
     &StorageProbe,
 ];
 

@@ -73,19 +73,33 @@ impl BlockingWriter {
     /// # Panics
     /// Where `len` is more than the buffer holds.
     pub fn write(&mut self, offset: u64, len: usize, durable: bool) -> Result<(), BlockError> {
+        self.write_from(0, offset, len, durable)
+    }
+
+    /// The same from byte `start` of the buffer on; direct I/O needs it aligned.
+    ///
+    /// # Errors
+    /// As [`BlockingWriter::write`].
+    ///
+    /// # Panics
+    /// Where the buffer ends before.
+    pub fn write_from(
+        &mut self,
+        start: usize,
+        offset: u64,
+        len: usize,
+        durable: bool,
+    ) -> Result<(), BlockError> {
         let flags = if durable {
             ReadWriteFlags::DSYNC
         } else {
             ReadWriteFlags::empty()
         };
-        assert!(
-            len <= self.memory.len(),
-            "{len} bytes do not fit the buffer"
-        );
+        // SAFETY: as in `buffer`, and the slice ends before this call does.
+        let bytes = unsafe { std::slice::from_raw_parts(self.memory.base(), self.memory.len()) };
+        let bytes = &bytes[start..][..len];
         let mut done = 0;
         while done < len {
-            // SAFETY: as in `buffer`, and the slice ends before this call does.
-            let bytes = unsafe { std::slice::from_raw_parts(self.memory.base(), len) };
             let rest = [IoSlice::new(&bytes[done..])];
             match rustix::io::pwritev2(&self.descriptor, &rest, offset + done as u64, flags) {
                 Ok(0) => return Err(BlockError::io(&self.path, "write", Errno::IO)),

@@ -9,6 +9,8 @@ use std::fs;
 
 /// Columns of `/proc/stat`'s `cpu` line that add up to all time; guest time is part of user time.
 const COLUMNS: usize = 8;
+/// Followed by the time of waiting for I/O.
+const IDLE: usize = 3;
 const STEAL: usize = 7;
 
 /// CPU time of all CPUs, ticks since boot.
@@ -16,6 +18,8 @@ const STEAL: usize = 7;
 pub(crate) struct CpuTimes {
     /// Of every kind.
     pub(crate) all: u64,
+    /// Idle, waiting for I/O or not.
+    pub(crate) idle: u64,
     /// What the hypervisor gave to others; kernels before 2.6.11 have no such column.
     pub(crate) steal: Option<u64>,
 }
@@ -32,6 +36,7 @@ impl CpuTimes {
         let columns = columns?;
         Some(Self {
             all: columns.iter().sum(),
+            idle: columns.iter().skip(IDLE).take(2).sum(),
             steal: columns.get(STEAL).copied(),
         })
     }
@@ -39,6 +44,13 @@ impl CpuTimes {
     /// Now.
     pub(crate) fn read() -> Option<Self> {
         Self::parse(&fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    /// Share of all time since `before` in which the CPUs were busy, %.
+    pub(crate) fn busy_pct(&self, before: &Self) -> Option<f64> {
+        let all = self.all.checked_sub(before.all).filter(|all| *all > 0)?;
+        let idle = self.idle.checked_sub(before.idle)?;
+        Some(100.0 * (1.0 - idle as f64 / all as f64))
     }
 
     /// Share of all time since `before` that others got, %.
@@ -176,6 +188,8 @@ mod tests {
         let after = CpuTimes::parse("cpu  180 0 60 870 15 0 10 65 40 0\n").unwrap();
         assert_eq!(after.all - before.all, 200);
         assert_eq!(after.steal_pct(&before), Some(15.0));
+        // 75 of the 200 idle.
+        assert_eq!(after.busy_pct(&before), Some(62.5));
         let old = CpuTimes::parse("cpu  100 0 50 800 10 0 5\n").unwrap();
         assert_eq!((old.steal, old.steal_pct(&old)), (None, None));
         assert_eq!(after.steal_pct(&old), None);

@@ -7,15 +7,13 @@ mod dial;
 mod host;
 mod load;
 mod machine;
-#[expect(
-    dead_code,
-    reason = "what probes of two machines stand on; the first of them follows"
-)]
 mod peer;
+mod scratch;
 
 pub mod cpu;
 pub mod memory;
 pub mod network;
 pub mod ping;
+pub mod redo;
 pub mod sync;
 pub mod topology;

@@ -101,6 +101,11 @@ pub trait Probe: Sync {
         false
     }
 
+    /// Whether its command also takes its long flags with one dash (`-port=5555`), as the tool does that it stands in for.
+    fn has_long_flags_with_one_dash(&self) -> bool {
+        false
+    }
+
     /// What answers on the other host, for a probe with a peer.
     ///
     /// # Errors

@@ -16,6 +16,7 @@ mod prepare;
 mod process;
 mod ratios;
 mod recovery;
+pub(crate) mod redo;
 mod report;
 mod scan;
 mod sync;
@@ -45,6 +46,7 @@ usage: cargo xtask bench [NAME...] [--pairs N] [--dir DIR] [--program FILE] [--s
              single reads at depth 1, fio's own times against ours by layer
   sync       durable 4 KiB writes of assay sync, 1 and 32 streams, against fio --fdatasync=1
   net        assay net against iperf3, both ends on loopback: one and four TCP streams, UDP, with the CPU of both ends
+  redo       assay redo on loopback against the same messages by a bare socket and a write + fdatasync loop
   io         assay io against fio and t/io_uring (ASSAY_T_IO_URING=FILE, else looked for beside fio): no engine, the ring
              alone, random reads at depth 32 and 1, memory, writes, mixed, libaio, scans, layout
   postgres   selects of postgres: against pgio 1.0 (ASSAY_PGIO=its directory, archive or git repository), cached and
@@ -110,7 +112,7 @@ impl Options {
 
 type Bench = fn(&Options) -> Result<()>;
 
-const BENCHES: [(&str, Bench); 14] = [
+const BENCHES: [(&str, Bench); 15] = [
     ("floor", floor::run),
     ("net", net::run),
     ("physical", physical::run),
@@ -122,6 +124,7 @@ const BENCHES: [(&str, Bench); 14] = [
     ("report", report::run),
     ("scan", scan::run),
     ("sync", sync::run),
+    ("redo", redo::run),
     ("io", io::run),
     ("prepare", prepare::run),
     ("postgres", postgres::run),

@@ -1,13 +1,14 @@
 //! A command for each probe of the registry that is just given a place and a time.
 
 use crate::registry::PROBES;
-use assay_run::probe::{Probe, ProbeOption};
+use assay_run::probe::{Probe, ProbeOption, SERVER};
 use clap::builder::PathBufValueParser;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{
     Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum,
 };
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// A probe and what it was asked to do.
@@ -138,6 +139,38 @@ fn said(matches: &ArgMatches, option: &ProbeOption) -> Option<String> {
     }
     let value = matches.get_one::<String>(option.name)?;
     Some(format!("{}={value}", option.name))
+}
+
+/// The command line with a second dash before the long flags of a probe that takes them with one: `-port=5555` there is
+/// `--port=5555`, and `-server` the word server.
+pub(crate) fn with_two_dashes(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut words: Vec<OsString> = words.collect();
+    let is_flag = |word: &OsString| word.to_string_lossy().starts_with('-');
+    let command = words.iter().skip(1).position(|word| !is_flag(word));
+    let Some(command) = command.map(|at| at + 1) else {
+        return words;
+    };
+    let probe = probes().find(|(probe, _)| words[command].to_str() == Some(probe.name()));
+    if !probe.is_some_and(|(probe, _)| probe.has_long_flags_with_one_dash()) {
+        return words;
+    }
+    for word in &mut words[command + 1..] {
+        let Some(text) = word.to_str() else { continue };
+        if text == "-server" {
+            *word = SERVER.into();
+            continue;
+        }
+        let mut letters = text.chars();
+        let is_long = letters.next() == Some('-')
+            && letters.next().is_some_and(char::is_alphabetic)
+            && letters
+                .next()
+                .is_some_and(|letter| letter.is_alphabetic() || letter == '_');
+        if is_long {
+            *word = format!("-{text}").into();
+        }
+    }
+    words
 }
 
 impl FromArgMatches for ProbeCommand {

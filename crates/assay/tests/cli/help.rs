@@ -18,6 +18,7 @@ fn help_texts_are_as_reviewed() {
         &["topology", "-h"],
         &["net", "-h"],
         &["ping", "-h"],
+        &["redo", "-h"],
         &["io", "-h"],
         &["recovery", "-h"],
         &["import", "-h"],

@@ -34,6 +34,8 @@ mod postgres_frozen;
 mod postgres_moods;
 mod postgres_temp;
 mod recovery;
+mod redo;
+mod redo_standbys;
 mod reference;
 mod runs;
 mod shapes;

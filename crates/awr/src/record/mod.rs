@@ -19,7 +19,7 @@ mod tests;
 pub(crate) use assay_measure::plain::slug;
 pub use load::ROWS as LOAD_ROWS;
 pub(crate) use notes::HIT_POINTS;
-pub use series::SeriesBuilder;
+pub use series::{SeriesBuilder, steadiness_of};
 
 use crate::readings::{Deltas, NO_WINDOW, Rises, seconds};
 use assay_measure::record::{Figure, Instance, Interval, OsInfo, Record, Series};

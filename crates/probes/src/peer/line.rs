@@ -3,7 +3,7 @@
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use std::fmt;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
@@ -49,6 +49,10 @@ impl PeerError {
         }
     }
 }
+
+/// A wait in pieces: since when nothing came.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wait(Option<Instant>);
 
 /// One connection.
 #[derive(Debug)]
@@ -99,6 +103,9 @@ impl Line {
     pub(crate) fn of(stream: TcpStream, peer: String, patience: Duration, stop: &Stop) -> Self {
         // Without it a small message may wait for the acknowledgement of the one before; a kernel that refuses is slow.
         let _ = stream.set_nodelay(true);
+        // Each piece of a wait; without it a request to stop would only be heard later.
+        let _ = stream.set_read_timeout(Some(PIECE));
+        let _ = stream.set_write_timeout(Some(PIECE));
         Self {
             stream,
             peer,
@@ -122,10 +129,6 @@ impl Line {
         &self.peer
     }
 
-    pub(crate) fn patience(&self) -> Duration {
-        self.patience
-    }
-
     /// The connection itself, for a test's own messages.
     pub(crate) fn stream(&self) -> &TcpStream {
         &self.stream
@@ -133,17 +136,19 @@ impl Line {
 
     /// Reads until the buffer is full. `what` says when, for messages: `in the greeting`.
     pub(crate) fn read(&mut self, buffer: &mut [u8], what: &str) -> Result<(), PeerError> {
-        let begun = Instant::now();
         let mut done = 0;
+        let mut wait = Wait::default();
         while done < buffer.len() {
-            self.wait_at_most(begun, what)?;
-            let piece = self.piece(begun);
-            // A timeout that cannot be set would only make the wait longer.
-            let _ = self.stream.set_read_timeout(Some(piece));
             match self.stream.read(&mut buffer[done..]) {
                 Ok(0) => return Err(PeerError::Gone(what.to_owned())),
-                Ok(count) => done += count,
-                Err(error) if is_wait(&error) => {}
+                Ok(count) => {
+                    done += count;
+                    // One that says a byte now and then is not waited for any longer.
+                    if done < buffer.len() {
+                        self.goes_on(&mut wait, what)?;
+                    }
+                }
+                Err(error) if is_wait(&error) => self.goes_on(&mut wait, what)?,
                 Err(error) => return Err(PeerError::Gone(format!("{what}: {error}"))),
             }
         }
@@ -152,39 +157,63 @@ impl Line {
 
     /// Writes all of it.
     pub(crate) fn write(&mut self, bytes: &[u8], what: &str) -> Result<(), PeerError> {
-        let begun = Instant::now();
+        self.write_both(bytes, &[], what)
+    }
+
+    /// Writes all of both, in one call where the socket has room.
+    pub(crate) fn write_both(
+        &mut self,
+        head: &[u8],
+        body: &[u8],
+        what: &str,
+    ) -> Result<(), PeerError> {
         let mut done = 0;
-        while done < bytes.len() {
-            self.wait_at_most(begun, what)?;
-            let _ = self.stream.set_write_timeout(Some(self.piece(begun)));
-            match self.stream.write(&bytes[done..]) {
+        let mut wait = Wait::default();
+        while done < head.len() + body.len() {
+            let rest = &body[done.saturating_sub(head.len())..];
+            let written = match head.get(done..).filter(|head| !head.is_empty()) {
+                Some(head) if rest.is_empty() => self.stream.write(head),
+                Some(head) => {
+                    let parts = [IoSlice::new(head), IoSlice::new(rest)];
+                    self.stream.write_vectored(&parts)
+                }
+                None => self.stream.write(rest),
+            };
+            match written {
                 Ok(0) => return Err(PeerError::Gone(what.to_owned())),
-                Ok(count) => done += count,
-                Err(error) if is_wait(&error) => {}
+                Ok(count) => {
+                    done += count;
+                    wait = Wait::default();
+                }
+                Err(error) if is_wait(&error) => self.goes_on(&mut wait, what)?,
                 Err(error) => return Err(PeerError::Gone(format!("{what}: {error}"))),
             }
         }
         Ok(())
     }
 
-    fn wait_at_most(&self, begun: Instant, what: &str) -> Result<(), PeerError> {
+    /// After a piece of waiting in vain: whether to wait on.
+    pub(crate) fn goes_on(&self, wait: &mut Wait, what: &str) -> Result<(), PeerError> {
         if self.stop.abandoned() {
             return Err(PeerError::Stopped);
         }
+        // The first piece is over when it is first looked at.
+        let begun = *wait.0.get_or_insert_with(|| Instant::now() - PIECE);
         match begun.elapsed() >= self.patience {
             true => Err(PeerError::Silent(self.patience, what.to_owned())),
             false => Ok(()),
         }
     }
 
-    fn piece(&self, begun: Instant) -> Duration {
-        let left = self.patience.saturating_sub(begun.elapsed());
-        left.clamp(LEAST, PIECE)
-    }
-
-    /// Whether somebody asked for the end.
-    pub(crate) fn stop(&self) -> &Stop {
-        &self.stop
+    /// Another handle of the same connection, for a thread that only reads or only writes.
+    pub(crate) fn twin(&self) -> io::Result<Self> {
+        Ok(Self {
+            stream: self.stream.try_clone()?,
+            peer: self.peer.clone(),
+            patience: self.patience,
+            number: self.number,
+            stop: self.stop.clone(),
+        })
     }
 }
 

@@ -7,13 +7,13 @@ mod plan;
 mod reading;
 mod record;
 mod ring;
-mod scratch;
 mod shared;
 mod streams;
 
 #[cfg(test)]
 mod tests;
 
+use crate::scratch::{Place, Scratch, failed};
 use assay_block::{BlockError, DeviceFacts, device_facts};
 use assay_measure::clock::Clock;
 use assay_measure::kind::Kind;
@@ -25,7 +25,7 @@ use assay_run::probe::{Aimed, Measured, Probe, Request, Steps};
 use assay_run::stop::Stop;
 use plan::Step;
 use reading::{SyncMethod, SyncReading, SyncReadings};
-use scratch::{Place, Scratch};
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ impl Probe for DurableWrites {
     }
 
     fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
-        let place = Place::find(&request.place)?;
+        let place = Place::find(&request.place, Probe::name(self))?;
         let time = request.time;
         place.check_space(FILE_BYTES + GROWTH_BYTES)?;
         let facts = device_facts(place.path());
@@ -157,7 +157,8 @@ impl Aimed for Aim {
         let made = self.steps.len() * ROUNDS as usize;
         let all = made + 1;
         steps.step(0, all, "writing the scratch file");
-        let Some(mut scratch) = Scratch::create(&self.place, self.file_bytes, stop)? else {
+        let mut goes_on = |_| !stop.requested();
+        let Some(mut scratch) = Scratch::create(&self.place, self.file_bytes, &mut goes_on)? else {
             return Err(EngineError::Interrupted);
         };
         readings.direct = scratch.is_direct();
@@ -354,16 +355,5 @@ impl Outcome {
         self.ended_ns = self.ended_ns.max(other.ended_ns);
         self.latency.merge(&other.latency);
         self.flushes += other.flushes;
-    }
-}
-
-/// The engine's word for what the block layer reports.
-fn failed(error: BlockError) -> EngineError {
-    match error {
-        BlockError::Io { path, what, source } => EngineError::Io {
-            what: format!("cannot {what} {}", path.display()),
-            source,
-        },
-        other => EngineError::Unusable(other.to_string()),
     }
 }

@@ -1,8 +1,8 @@
 //! Streams of their own: each a thread that writes and waits, in a closed loop.
 
 use super::reading::SyncMethod;
-use super::scratch::MARKER_BYTES;
 use super::{Bench, Outcome};
+use crate::scratch::MARKER_BYTES;
 use assay_block::{BlockError, BlockingWriter};
 use assay_measure::prng::{GOLDEN_GAMMA, SplitMix64};
 use std::sync::RwLock;

@@ -1,6 +1,6 @@
 use super::reading::SyncPart;
-use super::scratch::{Place, Scratch};
 use super::*;
+use crate::scratch::{Place, Scratch};
 use assay_run::conformance::probe_suite;
 use std::any::Any;
 use std::fs;
@@ -18,7 +18,7 @@ impl Steps for Silent {
 }
 
 fn aimed(dir: &Path, time: Duration) -> Aim {
-    let place = Place::find(dir).unwrap();
+    let place = Place::find(dir, "sync").unwrap();
     let facts = device_facts(place.path());
     Aim {
         steps: plan::steps(facts.logical_block_bytes.as_ref().ok().copied()),
@@ -90,15 +90,15 @@ fn many_streams_share_flushes() {
 fn what_a_killed_probe_left_is_removed_and_what_is_in_use_is_not() {
     let dir = directory();
     let left = dir.path().join("assay-sync-0000abcd.scratch");
-    let place = Place::find(&left).unwrap();
-    let scratch = Scratch::create(&place, 1 << 20, &Stop::new())
+    let place = Place::find(&left, "sync").unwrap();
+    let scratch = Scratch::create(&place, 1 << 20, &mut |_| true)
         .unwrap()
         .unwrap();
     let copy = fs::read(&left).unwrap();
     // In use: neither named nor found in its directory is it touched.
-    assert!(Place::find(&left).is_err());
-    let beside = Place::find(dir.path()).unwrap();
-    drop(Scratch::create(&beside, 1 << 20, &Stop::new()).unwrap());
+    assert!(Place::find(&left, "sync").is_err());
+    let beside = Place::find(dir.path(), "sync").unwrap();
+    drop(Scratch::create(&beside, 1 << 20, &mut |_| true).unwrap());
     assert!(left.exists());
     drop(scratch);
     assert!(!left.exists());
@@ -106,9 +106,9 @@ fn what_a_killed_probe_left_is_removed_and_what_is_in_use_is_not() {
     fs::write(&left, copy).unwrap();
     let theirs = dir.path().join("assay-sync-theirs.scratch");
     fs::write(&theirs, "theirs").unwrap();
-    let after = Place::find(dir.path()).unwrap();
+    let after = Place::find(dir.path(), "sync").unwrap();
     assert!(left.exists(), "looking touches nothing");
-    drop(Scratch::create(&after, 1 << 20, &Stop::new()).unwrap());
+    drop(Scratch::create(&after, 1 << 20, &mut |_| true).unwrap());
     assert!(!left.exists());
     assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs");
 }
@@ -123,7 +123,7 @@ fn one_killed_before_its_marker_was_written_is_removed_once_it_is_old() {
     file.set_modified(std::time::SystemTime::now() - hour)
         .unwrap();
     fs::write(&young, "").unwrap();
-    let place = Place::find(dir.path()).unwrap();
+    let place = Place::find(dir.path(), "sync").unwrap();
     assert_eq!(place.left(), [old]);
 }
 
@@ -133,8 +133,8 @@ fn a_name_that_somebody_swaps_leads_to_no_other_file() {
     let canary = dir.path().join("canary");
     fs::write(&canary, "sings").unwrap();
     let named = dir.path().join("scratch");
-    let place = Place::find(&named).unwrap();
-    let scratch = Scratch::create(&place, 1 << 20, &Stop::new())
+    let place = Place::find(&named, "sync").unwrap();
+    let scratch = Scratch::create(&place, 1 << 20, &mut |_| true)
         .unwrap()
         .unwrap();
     fs::rename(&named, dir.path().join("moved")).unwrap();
@@ -154,7 +154,7 @@ fn links_devices_and_missing_directories_are_refused() {
         Path::new("/dev/null"),
         &dir.path().join("a/b"),
     ] {
-        let error = Place::find(place).unwrap_err();
+        let error = Place::find(place, "sync").unwrap_err();
         assert!(matches!(error, EngineError::Unusable(_)), "{error}");
     }
 }
@@ -162,7 +162,7 @@ fn links_devices_and_missing_directories_are_refused() {
 #[test]
 fn too_little_space_is_said_with_figures() {
     let dir = directory();
-    let place = Place::find(dir.path()).unwrap();
+    let place = Place::find(dir.path(), "sync").unwrap();
     let error = place.check_space(u64::MAX / 4).unwrap_err();
     assert!(error.to_string().contains("must stay free"), "{error}");
 }

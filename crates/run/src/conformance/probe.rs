@@ -2,8 +2,9 @@
 
 use super::expect;
 use crate::engine::EngineError;
-use crate::probe::{Probe, Request, Steps};
+use crate::probe::{Probe, Request, SERVER, Steps};
 use crate::stop::Stop;
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -15,14 +16,55 @@ use std::time::Duration;
 #[must_use]
 pub fn probe_suite(probe: &dyn Probe, dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
-    a_plan_touches_nothing(probe, dir, &mut found);
-    it_measures_and_leaves_nothing(probe, dir, &mut found);
-    a_stop_leaves_nothing(probe, dir, &mut found);
+    if probe.takes_peer() {
+        with_its_server(probe, dir, &mut found);
+        return found;
+    }
+    let at = &|| Request::at(dir, SHORT);
+    all(probe, dir, at, &mut found);
     if probe.takes_place() {
         foreign_files_are_refused(probe, dir, &mut found);
     }
-    every_default_is_taken(probe, dir, &mut found);
     found
+}
+
+/// A request as the probe is asked, in a place or of a peer.
+type Asked<'a> = &'a dyn Fn() -> Request;
+
+fn all(probe: &dyn Probe, dir: &Path, at: Asked<'_>, found: &mut Vec<String>) {
+    a_plan_touches_nothing(probe, dir, at, found);
+    it_measures_and_leaves_nothing(probe, dir, at, found);
+    a_stop_leaves_nothing(probe, dir, at, found);
+    every_default_is_taken(probe, at, found);
+}
+
+/// The same against the probe's own server, on a port of loopback that was free a moment ago.
+fn with_its_server(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>) {
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+    let port = port.expect("loopback has a free port").port();
+    let request = |place: &str| Request {
+        place: place.into(),
+        time: SHORT,
+        words: vec![format!("port={port}")],
+    };
+    let stop = Stop::new();
+    std::thread::scope(|scope| {
+        let (request, stop) = (&request, &stop);
+        let served = scope.spawn(move || {
+            let server = probe.server(&request(SERVER)).map_err(|e| e.to_string())?;
+            if server.plan().is_empty() {
+                return Err("plan of the server: empty".to_owned());
+            }
+            server.serve(stop, &|_| {}).map_err(|e| e.to_string())
+        });
+        while TcpStream::connect(("127.0.0.1", port)).is_err() && !served.is_finished() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        all(probe, dir, &|| request("127.0.0.1"), found);
+        stop.request();
+        let ended = served.join().expect("the server does not panic");
+        found.extend(ended.err().map(|why| format!("server: {why}")));
+    });
 }
 
 const SHORT: Duration = Duration::from_millis(300);
@@ -66,18 +108,23 @@ fn leaves_nothing(when: &str, dir: &Path, found: &mut Vec<String>) {
     });
 }
 
-fn a_plan_touches_nothing(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>) {
-    match probe.aim(&Request::at(dir, SHORT)) {
+fn a_plan_touches_nothing(probe: &dyn Probe, dir: &Path, at: Asked<'_>, found: &mut Vec<String>) {
+    match probe.aim(&at()) {
         Ok(aimed) => expect(found, !aimed.plan().is_empty(), || "plan: empty".to_owned()),
-        Err(error) => found.push(format!("aim at an empty directory: {error}")),
+        Err(error) => found.push(format!("aim: {error}")),
     }
     leaves_nothing("plan", dir, found);
 }
 
-fn it_measures_and_leaves_nothing(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>) {
+fn it_measures_and_leaves_nothing(
+    probe: &dyn Probe,
+    dir: &Path,
+    at: Asked<'_>,
+    found: &mut Vec<String>,
+) {
     let heard = Heard::default();
     let measured = probe
-        .aim(&Request::at(dir, SHORT))
+        .aim(&at())
         .and_then(|aimed| aimed.measure(&Stop::new(), &heard));
     match measured {
         Ok(readings) => {
@@ -99,7 +146,7 @@ fn it_measures_and_leaves_nothing(probe: &dyn Probe, dir: &Path, found: &mut Vec
     leaves_nothing("measure", dir, found);
 }
 
-fn a_stop_leaves_nothing(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>) {
+fn a_stop_leaves_nothing(probe: &dyn Probe, dir: &Path, at: Asked<'_>, found: &mut Vec<String>) {
     for stop_at in [0, 2] {
         let stop = Stop::new();
         let heard = Heard {
@@ -107,7 +154,7 @@ fn a_stop_leaves_nothing(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>)
             ..Heard::default()
         };
         let ended = probe
-            .aim(&Request::at(dir, SHORT))
+            .aim(&at())
             .and_then(|aimed| aimed.measure(&stop, &heard));
         // One that was through before that step was not stopped.
         if !stop.requested() {
@@ -124,12 +171,12 @@ fn a_stop_leaves_nothing(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>)
     }
 }
 
-fn every_default_is_taken(probe: &dyn Probe, dir: &Path, found: &mut Vec<String>) {
+fn every_default_is_taken(probe: &dyn Probe, at: Asked<'_>, found: &mut Vec<String>) {
     for option in probe.options().iter().filter(|o| !o.default.is_empty()) {
-        let request = Request {
-            words: vec![format!("{}={}", option.name, option.default)],
-            ..Request::at(dir, SHORT)
-        };
+        let mut request = at();
+        request
+            .words
+            .push(format!("{}={}", option.name, option.default));
         if let Err(error) = probe.aim(&request) {
             let (name, default) = (option.name, option.default);
             found.push(format!("its own default, {name}={default}: {error}"));

@@ -14,6 +14,7 @@ mod step;
 mod tests;
 
 pub use builder::SeriesBuilder;
+pub use steady::of as steadiness_of;
 pub(crate) use steady::steadiness;
 
 use crate::readings::Deltas;

@@ -21,6 +21,12 @@ pub(crate) fn steadiness(series: &Series) -> Steadiness {
             rates.push(rate);
         }
     }
+    of(&t, &rates)
+}
+
+/// Of rates one step apart, and when each step ended, s.
+#[must_use]
+pub fn of(t: &[f64], rates: &[f64]) -> Steadiness {
     if rates.len() < 4 {
         let none = || Figure::na("fewer than four steps");
         return Steadiness {
@@ -38,12 +44,12 @@ pub(crate) fn steadiness(series: &Series) -> Steadiness {
     let last = mean(&rates[rates.len() - quarter..]);
     Steadiness {
         steps_count: (rates.len() as u64).into(),
-        mean_per_s: mean(&rates).into(),
+        mean_per_s: mean(rates).into(),
         min_per_s: rates.iter().copied().fold(f64::INFINITY, f64::min).into(),
         max_per_s: rates.iter().copied().fold(0.0, f64::max).into(),
-        variation_ratio: variation(&rates),
+        variation_ratio: variation(rates),
         last_over_first_ratio: Figure::decimal(last).per(first, "nothing moved"),
-        change_points_s: change_points(&t, &rates),
+        change_points_s: change_points(t, rates),
     }
 }
 

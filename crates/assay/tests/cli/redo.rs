@@ -1,0 +1,603 @@
+//! `assay redo` with one standby: both ends as processes, on loopback or on two machines. Numbers are those of the
+//! conformance list of the redo-transport specification.
+
+use crate::common::netns::{Pair, SERVER};
+use crate::common::relay::Relay;
+use crate::common::{Place, Ran, Started, json, with};
+use rustix::process::Signal;
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+/// A port of loopback that was free a moment ago.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("its address").port()
+}
+
+/// A standby on loopback that writes below `logs`.
+pub(crate) struct Standby {
+    pub(crate) port: u16,
+    pub(crate) started: Started,
+}
+
+impl Standby {
+    pub(crate) fn new(place: &Place, more: &[&str]) -> Self {
+        let _ = std::fs::create_dir(place.path("logs"));
+        let port = free_port();
+        let number = port.to_string();
+        let args = ["redo", "server", "--port", &number];
+        let started = place.start(&with(&args, more));
+        let listens = || TcpStream::connect(("127.0.0.1", port)).is_ok();
+        Self {
+            port,
+            started: started.until("listener", listens),
+        }
+    }
+
+    pub(crate) fn writing(place: &Place, more: &[&str]) -> Self {
+        Self::new(place, &with(&["--allow-write", "logs"], more))
+    }
+}
+
+/// A test against loopback, with a log that is quickly made; its record.
+pub(crate) fn tested(place: &Place, port: u16, run: &str, more: &[&str]) -> (Ran, Value) {
+    let number = port.to_string();
+    let args = [
+        "redo",
+        "127.0.0.1",
+        "--port",
+        &number,
+        "--log-size",
+        "8m",
+        "-o",
+        run,
+    ];
+    let ran = place.assay(&with(&args, more)).code(0);
+    (ran, place.record(run))
+}
+
+pub(crate) fn figure(record: &Value, key: &str) -> f64 {
+    scoped(record, "", key)
+}
+
+pub(crate) fn scoped(record: &Value, scope: &str, key: &str) -> f64 {
+    let metrics = record["metrics"].as_array().expect("metrics");
+    let is_it = |metric: &&Value| {
+        metric["key"] == key && metric["scope"].as_str().unwrap_or_default() == scope
+    };
+    let found = metrics.iter().find(is_it);
+    let found = found.unwrap_or_else(|| panic!("no {scope} {key}"));
+    found["value"]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{key}: {}", found["value"]))
+}
+
+fn logs(place: &Place) -> usize {
+    std::fs::read_dir(place.path("logs")).map_or(0, |entries| entries.count())
+}
+
+fn identities_hold(record: &Value) {
+    for identity in record["integrity"].as_array().expect("identities") {
+        assert_ne!(identity["ok"], false, "{identity}");
+    }
+}
+
+#[test]
+fn redo_01_oratcptest_s_own_words_run_and_print_its_report() {
+    let place = Place::new();
+    let standby = Standby::writing(&place, &[]);
+    let port = format!("-port={}", standby.port);
+    for (mode, length, columns) in [
+        (
+            "sync",
+            "4k",
+            "                    Throughput             Latency",
+        ),
+        ("async", "8k", "                    Throughput"),
+    ] {
+        let (mode_word, length_word) = (format!("-mode={mode}"), format!("-length={length}"));
+        let args = [
+            "redo",
+            "127.0.0.1",
+            &port,
+            &mode_word,
+            &length_word,
+            "-duration=2s",
+            "-interval=1s",
+            "-write",
+            "--log-size",
+            "8m",
+            "-o",
+            mode,
+            "--format",
+            "tool",
+        ];
+        let ran = place.assay(&args).code(0);
+        let lines: Vec<&str> = ran.out.lines().collect();
+        assert_eq!(lines[0], "[Requesting a test]");
+        assert_eq!(
+            lines[6],
+            format!("\tTransport mode         = {}", mode.to_uppercase())
+        );
+        assert_eq!(lines[15], columns, "{}", ran.out);
+        assert_eq!(ran.out.matches("Mbytes/s").count(), 3, "{}", ran.out);
+        assert!(
+            ran.out
+                .contains(" Test finished.\n\t       Socket send buffer = ")
+        );
+        identities_hold(&place.record(mode));
+    }
+    assert_eq!(logs(&place), 0);
+}
+
+#[test]
+fn redo_03_05_09_every_message_is_counted_once_on_both_sides() {
+    let place = Place::new();
+    let standby = Standby::writing(&place, &[]);
+    for (run, more) in [
+        ("sync", &["--length", "4k", "--write"][..]),
+        ("nothing", &["--length", "0"]),
+        ("async", &["--length", "1m", "--mode", "async"]),
+        (
+            "async-write",
+            &["--length", "8k", "--mode", "async", "--write"],
+        ),
+        ("four", &["--length", "2k", "--connections", "4"]),
+        ("deep", &["--length", "2k", "--inflight", "8"]),
+    ] {
+        let (_, record) = tested(&place, standby.port, run, &with(&["--time", "2s"], more));
+        identities_hold(&record);
+        let info = &record["parts"]["redo"];
+        let sent = info["sent_count"].as_u64().expect("a count");
+        assert!(sent > 0, "{run}");
+        // The seconds of the series add up to the totals.
+        let series = &record["series"]["metrics"]["redo_transport_count"];
+        let sum: u64 = series
+            .as_array()
+            .expect("a series")
+            .iter()
+            .filter_map(Value::as_u64)
+            .sum();
+        assert_eq!(sum, sent, "{run}");
+        let consumed = info["standbys"][0]["consumed_count"].as_u64();
+        assert_eq!(consumed, Some(sent), "{run}");
+    }
+}
+
+#[test]
+fn redo_06_distance_is_the_network_s_and_07_a_slow_disk_is_the_disk_s() {
+    let place = Place::new();
+    let quick = Standby::writing(&place, &[]);
+    let slow = Standby::writing(&place, &["--slow-write", "3ms"]);
+    let relay = Relay::to(quick.port);
+    let more = [
+        "--length",
+        "4k",
+        "--time",
+        "3s",
+        "--write-mode",
+        "pagecache",
+    ];
+    let p50 = |record: &Value, part: &str| figure(record, &format!("redo_transport_{part}_us_p50"));
+    let (_, near) = tested(&place, relay.port(), "near", &more);
+    relay.delay(Duration::from_micros(2500));
+    let (_, far) = tested(&place, relay.port(), "far", &more);
+    let further = p50(&far, "network") - p50(&near, "network");
+    assert!((4_500.0..7_000.0).contains(&further), "{further}");
+    assert!(p50(&far, "disk_write") < 1_500.0);
+    let (_, worn) = tested(&place, slow.port, "worn", &more);
+    let slower = p50(&worn, "disk_write") - p50(&near, "disk_write");
+    assert!((2_700.0..4_000.0).contains(&slower), "{slower}");
+    assert!(p50(&worn, "network") < 2_000.0);
+    assert!(place.read("worn/report.txt").contains("Disk write") || slower > 0.0);
+}
+
+#[test]
+fn redo_08_a_cap_on_writes_is_found_with_its_second_at_any_size() {
+    let place = Place::new();
+    let standby = Standby::writing(&place, &["--limit-writes", "300,1500"]);
+    std::thread::scope(|scope| {
+        for length in ["4k", "8k"] {
+            let (place, port) = (&place, standby.port);
+            scope.spawn(move || {
+                let more = [
+                    "--length",
+                    length,
+                    "--time",
+                    "14s",
+                    "--write-mode",
+                    "pagecache",
+                ];
+                let (ran, record) = tested(place, port, length, &more);
+                let cap = &record["parts"]["redo"]["cap"];
+                let per_s = cap["per_s"]
+                    .as_f64()
+                    .unwrap_or_else(|| panic!("{}", ran.out));
+                assert!((299.0..=301.0).contains(&per_s), "{per_s}");
+                let at = cap["at_s"].as_f64().expect("a second");
+                // The burst is over within seconds, however busy the machine is.
+                assert!((1.0..=6.0).contains(&at), "{at}");
+                let told = format!("IOPS cap of 300/s starting at second {at}");
+                assert!(place.read(&format!("{length}/report.txt")).contains(&told));
+            });
+        }
+    });
+}
+
+#[test]
+fn redo_10_11_no_file_without_leave_and_none_left_however_it_ends() {
+    let place = Place::new();
+    let refusing = Standby::new(&place, &[]);
+    let number = refusing.port.to_string();
+    let args = [
+        "redo",
+        "127.0.0.1",
+        "--port",
+        &number,
+        "--write",
+        "--time",
+        "1s",
+    ];
+    let refused = place.assay(&args).code(3);
+    assert!(
+        refused.errors()[0].contains("--allow-write"),
+        "{}",
+        refused.err
+    );
+    assert_eq!(logs(&place), 0);
+    let standby = Standby::writing(&place, &["--max-log", "16m", "--max-time", "1m"]);
+    let number = standby.port.to_string();
+    let base = [
+        "redo",
+        "127.0.0.1",
+        "--port",
+        &number,
+        "--write",
+        "--length",
+        "4k",
+    ];
+    for (more, told) in [
+        (&["--log-size", "1g"][..], "--max-log"),
+        (&["--log-size", "8m", "--time", "2m"], "--max-time"),
+    ] {
+        let refused = place.assay(&with(&base, more)).code(3);
+        assert!(refused.errors()[0].contains(told), "{}", refused.err);
+    }
+    let begin = |run: &str| {
+        let args = with(&base, &["--log-size", "8m", "--time", "50s", "-o", run]);
+        let started = place.start(&args);
+        let running = started.until("log", || logs(&place) == 1);
+        std::thread::sleep(Duration::from_millis(1500));
+        running
+    };
+    let gone = || {
+        let begun = Instant::now();
+        while logs(&place) > 0 && begun.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(logs(&place), 0);
+    };
+    let running = begin("int");
+    running.signal(Signal::INT);
+    let done = running.ended().code(130);
+    assert!(done.out.contains("Redo transport SYNC"), "{}", done.out);
+    assert_eq!(place.record("int")["run"]["verdict"], "incomplete");
+    gone();
+    begin("killed").kill();
+    gone();
+    let running = begin("served");
+    standby.started.signal(Signal::INT);
+    standby.started.ended().code(0);
+    gone();
+    let lost = running.ended().code(3);
+    assert_eq!(lost.errors().len(), 1, "{}", lost.err);
+}
+
+#[test]
+fn redo_15_a_stall_shows_in_the_latency_from_the_due_time() {
+    let place = Place::new();
+    let standby = Standby::new(&place, &[]);
+    let relay = Relay::to(standby.port);
+    let number = relay.port().to_string();
+    let args = [
+        "redo",
+        "127.0.0.1",
+        "--port",
+        &number,
+        "--length",
+        "1k",
+        "--rate",
+        "200",
+        "--time",
+        "6s",
+        "-o",
+        "run",
+    ];
+    let running = place.start(&args);
+    std::thread::sleep(Duration::from_secs(3));
+    relay.stall(true);
+    std::thread::sleep(Duration::from_millis(1500));
+    relay.stall(false);
+    running.ended().code(0);
+    let record = place.record("run");
+    let info = &record["parts"]["redo"];
+    let due = info["commit"]["p90_us"].as_f64().expect("a percentile");
+    let closed = info["standbys"][0]["total"]["p90_us"]
+        .as_f64()
+        .expect("a percentile");
+    assert!(due > 300_000.0, "{due}");
+    assert!(closed < 100_000.0, "{closed}");
+}
+
+#[test]
+fn redo_18_strangers_and_garbage_neither_stop_the_server_nor_are_served() {
+    let place = Place::new();
+    let standby = Standby::new(&place, &[]);
+    let long = vec![b'x'; 200_000];
+    let mut hello = b"assaypr1redo\0\0\0\0".to_vec();
+    hello.extend([1, 0]);
+    hello.resize(64, 0);
+    let mut oversized = hello.clone();
+    oversized.extend(u32::MAX.to_le_bytes());
+    let mut nonsense = hello.clone();
+    nonsense.extend([8, 0, 0, 0]);
+    nonsense.extend(b"{\"a\":[}}");
+    for bytes in [
+        &b"GET / HTTP/1.0\r\n\r\n"[..],
+        &long,
+        &hello,
+        &oversized,
+        &nonsense,
+    ] {
+        let mut stream = TcpStream::connect(("127.0.0.1", standby.port)).expect("connected");
+        let _ = stream.write_all(bytes);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        stream
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .expect("set");
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        assert!(answer.len() <= 64, "{}", answer.len());
+    }
+    tested(
+        &place,
+        standby.port,
+        "after",
+        &["--length", "1k", "--time", "1s"],
+    );
+}
+
+#[test]
+fn redo_19_a_mode_that_the_file_system_lacks_is_refused_by_name_or_told() {
+    let memory = std::path::Path::new("/dev/shm");
+    let Ok(logs) = tempfile::tempdir_in(memory) else {
+        return;
+    };
+    let place = Place::new();
+    let path = logs.path().display().to_string();
+    let standby = Standby::new(&place, &["--allow-write", &path]);
+    let number = standby.port.to_string();
+    let args = [
+        "redo",
+        "127.0.0.1",
+        "--port",
+        &number,
+        "--log-size",
+        "8m",
+        "--time",
+        "1s",
+        "--length",
+        "4k",
+        "--write-mode",
+        "direct-dsync",
+    ];
+    let refused = place.assay(&args).code(3);
+    assert!(
+        refused.errors()[0].contains("in memory (tmpfs)"),
+        "{}",
+        refused.err
+    );
+    let (_, record) = tested(&place, standby.port, "told", &["--write", "--time", "1s"]);
+    assert_eq!(record["parts"]["redo"]["write"], "dsync");
+    assert!(
+        place
+            .read("told/report.txt")
+            .contains("wrote by dsync instead of direct-dsync")
+    );
+}
+
+#[test]
+fn who_knows_the_secret_is_served() {
+    let place = Place::new();
+    place.write("secret", "a secret of some length\n");
+    place.write("other", "another secret of that length\n");
+    let standby = Standby::new(&place, &["--secret-file", "secret"]);
+    let more = ["--length", "1k", "--time", "1s"];
+    tested(
+        &place,
+        standby.port,
+        "known",
+        &with(&more, &["--secret-file", "secret"]),
+    );
+    let number = standby.port.to_string();
+    let args = with(&["redo", "127.0.0.1", "--port", &number], &more);
+    let refused = place.assay(&args).code(3);
+    assert!(
+        refused.errors()[0].contains("--secret-file"),
+        "{}",
+        refused.err
+    );
+    let refused = place
+        .assay(&with(&args, &["--secret-file", "other"]))
+        .code(3);
+    assert!(
+        refused.errors()[0].contains("its secret is another"),
+        "{}",
+        refused.err
+    );
+    assert!(!place.read("known/record.json").contains("a secret of"));
+}
+
+#[test]
+fn a_peer_that_hangs_is_absent_or_is_a_stranger_ends_in_one_error_in_time() {
+    let place = Place::new();
+    let begun = Instant::now();
+    let ask = |port: u16| {
+        let number = port.to_string();
+        let args = [
+            "redo",
+            "127.0.0.1",
+            "--port",
+            &number,
+            "--timeout",
+            "1s",
+            "--time",
+            "5s",
+        ];
+        let ran = place.assay(&args).code(3);
+        assert_eq!(ran.errors().len(), 1, "{}", ran.err);
+        ran.errors()[0].to_owned()
+    };
+    assert!(ask(free_port()).contains("cannot connect"));
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    assert!(ask(silent.local_addr().expect("known").port()).contains("no answer within 1 s"));
+    let stranger = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = stranger.local_addr().expect("known").port();
+    std::thread::spawn(move || {
+        for client in stranger.incoming().flatten() {
+            let _ = (&client).write_all(b"220 mail.example.org ESMTP ready\r\n");
+            std::thread::sleep(Duration::from_secs(2));
+        }
+    });
+    assert!(ask(port).contains("this is no assay"));
+    let standby = Standby::new(&place, &[]);
+    let relay = Relay::to(standby.port);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(2500));
+            relay.stall(true);
+        });
+        let said = ask(relay.port());
+        assert!(
+            said.contains("no answer within 1 s for an acknowledgement"),
+            "{said}"
+        );
+    });
+    assert!(begun.elapsed() < Duration::from_secs(120));
+}
+
+#[test]
+fn a_plan_sends_nothing_and_bad_words_name_the_way_out() {
+    let place = Place::new();
+    let plan = place.assay(&[
+        "redo",
+        "standby.example",
+        "-length=8k",
+        "-write",
+        "--dry-run",
+    ]);
+    let plan = plan.code(0);
+    assert!(
+        plan.out.contains("standby.example") && plan.out.contains("8 KiB"),
+        "{}",
+        plan.out
+    );
+    let served = place.assay(&["redo", "-server", "--dry-run"]).code(0);
+    assert!(served.out.contains("127.0.0.1"), "{}", served.out);
+    for (args, told) in [
+        (&["--mode", "fast"][..], "--mode fast"),
+        (&["-length=4q"], "--length 4q"),
+        (&["--length", "1g"], "--length"),
+        (&["--write-mode", "sync"], "--write-mode sync"),
+        (&["--ack", "any 2"], "--ack any 2"),
+        (&["--interval", "500ms"], "--interval 500ms"),
+        (&["--mode", "async", "--inflight", "2"], "--mode async"),
+        (&["-freq=1h"], "-freq"),
+        (&["--standby", "b:0"], "b:0"),
+        (&["-lenght=4k"], "--length"),
+    ] {
+        let ran = place.assay(&with(&["redo", "a"], args)).code(2);
+        assert!(ran.err.contains(told), "{args:?}: {}", ran.err);
+    }
+    assert!(place.files().is_empty());
+}
+
+#[test]
+fn an_own_test_compares_with_an_imported_one_figure_by_figure() {
+    let place = Place::new();
+    let standby = Standby::writing(&place, &[]);
+    tested(
+        &place,
+        standby.port,
+        "own",
+        &["--length", "4k", "--write", "--time", "5s"],
+    );
+    let sample = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../testdata/import/oratcptest-0.txt"
+    );
+    place.assay(&["import", sample, "-o", "theirs"]).code(0);
+    assert_eq!(place.record("theirs")["kind"], place.record("own")["kind"]);
+    let compared = place
+        .assay(&["compare", "theirs", "own", "--format", "json"])
+        .code(0);
+    let text = json(&compared.out).to_string();
+    for key in [
+        "redo_transport_us_avg",
+        "redo_transport_bytes_per_s",
+        "redo_transport_per_s",
+        "redo_transport_disk_write_us_avg",
+        "redo_transport_message_bytes",
+    ] {
+        assert!(text.contains(key), "{key}");
+        let values = ["own", "theirs"].map(|run| figure(&place.record(run), key));
+        assert!(values.iter().all(|value| *value > 0.0), "{key}: {values:?}");
+    }
+    // The report that we print in oratcptest's layout comes back with the same figures.
+    let tool = place.assay(&["report", "own", "--format", "full"]).code(0);
+    assert!(tool.out.contains("[Requesting a test]"), "{}", tool.out);
+}
+
+#[test]
+fn two_machines() {
+    let Some(pair) = Pair::new() else { return };
+    let place = Place::new();
+    std::fs::create_dir(place.path("logs")).expect("created");
+    let server = pair.server(
+        &place,
+        &[
+            "redo",
+            "server",
+            "--bind",
+            SERVER,
+            "--port",
+            "5701",
+            "--allow-write",
+            "logs",
+        ],
+    );
+    let _server = server.until("listener", || pair.listens(5701));
+    let args = [
+        "redo",
+        SERVER,
+        "--port",
+        "5701",
+        "--length",
+        "8k",
+        "--write",
+        "--log-size",
+        "8m",
+        "--time",
+        "2s",
+        "-o",
+        "run",
+    ];
+    pair.client(&place, &args).ended().code(0);
+    let record = place.record("run");
+    identities_hold(&record);
+    assert!(figure(&record, "redo_transport_per_s") > 1.0);
+    let warnings = record["warnings"].to_string();
+    assert!(!warnings.contains("this very host"), "{warnings}");
+}

@@ -1,0 +1,322 @@
+//! What the client was asked to do: its options, judged before anything is sent.
+
+use super::log::mode_of;
+use super::options as o;
+use super::quorum::Rule;
+use super::server::{duration_of, number, secret, size_of};
+use super::wire::{MESSAGE_MAX, Wanted, WriteMode};
+use crate::peer::secret::Secret;
+use assay_measure::units::{parse_duration_ns, size};
+use assay_run::engine::{EngineError, Line, LineValue};
+use assay_run::probe::{ProbeOption, Request};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Threads that anybody could mean.
+const CONNECTIONS_MAX: u64 = 256;
+const INFLIGHT_MAX: u64 = 1024;
+/// Standbys at once.
+const STANDBYS_MAX: usize = 16;
+
+/// When the primary writes its own log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Local {
+    #[default]
+    None,
+    /// Before it sends: only what is locally durable is shipped.
+    Serial,
+    /// While the standby is under way.
+    Parallel,
+}
+
+/// One standby: its name and where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Standby {
+    pub(super) name: String,
+    pub(super) host: String,
+    pub(super) port: u16,
+}
+
+/// Everything asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Ask {
+    pub(super) standbys: Vec<Standby>,
+    pub(super) is_async: bool,
+    pub(super) length: u64,
+    pub(super) time: Duration,
+    pub(super) interval_s: u64,
+    pub(super) write: WriteMode,
+    pub(super) apply_us: u64,
+    /// `-write`: direct I/O where it can be had.
+    pub(super) falls_back: bool,
+    pub(super) connections: usize,
+    pub(super) sockbuf: Option<u64>,
+    pub(super) is_zeros: bool,
+    pub(super) delay: Duration,
+    pub(super) inflight: usize,
+    pub(super) rate: Option<f64>,
+    pub(super) rule: Rule,
+    pub(super) max_lag: u64,
+    pub(super) local: Local,
+    pub(super) local_file: PathBuf,
+    pub(super) slow_local: Duration,
+    pub(super) alone: Duration,
+    pub(super) log_block: u64,
+    pub(super) log_bytes: u64,
+    pub(super) timeout: Duration,
+    /// Whether the time-out was given.
+    pub(super) has_timeout: bool,
+    pub(super) secret: Option<Secret>,
+}
+
+impl Ask {
+    pub(super) fn of(request: &Request) -> Result<Self, EngineError> {
+        let usage = |text: String| Err(EngineError::Usage(text));
+        let is_async = match request.option(&o::MODE).to_lowercase().as_str() {
+            "sync" => false,
+            "async" => true,
+            other => return usage(format!("--mode {other}: sync or async")),
+        };
+        let (write, apply_us, falls_back) = writes(request)?;
+        let standbys = standbys(request)?;
+        let rule = Rule::parse(request.option(&o::ACK), standbys.len())?;
+        let local = match request.option(&o::LOCAL) {
+            "none" => Local::None,
+            "serial" => Local::Serial,
+            "parallel" => Local::Parallel,
+            other => return usage(format!("--local {other}: none, serial or parallel")),
+        };
+        let is_zeros = match request.option(&o::CONTENT).to_lowercase().as_str() {
+            "random" => false,
+            "zeros" | "zeroes" => true,
+            other => return usage(format!("--content {other}: random or zeros")),
+        };
+        if !matches!(request.option(&o::FREQ).to_lowercase().as_str(), "" | "no") {
+            let text = "-freq: assay does not repeat a test by itself; let cron or a timer do it, and assay runs trend \
+                        compare";
+            return usage(text.to_owned());
+        }
+        let ask = Self {
+            standbys,
+            is_async,
+            length: size_of(request, &o::LENGTH)?,
+            time: request.time,
+            interval_s: interval(request)?,
+            write,
+            apply_us,
+            falls_back,
+            connections: number(request, &o::CONNECTIONS, 1, CONNECTIONS_MAX)? as usize,
+            sockbuf: optional(request, &o::SOCKBUF, size_of)?,
+            is_zeros,
+            delay: delay(request)?,
+            inflight: number(request, &o::INFLIGHT, 1, INFLIGHT_MAX)? as usize,
+            rate: rate(request)?,
+            rule,
+            max_lag: size_of(request, &o::MAX_LAG)?,
+            local,
+            local_file: PathBuf::from(request.option(&o::LOCAL_FILE)),
+            slow_local: optional(request, &o::SLOW_LOCAL, duration_of)?.unwrap_or_default(),
+            alone: optional(request, &o::ALONE, duration_of)?.unwrap_or_default(),
+            log_block: size_of(request, &o::LOG_BLOCK)?,
+            log_bytes: size_of(request, &o::LOG_SIZE)?,
+            timeout: duration_of(request, &o::TIMEOUT)?.max(Duration::from_millis(100)),
+            has_timeout: request.words.iter().any(|w| w.starts_with("timeout=")),
+            secret: secret(request)?,
+        };
+        ask.fits_together()?;
+        Ok(ask)
+    }
+
+    /// What contradicts itself, or is not there.
+    fn fits_together(&self) -> Result<(), EngineError> {
+        let usage = |text: String| Err(EngineError::Usage(text));
+        if self.length > MESSAGE_MAX {
+            let (most, length) = (size(MESSAGE_MAX), self.length);
+            return usage(format!("--length {length}: a message has at most {most}"));
+        }
+        if !matches!(self.log_block, 512 | 4096) {
+            return usage(format!("--logblock {}: 512 or 4k", self.log_block));
+        }
+        let is_plain = !self.is_async && self.inflight == 1 && self.rate.is_none();
+        if self.standbys.len() > 1 && !(is_plain && self.connections == 1) {
+            let text = "several standbys are tested in SYNC mode with one connection and one message under way: leave \
+                        out --mode async, --connections, --inflight and --rate";
+            return usage(text.to_owned());
+        }
+        if self.is_async && (self.inflight > 1 || self.local != Local::None || self.rate.is_some())
+        {
+            let text = "--mode async waits for no acknowledgement: --inflight, --rate and --local have no meaning";
+            return usage(text.to_owned());
+        }
+        if self.local != Local::None && (self.inflight > 1 || self.connections > 1) {
+            let text = "--local: the primary's log is written by one connection with one message under way";
+            return usage(text.to_owned());
+        }
+        if self.rate.is_some() && (self.inflight > 1 || !self.delay.is_zero()) {
+            let text = "--rate: a schedule leaves no room for --inflight and --delay";
+            return usage(text.to_owned());
+        }
+        Ok(())
+    }
+
+    /// What each connection's server is told.
+    pub(super) fn wanted(&self) -> Wanted {
+        let seconds = self.time + 2 * self.alone;
+        Wanted {
+            is_async: self.is_async,
+            length: self.length,
+            is_varied: false,
+            write: self.write,
+            falls_back: self.falls_back,
+            log_block: self.log_block,
+            log_bytes: self.log_bytes / self.connections as u64,
+            apply_us: self.apply_us,
+            seconds: seconds.as_secs_f64(),
+            alone_ms: self.alone.as_millis() as u64,
+            patience_ms: (self.timeout + self.delay).as_millis() as u64,
+        }
+    }
+
+    /// What the write is called.
+    pub(super) fn write_name(&self) -> String {
+        match self.apply_us {
+            0 => self.write.name().to_owned(),
+            us => format!("apply:{us}"),
+        }
+    }
+
+    pub(super) fn plan(&self) -> Vec<Line> {
+        let text = |key, label: &str, value: String| Line {
+            key,
+            label: label.to_owned(),
+            value: LineValue::Text(value),
+        };
+        let names: Vec<&str> = self.standbys.iter().map(|s| s.name.as_str()).collect();
+        let mode = if self.is_async { "ASYNC" } else { "SYNC" };
+        let mut lines = vec![
+            text("standbys", "messages go to", names.join(", ")),
+            text("mode", "transport mode", mode.to_owned()),
+            text("length", "payload of a message", size(self.length)),
+            text("write", "the standby writes", self.write_name()),
+        ];
+        if self.write != WriteMode::None {
+            let log = size(self.log_bytes);
+            lines.push(text("log", "log on each standby, gone afterwards", log));
+        }
+        if self.local != Local::None {
+            let path = self.local_file.display().to_string();
+            lines.push(text("local", "log here, gone afterwards, in", path));
+        }
+        if self.standbys.len() > 1 {
+            lines.push(text("ack", "a commit waits for", self.rule.to_string()));
+        }
+        lines.push(Line {
+            key: "estimated_s",
+            label: "measuring".to_owned(),
+            value: LineValue::Decimal((self.time + 2 * self.alone).as_secs_f64()),
+        });
+        lines
+    }
+}
+
+fn optional<T>(
+    request: &Request,
+    option: &ProbeOption,
+    of: fn(&Request, &ProbeOption) -> Result<T, EngineError>,
+) -> Result<Option<T>, EngineError> {
+    match request.option(option) {
+        "" => Ok(None),
+        _ => of(request, option).map(Some),
+    }
+}
+
+/// The write mode, the emulated apply, and whether another mode will do.
+fn writes(request: &Request) -> Result<(WriteMode, u64, bool), EngineError> {
+    let is_asked = !request.option(&o::WRITE).is_empty();
+    match request.option(&o::WRITE_MODE) {
+        "" if is_asked => Ok((WriteMode::DirectDsync, 0, true)),
+        "" => Ok((WriteMode::None, 0, false)),
+        "none" if is_asked => Err(EngineError::Usage(
+            "--write and --write-mode none contradict each other".to_owned(),
+        )),
+        word => mode_of("--write-mode", word).map(|(mode, us)| (mode, us, false)),
+    }
+}
+
+/// The other end and those of `--standby`; `HOST`, `HOST:PORT` or `[ADDRESS]:PORT` each.
+fn standbys(request: &Request) -> Result<Vec<Standby>, EngineError> {
+    let port = number(request, &o::PORT, 1, u64::from(u16::MAX))? as u16;
+    let first = request.place.to_string_lossy().into_owned();
+    let more = request.option(&o::STANDBY).to_owned();
+    let mut all = Vec::new();
+    for name in first.split(',').chain(more.split(',')) {
+        let name = name.trim();
+        if name.is_empty() {
+            continue;
+        }
+        let bad = || {
+            let text = format!("{name}: a standby is HOST, HOST:PORT or [ADDRESS]:PORT");
+            EngineError::Usage(text)
+        };
+        let (host, port) = match name.rsplit_once(':') {
+            Some((host, end)) if !host.contains(':') || host.ends_with(']') => {
+                let port = end.parse().ok().filter(|port| *port > 0);
+                (host, port.ok_or_else(bad)?)
+            }
+            _ => (name, port),
+        };
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        if host.is_empty() || host.contains('/') || host.starts_with('-') {
+            return Err(bad());
+        }
+        all.push(Standby {
+            name: name.to_owned(),
+            host: host.to_owned(),
+            port,
+        });
+    }
+    if all.is_empty() || all.len() > STANDBYS_MAX {
+        let text = format!("{} standbys: 1 to {STANDBYS_MAX} can be tested", all.len());
+        return Err(EngineError::Usage(text));
+    }
+    Ok(all)
+}
+
+fn interval(request: &Request) -> Result<u64, EngineError> {
+    let interval = duration_of(request, &o::INTERVAL)?;
+    match interval.as_secs() {
+        seconds @ 1..=3600 if interval.subsec_nanos() == 0 => Ok(seconds),
+        _ => Err(EngineError::Usage(format!(
+            "--interval {}: whole seconds, 1s to 1h",
+            request.option(&o::INTERVAL)
+        ))),
+    }
+}
+
+/// A bare number is milliseconds, as in oratcptest.
+fn delay(request: &Request) -> Result<Duration, EngineError> {
+    let text = request.option(&o::DELAY);
+    if matches!(text.to_lowercase().as_str(), "" | "no") {
+        return Ok(Duration::ZERO);
+    }
+    if let Ok(ms) = text.parse::<u64>() {
+        return Ok(Duration::from_millis(ms.min(3_600_000)));
+    }
+    parse_duration_ns(text)
+        .map(Duration::from_nanos)
+        .map_err(|error| EngineError::Usage(format!("--delay {text}: {error}")))
+}
+
+fn rate(request: &Request) -> Result<Option<f64>, EngineError> {
+    let text = request.option(&o::RATE);
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let rate = text.parse().ok();
+    let rate = rate.filter(|rate: &f64| (0.001..=1e7).contains(rate));
+    rate.map(Some).ok_or_else(|| {
+        EngineError::Usage(format!(
+            "--rate {text}: 0.001 to 10000000 messages a second"
+        ))
+    })
+}

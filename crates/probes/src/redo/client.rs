@@ -1,0 +1,252 @@
+//! The primary: opens its connections, lets the messages flow, and gathers what each end saw.
+
+use super::alone::{Alone, Work};
+use super::ask::{Ask, Local};
+use super::crowd::Crowd;
+use super::link::{Link, Pool};
+use super::log::{Log, Shape, Slowed};
+use super::reading::{Readings, StandbyReading, Stream};
+use super::record;
+use super::wire::WriteMode;
+use crate::crew::effective_mhz;
+use crate::peer::line::PeerError;
+use assay_measure::clock::Clock;
+use assay_measure::record::Record;
+use assay_measure::snapshot::{HostReading, RunData};
+use assay_run::engine::{EngineError, Line};
+use assay_run::host::{Sampler, random_u64};
+use assay_run::probe::{Aimed, Measured, Steps};
+use assay_run::stop::Stop;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+impl Measured for Readings {
+    fn is_empty(&self) -> bool {
+        self.stream.sent == 0
+    }
+
+    fn was_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    fn record(&self, labels: &RunData) -> Option<Record> {
+        Some(record::build(labels, self))
+    }
+}
+
+/// The client aimed at its standbys.
+pub(super) struct Aim(pub(super) Ask);
+
+impl Aimed for Aim {
+    fn plan(&self) -> Vec<Line> {
+        self.0.plan()
+    }
+
+    fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Box<dyn Measured>, EngineError> {
+        let ask = &self.0;
+        let clock = Clock::real();
+        let seconds = ask.time.as_secs_f64().ceil().max(1.0) as usize;
+        steps.step(0, seconds, "the standby makes ready");
+        if stop.requested() {
+            return Err(EngineError::Interrupted);
+        }
+        let mut links = Vec::new();
+        match ask.standbys.as_slice() {
+            [only] => {
+                for _ in 0..ask.connections {
+                    links.push(Link::open(ask, only, stop)?);
+                }
+            }
+            several => {
+                for standby in several {
+                    links.push(Link::open(ask, standby, stop)?);
+                }
+            }
+        }
+        let log = local_log(ask, stop)?;
+        let mut sampler = Sampler::new(assay_block::disks_under(std::slice::from_ref(
+            &ask.local_file,
+        )));
+        let mut readings = Readings {
+            host: (sampler.sample(), HostReading::default()),
+            begun_ns: clock.now_ns(),
+            clock_s: time_of_day(),
+            ask: Some(ask.clone()),
+            ..Readings::default()
+        };
+        let live = AtomicU64::new(0);
+        let work = Work {
+            ask,
+            clock: &clock,
+            stop,
+            live: &live,
+        };
+        watched(&work, steps, seconds, || match ask.standbys.len() {
+            1 => one_standby(&work, &mut links, log, &mut readings),
+            _ => several(&work, links, log, &mut readings),
+        })?;
+        readings.ended_ns = clock.now_ns();
+        readings.host.1 = sampler.sample();
+        readings.cpu_mhz = effective_mhz(&clock);
+        readings.is_stopped = stop.requested();
+        if readings.is_empty() && readings.failed.is_empty() {
+            return Err(EngineError::Interrupted);
+        }
+        Ok(Box::new(readings))
+    }
+}
+
+/// Local time of day, s.
+fn time_of_day() -> i64 {
+    let now = jiff::Zoned::now();
+    let time = now.time();
+    i64::from(time.hour()) * 3600 + i64::from(time.minute()) * 60 + i64::from(time.second())
+}
+
+/// Does the work and says every second how far it is.
+fn watched<T: Send>(
+    work: &Work<'_>,
+    steps: &dyn Steps,
+    seconds: usize,
+    run: impl FnOnce() -> T + Send,
+) -> T {
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let is_over = &is_over;
+        scope.spawn(move || {
+            let mut before = 0;
+            for second in 1..=seconds {
+                let now = work.live.load(Ordering::Relaxed);
+                let what = match second {
+                    1 => "messages".to_owned(),
+                    _ => format!("{} messages/s", now - before),
+                };
+                before = now;
+                steps.step(second, seconds, &what);
+                for _ in 0..20 {
+                    if is_over.load(Ordering::Acquire) {
+                        break;
+                    }
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                if is_over.load(Ordering::Acquire) && work.stop.requested() {
+                    break;
+                }
+            }
+        });
+        let done = run();
+        is_over.store(true, Ordering::Release);
+        done
+    })
+}
+
+/// The primary's own log.
+fn local_log(ask: &Ask, stop: &Stop) -> Result<Option<Log>, EngineError> {
+    if ask.local == Local::None {
+        return Ok(None);
+    }
+    let shape = Shape {
+        mode: match ask.write {
+            WriteMode::None | WriteMode::Pagecache => WriteMode::DirectDsync,
+            other => other,
+        },
+        falls_back: true,
+        length: ask.length,
+        block: ask.log_block,
+        bytes: ask.log_bytes,
+    };
+    let slowed = Slowed {
+        each: ask.slow_local,
+        limit: None,
+    };
+    let made = Log::create(&ask.local_file, shape, slowed, &mut |_| !stop.requested())?;
+    made.map(Some).ok_or(EngineError::Interrupted)
+}
+
+fn one_standby(
+    work: &Work<'_>,
+    links: &mut [Link],
+    log: Option<Log>,
+    readings: &mut Readings,
+) -> Result<(), EngineError> {
+    let ask = work.ask;
+    let peer = links[0].peer.peer().to_owned();
+    let mut log = log;
+    let ended: Vec<Result<Stream, PeerError>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = links
+            .iter_mut()
+            .map(|link| {
+                let pool = Pool::new(ask, random_u64());
+                let alone = Alone::new(work, link, pool, log.take());
+                std::thread::Builder::new().spawn_scoped(scope, || alone.run())
+            })
+            .collect();
+        let ended = threads.into_iter().map(|thread| match thread {
+            Ok(thread) => thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(error) => Err(PeerError::Refused(format!(
+                "a thread cannot be started: {error}"
+            ))),
+        });
+        ended.collect()
+    });
+    let mut first = true;
+    let mut standby = StandbyReading::default();
+    for (link, stream) in links.iter_mut().zip(ended) {
+        let stream = stream.map_err(|error| error.of(&peer))?;
+        // As it is while messages flow: the rest of the connection is silence.
+        let reading = link.reading(&ask.standbys[0]);
+        let found = link.found().map_err(|error| error.of(&peer))?;
+        match first {
+            true => {
+                standby = reading;
+                standby.found = found;
+            }
+            false => record::merge(&mut standby.found, &found),
+        }
+        first = false;
+        readings.stream.merge(&stream);
+    }
+    standby.parts = readings.stream.parts.clone();
+    readings.standbys = vec![standby];
+    Ok(())
+}
+
+fn several(
+    work: &Work<'_>,
+    links: Vec<Link>,
+    log: Option<Log>,
+    readings: &mut Readings,
+) -> Result<(), EngineError> {
+    let pool = Pool::new(work.ask, random_u64());
+    let mut crowd = Crowd::new(work, links, pool, log);
+    let ended = crowd.run();
+    for (mut member, standby) in crowd.members.into_iter().zip(&work.ask.standbys) {
+        let mut reading = member.link.reading(standby);
+        if member.lost.is_none() {
+            let said = member.link.end(u64::MAX - 1);
+            let found = said
+                .and_then(|()| member.link.ended())
+                .and_then(|()| member.link.found());
+            match found {
+                Ok(found) => reading.found = found,
+                Err(error) => member.lost = Some((error.to_string(), crowd.stream.elapsed_ns)),
+            }
+        }
+        reading.parts = member.parts;
+        if let Some((why, at)) = member.lost {
+            (reading.lost, reading.lost_s) = (why, at as f64 / 1e9);
+        }
+        readings.standbys.push(reading);
+    }
+    readings.stream = crowd.stream;
+    readings.rules = crowd.rules;
+    if let Err(why) = ended {
+        if readings.stream.sent == 0 {
+            return Err(EngineError::Unusable(why));
+        }
+        readings.failed = why;
+    }
+    Ok(())
+}

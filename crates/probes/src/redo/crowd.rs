@@ -1,0 +1,437 @@
+//! Every message to several standbys at once, one commit after the other: the commit rule decides when the next may go,
+//! and every other rule is derived from the same acknowledgements.
+
+use super::alone::Work;
+use super::ask::Local;
+use super::link::{Link, Pool};
+use super::log::{Log, PAYLOAD_AT};
+use super::quorum::Rule;
+use super::reading::{Parts, Slow, Stream};
+use super::wire::{ACK_BYTES, Ack, HEADER_BYTES, Header};
+use crate::peer::line::{PeerError, is_wait};
+use assay_measure::clock::Ns;
+use assay_measure::histogram::Histogram;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::collections::VecDeque;
+use std::io::{IoSlice, Read, Write};
+use std::os::fd::AsFd;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// A wait for acknowledgements looks this often at requests to stop.
+const PIECE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
+
+/// One standby in the crowd.
+pub(super) struct Member {
+    pub(super) link: Link,
+    pub(super) parts: Parts,
+    /// Why and when it was lost, from the start of the test.
+    pub(super) lost: Option<(String, Ns)>,
+    /// Messages wholly handed to its socket, and bytes of the next that are.
+    sent: u64,
+    partial: usize,
+    acked: u64,
+    /// Bytes of an acknowledgement that has begun.
+    heard: Vec<u8>,
+    /// Since when it owes an answer.
+    owes_ns: Ns,
+}
+
+impl Member {
+    pub(super) fn new(link: Link) -> Self {
+        Self {
+            link,
+            parts: Parts::default(),
+            lost: None,
+            sent: 0,
+            partial: 0,
+            acked: 0,
+            heard: Vec::with_capacity(ACK_BYTES),
+            owes_ns: 0,
+        }
+    }
+}
+
+/// A message that not every standby has acknowledged yet.
+struct Pending {
+    sequence: u64,
+    start_ns: Ns,
+    local_ns: Ns,
+    is_done: bool,
+    /// When each acknowledged it.
+    acks: Vec<Option<Ns>>,
+}
+
+/// All of them.
+pub(super) struct Crowd<'a> {
+    work: &'a Work<'a>,
+    pub(super) members: Vec<Member>,
+    pool: Pool,
+    log: Option<Log>,
+    pending: VecDeque<Pending>,
+    issued: u64,
+    begun: Ns,
+    pub(super) stream: Stream,
+    /// Latency under every rule.
+    pub(super) rules: Vec<(Rule, Histogram)>,
+}
+
+impl<'a> Crowd<'a> {
+    pub(super) fn new(work: &'a Work<'a>, links: Vec<Link>, pool: Pool, log: Option<Log>) -> Self {
+        let rules = Rule::every(links.len()).into_iter();
+        Self {
+            work,
+            rules: rules.map(|rule| (rule, Histogram::new())).collect(),
+            members: links.into_iter().map(Member::new).collect(),
+            pool,
+            log,
+            pending: VecDeque::new(),
+            issued: 0,
+            begun: 0,
+            stream: Stream::default(),
+        }
+    }
+
+    /// Commits for the time asked for; the standbys that are left have consumed everything when it returns.
+    pub(super) fn run(&mut self) -> Result<(), String> {
+        for member in &self.members {
+            let set = member.link.peer.stream().set_nonblocking(true);
+            set.map_err(|error| format!("{}: {error}", member.link.peer.peer()))?;
+        }
+        let times = crate::host::thread_times();
+        self.begun = self.work.clock.now_ns();
+        let until = self.begun + self.work.ask.time.as_nanos() as u64;
+        let mut now = self.begun;
+        let ended = loop {
+            if now >= until || self.work.stop.requested() {
+                break Ok(());
+            }
+            if let Err(why) = self.commit(now) {
+                break Err(why);
+            }
+            now = self.work.clock.now_ns();
+            let delay = self.work.ask.delay;
+            if !delay.is_zero() {
+                std::thread::sleep(delay);
+                now = self.work.clock.now_ns();
+            }
+        };
+        self.stream.elapsed_ns = self.work.clock.now_ns() - self.begun;
+        self.stream.sent_ns = self.stream.elapsed_ns;
+        self.drain();
+        self.stream.cpu_ns = crate::host::thread_times().since(&times).cpu_ns;
+        for member in &self.members {
+            // The rest is said on a connection that waits; who refuses is lost there.
+            let _ = member.link.peer.stream().set_nonblocking(false);
+        }
+        ended
+    }
+
+    /// One commit, from its first byte until the rule is content.
+    fn commit(&mut self, start_ns: Ns) -> Result<(), String> {
+        let mut local_ns = 0;
+        self.issued += 1;
+        if self.work.ask.local == Local::Serial {
+            local_ns = self.write_here()?;
+        }
+        self.pending.push_back(Pending {
+            sequence: self.issued,
+            start_ns,
+            local_ns,
+            is_done: false,
+            acks: vec![None; self.members.len()],
+        });
+        self.push_all();
+        if self.work.ask.local == Local::Parallel {
+            local_ns = self.write_here()?;
+            if let Some(last) = self.pending.back_mut() {
+                last.local_ns = local_ns;
+            }
+        }
+        loop {
+            self.settle();
+            let lost = self.lost();
+            let done = self.pending.back().is_none_or(|last| {
+                last.sequence != self.issued || last.is_done || self.is_content(last, &lost)
+            });
+            if done {
+                return self.committed();
+            }
+            let here = lost.iter().filter(|lost| !**lost).count();
+            let rule = self.work.ask.rule;
+            if here < rule.needs(self.members.len()) {
+                return Err(self.failed(rule));
+            }
+            self.wait()?;
+        }
+    }
+
+    fn is_content(&self, pending: &Pending, lost: &[bool]) -> bool {
+        self.work.ask.rule.done(&pending.acks, lost).is_some()
+    }
+
+    fn lost(&self) -> Vec<bool> {
+        let lost = self.members.iter().map(|member| member.lost.is_some());
+        lost.collect()
+    }
+
+    /// Why the rule can no longer be kept.
+    fn failed(&self, rule: Rule) -> String {
+        let gone = self.members.iter().filter_map(|member| {
+            let (why, at) = member.lost.as_ref()?;
+            Some(format!(
+                "{} after {:.1} s: {why}",
+                member.link.peer.peer(),
+                *at as f64 / 1e9
+            ))
+        });
+        let gone: Vec<String> = gone.collect();
+        format!("commit rule \"{rule}\" cannot be kept: {}", gone.join("; "))
+    }
+
+    /// The newest message is committed.
+    fn committed(&mut self) -> Result<(), String> {
+        let (rule, lost, now) = (self.work.ask.rule, self.lost(), self.work.clock.now_ns());
+        let Some(last) = self.pending.back_mut() else {
+            return Ok(());
+        };
+        let remote = rule.done(&last.acks, &lost).unwrap_or(now);
+        last.is_done = true;
+        let ended = remote.max(match self.work.ask.local {
+            Local::Parallel => last.start_ns + last.local_ns,
+            _ => 0,
+        });
+        let total_ns = ended - last.start_ns;
+        let stream = &mut self.stream;
+        stream.commit.record(total_ns);
+        if self.work.ask.local != Local::None {
+            stream.local.record(last.local_ns);
+            match self.work.ask.local {
+                Local::Serial => {
+                    let remote_ns = total_ns.saturating_sub(last.local_ns);
+                    stream.serial.record(total_ns);
+                    stream.parallel.record(remote_ns.max(last.local_ns));
+                }
+                _ => stream.parallel.record(total_ns),
+            }
+        }
+        let bytes = self.work.ask.length + HEADER_BYTES as u64;
+        let ended_ns = ended - self.begun;
+        stream.seconds.record(ended_ns, bytes, total_ns, 0);
+        stream.worst.see(Slow {
+            total_ns,
+            ended_ns,
+            ..Slow::default()
+        });
+        stream.sent += 1;
+        self.work.live.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn write_here(&mut self) -> Result<Ns, String> {
+        let length = self.work.ask.length as usize;
+        let Some(log) = &mut self.log else {
+            return Ok(0);
+        };
+        log.buffer()[PAYLOAD_AT..PAYLOAD_AT + length].copy_from_slice(self.pool.of(self.issued));
+        let took = log.write(length, self.work.clock);
+        let took = took.map_err(|error| format!("the local log: {error}"))?;
+        Ok(took.write_ns + took.sync_ns)
+    }
+
+    /// Messages that everybody who is left has acknowledged: each rule has its latency of them.
+    fn settle(&mut self) {
+        let lost = self.lost();
+        while let Some(first) = self.pending.front() {
+            let owed = first
+                .acks
+                .iter()
+                .zip(&lost)
+                .any(|(ack, lost)| ack.is_none() && !lost);
+            let is_newest = first.sequence == self.issued;
+            if owed || (is_newest && !first.is_done) {
+                return;
+            }
+            let Some(settled) = self.pending.pop_front() else {
+                return;
+            };
+            for (rule, histogram) in &mut self.rules {
+                if let Some(at) = rule.done(&settled.acks, &lost) {
+                    histogram.record(at - settled.start_ns);
+                }
+            }
+        }
+    }
+
+    /// Hands every standby what its socket takes.
+    fn push_all(&mut self) {
+        let now = self.work.clock.now_ns();
+        for at in 0..self.members.len() {
+            if self.members[at].lost.is_none()
+                && let Err(why) = self.push(at, now)
+            {
+                self.members[at].lost = Some((why.to_string(), now - self.begun));
+            }
+        }
+    }
+
+    fn push(&mut self, at: usize, now: Ns) -> Result<(), PeerError> {
+        let (issued, length) = (self.issued, self.work.ask.length);
+        let member = &mut self.members[at];
+        let whole = HEADER_BYTES + length as usize;
+        while member.sent < issued {
+            let sequence = member.sent + 1;
+            let header = Header {
+                length: length as u32,
+                sequence,
+                ..Header::default()
+            };
+            let head = header.bytes();
+            let body = self.pool.of(sequence);
+            let done = member.partial;
+            let parts = [
+                IoSlice::new(head.get(done..).unwrap_or_default()),
+                IoSlice::new(&body[done.saturating_sub(HEADER_BYTES)..]),
+            ];
+            let mut stream = member.link.peer.stream();
+            match stream.write_vectored(&parts) {
+                Ok(count) => {
+                    if member.acked == member.sent && member.partial == 0 {
+                        member.owes_ns = now;
+                    }
+                    member.partial += count;
+                    if member.partial == whole {
+                        member.partial = 0;
+                        member.sent += 1;
+                    }
+                }
+                Err(error) if is_wait(&error) => break,
+                Err(error) => return Err(PeerError::Gone(error.to_string())),
+            }
+        }
+        let lag = (issued - member.acked).saturating_sub(1) * whole as u64;
+        match lag > self.work.ask.max_lag {
+            true => Err(PeerError::Gone(format!(
+                "it is {lag} bytes behind, more than --max-lag"
+            ))),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits for acknowledgements and for room in sockets, and takes what there is.
+    fn wait(&mut self) -> Result<(), String> {
+        let issued = self.issued;
+        let here: Vec<usize> = (0..self.members.len())
+            .filter(|at| self.members[*at].lost.is_none())
+            .collect();
+        let ready: Vec<bool> = {
+            let mut polled: Vec<PollFd<'_>> = here
+                .iter()
+                .map(|at| {
+                    let member = &self.members[*at];
+                    let flags = match member.sent < issued {
+                        true => PollFlags::IN | PollFlags::OUT,
+                        false => PollFlags::IN,
+                    };
+                    PollFd::from_borrowed_fd(member.link.peer.stream().as_fd(), flags)
+                })
+                .collect();
+            // A signal ends the wait early, and nothing else.
+            let _ = poll(&mut polled, Some(&PIECE));
+            polled
+                .iter()
+                .map(|fd| {
+                    fd.revents()
+                        .intersects(PollFlags::IN | PollFlags::ERR | PollFlags::HUP)
+                })
+                .collect()
+        };
+        let now = self.work.clock.now_ns();
+        let patience = self.work.ask.timeout;
+        for (at, is_ready) in here.into_iter().zip(ready) {
+            let heard = match is_ready {
+                true => self.hear(at, now),
+                false => Ok(()),
+            };
+            let member = &self.members[at];
+            let waited = Duration::from_nanos(now.saturating_sub(member.owes_ns));
+            let owes = member.acked < issued && waited > patience;
+            let lost = match heard {
+                Err(error) => Some(error.to_string()),
+                Ok(()) if owes => {
+                    let what = "for an acknowledgement".to_owned();
+                    Some(PeerError::Silent(patience, what).to_string())
+                }
+                Ok(()) => None,
+            };
+            if let Some(why) = lost {
+                self.members[at].lost = Some((why, now - self.begun));
+            }
+        }
+        if self.work.stop.abandoned() {
+            return Err("interrupted".to_owned());
+        }
+        self.push_all();
+        Ok(())
+    }
+
+    /// Takes the acknowledgements of one standby that are there.
+    fn hear(&mut self, at: usize, now: Ns) -> Result<(), PeerError> {
+        let member = &mut self.members[at];
+        let mut buffer = [0; 16 * ACK_BYTES];
+        let mut stream = member.link.peer.stream();
+        let count = match stream.read(&mut buffer) {
+            Ok(0) => return Err(PeerError::Gone("while messages were sent".to_owned())),
+            Ok(count) => count,
+            Err(error) if is_wait(&error) => return Ok(()),
+            Err(error) => return Err(PeerError::Gone(error.to_string())),
+        };
+        member.heard.extend_from_slice(&buffer[..count]);
+        let whole = member.heard.len() / ACK_BYTES * ACK_BYTES;
+        let acks: Vec<u8> = member.heard.drain(..whole).collect();
+        for bytes in acks.chunks_exact(ACK_BYTES) {
+            let mut one = [0; ACK_BYTES];
+            one.copy_from_slice(bytes);
+            let ack = Ack::read(&one);
+            if ack.sequence != member.acked + 1 || ack.sequence > member.sent {
+                return Err(PeerError::Foreign(format!(
+                    "it acknowledges message {} where {} was due",
+                    ack.sequence,
+                    member.acked + 1
+                )));
+            }
+            member.acked = ack.sequence;
+            member.owes_ns = now;
+            let mut pending = self.pending.iter_mut();
+            if let Some(pending) = pending.find(|one| one.sequence == ack.sequence) {
+                pending.acks[at] = Some(now);
+                // In serial order the remote part begins when the local one has ended.
+                let before = match self.work.ask.local {
+                    Local::Serial => pending.local_ns,
+                    _ => 0,
+                };
+                let total = (now - pending.start_ns).saturating_sub(before);
+                member.parts.record(total, 0, &ack);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for the acknowledgements that the rule did not wait for.
+    fn drain(&mut self) {
+        loop {
+            self.settle();
+            let lost = self.lost();
+            let owes = |member: &Member| member.lost.is_none() && member.acked < self.issued;
+            if !self.members.iter().any(owes) || lost.iter().all(|lost| *lost) {
+                return;
+            }
+            if self.wait().is_err() {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! One connection of the client to a standby: greeting, parameters, readiness, messages, result.
+
+use super::ask::{Ask, Standby};
+use super::reading::StandbyReading;
+use super::wire::{ACK_BYTES, Ack, END, Found, Header, RESULT_MAX, Ready, SERVICE};
+use crate::peer::hello::greet;
+use crate::peer::line::{Line as Peer, PeerError};
+use assay_block::socket::TcpInfo;
+use assay_measure::prng::SplitMix64;
+use assay_run::engine::EngineError;
+use assay_run::stop::Stop;
+use rustix::net::sockopt;
+
+/// What there is to send of.
+const POOL_BYTES: usize = 16 << 20;
+/// Between the beginnings of two payloads, so that no two messages in a row are alike: odd, and no multiple of a block.
+const STEP_BYTES: usize = 4099;
+const WHAT: &str = "while messages were sent";
+
+/// Payloads, made before the test.
+pub(super) struct Pool {
+    bytes: Vec<u8>,
+    length: usize,
+    at: usize,
+}
+
+impl Pool {
+    pub(super) fn new(ask: &Ask, seed: u64) -> Self {
+        let length = ask.length as usize;
+        let mut bytes = vec![0; POOL_BYTES.max(2 * length)];
+        if !ask.is_zeros {
+            SplitMix64(seed).fill(&mut bytes);
+        }
+        Self {
+            bytes,
+            length,
+            at: 0,
+        }
+    }
+
+    /// The payload of the next message.
+    pub(super) fn next(&mut self) -> &[u8] {
+        let from = self.at;
+        self.at = (self.at + STEP_BYTES) % (self.bytes.len() - self.length + 1);
+        &self.bytes[from..from + self.length]
+    }
+
+    /// The payload of message `sequence`, as often as it is asked for.
+    pub(super) fn of(&self, sequence: u64) -> &[u8] {
+        let room = (self.bytes.len() - self.length + 1) as u64;
+        let from = (sequence.wrapping_mul(STEP_BYTES as u64) % room) as usize;
+        &self.bytes[from..from + self.length]
+    }
+}
+
+/// A connection whose standby is ready.
+pub(super) struct Link {
+    pub(super) peer: Peer,
+    pub(super) ready: Ready,
+}
+
+impl Link {
+    /// Connects, greets, asks and waits until the standby is ready.
+    pub(super) fn open(ask: &Ask, standby: &Standby, stop: &Stop) -> Result<Self, EngineError> {
+        let mut peer = Peer::connect(&standby.host, standby.port, ask.timeout, stop)?;
+        if let Some(bytes) = ask.sockbuf {
+            let set = sockopt::set_socket_send_buffer_size(peer.stream(), bytes as usize);
+            set.map_err(|error| {
+                EngineError::Usage(format!("--sockbuf {bytes}: the kernel refuses it: {error}"))
+            })?;
+        }
+        let name = peer.peer().to_owned();
+        let ready = Self::ask(&mut peer, ask, stop).map_err(|error| error.of(&name))?;
+        Ok(Self { peer, ready })
+    }
+
+    fn ask(peer: &mut Peer, ask: &Ask, stop: &Stop) -> Result<Ready, PeerError> {
+        greet(peer, SERVICE, ask.secret.as_ref())?;
+        peer.tell(&ask.wanted(), "in the parameters")?;
+        loop {
+            let ready: Ready = peer.hear(RESULT_MAX, "while it made ready")?;
+            if !ready.refused.is_empty() {
+                return Err(PeerError::Refused(format!("it refuses: {}", ready.refused)));
+            }
+            if !ready.is_preparing {
+                return Ok(ready);
+            }
+            if stop.requested() {
+                return Err(PeerError::Stopped);
+            }
+        }
+    }
+
+    pub(super) fn send(&mut self, header: Header, payload: &[u8]) -> Result<(), PeerError> {
+        self.peer.write_both(&header.bytes(), payload, WHAT)
+    }
+
+    pub(super) fn acknowledged(&mut self) -> Result<Ack, PeerError> {
+        let mut bytes = [0; ACK_BYTES];
+        self.peer.read(&mut bytes, "for an acknowledgement")?;
+        Ok(Ack::read(&bytes))
+    }
+
+    /// Says that it is over.
+    pub(super) fn end(&mut self, sequence: u64) -> Result<(), PeerError> {
+        let header = Header {
+            sequence,
+            is_end: true,
+            ..Header::default()
+        };
+        self.send(header, &[])
+    }
+
+    /// Waits until it has consumed everything.
+    pub(super) fn ended(&mut self) -> Result<(), PeerError> {
+        match self.acknowledged()?.sequence {
+            END => Ok(()),
+            other => Err(PeerError::Foreign(format!(
+                "it acknowledges message {other} where the end was due"
+            ))),
+        }
+    }
+
+    /// Reads what the standby found.
+    pub(super) fn found(&mut self) -> Result<Found, PeerError> {
+        let found: Found = self.peer.hear(RESULT_MAX, "for the result")?;
+        match found.failed.is_empty() {
+            true => Ok(found),
+            false => Err(PeerError::Refused(format!("it failed: {}", found.failed))),
+        }
+    }
+
+    /// What is known of the standby, as far as the connection tells.
+    pub(super) fn reading(&self, standby: &Standby) -> StandbyReading {
+        let stream = self.peer.stream();
+        StandbyReading {
+            name: standby.name.clone(),
+            ready: self.ready.clone(),
+            send_buffer: sockopt::socket_send_buffer_size(stream)
+                .ok()
+                .map(|bytes| bytes as u64),
+            tcp: TcpInfo::of(stream).ok(),
+            ..StandbyReading::default()
+        }
+    }
+}

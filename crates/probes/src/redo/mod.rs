@@ -1,0 +1,105 @@
+//! `assay redo`: what a commit waits for when its redo goes to a standby: network, standby and disk apart.
+//!
+//! Owns the protocol (`wire`), the standby (`server`), the log that it writes (`log`), the primary (`client`, `alone`,
+//! `crowd`), commit rules (`quorum`) and the record with everything that is said of it (`record`). See `README.md`.
+
+mod alone;
+mod ask;
+mod client;
+mod crowd;
+mod link;
+mod log;
+mod options;
+mod quorum;
+mod reading;
+mod record;
+mod server;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+use ask::Ask;
+use assay_measure::kind::Kind;
+use assay_run::engine::EngineError;
+use assay_run::probe::{Aimed, Probe, ProbeOption, Request, Serving};
+
+/// The probe, and the kind of its records.
+#[derive(Clone, Copy, Debug)]
+pub struct RedoTransport;
+
+impl Probe for RedoTransport {
+    fn name(&self) -> &'static str {
+        "redo"
+    }
+
+    fn about(&self) -> &'static str {
+        "Measure redo transport to a standby: what it adds to a commit, network and disk apart"
+    }
+
+    fn more(&self) -> &'static str {
+        "Start `assay redo server --bind ADDR --allow-write DIR` on the standby, then `assay redo STANDBY --length 8k \
+         --write` here. assay takes oratcptest's options in its own spelling too (-port=5555 -mode=sync -length=4k \
+         -duration=60s -interval=1s -write); --format tool prints its report. The protocol is assay's own: both ends \
+         have to be assay. The test may fill the network and the standby's disk."
+    }
+
+    fn usual_time(&self) -> Option<&'static str> {
+        Some("10s")
+    }
+
+    fn time_also(&self) -> &'static [&'static str] {
+        &["duration"]
+    }
+
+    fn takes_place(&self) -> bool {
+        false
+    }
+
+    fn takes_peer(&self) -> bool {
+        true
+    }
+
+    fn has_long_flags_with_one_dash(&self) -> bool {
+        true
+    }
+
+    fn options(&self) -> &'static [ProbeOption] {
+        options::OPTIONS
+    }
+
+    fn kind(&self) -> Option<&'static dyn Kind> {
+        Some(&RedoTransport)
+    }
+
+    fn server(&self, request: &Request) -> Result<Box<dyn Serving>, EngineError> {
+        Ok(Box::new(server::Server::of(request)?))
+    }
+
+    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
+        Ok(Box::new(client::Aim(Ask::of(request)?)))
+    }
+}
+
+/// What a standby does with bytes of anybody's: as a header, as an acknowledgement, as parameters it then judges. For tests;
+/// it never panics.
+#[doc(hidden)]
+pub fn hear_a_stranger(bytes: &[u8]) {
+    let mut header = [0; wire::HEADER_BYTES];
+    let mut ack = [0; wire::ACK_BYTES];
+    for (at, byte) in bytes.iter().enumerate() {
+        header[at % wire::HEADER_BYTES] = *byte;
+        ack[at % wire::ACK_BYTES] = *byte;
+    }
+    let read = wire::Header::read(&header);
+    if read.length & !wire::FLAGS == read.length {
+        assert_eq!(read.bytes(), wire::Header::read(&read.bytes()).bytes());
+    }
+    let _ = wire::Ack::read(&ack);
+    if let Ok(wanted) = serde_json::from_slice::<wire::Wanted>(bytes) {
+        let refused = server::Server::of_strangers().refused(&wanted);
+        assert!(refused.is_some() || wanted.length <= wire::MESSAGE_MAX);
+    }
+    let _ = serde_json::from_slice::<wire::Ready>(bytes);
+    let _ = serde_json::from_slice::<wire::Found>(bytes);
+}

@@ -1,0 +1,273 @@
+//! The first things to know of a redo test: what a commit waits for, and where.
+
+use super::info::{RedoInfo, StandbyInfo};
+use assay_measure::cpu;
+use assay_measure::kind::{Headline, Limit, Line, Next, Told, again, beside};
+use assay_measure::record::{Figure, Record};
+use assay_measure::units::{fixed, size, thousands};
+
+/// The headline of a test.
+pub(super) fn of(record: &Record, info: &RedoInfo) -> Headline {
+    Headline {
+        tested: tested(info),
+        rows: rows(record, info),
+        steadiness: steadiness(record),
+        verbatim: super::compat::tail(info),
+        again: again(record),
+        limit: limit(record, info),
+        next: next(record, info),
+    }
+}
+
+fn tested(info: &RedoInfo) -> String {
+    let names: Vec<&str> = info.standbys.iter().map(|s| s.name.as_str()).collect();
+    let write = match info.write.as_str() {
+        "" | "none" => "acknowledged from memory".to_owned(),
+        write => format!("written there by {write}"),
+    };
+    let rule = match info.standbys.len() {
+        0 | 1 => String::new(),
+        _ => format!(", a commit waits for {}", info.rule),
+    };
+    format!(
+        "Redo transport {} to {}: messages of {}, {write}{rule}.",
+        info.mode.to_uppercase(),
+        names.join(", "),
+        size(info.length_bytes)
+    )
+}
+
+fn rows(record: &Record, info: &RedoInfo) -> Vec<Line> {
+    let metric = |key: &str| {
+        let found = assay_measure::record::metric::find(&record.metrics, key);
+        found.map_or_else(Figure::default, |metric| metric.value.clone())
+    };
+    let rate = Line::of(
+        "Rate",
+        vec![
+            Told::new(&metric("redo_transport_per_s"), "messages/s"),
+            Told::new(
+                &metric("redo_transport_bytes_per_s").scaled(1e-6),
+                "MB/s with headers",
+            ),
+        ],
+        "n/a (nothing was acknowledged)",
+    );
+    let mut rows = vec![rate];
+    if info.mode == "async" {
+        rows.push(Line::of(
+            "Drain",
+            vec![
+                Told::new(&info.sent_s, "s of sending"),
+                Told::new(&info.elapsed_s, "s until the standby had consumed it all"),
+            ],
+            "n/a (nothing was sent)",
+        ));
+        rows.extend(
+            info.standbys
+                .first()
+                .filter(|s| s.write_mode != "none")
+                .map(|standby| times("Disk write", &standby.disk)),
+        );
+        return rows;
+    }
+    rows.push(times("Commit", &info.commit));
+    if info.standbys.len() == 1 {
+        let standby = &info.standbys[0];
+        rows.push(times("Network", &standby.network));
+        if standby.write_mode != "none" {
+            rows.push(times("Disk write", &standby.disk));
+        }
+    } else {
+        for row in &info.rules {
+            let mut line = times("", &row.latency);
+            line.lead = format!("{}: ", row.rule);
+            rows.push(line);
+        }
+    }
+    if info.local != "none" {
+        rows.push(times("Local log", &info.local_write));
+    }
+    rows
+}
+
+fn times(title: &'static str, of: &assay_measure::record::Latency) -> Line {
+    Line::of(
+        title,
+        vec![
+            Told::new(&of.avg_us, "us on average"),
+            Told::new(&of.p50_us, "p50"),
+            Told::new(&of.p99_us, "p99"),
+            Told::new(&of.max_us, "max"),
+        ],
+        "n/a (nothing was acknowledged)",
+    )
+}
+
+fn steadiness(record: &Record) -> String {
+    let found = &record.checks.steadiness;
+    let Some(variation) = found.variation_ratio.value() else {
+        return "n/a (fewer than four whole seconds)".to_owned();
+    };
+    let seconds = found.steps_count.value().unwrap_or(0.0);
+    let range = format!(
+        "messages/s of {} seconds vary by {} % ({} to {})",
+        fixed(seconds, 0),
+        fixed(100.0 * variation, 1),
+        thousands(found.min_per_s.value().unwrap_or(0.0).round() as u64),
+        thousands(found.max_per_s.value().unwrap_or(0.0).round() as u64)
+    );
+    if let Some(at) = found.change_points_s.first() {
+        return format!(
+            "not steady: the level changes after {} s; {range}",
+            fixed(*at, 0)
+        );
+    }
+    match variation {
+        ..=0.05 => format!("steady: {range}"),
+        ..=0.2 => format!("fairly steady: {range}"),
+        _ => format!("not steady: {range}"),
+    }
+}
+
+/// Mean time, us.
+fn mean(figure: &Figure) -> f64 {
+    figure.value().unwrap_or(0.0)
+}
+
+/// The cap first, then the host, then the largest part of a message's time.
+fn limit(record: &Record, info: &RedoInfo) -> Limit {
+    if let Some(cap) = &info.cap {
+        let where_from = match info.write.as_str() {
+            "" | "none" => "the way to the standby",
+            _ => "the standby's volume",
+        };
+        return Limit::new(
+            format!(
+                "a cap of {} messages/s, most likely of {where_from}",
+                thousands(cap.per_s.round() as u64)
+            ),
+            super::advice::cap_text(info, cap),
+        );
+    }
+    if info.standbys.len() > 1 {
+        return slowest(info);
+    }
+    let Some(standby) = info.standbys.first() else {
+        return Limit::unknown("no standby answered");
+    };
+    if info.mode == "async" {
+        return streaming(record, info, standby);
+    }
+    let total = mean(&standby.total.avg_us);
+    if total <= 0.0 {
+        return Limit::unknown("nothing was acknowledged");
+    }
+    let (network, disk) = (mean(&standby.network.avg_us), mean(&standby.disk.avg_us));
+    let (queue, apply) = (mean(&standby.queue.avg_us), mean(&standby.apply.avg_us));
+    let evidence = format!(
+        "Of {} us a message spends {} in the network, {} at the standby's disk, {} in its apply and {} waiting there for \
+         a CPU or its own work.",
+        fixed(total, 0),
+        fixed(network, 0),
+        fixed(disk, 0),
+        fixed(apply, 0),
+        fixed(queue, 0)
+    );
+    if let Some(rate) = info.asked_per_s.value()
+        && info.backlog_count.value().unwrap_or(0.0) <= rate * 0.01
+    {
+        let text = format!("All messages went at their due times. {evidence}");
+        return Limit::new("the rate asked for", text);
+    }
+    if network.max(disk).max(queue) != apply.max(network).max(disk).max(queue) {
+        return Limit::new("the emulated apply", evidence);
+    }
+    if disk >= network.max(queue) {
+        return Limit::new("the standby's disk", evidence);
+    }
+    if let Some(host) = cpu::limit(record) {
+        return Limit::new(host.what, format!("{evidence} {}", host.evidence));
+    }
+    match network >= queue {
+        true => Limit::new("the network, both hosts' network stacks included", evidence),
+        false => Limit::new("the standby's CPU", evidence),
+    }
+}
+
+fn streaming(record: &Record, info: &RedoInfo, standby: &StandbyInfo) -> Limit {
+    let elapsed = mean(&info.elapsed_s);
+    let disk = mean(&standby.disk.avg_us) * standby.messages_count as f64 / 1e6;
+    let streams = info.connections_count.max(1) as f64;
+    let share = if elapsed > 0.0 {
+        disk / elapsed / streams
+    } else {
+        0.0
+    };
+    let evidence = format!(
+        "The standby spent {} % of the time in writes to its log.",
+        fixed(100.0 * share, 0)
+    );
+    if share >= 0.8 {
+        return Limit::new("the standby's disk", evidence);
+    }
+    if let Some(host) = cpu::limit(record) {
+        return Limit::new(host.what, format!("{evidence} {}", host.evidence));
+    }
+    Limit::new("the network, or a CPU of one end", evidence)
+}
+
+fn slowest(info: &RedoInfo) -> Limit {
+    let known = info
+        .standbys
+        .iter()
+        .filter(|standby| standby.lost.is_empty());
+    let slowest = known.max_by(|a, b| mean(&a.total.avg_us).total_cmp(&mean(&b.total.avg_us)));
+    let Some(slowest) = slowest else {
+        return Limit::unknown("no standby was left");
+    };
+    let all: Vec<String> = info
+        .standbys
+        .iter()
+        .map(|one| format!("{} {} us", one.name, fixed(mean(&one.total.avg_us), 0)))
+        .collect();
+    let evidence = format!("On average a message takes: {}.", all.join(", "));
+    match info.rule.as_str() {
+        "all" => Limit::new(format!("the slowest standby, {}", slowest.name), evidence),
+        rule => Limit::new(format!("the standbys that \"{rule}\" waits for"), evidence),
+    }
+}
+
+fn next(record: &Record, info: &RedoInfo) -> Vec<Next> {
+    let peer = info
+        .standbys
+        .first()
+        .map_or("STANDBY", |one| one.name.as_str());
+    let test = beside(record, "redo", peer, &["PORT", "SECRET_FILE"]);
+    let length = assay_measure::units::size_suffix(info.length_bytes);
+    let mut next = Vec::new();
+    if info.mode == "async" {
+        next.push(Next::new(
+            format!("{test} --length {length} --write"),
+            "what a commit waits for if it does wait (SYNC)",
+        ));
+    } else if matches!(info.write.as_str(), "" | "none") {
+        next.push(Next::new(
+            format!("{test} --length {length} --write"),
+            "the same with the standby's disk (SYNC AFFIRM)",
+        ));
+    } else {
+        next.push(Next::new(
+            format!("{test} --length {length} --write --alone 5s"),
+            "shows disk and network each alone beside both",
+        ));
+    }
+    if info.cap.is_some() {
+        let half = assay_measure::units::size_suffix((info.length_bytes / 2).max(512));
+        next.push(Next::new(
+            format!("{test} --length {half} --write --time 60s"),
+            "a cap on operations stays the same count at another size",
+        ));
+    }
+    next
+}

@@ -1,0 +1,204 @@
+//! A redo test in a record.
+
+use assay_measure::record::{Figure, Latency, Part};
+use assay_measure::snapshot::Fact;
+use serde::{Deserialize, Serialize};
+
+/// What `assay redo` measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct RedoInfo {
+    /// `sync` or `async`.
+    pub mode: String,
+    /// Bytes of a payload.
+    pub length_bytes: u64,
+    /// `random` or `zeros`.
+    pub content: String,
+    /// Pause after each message.
+    pub delay_ms: Figure,
+    /// Connections at once.
+    pub connections_count: u64,
+    /// Messages under way at once on each.
+    pub inflight_count: u64,
+    /// Socket send buffer asked for; n/a: the system's.
+    pub asked_send_buffer_bytes: Figure,
+    /// Messages asked for per second; n/a: as quick as they go.
+    pub asked_per_s: Figure,
+    /// Time asked for, s.
+    pub asked_s: f64,
+    /// Time of a row, s.
+    pub interval_s: u64,
+    /// Silence after which an end is given up, where it was given, s.
+    pub asked_timeout_s: Figure,
+    /// The write asked for: `none`, `direct-dsync`, `apply:500`, ...
+    pub asked_write: String,
+    /// The write that was made on the first standby.
+    pub write: String,
+    /// Why it is another; empty where it is the same.
+    pub write_why: String,
+    /// Local time of day when the standby was ready, s.
+    pub ready_clock_s: i64,
+    /// What ended in each second.
+    pub seconds: Vec<SecondRow>,
+    /// Messages acknowledged; in async consumed.
+    pub messages_count: u64,
+    /// Messages handed to the socket, and for how long.
+    pub sent_count: u64,
+    /// See above.
+    pub sent_s: Figure,
+    /// The same with those that measured the network alone.
+    pub sent_total_count: u64,
+    /// From the first message until the last was acknowledged or consumed.
+    pub elapsed_s: Figure,
+    /// Commits: the time until the commit rule was content, the local write included; from the instant each was due
+    /// where there was a schedule.
+    pub commit: Latency,
+    /// Messages due and not sent when the time was over.
+    pub backlog_count: Figure,
+    /// For whom a commit waited.
+    pub rule: String,
+    /// Latency under every rule.
+    pub rules: Vec<RuleRow>,
+    /// Each standby.
+    pub standbys: Vec<StandbyInfo>,
+    /// `none`, `serial` or `parallel`.
+    pub local: String,
+    /// The primary's own log write.
+    pub local_write: Latency,
+    /// Commits if the remote part followed the local one (PostgreSQL).
+    pub serial: Latency,
+    /// Commits if both were under way at once (Oracle).
+    pub parallel: Latency,
+    /// The standby's disk without network, and the network without disk, where they were asked for.
+    pub disk_alone: Latency,
+    /// See above.
+    pub network_alone: Latency,
+    /// A change of level that looks like a cap.
+    pub cap: Option<Cap>,
+    /// The slowest messages.
+    pub worst: Vec<WorstRow>,
+    /// CPU time of the threads that sent, s.
+    pub cpu_s: Figure,
+    /// Clock of this host's CPU right after, MHz.
+    pub cpu_mhz: Figure,
+    /// Why it ended early; empty where it did not.
+    pub failed: String,
+}
+
+impl Part for RedoInfo {
+    const NAME: &'static str = "redo";
+}
+
+/// One second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SecondRow {
+    /// Messages that ended in it.
+    pub messages_count: u64,
+    /// Their bytes, headers included.
+    pub bytes: u64,
+    /// Sum of their latencies, us.
+    pub total_us: f64,
+    /// Sum of their times at the disk, us.
+    pub disk_us: f64,
+    /// When the last of them ended, s after the start; 0 without one.
+    pub end_s: f64,
+}
+
+/// Latency under one commit rule.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct RuleRow {
+    /// `any 2`, `first 1`, `all`.
+    pub rule: String,
+    /// From the start of the send until so many had acknowledged.
+    pub latency: Latency,
+}
+
+/// One standby.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct StandbyInfo {
+    /// As it was named.
+    pub name: String,
+    /// From the start of the send to its acknowledgement.
+    pub total: Latency,
+    /// The send call.
+    pub send: Latency,
+    /// Total less the standby's own time.
+    pub network: Latency,
+    /// From the last byte received until the acknowledgement was sent.
+    pub server: Latency,
+    /// From the first byte to the last.
+    pub assembly: Latency,
+    /// The write call.
+    pub write: Latency,
+    /// What made it durable after the write.
+    pub sync: Latency,
+    /// Both: oratcptest's disk-write.
+    pub disk: Latency,
+    /// The emulated apply.
+    pub apply: Latency,
+    /// What is left of the standby's own time: its work, and waiting for a CPU.
+    pub queue: Latency,
+    /// Messages whose standby took longer than the whole, by the grain of the clocks.
+    pub negative_count: u64,
+    /// `SO_SNDBUF` in force at the end.
+    pub send_buffer_bytes: Figure,
+    /// What the kernel says of the connection at the end.
+    pub rtt_us: Figure,
+    /// See above.
+    pub min_rtt_us: Figure,
+    /// See above.
+    pub retransmits_count: Figure,
+    /// See above.
+    pub cwnd_bytes: Figure,
+    /// Messages it consumed.
+    pub messages_count: u64,
+    /// Messages it says it has consumed.
+    pub consumed_count: u64,
+    /// How it wrote.
+    pub write_mode: String,
+    /// CPU time of the threads that served, s.
+    pub cpu_s: Figure,
+    /// Its host meanwhile.
+    pub busy_pct: Figure,
+    /// See above.
+    pub steal_pct: Figure,
+    /// See above.
+    pub cpu_mhz: Figure,
+    /// Why it was lost; empty where it was not.
+    pub lost: String,
+    /// When, s after the start.
+    pub lost_s: Figure,
+    /// Its host, the place and the device of its log.
+    pub facts: Vec<Fact>,
+}
+
+/// A cap on messages per second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Cap {
+    /// Messages per second from then on.
+    pub per_s: f64,
+    /// Until then.
+    pub before_per_s: f64,
+    /// When, s after the start.
+    pub at_s: f64,
+    /// Half the range of the seconds since, % of their mean.
+    pub spread_pct: f64,
+}
+
+/// A message that took long.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct WorstRow {
+    /// When it ended, s after the start.
+    pub at_s: f64,
+    /// Its latency.
+    pub total_us: f64,
+    /// Of that, at the standby.
+    pub server_us: f64,
+    /// Of that, at its disk.
+    pub disk_us: f64,
+}

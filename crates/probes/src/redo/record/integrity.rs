@@ -1,0 +1,108 @@
+//! What has to hold between the figures of a redo test.
+
+use super::info::RedoInfo;
+use crate::redo::wire::HEADER_BYTES;
+use assay_measure::identity::{Rule, Scope};
+use assay_measure::record::Identity;
+
+/// What of a second's rate may be off where a message goes over its end.
+const CLOSED_LOOP: f64 = 0.005;
+
+/// All of them.
+pub(super) fn judge(info: &RedoInfo) -> Vec<Identity> {
+    let mut all = vec![consumed(info), seconds(info)];
+    if info.mode != "async" {
+        all.push(parts(info));
+        all.push(stream(info));
+    }
+    all
+}
+
+/// Whatever was sent, the standbys have consumed.
+fn consumed(info: &RedoInfo) -> Identity {
+    let rule = Rule::exact(
+        "RI1",
+        Scope::Whole,
+        "messages consumed by each standby = messages sent",
+    );
+    if !info.failed.is_empty() {
+        return rule.unknown("the test ended early");
+    }
+    let there = info.standbys.iter().filter(|one| one.lost.is_empty());
+    let off = there
+        .map(|one| one.consumed_count)
+        .find(|count| *count != info.sent_total_count);
+    match info.standbys.iter().any(|one| one.lost.is_empty()) {
+        true => {
+            let consumed = off.unwrap_or(info.sent_total_count);
+            rule.compare(Ok(consumed as f64), Ok(info.sent_total_count as f64))
+        }
+        false => rule.unknown("no standby was left"),
+    }
+}
+
+/// The seconds add up.
+fn seconds(info: &RedoInfo) -> Identity {
+    let rule = Rule::exact(
+        "RI2",
+        Scope::Whole,
+        "messages of all seconds = messages sent",
+    );
+    if !info.failed.is_empty() {
+        return rule.unknown("the test ended early");
+    }
+    rule.compare(Ok(info.messages_count as f64), Ok(info.sent_count as f64))
+}
+
+/// Nothing of a message's time is lost.
+fn parts(info: &RedoInfo) -> Identity {
+    let rule = Rule::exact(
+        "RI3",
+        Scope::Whole,
+        "time in the network + time at the standby = time of all messages, ns",
+    );
+    if info.standbys.iter().any(|one| one.negative_count > 0) {
+        return rule.unknown("some messages took the standby longer than the whole");
+    }
+    let sum = |of: &assay_measure::record::Latency| of.hist_ns.sum_ns() as f64;
+    let both = info
+        .standbys
+        .iter()
+        .map(|one| sum(&one.network) + sum(&one.server));
+    let whole = info.standbys.iter().map(|one| sum(&one.total));
+    rule.compare(Ok(both.sum()), Ok(whole.sum()))
+}
+
+/// I39 of imports: one message at a time.
+fn stream(info: &RedoInfo) -> Identity {
+    let rule = Rule::within(
+        "I39",
+        Scope::Window,
+        "synchronous stream: bytes per second = (message + 12 bytes of framing) / latency",
+        0.0,
+    );
+    let is_closed = info.delay_ms.value() == Some(0.0)
+        && info.asked_per_s.value().is_none()
+        && info.inflight_count == 1;
+    if !is_closed {
+        return rule.unknown("messages did not follow one another at once");
+    }
+    let size = (info.length_bytes + HEADER_BYTES as u64) as f64;
+    let elapsed = info.elapsed_s.value().filter(|s| *s > 0.0);
+    let total_us: f64 = info.seconds.iter().map(|row| row.total_us).sum();
+    let Some(elapsed) = elapsed.filter(|_| total_us > 0.0) else {
+        return rule.unknown("nothing was acknowledged");
+    };
+    let count = info.messages_count as f64;
+    let rate = count * size / elapsed;
+    let latency_s = total_us / count / 1e6;
+    let rhs = info.connections_count as f64 * size / latency_s;
+    // Connections begin and end one after the other, and a crowd looks at its sockets between two commits.
+    let loose = if info.connections_count > 1 || info.standbys.len() > 1 {
+        10.0
+    } else {
+        1.0
+    };
+    rule.tolerating(CLOSED_LOOP * loose * rate)
+        .compare(Ok(rate), Ok(rhs))
+}

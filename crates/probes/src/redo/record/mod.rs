@@ -1,0 +1,385 @@
+//! The record of a redo test: from readings to figures, and what is said of them.
+
+mod advice;
+mod cap;
+mod charts;
+mod compat;
+mod headline;
+mod info;
+mod integrity;
+mod metrics;
+mod sections;
+
+#[cfg(test)]
+mod tests;
+
+use super::RedoTransport;
+use super::ask::{Ask, Local};
+use super::quorum::Rule;
+use super::reading::{Readings, Second, StandbyReading};
+use super::wire::{Found, Ready};
+use assay_measure::chart::Drawn;
+use assay_measure::histogram::Histogram;
+use assay_measure::kind::{Check, Finding, Headline, Kind, figure};
+use assay_measure::record::{Figure, Latency, Metric, Part, Record, Series};
+use assay_measure::section::Sections;
+use assay_measure::snapshot::{RunData, Verdict};
+use info::{RedoInfo, RuleRow, SecondRow, StandbyInfo, WorstRow};
+
+const NOT_TOLD: &str = "the kernel does not tell it";
+
+impl RedoTransport {
+    fn info(record: &Record) -> RedoInfo {
+        record.parts.get().unwrap_or_default()
+    }
+}
+
+impl Kind for RedoTransport {
+    fn name(&self) -> &'static str {
+        RedoInfo::NAME
+    }
+
+    fn tells(&self, record: &Record) -> bool {
+        record.import.is_none()
+    }
+
+    fn metrics(&self, record: &Record) -> Vec<Metric> {
+        metrics::all(&Self::info(record))
+    }
+
+    fn sections(&self, record: &Record) -> Sections {
+        sections::render(record, &Self::info(record))
+    }
+
+    fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn)) {
+        charts::all(&Self::info(record)).into_iter().for_each(draw);
+    }
+
+    fn headline(&self, record: &Record) -> Headline {
+        headline::of(record, &Self::info(record))
+    }
+
+    fn in_words_of_tool(&self, record: &Record) -> Option<String> {
+        Some(compat::report(&Self::info(record)))
+    }
+
+    fn conditions(&self, baseline: &Record, candidate: &Record) -> Vec<Check> {
+        let of = |record: &Record| record.import.is_none().then(|| Self::info(record));
+        let (Some(a), Some(b)) = (of(baseline), of(candidate)) else {
+            return Vec::new();
+        };
+        let text = |what, get: fn(&RedoInfo) -> String, otherwise| {
+            Check::text(what, &get(&a), &get(&b), otherwise)
+        };
+        vec![
+            text("transport mode", |i| i.mode.clone(), Finding::Forbids),
+            text(
+                "message payload",
+                |i| i.length_bytes.to_string(),
+                Finding::Forbids,
+            ),
+            text("payload content", |i| i.content.clone(), Finding::Tolerable),
+            text(
+                "write on the standby",
+                |i| i.write.clone(),
+                Finding::Forbids,
+            ),
+            text(
+                "connections",
+                |i| i.connections_count.to_string(),
+                Finding::Forbids,
+            ),
+            text(
+                "messages under way",
+                |i| i.inflight_count.to_string(),
+                Finding::Forbids,
+            ),
+            text("commit rule", |i| i.rule.clone(), Finding::Forbids),
+            text("local log write", |i| i.local.clone(), Finding::Forbids),
+        ]
+    }
+
+    fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
+        record.parts.read::<RedoInfo>().map(drop)
+    }
+}
+
+/// Takes in what another connection's server found.
+pub(super) fn merge(mine: &mut Found, theirs: &Found) {
+    mine.messages += theirs.messages;
+    mine.bytes += theirs.bytes;
+    mine.elapsed_ns = mine.elapsed_ns.max(theirs.elapsed_ns);
+    for (mine, theirs) in [
+        (&mut mine.assembly, &theirs.assembly),
+        (&mut mine.write, &theirs.write),
+        (&mut mine.sync, &theirs.sync),
+        (&mut mine.disk, &theirs.disk),
+        (&mut mine.total, &theirs.total),
+    ] {
+        mine.merge(theirs);
+    }
+    mine.cpu_ns += theirs.cpu_ns;
+}
+
+fn seconds(ns: u64) -> Figure {
+    Figure::decimal(ns as f64 / 1e9)
+}
+
+fn us(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}
+
+/// Builds the record of a test.
+pub(super) fn build(run: &RunData, readings: &Readings) -> Record {
+    let info = info(readings);
+    let mut run = run.clone();
+    run.sessions = info.connections_count;
+    run.begin.host.clone_from(&readings.host.0);
+    run.end.host.clone_from(&readings.host.1);
+    run.begin.at_ns = 0;
+    run.end.at_ns = readings.ended_ns.saturating_sub(readings.begun_ns);
+    let told = format!("stopped after {} messages", info.messages_count);
+    if readings.is_stopped {
+        run.verdict = Verdict::Incomplete(told);
+    }
+    if !info.failed.is_empty() {
+        run.verdict = Verdict::Invalid(vec![info.failed.clone()]);
+    }
+    if let Some(standby) = readings.standbys.first() {
+        run.engine_facts.clone_from(&standby.ready.facts);
+    }
+    let mut record = Record::labelled(&run);
+    record.os = assay_awr::record::os(&run);
+    own_cpu(&mut record, &info);
+    record.interval.elapsed_s = info.elapsed_s.clone();
+    record.interval.whole_run_s = seconds(run.end.at_ns);
+    record.interval.ops_count = Figure::Count(info.messages_count);
+    record.series = series(&info);
+    let whole = whole_seconds(&info);
+    let ends: Vec<f64> = (1..=whole.len()).map(|second| second as f64).collect();
+    record.checks.steadiness = assay_awr::record::steadiness_of(&ends, &whole);
+    let told = readings.standbys.iter();
+    let told = told.flat_map(|standby| standby.ready.warnings.iter().cloned());
+    record.warnings = told.chain(advice::warnings(&record, &info)).collect();
+    record.advice = advice::advise(&info);
+    record.integrity = integrity::judge(&info);
+    record.parts.put(&info);
+    figure(&RedoTransport, &mut record);
+    record
+}
+
+/// A standby on this host is part of the test, not one of the others who take its CPUs.
+fn own_cpu(record: &mut Record, info: &RedoInfo) {
+    let here = info.standbys.iter().filter(|one| is_here(&one.name));
+    let served = here.map(|one| one.cpu_s.clone());
+    let cpu = &mut record.os.process.cpu_s;
+    *cpu = served.fold(cpu.clone(), |sum, served| sum.plus(&served));
+}
+
+/// Whether a standby is on loopback.
+fn is_here(name: &str) -> bool {
+    let host = name.split(':').next().unwrap_or(name);
+    host == "localhost" || host.starts_with("127.") || name.contains("::1")
+}
+
+/// Messages of each whole second.
+fn whole_seconds(info: &RedoInfo) -> Vec<f64> {
+    let whole = info.elapsed_s.value().unwrap_or(0.0).floor() as usize;
+    let seconds = info.seconds.iter().take(whole);
+    seconds.map(|row| row.messages_count as f64).collect()
+}
+
+/// What was asked for, and how it was done.
+fn asked(ask: &Ask, ready: Option<&Ready>) -> RedoInfo {
+    let optional =
+        |value: Option<f64>, why: &str| value.map_or_else(|| Figure::na(why), Figure::decimal);
+    let write = ready.map_or_else(String::new, |ready| match ask.apply_us {
+        0 => ready.write.name().to_owned(),
+        us => format!("{}, apply {us} us", ready.write.name()),
+    });
+    let timeout = ask.has_timeout.then_some(ask.timeout.as_secs_f64());
+    RedoInfo {
+        mode: if ask.is_async { "async" } else { "sync" }.to_owned(),
+        length_bytes: ask.length,
+        content: if ask.is_zeros { "zeros" } else { "random" }.to_owned(),
+        delay_ms: Figure::decimal(ask.delay.as_secs_f64() * 1e3),
+        connections_count: ask.connections as u64,
+        inflight_count: ask.inflight as u64,
+        asked_send_buffer_bytes: optional(ask.sockbuf.map(|b| b as f64), "the system's"),
+        asked_per_s: optional(ask.rate, "as quick as they go"),
+        asked_s: ask.time.as_secs_f64(),
+        interval_s: ask.interval_s,
+        asked_timeout_s: optional(timeout, "not given"),
+        asked_write: ask.write_name(),
+        write,
+        write_why: ready.map_or_else(String::new, |ready| ready.write_why.clone()),
+        rule: ask.rule.to_string(),
+        local: match ask.local {
+            Local::None => "none",
+            Local::Serial => "serial",
+            Local::Parallel => "parallel",
+        }
+        .to_owned(),
+        ..RedoInfo::default()
+    }
+}
+
+fn info(readings: &Readings) -> RedoInfo {
+    let Some(ask) = &readings.ask else {
+        return RedoInfo::default();
+    };
+    let stream = &readings.stream;
+    let rows: Vec<SecondRow> = stream.seconds.0.iter().map(second).collect();
+    let elapsed_s = stream.elapsed_ns as f64 / 1e9;
+    let first = readings.standbys.first();
+    let rule = |(rule, histogram): &(Rule, Histogram)| RuleRow {
+        rule: rule.to_string(),
+        latency: Latency::of(histogram),
+    };
+    let worst = stream.worst.all.iter().map(|slow| WorstRow {
+        at_s: slow.ended_ns as f64 / 1e9,
+        total_us: us(slow.total_ns),
+        server_us: us(slow.server_ns),
+        disk_us: us(slow.disk_ns),
+    });
+    let standbys = readings.standbys.iter();
+    RedoInfo {
+        ready_clock_s: readings.clock_s,
+        cap: cap::find(&rows, elapsed_s),
+        messages_count: rows.iter().map(|row| row.messages_count).sum(),
+        seconds: rows,
+        sent_count: stream.sent,
+        sent_total_count: stream.sent + stream.network_alone.count(),
+        sent_s: seconds(stream.sent_ns),
+        elapsed_s: Figure::decimal(elapsed_s),
+        commit: Latency::of(&stream.commit),
+        backlog_count: match ask.rate {
+            Some(_) => Figure::Count(stream.backlog),
+            None => Figure::na("there is no schedule"),
+        },
+        rules: readings.rules.iter().map(rule).collect(),
+        standbys: standbys.map(|one| standby(one, ask.is_async)).collect(),
+        local_write: Latency::of(&stream.local),
+        serial: Latency::of(&stream.serial),
+        parallel: Latency::of(&stream.parallel),
+        disk_alone: Latency::of(&first.map(|one| one.ready.alone.clone()).unwrap_or_default()),
+        network_alone: Latency::of(&stream.network_alone),
+        worst: worst.collect(),
+        cpu_s: seconds(stream.cpu_ns),
+        cpu_mhz: Figure::decimal(readings.cpu_mhz),
+        failed: readings.failed.clone(),
+        ..asked(ask, first.map(|one| &one.ready))
+    }
+}
+
+fn second(second: &Second) -> SecondRow {
+    SecondRow {
+        messages_count: second.messages,
+        bytes: second.bytes,
+        total_us: us(second.total_ns),
+        disk_us: us(second.disk_ns),
+        end_s: second.end_ns as f64 / 1e9,
+    }
+}
+
+fn standby(reading: &StandbyReading, is_async: bool) -> StandbyInfo {
+    let (parts, found) = (&reading.parts, &reading.found);
+    let tcp = |get: fn(&assay_block::socket::TcpInfo) -> u64| {
+        reading
+            .tcp
+            .map_or_else(|| Figure::na(NOT_TOLD), |tcp| Figure::Count(get(&tcp)))
+    };
+    let pct = |value: Option<f64>| value.map_or_else(|| Figure::na(NOT_TOLD), Figure::decimal);
+    // A streamed message has no acknowledgement of its own: what the standby saw is all there is.
+    let (assembly, write, sync, disk, server) = match is_async {
+        true => (
+            &found.assembly,
+            &found.write,
+            &found.sync,
+            &found.disk,
+            &found.total,
+        ),
+        false => (
+            &parts.assembly,
+            &parts.write,
+            &parts.sync,
+            &parts.disk,
+            &parts.server,
+        ),
+    };
+    StandbyInfo {
+        name: reading.name.clone(),
+        total: Latency::of(&parts.total),
+        send: Latency::of(&parts.send),
+        network: Latency::of(&parts.network),
+        server: Latency::of(server),
+        assembly: Latency::of(assembly),
+        write: Latency::of(write),
+        sync: Latency::of(sync),
+        disk: Latency::of(disk),
+        apply: Latency::of(&parts.apply),
+        queue: Latency::of(&parts.queue),
+        negative_count: parts.negative,
+        send_buffer_bytes: reading
+            .send_buffer
+            .map_or_else(|| Figure::na(NOT_TOLD), Figure::Count),
+        rtt_us: tcp(|tcp| u64::from(tcp.rtt)),
+        min_rtt_us: tcp(|tcp| u64::from(tcp.min_rtt)),
+        retransmits_count: tcp(|tcp| u64::from(tcp.total_retrans)),
+        cwnd_bytes: tcp(assay_block::socket::TcpInfo::cwnd_bytes),
+        messages_count: found.messages.max(parts.total.count()),
+        consumed_count: found.messages,
+        write_mode: reading.ready.write.name().to_owned(),
+        cpu_s: seconds(found.cpu_ns),
+        busy_pct: pct(found.busy_pct),
+        steal_pct: pct(found.steal_pct),
+        cpu_mhz: Figure::decimal(found.cpu_mhz),
+        lost: reading.lost.clone(),
+        lost_s: match reading.lost.is_empty() {
+            true => Figure::na("it was not"),
+            false => Figure::decimal(reading.lost_s),
+        },
+        facts: reading.ready.facts.clone(),
+    }
+}
+
+/// Messages, bytes and latencies of every second: they add up to the totals.
+fn series(info: &RedoInfo) -> Series {
+    let elapsed = info.elapsed_s.value().unwrap_or(0.0);
+    let ends = |at: usize| ((at + 1) as f64).min(elapsed.max(at as f64 + 1e-6));
+    let mut series = Series {
+        step_s: 1.0.into(),
+        ..Series::default()
+    };
+    let mut column = |name: &str, of: &dyn Fn(&SecondRow, f64) -> Figure| {
+        let rows = info.seconds.iter().enumerate();
+        let figures = rows.map(|(at, row)| of(row, ends(at) - at as f64));
+        series.metrics.insert(name.to_owned(), figures.collect());
+    };
+    column("redo_transport_count", &|row, _| {
+        Figure::Count(row.messages_count)
+    });
+    column("redo_transport_bytes", &|row, _| Figure::Count(row.bytes));
+    column("redo_transport_per_s", &|row, s| {
+        Figure::Count(row.messages_count).per(s, "no time")
+    });
+    column("redo_transport_bytes_per_s", &|row, s| {
+        Figure::Count(row.bytes).per(s, "no time")
+    });
+    if info.mode != "async" {
+        let per_message = |us: f64, row: &SecondRow| {
+            Figure::decimal(us).per(row.messages_count as f64, "no messages")
+        };
+        column("redo_transport_us_avg", &|row, _| {
+            per_message(row.total_us, row)
+        });
+        if info.standbys.len() == 1 && info.write != "none" {
+            column("redo_transport_disk_write_us_avg", &|row, _| {
+                per_message(row.disk_us, row)
+            });
+        }
+    }
+    series.t_s = (0..info.seconds.len()).map(ends).collect();
+    series.in_window = vec![true; info.seconds.len()];
+    series
+}

@@ -1,0 +1,557 @@
+//! The standby: receives messages, writes them as it was asked to, acknowledges, and says how long each part took.
+//!
+//! Each connection is served by a thread of its own and has a log of its own, which is gone when the connection is.
+
+use super::log::{Log, PAYLOAD_AT, Shape, Slowed, Took};
+use super::options;
+use super::wire::{
+    Ack, END, Found, HEADER_BYTES, Header, MESSAGE_MAX, Ready, SERVICE, Wanted, WriteMode,
+    saturated,
+};
+use crate::crew::effective_mhz;
+use crate::host::{CpuTimes, thread_times};
+use crate::peer::frame::PARAMETERS_MAX;
+use crate::peer::hello::welcome;
+use crate::peer::line::{Line as Peer, PeerError, is_wait};
+use crate::peer::listen::Listener;
+use crate::peer::secret::Secret;
+use assay_block::device_facts;
+use assay_measure::clock::Clock;
+use assay_measure::histogram::Histogram;
+use assay_measure::snapshot::Fact;
+use assay_measure::units::{duration, parse_duration_ns, parse_size_bytes, size};
+use assay_run::engine::{EngineError, Line, LineValue};
+use assay_run::host;
+use assay_run::probe::{ProbeOption, Request, Serving};
+use assay_run::stop::Stop;
+use rustix::net::RecvFlags;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// A client that has not greeted and said what it wants by then is none.
+const GREETING: Duration = Duration::from_secs(10);
+/// What a server takes for silence, whatever a client says.
+const PATIENCE_MOST: Duration = Duration::from_secs(600);
+/// How often a client that waits for the log hears of it.
+const PREPARING: Duration = Duration::from_millis(500);
+/// How often an ASYNC client hears what is consumed, and after how many bytes at the latest.
+const PROGRESS_NS: u64 = 250_000_000;
+const PROGRESS_BYTES: u64 = 64 << 20;
+
+/// What the server was told.
+pub(super) struct Server {
+    bind: String,
+    port: u16,
+    allow_write: Option<PathBuf>,
+    max_log: u64,
+    max_time: Duration,
+    clients: usize,
+    secret: Option<Secret>,
+    slowed: Slowed,
+}
+
+impl Server {
+    pub(super) fn of(request: &Request) -> Result<Self, EngineError> {
+        let allow_write = match request.option(&options::ALLOW_WRITE) {
+            "" => None,
+            dir => {
+                let dir = PathBuf::from(dir);
+                if !dir.is_dir() {
+                    return Err(EngineError::Usage(format!(
+                        "--allow-write {}: no such directory; make it first",
+                        dir.display()
+                    )));
+                }
+                Some(dir)
+            }
+        };
+        let max_time = duration_of(request, &options::MAX_TIME)?;
+        Ok(Self {
+            bind: request.option(&options::BIND).to_owned(),
+            port: number(request, &options::PORT, 0, u64::from(u16::MAX))? as u16,
+            allow_write,
+            max_log: size_of(request, &options::MAX_LOG)?,
+            max_time,
+            clients: number(request, &options::CLIENTS, 1, 1024)? as usize,
+            secret: secret(request)?,
+            slowed: slowed(request)?,
+        })
+    }
+}
+
+impl Server {
+    /// One that allows everything, for parameters of strangers.
+    pub(super) fn of_strangers() -> Self {
+        Self {
+            bind: String::new(),
+            port: 0,
+            allow_write: Some(PathBuf::from(".")),
+            max_log: 4 << 30,
+            max_time: Duration::from_secs(86_400),
+            clients: 1,
+            secret: None,
+            slowed: Slowed::default(),
+        }
+    }
+}
+
+/// The secret of `--secret-file`.
+pub(super) fn secret(request: &Request) -> Result<Option<Secret>, EngineError> {
+    match request.option(&options::SECRET_FILE) {
+        "" => Ok(None),
+        path => Secret::of_file(path.as_ref()).map(Some),
+    }
+}
+
+fn slowed(request: &Request) -> Result<Slowed, EngineError> {
+    let each = match request.option(&options::SLOW_WRITE) {
+        "" => Duration::ZERO,
+        _ => duration_of(request, &options::SLOW_WRITE)?,
+    };
+    let limit = match request.option(&options::LIMIT_WRITES) {
+        "" => None,
+        text => {
+            let (rate, burst) = text.split_once(',').unwrap_or((text, "1"));
+            let of = |word: &str| word.parse().ok().filter(|number: &f64| *number >= 1.0);
+            let both = of(rate).zip(of(burst));
+            Some(both.ok_or_else(|| {
+                EngineError::Usage(format!("--limit-writes {text}: RATE or RATE,BURST"))
+            })?)
+        }
+    };
+    Ok(Slowed { each, limit })
+}
+
+/// A whole number of an option.
+pub(super) fn number(
+    request: &Request,
+    option: &ProbeOption,
+    least: u64,
+    most: u64,
+) -> Result<u64, EngineError> {
+    let text = request.option(option);
+    let number = text.parse().ok().filter(|n| (least..=most).contains(n));
+    number.ok_or_else(|| {
+        let name = option.name;
+        EngineError::Usage(format!("--{name} {text}: {least} to {most}"))
+    })
+}
+
+/// A size of an option, bytes.
+pub(super) fn size_of(request: &Request, option: &ProbeOption) -> Result<u64, EngineError> {
+    let text = request.option(option);
+    parse_size_bytes(text)
+        .map_err(|error| EngineError::Usage(format!("--{} {text}: {error}", option.name)))
+}
+
+/// A duration of an option.
+pub(super) fn duration_of(
+    request: &Request,
+    option: &ProbeOption,
+) -> Result<Duration, EngineError> {
+    let text = request.option(option);
+    parse_duration_ns(text)
+        .map(Duration::from_nanos)
+        .map_err(|error| EngineError::Usage(format!("--{} {text}: {error}", option.name)))
+}
+
+impl Serving for Server {
+    fn plan(&self) -> Vec<Line> {
+        let text = |key, label: &str, value: String| Line {
+            key,
+            label: label.to_owned(),
+            value: LineValue::Text(value),
+        };
+        let allowed = match &self.allow_write {
+            Some(dir) => format!("{}, up to {} each", dir.display(), size(self.max_log)),
+            None => "nowhere (--allow-write DIR lets them)".to_owned(),
+        };
+        let who = match &self.secret {
+            Some(_) => "who knows the secret of --secret-file",
+            None => "anybody who reaches it (--secret-file FILE lets in who knows a secret)",
+        };
+        let most = self.max_time.as_nanos() as u64;
+        vec![
+            text(
+                "listens",
+                "listens on",
+                format!("{} port {}", self.bind, self.port),
+            ),
+            text("serves", "serves", who.to_owned()),
+            text(
+                "connections",
+                "connections at once",
+                self.clients.to_string(),
+            ),
+            text("logs", "clients may have logs written in", allowed),
+            text("longest", "longest test", duration(most)),
+        ]
+    }
+
+    fn serve(&self, stop: &Stop, say: &(dyn Fn(&str) + Sync)) -> Result<(), EngineError> {
+        let listener = Listener::bind(&self.bind, self.port)?;
+        say(&format!(
+            "OraTcpTest server started. It listens on {}; Ctrl-C ends it.",
+            listener.address()
+        ));
+        listener.serve(self.clients, GREETING, stop, |mut peer, is_busy| {
+            let name = peer.peer().to_owned();
+            match self.one(&mut peer, is_busy, stop) {
+                Ok(told) => say(&format!("{name}: {told}")),
+                Err(error) => say(&format!("{name}: {error}")),
+            }
+        });
+        Ok(())
+    }
+}
+
+impl Server {
+    /// Serves one connection from greeting to end; what happened, in words.
+    fn one(&self, peer: &mut Peer, is_busy: bool, stop: &Stop) -> Result<String, PeerError> {
+        welcome(peer, SERVICE, self.secret.as_ref(), is_busy)?;
+        let wanted: Wanted = peer.hear(PARAMETERS_MAX, "in the parameters")?;
+        if let Some(refused) = self.refused(&wanted) {
+            let ready = Ready {
+                refused: refused.clone(),
+                ..Ready::default()
+            };
+            peer.tell(&ready, "in the answer")?;
+            return Err(PeerError::Refused(format!("refused: {refused}")));
+        }
+        let patience = Duration::from_millis(wanted.patience_ms).clamp(GREETING, PATIENCE_MOST);
+        let clock = Clock::real();
+        let made = self.prepare(peer, &wanted, &clock, stop);
+        let (mut log, ready) = match made {
+            Ok(Some(made)) => made,
+            Ok(None) => return Err(PeerError::Gone("while its log was written".to_owned())),
+            Err(error) => {
+                let ready = Ready {
+                    refused: error.to_string(),
+                    ..Ready::default()
+                };
+                peer.tell(&ready, "in the answer")?;
+                return Err(PeerError::Refused(error.to_string()));
+            }
+        };
+        peer.tell(&ready, "in the answer")?;
+        let mut session = Session {
+            peer,
+            wanted: &wanted,
+            clock: &clock,
+            stop,
+            patience,
+            found: Found::default(),
+            began_ns: 0,
+        };
+        let (cpu, times) = (CpuTimes::read(), thread_times());
+        let ended = session.messages(&mut log);
+        let mut found = session.found;
+        let spent = thread_times().since(&times);
+        (found.cpu_ns, found.run_delay_ns) = (spent.cpu_ns, spent.run_delay_ns);
+        let now = CpuTimes::read();
+        found.steal_pct = cpu.zip(now).and_then(|(then, now)| now.steal_pct(&then));
+        found.busy_pct = cpu.zip(now).and_then(|(then, now)| now.busy_pct(&then));
+        found.cpu_mhz = effective_mhz(&clock);
+        // Gone before the client hears of the end.
+        drop(log);
+        match ended {
+            Ok(()) => {}
+            Err(Ended::Peer(error)) => return Err(error),
+            Err(Ended::Log(error)) => found.failed = error.to_string(),
+        }
+        peer.tell(&found, "in the result")?;
+        match found.failed.is_empty() {
+            true => Ok(format!(
+                "{} messages of up to {}",
+                found.messages,
+                size(wanted.length)
+            )),
+            false => Ok(format!("ended: {}", found.failed)),
+        }
+    }
+
+    /// Why this is not served.
+    pub(super) fn refused(&self, wanted: &Wanted) -> Option<String> {
+        let time = Duration::try_from_secs_f64(wanted.seconds).unwrap_or(Duration::MAX);
+        if wanted.length > MESSAGE_MAX {
+            let (asked, most) = (wanted.length, size(MESSAGE_MAX));
+            return Some(format!(
+                "a message of {asked} bytes is longer than the {most} there may be"
+            ));
+        }
+        let alone = Duration::from_millis(wanted.alone_ms);
+        let apply = Duration::from_micros(wanted.apply_us);
+        if time.max(alone).max(apply) > self.max_time {
+            let most = duration(self.max_time.as_nanos() as u64);
+            return Some(format!(
+                "the test is longer than the {most} it may take (--max-time)"
+            ));
+        }
+        if wanted.write == WriteMode::None {
+            return None;
+        }
+        if self.allow_write.is_none() {
+            return Some(
+                "it writes for nobody: start it with --allow-write DIR, or test without --write"
+                    .to_owned(),
+            );
+        }
+        if !(512..=1 << 20).contains(&wanted.log_block) || !wanted.log_block.is_power_of_two() {
+            return Some(format!(
+                "a log block of {} bytes is no such thing",
+                wanted.log_block
+            ));
+        }
+        (wanted.log_bytes > self.max_log).then(|| {
+            let (asked, most) = (size(wanted.log_bytes), size(self.max_log));
+            format!("a log of {asked} is larger than the {most} it may have (--max-log)")
+        })
+    }
+
+    /// Writes the log and tells the client how far it is; `None` where the client or the server goes.
+    fn prepare(
+        &self,
+        peer: &mut Peer,
+        wanted: &Wanted,
+        clock: &Clock,
+        stop: &Stop,
+    ) -> Result<Option<(Log, Ready)>, EngineError> {
+        let shape = Shape {
+            mode: wanted.write,
+            falls_back: wanted.falls_back,
+            length: wanted.length,
+            block: wanted.log_block,
+            bytes: wanted.log_bytes,
+        };
+        let mut told = Instant::now();
+        let mut goes_on = |_: u64| {
+            let mut is_there = true;
+            if told.elapsed() >= PREPARING {
+                told = Instant::now();
+                let ready = Ready {
+                    is_preparing: true,
+                    ..Ready::default()
+                };
+                is_there = peer.tell(&ready, "while the log is written").is_ok();
+            }
+            is_there && !stop.requested()
+        };
+        let place = self.allow_write.clone().unwrap_or_default();
+        let Some(mut log) = Log::create(&place, shape, self.slowed, &mut goes_on)? else {
+            return Ok(None);
+        };
+        let mut facts = host::facts();
+        let mut warnings = Vec::new();
+        if log.mode() != WriteMode::None {
+            let device = device_facts(&place);
+            if device.is_tmpfs {
+                warnings.push(format!(
+                    "{} is in memory (tmpfs): the standby's disk figures are no device's.",
+                    place.display()
+                ));
+            }
+            let lines = device.lines().into_iter();
+            facts.extend(lines.map(|(name, value)| Fact::new(name, value)));
+        }
+        let mut alone = Histogram::new();
+        let until = Instant::now() + Duration::from_millis(wanted.alone_ms);
+        while goes_on(0) && Instant::now() < until {
+            let piece = PREPARING.min(until.saturating_duration_since(Instant::now()));
+            alone.merge(&log.alone(wanted.length as usize, piece, clock, stop)?);
+        }
+        let ready = Ready {
+            write: log.mode(),
+            write_why: log.why.clone(),
+            log: log.path.clone(),
+            log_bytes: log.bytes(),
+            alone,
+            facts,
+            warnings,
+            ..Ready::default()
+        };
+        Ok(Some((log, ready)))
+    }
+}
+
+/// Why no more messages are taken.
+enum Ended {
+    Peer(PeerError),
+    Log(EngineError),
+}
+
+impl From<PeerError> for Ended {
+    fn from(error: PeerError) -> Self {
+        Self::Peer(error)
+    }
+}
+
+/// One connection after it is ready.
+struct Session<'a> {
+    peer: &'a mut Peer,
+    wanted: &'a Wanted,
+    clock: &'a Clock,
+    stop: &'a Stop,
+    patience: Duration,
+    found: Found,
+    began_ns: u64,
+}
+
+impl Session<'_> {
+    /// Takes messages until the client says it was the last.
+    fn messages(&mut self, log: &mut Log) -> Result<(), Ended> {
+        let (mut acked_ns, mut acked_bytes) = (self.clock.now_ns(), 0);
+        loop {
+            if self.stop.requested() {
+                return Err(PeerError::Stopped.into());
+            }
+            let (header, first_ns) = self.message(log.buffer())?;
+            let received_ns = self.clock.now_ns();
+            if header.is_end {
+                return Ok(self.acknowledge(&Ack {
+                    sequence: END,
+                    messages: self.found.messages,
+                    ..Ack::default()
+                })?);
+            }
+            let took = match header.is_unwritten {
+                true => Took::default(),
+                false => log
+                    .write(header.length as usize, self.clock)
+                    .map_err(Ended::Log)?,
+            };
+            let apply_ns = self.apply(header);
+            let mut ack = Ack {
+                sequence: header.sequence,
+                assembly_ns: saturated(received_ns - first_ns),
+                write_ns: saturated(took.write_ns),
+                sync_ns: saturated(took.sync_ns),
+                apply_ns,
+                total_ns: 0,
+                messages: self.found.messages + 1,
+            };
+            let now = self.clock.now_ns();
+            ack.total_ns = saturated(now - received_ns);
+            if !self.wanted.is_async {
+                self.acknowledge(&ack)?;
+            }
+            self.note(header, &ack, (first_ns, now));
+            if self.wanted.is_async {
+                let bytes = self.found.bytes;
+                if now - acked_ns >= PROGRESS_NS || bytes - acked_bytes >= PROGRESS_BYTES {
+                    (acked_ns, acked_bytes) = (now, bytes);
+                    self.acknowledge(&ack)?;
+                }
+            }
+        }
+    }
+
+    /// What a standby that applies would do meanwhile: it keeps a CPU busy.
+    fn apply(&self, header: Header) -> u32 {
+        if self.wanted.apply_us == 0 || header.is_unwritten {
+            return 0;
+        }
+        let begun = self.clock.now_ns();
+        let until = begun + 1000 * self.wanted.apply_us;
+        while self.clock.now_ns() < until {
+            std::hint::spin_loop();
+        }
+        saturated(self.clock.now_ns() - begun)
+    }
+
+    fn note(&mut self, header: Header, ack: &Ack, (first_ns, now): (u64, u64)) {
+        let found = &mut self.found;
+        if self.began_ns == 0 {
+            self.began_ns = first_ns;
+        }
+        found.messages += 1;
+        found.bytes += HEADER_BYTES as u64 + u64::from(header.length);
+        found.elapsed_ns = now - self.began_ns;
+        if header.is_unwritten {
+            return;
+        }
+        found.assembly.record(u64::from(ack.assembly_ns));
+        found.total.record(u64::from(ack.total_ns));
+        if self.wanted.write != WriteMode::None {
+            found.write.record(u64::from(ack.write_ns));
+            found.sync.record(u64::from(ack.sync_ns));
+            found.disk.record(ack.disk_ns());
+        }
+    }
+
+    fn acknowledge(&mut self, ack: &Ack) -> Result<(), PeerError> {
+        self.peer.write(&ack.bytes(), "while messages came")
+    }
+
+    /// One message, its payload at [`PAYLOAD_AT`] of the buffer; when its first byte was there.
+    ///
+    /// Most messages come with one call: as much is asked for as the longest message has.
+    fn message(&mut self, buffer: &mut [u8]) -> Result<(Header, u64), PeerError> {
+        const FROM: usize = PAYLOAD_AT - HEADER_BYTES;
+        // Behind a message shorter than the longest the next may be, and must stay there.
+        let mut wanted = match self.wanted.is_varied {
+            true => HEADER_BYTES,
+            false => HEADER_BYTES + self.wanted.length as usize,
+        };
+        let mut done = 0;
+        let mut first_ns = 0;
+        let mut header = Header::default();
+        let mut begun = None;
+        loop {
+            let flags = match done < HEADER_BYTES {
+                true => RecvFlags::empty(),
+                false => RecvFlags::WAITALL,
+            };
+            let room = &mut buffer[FROM + done..FROM + wanted];
+            match rustix::net::recv(self.peer.stream(), room, flags) {
+                Ok((_, 0)) => {
+                    return Err(PeerError::Gone(
+                        "before the client said it was over".to_owned(),
+                    ));
+                }
+                Ok((_, count)) => {
+                    if done == 0 {
+                        first_ns = self.clock.now_ns();
+                    }
+                    let had_header = done >= HEADER_BYTES;
+                    done += count;
+                    begun = None;
+                    if !had_header && done >= HEADER_BYTES {
+                        let mut bytes = [0; HEADER_BYTES];
+                        bytes.copy_from_slice(&buffer[FROM..PAYLOAD_AT]);
+                        header = Header::read(&bytes);
+                        wanted = self.whole(header, done)?;
+                    }
+                    if done >= HEADER_BYTES && done == wanted {
+                        return Ok((header, first_ns));
+                    }
+                }
+                Err(error) if is_wait(&error.into()) => {
+                    let begun = begun.get_or_insert_with(Instant::now);
+                    if self.stop.requested() {
+                        return Err(PeerError::Stopped);
+                    }
+                    if begun.elapsed() >= self.patience {
+                        return Err(PeerError::Silent(
+                            self.patience,
+                            "while messages were expected".to_owned(),
+                        ));
+                    }
+                }
+                Err(error) => return Err(PeerError::Gone(format!("while messages came: {error}"))),
+            }
+        }
+    }
+
+    /// Bytes of a whole message whose header this is; there must not be more than that already.
+    fn whole(&self, header: Header, done: usize) -> Result<usize, PeerError> {
+        let length = u64::from(header.length);
+        let wanted = HEADER_BYTES + length as usize;
+        if length > self.wanted.length || done > wanted {
+            return Err(PeerError::Foreign(format!(
+                "message {} of {length} bytes is none that was agreed on",
+                header.sequence
+            )));
+        }
+        Ok(wanted)
+    }
+}

@@ -1,0 +1,84 @@
+use super::wire::SERVICE;
+use super::{RedoTransport, hear_a_stranger};
+use crate::peer::hello::greet;
+use crate::peer::line::Line;
+use assay_run::conformance;
+use assay_run::probe::{Probe, Request};
+use assay_run::stop::Stop;
+use proptest::prelude::*;
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+#[test]
+fn it_passes_the_conformance_suite() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let found = conformance::probe_suite(&RedoTransport, dir.path());
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn redo_18_any_bytes_are_heard(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        hear_a_stranger(&bytes);
+    }
+
+    #[test]
+    fn redo_18_any_parameters_are_judged(
+        length in any::<u64>(),
+        log_bytes in any::<u64>(),
+        log_block in any::<u64>(),
+        seconds in any::<f64>(),
+        write in prop::sample::select(&["none", "dsync", "direct-dsync", "nonsense"][..]),
+    ) {
+        let text = serde_json::json!({
+            "length": length, "log_bytes": log_bytes, "log_block": log_block, "seconds": seconds, "write": write,
+        });
+        hear_a_stranger(text.to_string().as_bytes());
+    }
+}
+
+/// Greets a real server rightly, then says anything.
+#[test]
+fn redo_18_a_server_outlives_clients_that_greet_well_and_then_talk_nonsense() {
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
+    let port = free.expect("loopback has a free port").port();
+    let request = Request {
+        place: "server".into(),
+        words: vec![format!("port={port}")],
+        ..Request::default()
+    };
+    let stop = Stop::new();
+    std::thread::scope(|scope| {
+        let served = scope.spawn(|| {
+            let server = RedoTransport.server(&request).expect("a server");
+            server.serve(&stop, &|_| {}).map_err(|e| e.to_string())
+        });
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let mut random = assay_measure::prng::SplitMix64(7);
+        for turn in 0..100_usize {
+            let patience = Duration::from_secs(20);
+            let mut line = Line::connect("127.0.0.1", port, patience, &Stop::new()).expect("there");
+            greet(&mut line, SERVICE, None).expect("welcome");
+            let mut bytes = vec![0; turn * 37];
+            random.fill(&mut bytes);
+            if turn % 2 == 0 {
+                let wanted = super::wire::Wanted {
+                    length: 512,
+                    ..Default::default()
+                };
+                line.tell(&wanted, "in a test").expect("taken");
+            }
+            // It may hang up in the middle.
+            let _ = line.write(&bytes, "in a test");
+        }
+        stop.request();
+        served
+            .join()
+            .expect("it does not panic")
+            .expect("it ends well");
+    });
+}
