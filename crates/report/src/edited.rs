@@ -52,6 +52,9 @@ static FROZEN: LazyLock<Vec<Value>> = LazyLock::new(|| {
             include_str!("../../../fuzz/records/cpu.json"),
             include_str!("../../../fuzz/records/memory.json"),
             include_str!("../../../fuzz/records/topology.json"),
+            include_str!("../../../fuzz/records/network.json"),
+            include_str!("../../../fuzz/records/ping.json"),
+            include_str!("../../../fuzz/records/redo.json"),
             include_str!("../../../fuzz/records/sweep.json"),
         ]
         .map(|text| serde_json::from_str(text).expect("a record is JSON")),
