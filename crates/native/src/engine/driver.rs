@@ -503,12 +503,11 @@ impl<'a> NativeDriver<'a> {
             let Some(mut completion) = completion else {
                 break;
             };
-            // One stamp for all that were there; what was asked for since then needs a later one.
-            if taken == 0 {
+            // One stamp for all that were there; what was asked for since then needs a later one, and the time of the
+            // last poll may lie before the push that followed it.
+            if taken == 0 || completion.submitted >= stamp {
                 stamp = self.shell.instance.clock.now_ns();
                 self.shell.now.set(stamp);
-            } else if completion.submitted >= stamp {
-                stamp = self.shell.now.get();
             }
             self.shell.ring.borrow().prefetch_next();
             self.count_completion(&completion, stamp);
