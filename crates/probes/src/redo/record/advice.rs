@@ -135,7 +135,8 @@ fn sums(info: &RedoInfo) -> Option<Advice> {
     let value = |figure: &Figure| figure.value();
     let disk = value(&info.disk_alone.avg_us)?;
     let network = value(&info.network_alone.avg_us)?;
-    let both = value(&info.commit.avg_us)?;
+    // Without the primary's own log.
+    let both = value(&info.standbys.first()?.total.avg_us)?;
     let off = both / (disk + network) - 1.0;
     let told = format!(
         "The disk alone takes {} us, the network alone {} us, both together {} us ({} % {} than their sum)",

@@ -165,7 +165,9 @@ fn alone(page: &mut Sections, info: &RedoInfo) {
     page.columns(&TIMES);
     times(page, "disk alone", &info.disk_alone);
     times(page, "network alone", &info.network_alone);
-    times(page, "both", &info.commit);
+    if let Some(standby) = info.standbys.first() {
+        times(page, "both", &standby.total);
+    }
 }
 
 /// Settings of products and what a commit waits for under them.
