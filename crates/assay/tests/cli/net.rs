@@ -259,11 +259,12 @@ fn a_shaped_link_gives_its_rate_and_is_named() {
         "{}",
         done.out
     );
-    // Datagrams wait before it in the socket's own buffer: nothing is lost, and the shaper is named all the same.
+    // Datagrams wait before it in the socket's own buffer: next to nothing is lost (a busy receiver may drop some), and
+    // the shaper is named all the same.
     let done = assay(&pair, &place, "udp", &["-t", "3", "-u", "-b", "100M"]).code(0);
     let of = |key: &str| metric(&place.record("udp"), "receiver", key);
     assert!((40e6..52e6).contains(&of("udp_throughput_bits_per_s_mean")));
-    assert_eq!(of("udp_lost_exact_count"), 0.0);
+    assert!(of("udp_lost_exact_pct") < 0.5);
     assert!(
         done.out
             .contains("the link of this host, or a shaper on it"),
