@@ -5,7 +5,7 @@ use super::{Options, commits, process};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, IoSlice, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 pub(crate) const BARE: &str = "bare-redo";
 /// Bytes before each payload, as oratcptest counts them.
 const HEADER: usize = 12;
+/// Bytes that payloads are taken from, and how far apart they begin.
+const POOL: usize = 16 << 20;
+const STEP: usize = 4099;
 /// Bytes of an acknowledgement.
 const ACK: usize = 40;
 
@@ -237,12 +240,24 @@ fn bare_server(is_sync: bool, length: usize, file: &str) -> Result<()> {
 fn bare_client(is_sync: bool, length: usize, port: u16, seconds: u64) -> Result<()> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
     stream.set_nodelay(true)?;
-    let message = vec![7_u8; HEADER + length];
+    // The same messages as ours: each from another place of a pool, so that no cache holds them all.
+    let pool: Vec<u8> = (0..POOL.max(2 * length) as u32)
+        .map(|at| (at.wrapping_mul(0x9E37_79B9) >> 24) as u8)
+        .collect();
+    let header = [7; HEADER];
     let mut ack = [0; ACK];
     let (begun, cpu) = (Instant::now(), cpu_s());
     let mut messages = 0_u64;
     while begun.elapsed() < Duration::from_secs(seconds) {
-        stream.write_all(&message)?;
+        let from = (messages as usize * STEP) % (pool.len() - length + 1);
+        let parts = [
+            IoSlice::new(&header),
+            IoSlice::new(&pool[from..from + length]),
+        ];
+        let sent = stream.write_vectored(&parts)?;
+        let of_header = sent.min(HEADER);
+        stream.write_all(&header[of_header..])?;
+        stream.write_all(&pool[from + sent - of_header..from + length])?;
         if is_sync {
             stream.read_exact(&mut ack)?;
         }
