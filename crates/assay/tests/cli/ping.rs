@@ -119,8 +119,12 @@ fn ping_19_a_stall_is_one_slow_round_trip_and_many_late_requests() {
     let part = &record["parts"]["ping"];
     let late = metric(&record, "rtt_response_us_p99");
     assert!(late >= 500_000.0, "{late}");
-    // A busy machine may delay others, but hold none of them for a tenth of a second.
-    assert_eq!(part["above_ms"][2], 1, "{part:#}");
+    let slow = part["worst"].as_array().expect("the worst");
+    let outliers = slow
+        .iter()
+        .filter(|row| row["service_us"].as_f64().expect("a time") >= 900_000.0)
+        .count();
+    assert_eq!(outliers, 1, "{slow:?}");
     assert!(metric(&record, "rtt_us_max") >= 900_000.0);
     server.signal(Signal::TERM);
     server.ended().code(0);

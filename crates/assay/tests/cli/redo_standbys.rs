@@ -3,6 +3,7 @@
 use crate::common::relay::Relay;
 use crate::common::{Place, with};
 use crate::redo::{Standby, figure, scoped, tested};
+use serde_json::Value;
 use std::time::Duration;
 
 /// Three standbys, each behind a relay with its distance there and back, us.
@@ -20,33 +21,74 @@ fn three(place: &Place, round_trips_us: [u64; 3]) -> (Vec<Standby>, Vec<Relay>, 
     (standbys, relays, names)
 }
 
+/// The quickest commit under each rule of a run, ms.
+fn quickest_by_rule(record: &Value) -> Vec<(String, f64)> {
+    let rules = record["parts"]["redo"]["rules"].as_array().expect("rules");
+    let of = |row: &Value| {
+        let name = row["rule"].as_str().expect("a name").to_owned();
+        (
+            name,
+            row["latency"]["min_us"].as_f64().expect("a time") / 1e3,
+        )
+    };
+    rules.iter().map(of).collect()
+}
+
 #[test]
 fn redo_12_every_rule_from_one_run() {
     let place = Place::new();
     let (_standbys, _relays, names) = three(&place, [1_000, 5_000, 20_000]);
-    let args = [
-        "redo", &names, "--length", "4k", "--time", "4s", "-o", "run",
-    ];
-    place.assay(&args).code(0);
-    let record = place.record("run");
-    let of = |rule: &str| scoped(&record, rule, "redo_commit_us_p50") / 1e3;
-    for (rule, ms) in [
+    let wanted = [
         ("any 1", 1.0),
         ("any 2", 5.0),
-        ("all", 20.0),
         ("first 1", 1.0),
         ("first 2", 5.0),
-    ] {
-        // How long a busy machine takes beyond that is its own affair.
-        assert!(of(rule) >= ms, "{rule}: {} ms", of(rule));
+        ("all", 20.0),
+    ];
+    let mut quickest = [f64::INFINITY; 5];
+    // A busy machine holds up nearly every message of a short run: then the quickest of a few runs tells.
+    for run in ["1", "2", "3", "4"] {
+        let args = ["redo", &names, "--length", "4k", "--time", "4s", "-o", run];
+        place.assay(&args).code(0);
+        let record = place.record(run);
+        for ((quickest, (rule, ms)), (name, found)) in quickest
+            .iter_mut()
+            .zip(wanted)
+            .zip(quickest_by_rule(&record))
+        {
+            assert_eq!(name, rule);
+            assert!(found >= ms, "{rule}: {found} ms");
+            assert!(scoped(&record, rule, "redo_commit_us_p50") >= ms * 1e3);
+            *quickest = quickest.min(found);
+        }
+        // The run itself waited for all.
+        assert_eq!(
+            figure(&record, "redo_transport_us_p50"),
+            scoped(&record, "all", "redo_commit_us_p50")
+        );
+        let report = place.read(&format!("{run}/report.txt"));
+        assert!(
+            report.contains("Commit Latency under Every Rule"),
+            "{report}"
+        );
+        if quickest
+            .iter()
+            .zip(wanted)
+            .all(|(found, (_, ms))| *found <= ms + 0.3)
+        {
+            return;
+        }
     }
-    assert!(of("any 1") < of("any 2") && of("any 2") < of("all"));
-    assert!(figure(&record, "redo_transport_us_p50") >= 20_000.0);
-    let report = place.read("run/report.txt");
-    assert!(
-        report.contains("Commit Latency under Every Rule"),
-        "{report}"
-    );
+    panic!("{wanted:?}: {quickest:?}");
+}
+
+/// The mean of a part of a record, ms, and its quickest.
+fn mean_and_quickest_ms(record: &Value, part: &str) -> (f64, f64) {
+    let of = |end: &str| {
+        let us = &record["parts"]["redo"][part][end];
+        us.as_f64().unwrap_or_else(|| panic!("{part} {end}: {us}")) / 1e3
+    };
+    (of("avg_us"), of("min_us"))
 }
 
 #[test]
@@ -54,30 +96,26 @@ fn redo_13_the_primary_s_own_log_before_or_beside_the_standby() {
     let place = Place::new();
     let standby = Standby::new(&place, &[]);
     let relay = Relay::to(standby.port);
-    relay.delay(Duration::from_millis(2));
-    let more = [
-        "--length",
-        "4k",
-        "--time",
-        "3s",
-        "--slow-local",
-        "8ms",
-        "--local-file",
-        ".",
-    ];
-    let p50 = |run: &str, how: &str| {
-        let (_, record) = tested(&place, relay.port(), run, &with(&more, &["--local", how]));
-        let of = |key: &str| figure(&record, &format!("{key}_us_p50")) / 1e3;
-        let serial = (how == "serial").then(|| of("redo_serial_commit"));
-        (of("redo_transport"), serial, of("redo_parallel_commit"))
+    relay.delay(Duration::from_millis(10));
+    let more = ["--length", "4k", "--time", "5s", "--slow-local", "40ms"];
+    let run = |how: &str| {
+        let more = with(&more, &["--local-file", ".", "--local", how]);
+        let (_, record) = tested(&place, relay.port(), how, &more);
+        move |part: &str| mean_and_quickest_ms(&record, part)
     };
-    let (commit, serial, parallel) = p50("serial", "serial");
-    assert!(commit >= 12.0, "{commit}");
-    assert_eq!(serial, Some(commit));
-    assert!(parallel >= 8.0 && parallel < commit, "{parallel}");
-    let (commit, _, parallel) = p50("parallel", "parallel");
-    assert!(commit >= 8.0, "{commit}");
-    assert_eq!(parallel, commit);
+    let within_5_pct = |found: f64, wanted: f64| {
+        assert!(
+            (wanted..=wanted * 1.05).contains(&found),
+            "{found} of {wanted}"
+        );
+    };
+    let serial = run("serial");
+    within_5_pct(serial("commit").1, 60.0);
+    assert_eq!(serial("serial"), serial("commit"));
+    within_5_pct(serial("parallel").1, 40.0);
+    let parallel = run("parallel");
+    within_5_pct(parallel("commit").1, 40.0);
+    assert_eq!(parallel("parallel"), parallel("commit"));
     assert!(!place.files().iter().any(|file| file.ends_with(".scratch")));
 }
 

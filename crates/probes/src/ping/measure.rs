@@ -140,15 +140,16 @@ impl Tally {
         &mut self.seconds[at]
     }
 
-    /// Keeps the slowest.
+    /// Keeps the slowest round trips. By the time since they were due the requests that waited behind a slow one, each
+    /// quick itself, would crowd it out.
     fn remember(&mut self, slow: Slow) {
-        let least = self.worst.last().map_or(0, |slow| slow.response_ns);
-        if self.worst.len() >= WORST && slow.response_ns <= least {
+        let least = self.worst.last().map_or(0, |slow| slow.service_ns);
+        if self.worst.len() >= WORST && slow.service_ns <= least {
             return;
         }
         let at = self
             .worst
-            .partition_point(|other| other.response_ns >= slow.response_ns);
+            .partition_point(|other| other.service_ns >= slow.service_ns);
         self.worst.insert(at, slow);
         self.worst.truncate(WORST);
     }
@@ -308,6 +309,19 @@ mod tests {
     }
 
     #[test]
+    fn a_stall_stays_among_the_worst_although_those_behind_it_were_later() {
+        let mut tally = Tally::default();
+        tally.answered(1, (0, 0, NS_PER_S), way::Reply::default());
+        // The backlog grows: each is quick, and later after its due time than the one that was held.
+        for seq in 2..100 {
+            let sent = 3 * NS_PER_S + seq;
+            tally.answered(seq, (seq, sent, sent + 1000), way::Reply::default());
+        }
+        assert_eq!(tally.worst[0].seq, 1);
+        assert!(tally.worst[1..].iter().all(|slow| slow.service_ns == 1000));
+    }
+
+    #[test]
     fn the_worst_are_the_worst_in_order() {
         let mut tally = Tally::default();
         for seq in 0..100 {
@@ -317,7 +331,7 @@ mod tests {
         let worst: Vec<u64> = tally
             .worst
             .iter()
-            .map(|slow| slow.response_ns / 1000)
+            .map(|slow| slow.service_ns / 1000)
             .collect();
         let mut all: Vec<u64> = (0..100).map(|seq| seq * 37 % 101).collect();
         all.sort_unstable_by(|a, b| b.cmp(a));

@@ -111,14 +111,15 @@ impl Control {
             while self.is_stalled.load(Ordering::Acquire) && !is_over() {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            // A sleep lasts up to a tenth of a millisecond longer than asked for.
+            // A sleep lasts up to a tenth of a millisecond longer than asked for, and who yields to a busy process waits a
+            // whole slice of it.
             const LATE: Duration = Duration::from_micros(100);
             let left = due.saturating_duration_since(Instant::now());
             if left > LATE {
                 std::thread::sleep(left - LATE);
             }
             while Instant::now() < due {
-                std::thread::yield_now();
+                std::hint::spin_loop();
             }
             if to.write_all(&bytes).is_err() {
                 break;

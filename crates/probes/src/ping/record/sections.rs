@@ -92,7 +92,7 @@ fn percentiles(page: &mut Sections, info: &PingInfo) {
 }
 
 fn worst(page: &mut Sections, info: &PingInfo) {
-    page.heading("The Worst");
+    page.heading("The Slowest Round Trips");
     if info.worst.is_empty() {
         page.line("n/a (nothing was sent)");
         return;
@@ -101,16 +101,16 @@ fn worst(page: &mut Sections, info: &PingInfo) {
         vec![
             Cell::from(row.seq.to_string()),
             Cell::figure(&Figure::decimal(row.at_s), 3),
-            Cell::figure(&Figure::decimal(row.response_us), 1),
             Cell::figure(&Figure::decimal(row.service_us), 1),
+            Cell::figure(&Figure::decimal(row.response_us), 1),
             if row.is_lost { "lost" } else { "" }.into(),
         ]
     });
     let titles = [
         ("Request", Left),
         ("due at, s", Right),
-        ("since due, us", Right),
         ("round trip, us", Right),
+        ("since due, us", Right),
         ("", Left),
     ];
     page.fitted(&titles, rows.collect());
