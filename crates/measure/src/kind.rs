@@ -3,6 +3,10 @@
 //! A kind is a folder and one line in the registry of the program. Whoever draws, compares, prices or lists records asks
 //! the record's kind and knows none by name.
 
+mod own;
+
+pub use own::OwnKind;
+
 use crate::chart::Drawn;
 use crate::plain::shell_word;
 use crate::record::metric::{find, ordered};
@@ -97,8 +101,7 @@ pub trait Kind: Sync {
 
     /// The record as the tool prints it that the test stands in for; `None` where it stands in for none.
     fn in_words_of_tool(&self, record: &Record) -> Option<String> {
-        let lines = self.headline(record).verbatim;
-        (!lines.is_empty()).then(|| lines.join("\n") + "\n")
+        self.headline(record).in_words()
     }
 
     /// The same as that tool's JSON.
@@ -170,6 +173,13 @@ pub struct Headline {
     pub next: Vec<Next>,
     /// The command that repeats the test; empty where the record does not tell all of it.
     pub again: String,
+}
+
+impl Headline {
+    /// Its lines in the words of the tool that the test stands in for.
+    fn in_words(&self) -> Option<String> {
+        (!self.verbatim.is_empty()).then(|| self.verbatim.join("\n") + "\n")
+    }
 }
 
 /// What kept the figures from being better, by evidence.

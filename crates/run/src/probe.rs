@@ -3,6 +3,8 @@
 //! A [`Target`](crate::engine::Target) lives on: it is prepared, run and destroyed. A probe is
 //! aimed at a place, measures, and leaves that place as it found it.
 
+mod words;
+
 use crate::engine::{EngineError, Line};
 use crate::stop::Stop;
 use assay_measure::kind::Kind;

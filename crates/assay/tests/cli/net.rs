@@ -178,8 +178,7 @@ fn net_01_every_row_from_a_stock_client() {
             done.out
         );
     }
-    server.signal(Signal::TERM);
-    let done = server.ended().code(0);
+    let done = server.stopped();
     assert!(
         done.err.contains("Server listening on 5210 (test #1)"),
         "{}",
@@ -216,8 +215,7 @@ fn net_07_a_stock_client_is_told_that_the_server_is_busy_and_why_a_secret_refuse
         "tcp_throughput_bits_per_s_mean",
     );
     assert!((18e6..22e6).contains(&rate), "{rate}");
-    server.signal(Signal::TERM);
-    server.ended().code(0);
+    server.stopped();
     place.write("secret", "known to both ends\n");
     let server = served_by_assay(&pair, &place, &["--secret-file", "secret"]);
     let refused = pair
@@ -237,8 +235,7 @@ fn net_07_a_stock_client_is_told_that_the_server_is_busy_and_why_a_secret_refuse
     .code(0);
     let told = assay(&pair, &place, "unknown", &["-t", "1"]).code(3);
     assert!(told.errors()[0].contains("--secret-file"), "{}", told.err);
-    server.signal(Signal::TERM);
-    server.ended().code(0);
+    server.stopped();
 }
 
 #[test]
@@ -273,8 +270,7 @@ fn a_shaped_link_gives_its_rate_and_is_named() {
         "{}",
         done.out
     );
-    server.signal(Signal::TERM);
-    server.ended().code(0);
+    server.stopped();
 }
 
 #[test]
@@ -300,8 +296,7 @@ fn what_a_small_buffer_drops_is_counted_exactly_and_named() {
         "{}",
         done.out
     );
-    server.signal(Signal::TERM);
-    server.ended().code(0);
+    server.stopped();
 }
 
 #[test]
@@ -339,8 +334,7 @@ fn net_13_its_json_and_text_come_back_through_the_import_with_the_same_figures()
             compared.err
         );
     }
-    server.signal(Signal::TERM);
-    server.ended().code(0);
+    server.stopped();
     let failed = assay(&pair, &place, "gone", &["--json"]);
     assert_eq!(failed.code, 3, "{}", failed.err);
     assert!(
@@ -375,8 +369,7 @@ fn an_interrupted_test_keeps_what_was_measured() {
     assert!(moved > 1e6, "{moved}");
     // The server is told, and serves the next.
     assay(&pair, &place, "next", &["-t", "1", "-b", "10M"]).code(0);
-    server.signal(Signal::TERM);
-    server.ended().code(0);
+    server.stopped();
 }
 
 #[test]

@@ -86,8 +86,7 @@ fn two_machines_by_every_method_and_the_real_ping_beside() {
         metric(&own, "packets_sent_count"),
         metric(&back, "packets_sent_count")
     );
-    server.signal(Signal::TERM);
-    server.ended().code(0);
+    server.stopped();
 }
 
 #[test]
@@ -126,8 +125,7 @@ fn ping_19_a_stall_is_one_slow_round_trip_and_many_late_requests() {
         .count();
     assert_eq!(outliers, 1, "{slow:?}");
     assert!(metric(&record, "rtt_us_max") >= 900_000.0);
-    server.signal(Signal::TERM);
-    server.ended().code(0);
+    server.stopped();
 }
 
 #[test]
@@ -159,8 +157,7 @@ fn an_interrupted_test_keeps_what_was_measured_and_a_cut_one_ends_in_one_error()
     relay.cut();
     let done = running.ended().code(3);
     assert_eq!(done.errors().len(), 1, "{}", done.err);
-    server.signal(Signal::TERM);
-    server.ended().code(0);
+    server.stopped();
 }
 
 #[test]

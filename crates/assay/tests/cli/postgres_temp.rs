@@ -381,8 +381,7 @@ fn two_servers_at_once_do_not_meet() {
         text(&two, "server_directory")
     );
     for held in [first, second] {
-        held.signal(Signal::TERM);
-        held.ended().code(0);
+        held.stopped();
     }
     assert_eq!(servers.left(), Vec::<PathBuf>::new());
 }
@@ -450,8 +449,7 @@ fn a_password_in_the_url_is_shown_by_no_command() {
         assert!(!ran.out.contains(SECRET), "{args:?}: {}", ran.out);
         assert!(!ran.err.contains(SECRET), "{args:?}: {}", ran.err);
     }
-    held.signal(Signal::TERM);
-    held.ended().code(0);
+    held.stopped();
 }
 
 /// User and group of the server that root starts.

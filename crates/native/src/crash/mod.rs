@@ -10,8 +10,8 @@ mod sections;
 mod tests;
 
 use assay_measure::chart::Drawn;
-use assay_measure::kind::{Headline, Kind, figure};
-use assay_measure::record::{Advice, Figure, Metric, Part, Record};
+use assay_measure::kind::{Headline, OwnKind, figure};
+use assay_measure::record::{Advice, Figure, Metric, Record};
 use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units::{fixed, size, thousands};
@@ -23,35 +23,23 @@ const MIB: f64 = 1_048_576.0;
 #[derive(Debug)]
 pub struct Recovery;
 
-impl Recovery {
-    fn info(record: &Record) -> RecoveryInfo {
-        record.parts.get().unwrap_or_default()
-    }
-}
+impl OwnKind for Recovery {
+    type Info = RecoveryInfo;
 
-impl Kind for Recovery {
-    fn name(&self) -> &'static str {
-        RecoveryInfo::NAME
+    fn metrics(info: &RecoveryInfo) -> Vec<Metric> {
+        metrics::all(info)
     }
 
-    fn metrics(&self, record: &Record) -> Vec<Metric> {
-        metrics::all(&Self::info(record))
+    fn sections(record: &Record, info: &RecoveryInfo) -> Sections {
+        sections::render(record, info)
     }
 
-    fn sections(&self, record: &Record) -> Sections {
-        sections::render(record, &Self::info(record))
+    fn charts(info: &RecoveryInfo) -> Vec<Drawn> {
+        charts::all(info).into_iter().collect()
     }
 
-    fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn)) {
-        charts::all(&Self::info(record)).into_iter().for_each(draw);
-    }
-
-    fn headline(&self, record: &Record) -> Headline {
-        headline::of(record, &Self::info(record))
-    }
-
-    fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
-        record.parts.read::<RecoveryInfo>().map(drop)
+    fn headline(record: &Record, info: &RecoveryInfo) -> Headline {
+        headline::of(record, info)
     }
 }
 

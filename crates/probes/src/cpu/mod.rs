@@ -69,7 +69,7 @@ impl Probe for CpuKernels {
     }
 
     fn kind(&self) -> Option<&'static dyn Kind> {
-        Some(&CpuKernels)
+        Some(&record::CpuRecords)
     }
 
     fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {

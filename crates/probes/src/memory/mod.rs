@@ -76,7 +76,7 @@ impl Probe for Memory {
     }
 
     fn kind(&self) -> Option<&'static dyn Kind> {
-        Some(&Memory)
+        Some(&record::MemoryRecords)
     }
 
     fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {

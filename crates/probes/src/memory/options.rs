@@ -1,7 +1,6 @@
 //! The probe's own options.
 
 use assay_block::Pages;
-use assay_measure::units::parse_size_bytes;
 use assay_run::engine::EngineError;
 use assay_run::probe::{ProbeOption, Request};
 
@@ -10,58 +9,42 @@ const USUAL_BYTES: u64 = 256 << 20;
 /// Workers that anybody could mean.
 const MOST: usize = 100_000;
 
-const fn option(
-    name: &'static str,
-    also: &'static [&'static str],
-    value: &'static str,
-    default: &'static str,
-    help: &'static str,
-) -> ProbeOption {
-    ProbeOption {
-        name,
-        also,
-        value,
-        default,
-        help,
-    }
-}
-
-const HUGE: ProbeOption = option(
+const HUGE: ProbeOption = ProbeOption::new(
     "huge",
     &[],
     "KIND",
     "thp",
     "Huge pages to measure beside 4 KiB pages: thp (transparent), 2m or 1g (of a reserved pool), off",
 );
-const ARRAY: ProbeOption = option(
+const ARRAY: ProbeOption = ProbeOption::new(
     "array",
     &[],
     "SIZE",
     "",
     "Size of each of the three arrays of the bandwidth; by default four times all last-level caches, as far as memory and time allow",
 );
-const SOAK: ProbeOption = option(
+const SOAK: ProbeOption = ProbeOption::new(
     "soak",
     &["vm"],
     "N",
     "",
     "Write and verify memory with N workers for the given time instead of measuring; 0: one worker for each usable CPU",
 );
-const SOAK_BYTES: ProbeOption = option(
+const SOAK_BYTES: ProbeOption = ProbeOption::new(
     "soak-bytes",
     &["vm-bytes"],
     "SIZE",
     "",
     "Memory of each worker of --soak; by default 256M, as of stress-ng",
 );
-const SOAK_TOTAL: ProbeOption = option(
+const SOAK_TOTAL: ProbeOption = ProbeOption::new(
     "soak-bytes-total",
     &["vm-bytes-total"],
     "SIZE",
     "",
     "Memory of all workers of --soak together, in place of --soak-bytes",
 );
-const FORCE: ProbeOption = option(
+const FORCE: ProbeOption = ProbeOption::new(
     "force",
     &[],
     "",
@@ -69,7 +52,7 @@ const FORCE: ProbeOption = option(
     "Let --soak take more memory than the host can spare",
 );
 /// A test of the test: the first worker spoils one bit of its memory.
-const FLIP: ProbeOption = option("flip-bit", &[], "", "", "");
+const FLIP: ProbeOption = ProbeOption::new("flip-bit", &[], "", "", "");
 
 /// All of them. `stress-ng --metrics-brief --verbose` are taken: the metrics are always printed.
 pub(super) const OPTIONS: &[ProbeOption] = &[
@@ -80,8 +63,8 @@ pub(super) const OPTIONS: &[ProbeOption] = &[
     SOAK_TOTAL,
     FORCE,
     FLIP,
-    option("metrics-brief", &[], "", "", ""),
-    option("verbose", &[], "", "", ""),
+    ProbeOption::new("metrics-brief", &[], "", "", ""),
+    ProbeOption::new("verbose", &[], "", "", ""),
 ];
 
 /// What was asked.
@@ -116,7 +99,7 @@ impl Ask {
             let is_it = |word: &String| word.split('=').next() == Some(option.name);
             request.words.iter().any(is_it)
         };
-        let is_on = |option: &ProbeOption| !request.option(option).is_empty();
+        let bytes = |option: &ProbeOption| request.size_bytes(option, 4096..=u64::MAX);
         let soak = match request.option(&SOAK) {
             "" => None,
             text => Some(workers(text, cpus)?),
@@ -134,21 +117,20 @@ impl Ask {
             return Err(EngineError::Usage(text));
         }
         let soak = soak.map(|workers| {
-            let each = match (is_on(&SOAK_TOTAL), is_on(&SOAK_BYTES)) {
-                (true, _) => bytes(request, &SOAK_TOTAL)? / workers as u64,
-                (_, true) => bytes(request, &SOAK_BYTES)?,
-                _ => USUAL_BYTES,
+            let each = match (bytes(&SOAK_TOTAL)?, bytes(&SOAK_BYTES)?) {
+                (Some(total), _) => total / workers as u64,
+                (None, each) => each.unwrap_or(USUAL_BYTES),
             };
             Ok(Soak {
                 workers,
                 worker_bytes: each.next_multiple_of(4096),
-                is_forced: is_on(&FORCE),
-                flips: is_on(&FLIP),
+                is_forced: request.is_on(&FORCE),
+                flips: request.is_on(&FLIP),
             })
         });
         Ok(Self {
             huge: huge(request.option(&HUGE))?,
-            array_bytes: is_on(&ARRAY).then(|| bytes(request, &ARRAY)).transpose()?,
+            array_bytes: bytes(&ARRAY)?,
             soak: soak.transpose()?,
         })
     }
@@ -164,16 +146,6 @@ fn huge(text: &str) -> Result<Option<Pages>, EngineError> {
             "--huge {other}: thp, 2m, 1g or off"
         ))),
     }
-}
-
-fn bytes(request: &Request, option: &ProbeOption) -> Result<u64, EngineError> {
-    let text = request.option(option);
-    let parsed = parse_size_bytes(text).map_err(|error| error.to_string());
-    let enough = parsed.and_then(|bytes| match bytes {
-        0..4096 => Err("at least 4096 bytes".to_owned()),
-        bytes => Ok(bytes),
-    });
-    enough.map_err(|why| EngineError::Usage(format!("--{} {text}: {why}", option.name)))
 }
 
 fn workers(text: &str, cpus: usize) -> Result<usize, EngineError> {

@@ -70,7 +70,7 @@ impl Probe for Network {
     }
 
     fn kind(&self) -> Option<&'static dyn Kind> {
-        Some(&Network)
+        Some(&record::NetworkRecords)
     }
 
     fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {

@@ -1,127 +1,17 @@
 use super::wire::{Control, Cookie, State};
 use super::*;
+use crate::peer::testing::{Against, Served, against, figure, free_port};
+use assay_measure::kind::Kind as _;
 use assay_run::conformance::probe_suite;
 use assay_run::engine::EngineError;
 use std::net::{TcpListener, TcpStream};
 use std::sync::Mutex;
 
-/// A server of this program on a port of its own; gone with it.
-struct Served {
-    port: u16,
-    stop: Stop,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
-
-fn words(all: &[&str]) -> Vec<String> {
-    all.iter().map(|word| (*word).to_owned()).collect()
-}
-
-impl Served {
-    fn new(more: &[&str]) -> Self {
-        let port = free_port();
-        let mut all = words(more);
-        all.push(format!("port={port}"));
-        let request = Request {
-            words: all,
-            ..Request::default()
-        };
-        let server = Network.server(&request).unwrap();
-        let stop = Stop::new();
-        let watched = stop.clone();
-        // What is boxed may not leave its thread: the server is made anew where it serves.
-        drop(server);
-        let thread = std::thread::spawn(move || {
-            let server = Network.server(&request).unwrap();
-            server.serve(&watched, &|_| ()).unwrap();
-        });
-        let served = Self {
-            port,
-            stop,
-            thread: Some(thread),
-        };
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        served
-    }
-
-    fn run(&self, seconds: u64, more: &[&str]) -> Result<Record, EngineError> {
-        against(self.port, seconds, more)
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.stop.request();
-        self.thread.take().map(std::thread::JoinHandle::join);
-    }
-}
-
-struct Quiet;
-
-impl Steps for Quiet {
-    fn step(&self, _: usize, _: usize, _: &str) {}
-}
-
-fn against(port: u16, seconds: u64, more: &[&str]) -> Result<Record, EngineError> {
-    let mut all = words(more);
-    all.push(format!("port={port}"));
-    let request = Request {
-        place: PathBuf::from("127.0.0.1"),
-        time: Duration::from_secs(seconds),
-        words: all,
-    };
-    let measured = Network.aim(&request)?.measure(&Stop::new(), &Quiet)?;
-    Ok(measured.record(&RunData::default()).unwrap())
-}
-
-fn figure(record: &Record, name: &str) -> f64 {
-    let found = assay_measure::record::metric::find(&record.metrics, name);
-    let found = found.unwrap_or_else(|| panic!("no {name}"));
-    found
-        .value
-        .value()
-        .unwrap_or_else(|| panic!("{name}: {:?}", found.value))
-}
-
-/// The probe against a server of the test.
-struct Against(u16);
-
-impl Probe for Against {
-    fn name(&self) -> &'static str {
-        "net"
-    }
-
-    fn about(&self) -> &'static str {
-        ""
-    }
-
-    fn takes_place(&self) -> bool {
-        false
-    }
-
-    fn options(&self) -> &'static [ProbeOption] {
-        OPTIONS
-    }
-
-    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
-        let mut request = request.clone();
-        request.place = PathBuf::from("127.0.0.1");
-        request.words.insert(0, format!("port={}", self.0));
-        Network.aim(&request)
-    }
-}
-
 #[test]
 fn it_passes_the_suite() {
-    let served = Served::new(&[]);
+    let served = Served::new(&Network, &[]);
     let dir = tempfile::tempdir().unwrap();
-    let violations = probe_suite(&Against(served.port), dir.path());
+    let violations = probe_suite(&Against(&served, &[]), dir.path());
     assert!(violations.is_empty(), "{violations:#?}");
 }
 
@@ -134,7 +24,7 @@ fn dropped(record: &Record) -> f64 {
 
 #[test]
 fn both_ends_agree_on_what_was_moved_in_every_mode() {
-    let served = Served::new(&[]);
+    let served = Served::new(&Network, &[]);
     for more in [
         &[][..],
         &["reverse"],
@@ -174,13 +64,15 @@ fn both_ends_agree_on_what_was_moved_in_every_mode() {
 
 #[test]
 fn net_11_what_is_left_out_counts_nowhere() {
-    let served = Served::new(&[]);
+    let served = Served::new(&Network, &[]);
     let record = served.run(3, &["omit=2s", "bitrate=80M"]).unwrap();
     let part = serde_json::to_value(&record).unwrap()["parts"]["network"].clone();
     let rows = part["intervals"].as_array().unwrap();
     let omitted = rows.iter().filter(|row| row["is_omitted"] == true).count();
     assert_eq!((rows.len(), omitted), (5, 2), "{rows:#?}");
-    let text = Network.in_words_of_tool(&record).unwrap();
+    let text = super::record::NetworkRecords
+        .in_words_of_tool(&record)
+        .unwrap();
     assert_eq!(text.matches("(omitted)").count(), 2, "{text}");
     let of_sender = text.lines().find(|line| line.ends_with("sender")).unwrap();
     assert!(of_sender.contains("  0.00-3.00   sec"), "{text}");
@@ -191,7 +83,7 @@ fn net_11_what_is_left_out_counts_nowhere() {
 
 #[test]
 fn a_number_of_bytes_or_blocks_ends_a_test() {
-    let served = Served::new(&[]);
+    let served = Served::new(&Network, &[]);
     for (more, bytes) in [
         (&["bytes=10M"][..], 10 << 20),
         (&["blockcount=100"], 100 << 17),
@@ -209,7 +101,7 @@ fn a_number_of_bytes_or_blocks_ends_a_test() {
 
 #[test]
 fn net_07_a_busy_server_refuses_a_second_client_and_goes_on() {
-    let served = Served::new(&[]);
+    let served = Served::new(&Network, &[]);
     std::thread::scope(|scope| {
         let first = scope.spawn(|| served.run(2, &["bitrate=50M"]));
         std::thread::sleep(Duration::from_millis(700));
@@ -223,7 +115,7 @@ fn net_07_a_busy_server_refuses_a_second_client_and_goes_on() {
 
 #[test]
 fn a_server_outlives_clients_that_say_nothing_nonsense_or_too_much() {
-    let served = Served::new(&["patience=1s"]);
+    let served = Served::new(&Network, &["patience=1s"]);
     let dial = || TcpStream::connect(("127.0.0.1", served.port)).unwrap();
     let silent = dial();
     // The server may still be busy with the one before.
@@ -277,7 +169,7 @@ fn told_of(answer: &'static [u8]) -> String {
             std::io::Write::write_all(&mut stream, answer).unwrap();
             held.lock().unwrap().push(stream);
         });
-        against(port, 1, &["patience=500ms"])
+        against(&Network, port, 1, &["patience=500ms"])
             .unwrap_err()
             .to_string()
     })
@@ -296,7 +188,9 @@ fn a_peer_that_is_silent_or_no_peer_ends_in_one_sentence_within_the_patience() {
         let told = told_of(answer);
         assert!(told.contains(wanted), "{answer:?}: {told}");
     }
-    let told = against(free_port(), 1, &[]).unwrap_err().to_string();
+    let told = against(&Network, free_port(), 1, &[])
+        .unwrap_err()
+        .to_string();
     assert!(
         told.contains("cannot connect") && told.contains("assay net server"),
         "{told}"
@@ -309,7 +203,7 @@ fn who_knows_the_secret_is_served_and_an_iperf3_is_told_why_not() {
     let file = dir.path().join("secret");
     std::fs::write(&file, "a secret of ours").unwrap();
     let secret = format!("secret-file={}", file.display());
-    let served = Served::new(&[&secret]);
+    let served = Served::new(&Network, &[&secret]);
     let record = served
         .run(1, &[&secret, "parallel=2", "bitrate=10M"])
         .unwrap();
@@ -319,7 +213,7 @@ fn who_knows_the_secret_is_served_and_an_iperf3_is_told_why_not() {
     std::fs::write(&file, "another secret").unwrap();
     let refused = served.run(1, &[&secret]).unwrap_err().to_string();
     assert!(refused.contains("secret"), "{refused}");
-    let open = Served::new(&[]);
+    let open = Served::new(&Network, &[]);
     let refused = open.run(1, &[&secret]).unwrap_err().to_string();
     assert!(refused.contains("without --secret-file"), "{refused}");
 }
@@ -343,7 +237,7 @@ fn words_that_contradict_or_exceed_are_told_before_anything_is_sent() {
         (&["bind=nowhere"], "--bind nowhere"),
         (&["patience=0s"], "--patience 0s"),
     ] {
-        let error = against(1, 1, more).unwrap_err();
+        let error = against(&Network, 1, 1, more).unwrap_err();
         let told = error.to_string();
         assert!(
             matches!(error, EngineError::Usage(_)) && told.contains(wanted),

@@ -2,10 +2,13 @@
 //! other is gone, hangs or is no peer at all.
 //!
 //! Owns the connection with its patience (`Line`), the greeting with versions and the shared secret (`hello`), JSON in
-//! frames (`frame`) and the listener of a server (`listen`). Knows no test: a service has a name and a version.
+//! frames (`frame`), the listener of a server (`listen`) and the options that every such test has (`asked`). Knows no test: a service has a name and a version.
 
+pub(crate) mod asked;
 pub(crate) mod frame;
 pub(crate) mod hello;
 pub(crate) mod line;
 pub(crate) mod listen;
 pub(crate) mod secret;
+#[cfg(test)]
+pub(crate) mod testing;

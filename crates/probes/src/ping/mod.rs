@@ -68,7 +68,7 @@ impl Probe for Ping {
     }
 
     fn kind(&self) -> Option<&'static dyn Kind> {
-        Some(&Ping)
+        Some(&record::PingRecords)
     }
 
     fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {

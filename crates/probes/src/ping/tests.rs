@@ -1,128 +1,21 @@
 use super::*;
+use crate::peer::testing::{Against, Served, against, figure, free_port};
+use assay_measure::kind::Kind as _;
 use assay_run::conformance::probe_suite;
 use std::net::TcpListener;
 use std::time::Duration;
 
-/// A server of this program on a port of its own; gone with it.
-struct Served {
-    port: u16,
-    stop: Stop,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-fn words(all: &[&str]) -> Vec<String> {
-    all.iter().map(|word| (*word).to_owned()).collect()
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
-
-impl Served {
-    fn new(more: &[&str]) -> Self {
-        let port = free_port();
-        let mut all = words(more);
-        all.push(format!("port={port}"));
-        let request = Request {
-            words: all,
-            ..Request::default()
-        };
-        let stop = Stop::new();
-        let watched = stop.clone();
-        let thread = std::thread::spawn(move || {
-            let server = Ping.server(&request).unwrap();
-            server.serve(&watched, &|_| ()).unwrap();
-        });
-        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        Self {
-            port,
-            stop,
-            thread: Some(thread),
-        }
-    }
-
-    fn run(&self, more: &[&str]) -> Result<Record, EngineError> {
-        against(self.port, more)
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        self.stop.request();
-        self.thread.take().map(std::thread::JoinHandle::join);
-    }
-}
-
-struct Quiet;
-
-impl Steps for Quiet {
-    fn step(&self, _: usize, _: usize, _: &str) {}
-}
-
-fn against(port: u16, more: &[&str]) -> Result<Record, EngineError> {
-    let mut all = words(more);
-    all.push(format!("port={port}"));
-    let request = Request {
-        place: PathBuf::from("127.0.0.1"),
-        time: Duration::from_secs(1),
-        words: all,
-    };
-    let measured = Ping.aim(&request)?.measure(&Stop::new(), &Quiet)?;
-    Ok(measured.record(&RunData::default()).unwrap())
-}
-
-fn figure(record: &Record, name: &str) -> f64 {
-    let found = assay_measure::record::metric::find(&record.metrics, name);
-    let found = found.unwrap_or_else(|| panic!("no {name}"));
-    found
-        .value
-        .value()
-        .unwrap_or_else(|| panic!("{name}: {:?}", found.value))
-}
-
-/// The probe against a server of the test.
-struct Against(u16);
-
-impl Probe for Against {
-    fn name(&self) -> &'static str {
-        "ping"
-    }
-
-    fn about(&self) -> &'static str {
-        ""
-    }
-
-    fn takes_place(&self) -> bool {
-        false
-    }
-
-    fn options(&self) -> &'static [ProbeOption] {
-        OPTIONS
-    }
-
-    fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
-        let mut request = request.clone();
-        request.place = PathBuf::from("127.0.0.1");
-        request.words.insert(0, format!("port={}", self.0));
-        request.words.insert(0, "method=tcp-echo".to_owned());
-        Ping.aim(&request)
-    }
-}
-
 #[test]
 fn it_passes_the_suite() {
-    let served = Served::new(&[]);
+    let served = Served::new(&Ping, &[]);
     let dir = tempfile::tempdir().unwrap();
-    let violations = probe_suite(&Against(served.port), dir.path());
+    let violations = probe_suite(&Against(&served, &["method=tcp-echo"]), dir.path());
     assert!(violations.is_empty(), "{violations:#?}");
 }
 
 #[test]
 fn every_echo_answers_and_the_record_holds_together() {
-    let served = Served::new(&[]);
+    let served = Served::new(&Ping, &[]);
     for more in [
         &["method=tcp-echo"][..],
         &["method=udp-echo"],
@@ -132,7 +25,7 @@ fn every_echo_answers_and_the_record_holds_together() {
         &["method=tcp-connect", "rate=50"],
     ] {
         let record = served
-            .run(more)
+            .run(1, more)
             .unwrap_or_else(|error| panic!("{more:?}: {error}"));
         assert_eq!(record.run.verdict, "complete", "{more:?}");
         let violated = assay_measure::identity::violated(&record).len();
@@ -140,7 +33,9 @@ fn every_echo_answers_and_the_record_holds_together() {
         assert_eq!(figure(&record, "packets_lost_pct"), 0.0, "{more:?}");
         assert!(figure(&record, "rtt_us_min") > 0.0, "{more:?}");
         assert!(figure(&record, "rtt_us_max") < 1e6, "{more:?}");
-        let text = Ping.in_words_of_tool(&record).unwrap();
+        let text = super::record::PingRecords
+            .in_words_of_tool(&record)
+            .unwrap();
         assert!(
             text.contains("0% packet loss") && text.contains("rtt min/avg/max/mdev = "),
             "{text}"
@@ -150,8 +45,8 @@ fn every_echo_answers_and_the_record_holds_together() {
 
 #[test]
 fn ping_17_without_a_privilege_it_falls_back_and_says_so() {
-    let served = Served::new(&[]);
-    let record = served.run(&["count=5"]).unwrap();
+    let served = Served::new(&Ping, &[]);
+    let record = served.run(1, &["count=5"]).unwrap();
     let part = serde_json::to_value(&record).unwrap()["parts"]["ping"].clone();
     let method = part["method"].as_str().unwrap();
     match method {
@@ -172,11 +67,11 @@ fn ping_17_without_a_privilege_it_falls_back_and_says_so() {
 
 #[test]
 fn ping_18_the_time_in_the_server_is_told_apart() {
-    let quick = Served::new(&[]);
-    let slow = Served::new(&["reply-after=5ms"]);
+    let quick = Served::new(&Ping, &[]);
+    let slow = Served::new(&Ping, &["reply-after=5ms"]);
     for method in ["method=tcp-echo", "method=udp-echo"] {
         let words = [method, "rate=100"];
-        let (a, b) = (quick.run(&words).unwrap(), slow.run(&words).unwrap());
+        let (a, b) = (quick.run(1, &words).unwrap(), slow.run(1, &words).unwrap());
         assert!(figure(&b, "rtt_server_us_p50") >= 5000.0, "{method}");
         assert!(figure(&b, "rtt_us_p50") >= 5000.0, "{method}");
         let (network, before) = (
@@ -208,7 +103,13 @@ fn a_lost_datagram_is_counted_and_waited_for() {
             let mut byte = [0];
             let _ = peer.read(&mut byte, "the end");
         });
-        let record = against(port, &["method=udp-echo", "count=3", "timeout=50ms"]).unwrap();
+        let record = against(
+            &Ping,
+            port,
+            1,
+            &["method=udp-echo", "count=3", "timeout=50ms"],
+        )
+        .unwrap();
         assert_eq!(record.run.verdict, "invalid");
         assert_eq!(figure(&record, "packets_lost_pct"), 100.0);
         assert!(figure(&record, "rtt_response_us_max") >= 50_000.0);
@@ -217,28 +118,28 @@ fn a_lost_datagram_is_counted_and_waited_for() {
 
 #[test]
 fn peers_that_are_none_and_words_that_contradict_are_told() {
-    let told = against(free_port(), &["method=tcp-echo"])
+    let told = against(&Ping, free_port(), 1, &["method=tcp-echo"])
         .unwrap_err()
         .to_string();
     assert!(
         told.contains("cannot connect") && told.contains("assay ping server"),
         "{told}"
     );
-    let served = Served::new(&[]);
+    let served = Served::new(&Ping, &[]);
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("secret");
     std::fs::write(&file, "a secret of ours").unwrap();
     let secret = format!("secret-file={}", file.display());
     let told = served
-        .run(&["method=tcp-echo", &secret])
+        .run(1, &["method=tcp-echo", &secret])
         .unwrap_err()
         .to_string();
     assert!(told.contains("--secret-file"), "{told}");
-    let closed = Served::new(&[&secret]);
-    assert!(closed.run(&["method=udp-echo"]).is_err());
+    let closed = Served::new(&Ping, &[&secret]);
+    assert!(closed.run(1, &["method=udp-echo"]).is_err());
     assert_eq!(
         closed
-            .run(&["method=udp-echo", &secret, "count=5"])
+            .run(1, &["method=udp-echo", &secret, "count=5"])
             .unwrap()
             .run
             .verdict,
@@ -252,7 +153,7 @@ fn peers_that_are_none_and_words_that_contradict_are_told() {
         (&["timeout=0s"], "--timeout 0s"),
         (&["count=0"], "--count 0"),
     ] {
-        let error = against(1, more).unwrap_err();
+        let error = against(&Ping, 1, 1, more).unwrap_err();
         assert!(
             matches!(&error, EngineError::Usage(why) if why.contains(wanted)),
             "{more:?}: {error}"

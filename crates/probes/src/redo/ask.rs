@@ -3,12 +3,12 @@
 use super::log::mode_of;
 use super::options as o;
 use super::quorum::Rule;
-use super::server::{duration_of, number, secret, size_of};
 use super::wire::{MESSAGE_MAX, Wanted, WriteMode};
+use crate::peer::asked;
 use crate::peer::secret::Secret;
 use assay_measure::units::{parse_duration_ns, size};
 use assay_run::engine::{EngineError, Line, LineValue};
-use assay_run::probe::{ProbeOption, Request};
+use assay_run::probe::Request;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -99,29 +99,29 @@ impl Ask {
         let ask = Self {
             standbys,
             is_async,
-            length: size_of(request, &o::LENGTH)?,
+            length: o::size_bytes(request, &o::LENGTH)?,
             time: request.time,
             interval_s: interval(request)?,
             write,
             apply_us,
             falls_back,
-            connections: number(request, &o::CONNECTIONS, 1, CONNECTIONS_MAX)? as usize,
-            sockbuf: optional(request, &o::SOCKBUF, size_of)?,
+            connections: o::number(request, &o::CONNECTIONS, 1..=CONNECTIONS_MAX)? as usize,
+            sockbuf: request.size_bytes(&o::SOCKBUF, 0..=u64::MAX)?,
             is_zeros,
             delay: delay(request)?,
-            inflight: number(request, &o::INFLIGHT, 1, INFLIGHT_MAX)? as usize,
+            inflight: o::number(request, &o::INFLIGHT, 1..=INFLIGHT_MAX)? as usize,
             rate: rate(request)?,
             rule,
-            max_lag: size_of(request, &o::MAX_LAG)?,
+            max_lag: o::size_bytes(request, &o::MAX_LAG)?,
             local,
             local_file: PathBuf::from(request.option(&o::LOCAL_FILE)),
-            slow_local: optional(request, &o::SLOW_LOCAL, duration_of)?.unwrap_or_default(),
-            alone: optional(request, &o::ALONE, duration_of)?.unwrap_or_default(),
-            log_block: size_of(request, &o::LOG_BLOCK)?,
-            log_bytes: size_of(request, &o::LOG_SIZE)?,
-            timeout: duration_of(request, &o::TIMEOUT)?.max(Duration::from_millis(100)),
+            slow_local: o::duration(request, &o::SLOW_LOCAL)?,
+            alone: o::duration(request, &o::ALONE)?,
+            log_block: o::size_bytes(request, &o::LOG_BLOCK)?,
+            log_bytes: o::size_bytes(request, &o::LOG_SIZE)?,
+            timeout: o::duration(request, &o::TIMEOUT)?.max(Duration::from_millis(100)),
             has_timeout: request.words.iter().any(|w| w.starts_with("timeout=")),
-            secret: secret(request)?,
+            secret: asked::secret(request, &o::SECRET_FILE)?,
         };
         ask.fits_together()?;
         Ok(ask)
@@ -219,17 +219,6 @@ impl Ask {
     }
 }
 
-fn optional<T>(
-    request: &Request,
-    option: &ProbeOption,
-    of: fn(&Request, &ProbeOption) -> Result<T, EngineError>,
-) -> Result<Option<T>, EngineError> {
-    match request.option(option) {
-        "" => Ok(None),
-        _ => of(request, option).map(Some),
-    }
-}
-
 /// The write mode, the emulated apply, and whether another mode will do.
 fn writes(request: &Request) -> Result<(WriteMode, u64, bool), EngineError> {
     let is_asked = !request.option(&o::WRITE).is_empty();
@@ -245,7 +234,7 @@ fn writes(request: &Request) -> Result<(WriteMode, u64, bool), EngineError> {
 
 /// The other end and those of `--standby`; `HOST`, `HOST:PORT` or `[ADDRESS]:PORT` each.
 fn standbys(request: &Request) -> Result<Vec<Standby>, EngineError> {
-    let port = number(request, &o::PORT, 1, u64::from(u16::MAX))? as u16;
+    let port = o::number(request, &o::PORT, 1..=65_535)? as u16;
     let first = request.place.to_string_lossy().into_owned();
     let more = request.option(&o::STANDBY).to_owned();
     let mut all = Vec::new();
@@ -283,7 +272,7 @@ fn standbys(request: &Request) -> Result<Vec<Standby>, EngineError> {
 }
 
 fn interval(request: &Request) -> Result<u64, EngineError> {
-    let interval = duration_of(request, &o::INTERVAL)?;
+    let interval = o::duration(request, &o::INTERVAL)?;
     match interval.as_secs() {
         seconds @ 1..=3600 if interval.subsec_nanos() == 0 => Ok(seconds),
         _ => Err(EngineError::Usage(format!(

@@ -69,7 +69,7 @@ impl Probe for RedoTransport {
     }
 
     fn kind(&self) -> Option<&'static dyn Kind> {
-        Some(&RedoTransport)
+        Some(&record::RedoRecords)
     }
 
     fn server(&self, request: &Request) -> Result<Box<dyn Serving>, EngineError> {

@@ -10,6 +10,7 @@ use super::wire::{
 };
 use crate::crew::effective_mhz;
 use crate::host::{CpuTimes, thread_times};
+use crate::peer::asked;
 use crate::peer::frame::PARAMETERS_MAX;
 use crate::peer::hello::welcome;
 use crate::peer::line::{Line as Peer, PeerError, is_wait};
@@ -19,10 +20,10 @@ use assay_block::device_facts;
 use assay_measure::clock::Clock;
 use assay_measure::histogram::Histogram;
 use assay_measure::snapshot::Fact;
-use assay_measure::units::{duration, parse_duration_ns, parse_size_bytes, size};
+use assay_measure::units::{duration, size};
 use assay_run::engine::{EngineError, Line, LineValue};
 use assay_run::host;
-use assay_run::probe::{ProbeOption, Request, Serving};
+use assay_run::probe::{Request, Serving};
 use assay_run::stop::Stop;
 use rustix::net::RecvFlags;
 use std::path::PathBuf;
@@ -65,15 +66,14 @@ impl Server {
                 Some(dir)
             }
         };
-        let max_time = duration_of(request, &options::MAX_TIME)?;
         Ok(Self {
             bind: request.option(&options::BIND).to_owned(),
-            port: number(request, &options::PORT, 0, u64::from(u16::MAX))? as u16,
+            port: options::number(request, &options::PORT, 0..=65_535)? as u16,
             allow_write,
-            max_log: size_of(request, &options::MAX_LOG)?,
-            max_time,
-            clients: number(request, &options::CLIENTS, 1, 1024)? as usize,
-            secret: secret(request)?,
+            max_log: options::size_bytes(request, &options::MAX_LOG)?,
+            max_time: options::duration(request, &options::MAX_TIME)?,
+            clients: options::number(request, &options::CLIENTS, 1..=1024)? as usize,
+            secret: asked::secret(request, &options::SECRET_FILE)?,
             slowed: slowed(request)?,
         })
     }
@@ -95,19 +95,8 @@ impl Server {
     }
 }
 
-/// The secret of `--secret-file`.
-pub(super) fn secret(request: &Request) -> Result<Option<Secret>, EngineError> {
-    match request.option(&options::SECRET_FILE) {
-        "" => Ok(None),
-        path => Secret::of_file(path.as_ref()).map(Some),
-    }
-}
-
 fn slowed(request: &Request) -> Result<Slowed, EngineError> {
-    let each = match request.option(&options::SLOW_WRITE) {
-        "" => Duration::ZERO,
-        _ => duration_of(request, &options::SLOW_WRITE)?,
-    };
+    let each = options::duration(request, &options::SLOW_WRITE)?;
     let limit = match request.option(&options::LIMIT_WRITES) {
         "" => None,
         text => {
@@ -120,39 +109,6 @@ fn slowed(request: &Request) -> Result<Slowed, EngineError> {
         }
     };
     Ok(Slowed { each, limit })
-}
-
-/// A whole number of an option.
-pub(super) fn number(
-    request: &Request,
-    option: &ProbeOption,
-    least: u64,
-    most: u64,
-) -> Result<u64, EngineError> {
-    let text = request.option(option);
-    let number = text.parse().ok().filter(|n| (least..=most).contains(n));
-    number.ok_or_else(|| {
-        let name = option.name;
-        EngineError::Usage(format!("--{name} {text}: {least} to {most}"))
-    })
-}
-
-/// A size of an option, bytes.
-pub(super) fn size_of(request: &Request, option: &ProbeOption) -> Result<u64, EngineError> {
-    let text = request.option(option);
-    parse_size_bytes(text)
-        .map_err(|error| EngineError::Usage(format!("--{} {text}: {error}", option.name)))
-}
-
-/// A duration of an option.
-pub(super) fn duration_of(
-    request: &Request,
-    option: &ProbeOption,
-) -> Result<Duration, EngineError> {
-    let text = request.option(option);
-    parse_duration_ns(text)
-        .map(Duration::from_nanos)
-        .map_err(|error| EngineError::Usage(format!("--{} {text}: {error}", option.name)))
 }
 
 impl Serving for Server {

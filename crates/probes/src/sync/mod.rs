@@ -65,7 +65,7 @@ impl Probe for DurableWrites {
     }
 
     fn kind(&self) -> Option<&'static dyn Kind> {
-        Some(&DurableWrites)
+        Some(&record::SyncRecords)
     }
 
     fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {

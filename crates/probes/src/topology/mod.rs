@@ -12,7 +12,7 @@ mod tests;
 
 use crate::machine::Machine;
 use assay_measure::chart::Drawn;
-use assay_measure::kind::{Check, Finding, Headline, Kind, figure};
+use assay_measure::kind::{Finding, Headline, Kind, OwnKind, figure};
 use assay_measure::record::metric::{Better, Group, plain};
 use assay_measure::record::{Figure, Metric, Part, Record};
 use assay_measure::section::Sections;
@@ -79,7 +79,7 @@ impl Probe for Topology {
     }
 
     fn kind(&self) -> Option<&'static dyn Kind> {
-        Some(&Topology)
+        Some(&TopologyRecords)
     }
 
     fn aim(&self, request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
@@ -135,14 +135,8 @@ impl Measured for TopologyInfo {
         let mut record = Record::labelled(&labels);
         record.parts.put(self);
         record.warnings = sections::warnings(self);
-        figure(&Topology, &mut record);
+        figure(&TopologyRecords, &mut record);
         Some(record)
-    }
-}
-
-impl Topology {
-    fn info(record: &Record) -> TopologyInfo {
-        record.parts.get().unwrap_or_default()
     }
 }
 
@@ -154,13 +148,15 @@ fn count(known: Option<usize>) -> Figure {
     )
 }
 
-impl Kind for Topology {
-    fn name(&self) -> &'static str {
-        TopologyInfo::NAME
-    }
+/// The kind of its records.
+#[derive(Debug)]
+struct TopologyRecords;
 
-    fn metrics(&self, record: &Record) -> Vec<Metric> {
-        let machine = Self::info(record).machine;
+impl OwnKind for TopologyRecords {
+    type Info = TopologyInfo;
+
+    fn metrics(info: &TopologyInfo) -> Vec<Metric> {
+        let machine = &info.machine;
         let online = (!machine.online.is_empty()).then_some(machine.online.len());
         let bytes = |bytes: Option<u64>| {
             bytes.map_or_else(|| Figure::na(crate::conditions::NOT_EXPOSED), Figure::Count)
@@ -212,31 +208,28 @@ impl Kind for Topology {
         all.map(metric).into()
     }
 
-    fn sections(&self, record: &Record) -> Sections {
-        sections::render(record, &Self::info(record))
+    fn sections(record: &Record, info: &TopologyInfo) -> Sections {
+        sections::render(record, info)
     }
 
-    fn charts(&self, _: &Record, _: &mut dyn FnMut(Drawn)) {}
-
-    fn headline(&self, record: &Record) -> Headline {
-        headline::of(record, &Self::info(record))
+    fn charts(_: &TopologyInfo) -> Vec<Drawn> {
+        Vec::new()
     }
 
-    fn conditions(&self, baseline: &Record, candidate: &Record) -> Vec<Check> {
-        let name = |record: &Record| Self::info(record).machine.identity.model_name;
-        let (a, b) = (name(baseline), name(candidate));
-        vec![Check::text("CPU model", &a, &b, Finding::Tolerable)]
+    fn headline(record: &Record, info: &TopologyInfo) -> Headline {
+        headline::of(record, info)
     }
 
-    fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
-        record.parts.read::<TopologyInfo>().map(drop)
+    fn conditions(info: &TopologyInfo) -> Vec<(&'static str, String, Finding)> {
+        let name = info.machine.identity.model_name.clone();
+        vec![("CPU model", name, Finding::Tolerable)]
     }
 
-    fn in_words_of_tool(&self, record: &Record) -> Option<String> {
-        Some(lscpu::text(&Self::info(record).machine))
+    fn in_words_of_tool(info: &TopologyInfo) -> Option<String> {
+        Some(lscpu::text(&info.machine))
     }
 
-    fn in_json_of_tool(&self, record: &Record) -> Option<String> {
-        Some(lscpu::json(&Self::info(record).machine))
+    fn in_json_of_tool(info: &TopologyInfo) -> Option<String> {
+        Some(lscpu::json(&info.machine))
     }
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::machine::trees;
+use assay_measure::kind::Kind as _;
 use assay_measure::section::Tile;
 use assay_run::conformance::probe_suite;
 use std::path::Path;
@@ -215,7 +216,7 @@ fn topology_17_an_empty_tree_is_not_exposed_and_no_error() {
     assert!(all.iter().all(|(_, data)| data == "not exposed"), "{all:?}");
     let record = record(dir.path());
     assert_eq!(record.run.verdict, "complete");
-    let text = assay_report::text::write(&Topology.sections(&record));
+    let text = assay_report::text::write(&TopologyRecords.sections(&record));
     assert!(text.contains("Caches\n~~~~~~\nn/a (not exposed)"), "{text}");
 }
 

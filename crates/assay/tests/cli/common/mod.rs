@@ -164,6 +164,12 @@ impl Started {
         rustix::process::kill_process(self.pid(), signal).expect("the process is there");
     }
 
+    /// Asks a server to end, which it does well.
+    pub(crate) fn stopped(self) -> Ran {
+        self.signal(rustix::process::Signal::TERM);
+        self.ended().code(0)
+    }
+
     /// Waits until `seen`; one that ends before has its say and fails the test.
     pub(crate) fn until(mut self, what: &str, seen: impl Fn() -> bool) -> Self {
         let begun = Instant::now();

@@ -12,78 +12,57 @@ mod steadiness;
 #[cfg(test)]
 mod tests;
 
-use super::CpuKernels;
 use super::reading::CpuReadings;
 use assay_measure::chart::Drawn;
-use assay_measure::kind::{Check, Finding, Headline, Kind, figure};
-use assay_measure::record::{Figure, Metric, Part, Record};
+use assay_measure::kind::{Finding, Headline, OwnKind, figure};
+use assay_measure::record::{Figure, Metric, Record};
 use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
 use info::CpuInfo;
 
-impl CpuKernels {
-    fn info(record: &Record) -> CpuInfo {
-        record.parts.get().unwrap_or_default()
-    }
-}
+/// The kind of its records.
+#[derive(Debug)]
+pub(super) struct CpuRecords;
 
-impl Kind for CpuKernels {
-    fn name(&self) -> &'static str {
-        CpuInfo::NAME
-    }
+impl OwnKind for CpuRecords {
+    type Info = CpuInfo;
 
-    fn tells(&self, record: &Record) -> bool {
-        record.import.is_none()
+    fn metrics(info: &CpuInfo) -> Vec<Metric> {
+        metrics::all(info)
     }
 
-    fn metrics(&self, record: &Record) -> Vec<Metric> {
-        metrics::all(&Self::info(record))
+    fn sections(record: &Record, info: &CpuInfo) -> Sections {
+        sections::render(record, info)
     }
 
-    fn sections(&self, record: &Record) -> Sections {
-        sections::render(record, &Self::info(record))
+    fn charts(info: &CpuInfo) -> Vec<Drawn> {
+        charts::all(info).into_iter().collect()
     }
 
-    fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn)) {
-        charts::all(&Self::info(record)).into_iter().for_each(draw);
+    fn headline(record: &Record, info: &CpuInfo) -> Headline {
+        headline::of(record, info)
     }
 
-    fn headline(&self, record: &Record) -> Headline {
-        headline::of(record, &Self::info(record))
-    }
-
-    fn conditions(&self, baseline: &Record, candidate: &Record) -> Vec<Check> {
-        let (a, b) = (Self::info(baseline), Self::info(candidate));
-        let paths = |info: &CpuInfo| {
-            let mut paths: Vec<String> = info
-                .kernels
-                .iter()
-                .filter(|row| row.path != "portable" && !row.path.is_empty())
-                .map(|row| format!("{}: {}", row.kernel, row.path))
-                .collect();
-            paths.dedup();
-            paths.join("; ")
-        };
-        let word = |is: bool| if is { "yes" } else { "no" };
-        let built = (word(a.is_optimised), word(b.is_optimised));
-        let pinned = (word(a.is_pinned), word(b.is_pinned));
+    fn conditions(info: &CpuInfo) -> Vec<(&'static str, String, Finding)> {
+        let own_paths = info.kernels.iter();
+        let own_paths = own_paths.filter(|row| row.path != "portable" && !row.path.is_empty());
+        let mut paths: Vec<String> = own_paths
+            .map(|row| format!("{}: {}", row.kernel, row.path))
+            .collect();
+        paths.dedup();
+        let word = |is: bool| if is { "yes" } else { "no" }.to_owned();
         vec![
-            Check::text("kernel set", &a.kernel_set, &b.kernel_set, Finding::Forbids),
-            Check::text("measured or loaded", &a.mode, &b.mode, Finding::Forbids),
-            Check::text("code paths", &paths(&a), &paths(&b), Finding::Tolerable),
-            Check::text("optimised build", built.0, built.1, Finding::Forbids),
-            Check::text("pinned threads", pinned.0, pinned.1, Finding::Tolerable),
-            Check::text(
+            ("kernel set", info.kernel_set.clone(), Finding::Forbids),
+            ("measured or loaded", info.mode.clone(), Finding::Forbids),
+            ("code paths", paths.join("; "), Finding::Tolerable),
+            ("optimised build", word(info.is_optimised), Finding::Forbids),
+            ("pinned threads", word(info.is_pinned), Finding::Tolerable),
+            (
                 "page size, bytes",
-                &a.page_bytes.to_string(),
-                &b.page_bytes.to_string(),
+                info.page_bytes.to_string(),
                 Finding::Tolerable,
             ),
         ]
-    }
-
-    fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
-        record.parts.read::<CpuInfo>().map(drop)
     }
 }
 
@@ -119,6 +98,6 @@ pub(super) fn build(run: &RunData, readings: &CpuReadings) -> Record {
     record.warnings = advice::warnings(&info);
     record.advice = advice::advise(&record, &info);
     record.parts.put(&info);
-    figure(&CpuKernels, &mut record);
+    figure(&CpuRecords, &mut record);
     record
 }

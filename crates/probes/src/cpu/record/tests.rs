@@ -2,6 +2,7 @@ use super::super::reading::{PairKind, PairReading, ShotReading, ThreadReading};
 use super::info::{KernelRow, ScalingRow};
 use super::*;
 use crate::load::{LoadInfo, LoadReading, SecondReading};
+use assay_measure::kind::Kind as _;
 use assay_measure::record::Advice;
 use assay_measure::section::Part as Piece;
 use assay_measure::snapshot::{Fact, HostReading};
@@ -197,7 +198,7 @@ fn cpu_06_repetitions_that_differ_are_unsteady_with_what_moved() {
     assert!(row.cv_pct.value().unwrap() > 3.0);
     assert_eq!(row.moved_with, "clock");
     assert!(advice(&record, "P5").unwrap().text.contains("clock (1)"));
-    let headline = CpuKernels.headline(&record);
+    let headline = CpuRecords.headline(&record);
     assert!(
         headline.steadiness.starts_with("not steady: 1 of"),
         "{}",
@@ -285,7 +286,7 @@ fn cpu_19_a_record_carries_its_set_and_another_set_forbids_a_comparison() {
     let row = kernel(&info, "tuple", 1);
     assert!(row.path == "portable" && row.mhz.value().is_some());
     let finding = |a: &Record, b: &Record, what: &str| {
-        let checks = CpuKernels.conditions(a, b);
+        let checks = CpuRecords.conditions(a, b);
         checks
             .into_iter()
             .find(|check| check.what == what)
@@ -331,7 +332,7 @@ fn what_is_missing_is_n_a_with_its_reason_and_never_zero() {
     assert_eq!(info.clocks[1].told_mhz.reason(), Some("not exposed"));
     assert_eq!(info.clocks[1].after_mhz.reason(), Some(derive::STOPPED));
     let record = built(&bare);
-    assert!(CpuKernels.sections(&record).all.len() > 8);
+    assert!(CpuRecords.sections(&record).all.len() > 8);
 }
 
 #[test]
@@ -414,7 +415,7 @@ fn cpu_01_the_metrics_block_is_stress_ng_s_and_its_rates_are_those_of_the_row() 
         format!("{:.2}", ops / (user + system)),
         format!("{per_cpu:.2}")
     );
-    let sections = CpuKernels.sections(&record);
+    let sections = CpuRecords.sections(&record);
     let lines = sections.all.iter().flat_map(|section| &section.parts);
     assert!(
         lines
@@ -422,7 +423,7 @@ fn cpu_01_the_metrics_block_is_stress_ng_s_and_its_rates_are_those_of_the_row() 
             .any(|part| matches!(part, Piece::Line(line) if line.starts_with("assay: metrc:")))
     );
     assert!(
-        CpuKernels
+        CpuRecords
             .headline(&record)
             .steadiness
             .starts_with("steady: seconds vary by 0.0 %")
@@ -445,7 +446,7 @@ fn a_stopped_probe_is_incomplete_and_reads_back() {
     let back: Record = serde_json::from_str(&json).unwrap();
     assert_eq!(back, record);
     let mut charts = 0;
-    CpuKernels.charts(&record, &mut |_| charts += 1);
+    CpuRecords.charts(&record, &mut |_| charts += 1);
     assert_eq!(charts, 5);
 }
 

@@ -10,12 +10,12 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
+use super::MemoryReadings;
 use super::info::{LadderRow, MemoryInfo};
-use super::{Memory, MemoryReadings};
 use crate::conditions::Conditions;
 use assay_measure::chart::Drawn;
-use assay_measure::kind::{Check, Finding, Headline, Kind, figure};
-use assay_measure::record::{Figure, Metric, Part, Record};
+use assay_measure::kind::{Finding, Headline, OwnKind, figure};
+use assay_measure::record::{Figure, Metric, Record};
 use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units::fixed;
@@ -25,75 +25,45 @@ const UNSTEADY_PCT: f64 = 5.0;
 /// Less CPU time than this share of the passes: the host was not ours, %.
 const OURS_PCT: f64 = 99.0;
 
-impl Memory {
-    fn info(record: &Record) -> MemoryInfo {
-        record.parts.get().unwrap_or_default()
-    }
-}
+/// The kind of its records.
+#[derive(Debug)]
+pub(super) struct MemoryRecords;
 
-impl Kind for Memory {
-    fn name(&self) -> &'static str {
-        MemoryInfo::NAME
-    }
+impl OwnKind for MemoryRecords {
+    type Info = MemoryInfo;
 
-    fn tells(&self, record: &Record) -> bool {
-        record.import.is_none()
+    fn metrics(info: &MemoryInfo) -> Vec<Metric> {
+        metrics::all(info)
     }
 
-    fn metrics(&self, record: &Record) -> Vec<Metric> {
-        metrics::all(&Self::info(record))
+    fn sections(record: &Record, info: &MemoryInfo) -> Sections {
+        sections::render(record, info)
     }
 
-    fn sections(&self, record: &Record) -> Sections {
-        sections::render(record, &Self::info(record))
+    fn charts(info: &MemoryInfo) -> Vec<Drawn> {
+        charts::all(info).into_iter().collect()
     }
 
-    fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn)) {
-        charts::all(&Self::info(record)).into_iter().for_each(draw);
+    fn headline(record: &Record, info: &MemoryInfo) -> Headline {
+        headline::of(record, info)
     }
 
-    fn headline(&self, record: &Record) -> Headline {
-        headline::of(record, &Self::info(record))
-    }
-
-    fn conditions(&self, baseline: &Record, candidate: &Record) -> Vec<Check> {
-        let (a, b) = (Self::info(baseline), Self::info(candidate));
-        let word = |is: bool| if is { "yes" } else { "no" };
-        let text = Check::text;
+    fn conditions(info: &MemoryInfo) -> Vec<(&'static str, String, Finding)> {
+        let word = |is: bool| if is { "yes" } else { "no" }.to_owned();
         vec![
-            text("kernel set", &a.kernel_set, &b.kernel_set, Finding::Forbids),
-            text("measured or loaded", &a.mode, &b.mode, Finding::Forbids),
-            text("code path", &a.path, &b.path, Finding::Tolerable),
-            text("pages of the arrays", &a.pages, &b.pages, Finding::Forbids),
-            text(
-                "pages that are really huge",
-                &got(&a),
-                &got(&b),
-                Finding::Forbids,
-            ),
-            text(
+            ("kernel set", info.kernel_set.clone(), Finding::Forbids),
+            ("measured or loaded", info.mode.clone(), Finding::Forbids),
+            ("code path", info.path.clone(), Finding::Tolerable),
+            ("pages of the arrays", info.pages.clone(), Finding::Forbids),
+            ("pages that are really huge", got(info), Finding::Forbids),
+            (
                 "arrays beyond the caches",
-                word(a.arrays.is_met),
-                word(b.arrays.is_met),
+                word(info.arrays.is_met),
                 Finding::Tolerable,
             ),
-            text(
-                "optimised build",
-                word(a.is_optimised),
-                word(b.is_optimised),
-                Finding::Forbids,
-            ),
-            text(
-                "pinned threads",
-                word(a.is_pinned),
-                word(b.is_pinned),
-                Finding::Tolerable,
-            ),
+            ("optimised build", word(info.is_optimised), Finding::Forbids),
+            ("pinned threads", word(info.is_pinned), Finding::Tolerable),
         ]
-    }
-
-    fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
-        record.parts.read::<MemoryInfo>().map(drop)
     }
 }
 
@@ -149,7 +119,7 @@ pub(super) fn build(run: &RunData, readings: &MemoryReadings) -> Record {
     record.warnings = advice::warnings(&info);
     record.advice = advice::advise(&info);
     record.parts.put(&info);
-    figure(&Memory, &mut record);
+    figure(&MemoryRecords, &mut record);
     record
 }
 

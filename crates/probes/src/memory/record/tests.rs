@@ -3,6 +3,7 @@ use super::super::info::{
 };
 use super::super::sizes::steps;
 use super::*;
+use assay_measure::kind::Kind as _;
 use assay_measure::section::Part as Piece;
 
 fn readings() -> MemoryReadings {
@@ -124,13 +125,13 @@ fn built(readings: &MemoryReadings) -> Record {
 }
 
 fn text(record: &Record) -> String {
-    assay_report::text::write(&Memory.sections(record))
+    assay_report::text::write(&MemoryRecords.sections(record))
 }
 
 #[test]
 fn the_answer_has_bandwidth_latency_of_both_pages_and_what_saturates() {
     let record = built(&readings());
-    let headline = Memory.headline(&record);
+    let headline = MemoryRecords.headline(&record);
     let line = |nth: usize| {
         let told = headline.rows[nth].told.iter();
         told.map(|told| told.value.value().unwrap())
@@ -196,7 +197,7 @@ fn memory_12_pages_that_did_not_come_are_told_and_no_gain_is_claimed() {
         record.advice[0].text
     );
     assert!(text(&record).contains("Transparent huge pages are set to: never"));
-    let same = Memory.conditions(&built(&readings()), &record);
+    let same = MemoryRecords.conditions(&built(&readings()), &record);
     assert!(same.iter().any(|check| check.finding == Finding::Forbids));
 }
 
@@ -261,7 +262,7 @@ fn memory_09_a_ladder_that_falls_is_doubted() {
 #[test]
 fn memory_13_one_node_is_said_in_one_line() {
     let record = built(&readings());
-    let sections = Memory.sections(&record);
+    let sections = MemoryRecords.sections(&record);
     let numa = sections
         .all
         .iter()
@@ -277,14 +278,14 @@ fn memory_13_one_node_is_said_in_one_line() {
 fn memory_19_another_version_or_other_pages_are_not_the_same_test() {
     let (a, mut b) = (built(&readings()), readings());
     assert!(
-        Memory
+        MemoryRecords
             .conditions(&a, &a)
             .iter()
             .all(|check| check.finding == Finding::Same)
     );
     b.info.kernel_set = "mem-v2".to_owned();
     assert!(
-        Memory
+        MemoryRecords
             .conditions(&a, &built(&b))
             .iter()
             .any(|c| c.finding == Finding::Forbids)
@@ -307,6 +308,6 @@ fn what_was_stopped_says_so_and_every_face_is_drawn() {
         "{text}"
     );
     let mut drawn = 0;
-    Memory.charts(&record, &mut |_| drawn += 1);
+    MemoryRecords.charts(&record, &mut |_| drawn += 1);
     assert_eq!(drawn, 5);
 }

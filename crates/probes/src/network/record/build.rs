@@ -49,7 +49,7 @@ pub(in crate::network) fn build(run: &RunData, readings: &NetReadings) -> Record
     record.integrity = integrity(&info);
     record.warnings = limit::warnings(&record, &info);
     record.parts.put(&info);
-    figure(&crate::network::Network, &mut record);
+    figure(&super::NetworkRecords, &mut record);
     record
 }
 

@@ -12,107 +12,86 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
-use super::Network;
 use assay_measure::chart::Drawn;
-use assay_measure::kind::{Check, Finding, Headline, Kind};
-use assay_measure::record::{Metric, Part, Record};
+use assay_measure::kind::{Finding, Headline, OwnKind};
+use assay_measure::record::{Metric, Record};
 use assay_measure::section::Sections;
 use info::NetworkInfo;
 
 pub(super) use build::build;
 
-impl Network {
-    fn info(record: &Record) -> NetworkInfo {
-        record.parts.get().unwrap_or_default()
-    }
-}
+/// The kind of its records.
+#[derive(Debug)]
+pub(super) struct NetworkRecords;
 
-impl Kind for Network {
-    fn name(&self) -> &'static str {
-        NetworkInfo::NAME
-    }
+impl OwnKind for NetworkRecords {
+    type Info = NetworkInfo;
 
-    fn tells(&self, record: &Record) -> bool {
-        record.import.is_none()
+    fn metrics(info: &NetworkInfo) -> Vec<Metric> {
+        metrics::all(info)
     }
 
-    fn metrics(&self, record: &Record) -> Vec<Metric> {
-        metrics::all(&Self::info(record))
+    fn sections(record: &Record, info: &NetworkInfo) -> Sections {
+        sections::render(record, info)
     }
 
-    fn sections(&self, record: &Record) -> Sections {
-        sections::render(record, &Self::info(record))
+    fn charts(info: &NetworkInfo) -> Vec<Drawn> {
+        charts::all(info).into_iter().collect()
     }
 
-    fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn)) {
-        charts::all(&Self::info(record)).into_iter().for_each(draw);
+    fn headline(record: &Record, info: &NetworkInfo) -> Headline {
+        headline::of(record, info)
     }
 
-    fn headline(&self, record: &Record) -> Headline {
-        headline::of(record, &Self::info(record))
-    }
-
-    fn in_words_of_tool(&self, record: &Record) -> Option<String> {
-        Some(iperf::text(&Self::info(record)))
-    }
-
-    fn in_json_of_tool(&self, record: &Record) -> Option<String> {
-        Some(iperf::json(&Self::info(record)))
-    }
-
-    fn conditions(&self, baseline: &Record, candidate: &Record) -> Vec<Check> {
-        let (a, b) = (Self::info(baseline), Self::info(candidate));
-        let text = |what: &str, get: &dyn Fn(&NetworkInfo) -> String, otherwise: Finding| {
-            Check::text(what, &get(&a), &get(&b), otherwise)
-        };
+    fn conditions(info: &NetworkInfo) -> Vec<(&'static str, String, Finding)> {
         let word = |is: bool| if is { "yes" } else { "no" }.to_owned();
         vec![
-            text("protocol", &|info| info.protocol.clone(), Finding::Forbids),
-            text(
-                "streams",
-                &|info| info.streams_count.to_string(),
-                Finding::Forbids,
-            ),
-            text(
+            ("protocol", info.protocol.clone(), Finding::Forbids),
+            ("streams", info.streams_count.to_string(), Finding::Forbids),
+            (
                 "both ways at once",
-                &|info| word(info.is_bidirectional),
+                word(info.is_bidirectional),
                 Finding::Forbids,
             ),
-            text(
+            (
                 "the server sends",
-                &|info| word(info.is_reverse),
+                word(info.is_reverse),
                 Finding::Tolerable,
             ),
-            text(
+            (
                 "rate asked for",
-                &|info| info.rate_bits_per_s.to_string(),
+                info.rate_bits_per_s.to_string(),
                 Finding::Forbids,
             ),
-            text(
+            (
                 "block, bytes",
-                &|info| info.block_bytes.to_string(),
+                info.block_bytes.to_string(),
                 Finding::Tolerable,
             ),
-            text(
+            (
                 "window asked for, bytes",
-                &|info| info.window_bytes.to_string(),
+                info.window_bytes.to_string(),
                 Finding::Tolerable,
             ),
-            text(
+            (
                 "TCP segment, bytes",
-                &|info| info.max_segment_bytes.to_string(),
+                info.max_segment_bytes.to_string(),
                 Finding::Tolerable,
             ),
-            text(
+            (
                 "congestion control",
-                &|info| info.congestion_local.clone(),
+                info.congestion_local.clone(),
                 Finding::Tolerable,
             ),
-            text("loopback", &|info| word(info.is_loopback), Finding::Forbids),
+            ("loopback", word(info.is_loopback), Finding::Forbids),
         ]
     }
 
-    fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
-        record.parts.read::<NetworkInfo>().map(drop)
+    fn in_words_of_tool(info: &NetworkInfo) -> Option<String> {
+        Some(iperf::text(info))
+    }
+
+    fn in_json_of_tool(info: &NetworkInfo) -> Option<String> {
+        Some(iperf::json(info))
     }
 }

@@ -1,10 +1,11 @@
 //! From the tally to the record.
 
+use super::PingRecords;
 use super::info::{PingInfo, ReplyRow, SecondRow, WorstRow};
 use super::warnings;
 use crate::conditions::Conditions;
 use crate::dial::plain;
-use crate::ping::{Ping, PingReadings};
+use crate::ping::PingReadings;
 use assay_awr::record::os;
 use assay_measure::histogram::Histogram;
 use assay_measure::identity::{Rule, Scope};
@@ -46,7 +47,7 @@ pub(in crate::ping) fn build(run: &RunData, readings: &PingReadings) -> Record {
     record.integrity = integrity(&info);
     record.warnings = warnings::all(&record, &info);
     record.parts.put(&info);
-    figure(&Ping, &mut record);
+    figure(&PingRecords, &mut record);
     record
 }
 

@@ -9,85 +9,64 @@ mod metrics;
 mod sections;
 mod warnings;
 
-use super::Ping;
 use assay_measure::chart::Drawn;
-use assay_measure::kind::{Check, Finding, Headline, Kind};
-use assay_measure::record::{Metric, Part, Record};
+use assay_measure::kind::{Finding, Headline, OwnKind};
+use assay_measure::record::{Metric, Record};
 use assay_measure::section::Sections;
 use info::PingInfo;
 
 pub(super) use build::build;
 
-impl Ping {
-    fn info(record: &Record) -> PingInfo {
-        record.parts.get().unwrap_or_default()
-    }
-}
+/// The kind of its records.
+#[derive(Debug)]
+pub(super) struct PingRecords;
 
-impl Kind for Ping {
-    fn name(&self) -> &'static str {
-        PingInfo::NAME
-    }
+impl OwnKind for PingRecords {
+    type Info = PingInfo;
 
-    fn tells(&self, record: &Record) -> bool {
-        record.import.is_none()
+    fn metrics(info: &PingInfo) -> Vec<Metric> {
+        metrics::all(info)
     }
 
-    fn metrics(&self, record: &Record) -> Vec<Metric> {
-        metrics::all(&Self::info(record))
+    fn sections(record: &Record, info: &PingInfo) -> Sections {
+        sections::render(record, info)
     }
 
-    fn sections(&self, record: &Record) -> Sections {
-        sections::render(record, &Self::info(record))
+    fn charts(info: &PingInfo) -> Vec<Drawn> {
+        charts::all(info).into_iter().collect()
     }
 
-    fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn)) {
-        charts::all(&Self::info(record)).into_iter().for_each(draw);
+    fn headline(record: &Record, info: &PingInfo) -> Headline {
+        headline::of(record, info)
     }
 
-    fn headline(&self, record: &Record) -> Headline {
-        headline::of(record, &Self::info(record))
-    }
-
-    fn in_words_of_tool(&self, record: &Record) -> Option<String> {
-        Some(face::text(&Self::info(record)))
-    }
-
-    fn in_json_of_tool(&self, record: &Record) -> Option<String> {
-        Some(face::json(&Self::info(record)))
-    }
-
-    fn conditions(&self, baseline: &Record, candidate: &Record) -> Vec<Check> {
-        let (a, b) = (Self::info(baseline), Self::info(candidate));
-        let text = |what: &str, get: &dyn Fn(&PingInfo) -> String, otherwise: Finding| {
-            Check::text(what, &get(&a), &get(&b), otherwise)
-        };
+    fn conditions(info: &PingInfo) -> Vec<(&'static str, String, Finding)> {
         vec![
-            text("method", &|info| info.method.clone(), Finding::Forbids),
-            text(
+            ("method", info.method.clone(), Finding::Forbids),
+            (
                 "payload, bytes",
-                &|info| info.size_bytes.to_string(),
+                info.size_bytes.to_string(),
                 Finding::Forbids,
             ),
-            text(
+            (
                 "payload of the reply, bytes",
-                &|info| info.reply_bytes.to_string(),
+                info.reply_bytes.to_string(),
                 Finding::Tolerable,
             ),
-            text(
+            (
                 "requests per second",
-                &|info| info.rate_per_s.to_string(),
+                info.rate_per_s.to_string(),
                 Finding::Tolerable,
             ),
-            text(
-                "loopback",
-                &|info| info.is_loopback.to_string(),
-                Finding::Forbids,
-            ),
+            ("loopback", info.is_loopback.to_string(), Finding::Forbids),
         ]
     }
 
-    fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
-        record.parts.read::<PingInfo>().map(drop)
+    fn in_words_of_tool(info: &PingInfo) -> Option<String> {
+        Some(face::text(info))
+    }
+
+    fn in_json_of_tool(info: &PingInfo) -> Option<String> {
+        Some(face::json(info))
     }
 }

@@ -13,94 +13,70 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
-use super::RedoTransport;
 use super::ask::{Ask, Local};
 use super::quorum::Rule;
 use super::reading::{Readings, Second, StandbyReading};
 use super::wire::{Found, Ready};
 use assay_measure::chart::Drawn;
 use assay_measure::histogram::Histogram;
-use assay_measure::kind::{Check, Finding, Headline, Kind, figure};
-use assay_measure::record::{Figure, Latency, Metric, Part, Record, Series};
+use assay_measure::kind::{Finding, Headline, OwnKind, figure};
+use assay_measure::record::{Figure, Latency, Metric, Record, Series};
 use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
 use info::{RedoInfo, RuleRow, SecondRow, StandbyInfo, WorstRow};
 
 const NOT_TOLD: &str = "the kernel does not tell it";
 
-impl RedoTransport {
-    fn info(record: &Record) -> RedoInfo {
-        record.parts.get().unwrap_or_default()
-    }
-}
+/// The kind of its records.
+#[derive(Debug)]
+pub(super) struct RedoRecords;
 
-impl Kind for RedoTransport {
-    fn name(&self) -> &'static str {
-        RedoInfo::NAME
-    }
+impl OwnKind for RedoRecords {
+    type Info = RedoInfo;
 
-    fn tells(&self, record: &Record) -> bool {
-        record.import.is_none()
+    fn metrics(info: &RedoInfo) -> Vec<Metric> {
+        metrics::all(info)
     }
 
-    fn metrics(&self, record: &Record) -> Vec<Metric> {
-        metrics::all(&Self::info(record))
+    fn sections(record: &Record, info: &RedoInfo) -> Sections {
+        sections::render(record, info)
     }
 
-    fn sections(&self, record: &Record) -> Sections {
-        sections::render(record, &Self::info(record))
+    fn charts(info: &RedoInfo) -> Vec<Drawn> {
+        charts::all(info).into_iter().collect()
     }
 
-    fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn)) {
-        charts::all(&Self::info(record)).into_iter().for_each(draw);
+    fn headline(record: &Record, info: &RedoInfo) -> Headline {
+        headline::of(record, info)
     }
 
-    fn headline(&self, record: &Record) -> Headline {
-        headline::of(record, &Self::info(record))
-    }
-
-    fn in_words_of_tool(&self, record: &Record) -> Option<String> {
-        Some(compat::report(&Self::info(record)))
-    }
-
-    fn conditions(&self, baseline: &Record, candidate: &Record) -> Vec<Check> {
-        let of = |record: &Record| record.import.is_none().then(|| Self::info(record));
-        let (Some(a), Some(b)) = (of(baseline), of(candidate)) else {
-            return Vec::new();
-        };
-        let text = |what, get: fn(&RedoInfo) -> String, otherwise| {
-            Check::text(what, &get(&a), &get(&b), otherwise)
-        };
+    fn conditions(info: &RedoInfo) -> Vec<(&'static str, String, Finding)> {
         vec![
-            text("transport mode", |i| i.mode.clone(), Finding::Forbids),
-            text(
+            ("transport mode", info.mode.clone(), Finding::Forbids),
+            (
                 "message payload",
-                |i| i.length_bytes.to_string(),
+                info.length_bytes.to_string(),
                 Finding::Forbids,
             ),
-            text("payload content", |i| i.content.clone(), Finding::Tolerable),
-            text(
-                "write on the standby",
-                |i| i.write.clone(),
-                Finding::Forbids,
-            ),
-            text(
+            ("payload content", info.content.clone(), Finding::Tolerable),
+            ("write on the standby", info.write.clone(), Finding::Forbids),
+            (
                 "connections",
-                |i| i.connections_count.to_string(),
+                info.connections_count.to_string(),
                 Finding::Forbids,
             ),
-            text(
+            (
                 "messages under way",
-                |i| i.inflight_count.to_string(),
+                info.inflight_count.to_string(),
                 Finding::Forbids,
             ),
-            text("commit rule", |i| i.rule.clone(), Finding::Forbids),
-            text("local log write", |i| i.local.clone(), Finding::Forbids),
+            ("commit rule", info.rule.clone(), Finding::Forbids),
+            ("local log write", info.local.clone(), Finding::Forbids),
         ]
     }
 
-    fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
-        record.parts.read::<RedoInfo>().map(drop)
+    fn in_words_of_tool(info: &RedoInfo) -> Option<String> {
+        Some(compat::report(info))
     }
 }
 
@@ -164,7 +140,7 @@ pub(super) fn build(run: &RunData, readings: &Readings) -> Record {
     record.advice = advice::advise(&info);
     record.integrity = integrity::judge(&info);
     record.parts.put(&info);
-    figure(&RedoTransport, &mut record);
+    figure(&RedoRecords, &mut record);
     record
 }
 

@@ -1,6 +1,6 @@
 use super::compat;
 use super::info::{RedoInfo, SecondRow, StandbyInfo};
-use super::{RedoTransport, integrity};
+use super::{RedoRecords, integrity};
 use assay_measure::kind::Kind;
 use assay_measure::record::{Figure, Record, Truth};
 
@@ -204,7 +204,7 @@ fn an_edited_record_is_drawn() {
         kind: "redo".to_owned(),
         ..Record::default()
     };
-    let kind = RedoTransport;
+    let kind = RedoRecords;
     let _ = (
         kind.sections(&record),
         kind.headline(&record),

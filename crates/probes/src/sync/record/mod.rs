@@ -10,11 +10,10 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
-use super::DurableWrites;
 use super::reading::{SyncMethod, SyncPart, SyncReading, SyncReadings};
 use assay_measure::chart::Drawn;
-use assay_measure::kind::{Headline, Kind, figure};
-use assay_measure::record::{Figure, Latency, Metric, Part, Record};
+use assay_measure::kind::{Headline, OwnKind, figure};
+use assay_measure::record::{Figure, Latency, Metric, Record};
 use assay_measure::sample::median;
 use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
@@ -23,35 +22,27 @@ use info::{SafetyRow, SyncInfo, SyncStep};
 const STOPPED: &str = "the probe was stopped before this step";
 const NO_FLUSH: &str = "nothing is flushed";
 
-impl DurableWrites {
-    fn info(record: &Record) -> SyncInfo {
-        record.parts.get().unwrap_or_default()
-    }
-}
+/// The kind of its records.
+#[derive(Debug)]
+pub(super) struct SyncRecords;
 
-impl Kind for DurableWrites {
-    fn name(&self) -> &'static str {
-        SyncInfo::NAME
-    }
+impl OwnKind for SyncRecords {
+    type Info = SyncInfo;
 
-    fn metrics(&self, record: &Record) -> Vec<Metric> {
-        metrics::all(&Self::info(record))
+    fn metrics(info: &SyncInfo) -> Vec<Metric> {
+        metrics::all(info)
     }
 
-    fn sections(&self, record: &Record) -> Sections {
-        sections::render(record, &Self::info(record))
+    fn sections(record: &Record, info: &SyncInfo) -> Sections {
+        sections::render(record, info)
     }
 
-    fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn)) {
-        charts::all(&Self::info(record)).into_iter().for_each(draw);
+    fn charts(info: &SyncInfo) -> Vec<Drawn> {
+        charts::all(info).into_iter().collect()
     }
 
-    fn headline(&self, record: &Record) -> Headline {
-        headline::of(record, &Self::info(record))
-    }
-
-    fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
-        record.parts.read::<SyncInfo>().map(drop)
+    fn headline(record: &Record, info: &SyncInfo) -> Headline {
+        headline::of(record, info)
     }
 }
 
@@ -80,7 +71,7 @@ pub(super) fn build(run: &RunData, readings: &SyncReadings) -> Record {
     record.advice = advice::advise(readings, &info);
     record.warnings = advice::warnings(readings);
     record.parts.put(&info);
-    figure(&DurableWrites, &mut record);
+    figure(&SyncRecords, &mut record);
     record
 }
 

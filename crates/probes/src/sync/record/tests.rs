@@ -1,5 +1,6 @@
 use super::*;
 use assay_measure::histogram::Histogram;
+use assay_measure::kind::Kind as _;
 
 fn reading(part: SyncPart, method: SyncMethod, streams: u32, us: u64) -> SyncReading {
     let mut latency = Histogram::new();
@@ -322,7 +323,7 @@ fn rounds_that_disagree_in_many_steps_are_a_warning() {
 #[test]
 fn there_is_a_section_for_every_part_and_the_record_reads_back() {
     let record = built(&readings());
-    let sections = DurableWrites.sections(&record);
+    let sections = SyncRecords.sections(&record);
     let title = sections.title.unwrap();
     assert!(
         title.starts_with("ASSAY DURABLE WRITE REPORT for run 0123abcd"),

@@ -1,0 +1,61 @@
+//! What every test against another host is asked in the same words: which host, by which addresses, with which secret.
+
+use super::secret::Secret;
+use crate::dial::Family;
+use assay_run::engine::EngineError;
+use assay_run::probe::{ProbeOption, Request};
+use std::net::IpAddr;
+
+pub(crate) const V4: ProbeOption = ProbeOption::new("version4", &["4"], "", "", "IPv4 only");
+pub(crate) const V6: ProbeOption = ProbeOption::new("version6", &["6"], "", "", "IPv6 only");
+pub(crate) const PATIENCE: ProbeOption = ProbeOption::new(
+    "patience",
+    &[],
+    "DURATION",
+    "10s",
+    "How long the other end may be silent",
+);
+
+/// The host, without the brackets of an IPv6 address.
+pub(crate) fn host(request: &Request) -> Result<String, EngineError> {
+    let place = request.place.to_string_lossy();
+    match place.starts_with('-') || place.is_empty() {
+        true => Err(EngineError::Usage(format!("{place}: this is no host"))),
+        false => Ok(place.trim_matches(['[', ']']).to_owned()),
+    }
+}
+
+/// The addresses that are wanted.
+pub(crate) fn family(request: &Request) -> Result<Family, EngineError> {
+    match (request.is_on(&V4), request.is_on(&V6)) {
+        (true, true) => Err(exclusive("-4 and -6")),
+        (true, false) => Ok(Family::V4),
+        (false, true) => Ok(Family::V6),
+        (false, false) => Ok(Family::Any),
+    }
+}
+
+/// The local address.
+pub(crate) fn local_address(
+    request: &Request,
+    option: &ProbeOption,
+) -> Result<Option<IpAddr>, EngineError> {
+    const NEEDED: &str =
+        "an address of this host is needed, such as 127.0.0.1 or ::1; 0.0.0.0 is all of them";
+    let read = |text: &str| text.parse().map_err(|_| option.refused(text, NEEDED));
+    request.said(option).map(read).transpose()
+}
+
+/// The secret of a file.
+pub(crate) fn secret(
+    request: &Request,
+    option: &ProbeOption,
+) -> Result<Option<Secret>, EngineError> {
+    let read = |path: &str| Secret::of_file(path.as_ref());
+    request.said(option).map(read).transpose()
+}
+
+/// Options of which only one can be meant.
+pub(crate) fn exclusive(which: &str) -> EngineError {
+    EngineError::Usage(format!("{which} exclude each other"))
+}

@@ -1,0 +1,120 @@
+//! Both ends of a probe in one test: its server on a port of its own, and the probe against it.
+
+use assay_measure::record::Record;
+use assay_measure::snapshot::RunData;
+use assay_run::engine::EngineError;
+use assay_run::probe::{Aimed, Probe, ProbeOption, Request, Steps};
+use assay_run::stop::Stop;
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+/// A port of loopback that was free a moment ago.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("its address").port()
+}
+
+fn request(port: u16, seconds: u64, more: &[&str]) -> Request {
+    let more = more.iter().map(|word| (*word).to_owned());
+    Request {
+        place: "127.0.0.1".into(),
+        time: Duration::from_secs(seconds),
+        words: more.chain([format!("port={port}")]).collect(),
+    }
+}
+
+/// A server of a probe; gone with it.
+pub(crate) struct Served {
+    probe: &'static dyn Probe,
+    pub(crate) port: u16,
+    stop: Stop,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Served {
+    pub(crate) fn new(probe: &'static dyn Probe, more: &[&str]) -> Self {
+        let port = free_port();
+        let request = request(port, 0, more);
+        let stop = Stop::new();
+        let watched = stop.clone();
+        // What is boxed may not leave its thread: the server is made where it serves.
+        let thread = std::thread::spawn(move || {
+            let server = probe.server(&request).expect("a server");
+            server.serve(&watched, &|_| ()).expect("it ends well");
+        });
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(!thread.is_finished(), "the server is gone");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Self {
+            probe,
+            port,
+            stop,
+            thread: Some(thread),
+        }
+    }
+
+    pub(crate) fn run(&self, seconds: u64, more: &[&str]) -> Result<Record, EngineError> {
+        against(self.probe, self.port, seconds, more)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop.request();
+        self.thread.take().map(std::thread::JoinHandle::join);
+    }
+}
+
+struct Quiet;
+
+impl Steps for Quiet {
+    fn step(&self, _: usize, _: usize, _: &str) {}
+}
+
+/// The probe against whoever listens there.
+pub(crate) fn against(
+    probe: &dyn Probe,
+    port: u16,
+    seconds: u64,
+    more: &[&str],
+) -> Result<Record, EngineError> {
+    let aimed = probe.aim(&request(port, seconds, more))?;
+    let measured = aimed.measure(&Stop::new(), &Quiet)?;
+    Ok(measured.record(&RunData::default()).expect("a record"))
+}
+
+/// A probe that finds its server by itself, as the suite of all probes wants it.
+pub(crate) struct Against<'a>(pub(crate) &'a Served, pub(crate) &'static [&'static str]);
+
+impl Probe for Against<'_> {
+    fn name(&self) -> &'static str {
+        self.0.probe.name()
+    }
+
+    fn about(&self) -> &'static str {
+        ""
+    }
+
+    fn takes_place(&self) -> bool {
+        false
+    }
+
+    fn options(&self) -> &'static [ProbeOption] {
+        self.0.probe.options()
+    }
+
+    fn aim(&self, asked: &Request) -> Result<Box<dyn Aimed>, EngineError> {
+        let mut request = request(self.0.port, 0, self.1);
+        request.time = asked.time;
+        request.words.extend_from_slice(&asked.words);
+        self.0.probe.aim(&request)
+    }
+}
+
+/// A figure of a record.
+pub(crate) fn figure(record: &Record, name: &str) -> f64 {
+    let found = assay_measure::record::metric::find(&record.metrics, name);
+    let value = found.unwrap_or_else(|| panic!("no {name}")).value.value();
+    value.unwrap_or_else(|| panic!("{name} is not known"))
+}
