@@ -98,7 +98,7 @@ pub fn slot_of(ns: u64) -> usize {
 
 /// Lowest value of a slot and the width of the slot, both in ns.
 #[must_use]
-pub fn slot_range_ns(slot: usize) -> (u64, u64) {
+pub fn slot_low_and_width_ns(slot: usize) -> (u64, u64) {
     if slot < 128 {
         return (slot as u64, 1);
     }
@@ -225,12 +225,23 @@ impl Histogram {
         if self.count - rank < SAMPLES_BEYOND {
             return None;
         }
+        self.value_of_rank(rank)
+    }
+
+    /// The median, however few were counted: it claims nothing of a tail.
+    #[must_use]
+    pub fn median_ns(&self) -> Option<u64> {
+        self.value_of_rank(self.count.div_ceil(2))
+    }
+
+    /// The middle of the slot of a rank from 1, within what was counted.
+    fn value_of_rank(&self, rank: u64) -> Option<u64> {
         let mut seen = 0_u64;
         let (slot, _) = self.slots_used().find(|&(_, n)| {
             seen = seen.saturating_add(n);
             seen >= rank
         })?;
-        let (low, width) = slot_range_ns(slot as usize);
+        let (low, width) = slot_low_and_width_ns(slot as usize);
         Some((low + width / 2).clamp(self.min_ns, self.max_ns))
     }
 
@@ -241,7 +252,7 @@ impl Histogram {
     pub fn pow2_us(&self) -> [u64; POW2_US_BUCKETS] {
         let mut buckets = [0_u64; POW2_US_BUCKETS];
         for (slot, n) in self.slots_used() {
-            let bucket = &mut buckets[pow2_us_bucket_of(slot_range_ns(slot as usize).0)];
+            let bucket = &mut buckets[pow2_us_bucket_of(slot_low_and_width_ns(slot as usize).0)];
             *bucket = bucket.saturating_add(n);
         }
         buckets
@@ -343,7 +354,7 @@ impl Histogram {
         };
         let min_ns = match self.min_ns < earlier.min_ns {
             true => self.min_ns,
-            false => slot_range_ns(first as usize).0.max(self.min_ns),
+            false => slot_low_and_width_ns(first as usize).0.max(self.min_ns),
         };
         let max_ns = match self.max_ns > earlier.max_ns {
             true => self.max_ns,
@@ -406,7 +417,7 @@ fn highest_of(slot: u32) -> u64 {
     if slot as usize == SLOTS - 1 {
         return u64::MAX;
     }
-    let (low, width) = slot_range_ns(slot as usize);
+    let (low, width) = slot_low_and_width_ns(slot as usize);
     low + (width - 1)
 }
 
@@ -464,7 +475,7 @@ fn check_scalars(
             sum.saturating_add(u128::from(value(slot)) * u128::from(n))
         })
     };
-    let least = sum_with(|slot| slot_range_ns(slot as usize).0);
+    let least = sum_with(|slot| slot_low_and_width_ns(slot as usize).0);
     let most = sum_with(highest_of);
     // A sum that reached its end stays there, whatever the slots say.
     let ended = sum_ns == u64::MAX && least >= u128::from(u64::MAX);

@@ -71,8 +71,12 @@ fn words<'a>(
     let mut words = vec!["assay".to_owned(), command.to_owned()];
     words.extend(place.map(shell_word));
     for line in settings {
-        words.push(format!("--{}", line.name.to_lowercase().replace('_', "-")));
-        words.push(shell_word(&line.value));
+        let name = line.name.to_lowercase().replace('_', "-");
+        words.push(format!("--{name}"));
+        // A switch that is on has its name for a value, and takes none.
+        if line.value != name {
+            words.push(shell_word(&line.value));
+        }
     }
     words.join(" ")
 }
@@ -461,8 +465,10 @@ mod tests {
             set("PORT", "5299", "cli"),
             set("TIME", "5s", "cli"),
             set("PATIENCE", "10s", "default"),
+            set("NO_DELAY", "no-delay", "cli"),
         ];
-        assert_eq!(again(&record), "assay net 'db 2' --port 5299 --time 5s");
+        let repeated = "assay net 'db 2' --port 5299 --time 5s --no-delay";
+        assert_eq!(again(&record), repeated);
         let same = beside(&record, "net", "db 2", &["PORT", "PATIENCE"]);
         assert_eq!(same, "assay net 'db 2' --port 5299");
         assert_eq!(beside(&record, "ping", "db2", &[]), "assay ping db2");

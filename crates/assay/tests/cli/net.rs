@@ -1,6 +1,7 @@
 //! `assay net` between two machines, against stock iperf3 in both roles, and through a link that is shaped.
 
 use crate::common::netns::{Pair, SERVER};
+use crate::common::relay::Relay;
 use crate::common::{Place, Ran, Started, json};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -293,6 +294,51 @@ fn what_a_small_buffer_drops_is_counted_exactly_and_named() {
     );
     assert!(
         done.out.contains("the receiver's socket buffer"),
+        "{}",
+        done.out
+    );
+    server.stopped();
+}
+
+#[test]
+fn what_the_way_loses_is_counted_to_the_datagram_and_named() {
+    let place = Place::new();
+    let port = crate::redo::free_port();
+    let server = place.start(&["net", "server", "-p", &port.to_string()]);
+    let server = server.until("listening server", || {
+        std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
+    });
+    let relay = Relay::to(port);
+    let lost = relay.losing_datagrams(port, 50, 1000);
+    let to = relay.port().to_string();
+    let words = [
+        "net",
+        "127.0.0.1",
+        "-p",
+        &to,
+        "-u",
+        "-b",
+        "8M",
+        "-l",
+        "1000",
+    ];
+    let done = place
+        .start(&[&words[..], &["-t", "3", "-o", "run"]].concat())
+        .ended()
+        .code(0);
+    let record = place.record("run");
+    let native = &record["parts"]["network"]["native_remote"]["udp"];
+    let dropped = native["receive_buffer"].as_f64().expect("counted");
+    let counted = metric(&record, "receiver", "udp_lost_exact_count");
+    let lost = lost.load(std::sync::atomic::Ordering::Acquire) as f64;
+    assert!(lost >= 20.0, "{lost}");
+    // The kernels of the relay and of the server may have dropped some for want of room.
+    assert!(
+        (lost..=lost + dropped).contains(&counted),
+        "{counted} of {lost} and {dropped}"
+    );
+    assert!(
+        done.out.contains("the way, which loses datagrams"),
         "{}",
         done.out
     );

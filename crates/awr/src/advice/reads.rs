@@ -1,7 +1,7 @@
 //! Reads: R8, R13, R14, R16, R18.
 
 use super::{Judged, Missing, finding, foreground, named, need, stat};
-use assay_measure::histogram::{Histogram, slot_range_ns};
+use assay_measure::histogram::{Histogram, slot_low_and_width_ns};
 use assay_measure::record::Advice;
 use assay_measure::record::{EventRow, Figure, Record};
 use assay_measure::units::{fixed, size, thousands};
@@ -191,7 +191,7 @@ fn slots(histogram: &Histogram) -> Vec<(f64, f64)> {
         .sparse()
         .into_iter()
         .map(|(slot, count)| {
-            let (low, width) = slot_range_ns(slot as usize);
+            let (low, width) = slot_low_and_width_ns(slot as usize);
             (low as f64 + width as f64 / 2.0, count as f64)
         })
         .collect();

@@ -2,7 +2,7 @@
 
 use super::{Judge as _, Rule, Scope, Side, known, moved};
 use crate::readings::Deltas;
-use assay_measure::histogram::{Histogram, SLOTS, slot_range_ns};
+use assay_measure::histogram::{Histogram, SLOTS, slot_low_and_width_ns};
 use assay_measure::record::{EventRow, Figure, Identity, LoadRow, Record};
 use assay_measure::snapshot::{Actor, WaitClass};
 use assay_measure::stats;
@@ -40,7 +40,7 @@ fn histograms(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let bounds = |histogram: &Histogram| {
         let (mut low, mut high) = (0_u128, 0_u128);
         for (slot, n) in histogram.sparse() {
-            let (from, width) = slot_range_ns(slot as usize);
+            let (from, width) = slot_low_and_width_ns(slot as usize);
             low += u128::from(from) * u128::from(n);
             // The last slot is open above; nothing bounds its waits but the longest.
             let to = match slot as usize == SLOTS - 1 {

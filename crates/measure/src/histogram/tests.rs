@@ -42,7 +42,7 @@ fn slots_are_those_of_fio_at_every_border() {
 fn slots_cover_every_duration_once() {
     let mut next = 0;
     for slot in 0..SLOTS {
-        let (low, width) = slot_range_ns(slot);
+        let (low, width) = slot_low_and_width_ns(slot);
         assert_eq!(low, next, "slot {slot} begins where the one before ends");
         assert_eq!(slot_of(low), slot);
         assert_eq!(slot_of(low + width - 1), slot);
@@ -67,6 +67,19 @@ fn pow2_us_is_exact_at_every_border() {
         }
     }
     assert_eq!(of(&[u64::MAX]).pow2_us()[33], 1);
+}
+
+#[test]
+fn a_median_is_told_of_however_few() {
+    let of_few = |all: &[u64]| {
+        let mut histogram = Histogram::new();
+        all.iter().for_each(|ns| histogram.record(*ns));
+        histogram.median_ns()
+    };
+    assert_eq!(of_few(&[]), None);
+    assert_eq!(of_few(&[24_700]), Some(24_700));
+    let middle = of_few(&[10_000, 24_700, 90_000]).unwrap() as f64;
+    assert!((middle / 24_700.0 - 1.0).abs() < 0.008, "{middle}");
 }
 
 #[test]
@@ -291,7 +304,7 @@ proptest! {
         prop_assume!(!h.is_empty());
         let sum_of = |value: fn((u64, u64)) -> u64| -> u64 {
             let slots = h.sparse();
-            slots.iter().map(|&(slot, n)| n * value(slot_range_ns(slot as usize))).sum()
+            slots.iter().map(|&(slot, n)| n * value(slot_low_and_width_ns(slot as usize))).sum()
         };
         prop_assert!(sum_of(|(low, _)| low) <= h.sum_ns());
         prop_assert!(h.sum_ns() < sum_of(|(low, width)| low + width));

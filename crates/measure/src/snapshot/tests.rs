@@ -391,7 +391,7 @@ fn changes(mut set: StatSet) -> StatSet {
 fn without_extremes(histogram: &Histogram) -> Histogram {
     let mut plain = Histogram::default();
     for (slot, n) in histogram.sparse() {
-        plain.record_n(crate::histogram::slot_range_ns(slot as usize).0, n);
+        plain.record_n(crate::histogram::slot_low_and_width_ns(slot as usize).0, n);
     }
     plain
 }

@@ -33,6 +33,20 @@ fn every_echo_answers_and_the_record_holds_together() {
         assert_eq!(figure(&record, "packets_lost_pct"), 0.0, "{more:?}");
         assert!(figure(&record, "rtt_us_min") > 0.0, "{more:?}");
         assert!(figure(&record, "rtt_us_max") < 1e6, "{more:?}");
+        let seconds: Vec<f64> = record.series.metrics["rtt_p50_us"]
+            .iter()
+            .filter_map(assay_measure::record::Figure::value)
+            .collect();
+        // The median of all lies among those of the seconds.
+        let middle = figure(&record, "rtt_us_p50");
+        let (least, most) = (
+            seconds.iter().copied().fold(f64::MAX, f64::min),
+            seconds.iter().copied().fold(0.0, f64::max),
+        );
+        assert!(
+            least <= middle && middle <= most,
+            "{more:?}: {middle} of {seconds:?}"
+        );
         let text = super::record::PingRecords
             .in_words_of_tool(&record)
             .unwrap();

@@ -258,26 +258,41 @@ fn tiles(record: &Record) -> Vec<Tile> {
         if metric.group != Group::Primary {
             break;
         }
-        let scope = match metric.scope.is_empty() {
+        // Some names say whose figure it is.
+        let scope = match metric.scope.is_empty() || metric.name.contains(&metric.scope) {
             true => String::new(),
             false => format!("{}: ", metric.scope),
+        };
+        let unit = match metric.value.value() {
+            Some(value) => prefix(value, &metric.unit),
+            None => (1.0, String::new()),
         };
         tiles.push(Tile {
             name: format!("{scope}{}", metric.name),
             value: match &metric.value {
                 Figure::Na(reason) => format!("n/a ({reason})"),
-                Figure::Count(count) => thousands(*count),
-                figure => headline(figure.value().unwrap_or_default()),
+                Figure::Count(count) if unit.0 == 1.0 => thousands(*count),
+                figure => headline(figure.value().unwrap_or_default() / unit.0),
             },
-            unit: if metric.value.value().is_some() {
-                metric.unit.clone()
-            } else {
-                String::new()
-            },
+            unit: unit.1,
             spark: spark::of(metric, &record.series),
         });
     }
     tiles
+}
+
+/// A rate of bits or bytes in the unit that people say, and what it is divided by for that.
+fn prefix(value: f64, unit: &str) -> (f64, String) {
+    let (factor, letter) = match value.abs() {
+        giga if giga >= 1e9 => (1e9, "G"),
+        mega if mega >= 1e6 => (1e6, "M"),
+        _ => (1.0, ""),
+    };
+    match unit {
+        "bits/s" if factor > 1.0 => (factor, format!("{letter}bit/s")),
+        "bytes/s" if factor > 1.0 => (factor, format!("{letter}B/s")),
+        _ => (1.0, unit.to_owned()),
+    }
 }
 
 /// Four digits, all whole digits kept.
@@ -285,5 +300,46 @@ pub(crate) fn headline(value: f64) -> String {
     match value.abs() >= 1000.0 || value == 0.0 {
         true => fixed(value, 0),
         false => significant(value, 4),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_measure::record::Metric;
+
+    #[test]
+    fn a_rate_of_bits_stands_in_its_tile_as_people_say_it() {
+        let tile = |value: f64, unit: &str, name: &str| {
+            let metric = Metric {
+                group: Group::Primary,
+                scope: "receiver".to_owned(),
+                name: name.to_owned(),
+                unit: unit.to_owned(),
+                value: Figure::decimal(value),
+                ..Metric::default()
+            };
+            let record = Record {
+                metrics: vec![metric],
+                ..Record::default()
+            };
+            let tile = tiles(&record).remove(0);
+            (tile.name, tile.value, tile.unit)
+        };
+        let words = |name: &str, value: &str, unit: &str| {
+            (name.to_owned(), value.to_owned(), unit.to_owned())
+        };
+        assert_eq!(
+            tile(21_512_483_060.0, "bits/s", "rate, receiver"),
+            words("rate, receiver", "21.51", "Gbit/s")
+        );
+        assert_eq!(
+            tile(2_500_000.0, "bytes/s", "read"),
+            words("receiver: read", "2.500", "MB/s")
+        );
+        assert_eq!(
+            tile(400_000.0, "1/s", "reads"),
+            words("receiver: reads", "400,000", "1/s")
+        );
     }
 }

@@ -34,7 +34,7 @@ pub fn readings() -> StorageReadings {
     for clone in &mut clones {
         for way in &clone.ways {
             for (slot, n) in way.clat.histogram.sparse() {
-                let (low, width) = assay_measure::histogram::slot_range_ns(slot as usize);
+                let (low, width) = assay_measure::histogram::slot_low_and_width_ns(slot as usize);
                 clone.clat_families.record_n(low + width / 2, n);
             }
         }
@@ -357,7 +357,7 @@ fn part(whole: &Histogram, second: u64) -> Histogram {
     let mut part = Histogram::default();
     let mut rank = 0;
     for (slot, n) in whole.sparse() {
-        let (low, width) = assay_measure::histogram::slot_range_ns(slot as usize);
+        let (low, width) = assay_measure::histogram::slot_low_and_width_ns(slot as usize);
         let due = (rank..rank + n).filter(|rank| rank % SECONDS == second - 1);
         part.record_n(low + width / 2, due.count() as u64);
         rank += n;

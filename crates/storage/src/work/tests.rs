@@ -379,7 +379,7 @@ fn io_14_a_stall_is_in_the_response_latency_of_all_that_were_due() {
     let way = &readings.clones[0].ways[R];
     let slow = |latency: &crate::readings::Latency, ns: u64| -> u64 {
         let slots = latency.histogram.sparse();
-        let of = |slot: u32| assay_measure::histogram::slot_range_ns(slot as usize).0;
+        let of = |slot: u32| assay_measure::histogram::slot_low_and_width_ns(slot as usize).0;
         slots
             .iter()
             .filter(|(slot, _)| of(*slot) >= ns)

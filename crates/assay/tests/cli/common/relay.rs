@@ -1,7 +1,7 @@
 //! A relay on loopback between a client and a server: another machine's distance, its silences and its end.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -45,6 +45,52 @@ impl Relay {
 
     pub(crate) fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Passes on one client's datagrams too, but loses every so manieth of at least this size; how many were lost.
+    pub(crate) fn losing_datagrams(&self, server: u16, every: u64, bytes: usize) -> Arc<AtomicU64> {
+        let near = UdpSocket::bind(("127.0.0.1", self.port)).expect("the relay's port");
+        let far = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        far.connect(("127.0.0.1", server)).expect("the server");
+        for socket in [&near, &far] {
+            // Its threads see the end of the test.
+            let patience = Some(Duration::from_millis(100));
+            socket.set_read_timeout(patience).expect("set");
+        }
+        let lost = Arc::new(AtomicU64::new(0));
+        let (counted, control) = (Arc::clone(&lost), Arc::clone(&self.control));
+        std::thread::spawn(move || {
+            let (back, answered) = (
+                near.try_clone().expect("a copy"),
+                far.try_clone().expect("a copy"),
+            );
+            let client = Arc::new(Mutex::new(None));
+            let (known, over) = (Arc::clone(&client), Arc::clone(&control));
+            std::thread::spawn(move || {
+                let mut buffer = [0; 1 << 16];
+                while !over.is_over.load(Ordering::Acquire) {
+                    let Ok(count) = answered.recv(&mut buffer) else {
+                        continue;
+                    };
+                    if let Some(client) = *known.lock().expect("not poisoned") {
+                        let _ = back.send_to(&buffer[..count], client);
+                    }
+                }
+            });
+            let (mut buffer, mut passed) = ([0; 1 << 16], 0);
+            while !control.is_over.load(Ordering::Acquire) {
+                let Ok((count, from)) = near.recv_from(&mut buffer) else {
+                    continue;
+                };
+                *client.lock().expect("not poisoned") = Some(from);
+                passed += u64::from(count >= bytes);
+                match count >= bytes && passed % every == 0 {
+                    true => drop(counted.fetch_add(1, Ordering::AcqRel)),
+                    false => drop(far.send(&buffer[..count])),
+                }
+            }
+        });
+        lost
     }
 
     /// Delays what is read from now on by so much each way: a round trip takes twice as much longer.

@@ -42,6 +42,7 @@ pub(in crate::network) fn build(run: &RunData, readings: &NetReadings) -> Record
     run.end = at(readings.elapsed_ns, &readings.host_after);
     let mut record = Record::labelled(&run);
     record.os = os(&run);
+    own_cpu(&mut record, &info);
     record.interval.elapsed_s = Figure::decimal(elapsed_ns as f64 / 1e9);
     record.interval.whole_run_s = Figure::decimal(readings.elapsed_ns as f64 / 1e9);
     record.series = series(&info);
@@ -51,6 +52,15 @@ pub(in crate::network) fn build(run: &RunData, readings: &NetReadings) -> Record
     record.parts.put(&info);
     figure(&super::NetworkRecords, &mut record);
     record
+}
+
+/// The other end, where it is on this host, is part of the test, not one of the others who take its CPUs.
+pub(super) fn own_cpu(record: &mut Record, info: &NetworkInfo) {
+    if let Some(there) = info.cpu_remote.filter(|_| info.is_loopback) {
+        let served = Figure::decimal(there.total / 100.0 * info.elapsed_s);
+        let cpu = &mut record.os.process.cpu_s;
+        *cpu = cpu.plus(&served);
+    }
 }
 
 /// Two ways to the same number: this side's count and its kernel's, one end and the other.

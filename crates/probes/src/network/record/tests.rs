@@ -3,7 +3,7 @@
 use super::info::{IntervalInfo, IntervalStream, NetworkInfo, StreamInfo};
 use super::limit;
 use crate::network::results::{CpuPct, Native, StreamEnd, UdpErrors};
-use assay_measure::record::Record;
+use assay_measure::record::{Figure, Record};
 
 /// Five seconds of one stream that this host sends at 1 Gbit/s.
 fn sent(change: impl FnOnce(&mut NetworkInfo, &mut StreamEnd, &mut StreamEnd)) -> NetworkInfo {
@@ -204,5 +204,24 @@ fn warnings_name_what_changes_the_figures() {
         "12.5 % of the CPU time of the other host",
     ] {
         assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
+#[test]
+fn the_other_end_on_this_host_is_none_of_the_others_who_take_its_cpus() {
+    let mut info = NetworkInfo {
+        elapsed_s: 4.0,
+        cpu_remote: Some(CpuPct {
+            total: 50.0,
+            ..CpuPct::default()
+        }),
+        ..NetworkInfo::default()
+    };
+    for (is_loopback, cpu_s) in [(false, 1.0), (true, 3.0)] {
+        info.is_loopback = is_loopback;
+        let mut record = Record::default();
+        record.os.process.cpu_s = Figure::decimal(1.0);
+        super::build::own_cpu(&mut record, &info);
+        assert_eq!(record.os.process.cpu_s.value(), Some(cpu_s));
     }
 }

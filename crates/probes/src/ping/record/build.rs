@@ -7,7 +7,6 @@ use crate::conditions::Conditions;
 use crate::dial::plain;
 use crate::ping::PingReadings;
 use assay_awr::record::os;
-use assay_measure::histogram::Histogram;
 use assay_measure::identity::{Rule, Scope};
 use assay_measure::kind::figure;
 use assay_measure::record::{Figure, Identity, Latency, Record, Series, percentile_us};
@@ -140,22 +139,10 @@ fn worst(slow: &crate::ping::measure::Slow) -> WorstRow {
 
 fn second(of: &crate::ping::measure::Second) -> SecondRow {
     let us = |ns: Option<u64>| ns.map(|ns| ns as f64 / 1e3);
-    // Of few replies the middle one is as good as any.
-    let middle = |all: &Histogram| {
-        let half = all.count().div_ceil(2);
-        let mut seen = 0;
-        let mut slots = all.sparse().into_iter();
-        let (slot, _) = slots.find(|(_, count)| {
-            seen += count;
-            seen >= half
-        })?;
-        let (low, high) = assay_measure::histogram::slot_range_ns(slot as usize);
-        Some((low + high) as f64 / 2e3)
-    };
     SecondRow {
         replies_count: of.service.count(),
         lost_count: of.lost,
-        p50_us: middle(&of.service),
+        p50_us: us(of.service.median_ns()),
         max_us: us(of.service.max_ns()),
         response_max_us: us(of.response.max_ns()),
     }

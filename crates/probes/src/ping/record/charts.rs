@@ -2,7 +2,7 @@
 
 use super::info::{PingInfo, SecondRow};
 use assay_measure::chart::{Axis, Chart, Drawn, Rows, Stroke, Trace};
-use assay_measure::histogram::slot_range_ns;
+use assay_measure::histogram::slot_low_and_width_ns;
 use assay_measure::palette::{BLUE, ORANGE, nth};
 use assay_measure::record::Latency;
 
@@ -57,7 +57,8 @@ fn above(info: &PingInfo) -> Drawn {
         let (mut x, mut y) = (Vec::new(), Vec::new());
         for (slot, count) in of.hist_ns.sparse() {
             left -= count.min(left);
-            x.push(slot_range_ns(slot as usize).1 as f64 / 1e3);
+            let (low, width) = slot_low_and_width_ns(slot as usize);
+            x.push((low + width) as f64 / 1e3);
             y.push((left > 0).then(|| 100.0 * left as f64 / all as f64));
         }
         Trace::new(name, Stroke::Joined, color, y).at(x)
@@ -67,4 +68,30 @@ fn above(info: &PingInfo) -> Drawn {
         trace("since due", ORANGE, &info.response),
     ];
     Drawn::or(chart, "too few requests were answered")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_measure::histogram::Histogram;
+
+    #[test]
+    fn the_tail_ends_at_the_longest_time() {
+        let mut histogram = Histogram::new();
+        histogram.record_n(24_700, 1000);
+        histogram.record(3_423_000);
+        let info = PingInfo {
+            service: Latency::of(&histogram),
+            ..PingInfo::default()
+        };
+        let Drawn::Chart(chart) = above(&info) else {
+            panic!("no chart");
+        };
+        let Some(Rows::Numbers(x)) = &chart.traces[0].x else {
+            panic!("no numbers");
+        };
+        for (x, us) in x.iter().zip([24.7, 3423.0]) {
+            assert!((us..us * 1.02).contains(x), "{x} of {us}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The charts of a redo test.
 
 use super::info::RedoInfo;
+use super::whole;
 use assay_measure::chart::{Axis, Chart, Drawn, Mark, Stroke, Trace, buckets};
 use assay_measure::palette::{BLUE, ORANGE, nth};
 
@@ -20,14 +21,13 @@ pub(super) fn all(info: &RedoInfo) -> Vec<Drawn> {
 }
 
 fn ends(info: &RedoInfo) -> Vec<f64> {
-    (1..=info.seconds.len())
+    (1..=whole(info).len())
         .map(|second| second as f64)
         .collect()
 }
 
 fn rate(info: &RedoInfo) -> Drawn {
-    let y = info
-        .seconds
+    let y = whole(info)
         .iter()
         .map(|row| Some(row.messages_count as f64));
     let mark = info.cap.iter().map(|cap| Mark {
@@ -49,7 +49,7 @@ fn rate(info: &RedoInfo) -> Drawn {
 
 fn latency(info: &RedoInfo) -> Drawn {
     let of = |us: f64, count: u64| (count > 0).then(|| us / count as f64);
-    let rows = || info.seconds.iter();
+    let rows = || whole(info).iter();
     let total = rows().map(|row| of(row.total_us, row.messages_count));
     let disk = rows().map(|row| of(row.disk_us, row.messages_count).filter(|us| *us > 0.0));
     let chart = Chart {

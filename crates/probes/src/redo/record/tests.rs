@@ -226,3 +226,25 @@ fn an_edited_record_is_drawn() {
     );
     assert!(kind.in_words_of_tool(&record).is_some());
 }
+
+#[test]
+fn what_is_left_of_the_last_second_is_drawn_as_no_rate() {
+    let info = |elapsed_s, count| RedoInfo {
+        elapsed_s: Figure::decimal(elapsed_s),
+        seconds: (0..count)
+            .map(|at| second(at, 100, 4096, 1.0, 0.5))
+            .collect(),
+        ..RedoInfo::default()
+    };
+    for (elapsed_s, count, whole) in [(3.002, 4, 3), (2.98, 3, 3), (0.5, 1, 1), (2.5, 3, 2)] {
+        let info = info(elapsed_s, count);
+        assert_eq!(super::whole(&info).len(), whole, "{elapsed_s}");
+        let inside = super::series(&info).in_window;
+        assert_eq!(inside.len(), count);
+        assert_eq!(
+            inside.iter().filter(|is| **is).count(),
+            whole,
+            "{elapsed_s}"
+        );
+    }
+}

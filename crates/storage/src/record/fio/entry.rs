@@ -5,7 +5,7 @@ use crate::readings::{
     BatchCounts, CloneReading, DIRECTIONS, DepthCounts, FAMILIES, FamilyCounts, JobLabel,
     JobReading, Latency, Samples, StorageReadings, Way, WayReading, family_of,
 };
-use assay_measure::histogram::slot_range_ns;
+use assay_measure::histogram::slot_low_and_width_ns;
 
 /// One direction of an entry, its clones added up.
 #[derive(Clone, Debug, Default)]
@@ -214,7 +214,7 @@ fn families_of(clone: &CloneReading) -> FamilyCounts {
     let mut counts = FamilyCounts::default();
     for way in &clone.ways {
         for (slot, n) in way.clat.histogram.sparse() {
-            let (low, width) = slot_range_ns(slot as usize);
+            let (low, width) = slot_low_and_width_ns(slot as usize);
             deal(&mut counts, low, width, n);
         }
     }

@@ -5,7 +5,7 @@
 //! Unlike the record's own percentiles these are given for any number of samples and may exceed
 //! the maximum by half a bucket: what reads fio's output expects its values.
 
-use assay_measure::histogram::{Histogram, slot_range_ns};
+use assay_measure::histogram::{Histogram, slot_low_and_width_ns};
 
 /// fio's buckets: everything from 2^34 ns on is in the last.
 const BUCKETS: u32 = 1856;
@@ -21,7 +21,7 @@ pub(super) fn bins(histogram: &Histogram) -> Vec<(u64, u64)> {
         }
     }
     let midpoint = |bucket: u32| {
-        let (low, width) = slot_range_ns(bucket as usize);
+        let (low, width) = slot_low_and_width_ns(bucket as usize);
         low + width / 2
     };
     bins.into_iter()

@@ -10,7 +10,7 @@ use crate::readings::{
     SteadyReading, StorageReadings, Way, WayReading,
 };
 use crate::record::fixture;
-use assay_measure::histogram::{Histogram, slot_of, slot_range_ns};
+use assay_measure::histogram::{Histogram, slot_low_and_width_ns, slot_of};
 use assay_measure::snapshot::DiskReading;
 use serde_json::Value;
 use std::process::Command;
@@ -375,7 +375,7 @@ fn latency(value: &Value) -> Latency {
         let slots = slots.iter();
         slots
             .map(|&(slot, n)| {
-                let (low, width) = slot_range_ns(slot as usize);
+                let (low, width) = slot_low_and_width_ns(slot as usize);
                 n * value(low, width)
             })
             .sum()
