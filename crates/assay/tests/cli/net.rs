@@ -275,6 +275,35 @@ fn a_shaped_link_gives_its_rate_and_is_named() {
 }
 
 #[test]
+fn net_10_a_rate_asked_for_is_kept_within_one_percent() {
+    let place = Place::new();
+    std::thread::scope(|scope| {
+        for (run, words) in [
+            ("tcp", &["-b", "10M"][..]),
+            ("udp", &["-u", "-b", "10M"]),
+            ("back", &["-b", "10M", "-R"]),
+        ] {
+            let place = &place;
+            scope.spawn(move || {
+                let port = crate::redo::free_port().to_string();
+                let server = place.start(&["net", "server", "-p", &port]);
+                let number = port.parse().expect("a port");
+                let server = server.until("listening server", || {
+                    std::net::TcpStream::connect(("127.0.0.1", number)).is_ok()
+                });
+                let args = ["net", "127.0.0.1", "-p", &port, "-t", "10", "-o", run];
+                place.start(&[&args[..], words].concat()).ended().code(0);
+                let proto = if run == "udp" { "udp" } else { "tcp" };
+                let key = format!("{proto}_throughput_bits_per_s_mean");
+                let rate = metric(&place.record(run), "sender", &key);
+                assert!((9.9e6..=10.1e6).contains(&rate), "{words:?}: {rate}");
+                server.stopped();
+            });
+        }
+    });
+}
+
+#[test]
 fn what_a_small_buffer_drops_is_counted_exactly_and_named() {
     let Some((pair, place)) = machines() else {
         return;

@@ -129,6 +129,44 @@ fn ping_19_a_stall_is_one_slow_round_trip_and_many_late_requests() {
 }
 
 #[test]
+fn a_shaped_link_queues_requests_behind_a_stream() {
+    let Some(pair) = Pair::new() else {
+        return;
+    };
+    if !pair.shape("tbf rate 20mbit burst 32kb latency 200ms") {
+        return;
+    }
+    let place = Place::new();
+    let server = |what, port| {
+        let args = [what, "server", "--bind", "0.0.0.0", "-p", port];
+        pair.server(&place, &args)
+    };
+    let (echo, net) = (server("ping", "5252"), server("net", "5253"));
+    let echo = echo.until("listening echo", || pair.listens(5252));
+    let net = net.until("listening net", || pair.listens(5253));
+    let words = [
+        "ping", SERVER, "--method", "tcp-echo", "-p", "5252", "--rate", "50",
+    ];
+    let args = [&words[..], &["--load", "5253", "--time", "4s", "-o", "run"]].concat();
+    let done = pair.client(&place, &args).ended().code(0);
+    let record = place.record("run");
+    let info = &record["parts"]["ping"];
+    let quickest = |of: &Value| of["service"]["min_us"].as_f64().expect("a time");
+    let idle = info["service"]["p50_us"].as_f64().expect("a time");
+    let loaded = info["loaded"]["service"]["p50_us"]
+        .as_f64()
+        .expect("a time");
+    // At 20 Mbit/s two packets of the stream before a request take 1.2 ms.
+    assert!(loaded > 1200.0 && loaded > 3.0 * idle, "{idle} {loaded}");
+    assert!(quickest(info) < 1200.0, "{}", quickest(info));
+    assert!(done.out.contains("Under load"), "{}", done.out);
+    let report = place.read("run/report.txt");
+    assert!(report.contains("round trip, loaded"), "{report}");
+    echo.stopped();
+    net.stopped();
+}
+
+#[test]
 fn an_interrupted_test_keeps_what_was_measured_and_a_cut_one_ends_in_one_error() {
     let place = Place::new();
     let port = free_port();

@@ -35,6 +35,15 @@ pub(crate) fn family(request: &Request) -> Result<Family, EngineError> {
     }
 }
 
+/// The word of a request that asks for these addresses.
+pub(crate) fn word_of(family: Family) -> Option<&'static str> {
+    match family {
+        Family::Any => None,
+        Family::V4 => Some(V4.name),
+        Family::V6 => Some(V6.name),
+    }
+}
+
 /// The local address.
 pub(crate) fn local_address(
     request: &Request,

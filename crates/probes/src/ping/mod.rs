@@ -1,9 +1,10 @@
 //! `assay ping`: how long a request takes there and back, on a schedule that a stall does not hide.
 //!
-//! Owns the ways to ask (`way`), the echo with its server (`echo`), the schedule (`measure`) and its record (`record`). See
-//! `README.md`.
+//! Owns the ways to ask (`way`), the echo with its server (`echo`), the schedule (`measure`), the same beside a stream (`loaded`)
+//! and its record (`record`). See `README.md`.
 
 mod echo;
+mod loaded;
 mod measure;
 mod options;
 mod record;
@@ -22,6 +23,7 @@ use assay_run::engine::{EngineError, Line, LineValue};
 use assay_run::host::Sampler;
 use assay_run::probe::{Aimed, Measured, Probe, ProbeOption, Request, SERVER, Serving, Steps};
 use assay_run::stop::Stop;
+use loaded::{Loaded, Part};
 use measure::Tally;
 use options::{Ask, Method, OPTIONS};
 use std::net::SocketAddr;
@@ -96,6 +98,7 @@ pub(crate) struct PingReadings {
     why_not: Vec<String>,
     rate: f64,
     tally: Tally,
+    loaded: Option<Loaded>,
     host_before: HostReading,
     host_after: HostReading,
     steal_pct: Option<f64>,
@@ -153,15 +156,21 @@ impl Aimed for Aim {
                 LineValue::Decimal(ask.time.as_secs_f64()),
             )),
         }
+        if let Some(port) = ask.load {
+            let words = format!("a TCP stream to port {port}");
+            lines.push(line("load", "then once more beside", text(&words)));
+        }
         lines
     }
 
     fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Box<dyn Measured>, EngineError> {
         let ask = &self.0;
-        let of = match ask.count {
+        let each = match ask.count {
             Some(_) => 1,
             None => load::seconds(ask.time),
         };
+        let of = each * (1 + usize::from(ask.load.is_some()));
+        let part = |before| Part { steps, before, of };
         steps.step(0, of, &format!("finding a way to {}", ask.host));
         if stop.requested() {
             return Err(EngineError::Interrupted);
@@ -171,12 +180,15 @@ impl Aimed for Aim {
         let rate = ask.rate.unwrap_or(way.usual_rate());
         let mut sampler = Sampler::new(Vec::new());
         let (host_before, cpus, thread) = (sampler.sample(), CpuTimes::read(), thread_times());
-        let tally = measure::run(ask, way.as_mut(), rate, stop, steps, of)?;
+        let tally = measure::run(ask, way.as_mut(), rate, stop, &part(0), each)?;
         let steal = cpus.zip(CpuTimes::read());
         if tally.sent == 0 {
             return Err(EngineError::Interrupted);
         }
         let run_delay = thread_times().since(&thread).run_delay_ns;
+        let host_after = sampler.sample();
+        let load = ask.load.filter(|_| !tally.is_stopped);
+        let loaded = load.map(|port| loaded::run(ask, port, way.as_mut(), rate, stop, &part(each)));
         Ok(Box::new(PingReadings {
             ask: ask.clone(),
             to,
@@ -185,8 +197,9 @@ impl Aimed for Aim {
             why_not,
             rate,
             tally,
+            loaded: loaded.transpose()?,
             host_before,
-            host_after: sampler.sample(),
+            host_after,
             steal_pct: steal.and_then(|(then, now)| now.steal_pct(&then)),
             run_delay_s: run_delay.map(|ns| ns as f64 / 1e9),
         }))

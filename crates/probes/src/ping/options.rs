@@ -80,6 +80,13 @@ const TIMEOUT: ProbeOption = ProbeOption::new(
     "1s",
     "A reply that takes longer is lost",
 );
+const LOAD: ProbeOption = ProbeOption::new(
+    "load",
+    &[],
+    "PORT",
+    "",
+    "The same once more beside a TCP stream to this port, where `assay net server` or `iperf3 -s` listens (5201)",
+);
 const BIND: ProbeOption = ProbeOption::new(
     "bind",
     &["I"],
@@ -113,6 +120,7 @@ pub(super) const OPTIONS: &[ProbeOption] = &[
     SIZE,
     REPLY,
     TIMEOUT,
+    LOAD,
     V4,
     V6,
     BIND,
@@ -143,6 +151,8 @@ pub(super) struct Ask {
     pub(super) size: u64,
     pub(super) reply: u64,
     pub(super) timeout: Duration,
+    /// The port of a stream beside which everything is measured once more.
+    pub(super) load: Option<u16>,
     pub(super) family: Family,
     pub(super) bind: Option<IpAddr>,
     pub(super) secret: Option<PathBuf>,
@@ -175,6 +185,14 @@ impl Ask {
         {
             return Err(asked::exclusive("--rate, --interval and --flood-one"));
         }
+        let (count, load) = (
+            request.number(&COUNT, 1..=1 << 40)?,
+            request.number(&LOAD, 1..=65_535)?,
+        );
+        if count.is_some() && load.is_some() {
+            // A stream is asked for a time.
+            return Err(asked::exclusive("--count and --load"));
+        }
         let (short, hour) = (Duration::from_millis(1), Duration::from_secs(3600));
         let size = request.size_bytes(&SIZE, 0..=PAYLOAD_MOST)?.unwrap_or(0);
         Ok(Self {
@@ -183,7 +201,8 @@ impl Ask {
                 .number(&PORT_OPTION, 1..=65_535)?
                 .map_or(PORT, |port| port as u16),
             method: method(request)?,
-            count: request.number(&COUNT, 1..=1 << 40)?,
+            count,
+            load: load.map(|port| port as u16),
             rate: rate.or(interval.map(|interval| 1.0 / interval.as_secs_f64())),
             is_flood,
             size,

@@ -58,6 +58,27 @@ fn every_echo_answers_and_the_record_holds_together() {
 }
 
 #[test]
+fn the_same_beside_a_stream_and_without_one() {
+    let echo = Served::new(&Ping, &[]);
+    let net = Served::new(&crate::network::Network, &[]);
+    let port = format!("load={}", net.port);
+    let record = echo.run(2, &["method=tcp-echo", &port]).unwrap();
+    assert_eq!(record.run.verdict, "complete");
+    let violated = assay_measure::identity::violated(&record).len();
+    assert_eq!(violated, 0, "{:?}", record.integrity);
+    assert!(figure(&record, "loaded.packets_sent_count") > 100.0);
+    assert!(figure(&record, "loaded.rtt_us_p50") > 0.0);
+    assert!(figure(&record, "loaded.tcp_throughput_bits_per_s_mean") > 1e6);
+    // The figures without it are those of a test without --load.
+    assert!(figure(&record, "packets_sent_count") <= 2000.0);
+    let nobody = format!("load={}", free_port());
+    let record = echo.run(1, &["method=tcp-echo", &nobody]).unwrap();
+    let verdict = serde_json::to_string(&record.run).unwrap();
+    assert!(verdict.contains("the stream of --load failed"), "{verdict}");
+    assert!(figure(&record, "packets_received_count") > 0.0);
+}
+
+#[test]
 fn ping_17_without_a_privilege_it_falls_back_and_says_so() {
     let served = Served::new(&Ping, &[]);
     let record = served.run(1, &["count=5"]).unwrap();
@@ -166,6 +187,8 @@ fn peers_that_are_none_and_words_that_contradict_are_told() {
         (&["size=70000"], "--size 70000"),
         (&["timeout=0s"], "--timeout 0s"),
         (&["count=0"], "--count 0"),
+        (&["load=0"], "--load 0"),
+        (&["load=5201", "count=5"], "--count and --load"),
     ] {
         let error = against(&Ping, 1, 1, more).unwrap_err();
         assert!(

@@ -1,14 +1,16 @@
 //! From the tally to the record.
 
 use super::PingRecords;
-use super::info::{PingInfo, ReplyRow, SecondRow, WorstRow};
+use super::info::{LoadedInfo, PingInfo, ReplyRow, SecondRow, WorstRow};
 use super::warnings;
 use crate::conditions::Conditions;
 use crate::dial::plain;
 use crate::ping::PingReadings;
+use crate::ping::loaded::Loaded;
 use assay_awr::record::os;
 use assay_measure::identity::{Rule, Scope};
 use assay_measure::kind::figure;
+use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Identity, Latency, Record, Series, percentile_us};
 use assay_measure::sample::{mean, stddev};
 use assay_measure::snapshot::{HostReading, RunData, Snapshot, Verdict};
@@ -35,6 +37,13 @@ pub(in crate::ping) fn build(run: &RunData, readings: &PingReadings) -> Record {
         host: host.clone(),
         ..Snapshot::default()
     };
+    if let Some(failed) = info.loaded.as_ref().map(|loaded| &loaded.failed)
+        && !failed.is_empty()
+    {
+        let reason =
+            format!("the stream of --load failed, so nothing was measured beside it: {failed}");
+        run.verdict = Verdict::Invalid(vec![reason]);
+    }
     run.begin = at(0, &readings.host_before);
     run.end = at(readings.tally.elapsed_ns, &readings.host_after);
     let mut record = Record::labelled(&run);
@@ -109,6 +118,28 @@ fn info(readings: &PingReadings) -> PingInfo {
         retransmits_count: tally.retransmits,
         conditions: conditions(readings),
         is_loopback: to.ip().is_loopback(),
+        loaded: readings.loaded.as_ref().map(loaded),
+    }
+}
+
+fn loaded(of: &Loaded) -> LoadedInfo {
+    let stream = of.stream.as_deref();
+    let rate = |end: &str| {
+        let key = format!("{end}.tcp_throughput_bits_per_s_mean");
+        let found = stream.ok().and_then(|record| find(&record.metrics, &key));
+        found.map(|metric| metric.value.clone())
+    };
+    // Of a stream that was stopped the other end tells nothing.
+    let arrived = rate("receiver").filter(|figure| figure.value().is_some());
+    LoadedInfo {
+        sent_count: of.tally.sent,
+        lost_count: of.tally.lost,
+        service: Latency::of(&of.tally.service),
+        response: Latency::of(&of.tally.response),
+        stream_bits_per_s: arrived
+            .or_else(|| rate("sender"))
+            .unwrap_or_else(|| Figure::na("there was no stream")),
+        failed: stream.err().map(ToString::to_string).unwrap_or_default(),
     }
 }
 
@@ -195,7 +226,16 @@ fn integrity(info: &PingInfo) -> Vec<Identity> {
         false => side,
     };
     let both = info.server.hist_ns.sum_ns() as f64 + info.network.hist_ns.sum_ns() as f64;
+    let of_load = |of: fn(&LoadedInfo) -> u64| {
+        let loaded = info.loaded.as_ref();
+        let known = loaded.map(|loaded| of(loaded) as f64);
+        known.ok_or_else(|| "of a test with --load".to_owned())
+    };
     vec![
+        Rule::exact("P5", whole, "beside the stream: sent = answered + lost").compare(
+            of_load(|loaded| loaded.sent_count),
+            of_load(|loaded| loaded.service.hist_ns.count() + loaded.lost_count),
+        ),
         Rule::exact("P1", whole, "sent = answered + lost").compare(
             count(info.sent_count),
             count(info.received_count + info.lost_count),

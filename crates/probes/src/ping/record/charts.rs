@@ -67,6 +67,10 @@ fn above(info: &PingInfo) -> Drawn {
         trace("round trip", BLUE, &info.service),
         trace("since due", ORANGE, &info.response),
     ];
+    if let Some(loaded) = &info.loaded {
+        let more = trace("round trip, loaded", nth(2), &loaded.service);
+        chart.traces.push(more);
+    }
     Drawn::or(chart, "too few requests were answered")
 }
 

@@ -1,6 +1,6 @@
 //! The first things to know of round trips.
 
-use super::info::PingInfo;
+use super::info::{LoadedInfo, PingInfo};
 use assay_measure::cpu;
 use assay_measure::kind::{Headline, Limit, Line, Next, Told, again, beside};
 use assay_measure::record::{Figure, Latency, Record};
@@ -49,6 +49,7 @@ pub(super) fn of(record: &Record, info: &PingInfo) -> Headline {
     if !info.server.hist_ns.is_empty() {
         rows.push(Line::of("Without server", told(&info.network), none));
     }
+    rows.extend(info.loaded.as_ref().map(|loaded| under_load(info, loaded)));
     rows.push(words(
         "ping's figures",
         format!(
@@ -90,6 +91,30 @@ pub(super) fn of(record: &Record, info: &PingInfo) -> Headline {
         again: again(record),
         ..Headline::default()
     }
+}
+
+/// What a stream beside them does to the requests.
+fn under_load(info: &PingInfo, loaded: &LoadedInfo) -> Line {
+    let mut told = told(&loaded.service);
+    if let Some(bits_per_s) = loaded.stream_bits_per_s.value() {
+        told.push(Told::new(
+            &Figure::decimal(bits_per_s / 1e6),
+            "Mbit/s beside it",
+        ));
+    }
+    let without_us = info.service.p50_us.value().unwrap_or_default();
+    let times = loaded
+        .service
+        .p50_us
+        .per(without_us, "no median without it");
+    if times.value().is_some() {
+        told.push(Told::new(&times, "times the median without"));
+    }
+    Line::of(
+        "Under load",
+        told,
+        "n/a (no request was answered beside the stream)",
+    )
 }
 
 /// Whose time a round trip is.
@@ -157,6 +182,12 @@ fn next(record: &Record, info: &PingInfo) -> Vec<Next> {
         all.push(Next::new(
             format!("{again} --time 60s"),
             "tells the rare slow ones: p99.9 needs ten thousand replies",
+        ));
+    }
+    if info.loaded.is_none() {
+        all.push(Next::new(
+            format!("{again} --load 5201"),
+            "beside a stream to `assay net server` there: what a backup does to a commit",
         ));
     }
     all.push(Next::new(

@@ -53,6 +53,22 @@ pub(crate) struct PingInfo {
     pub retransmits_count: Option<u64>,
     pub conditions: Conditions,
     pub is_loopback: bool,
+    /// The same beside a stream, where that was asked for.
+    pub loaded: Option<LoadedInfo>,
+}
+
+/// Requests beside a stream that fills the way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct LoadedInfo {
+    pub sent_count: u64,
+    pub lost_count: u64,
+    pub service: Latency,
+    pub response: Latency,
+    /// What the stream carried meanwhile.
+    pub stream_bits_per_s: Figure,
+    /// Why there was no stream; empty where there was.
+    pub failed: String,
 }
 
 impl Part for PingInfo {

@@ -1,6 +1,6 @@
 //! The figures: the keys are those of an imported ping, so that both compare, and a few that only assay has.
 
-use super::info::PingInfo;
+use super::info::{LoadedInfo, PingInfo};
 use assay_measure::record::metric::{Better, Group, lower, of_key, plain};
 use assay_measure::record::{Figure, Latency, Metric};
 
@@ -93,6 +93,45 @@ fn counts(info: &PingInfo) -> Vec<Metric> {
     all
 }
 
+/// The same beside a stream, and what the stream carried.
+fn loaded(of: &LoadedInfo) -> Vec<Metric> {
+    let group = Group::Operation;
+    let mut all = percentiles(group, "rtt", "round trip", &of.service, None);
+    all.extend(percentiles(
+        group,
+        "rtt_response",
+        "since due",
+        &of.response,
+        None,
+    ));
+    let count = |count| Figure::Count(count);
+    all.extend([
+        metric(
+            group,
+            "tcp_throughput_bits_per_s_mean",
+            "the stream",
+            of.stream_bits_per_s.clone(),
+        ),
+        metric(
+            Group::Imported,
+            "packets_sent_count",
+            "requests sent",
+            count(of.sent_count),
+        ),
+        metric(
+            Group::Imported,
+            "packets_lost_count",
+            "requests lost",
+            count(of.lost_count),
+        ),
+    ]);
+    let scoped = |metric: Metric| Metric {
+        scope: "loaded".to_owned(),
+        ..metric
+    };
+    all.into_iter().map(scoped).collect()
+}
+
 /// All of them.
 pub(super) fn all(info: &PingInfo) -> Vec<Metric> {
     let mut all = Vec::new();
@@ -144,6 +183,7 @@ pub(super) fn all(info: &PingInfo) -> Vec<Metric> {
         ));
     }
     all.extend(counts(info));
+    all.extend(info.loaded.iter().flat_map(loaded));
     for metric in &mut all {
         "network".clone_into(&mut metric.layer);
     }

@@ -41,12 +41,14 @@ pub(super) fn render(record: &Record, info: &PingInfo) -> Sections {
     page
 }
 
-const PITFALLS: [&str; 4] = [
+const PITFALLS: [&str; 5] = [
     "Two times are told of each request: the round trip runs from its sending, the time since due from the instant at \
      which the schedule wanted it sent. A stall of a second is one slow round trip and, at 1000 per second, a thousand \
      late requests: whoever waits in a queue sees the second kind.",
     "A lost request counts among the times since due with the time it was waited for, and not among the round trips.",
     "mdev is the standard deviation of all round trips: two outliers make it, and it says nothing of the bulk.",
+    "\"Loaded\" is beside a stream of `assay net` over the same way. What it adds is the queue that the stream fills: a \
+     commit that waits for a standby waits in it while a backup runs.",
     "Over TCP a lost segment shows as a round trip of 200 ms and more, never as a loss.",
 ];
 
@@ -76,6 +78,10 @@ fn percentiles(page: &mut Sections, info: &PingInfo) {
     if !info.server.hist_ns.is_empty() {
         rows.push(row("in the server", &info.server, &none));
         rows.push(row("without the server", &info.network, &none));
+    }
+    if let Some(loaded) = &info.loaded {
+        rows.push(row("round trip, loaded", &loaded.service, &none));
+        rows.push(row("since due, loaded", &loaded.response, &none));
     }
     let titles = [
         ("Time", Left),
