@@ -86,8 +86,13 @@ pub(crate) fn thread_times() -> ThreadTimes {
     let delay = delay.and_then(|text| text.split_ascii_whitespace().nth(1)?.parse().ok());
     ThreadTimes {
         run_delay_ns: delay,
-        cpu_ns: ns(ClockId::ThreadCPUTime),
+        cpu_ns: thread_cpu_ns(),
     }
+}
+
+/// CPU time of the calling thread, ns.
+pub(crate) fn thread_cpu_ns() -> Ns {
+    ns(ClockId::ThreadCPUTime)
 }
 
 fn ns(clock: ClockId) -> Ns {

@@ -35,6 +35,7 @@ mod postgres_moods;
 mod postgres_temp;
 mod recovery;
 mod redo;
+mod redo_demand;
 mod redo_standbys;
 mod reference;
 mod runs;

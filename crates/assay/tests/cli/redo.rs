@@ -78,7 +78,7 @@ fn logs(place: &Place) -> usize {
     std::fs::read_dir(place.path("logs")).map_or(0, |entries| entries.count())
 }
 
-fn identities_hold(record: &Value) {
+pub(crate) fn identities_hold(record: &Value) {
     for identity in record["integrity"].as_array().expect("identities") {
         assert_ne!(identity["ok"], false, "{identity}");
     }
@@ -343,7 +343,7 @@ fn redo_18_strangers_and_garbage_neither_stop_the_server_nor_are_served() {
     let standby = Standby::new(&place, &[]);
     let long = vec![b'x'; 200_000];
     let mut hello = b"assaypr1redo\0\0\0\0".to_vec();
-    hello.extend([1, 0]);
+    hello.extend([2, 0]);
     hello.resize(64, 0);
     let mut oversized = hello.clone();
     oversized.extend(u32::MAX.to_le_bytes());

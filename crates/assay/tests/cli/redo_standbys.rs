@@ -119,6 +119,53 @@ fn redo_13_the_primary_s_own_log_before_or_beside_the_standby() {
     assert!(!place.files().iter().any(|file| file.ends_with(".scratch")));
 }
 
+/// A local write that is longer than the way to the standby is none of the network's time.
+#[test]
+fn redo_13_a_local_write_beside_the_messages_is_not_the_network_s() {
+    let place = Place::new();
+    let (_standbys, relays, names) = three(&place, [1_000, 1_000, 1_000]);
+    let one = format!("127.0.0.1:{}", relays[0].port());
+    for (run, standbys) in [("one", &one), ("three", &names)] {
+        let args = [
+            "redo",
+            standbys,
+            "--length",
+            "4k",
+            "--time",
+            "4s",
+            "--local",
+            "parallel",
+            "--local-file",
+            ".",
+            "--slow-local",
+            "12ms",
+            "--log-size",
+            "8m",
+            "-o",
+            run,
+        ];
+        place.assay(&args).code(0);
+        let record = place.record(run);
+        let info = &record["parts"]["redo"];
+        let ms = |of: &Value| of["min_us"].as_f64().expect("a time") / 1e3;
+        // The quickest of several hundred: the others may have waited for a CPU.
+        for standby in info["standbys"].as_array().expect("standbys") {
+            let network = ms(&standby["network"]);
+            assert!((1.0..6.0).contains(&network), "{run}: {network}");
+        }
+        assert!(
+            ms(&info["commit"]) >= 12.0,
+            "{run}: {}",
+            info["commit"]["min_us"]
+        );
+        assert!(
+            ms(&info["serial"]) >= 13.0,
+            "{run}: {}",
+            info["serial"]["min_us"]
+        );
+    }
+}
+
 #[test]
 fn redo_14_a_lost_standby_is_an_event_where_a_quorum_remains_and_the_end_where_none_does() {
     let place = Place::new();

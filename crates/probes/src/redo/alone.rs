@@ -1,14 +1,17 @@
 //! Messages to one standby over one connection: in a closed loop, by a schedule, or streamed.
 
-use super::ask::{Ask, Local};
-use super::link::{Link, Pool};
-use super::log::{Log, PAYLOAD_AT};
+use super::ask::{Ask, Commits, Local};
+use super::link::Link;
+use super::pack::{Compress, Packer};
+use super::payload::Pool;
 use super::reading::{Seconds, Slow, Stream};
+use super::scribe::Scribe;
 use super::wire::{Ack, END, HEADER_BYTES, Header};
-use crate::host::thread_times;
+use crate::host::{thread_cpu_ns, thread_times};
 use crate::peer::line::PeerError;
 use assay_measure::clock::{Clock, Ns};
 use assay_measure::histogram::Histogram;
+use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,17 +35,25 @@ struct Sent {
     due_ns: Ns,
     start_ns: Ns,
     sent_ns: Ns,
+    pack_ns: Ns,
+    /// The local write before it.
     local_ns: Ns,
+    length: u64,
+    /// Commits in it.
+    commits: u64,
 }
 
 /// One connection's loop.
 pub(super) struct Alone<'a, 'b> {
     pub(super) work: &'a Work<'a>,
     pub(super) link: &'b mut Link,
-    pub(super) pool: Pool,
-    /// The primary's own log, where it writes one.
-    pub(super) log: Option<Log>,
+    pool: Pool,
+    packer: Packer,
+    /// Who writes the primary's own log.
+    scribe: Scribe,
     sequence: u64,
+    /// When the first message could go.
+    begun: Ns,
     stream: Stream,
 }
 
@@ -51,16 +62,19 @@ impl<'a, 'b> Alone<'a, 'b> {
         work: &'a Work<'a>,
         link: &'b mut Link,
         pool: Pool,
-        log: Option<Log>,
-    ) -> Self {
-        Self {
+        scribe: Scribe,
+    ) -> Result<Self, EngineError> {
+        let packer = Packer::new(work.ask.compress, work.ask.length as usize);
+        Ok(Self {
             work,
             link,
             pool,
-            log,
+            packer: packer.map_err(EngineError::Unusable)?,
+            scribe,
             sequence: 0,
+            begun: 0,
             stream: Stream::default(),
-        }
+        })
     }
 
     /// Sends for the time asked for, and says that it was the last.
@@ -70,25 +84,49 @@ impl<'a, 'b> Alone<'a, 'b> {
             self.stream.network_alone = self.network_alone(ask.alone)?;
         }
         let times = thread_times();
-        match ask.is_async {
-            true => self.streamed()?,
-            false => {
-                self.closed()?;
-                self.link.end(self.sequence)?;
-                self.link.ended()?;
-            }
+        self.begun = self.work.clock.now_ns();
+        match (ask.is_async, ask.commits) {
+            (true, _) => self.streamed()?,
+            (false, Some(commits)) => self.grouped(commits)?,
+            (false, None) => self.closed()?,
+        }
+        if !ask.is_async {
+            self.link.end(self.sequence)?;
+            self.link.ended()?;
         }
         self.stream.cpu_ns = thread_times().since(&times).cpu_ns;
         Ok(self.stream)
     }
 
-    fn header(&mut self) -> Header {
+    /// Sends the next message; how long it was packed before.
+    fn ship(&mut self, length: u64, is_unwritten: bool) -> Result<Ns, PeerError> {
+        let clock = self.work.clock;
         self.sequence += 1;
-        Header {
-            length: self.work.ask.length as u32,
-            sequence: self.sequence,
-            ..Header::default()
+        let payload = self.pool.of(self.sequence, length as usize);
+        let (mut pack_ns, mut packed) = (0, None);
+        if self.work.ask.compress != Compress::None {
+            let (begun, cpu) = (clock.now_ns(), thread_cpu_ns());
+            packed = self.packer.pack(payload).map_err(PeerError::Refused)?;
+            pack_ns = clock.now_ns() - begun;
+            if !is_unwritten {
+                self.stream.pack.record(pack_ns);
+                self.stream.pack_cpu_ns += thread_cpu_ns() - cpu;
+            }
         }
+        let wire = packed.unwrap_or(payload);
+        let header = Header {
+            length: wire.len() as u32,
+            sequence: self.sequence,
+            is_unwritten,
+            is_packed: packed.is_some(),
+            ..Header::default()
+        };
+        if !is_unwritten {
+            self.stream.payload_bytes += length;
+            self.stream.wire_bytes += wire.len() as u64;
+        }
+        self.link.send(header, wire)?;
+        Ok(pack_ns)
     }
 
     /// The same messages, which the standby does not write.
@@ -98,11 +136,7 @@ impl<'a, 'b> Alone<'a, 'b> {
         let mut now = clock.now_ns();
         let until = now + time.as_nanos() as u64;
         while now < until && !self.work.stop.requested() {
-            let header = Header {
-                is_unwritten: true,
-                ..self.header()
-            };
-            self.link.send(header, self.pool.next())?;
+            self.ship(self.work.ask.length, true)?;
             self.link.acknowledged()?;
             let ended = clock.now_ns();
             histogram.record(ended - now);
@@ -114,12 +148,11 @@ impl<'a, 'b> Alone<'a, 'b> {
     /// Up to `--inflight` messages under way; each but the first few waits for an acknowledgement.
     fn closed(&mut self) -> Result<(), PeerError> {
         let (ask, clock) = (self.work.ask, self.work.clock);
-        let begun = clock.now_ns();
-        let until = begun + ask.time.as_nanos() as u64;
+        let until = self.begun + ask.time.as_nanos() as u64;
         let mut under_way: VecDeque<Sent> = VecDeque::new();
-        let mut now = begun;
+        let mut now = self.begun;
         while now < until && !self.work.stop.requested() {
-            let due_ns = match self.due(begun, until, now) {
+            let due_ns = match self.due(until, now) {
                 Some(due) => due,
                 None => break,
             };
@@ -127,56 +160,83 @@ impl<'a, 'b> Alone<'a, 'b> {
                 now = clock.now_ns();
             }
             // Where nothing lies between two messages, one begins when the other ends: their times add up to all time.
-            let start_ns = now;
-            let mut local_ns = 0;
-            if ask.local == Local::Serial {
-                local_ns = self.write_here()?;
-            }
-            let header = self.header();
-            self.link.send(header, self.pool.next())?;
-            let sent_ns = clock.now_ns();
-            if ask.local == Local::Parallel {
-                local_ns = self.write_here()?;
-            }
-            under_way.push_back(Sent {
-                due_ns,
-                start_ns,
-                sent_ns,
-                local_ns,
-            });
-            now = sent_ns;
+            let sent = self.begin(due_ns, now, (ask.length, 1))?;
+            now = sent.sent_ns;
+            under_way.push_back(sent);
             if under_way.len() >= ask.inflight {
-                now = self.taken(&mut under_way, begun)?;
+                now = self.taken(&mut under_way)?;
             }
         }
         while !under_way.is_empty() {
-            now = self.taken(&mut under_way, begun)?;
+            now = self.taken(&mut under_way)?;
         }
-        self.stream.elapsed_ns = now - begun;
-        self.stream.sent_ns = now - begun;
-        if let Some(rate) = ask.rate {
-            let due = (self.stream.elapsed_ns as f64 / 1e9 * rate) as u64;
-            self.stream.backlog = due.saturating_sub(self.stream.sent);
-        }
+        self.finish(now);
         Ok(())
     }
 
+    /// Commits by schedule: those that are due when a message may go are all in it.
+    fn grouped(&mut self, commits: Commits) -> Result<(), PeerError> {
+        let clock = self.work.clock;
+        let time_ns = self.work.ask.time.as_nanos() as u64;
+        let (mut now, mut is_last) = (self.begun, false);
+        while !is_last && !self.work.stop.requested() {
+            let due_ns = commits.due_ns(self.stream.commits);
+            if due_ns >= time_ns {
+                break;
+            }
+            self.wait_until(self.begun + due_ns);
+            now = clock.now_ns();
+            // What became due until the end goes with one more message, as far as it fits.
+            is_last = now - self.begun >= time_ns;
+            let due = commits.due_by((now - self.begun).min(time_ns - 1));
+            let count = due.saturating_sub(self.stream.commits);
+            let count = count.clamp(1, commits.most());
+            let length = count * commits.size;
+            let sent = self.begin(self.begun + due_ns, now, (length, count))?;
+            self.stream.groups.see(count, length);
+            now = self.taken(&mut VecDeque::from([sent]))?;
+        }
+        self.finish(now);
+        Ok(())
+    }
+
+    /// The last message is acknowledged.
+    fn finish(&mut self, now: Ns) {
+        let ask = self.work.ask;
+        self.stream.elapsed_ns = now - self.begun;
+        self.stream.sent_ns = now - self.begun;
+        let due = match (ask.rate, ask.commits) {
+            (Some(rate), _) => (self.stream.elapsed_ns as f64 / 1e9 * rate) as u64,
+            (None, Some(commits)) => {
+                let time_ns = ask.time.as_nanos() as u64;
+                commits.due_by(self.stream.elapsed_ns.min(time_ns - 1))
+            }
+            (None, None) => 0,
+        };
+        self.stream.backlog = due.saturating_sub(self.stream.commits);
+    }
+
     /// Waits until the next message may go: its due time; `None` where that is beyond the end.
-    fn due(&self, begun: Ns, until: Ns, now: Ns) -> Option<Ns> {
+    fn due(&self, until: Ns, now: Ns) -> Option<Ns> {
         let ask = self.work.ask;
         let due = match ask.rate {
-            Some(rate) => begun + (self.stream.sent as f64 / rate * 1e9) as u64,
+            Some(rate) => self.begun + (self.stream.sent as f64 / rate * 1e9) as u64,
             None if ask.delay.is_zero() || self.stream.sent == 0 => return Some(now),
             None => now + ask.delay.as_nanos() as u64,
         };
         if due >= until {
             return None;
         }
-        // In pieces, so that a request to stop is heard.
+        self.wait_until(due);
+        Some(due)
+    }
+
+    /// Waits in pieces, so that a request to stop is heard.
+    fn wait_until(&self, due: Ns) {
         loop {
             let left = due.saturating_sub(self.work.clock.now_ns());
             if left == 0 || self.work.stop.requested() {
-                return Some(due);
+                return;
             }
             match left > LATE_NS {
                 true => std::thread::sleep(Duration::from_nanos((left - LATE_NS).min(100_000_000))),
@@ -185,21 +245,29 @@ impl<'a, 'b> Alone<'a, 'b> {
         }
     }
 
-    /// The primary's own log write.
-    fn write_here(&mut self) -> Result<Ns, PeerError> {
-        let ask = self.work.ask;
-        let Some(log) = &mut self.log else {
-            return Ok(0);
-        };
-        let length = ask.length as usize;
-        log.buffer()[PAYLOAD_AT..PAYLOAD_AT + length].copy_from_slice(self.pool.of(self.sequence));
-        let took = log.write(length, self.work.clock);
-        let took = took.map_err(|error| PeerError::Refused(format!("the local log: {error}")))?;
-        Ok(took.write_ns + took.sync_ns)
+    /// Sends one message of so many bytes and commits, with the local write that comes before it.
+    fn begin(
+        &mut self,
+        due_ns: Ns,
+        start_ns: Ns,
+        (length, commits): (u64, u64),
+    ) -> Result<Sent, PeerError> {
+        let written = self.scribe.before(self.sequence + 1, length as usize);
+        let local_ns = written.map_err(PeerError::Refused)?;
+        let pack_ns = self.ship(length, false)?;
+        Ok(Sent {
+            due_ns,
+            start_ns,
+            sent_ns: self.work.clock.now_ns(),
+            pack_ns,
+            local_ns,
+            length,
+            commits,
+        })
     }
 
-    /// Waits for the acknowledgement of the oldest message under way; when that was.
-    fn taken(&mut self, under_way: &mut VecDeque<Sent>, begun: Ns) -> Result<Ns, PeerError> {
+    /// Waits for the acknowledgement of the oldest message under way; when it was committed.
+    fn taken(&mut self, under_way: &mut VecDeque<Sent>) -> Result<Ns, PeerError> {
         let ack = self.link.acknowledged()?;
         let now = self.work.clock.now_ns();
         let Some(sent) = under_way.pop_front() else {
@@ -214,37 +282,44 @@ impl<'a, 'b> Alone<'a, 'b> {
                 ack.sequence
             )));
         }
-        let ask = self.work.ask;
-        let is_local = ask.local != Local::None;
-        // In serial order the remote part begins when the local one ends.
-        let before = if ask.local == Local::Serial {
-            sent.local_ns
-        } else {
-            0
-        };
-        let total_ns = now - sent.start_ns;
-        let remote_ns = total_ns.saturating_sub(before);
-        let stream = &mut self.stream;
-        stream.parts.record(
-            remote_ns,
-            (sent.sent_ns - sent.start_ns).saturating_sub(before),
-            &ack,
-        );
-        stream.commit.record(now - sent.due_ns.min(sent.start_ns));
-        if is_local {
-            stream.local.record(sent.local_ns);
-            if ask.local == Local::Serial {
-                stream.serial.record(total_ns);
-                stream.parallel.record(remote_ns.max(sent.local_ns));
-            } else {
-                stream.parallel.record(total_ns);
-            }
+        // In serial order the remote part begins when the local one ends; beside it both begin at once.
+        let remote_ns = now - sent.start_ns - sent.local_ns;
+        let send_ns = sent.sent_ns - sent.start_ns - sent.local_ns - sent.pack_ns;
+        let times = [remote_ns, send_ns, sent.pack_ns];
+        self.stream.parts.record(times, &ack);
+        let beside = self.scribe.beside().map_err(PeerError::Refused)?;
+        let ended = beside.map_or(now, |written| written.ended_ns.max(now));
+        if self.work.ask.local != Local::None {
+            let local_ns = beside.map_or(sent.local_ns, |written| written.took_ns);
+            let total_ns = ended - sent.start_ns;
+            self.stream
+                .here(beside.is_none(), local_ns, remote_ns, total_ns);
         }
-        let bytes = ask.length + HEADER_BYTES as u64;
-        let ended_ns = now - begun;
+        self.committed(&sent, &ack, ended);
+        Ok(ended)
+    }
+
+    fn committed(&mut self, sent: &Sent, ack: &Ack, ended: Ns) {
+        let (ask, begun) = (self.work.ask, self.begun);
+        let total_ns = ended - sent.start_ns;
+        let stream = &mut self.stream;
+        match ask.commits {
+            Some(commits) => {
+                let first = stream.commits;
+                for commit in first..first + sent.commits {
+                    let due_ns = begun + commits.due_ns(commit);
+                    stream.commit.record(ended.saturating_sub(due_ns));
+                }
+            }
+            None => stream.commit.record(ended - sent.due_ns.min(sent.start_ns)),
+        }
+        stream.commits += sent.commits;
+        let bytes = sent.length + HEADER_BYTES as u64;
+        let ended_ns = ended - begun;
         stream
             .seconds
             .record(ended_ns, bytes, total_ns, ack.disk_ns());
+        stream.seconds.look(ended_ns, self.link.peer.stream());
         stream.worst.see(Slow {
             total_ns,
             ended_ns,
@@ -253,7 +328,6 @@ impl<'a, 'b> Alone<'a, 'b> {
         });
         stream.sent += 1;
         self.work.live.fetch_add(1, Ordering::Relaxed);
-        Ok(now)
     }
 
     /// Sends without waiting, while a thread of its own hears what is consumed.
@@ -265,7 +339,7 @@ impl<'a, 'b> Alone<'a, 'b> {
             peer,
             ready: self.link.ready.clone(),
         };
-        let begun = clock.now_ns();
+        let begun = self.begun;
         let bytes = ask.length + HEADER_BYTES as u64;
         std::thread::scope(|scope| {
             let live = self.work.live;
@@ -274,14 +348,14 @@ impl<'a, 'b> Alone<'a, 'b> {
             let mut now = begun;
             let mut sent = Ok(());
             while now < until && !stop.requested() && sent.is_ok() && !heard.is_finished() {
-                let header = self.header();
-                sent = self.link.send(header, self.pool.next());
+                sent = self.ship(ask.length, false).map(drop);
                 if !ask.delay.is_zero() {
                     std::thread::sleep(ask.delay);
                 }
                 now = clock.now_ns();
             }
             self.stream.sent = self.sequence;
+            self.stream.commits = self.sequence;
             self.stream.sent_ns = clock.now_ns() - begun;
             let ended = sent.and_then(|()| self.link.end(self.sequence));
             let heard = heard.join();
@@ -318,6 +392,7 @@ fn consumed(
             second.messages += more;
             second.bytes += more * bytes;
             second.end_ns = now;
+            seconds.look(now, link.peer.stream());
             live.fetch_add(more, Ordering::Relaxed);
         }
         known = messages;

@@ -1,7 +1,11 @@
 //! What the client was asked to do: its options, judged before anything is sent.
 
+pub(super) use super::demand::Commits;
+use super::demand::{Demand, Workload};
 use super::log::mode_of;
 use super::options as o;
+use super::pack::Compress;
+use super::payload::Content;
 use super::quorum::Rule;
 use super::wire::{MESSAGE_MAX, Wanted, WriteMode};
 use crate::peer::asked;
@@ -46,12 +50,19 @@ pub(super) struct Ask {
     pub(super) time: Duration,
     pub(super) interval_s: u64,
     pub(super) write: WriteMode,
+    /// Modes that are measured before it, each for as long: `--write-mode all`.
+    pub(super) before: Vec<WriteMode>,
     pub(super) apply_us: u64,
     /// `-write`: direct I/O where it can be had.
     pub(super) falls_back: bool,
     pub(super) connections: usize,
     pub(super) sockbuf: Option<u64>,
-    pub(super) is_zeros: bool,
+    pub(super) content: Content,
+    pub(super) compress: Compress,
+    /// Commits by schedule that share messages; `length` is that of the longest.
+    pub(super) commits: Option<Commits>,
+    /// What is asked of the way.
+    pub(super) workload: Option<Workload>,
     pub(super) delay: Duration,
     pub(super) inflight: usize,
     pub(super) rate: Option<f64>,
@@ -78,6 +89,10 @@ impl Ask {
             other => return usage(format!("--mode {other}: sync or async")),
         };
         let (write, apply_us, falls_back) = writes(request)?;
+        let before = match request.option(&o::WRITE_MODE) {
+            "all" => vec![WriteMode::Pagecache, WriteMode::Fdatasync, WriteMode::Dsync],
+            _ => Vec::new(),
+        };
         let standbys = standbys(request)?;
         let rule = Rule::parse(request.option(&o::ACK), standbys.len())?;
         let local = match request.option(&o::LOCAL) {
@@ -86,11 +101,11 @@ impl Ask {
             "parallel" => Local::Parallel,
             other => return usage(format!("--local {other}: none, serial or parallel")),
         };
-        let is_zeros = match request.option(&o::CONTENT).to_lowercase().as_str() {
-            "random" => false,
-            "zeros" | "zeroes" => true,
-            other => return usage(format!("--content {other}: random or zeros")),
-        };
+        let Demand {
+            commits,
+            workload,
+            length,
+        } = Demand::of(request)?;
         if !matches!(request.option(&o::FREQ).to_lowercase().as_str(), "" | "no") {
             let text = "-freq: assay does not repeat a test by itself; let cron or a timer do it, and assay runs trend \
                         compare";
@@ -99,15 +114,19 @@ impl Ask {
         let ask = Self {
             standbys,
             is_async,
-            length: o::size_bytes(request, &o::LENGTH)?,
-            time: request.time,
+            length,
+            time: request.time / (before.len() as u32 + 1),
             interval_s: interval(request)?,
             write,
+            before,
             apply_us,
             falls_back,
             connections: o::number(request, &o::CONNECTIONS, 1..=CONNECTIONS_MAX)? as usize,
             sockbuf: request.size_bytes(&o::SOCKBUF, 0..=u64::MAX)?,
-            is_zeros,
+            content: Content::parse(request.option(&o::CONTENT), length)?,
+            compress: Compress::parse(request.option(&o::COMPRESS))?,
+            commits,
+            workload,
             delay: delay(request)?,
             inflight: o::number(request, &o::INFLIGHT, 1..=INFLIGHT_MAX)? as usize,
             rate: rate(request)?,
@@ -137,10 +156,15 @@ impl Ask {
         if !matches!(self.log_block, 512 | 4096) {
             return usage(format!("--logblock {}: 512 or 4k", self.log_block));
         }
+        self.schedule_fits()?;
         let is_plain = !self.is_async && self.inflight == 1 && self.rate.is_none();
         if self.standbys.len() > 1 && !(is_plain && self.connections == 1) {
             let text = "several standbys are tested in SYNC mode with one connection and one message under way: leave \
                         out --mode async, --connections, --inflight and --rate";
+            return usage(text.to_owned());
+        }
+        if self.standbys.len() > 1 && self.compress != Compress::None {
+            let text = "--compress: one standby at a time is tested with compressed messages";
             return usage(text.to_owned());
         }
         if self.is_async && (self.inflight > 1 || self.local != Local::None || self.rate.is_some())
@@ -152,11 +176,43 @@ impl Ask {
             let text = "--local: the primary's log is written by one connection with one message under way";
             return usage(text.to_owned());
         }
-        if self.rate.is_some() && (self.inflight > 1 || !self.delay.is_zero()) {
-            let text = "--rate: a schedule leaves no room for --inflight and --delay";
-            return usage(text.to_owned());
-        }
         Ok(())
+    }
+
+    /// What the instants at which messages go leave no room for.
+    fn schedule_fits(&self) -> Result<(), EngineError> {
+        let usage = |text: &str| Err(EngineError::Usage(text.to_owned()));
+        if self.rate.is_some() && (self.inflight > 1 || !self.delay.is_zero()) {
+            return usage("--rate: a schedule leaves no room for --inflight and --delay");
+        }
+        if self.workload.is_some() && (self.rate.is_some() || !self.delay.is_zero()) {
+            return usage(
+                "--redo-rate asks what this way can carry at most: leave out --rate and --delay",
+            );
+        }
+        let is_one_writer = !self.is_async
+            && self.inflight == 1
+            && self.connections == 1
+            && self.standbys.len() == 1
+            && self.rate.is_none()
+            && self.delay.is_zero();
+        let is_one_test = is_one_writer
+            && self.commits.is_none()
+            && self.local == Local::None
+            && self.alone.is_zero();
+        if !self.before.is_empty() && !is_one_test {
+            return usage(
+                "--write-mode all compares ways to write, one message after the other: leave out --mode async, \
+                 --connections, --inflight, --standby, --rate, --commit-rate, --delay, --local and --alone",
+            );
+        }
+        match self.commits.is_some() && !is_one_writer {
+            true => usage(
+                "--commit-rate is one log writer with one message under way: leave out --mode async, --connections, \
+                 --inflight, --standby, --rate and --delay",
+            ),
+            false => Ok(()),
+        }
     }
 
     /// What each connection's server is told.
@@ -165,7 +221,8 @@ impl Ask {
         Wanted {
             is_async: self.is_async,
             length: self.length,
-            is_varied: false,
+            is_varied: self.commits.is_some() || self.compress != Compress::None,
+            compress: self.compress,
             write: self.write,
             falls_back: self.falls_back,
             log_block: self.log_block,
@@ -180,9 +237,31 @@ impl Ask {
     /// What the write is called.
     pub(super) fn write_name(&self) -> String {
         match self.apply_us {
+            0 if !self.before.is_empty() => "all".to_owned(),
             0 => self.write.name().to_owned(),
             us => format!("apply:{us}"),
         }
+    }
+
+    /// The time of messages, those of other modes too.
+    pub(super) fn whole_time(&self) -> Duration {
+        self.time * (self.before.len() as u32 + 1)
+    }
+
+    fn payload(&self) -> String {
+        let compress = match self.compress {
+            Compress::None => String::new(),
+            how => format!(", compressed by {how}"),
+        };
+        let size = match self.commits {
+            None => size(self.length),
+            Some(one) => format!(
+                "commits of {}, up to {} in all",
+                size(one.size),
+                size(self.length)
+            ),
+        };
+        format!("{size}, {}{compress}", self.content)
     }
 
     pub(super) fn plan(&self) -> Vec<Line> {
@@ -196,7 +275,7 @@ impl Ask {
         let mut lines = vec![
             text("standbys", "messages go to", names.join(", ")),
             text("mode", "transport mode", mode.to_owned()),
-            text("length", "payload of a message", size(self.length)),
+            text("length", "payload of a message", self.payload()),
             text("write", "the standby writes", self.write_name()),
         ];
         if self.write != WriteMode::None {
@@ -213,7 +292,7 @@ impl Ask {
         lines.push(Line {
             key: "estimated_s",
             label: "measuring".to_owned(),
-            value: LineValue::Decimal((self.time + 2 * self.alone).as_secs_f64()),
+            value: LineValue::Decimal((self.whole_time() + 2 * self.alone).as_secs_f64()),
         });
         lines
     }
@@ -225,6 +304,7 @@ fn writes(request: &Request) -> Result<(WriteMode, u64, bool), EngineError> {
     match request.option(&o::WRITE_MODE) {
         "" if is_asked => Ok((WriteMode::DirectDsync, 0, true)),
         "" => Ok((WriteMode::None, 0, false)),
+        "all" => Ok((WriteMode::DirectDsync, 0, true)),
         "none" if is_asked => Err(EngineError::Usage(
             "--write and --write-mode none contradict each other".to_owned(),
         )),

@@ -3,10 +3,12 @@
 use super::alone::{Alone, Work};
 use super::ask::{Ask, Local};
 use super::crowd::Crowd;
-use super::link::{Link, Pool};
+use super::link::Link;
 use super::log::{Log, Shape, Slowed};
+use super::payload::Pool;
 use super::reading::{Readings, StandbyReading, Stream};
 use super::record;
+use super::scribe::Scribe;
 use super::wire::WriteMode;
 use crate::crew::effective_mhz;
 use crate::peer::line::PeerError;
@@ -45,11 +47,14 @@ impl Aimed for Aim {
     fn measure(&self, stop: &Stop, steps: &dyn Steps) -> Result<Box<dyn Measured>, EngineError> {
         let ask = &self.0;
         let clock = Clock::real();
-        let seconds = ask.time.as_secs_f64().ceil().max(1.0) as usize;
+        let seconds = ask.whole_time().as_secs_f64().ceil().max(1.0) as usize;
         steps.step(0, seconds, "the standby makes ready");
         if stop.requested() {
             return Err(EngineError::Interrupted);
         }
+        // A file that cannot be read is told before anybody is bothered.
+        let pool = Pool::new(&ask.content, ask.length, random_u64())?;
+        let modes = self.other_modes(&pool, stop, steps)?;
         let mut links = Vec::new();
         match ask.standbys.as_slice() {
             [only] => {
@@ -64,6 +69,7 @@ impl Aimed for Aim {
             }
         }
         let log = local_log(ask, stop)?;
+        let scribe = Scribe::new(ask.local, log, &pool, &clock)?;
         let mut sampler = Sampler::new(assay_block::disks_under(std::slice::from_ref(
             &ask.local_file,
         )));
@@ -72,6 +78,8 @@ impl Aimed for Aim {
             begun_ns: clock.now_ns(),
             clock_s: time_of_day(),
             ask: Some(ask.clone()),
+            zero_ratio: pool.zero_ratio(),
+            modes,
             ..Readings::default()
         };
         let live = AtomicU64::new(0);
@@ -82,8 +90,8 @@ impl Aimed for Aim {
             live: &live,
         };
         watched(&work, steps, seconds, || match ask.standbys.len() {
-            1 => one_standby(&work, &mut links, log, &mut readings),
-            _ => several(&work, links, log, &mut readings),
+            1 => one_standby(&work, &mut links, (pool, scribe), &mut readings),
+            _ => several(&work, links, (pool, scribe), &mut readings),
         })?;
         readings.ended_ns = clock.now_ns();
         readings.host.1 = sampler.sample();
@@ -93,6 +101,46 @@ impl Aimed for Aim {
             return Err(EngineError::Interrupted);
         }
         Ok(Box::new(readings))
+    }
+}
+
+impl Aim {
+    /// The ways to write that are measured before, each on a connection and with a log of its own.
+    fn other_modes(
+        &self,
+        pool: &Pool,
+        stop: &Stop,
+        steps: &dyn Steps,
+    ) -> Result<Vec<(WriteMode, Readings)>, EngineError> {
+        let mut modes = Vec::new();
+        let seconds = self.0.whole_time().as_secs_f64().ceil() as usize;
+        for mode in &self.0.before {
+            let ask = Ask {
+                write: *mode,
+                ..self.0.clone()
+            };
+            let at = (modes.len() as f64 * ask.time.as_secs_f64()) as usize;
+            steps.step(at, seconds, mode.name());
+            if stop.requested() {
+                return Err(EngineError::Interrupted);
+            }
+            let mut links = vec![Link::open(&ask, &ask.standbys[0], stop)?];
+            let work = Work {
+                ask: &ask,
+                clock: &Clock::real(),
+                stop,
+                live: &AtomicU64::new(0),
+            };
+            let mut readings = Readings::default();
+            one_standby(
+                &work,
+                &mut links,
+                (pool.clone(), Scribe::None),
+                &mut readings,
+            )?;
+            modes.push((*mode, readings));
+        }
+        Ok(modes)
     }
 }
 
@@ -166,20 +214,22 @@ fn local_log(ask: &Ask, stop: &Stop) -> Result<Option<Log>, EngineError> {
 fn one_standby(
     work: &Work<'_>,
     links: &mut [Link],
-    log: Option<Log>,
+    (pool, scribe): (Pool, Scribe),
     readings: &mut Readings,
 ) -> Result<(), EngineError> {
     let ask = work.ask;
     let peer = links[0].peer.peer().to_owned();
-    let mut log = log;
+    // One connection alone writes here: several exclude it.
+    let mut scribe = Some(scribe);
+    let mut alone = Vec::new();
+    for link in links.iter_mut() {
+        let scribe = scribe.take().unwrap_or(Scribe::None);
+        alone.push(Alone::new(work, link, pool.clone(), scribe)?);
+    }
     let ended: Vec<Result<Stream, PeerError>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = links
-            .iter_mut()
-            .map(|link| {
-                let pool = Pool::new(ask, random_u64());
-                let alone = Alone::new(work, link, pool, log.take());
-                std::thread::Builder::new().spawn_scoped(scope, || alone.run())
-            })
+        let threads: Vec<_> = alone
+            .into_iter()
+            .map(|alone| std::thread::Builder::new().spawn_scoped(scope, || alone.run()))
             .collect();
         let ended = threads.into_iter().map(|thread| match thread {
             Ok(thread) => thread
@@ -216,11 +266,10 @@ fn one_standby(
 fn several(
     work: &Work<'_>,
     links: Vec<Link>,
-    log: Option<Log>,
+    (pool, scribe): (Pool, Scribe),
     readings: &mut Readings,
 ) -> Result<(), EngineError> {
-    let pool = Pool::new(work.ask, random_u64());
-    let mut crowd = Crowd::new(work, links, pool, log);
+    let mut crowd = Crowd::new(work, links, pool, scribe);
     let ended = crowd.run();
     for (mut member, standby) in crowd.members.into_iter().zip(&work.ask.standbys) {
         let mut reading = member.link.reading(standby);

@@ -3,10 +3,11 @@
 
 use super::alone::Work;
 use super::ask::Local;
-use super::link::{Link, Pool};
-use super::log::{Log, PAYLOAD_AT};
+use super::link::Link;
+use super::payload::Pool;
 use super::quorum::Rule;
 use super::reading::{Parts, Slow, Stream};
+use super::scribe::Scribe;
 use super::wire::{ACK_BYTES, Ack, HEADER_BYTES, Header};
 use crate::peer::line::{PeerError, is_wait};
 use assay_measure::clock::Ns;
@@ -59,6 +60,7 @@ impl Member {
 struct Pending {
     sequence: u64,
     start_ns: Ns,
+    /// The local write before it.
     local_ns: Ns,
     is_done: bool,
     /// When each acknowledged it.
@@ -70,7 +72,7 @@ pub(super) struct Crowd<'a> {
     work: &'a Work<'a>,
     pub(super) members: Vec<Member>,
     pool: Pool,
-    log: Option<Log>,
+    scribe: Scribe,
     pending: VecDeque<Pending>,
     issued: u64,
     begun: Ns,
@@ -80,14 +82,14 @@ pub(super) struct Crowd<'a> {
 }
 
 impl<'a> Crowd<'a> {
-    pub(super) fn new(work: &'a Work<'a>, links: Vec<Link>, pool: Pool, log: Option<Log>) -> Self {
+    pub(super) fn new(work: &'a Work<'a>, links: Vec<Link>, pool: Pool, scribe: Scribe) -> Self {
         let rules = Rule::every(links.len()).into_iter();
         Self {
             work,
             rules: rules.map(|rule| (rule, Histogram::new())).collect(),
             members: links.into_iter().map(Member::new).collect(),
             pool,
-            log,
+            scribe,
             pending: VecDeque::new(),
             issued: 0,
             begun: 0,
@@ -132,11 +134,9 @@ impl<'a> Crowd<'a> {
 
     /// One commit, from its first byte until the rule is content.
     fn commit(&mut self, start_ns: Ns) -> Result<(), String> {
-        let mut local_ns = 0;
         self.issued += 1;
-        if self.work.ask.local == Local::Serial {
-            local_ns = self.write_here()?;
-        }
+        let length = self.work.ask.length as usize;
+        let local_ns = self.scribe.before(self.issued, length)?;
         self.pending.push_back(Pending {
             sequence: self.issued,
             start_ns,
@@ -145,12 +145,6 @@ impl<'a> Crowd<'a> {
             acks: vec![None; self.members.len()],
         });
         self.push_all();
-        if self.work.ask.local == Local::Parallel {
-            local_ns = self.write_here()?;
-            if let Some(last) = self.pending.back_mut() {
-                last.local_ns = local_ns;
-            }
-        }
         loop {
             self.settle();
             let lost = self.lost();
@@ -194,29 +188,21 @@ impl<'a> Crowd<'a> {
 
     /// The newest message is committed.
     fn committed(&mut self) -> Result<(), String> {
+        let beside = self.scribe.beside()?;
         let (rule, lost, now) = (self.work.ask.rule, self.lost(), self.work.clock.now_ns());
         let Some(last) = self.pending.back_mut() else {
             return Ok(());
         };
         let remote = rule.done(&last.acks, &lost).unwrap_or(now);
         last.is_done = true;
-        let ended = remote.max(match self.work.ask.local {
-            Local::Parallel => last.start_ns + last.local_ns,
-            _ => 0,
-        });
+        let ended = beside.map_or(remote, |written| written.ended_ns.max(remote));
         let total_ns = ended - last.start_ns;
         let stream = &mut self.stream;
         stream.commit.record(total_ns);
         if self.work.ask.local != Local::None {
-            stream.local.record(last.local_ns);
-            match self.work.ask.local {
-                Local::Serial => {
-                    let remote_ns = total_ns.saturating_sub(last.local_ns);
-                    stream.serial.record(total_ns);
-                    stream.parallel.record(remote_ns.max(last.local_ns));
-                }
-                _ => stream.parallel.record(total_ns),
-            }
+            let local_ns = beside.map_or(last.local_ns, |written| written.took_ns);
+            let remote_ns = (remote - last.start_ns).saturating_sub(last.local_ns);
+            stream.here(beside.is_none(), local_ns, remote_ns, total_ns);
         }
         let bytes = self.work.ask.length + HEADER_BYTES as u64;
         let ended_ns = ended - self.begun;
@@ -227,19 +213,11 @@ impl<'a> Crowd<'a> {
             ..Slow::default()
         });
         stream.sent += 1;
+        stream.commits += 1;
+        stream.payload_bytes += self.work.ask.length;
+        stream.wire_bytes += self.work.ask.length;
         self.work.live.fetch_add(1, Ordering::Relaxed);
         Ok(())
-    }
-
-    fn write_here(&mut self) -> Result<Ns, String> {
-        let length = self.work.ask.length as usize;
-        let Some(log) = &mut self.log else {
-            return Ok(0);
-        };
-        log.buffer()[PAYLOAD_AT..PAYLOAD_AT + length].copy_from_slice(self.pool.of(self.issued));
-        let took = log.write(length, self.work.clock);
-        let took = took.map_err(|error| format!("the local log: {error}"))?;
-        Ok(took.write_ns + took.sync_ns)
     }
 
     /// Messages that everybody who is left has acknowledged: each rule has its latency of them.
@@ -290,7 +268,7 @@ impl<'a> Crowd<'a> {
                 ..Header::default()
             };
             let head = header.bytes();
-            let body = self.pool.of(sequence);
+            let body = self.pool.of(sequence, length as usize);
             let done = member.partial;
             let parts = [
                 IoSlice::new(head.get(done..).unwrap_or_default()),
@@ -409,12 +387,8 @@ impl<'a> Crowd<'a> {
             if let Some(pending) = pending.find(|one| one.sequence == ack.sequence) {
                 pending.acks[at] = Some(now);
                 // In serial order the remote part begins when the local one has ended.
-                let before = match self.work.ask.local {
-                    Local::Serial => pending.local_ns,
-                    _ => 0,
-                };
-                let total = (now - pending.start_ns).saturating_sub(before);
-                member.parts.record(total, 0, &ack);
+                let total = (now - pending.start_ns).saturating_sub(pending.local_ns);
+                member.parts.record([total, 0, 0], &ack);
             }
         }
         Ok(())

@@ -6,52 +6,11 @@ use super::wire::{ACK_BYTES, Ack, END, Found, Header, RESULT_MAX, Ready, SERVICE
 use crate::peer::hello::greet;
 use crate::peer::line::{Line as Peer, PeerError};
 use assay_block::socket::TcpInfo;
-use assay_measure::prng::SplitMix64;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use rustix::net::sockopt;
 
-/// What there is to send of.
-const POOL_BYTES: usize = 16 << 20;
-/// Between the beginnings of two payloads, so that no two messages in a row are alike: odd, and no multiple of a block.
-const STEP_BYTES: usize = 4099;
 const WHAT: &str = "while messages were sent";
-
-/// Payloads, made before the test.
-pub(super) struct Pool {
-    bytes: Vec<u8>,
-    length: usize,
-    at: usize,
-}
-
-impl Pool {
-    pub(super) fn new(ask: &Ask, seed: u64) -> Self {
-        let length = ask.length as usize;
-        let mut bytes = vec![0; POOL_BYTES.max(2 * length)];
-        if !ask.is_zeros {
-            SplitMix64(seed).fill(&mut bytes);
-        }
-        Self {
-            bytes,
-            length,
-            at: 0,
-        }
-    }
-
-    /// The payload of the next message.
-    pub(super) fn next(&mut self) -> &[u8] {
-        let from = self.at;
-        self.at = (self.at + STEP_BYTES) % (self.bytes.len() - self.length + 1);
-        &self.bytes[from..from + self.length]
-    }
-
-    /// The payload of message `sequence`, as often as it is asked for.
-    pub(super) fn of(&self, sequence: u64) -> &[u8] {
-        let room = (self.bytes.len() - self.length + 1) as u64;
-        let from = (sequence.wrapping_mul(STEP_BYTES as u64) % room) as usize;
-        &self.bytes[from..from + self.length]
-    }
-}
 
 /// A connection whose standby is ready.
 pub(super) struct Link {

@@ -1,18 +1,22 @@
 //! `assay redo`: what a commit waits for when its redo goes to a standby: network, standby and disk apart.
 //!
-//! Owns the protocol (`wire`), the standby (`server`), the log that it writes (`log`), the primary (`client`, `alone`,
-//! `crowd`), commit rules (`quorum`) and the record with everything that is said of it (`record`). See `README.md`.
+//! Owns the protocol (`wire`), what messages carry (`payload`, `pack`), the standby (`server`), the log that it writes
+//! (`log`), the primary (`client`, `alone`, `crowd`) and its own log (`scribe`), commit rules (`quorum`) and the record with everything that is said of it (`record`). See `README.md`.
 
 mod alone;
 mod ask;
 mod client;
 mod crowd;
+mod demand;
 mod link;
 mod log;
 mod options;
+mod pack;
+mod payload;
 mod quorum;
 mod reading;
 mod record;
+mod scribe;
 mod server;
 mod wire;
 
@@ -99,6 +103,18 @@ pub fn hear_a_stranger(bytes: &[u8]) {
     if let Ok(wanted) = serde_json::from_slice::<wire::Wanted>(bytes) {
         let refused = server::Server::of_strangers().refused(&wanted);
         assert!(refused.is_some() || wanted.length <= wire::MESSAGE_MAX);
+    }
+    // Whatever says it is compressed makes no more than there is room for.
+    let mut room = [0; 1 << 16];
+    for how in [
+        pack::Compress::None,
+        pack::Compress::Lz4,
+        pack::Compress::Zstd(1),
+    ] {
+        let unpacked = pack::Unpacker::new(how).and_then(|mut of| of.unpack(bytes, &mut room));
+        if let Ok(count) = unpacked {
+            assert!(count <= room.len());
+        }
     }
     let _ = serde_json::from_slice::<wire::Ready>(bytes);
     let _ = serde_json::from_slice::<wire::Found>(bytes);

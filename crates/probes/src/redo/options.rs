@@ -35,7 +35,8 @@ pub(super) const WRITE_MODE: ProbeOption = ProbeOption::new(
     &["write_mode"],
     "MODE",
     "",
-    "How it writes: none, pagecache, fdatasync, dsync, direct-dsync, apply:MICROSECONDS",
+    "How it writes: none, pagecache, fdatasync, dsync, direct-dsync, apply:MICROSECONDS; all: each of them for a \
+     quarter of the time",
 );
 pub(super) const CONNECTIONS: ProbeOption = ProbeOption::new(
     "connections",
@@ -62,7 +63,42 @@ pub(super) const CONTENT: ProbeOption = ProbeOption::new(
     &["rtype", "payload"],
     "WHAT",
     "random",
-    "Payload: random, zeros",
+    "Payload: random, zeros, mix:R (compressible to 1/R), file:PATH (real redo or WAL, only read)",
+);
+pub(super) const COMPRESS: ProbeOption = ProbeOption::new(
+    "compress",
+    &["compression"],
+    "HOW",
+    "none",
+    "Compress payloads: none, lz4, zstd:LEVEL; the standby unpacks them before it writes",
+);
+pub(super) const COMMIT_RATE: ProbeOption = ProbeOption::new(
+    "commit-rate",
+    &[],
+    "N",
+    "",
+    "Commits per second by schedule; those that come while a message is under way share the next one",
+);
+pub(super) const COMMIT_SIZE: ProbeOption = ProbeOption::new(
+    "commit-size",
+    &[],
+    "SIZE",
+    "",
+    "Redo of one such commit; as many as fit into 1m share a message",
+);
+pub(super) const REDO_RATE: ProbeOption = ProbeOption::new(
+    "redo-rate",
+    &["redo-size"],
+    "SIZE",
+    "",
+    "Redo of your database in a second (AWR: redo size): whether this way carries it",
+);
+pub(super) const REDO_WRITES: ProbeOption = ProbeOption::new(
+    "redo-writes",
+    &[],
+    "N",
+    "",
+    "Its log writes in a second (AWR: redo writes); their average is the message",
 );
 pub(super) const DELAY: ProbeOption = ProbeOption::new(
     "delay",
@@ -204,9 +240,14 @@ pub(super) const OPTIONS: &[ProbeOption] = &[
     CONNECTIONS,
     SOCKBUF,
     CONTENT,
+    COMPRESS,
     DELAY,
     INFLIGHT,
     RATE,
+    COMMIT_RATE,
+    COMMIT_SIZE,
+    REDO_RATE,
+    REDO_WRITES,
     STANDBY,
     ACK,
     MAX_LAG,

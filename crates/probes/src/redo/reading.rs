@@ -2,10 +2,12 @@
 
 use super::ask::Ask;
 use super::quorum::Rule;
-use super::wire::{Ack, Found, Ready};
+use super::wire::{Ack, Found, Ready, WriteMode};
+use assay_block::socket::TcpInfo;
 use assay_measure::clock::Ns;
 use assay_measure::histogram::Histogram;
 use assay_measure::snapshot::HostReading;
+use std::net::TcpStream;
 
 /// Slowest messages that are kept one by one.
 const WORST: usize = 20;
@@ -17,7 +19,7 @@ pub(super) struct Parts {
     pub(super) total: Histogram,
     /// The send call.
     pub(super) send: Histogram,
-    /// Total less the server's.
+    /// Total less the server's and the packing.
     pub(super) network: Histogram,
     /// From the last byte received until the acknowledgement was sent.
     pub(super) server: Histogram,
@@ -26,6 +28,9 @@ pub(super) struct Parts {
     pub(super) sync: Histogram,
     pub(super) disk: Histogram,
     pub(super) apply: Histogram,
+    /// Compression here, decompression there.
+    pub(super) pack: Histogram,
+    pub(super) unpack: Histogram,
     /// What is left of the server's: its own work, and waiting for a CPU.
     pub(super) queue: Histogram,
     /// Messages whose server took longer than the whole, by the grain of the clocks.
@@ -33,19 +38,23 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub(super) fn record(&mut self, total_ns: Ns, send_ns: Ns, ack: &Ack) {
+    /// One message: its whole time, that of the send call and of the packing before it.
+    pub(super) fn record(&mut self, [total_ns, send_ns, pack_ns]: [Ns; 3], ack: &Ack) {
         let server = u64::from(ack.total_ns);
         self.total.record(total_ns);
         self.send.record(send_ns);
+        self.pack.record(pack_ns);
         self.server.record(server);
-        self.network.record(total_ns.saturating_sub(server));
-        self.negative += u64::from(server > total_ns);
+        self.network
+            .record(total_ns.saturating_sub(server + pack_ns));
+        self.negative += u64::from(server + pack_ns > total_ns);
         self.assembly.record(u64::from(ack.assembly_ns));
         self.write.record(u64::from(ack.write_ns));
         self.sync.record(u64::from(ack.sync_ns));
         self.disk.record(ack.disk_ns());
         self.apply.record(u64::from(ack.apply_ns));
-        let known = ack.disk_ns() + u64::from(ack.apply_ns);
+        self.unpack.record(u64::from(ack.unpack_ns));
+        let known = ack.disk_ns() + u64::from(ack.apply_ns) + u64::from(ack.unpack_ns);
         self.queue.record(server.saturating_sub(known));
     }
 
@@ -60,6 +69,8 @@ impl Parts {
             (&mut self.sync, &other.sync),
             (&mut self.disk, &other.disk),
             (&mut self.apply, &other.apply),
+            (&mut self.pack, &other.pack),
+            (&mut self.unpack, &other.unpack),
             (&mut self.queue, &other.queue),
         ] {
             mine.merge(theirs);
@@ -77,6 +88,8 @@ pub(super) struct Second {
     pub(super) disk_ns: Ns,
     /// When the last of them ended, from the start; 0 where there was none.
     pub(super) end_ns: Ns,
+    /// What the kernel said of the connection when the first of them ended; of several connections, of the first.
+    pub(super) tcp: Option<TcpInfo>,
 }
 
 /// Seconds by number, from the start of the test.
@@ -90,6 +103,14 @@ impl Seconds {
             self.0.resize(second + 1, Second::default());
         }
         &mut self.0[second]
+    }
+
+    /// Asks the kernel about the connection, once in each second.
+    pub(super) fn look(&mut self, ns: Ns, stream: &TcpStream) {
+        let second = self.at(ns);
+        if second.tcp.is_none() {
+            second.tcp = TcpInfo::of(stream).ok();
+        }
     }
 
     /// One message that ended so long after the start.
@@ -110,6 +131,7 @@ impl Seconds {
             mine.total_ns += theirs.total_ns;
             mine.disk_ns += theirs.disk_ns;
             mine.end_ns = mine.end_ns.max(theirs.end_ns);
+            mine.tcp = mine.tcp.or(theirs.tcp);
         }
     }
 }
@@ -163,6 +185,16 @@ pub(super) struct Stream {
     pub(super) parallel: Histogram,
     pub(super) seconds: Seconds,
     pub(super) worst: Worst,
+    /// What became of commits that were merged into messages.
+    pub(super) groups: Groups,
+    /// Commits acknowledged: as many as messages where they are not merged.
+    pub(super) commits: u64,
+    /// Payloads, before and after they were packed, without headers.
+    pub(super) payload_bytes: u64,
+    pub(super) wire_bytes: u64,
+    /// Packing, and its CPU time.
+    pub(super) pack: Histogram,
+    pub(super) pack_cpu_ns: Ns,
     /// Messages handed to the socket, and when the last was.
     pub(super) sent: u64,
     pub(super) sent_ns: Ns,
@@ -175,7 +207,48 @@ pub(super) struct Stream {
     pub(super) cpu_ns: Ns,
 }
 
+/// Commits merged into messages.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Groups {
+    /// Messages of 1, 2, 3 to 4, 5 to 8, ... commits.
+    pub(super) messages: Vec<u64>,
+    /// Payloads, bytes in the place of ns.
+    pub(super) bytes: Histogram,
+}
+
+impl Groups {
+    /// A message with so many commits and bytes.
+    pub(super) fn see(&mut self, commits: u64, bytes: u64) {
+        let bucket = commits.next_power_of_two().trailing_zeros() as usize;
+        if bucket >= self.messages.len() {
+            self.messages.resize(bucket + 1, 0);
+        }
+        self.messages[bucket] += 1;
+        self.bytes.record(bytes);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let buckets = self.messages.len().max(other.messages.len());
+        self.messages.resize(buckets, 0);
+        for (mine, theirs) in self.messages.iter_mut().zip(&other.messages) {
+            *mine += theirs;
+        }
+        self.bytes.merge(&other.bytes);
+    }
+}
+
 impl Stream {
+    /// A commit with its local and its remote part: as it was, and as it would be the other way round.
+    pub(super) fn here(&mut self, is_serial: bool, local_ns: Ns, remote_ns: Ns, total_ns: Ns) {
+        self.local.record(local_ns);
+        let (serial, parallel) = match is_serial {
+            true => (total_ns, remote_ns.max(local_ns)),
+            false => (local_ns + remote_ns, total_ns),
+        };
+        self.serial.record(serial);
+        self.parallel.record(parallel);
+    }
+
     pub(super) fn merge(&mut self, other: &Self) {
         self.parts.merge(&other.parts);
         self.commit.merge(&other.commit);
@@ -188,6 +261,12 @@ impl Stream {
             .all
             .iter()
             .for_each(|slow| self.worst.see(*slow));
+        self.groups.merge(&other.groups);
+        self.commits += other.commits;
+        self.payload_bytes += other.payload_bytes;
+        self.wire_bytes += other.wire_bytes;
+        self.pack.merge(&other.pack);
+        self.pack_cpu_ns += other.pack_cpu_ns;
         self.sent += other.sent;
         self.sent_ns = self.sent_ns.max(other.sent_ns);
         self.elapsed_ns = self.elapsed_ns.max(other.elapsed_ns);
@@ -206,7 +285,7 @@ pub(super) struct StandbyReading {
     pub(super) parts: Parts,
     /// `SO_SNDBUF` in force at the end.
     pub(super) send_buffer: Option<u64>,
-    pub(super) tcp: Option<assay_block::socket::TcpInfo>,
+    pub(super) tcp: Option<TcpInfo>,
     /// When and why it was lost; empty where it was not.
     pub(super) lost: String,
     /// s after the start.
@@ -217,9 +296,13 @@ pub(super) struct StandbyReading {
 #[derive(Debug, Default)]
 pub(super) struct Readings {
     pub(super) ask: Option<Ask>,
+    /// Part of the payloads' bytes that are zero.
+    pub(super) zero_ratio: f64,
     pub(super) standbys: Vec<StandbyReading>,
     pub(super) stream: Stream,
     pub(super) rules: Vec<(Rule, Histogram)>,
+    /// Other ways to write, measured before.
+    pub(super) modes: Vec<(WriteMode, Readings)>,
     pub(super) host: (HostReading, HostReading),
     pub(super) begun_ns: Ns,
     pub(super) ended_ns: Ns,
@@ -244,10 +327,10 @@ mod tests {
             total_ns: 1800,
             ..Ack::default()
         };
-        parts.record(5000, 700, &ack);
-        assert_eq!(parts.network.sum_ns() + parts.server.sum_ns(), 5000);
+        parts.record([5000, 700, 300], &ack);
+        assert_eq!(parts.network.sum_ns() + parts.server.sum_ns(), 4700);
         assert_eq!(parts.disk.sum_ns() + parts.queue.sum_ns(), 1800);
-        parts.record(1700, 700, &ack);
+        parts.record([1700, 700, 0], &ack);
         assert_eq!((parts.negative, parts.network.min_ns()), (1, Some(0)));
     }
 

@@ -4,6 +4,7 @@
 
 use super::log::{Log, PAYLOAD_AT, Shape, Slowed, Took};
 use super::options;
+use super::pack::{Compress, Unpacker};
 use super::wire::{
     Ack, END, Found, HEADER_BYTES, Header, MESSAGE_MAX, Ready, SERVICE, Wanted, WriteMode,
     saturated,
@@ -356,11 +357,22 @@ impl Session<'_> {
     /// Takes messages until the client says it was the last.
     fn messages(&mut self, log: &mut Log) -> Result<(), Ended> {
         let (mut acked_ns, mut acked_bytes) = (self.clock.now_ns(), 0);
+        let mut packed = match self.wanted.compress {
+            Compress::None => None,
+            how => {
+                let unpacker = Unpacker::new(how).map_err(PeerError::Refused)?;
+                Some((vec![0; PAYLOAD_AT + self.wanted.length as usize], unpacker))
+            }
+        };
         loop {
             if self.stop.requested() {
                 return Err(PeerError::Stopped.into());
             }
-            let (header, first_ns) = self.message(log.buffer())?;
+            let (header, first_ns) = match &mut packed {
+                // Read aside, and unpacked to where it is written from.
+                Some((buffer, _)) => self.message(buffer)?,
+                None => self.message(log.buffer())?,
+            };
             let received_ns = self.clock.now_ns();
             if header.is_end {
                 return Ok(self.acknowledge(&Ack {
@@ -369,11 +381,20 @@ impl Session<'_> {
                     ..Ack::default()
                 })?);
             }
+            let length = match &mut packed {
+                Some((buffer, unpacker)) => {
+                    let room = &mut log.buffer()[PAYLOAD_AT..][..self.wanted.length as usize];
+                    unpacked(header, &buffer[PAYLOAD_AT..], unpacker, room)?
+                }
+                None => header.length as usize,
+            };
+            let unpack_ns = match packed {
+                Some(_) => saturated(self.clock.now_ns() - received_ns),
+                None => 0,
+            };
             let took = match header.is_unwritten {
                 true => Took::default(),
-                false => log
-                    .write(header.length as usize, self.clock)
-                    .map_err(Ended::Log)?,
+                false => log.write(length, self.clock).map_err(Ended::Log)?,
             };
             let apply_ns = self.apply(header);
             let mut ack = Ack {
@@ -382,6 +403,7 @@ impl Session<'_> {
                 write_ns: saturated(took.write_ns),
                 sync_ns: saturated(took.sync_ns),
                 apply_ns,
+                unpack_ns,
                 total_ns: 0,
                 messages: self.found.messages + 1,
             };
@@ -427,6 +449,9 @@ impl Session<'_> {
         }
         found.assembly.record(u64::from(ack.assembly_ns));
         found.total.record(u64::from(ack.total_ns));
+        if self.wanted.compress != Compress::None {
+            found.unpack.record(u64::from(ack.unpack_ns));
+        }
         if self.wanted.write != WriteMode::None {
             found.write.record(u64::from(ack.write_ns));
             found.sync.record(u64::from(ack.sync_ns));
@@ -502,12 +527,35 @@ impl Session<'_> {
     fn whole(&self, header: Header, done: usize) -> Result<usize, PeerError> {
         let length = u64::from(header.length);
         let wanted = HEADER_BYTES + length as usize;
-        if length > self.wanted.length || done > wanted {
+        let is_foreign = header.is_packed && self.wanted.compress == Compress::None;
+        if length > self.wanted.length || done > wanted || is_foreign {
             return Err(PeerError::Foreign(format!(
                 "message {} of {length} bytes is none that was agreed on",
                 header.sequence
             )));
         }
         Ok(wanted)
+    }
+}
+
+/// Brings a payload to where it is written from; its bytes.
+fn unpacked(
+    header: Header,
+    came: &[u8],
+    unpacker: &mut Unpacker,
+    room: &mut [u8],
+) -> Result<usize, PeerError> {
+    let came = &came[..header.length as usize];
+    match header.is_packed {
+        true => unpacker.unpack(came, room).map_err(|why| {
+            PeerError::Foreign(format!(
+                "message {} cannot be unpacked: {why}",
+                header.sequence
+            ))
+        }),
+        false => {
+            room[..came.len()].copy_from_slice(came);
+            Ok(came.len())
+        }
     }
 }

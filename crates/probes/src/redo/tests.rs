@@ -30,10 +30,12 @@ proptest! {
         log_bytes in any::<u64>(),
         log_block in any::<u64>(),
         seconds in any::<f64>(),
+        level in any::<i32>(),
         write in prop::sample::select(&["none", "dsync", "direct-dsync", "nonsense"][..]),
     ) {
         let text = serde_json::json!({
             "length": length, "log_bytes": log_bytes, "log_block": log_block, "seconds": seconds, "write": write,
+            "compress": { "zstd": level },
         });
         hear_a_stranger(text.to_string().as_bytes());
     }

@@ -5,14 +5,16 @@
 //! its own. All integers little-endian.
 //!
 //! ```text
-//! message          12 bytes  length u32 | sequence u64, then the payload; bits 30 and 29 of the length are flags
-//! acknowledgement  40 bytes  sequence u64 | assembly, write, sync, apply, total: u32 ns each | 0 u32 | messages u64
+//! message          12 bytes  length u32 | sequence u64, then the payload; bits 31 to 29 of the length are flags
+//! acknowledgement  40 bytes  sequence u64 | assembly, write, sync, apply, total, unpack: u32 ns each | messages u64
 //! ```
 //!
 //! The durations are of the server's own clock: from the first byte to the last, of the write call, of the call that made
-//! it durable, of the emulated apply, and from the last byte until the acknowledgement is sent. In ASYNC an acknowledgement
-//! is cumulative, four times a second: the last sequence consumed. The last message has no payload and asks for the end.
+//! it durable, of the emulated apply, from the last byte until the acknowledgement is sent, and of the decompression. In
+//! ASYNC an acknowledgement is cumulative, four times a second: the last sequence consumed. The last message has no payload
+//! and asks for the end. Bit 31: the payload is compressed as agreed on, and `length` is what crosses the wire.
 
+use super::pack::Compress;
 use crate::peer::hello::Service;
 use assay_measure::histogram::Histogram;
 use assay_measure::snapshot::Fact;
@@ -21,7 +23,7 @@ use serde::{Deserialize, Serialize};
 /// The service that both ends speak of.
 pub(crate) const SERVICE: Service = Service {
     name: "redo",
-    version: 1,
+    version: 2,
 };
 
 pub(crate) const HEADER_BYTES: usize = 12;
@@ -36,7 +38,8 @@ pub(crate) const END: u64 = u64::MAX;
 
 const IS_END: u32 = 1 << 29;
 const UNWRITTEN: u32 = 1 << 30;
-pub(crate) const FLAGS: u32 = IS_END | UNWRITTEN;
+const PACKED: u32 = 1 << 31;
+pub(crate) const FLAGS: u32 = IS_END | UNWRITTEN | PACKED;
 
 /// What stands before the payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +50,8 @@ pub(crate) struct Header {
     pub(crate) is_end: bool,
     /// Not to be written, whatever the session's mode: the network alone.
     pub(crate) is_unwritten: bool,
+    /// Compressed: `length` counts the bytes that come, not those that were packed.
+    pub(crate) is_packed: bool,
 }
 
 impl Header {
@@ -57,6 +62,9 @@ impl Header {
         }
         if self.is_unwritten {
             word |= UNWRITTEN;
+        }
+        if self.is_packed {
+            word |= PACKED;
         }
         let mut bytes = [0; HEADER_BYTES];
         bytes[..4].copy_from_slice(&word.to_le_bytes());
@@ -71,6 +79,7 @@ impl Header {
             sequence: u64_at(bytes, 4),
             is_end: word & IS_END != 0,
             is_unwritten: word & UNWRITTEN != 0,
+            is_packed: word & PACKED != 0,
         }
     }
 }
@@ -84,6 +93,7 @@ pub(crate) struct Ack {
     pub(crate) sync_ns: u32,
     pub(crate) apply_ns: u32,
     pub(crate) total_ns: u32,
+    pub(crate) unpack_ns: u32,
     /// Messages consumed so far.
     pub(crate) messages: u64,
 }
@@ -98,6 +108,7 @@ impl Ack {
             self.sync_ns,
             self.apply_ns,
             self.total_ns,
+            self.unpack_ns,
         ];
         for (at, ns) in durations.iter().enumerate() {
             bytes[8 + 4 * at..][..4].copy_from_slice(&ns.to_le_bytes());
@@ -114,6 +125,7 @@ impl Ack {
             sync_ns: u32_at(bytes, 16),
             apply_ns: u32_at(bytes, 20),
             total_ns: u32_at(bytes, 24),
+            unpack_ns: u32_at(bytes, 28),
             messages: u64_at(bytes, 32),
         }
     }
@@ -186,6 +198,8 @@ pub(crate) struct Wanted {
     pub(crate) length: u64,
     /// Payloads may be shorter than that.
     pub(crate) is_varied: bool,
+    /// Payloads may come compressed, in this way.
+    pub(crate) compress: Compress,
     pub(crate) write: WriteMode,
     /// Where direct I/O is refused, `dsync` will do.
     pub(crate) falls_back: bool,
@@ -231,7 +245,7 @@ pub(crate) struct Ready {
 #[serde(default)]
 pub(crate) struct Found {
     pub(crate) messages: u64,
-    /// Payload and header.
+    /// Payload and header, as they came.
     pub(crate) bytes: u64,
     /// From the first message's first byte to the last one's end.
     pub(crate) elapsed_ns: u64,
@@ -241,6 +255,7 @@ pub(crate) struct Found {
     /// Both: what oratcptest calls disk-write.
     pub(crate) disk: Histogram,
     pub(crate) total: Histogram,
+    pub(crate) unpack: Histogram,
     /// CPU time of the thread that served.
     pub(crate) cpu_ns: u64,
     /// Time it could run and had no CPU.
@@ -260,12 +275,13 @@ mod tests {
 
     #[test]
     fn headers_and_acknowledgements_come_back_as_they_went() {
-        for (is_end, is_unwritten) in [(false, false), (true, false), (false, true)] {
+        for flag in 0..4 {
             let header = Header {
                 length: 4096,
                 sequence: u64::MAX - 7,
-                is_end,
-                is_unwritten,
+                is_end: flag == 1,
+                is_unwritten: flag == 2,
+                is_packed: flag == 3,
             };
             assert_eq!(Header::read(&header.bytes()), header);
         }
@@ -276,6 +292,7 @@ mod tests {
             sync_ns: u32::MAX,
             apply_ns: 4,
             total_ns: 5,
+            unpack_ns: 6,
             messages: 1 << 40,
         };
         assert_eq!(Ack::read(&ack.bytes()), ack);

@@ -1,5 +1,6 @@
 //! What follows from a redo test, in plain words.
 
+use super::demand::{self, Verdict};
 use super::info::{Cap, RedoInfo};
 use assay_measure::cpu;
 use assay_measure::record::{Advice, Figure, Record};
@@ -12,7 +13,7 @@ const SUM_RATIO: f64 = 0.1;
 
 /// What makes the figures doubtful.
 pub(super) fn warnings(record: &Record, info: &RedoInfo) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut found = demand::warnings(info);
     if !info.write_why.is_empty() {
         found.push(format!(
             "The standby wrote by {} instead of direct-dsync: {}.",
@@ -44,9 +45,10 @@ pub(super) fn warnings(record: &Record, info: &RedoInfo) -> Vec<String> {
     }
     if let Some(count) = info.backlog_count.value().filter(|count| *count >= 1.0) {
         found.push(format!(
-            "{} messages were due and not sent when the time was over: the rate cannot be kept, and latencies grow with \
-             the time of the test.",
-            thousands(count as u64)
+            "{} {} were due and not sent when the time was over: the rate cannot be kept, and latencies grow with the \
+             time of the test.",
+            thousands(count as u64),
+            if demand::is_grouped(info) { "commits" } else { "messages" }
         ));
     }
     if let Some(how) = cpu::disturbed(record) {
@@ -89,6 +91,7 @@ pub(super) fn advise(info: &RedoInfo) -> Vec<Advice> {
     found.extend(distance(info));
     found.extend(session(info));
     found.extend(sums(info));
+    found.extend(Verdict::of(info).map(|verdict| verdict.advice(info)));
     found
 }
 
@@ -113,7 +116,8 @@ fn distance(info: &RedoInfo) -> Option<Advice> {
 
 /// What one session can have.
 fn session(info: &RedoInfo) -> Option<Advice> {
-    if info.mode == "async" || info.asked_per_s.value().is_some() || info.inflight_count > 1 {
+    let is_scheduled = info.asked_per_s.value().is_some() || demand::is_grouped(info);
+    if info.mode == "async" || is_scheduled || info.inflight_count > 1 {
         return None;
     }
     let us = info.commit.avg_us.value().filter(|us| *us > 0.0)?;

@@ -1,7 +1,6 @@
 //! The report in oratcptest's layout, byte for byte.
 
 use super::info::{RedoInfo, SecondRow};
-use crate::redo::wire::HEADER_BYTES;
 use std::fmt::Write;
 
 /// 2^20, as the tool has it.
@@ -195,7 +194,7 @@ fn line(info: &RedoInfo, row: &Row) -> String {
 pub(super) fn tail(info: &RedoInfo) -> Vec<String> {
     let first = info.standbys.first();
     let buffer = first.and_then(|standby| standby.send_buffer_bytes.value());
-    let bytes = info.messages_count * (info.length_bytes + HEADER_BYTES as u64);
+    let bytes: u64 = info.seconds.iter().map(|second| second.bytes).sum();
     let elapsed = info.elapsed_s.value().unwrap_or(0.0);
     let rate = if elapsed > 0.0 {
         bytes as f64 / MBYTE / elapsed

@@ -29,11 +29,18 @@ fn tested(info: &RedoInfo) -> String {
         0 | 1 => String::new(),
         _ => format!(", a commit waits for {}", info.rule),
     };
+    let what = match info.asked_commits_per_s.value() {
+        Some(rate) => format!("{rate} commits/s of {}", size(info.commit_bytes)),
+        None => format!("messages of {}", size(info.length_bytes)),
+    };
+    let compress = match super::demand::is_packed(info) {
+        true => format!(" ({} by {})", info.content, info.compress),
+        false => String::new(),
+    };
     format!(
-        "Redo transport {} to {}: messages of {}, {write}{rule}.",
+        "Redo transport {} to {}: {what}{compress}, {write}{rule}.",
         info.mode.to_uppercase(),
-        names.join(", "),
-        size(info.length_bytes)
+        names.join(", ")
     )
 }
 
@@ -54,6 +61,7 @@ fn rows(record: &Record, info: &RedoInfo) -> Vec<Line> {
         "n/a (nothing was acknowledged)",
     );
     let mut rows = vec![rate];
+    rows.extend(super::demand::rows(info));
     if info.mode == "async" {
         rows.push(Line::of(
             "Drain",
@@ -84,6 +92,11 @@ fn rows(record: &Record, info: &RedoInfo) -> Vec<Line> {
             line.lead = format!("{}: ", row.rule);
             rows.push(line);
         }
+    }
+    for row in &info.modes {
+        let mut line = times("", &row.disk);
+        line.lead = format!("{}: ", row.mode);
+        rows.push(line);
     }
     if info.local != "none" {
         rows.push(times("Local log", &info.local_write));
@@ -165,23 +178,48 @@ fn limit(record: &Record, info: &RedoInfo) -> Limit {
     }
     let (network, disk) = (mean(&standby.network.avg_us), mean(&standby.disk.avg_us));
     let (queue, apply) = (mean(&standby.queue.avg_us), mean(&standby.apply.avg_us));
+    let (pack, unpack) = (mean(&standby.pack.avg_us), mean(&standby.unpack.avg_us));
+    let packing = match super::demand::is_packed(info) {
+        true => format!(
+            "{} in compression here, {} in decompression there, ",
+            fixed(pack, 0),
+            fixed(unpack, 0)
+        ),
+        false => String::new(),
+    };
     let evidence = format!(
-        "Of {} us a message spends {} in the network, {} at the standby's disk, {} in its apply and {} waiting there for \
-         a CPU or its own work.",
+        "Of {} us a message spends {packing}{} in the network, {} at the standby's disk, {} in its apply and {} waiting \
+         there for a CPU or its own work.",
         fixed(total, 0),
         fixed(network, 0),
         fixed(disk, 0),
         fixed(apply, 0),
         fixed(queue, 0)
     );
-    if let Some(rate) = info.asked_per_s.value()
+    let asked = info.asked_per_s.value();
+    if let Some(rate) = asked.or(info.asked_commits_per_s.value())
         && info.backlog_count.value().unwrap_or(0.0) <= rate * 0.01
     {
-        let text = format!("All messages went at their due times. {evidence}");
+        let all = match super::demand::is_grouped(info) {
+            true => "All commits that were due went with the next message.",
+            false => "All messages went at their due times.",
+        };
+        let text = format!("{all} {evidence}");
         return Limit::new("the rate asked for", text);
     }
+    largest(record, standby, evidence)
+}
+
+/// The largest part of a message's time.
+fn largest(record: &Record, standby: &StandbyInfo, evidence: String) -> Limit {
+    let (network, disk) = (mean(&standby.network.avg_us), mean(&standby.disk.avg_us));
+    let (queue, apply) = (mean(&standby.queue.avg_us), mean(&standby.apply.avg_us));
+    let packing = mean(&standby.pack.avg_us) + mean(&standby.unpack.avg_us);
     if network.max(disk).max(queue) != apply.max(network).max(disk).max(queue) {
         return Limit::new("the emulated apply", evidence);
+    }
+    if packing > disk.max(network).max(queue) {
+        return Limit::new("compression", evidence);
     }
     if disk >= network.max(queue) {
         return Limit::new("the standby's disk", evidence);
@@ -244,9 +282,18 @@ fn next(record: &Record, info: &RedoInfo) -> Vec<Next> {
         .first()
         .map_or("STANDBY", |one| one.name.as_str());
     let test = beside(record, "redo", peer, &["PORT", "SECRET_FILE"]);
-    let length = assay_measure::units::size_suffix(info.length_bytes);
+    let length = match info.length_bytes {
+        bytes if bytes.is_multiple_of(1024) => assay_measure::units::size_suffix(bytes),
+        bytes => bytes.to_string(),
+    };
     let mut next = Vec::new();
-    if info.mode == "async" {
+    if let Some(rate) = info.asked_commits_per_s.value() {
+        let (twice, size) = (2.0 * rate, info.commit_bytes);
+        next.push(Next::new(
+            format!("{test} --commit-rate {twice} --commit-size {size} --write"),
+            "whether it keeps twice the commits, written there",
+        ));
+    } else if info.mode == "async" {
         next.push(Next::new(
             format!("{test} --length {length} --write"),
             "what a commit waits for if it does wait (SYNC)",

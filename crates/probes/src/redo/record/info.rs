@@ -12,8 +12,40 @@ pub(crate) struct RedoInfo {
     pub mode: String,
     /// Bytes of a payload.
     pub length_bytes: u64,
-    /// `random` or `zeros`.
+    /// `random`, `zeros`, `mix:2.5` or `file:PATH`.
     pub content: String,
+    /// `none`, `lz4` or `zstd:1`.
+    pub compress: String,
+    /// Payloads of all messages before and after they were packed.
+    pub payload_bytes: u64,
+    /// See above.
+    pub wire_bytes: u64,
+    /// Packing of a message, where there was any.
+    pub pack: Latency,
+    /// CPU time of it, all messages.
+    pub pack_cpu_s: Figure,
+    /// Bytes of the payloads that are zero.
+    pub zero_pct: Figure,
+    /// Commits asked for per second; n/a: each message is one.
+    pub asked_commits_per_s: Figure,
+    /// Bytes of one of them; 0 where each message is one.
+    pub commit_bytes: u64,
+    /// Commits acknowledged.
+    pub commits_count: u64,
+    /// Messages of 1, 2, 3 to 4, 5 to 8, ... commits.
+    pub group_messages: Vec<u64>,
+    /// Payloads of these messages, bytes.
+    pub group_bytes_avg: Figure,
+    /// See above.
+    pub group_bytes_p50: Figure,
+    /// See above.
+    pub group_bytes_p99: Figure,
+    /// See above.
+    pub group_bytes_max: Figure,
+    /// The workload asked about: AWR's redo size per second.
+    pub redo_bytes_per_s: Figure,
+    /// AWR's redo writes per second.
+    pub redo_writes_per_s: Figure,
     /// Pause after each message.
     pub delay_ms: Figure,
     /// Connections at once.
@@ -59,6 +91,8 @@ pub(crate) struct RedoInfo {
     pub rule: String,
     /// Latency under every rule.
     pub rules: Vec<RuleRow>,
+    /// Every way to write, where they were compared; the last is that of the other figures.
+    pub modes: Vec<ModeRow>,
     /// Each standby.
     pub standbys: Vec<StandbyInfo>,
     /// `none`, `serial` or `parallel`.
@@ -103,6 +137,14 @@ pub(crate) struct SecondRow {
     pub disk_us: f64,
     /// When the last of them ended, s after the start; 0 without one.
     pub end_s: f64,
+    /// What the kernel said of the connection when the first of them ended: its smoothed round trip.
+    pub rtt_us: Figure,
+    /// Its congestion window.
+    pub cwnd_bytes: Figure,
+    /// Segments under way.
+    pub unacked_count: Figure,
+    /// Segments sent again since the connection began.
+    pub retransmits_count: Figure,
 }
 
 /// Latency under one commit rule.
@@ -115,6 +157,18 @@ pub(crate) struct RuleRow {
     pub latency: Latency,
 }
 
+/// One way to write.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct ModeRow {
+    /// `fdatasync`, `dsync`, ...
+    pub mode: String,
+    /// From the start of the send to its acknowledgement.
+    pub total: Latency,
+    /// At the disk.
+    pub disk: Latency,
+}
+
 /// One standby.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -125,7 +179,7 @@ pub(crate) struct StandbyInfo {
     pub total: Latency,
     /// The send call.
     pub send: Latency,
-    /// Total less the standby's own time.
+    /// Total less the standby's own time and the packing before it was sent.
     pub network: Latency,
     /// From the last byte received until the acknowledgement was sent.
     pub server: Latency,
@@ -139,6 +193,10 @@ pub(crate) struct StandbyInfo {
     pub disk: Latency,
     /// The emulated apply.
     pub apply: Latency,
+    /// Compression on this host.
+    pub pack: Latency,
+    /// Decompression over there.
+    pub unpack: Latency,
     /// What is left of the standby's own time: its work, and waiting for a CPU.
     pub queue: Latency,
     /// Messages whose standby took longer than the whole, by the grain of the clocks.

@@ -1,5 +1,6 @@
 //! What has to hold between the figures of a redo test.
 
+use super::demand::is_grouped;
 use super::info::RedoInfo;
 use crate::redo::wire::HEADER_BYTES;
 use assay_measure::identity::{Rule, Scope};
@@ -11,6 +12,9 @@ const CLOSED_LOOP: f64 = 0.005;
 /// All of them.
 pub(super) fn judge(info: &RedoInfo) -> Vec<Identity> {
     let mut all = vec![consumed(info), seconds(info)];
+    if is_grouped(info) {
+        all.push(commits(info));
+    }
     if info.mode != "async" {
         all.push(parts(info));
         all.push(stream(info));
@@ -54,12 +58,23 @@ fn seconds(info: &RedoInfo) -> Identity {
     rule.compare(Ok(info.messages_count as f64), Ok(info.sent_count as f64))
 }
 
+/// Every commit is in one message.
+fn commits(info: &RedoInfo) -> Identity {
+    let rule = Rule::exact(
+        "RI4",
+        Scope::Whole,
+        "commits x bytes of a commit = payload of all messages",
+    );
+    let bytes = info.commits_count * info.commit_bytes;
+    rule.compare(Ok(bytes as f64), Ok(info.payload_bytes as f64))
+}
+
 /// Nothing of a message's time is lost.
 fn parts(info: &RedoInfo) -> Identity {
     let rule = Rule::exact(
         "RI3",
         Scope::Whole,
-        "time in the network + time at the standby = time of all messages, ns",
+        "time of compression + in the network + at the standby = time of all messages, ns",
     );
     if info.standbys.iter().any(|one| one.negative_count > 0) {
         return rule.unknown("some messages took the standby longer than the whole");
@@ -68,7 +83,7 @@ fn parts(info: &RedoInfo) -> Identity {
     let both = info
         .standbys
         .iter()
-        .map(|one| sum(&one.network) + sum(&one.server));
+        .map(|one| sum(&one.pack) + sum(&one.network) + sum(&one.server));
     let whole = info.standbys.iter().map(|one| sum(&one.total));
     rule.compare(Ok(both.sum()), Ok(whole.sum()))
 }
@@ -83,6 +98,7 @@ fn stream(info: &RedoInfo) -> Identity {
     );
     let is_closed = info.delay_ms.value() == Some(0.0)
         && info.asked_per_s.value().is_none()
+        && !is_grouped(info)
         && info.inflight_count == 1;
     if !is_closed {
         return rule.unknown("messages did not follow one another at once");

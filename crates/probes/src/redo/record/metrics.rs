@@ -1,5 +1,6 @@
 //! The metrics of a redo test: those that a report of oratcptest has under the keys of its import, and more.
 
+use super::demand;
 use super::info::{RedoInfo, StandbyInfo};
 use assay_measure::record::metric::{Better, Group, lower, plain};
 use assay_measure::record::{Figure, Latency, Metric};
@@ -28,7 +29,16 @@ fn latency(group: Group, stem: &str, name: &str, of: &Latency) -> Vec<Metric> {
 pub(super) fn all(info: &RedoInfo) -> Vec<Metric> {
     let mut all = rates(info);
     if info.mode != "async" {
-        let commits = latency(Group::Operation, "redo_transport", "message", &info.commit);
+        // Where commits share messages, a message's time is not a commit's.
+        let (stem, name) = match demand::is_grouped(info) {
+            true => ("redo_commit", "commit"),
+            false => ("redo_transport", "message"),
+        };
+        if let Some(standby) = info.standbys.first().filter(|_| stem == "redo_commit") {
+            let of = &standby.total;
+            all.extend(latency(Group::Operation, "redo_transport", "message", of));
+        }
+        let commits = latency(Group::Operation, stem, name, &info.commit);
         all.extend(commits.into_iter().map(|mut metric| {
             if metric.key.ends_with("_avg") || metric.key.ends_with("_p99") {
                 (metric.group, metric.is_primary) = (Group::Primary, true);
@@ -45,7 +55,12 @@ pub(super) fn all(info: &RedoInfo) -> Vec<Metric> {
         let of_rule = latency(Group::Operation, "redo_commit", "commit", &row.latency);
         scoped(&mut all, &row.rule, of_rule);
     }
+    for row in &info.modes {
+        let of_mode = latency(Group::Storage, "redo_write_mode", "disk-write", &row.disk);
+        scoped(&mut all, &row.mode, of_mode);
+    }
     all.extend(local(info));
+    all.extend(demand::metrics(info));
     if let Some(cap) = &info.cap {
         let value = Figure::decimal(cap.per_s);
         all.push(plain(
@@ -105,7 +120,10 @@ fn rates(info: &RedoInfo) -> Vec<Metric> {
             "message payload",
             "bytes",
             Better::Neither,
-            Figure::Count(info.length_bytes),
+            match demand::is_grouped(info) {
+                true => info.group_bytes_avg.clone(),
+                false => Figure::Count(info.length_bytes),
+            },
         ),
     ]
 }

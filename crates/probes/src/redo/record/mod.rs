@@ -4,6 +4,7 @@ mod advice;
 mod cap;
 mod charts;
 mod compat;
+mod demand;
 mod headline;
 mod info;
 mod integrity;
@@ -17,13 +18,14 @@ use super::ask::{Ask, Local};
 use super::quorum::Rule;
 use super::reading::{Readings, Second, StandbyReading};
 use super::wire::{Found, Ready};
+use assay_block::socket::TcpInfo;
 use assay_measure::chart::Drawn;
 use assay_measure::histogram::Histogram;
 use assay_measure::kind::{Finding, Headline, OwnKind, figure};
 use assay_measure::record::{Figure, Latency, Metric, Record, Series};
 use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
-use info::{RedoInfo, RuleRow, SecondRow, StandbyInfo, WorstRow};
+use info::{ModeRow, RedoInfo, RuleRow, SecondRow, StandbyInfo, WorstRow};
 
 const NOT_TOLD: &str = "the kernel does not tell it";
 
@@ -59,6 +61,14 @@ impl OwnKind for RedoRecords {
                 Finding::Forbids,
             ),
             ("payload content", info.content.clone(), Finding::Tolerable),
+            ("compression", compression(info), Finding::Forbids),
+            (
+                "commits per second",
+                info.asked_commits_per_s
+                    .value()
+                    .map_or_else(|| "none".to_owned(), |rate| rate.to_string()),
+                Finding::Forbids,
+            ),
             ("write on the standby", info.write.clone(), Finding::Forbids),
             (
                 "connections",
@@ -80,6 +90,14 @@ impl OwnKind for RedoRecords {
     }
 }
 
+/// `none` where an older record says nothing.
+fn compression(info: &RedoInfo) -> String {
+    match info.compress.as_str() {
+        "" => "none".to_owned(),
+        how => how.to_owned(),
+    }
+}
+
 /// Takes in what another connection's server found.
 pub(super) fn merge(mine: &mut Found, theirs: &Found) {
     mine.messages += theirs.messages;
@@ -91,6 +109,7 @@ pub(super) fn merge(mine: &mut Found, theirs: &Found) {
         (&mut mine.sync, &theirs.sync),
         (&mut mine.disk, &theirs.disk),
         (&mut mine.total, &theirs.total),
+        (&mut mine.unpack, &theirs.unpack),
     ] {
         mine.merge(theirs);
     }
@@ -185,11 +204,18 @@ fn asked(ask: &Ask, ready: Option<&Ready>) -> RedoInfo {
         0 => ready.write.name().to_owned(),
         us => format!("{}, apply {us} us", ready.write.name()),
     });
+    let redo = ask.workload;
     let timeout = ask.has_timeout.then_some(ask.timeout.as_secs_f64());
     RedoInfo {
         mode: if ask.is_async { "async" } else { "sync" }.to_owned(),
-        length_bytes: ask.length,
-        content: if ask.is_zeros { "zeros" } else { "random" }.to_owned(),
+        // Of commits that share messages, one is the least there is to be sent.
+        length_bytes: ask.commits.map_or(ask.length, |one| one.size),
+        content: ask.content.to_string(),
+        compress: ask.compress.to_string(),
+        asked_commits_per_s: optional(ask.commits.map(|one| one.rate), "each message is one"),
+        commit_bytes: ask.commits.map_or(0, |one| one.size),
+        redo_bytes_per_s: optional(redo.map(|one| one.bytes_per_s as f64), "not asked"),
+        redo_writes_per_s: optional(redo.map(|one| one.writes_per_s as f64), "not asked"),
         delay_ms: Figure::decimal(ask.delay.as_secs_f64() * 1e3),
         connections_count: ask.connections as u64,
         inflight_count: ask.inflight as u64,
@@ -231,6 +257,13 @@ fn info(readings: &Readings) -> RedoInfo {
         disk_us: us(slow.disk_ns),
     });
     let standbys = readings.standbys.iter();
+    let sizes = &stream.groups.bytes;
+    let group = |bytes: Option<f64>| {
+        bytes.map_or_else(
+            || Figure::na("too few messages of several commits"),
+            Figure::decimal,
+        )
+    };
     RedoInfo {
         ready_clock_s: readings.clock_s,
         cap: cap::find(&rows, elapsed_s),
@@ -241,11 +274,23 @@ fn info(readings: &Readings) -> RedoInfo {
         sent_s: seconds(stream.sent_ns),
         elapsed_s: Figure::decimal(elapsed_s),
         commit: Latency::of(&stream.commit),
-        backlog_count: match ask.rate {
+        backlog_count: match ask.rate.or(ask.commits.map(|one| one.rate)) {
             Some(_) => Figure::Count(stream.backlog),
             None => Figure::na("there is no schedule"),
         },
+        payload_bytes: stream.payload_bytes,
+        wire_bytes: stream.wire_bytes,
+        pack: Latency::of(&stream.pack),
+        pack_cpu_s: seconds(stream.pack_cpu_ns),
+        zero_pct: Figure::decimal(100.0 * readings.zero_ratio),
+        commits_count: stream.commits,
+        group_messages: stream.groups.messages.clone(),
+        group_bytes_avg: group(sizes.mean_ns()),
+        group_bytes_p50: group(sizes.percentile_ns(0.5).map(|bytes| bytes as f64)),
+        group_bytes_p99: group(sizes.percentile_ns(0.99).map(|bytes| bytes as f64)),
+        group_bytes_max: group(sizes.max_ns().map(|bytes| bytes as f64)),
         rules: readings.rules.iter().map(rule).collect(),
+        modes: modes(readings),
         standbys: standbys.map(|one| standby(one, ask.is_async)).collect(),
         local_write: Latency::of(&stream.local),
         serial: Latency::of(&stream.serial),
@@ -260,19 +305,47 @@ fn info(readings: &Readings) -> RedoInfo {
     }
 }
 
+/// Every way to write, where they were compared.
+fn modes(readings: &Readings) -> Vec<ModeRow> {
+    if readings.modes.is_empty() {
+        return Vec::new();
+    }
+    let of = |readings: &Readings| {
+        let standby = readings.standbys.first()?;
+        Some(ModeRow {
+            mode: standby.ready.write.name().to_owned(),
+            total: Latency::of(&standby.parts.total),
+            disk: Latency::of(&standby.parts.disk),
+        })
+    };
+    let before = readings.modes.iter().map(|(_, one)| one);
+    let mut all: Vec<ModeRow> = before.chain([readings]).filter_map(of).collect();
+    // Where direct I/O is refused, the last is dsync once more.
+    all.dedup_by(|next, row| next.mode == row.mode);
+    all
+}
+
 fn second(second: &Second) -> SecondRow {
+    let tcp = |get: fn(&TcpInfo) -> u64| match &second.tcp {
+        Some(tcp) => Figure::Count(get(tcp)),
+        None => Figure::na("no message ended in it, or several standbys"),
+    };
     SecondRow {
         messages_count: second.messages,
         bytes: second.bytes,
         total_us: us(second.total_ns),
         disk_us: us(second.disk_ns),
         end_s: second.end_ns as f64 / 1e9,
+        rtt_us: tcp(|tcp| u64::from(tcp.rtt)),
+        cwnd_bytes: tcp(TcpInfo::cwnd_bytes),
+        unacked_count: tcp(|tcp| u64::from(tcp.unacked)),
+        retransmits_count: tcp(|tcp| u64::from(tcp.total_retrans)),
     }
 }
 
 fn standby(reading: &StandbyReading, is_async: bool) -> StandbyInfo {
     let (parts, found) = (&reading.parts, &reading.found);
-    let tcp = |get: fn(&assay_block::socket::TcpInfo) -> u64| {
+    let tcp = |get: fn(&TcpInfo) -> u64| {
         reading
             .tcp
             .map_or_else(|| Figure::na(NOT_TOLD), |tcp| Figure::Count(get(&tcp)))
@@ -306,6 +379,11 @@ fn standby(reading: &StandbyReading, is_async: bool) -> StandbyInfo {
         sync: Latency::of(sync),
         disk: Latency::of(disk),
         apply: Latency::of(&parts.apply),
+        pack: Latency::of(&parts.pack),
+        unpack: Latency::of(match is_async {
+            true => &found.unpack,
+            false => &parts.unpack,
+        }),
         queue: Latency::of(&parts.queue),
         negative_count: parts.negative,
         send_buffer_bytes: reading
@@ -314,7 +392,7 @@ fn standby(reading: &StandbyReading, is_async: bool) -> StandbyInfo {
         rtt_us: tcp(|tcp| u64::from(tcp.rtt)),
         min_rtt_us: tcp(|tcp| u64::from(tcp.min_rtt)),
         retransmits_count: tcp(|tcp| u64::from(tcp.total_retrans)),
-        cwnd_bytes: tcp(assay_block::socket::TcpInfo::cwnd_bytes),
+        cwnd_bytes: tcp(TcpInfo::cwnd_bytes),
         messages_count: found.messages.max(parts.total.count()),
         consumed_count: found.messages,
         write_mode: reading.ready.write.name().to_owned(),
@@ -354,6 +432,14 @@ fn series(info: &RedoInfo) -> Series {
     column("redo_transport_bytes_per_s", &|row, s| {
         Figure::Count(row.bytes).per(s, "no time")
     });
+    if info.standbys.len() == 1 {
+        column("rtt_us", &|row, _| row.rtt_us.clone());
+        column("cwnd_bytes", &|row, _| row.cwnd_bytes.clone());
+        column("tcp_unacked_count", &|row, _| row.unacked_count.clone());
+        column("tcp_retransmits_count", &|row, _| {
+            row.retransmits_count.clone()
+        });
+    }
     if info.mode != "async" {
         let per_message = |us: f64, row: &SecondRow| {
             Figure::decimal(us).per(row.messages_count as f64, "no messages")

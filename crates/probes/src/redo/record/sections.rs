@@ -37,6 +37,8 @@ pub(super) fn render(record: &Record, info: &RedoInfo) -> Sections {
     common::advice(&mut page, record);
     page.heading("As oratcptest Prints It");
     page.drawing(compat::report(info).lines().map(expanded).collect());
+    modes(&mut page, info);
+    super::demand::sections(&mut page, info);
     parts(&mut page, info);
     if info.standbys.len() > 1 {
         rules(&mut page, info);
@@ -105,12 +107,14 @@ fn parts(page: &mut Sections, info: &RedoInfo) {
         };
         for (part, of) in [
             ("message", &standby.total),
+            ("  compression", &standby.pack),
             ("  send call", &standby.send),
             ("  network", &standby.network),
             ("  standby", &standby.server),
             ("    write", &standby.write),
             ("    sync", &standby.sync),
             ("    disk-write (both)", &standby.disk),
+            ("    decompression", &standby.unpack),
             ("    apply", &standby.apply),
             ("    rest", &standby.queue),
             ("  first to last byte", &standby.assembly),
@@ -126,6 +130,19 @@ fn parts(page: &mut Sections, info: &RedoInfo) {
                 standby.negative_count, standby.messages_count
             ));
         }
+    }
+}
+
+fn modes(page: &mut Sections, info: &RedoInfo) {
+    if info.modes.is_empty() {
+        return;
+    }
+    page.heading("Every Way to Write");
+    page.line("One after the other, each on a log of its own; the figures of the other sections are those of the last.");
+    page.columns(&TIMES);
+    for row in &info.modes {
+        times(page, &format!("{} message", row.mode), &row.total);
+        times(page, "  disk-write", &row.disk);
     }
 }
 
@@ -153,6 +170,8 @@ fn local(page: &mut Sections, info: &RedoInfo) {
     );
     if info.local == "serial" {
         page.line("Both at once is derived: the longer of both times of each commit.");
+    } else if info.serial.hist_ns.count() > 0 {
+        page.line("Local, then remote is derived: the sum of both times of each commit.");
     }
 }
 

@@ -12,6 +12,7 @@ fn second(at: usize, count: u64, length: u64, total_ms: f64, disk_ms: f64) -> Se
         total_us: count as f64 * total_ms * 1e3,
         disk_us: count as f64 * disk_ms * 1e3,
         end_s: (at + 1) as f64,
+        ..SecondRow::default()
     }
 }
 

@@ -1,0 +1,404 @@
+//! What is said of compression, of commits that share messages, and of the workload asked about.
+
+use super::info::RedoInfo;
+use assay_measure::kind::{Line, Told};
+use assay_measure::record::metric::{Better, Group, lower, plain};
+use assay_measure::record::{Advice, Figure, Metric};
+use assay_measure::section::{Column, Sections, left, number, right, wrapped};
+use assay_measure::units::{fixed, size, thousands};
+
+/// Part of a link that redo may fill: Oracle's rule of thumb for redo transport (bandwidth = redo rate / 0.7).
+const LINK_FILL: f64 = 0.7;
+
+const PAIRS: [Column; 2] = [left("Of", 40), wrapped("What")];
+
+/// Whether payloads were compressed.
+pub(super) fn is_packed(info: &RedoInfo) -> bool {
+    !matches!(info.compress.as_str(), "" | "none")
+}
+
+/// Whether commits shared messages.
+pub(super) fn is_grouped(info: &RedoInfo) -> bool {
+    info.commit_bytes > 0
+}
+
+/// Payload bytes over the bytes that crossed the wire for them.
+fn ratio(info: &RedoInfo) -> Figure {
+    Figure::Count(info.payload_bytes).per(info.wire_bytes as f64, "nothing was sent")
+}
+
+fn elapsed_s(info: &RedoInfo) -> f64 {
+    info.elapsed_s.value().unwrap_or(0.0)
+}
+
+fn pack_cpu_us(info: &RedoInfo) -> Figure {
+    let count = info.pack.hist_ns.count() as f64;
+    info.pack_cpu_s.scaled(1e6).per(count, "no messages")
+}
+
+fn wire_bytes_per_s(info: &RedoInfo) -> Figure {
+    Figure::Count(info.wire_bytes).per(elapsed_s(info), "no time passed")
+}
+
+fn commits_per_s(info: &RedoInfo) -> Figure {
+    Figure::Count(info.commits_count).per(elapsed_s(info), "no time passed")
+}
+
+fn commits_per_message(info: &RedoInfo) -> Figure {
+    Figure::Count(info.commits_count).per(info.messages_count as f64, "no messages")
+}
+
+pub(super) fn metrics(info: &RedoInfo) -> Vec<Metric> {
+    let mut all = Vec::new();
+    let of = |key: &str, name: &str, unit: &str, better, value| {
+        plain(Group::Operation, key, name, unit, better, value)
+    };
+    if is_packed(info) {
+        let name = "payload over what crossed the wire for it";
+        all.push(of(
+            "redo_compression_ratio",
+            name,
+            "ratio",
+            Better::Neither,
+            ratio(info),
+        ));
+        let name = "compressed payload on the wire";
+        let rate = wire_bytes_per_s(info);
+        all.push(of(
+            "redo_wire_bytes_per_s",
+            name,
+            "bytes/s",
+            Better::Neither,
+            rate,
+        ));
+        let (key, name) = ("redo_compression_cpu_us", "CPU of compression per message");
+        all.push(lower(Group::Host, key, name, &pack_cpu_us(info)));
+    }
+    if is_grouped(info) {
+        let rate = commits_per_s(info);
+        all.push(of(
+            "redo_commits_per_s",
+            "commits",
+            "1/s",
+            Better::Higher,
+            rate,
+        ));
+        let (key, name) = (
+            "redo_commits_per_message_ratio",
+            "commits in a message, on average",
+        );
+        all.push(of(
+            key,
+            name,
+            "ratio",
+            Better::Neither,
+            commits_per_message(info),
+        ));
+    }
+    if let Some(verdict) = Verdict::of(info) {
+        let (key, name) = (
+            "redo_required_mbit_per_s",
+            "link that the workload requires",
+        );
+        let link = Figure::decimal(verdict.required_mbit_per_s);
+        all.push(of(key, name, "Mbit/s", Better::Neither, link));
+        let (key, name) = (
+            "redo_carried_ratio",
+            "messages over the workload's redo writes",
+        );
+        let carried = Figure::decimal(verdict.carried_ratio);
+        all.push(of(key, name, "ratio", Better::Higher, carried));
+    }
+    all
+}
+
+/// Lines of the answer.
+pub(super) fn rows(info: &RedoInfo) -> Vec<Line> {
+    let mut rows = Vec::new();
+    let nothing = "n/a (nothing was acknowledged)";
+    if let Some(verdict) = Verdict::of(info) {
+        let told = vec![
+            Told::new(
+                &Figure::decimal(verdict.carried_ratio),
+                "times its writes/s",
+            ),
+            Told::new(
+                &Figure::decimal(verdict.required_mbit_per_s),
+                "Mbit/s of link are needed",
+            ),
+            Told::new(
+                &Figure::decimal(verdict.measured_mbit_per_s),
+                "Mbit/s were moved",
+            ),
+        ];
+        let mut line = Line::of("Workload", told, nothing);
+        line.lead = format!("{}: ", verdict.word());
+        rows.push(line);
+    }
+    if is_grouped(info) {
+        let told = vec![
+            Told::new(&commits_per_s(info), "commits/s"),
+            Told::new(&commits_per_message(info), "in a message on average"),
+            Told::new(&info.group_bytes_max, "bytes in the longest"),
+        ];
+        rows.push(Line::of("Group commit", told, nothing));
+    }
+    if is_packed(info) {
+        let told = vec![
+            Told::new(&ratio(info), "times smaller"),
+            Told::new(&pack_cpu_us(info), "us of CPU for each message"),
+            Told::new(&wire_bytes_per_s(info).scaled(1e-6), "MB/s on the wire"),
+        ];
+        rows.push(Line::of("Compression", told, nothing));
+    }
+    rows
+}
+
+/// Sections of the report.
+pub(super) fn sections(page: &mut Sections, info: &RedoInfo) {
+    if let Some(verdict) = Verdict::of(info) {
+        page.heading("Whether This Way Carries the Workload");
+        page.untitled(&PAIRS);
+        for (of, what) in verdict.pairs(info) {
+            page.row(&PAIRS, &[of.to_owned(), what]);
+        }
+        page.wrapped(
+            "",
+            "The link by Oracle's rule of thumb: redo in bytes/s / 0.7 x 8 / 1,000,000 Mbit/s. Take redo size and redo \
+             writes from AWR's busiest interval: means of a day hide the peak.",
+        );
+    }
+    if is_grouped(info) {
+        groups(page, info);
+    }
+    if is_packed(info) {
+        page.heading("Compression");
+        page.untitled(&PAIRS);
+        for (of, what) in packed(info) {
+            page.row(&PAIRS, &[of.to_owned(), what]);
+        }
+    }
+}
+
+fn groups(page: &mut Sections, info: &RedoInfo) {
+    page.heading("Commits That Share Messages");
+    page.wrapped(
+        "",
+        "Commits come by schedule. Those that come while a message is under way share the next one, up to 1 MiB, as a log \
+         writer's do. A commit counts from the instant it was due until its message was acknowledged.",
+    );
+    page.untitled(&PAIRS);
+    let bytes = |figure: &Figure| number(figure, 0);
+    let (asked, count) = (number(&info.asked_commits_per_s, 1), info.commits_count);
+    for (of, what) in [
+        (
+            "commits asked for",
+            format!("{asked} /s of {} bytes", info.commit_bytes),
+        ),
+        (
+            "commits",
+            format!("{count}, {} /s", number(&commits_per_s(info), 1)),
+        ),
+        (
+            "payload of a message, bytes",
+            format!(
+                "{} on average, {} p50, {} p99, {} at most",
+                bytes(&info.group_bytes_avg),
+                bytes(&info.group_bytes_p50),
+                bytes(&info.group_bytes_p99),
+                bytes(&info.group_bytes_max)
+            ),
+        ),
+    ] {
+        page.row(&PAIRS, &[of.to_owned(), what]);
+    }
+    const SIZES: [Column; 3] = [
+        left("Commits in a message", 22),
+        right("Messages", 12),
+        right("%", 8),
+    ];
+    page.columns(&SIZES);
+    let all: u64 = info.group_messages.iter().sum();
+    for (at, messages) in info.group_messages.iter().enumerate() {
+        let most = 1_u64 << at.min(63);
+        let range = match at {
+            0 | 1 => most.to_string(),
+            _ => format!("{} to {most}", most / 2 + 1),
+        };
+        let share = fixed(100.0 * *messages as f64 / all.max(1) as f64, 1);
+        page.row(&SIZES, &[range, messages.to_string(), share]);
+    }
+}
+
+fn packed(info: &RedoInfo) -> Vec<(&'static str, String)> {
+    let effective: u64 = info.seconds.iter().map(|second| second.bytes).sum();
+    let effective = Figure::Count(effective).per(elapsed_s(info), "no time passed");
+    vec![
+        ("compression", info.compress.clone()),
+        (
+            "payload",
+            format!(
+                "{}: {} bytes became {}, {} times smaller",
+                info.content,
+                info.payload_bytes,
+                info.wire_bytes,
+                number(&ratio(info), 3)
+            ),
+        ),
+        (
+            "CPU of the primary for each message",
+            format!(
+                "{} us of {} us in all",
+                number(&pack_cpu_us(info), 2),
+                number(
+                    &info
+                        .cpu_s
+                        .scaled(1e6)
+                        .per(info.messages_count as f64, "no messages"),
+                    2
+                )
+            ),
+        ),
+        (
+            "effective throughput",
+            format!(
+                "{} MB/s of redo in {} MB/s on the wire",
+                number(&effective.scaled(1e-6), 1),
+                number(&wire_bytes_per_s(info).scaled(1e-6), 1)
+            ),
+        ),
+    ]
+}
+
+/// What makes these figures doubtful.
+pub(super) fn warnings(info: &RedoInfo) -> Vec<String> {
+    let mut found = Vec::new();
+    if is_packed(info) && info.content == "zeros" {
+        found.push(
+            "Zeros were compressed: the ratio, the CPU time and the throughput of them mean nothing. Use --content \
+             file:PATH with real redo, or mix:R."
+                .to_owned(),
+        );
+    } else if is_packed(info) && info.content == "random" {
+        found.push(
+            "Random bytes cannot be compressed: this shows what compression costs where it is of no use, not what it \
+             saves. Use --content file:PATH with real redo, or mix:R."
+                .to_owned(),
+        );
+    }
+    if info.content.starts_with("file:")
+        && let Some(pct) = info.zero_pct.value().filter(|pct| *pct >= 50.0)
+    {
+        found.push(format!(
+            "{} % of the file's bytes are zeros: a log that was made and not filled, or filled in part. Its compression is \
+             no measure of redo's.",
+            fixed(pct, 0)
+        ));
+    }
+    found
+}
+
+/// What the measurement says of a workload.
+pub(super) struct Verdict {
+    redo_bytes_per_s: f64,
+    writes_per_s: f64,
+    required_mbit_per_s: f64,
+    measured_mbit_per_s: f64,
+    messages_per_s: f64,
+    /// Messages over the workload's writes, both per second.
+    carried_ratio: f64,
+}
+
+impl Verdict {
+    pub(super) fn of(info: &RedoInfo) -> Option<Self> {
+        let redo_bytes_per_s = info.redo_bytes_per_s.value()?;
+        let writes_per_s = info.redo_writes_per_s.value().filter(|rate| *rate > 0.0)?;
+        let elapsed = Some(elapsed_s(info)).filter(|s| *s > 0.0)?;
+        let bytes: u64 = info.seconds.iter().map(|second| second.bytes).sum();
+        let messages_per_s = info.messages_count as f64 / elapsed;
+        Some(Self {
+            redo_bytes_per_s,
+            writes_per_s,
+            required_mbit_per_s: redo_bytes_per_s / LINK_FILL * 8.0 / 1e6,
+            measured_mbit_per_s: bytes as f64 * 8.0 / 1e6 / elapsed,
+            messages_per_s,
+            carried_ratio: messages_per_s / writes_per_s,
+        })
+    }
+
+    fn word(&self) -> &'static str {
+        match self.carried_ratio {
+            ratio if ratio * LINK_FILL >= 1.0 => "carried with the usual reserve",
+            ratio if ratio >= 1.0 => "carried, with less than the usual reserve",
+            _ => "not carried",
+        }
+    }
+
+    fn pairs(&self, info: &RedoInfo) -> Vec<(&'static str, String)> {
+        let rate = |per_s: f64| fixed(per_s, 1);
+        let mut pairs = vec![
+            (
+                "workload",
+                format!(
+                    "redo size {} bytes/s, redo writes {} /s: {} bytes in an average write",
+                    fixed(self.redo_bytes_per_s, 0),
+                    rate(self.writes_per_s),
+                    info.length_bytes
+                ),
+            ),
+            (
+                "link required",
+                format!("{} Mbit/s", rate(self.required_mbit_per_s)),
+            ),
+            (
+                "measured",
+                format!(
+                    "{} Mbit/s in {} messages/s: {} times the workload",
+                    rate(self.measured_mbit_per_s),
+                    rate(self.messages_per_s),
+                    fixed(self.carried_ratio, 2)
+                ),
+            ),
+            ("verdict", self.word().to_owned()),
+        ];
+        if info.mode != "async" {
+            let us = |figure| number(figure, 0);
+            let (avg, p99) = (us(&info.commit.avg_us), us(&info.commit.p99_us));
+            let what = format!("{avg} us on average, {p99} us p99");
+            pairs.push(("added to a commit", what));
+        }
+        pairs
+    }
+
+    /// What to do where it does not fit.
+    pub(super) fn advice(&self, info: &RedoInfo) -> Advice {
+        let told = format!(
+            "Redo of {} /s in {} writes/s is {}: {} messages/s of {} went through, and a link of {} Mbit/s is needed.",
+            size(self.redo_bytes_per_s as u64),
+            thousands(self.writes_per_s as u64),
+            self.word(),
+            thousands(self.messages_per_s as u64),
+            size(info.length_bytes),
+            fixed(self.required_mbit_per_s, 1)
+        );
+        let way_out = match (self.carried_ratio < 1.0, info.mode.as_str()) {
+            (false, _) => "",
+            (true, "async") => {
+                " Nothing waits in ASYNC: the network or the standby's disk is too slow."
+            }
+            (true, _) => {
+                " With SYNC a log writer would put more commits into each write and fall back to fewer, larger ones: see \
+                 --commit-rate, or what --mode async carries."
+            }
+        };
+        Advice::of(
+            "RT5",
+            self.carried_ratio < 1.0,
+            told + way_out,
+            &[
+                ("carried_ratio", self.carried_ratio),
+                ("required_mbit_per_s", self.required_mbit_per_s),
+            ],
+        )
+    }
+}
