@@ -1,4 +1,14 @@
-//! Targets that are SQL servers: a folder for each.
+//! Targets that are SQL servers: what any of them needs, and a folder for each.
+//!
+//! [`temp`] makes and keeps throw-away servers, `place` says where a server is, [`patience`] how long its answers may
+//! take, `turns` when a session may connect; `watch` ends statements that nobody waits for any more, `procs` reads what
+//! the kernel charged a server on this host with.
 #![forbid(unsafe_code)]
 
+pub mod patience;
+mod place;
 pub mod postgres;
+mod procs;
+pub mod temp;
+mod turns;
+mod watch;

@@ -5,7 +5,7 @@ use crate::configure;
 use crate::exit::{Code, Failure};
 use crate::{plan_text, signals, ui};
 use assay_run::stop::Stop;
-use assay_sql::postgres;
+use assay_sql::temp;
 use std::ffi::OsString;
 use std::io::Read;
 use std::time::Duration;
@@ -16,14 +16,14 @@ const TICK: Duration = Duration::from_millis(50);
 /// The keeper: ends when its standard input does, whatever signals come.
 pub(super) fn keep() -> Result<Code, Failure> {
     signals::outlive()?;
-    postgres::keep();
+    temp::keep();
     Ok(Code::Good)
 }
 
 pub(super) fn become_server(part: &str, command: &[OsString]) -> Result<Code, Failure> {
     Err(Failure::new(
         Code::Unusable,
-        postgres::become_server(part, command),
+        temp::become_server(part, command),
     ))
 }
 
