@@ -1,10 +1,12 @@
 //! Targets that are SQL servers: what any of them needs, and a folder for each.
 //!
-//! [`temp`] makes and keeps throw-away servers, `place` says where a server is, [`patience`] how long its answers may
+//! `claim` says what a data set is claimed for, [`temp`] makes and keeps throw-away servers, `place` says where a server is, [`patience`] how long its answers may
 //! take, `turns` when a session may connect; `watch` ends statements that nobody waits for any more, `procs` reads what
 //! the kernel charged a server on this host with.
 #![forbid(unsafe_code)]
 
+mod claim;
+pub mod mariadb;
 pub mod patience;
 mod place;
 pub mod postgres;

@@ -1,9 +1,9 @@
-//! Temporary servers: the processes behind `temp:postgres`, and a server held for a script.
+//! Temporary servers: the processes behind them, and a server held for a script.
 
 use crate::cli::SettingArgs;
 use crate::configure;
 use crate::exit::{Code, Failure};
-use crate::{plan_text, signals, ui};
+use crate::{plan_text, registry, signals, ui};
 use assay_run::stop::Stop;
 use assay_sql::temp;
 use std::ffi::OsString;
@@ -34,8 +34,9 @@ pub(super) fn hold(mut args: SettingArgs) -> Result<Code, Failure> {
     let mut configured = configure::configure(&args, Vec::new())?;
     if !configured.is_temporary() {
         return Err(Failure::usage(format!(
-            "{} is not a temporary server; write --target temp:postgres[:VERSION]",
-            configured.shown()
+            "{} is not a temporary server; write --target with one of {}",
+            configured.shown(),
+            registry::temporary_forms()
         )));
     }
     let stop = Stop::new();

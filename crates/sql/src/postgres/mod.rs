@@ -48,12 +48,20 @@ impl Target for Postgres {
         "a PostgreSQL server, 13 to 18: postgres://user@host:5432/db, or a temporary server: temp:postgres[:VERSION]"
     }
 
+    fn form(&self) -> &'static str {
+        "postgres://USER@HOST:PORT/DB"
+    }
+
     fn params(&self) -> &'static [ParamDef] {
         params::PARAMS
     }
 
-    fn can_be_temporary(&self) -> bool {
-        true
+    fn temporary(&self) -> Option<&'static str> {
+        Some(temp::BRAND.temp)
+    }
+
+    fn server_params(&self) -> &'static [&'static str] {
+        &["PG_SET", "PG_BIN", "PG_DIR"]
     }
 
     fn start(

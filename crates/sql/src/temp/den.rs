@@ -48,6 +48,8 @@ pub(crate) enum Ready {
         line: usize,
         word: String,
     },
+    /// What it says has this word.
+    Log { word: String },
 }
 
 /// See the module.
@@ -118,28 +120,36 @@ impl Den {
 
     /// What the log says of why the server gave up, on lines with one of these words.
     pub(super) fn complaint(&self, words: &[String]) -> String {
-        let end = || {
-            let length = self.log.metadata()?.len();
-            let from = length.saturating_sub(LOG_BYTES);
-            let mut bytes = vec![0; (length - from) as usize];
-            let read = self.log.read_at(&mut bytes, from)?;
-            bytes.truncate(read);
-            io::Result::Ok(bytes)
-        };
-        match end() {
+        match self.said() {
             Ok(bytes) => complaint(&String::from_utf8_lossy(&bytes), words),
             Err(error) => format!("{}: {error}", self.path.join(LOG).display()),
         }
     }
 
+    /// The end of what its programs have said.
+    fn said(&self) -> io::Result<Vec<u8>> {
+        let length = self.log.metadata()?.len();
+        let from = length.saturating_sub(LOG_BYTES);
+        let mut bytes = vec![0; (length - from) as usize];
+        let read = self.log.read_at(&mut bytes, from)?;
+        bytes.truncate(read);
+        Ok(bytes)
+    }
+
     /// Whether the server says itself that it takes connections.
     pub(super) fn is_ready(&self, ready: &Ready) -> bool {
-        let Ready::Line { file, line, word } = ready;
-        let path = owned::through(&self.directory).join(DATA).join(file);
-        let told = owned::read_file(&path, self.uid, READ_BYTES).unwrap_or_default();
-        told.lines()
-            .nth(line - 1)
-            .is_some_and(|found| found.trim() == word)
+        match ready {
+            Ready::Line { file, line, word } => {
+                let path = owned::through(&self.directory).join(DATA).join(file);
+                let told = owned::read_file(&path, self.uid, READ_BYTES).unwrap_or_default();
+                told.lines()
+                    .nth(line - 1)
+                    .is_some_and(|found| found.trim() == word)
+            }
+            Ready::Log { word } => self
+                .said()
+                .is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(word.as_str())),
+        }
     }
 
     /// Removes it all, the mark last.

@@ -19,7 +19,7 @@ use rustix::process::Signal;
 use settings::Asked;
 use std::path::{Path, PathBuf};
 
-const BRAND: Brand = Brand {
+pub(super) const BRAND: Brand = Brand {
     temp: "postgres",
     called: "PostgreSQL",
     user: "postgres",
