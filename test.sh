@@ -157,6 +157,10 @@ want chromedriver chromium-driver
 /usr/bin/python3 -c 'import selenium' 2>/dev/null || missing+=(python3-selenium)
 # Any version will do for the tests that need no certain one; Debian's own is installed without starting a server.
 compgen -G "/usr/lib/postgresql/*/bin/postgres" >/dev/null || missing+=(postgresql)
+# Programs alone: no package of a service.
+want mariadbd mariadb-server-core
+want mariadb-install-db mariadb-server-core
+want my_print_defaults mariadb-client-core
 [ "$long" = no ] || want c++ g++
 fetch() {
     if [ "${#missing[@]}" -gt 0 ]; then
@@ -235,6 +239,12 @@ if unpack_postgres; then
     echo "PostgreSQL: $ASSAY_REQUIRE_POSTGRES"
 else
     skip "tests on PostgreSQL ${postgres[*]%%.*}: their programs cannot be fetched"
+fi
+
+if command -v mariadbd >/dev/null && command -v mariadb-install-db >/dev/null; then
+    export ASSAY_REQUIRE_MARIADB=yes
+else
+    skip "tests on MariaDB: its programs cannot be fetched"
 fi
 
 # The end-to-end scripts and the small benches ask whether things work, not how fast: the binary that the tests use

@@ -118,12 +118,12 @@ pub(crate) enum Command {
     /// Hold a temporary server until standard input ends, and say in a line of JSON where it is
     #[command(hide = true)]
     TempServer(SettingArgs),
-    /// The process that keeps a temporary PostgreSQL server
+    /// The process that keeps a temporary server
     #[command(hide = true)]
-    PostgresKeep,
-    /// The process that becomes the PostgreSQL server
+    ServerKeep,
+    /// The process that becomes a program of a temporary server
     #[command(hide = true)]
-    PostgresBecome {
+    ServerBecome {
         /// As what
         part: String,
         /// Program and arguments

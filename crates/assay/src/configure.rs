@@ -169,17 +169,14 @@ pub(crate) fn configure_quietly(
     layers.push(config::environment(environment()));
     layers.push(command_line(args, options)?);
 
-    let schemes: Vec<&str> = registry::TARGETS
-        .iter()
-        .map(|target| target.name())
-        .chain([registry::TEMPORARY])
-        .collect();
+    let temporary = registry::temporary_forms();
+    let schemes = registry::schemes(&temporary);
     let (url, origin) =
         config::target(&layers, &schemes).map_err(|problem| Failure::problems(&[problem]))?;
     let Some((target, location)) = registry::locate(&url) else {
-        return Err(Failure::usage(
-            "TARGET: there is no such temporary server; write temp:postgres or temp:postgres:VERSION",
-        ));
+        return Err(Failure::usage(format!(
+            "TARGET: there is no such temporary server; write one of {temporary}"
+        )));
     };
     let scheme = target.name();
     let others: Vec<(&str, &'static [ParamDef])> = registry::TARGETS

@@ -1,5 +1,6 @@
 //! Every target and every probe, one line each: adding one touches its folder and this list.
 
+use assay_measure::config::Scheme;
 use assay_measure::kind::Kind;
 use assay_native::Native;
 use assay_native::crash::Recovery;
@@ -13,12 +14,13 @@ use assay_probes::topology::Topology;
 use assay_run::engine::Target;
 use assay_run::null::Null;
 use assay_run::probe::Probe;
+use assay_sql::mariadb::Mariadb;
 use assay_sql::postgres::Postgres;
 use assay_storage::StorageProbe;
 use assay_sweep::Sweep;
 
 /// The targets, in the order of their help.
-pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Null];
+pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Mariadb, &Null];
 
 /// The probes, in the order of their help.
 pub(crate) static PROBES: &[&dyn Probe] = &[
@@ -55,6 +57,24 @@ pub(crate) fn find(name: &str) -> Option<&'static dyn Target> {
 /// Begins the URL of a server started for one command: `temp:postgres`, `temp:postgres:16`.
 pub(crate) const TEMPORARY: &str = "temp";
 
+/// What the URL of a temporary server can be.
+#[must_use]
+pub(crate) fn temporary_forms() -> String {
+    let names = TARGETS.iter().filter_map(|target| target.temporary());
+    let forms: Vec<String> = names
+        .map(|name| format!("{TEMPORARY}:{name}[:VERSION]"))
+        .collect();
+    forms.join(", ")
+}
+
+/// What the URL of a target begins with and how it is written; `temporary` is how that of a temporary server is.
+#[must_use]
+pub(crate) fn schemes(temporary: &str) -> Vec<Scheme<'_>> {
+    let of = |name, form| Scheme { name, form };
+    let targets = TARGETS.iter().map(|one| of(one.name(), one.form()));
+    targets.chain([of(TEMPORARY, temporary)]).collect()
+}
+
 /// The target of a URL and its place there. `temp:NAME[...]` is target NAME at `temp[...]`.
 #[must_use]
 pub(crate) fn locate(url: &str) -> Option<(&'static dyn Target, String)> {
@@ -64,7 +84,8 @@ pub(crate) fn locate(url: &str) -> Option<(&'static dyn Target, String)> {
     }
     let name_ends = rest.find(':').unwrap_or(rest.len());
     let (name, more) = rest.split_at(name_ends);
-    let target = find(name).filter(|target| target.can_be_temporary())?;
+    let mut targets = TARGETS.iter().copied();
+    let target = targets.find(|target| target.temporary() == Some(name))?;
     Some((target, format!("{TEMPORARY}{more}")))
 }
 
@@ -84,6 +105,7 @@ mod tests {
             Some(("postgres", "temp:16".to_owned()))
         );
         assert_eq!(place("native:a:b"), Some(("native", "a:b".to_owned())));
+        assert_eq!(place("temp:mariadb"), Some(("mysql", "temp".to_owned())));
         assert_eq!(place("temp:native"), None);
         assert_eq!(place("temp:"), None);
     }

@@ -42,6 +42,8 @@ pub const PRODUCT: FactKey = key("product", "Machine", &[]);
 pub const IO_MODE: FactKey = key("io_mode", "I/O mode", &[]);
 /// What that came to.
 pub const IO_MODE_ACHIEVED: FactKey = key("io_mode_achieved", "I/O mode achieved", &[]);
+/// The parameter of a server that says how large its cache is.
+pub const CACHE_PARAMETER: FactKey = key("cache_parameter", "Cache sized by", &[]);
 /// Bytes of a block.
 pub const BLOCK_BYTES: FactKey = key("block_bytes", "Block size", &["block_size"]);
 /// File system under the data.

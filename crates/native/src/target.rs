@@ -35,6 +35,10 @@ impl Target for Native {
         "the database I/O path with no database: native:DIR[,DIR2...]"
     }
 
+    fn form(&self) -> &'static str {
+        "native:DIR"
+    }
+
     fn params(&self) -> &'static [ParamDef] {
         PARAMS
     }

@@ -302,9 +302,17 @@ pub trait Target: Sync {
         Vec::new()
     }
 
-    /// Whether `temp:NAME` can start a server of it.
-    fn can_be_temporary(&self) -> bool {
-        false
+    /// How its URL is written, for messages.
+    fn form(&self) -> &'static str;
+
+    /// The NAME by which `temp:NAME` starts a server of it; `None`: it cannot.
+    fn temporary(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Parameters that apply to such a server alone.
+    fn server_params(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// Starts what `location` needs started (a `temp:` server); `None` where it needs nothing. Not called for a dry

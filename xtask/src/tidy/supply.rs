@@ -35,7 +35,7 @@ pub(crate) fn check(tree: &Tree, violations: &mut Vec<Violation>) {
         if let Some(why) = unlicensed(found, &allowed) {
             tell(LOCK, "licences", format!("`{name}` {version}: {why}"));
         }
-        if refused(&rules).any(|refused| refused == name) {
+        if refused(&rules, tree).any(|refused| refused == name) {
             let text = format!("`{name}` {version}: {RULES} refuses this crate");
             tell(LOCK, "refused-crate", text);
         }
@@ -72,9 +72,19 @@ fn allowed(rules: &Table) -> Result<Vec<Licensee>, String> {
         .collect()
 }
 
-fn refused(rules: &Table) -> impl Iterator<Item = &str> {
+/// Crates that may not be there. One with `wrappers` may be there for those; `cargo deny` sees that it is theirs alone,
+/// here it is refused where a package of ours asks for it.
+fn refused<'a>(rules: &'a Table, tree: &'a Tree) -> impl Iterator<Item = &'a str> {
     let list = rules.get("bans").and_then(|part| part.get("deny"));
-    strings(list, Some("crate")).into_iter()
+    let asked_for = |name: &str| {
+        let mut all = tree.packages.iter().flat_map(|one| &one.dependencies);
+        all.any(|dependency| dependency.name == name)
+    };
+    let items = list.and_then(Value::as_array).into_iter().flatten();
+    items.filter_map(move |item| {
+        let name = item.get("crate")?.as_str()?;
+        (item.get("wrappers").is_none() || asked_for(name)).then_some(name)
+    })
 }
 
 fn unlicensed(found: &Crate, allowed: &[Licensee]) -> Option<String> {

@@ -371,7 +371,8 @@ fn crates_keep_the_rules_of_deny_toml() {
     let rules_of = |line: &str, versions: &str| {
         let mut tree = tree(&[(
             "deny.toml",
-            "[licenses]\nallow = [\"MIT\", \"Apache-2.0\"]\n[bans]\ndeny = [{ crate = \"chrono\" }]\n",
+            "[licenses]\nallow = [\"MIT\", \"Apache-2.0\"]\n[bans]\ndeny = [{ crate = \"chrono\" }, { crate = \"crc\", \
+             wrappers = [\"b\"] }]\n",
         )]);
         tree.packages[0].roots.clear();
         tree.packages[0].dependencies = vec![Dependency {
@@ -392,6 +393,8 @@ fn crates_keep_the_rules_of_deny_toml() {
     assert_eq!(rules_of("a v1.0.0|MIT AND ISC", "^1"), ["licences"]);
     assert_eq!(rules_of("a v1.0.0|", "^1"), ["licences"]);
     assert_eq!(rules_of("chrono v1.0.0|MIT", "^1"), ["refused-crate"]);
+    // What came with a wrapper is the wrapper's; a package of ours that asks for it is refused.
+    assert_eq!(rules_of("crc v1.0.0|MIT", "^1"), none);
     let git = "a v1.0.0 (https://place/a#0123)|MIT";
     assert_eq!(rules_of(git, "^1"), ["sources"]);
     let macros = "a v1.0.0 (proc-macro) (/elsewhere/a)|MIT";

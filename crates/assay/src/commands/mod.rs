@@ -42,8 +42,8 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::Runs(args) => runs::runs(&args.command),
         Command::Config(args) => config::config(&args.command),
         Command::TempServer(args) => temp_server::hold(args),
-        Command::PostgresKeep => temp_server::keep(),
-        Command::PostgresBecome { part, command } => temp_server::become_server(&part, &command),
+        Command::ServerKeep => temp_server::keep(),
+        Command::ServerBecome { part, command } => temp_server::become_server(&part, &command),
         Command::Completions { shell } => completions(shell),
         Command::Man(args) => man::man(&args),
     }

@@ -1,11 +1,11 @@
-//! Temporary servers: the processes behind `temp:postgres`, and a server held for a script.
+//! Temporary servers: the processes behind them, and a server held for a script.
 
 use crate::cli::SettingArgs;
 use crate::configure;
 use crate::exit::{Code, Failure};
-use crate::{plan_text, signals, ui};
+use crate::{plan_text, registry, signals, ui};
 use assay_run::stop::Stop;
-use assay_sql::postgres;
+use assay_sql::temp;
 use std::ffi::OsString;
 use std::io::Read;
 use std::time::Duration;
@@ -16,14 +16,14 @@ const TICK: Duration = Duration::from_millis(50);
 /// The keeper: ends when its standard input does, whatever signals come.
 pub(super) fn keep() -> Result<Code, Failure> {
     signals::outlive()?;
-    postgres::keep();
+    temp::keep();
     Ok(Code::Good)
 }
 
 pub(super) fn become_server(part: &str, command: &[OsString]) -> Result<Code, Failure> {
     Err(Failure::new(
         Code::Unusable,
-        postgres::become_server(part, command),
+        temp::become_server(part, command),
     ))
 }
 
@@ -34,8 +34,9 @@ pub(super) fn hold(mut args: SettingArgs) -> Result<Code, Failure> {
     let mut configured = configure::configure(&args, Vec::new())?;
     if !configured.is_temporary() {
         return Err(Failure::usage(format!(
-            "{} is not a temporary server; write --target temp:postgres[:VERSION]",
-            configured.shown()
+            "{} is not a temporary server; write --target with one of {}",
+            configured.shown(),
+            registry::temporary_forms()
         )));
     }
     let stop = Stop::new();

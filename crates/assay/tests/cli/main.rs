@@ -23,6 +23,7 @@ mod io_patterns;
 mod io_record;
 mod io_reports;
 mod killed_loads;
+mod mariadb;
 mod memory;
 mod native;
 mod net;

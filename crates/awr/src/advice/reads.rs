@@ -1,6 +1,7 @@
 //! Reads: R8, R13, R14, R16, R18.
 
 use super::{Judged, Missing, finding, foreground, named, need, stat};
+use crate::readings::cache_parameter;
 use assay_measure::histogram::{Histogram, slot_low_and_width_ns};
 use assay_measure::record::Advice;
 use assay_measure::record::{EventRow, Figure, Record};
@@ -265,9 +266,9 @@ pub(super) fn cached(record: &Record) -> Judged {
     };
     let evidence = [("buffer_hit_pct", pct)];
     let cache = match (&record.instance.reads, &record.import) {
-        (Some(_), _) => "the server's buffers (shared_buffers)",
-        (None, Some(_)) => "the buffer cache",
-        (None, None) => "CACHE_MB",
+        (Some(_), _) => format!("the server's buffers ({})", cache_parameter(record)),
+        (None, Some(_)) => "the buffer cache".to_owned(),
+        (None, None) => "CACHE_MB".to_owned(),
     };
     if pct >= ALL {
         let text = format!(

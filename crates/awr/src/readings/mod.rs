@@ -14,7 +14,8 @@ pub(crate) use rises::Rises;
 pub(crate) use sampled::{Sampled, sampled, sampled_of};
 pub(crate) use words::{CPU, CPU_COLUMNS, RUN_QUEUE, actor_name, class_name};
 
-use assay_measure::record::Figure;
+use assay_measure::facts;
+use assay_measure::record::{Figure, Record};
 use assay_measure::sample::{mean, stddev};
 
 /// Standard deviation over mean (of the sample, n - 1).
@@ -23,4 +24,10 @@ pub(crate) fn variation(values: &[f64]) -> Figure {
         return Figure::na("fewer than two values");
     }
     Figure::decimal(stddev(values)).per(mean(values), "nothing moved")
+}
+
+/// What sizes the cache of the record's server; records from before its fact are of one server alone.
+pub(crate) fn cache_parameter(record: &Record) -> &str {
+    let named = facts::CACHE_PARAMETER.find(&record.plan.engine_facts);
+    named.unwrap_or("shared_buffers")
 }

@@ -1,6 +1,6 @@
 //! What has to be said beside the numbers, and the warnings that follow from it.
 
-use crate::readings::{Deltas, UNSUPPORTED, delta, disk_deltas};
+use crate::readings::{Deltas, UNSUPPORTED, cache_parameter, delta, disk_deltas};
 use assay_measure::cpu;
 use assay_measure::record::{Checks, Figure, Record};
 use assay_measure::snapshot::SCAN;
@@ -469,7 +469,10 @@ fn host(record: &Record, out: &mut Vec<String>) {
             "The host swapped {} pages during the window: memory was short, and latencies include paging. Use a \
              smaller {}.",
             fixed(swapped, 0),
-            if record.instance.server.is_some() { "shared_buffers" } else { "CACHE_MB" }
+            match record.instance.server.is_some() {
+                true => cache_parameter(record),
+                false => "CACHE_MB",
+            }
         ));
     }
 }

@@ -34,5 +34,5 @@ pub use settings::{
     Effective, Origin, ParamDef, ParamKind, Problem, Resolved, Settings, Value, place_of,
 };
 pub use slob::PARAMS as SLOB_PARAMS;
-pub use target::target;
+pub use target::{Scheme, target};
 pub use value::{duration_ns, seconds_text};

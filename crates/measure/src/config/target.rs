@@ -9,13 +9,26 @@ const DEFAULT: &str = "native:./assay-data";
 /// The other spelling libpq and most DATABASE_URLs have.
 const POSTGRESQL: &str = "postgresql";
 
+/// A kind of target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scheme<'a> {
+    /// What its URL begins with.
+    pub name: &'a str,
+    /// How the URL is written.
+    pub form: &'a str,
+}
+
 /// The target the layers name (TARGET, or ENGINE with its default place), as
 /// (`scheme:rest`, where that was said). `schemes` are the known ones.
 ///
 /// # Errors
 /// A TARGET that does not say what kind of target it is, an ENGINE that contradicts it, or an unknown one.
 /// No message repeats what may be a password.
-pub fn target(layers: &[Layer], schemes: &[&str]) -> Result<(String, Origin), Problem> {
+pub fn target(layers: &[Layer], schemes: &[Scheme]) -> Result<(String, Origin), Problem> {
+    let forms: Vec<&str> = schemes.iter().map(|scheme| scheme.form).collect();
+    let forms = format!("give one of {}", forms.join(", "));
+    let schemes: Vec<&str> = schemes.iter().map(|scheme| scheme.name).collect();
+    let schemes = schemes.as_slice();
     let find = |name: &str| {
         layers
             .iter()
@@ -48,7 +61,7 @@ pub fn target(layers: &[Layer], schemes: &[&str]) -> Result<(String, Origin), Pr
             Some((given, engine)) => (format!("{engine}:"), given.origin.clone()),
         });
     };
-    let (scheme, rest) = split(&given.text, schemes).map_err(|why| fail(given, why))?;
+    let (scheme, rest) = split(&given.text, schemes, &forms).map_err(|why| fail(given, why))?;
     match &engine {
         Some((engine_given, engine)) if engine != scheme => Err(fail(
             engine_given,
@@ -65,13 +78,17 @@ pub fn target(layers: &[Layer], schemes: &[&str]) -> Result<(String, Origin), Pr
 ///
 /// # Errors
 /// What is wrong and what may have been meant.
-fn split<'a>(text: &'a str, schemes: &[&'a str]) -> Result<(&'a str, &'a str), String> {
+fn split<'a>(
+    text: &'a str,
+    schemes: &[&'a str],
+    forms: &str,
+) -> Result<(&'a str, &'a str), String> {
     if text.trim() != text {
         return Err("TARGET begins or ends with a space; remove it".to_owned());
     }
     let found = text.split_once(':').filter(|(scheme, _)| is_word(scheme));
     let Some((scheme, rest)) = found else {
-        return Err(without_scheme(text, schemes));
+        return Err(without_scheme(text, schemes, forms));
     };
     let scheme = if scheme == POSTGRESQL {
         "postgres"
@@ -79,7 +96,7 @@ fn split<'a>(text: &'a str, schemes: &[&'a str]) -> Result<(&'a str, &'a str), S
         scheme
     };
     if !schemes.contains(&scheme) {
-        return Err(unknown(scheme, rest, schemes));
+        return Err(unknown(scheme, rest, schemes, forms));
     }
     if scheme == "postgres" && rest.starts_with('/') && !rest.starts_with("//") {
         return Err(
@@ -101,7 +118,7 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-fn unknown(scheme: &str, rest: &str, schemes: &[&str]) -> String {
+fn unknown(scheme: &str, rest: &str, schemes: &[&str], forms: &str) -> String {
     let known = schemes.iter().copied().chain([POSTGRESQL]);
     // A scheme is shown only where it is near a known one: it may be anything, a password too.
     match nearest(scheme, known) {
@@ -112,11 +129,11 @@ fn unknown(scheme: &str, rest: &str, schemes: &[&str]) -> String {
                 "TARGET: {scheme} is not a known kind of target; did you mean {near}:{slashes}...?"
             )
         }
-        None => format!("TARGET names no known kind of target; {}", forms(schemes)),
+        None => format!("TARGET names no known kind of target; {forms}"),
     }
 }
 
-fn without_scheme(text: &str, schemes: &[&str]) -> String {
+fn without_scheme(text: &str, schemes: &[&str], forms: &str) -> String {
     let is_path = text.starts_with(['/', '.', '~']);
     let meant = if text.contains('=') {
         "did you mean postgres:NAME=VALUE ...?".to_owned()
@@ -129,23 +146,5 @@ fn without_scheme(text: &str, schemes: &[&str]) -> String {
     } else {
         format!("did you mean native:./{text}?")
     };
-    format!(
-        "TARGET does not say what kind of target it is; {meant} {}",
-        forms(schemes)
-    )
-}
-
-/// How each kind is written.
-fn forms(schemes: &[&str]) -> String {
-    let forms: Vec<&str> = schemes
-        .iter()
-        .map(|scheme| match *scheme {
-            "native" => "native:DIR",
-            "postgres" => "postgres://USER@HOST:PORT/DB",
-            "null" => "null:",
-            "temp" => "temp:postgres",
-            other => other,
-        })
-        .collect();
-    format!("give one of {}", forms.join(", "))
+    format!("TARGET does not say what kind of target it is; {meant} {forms}")
 }

@@ -34,6 +34,10 @@ impl Target for Null {
         "no work, to measure the cost of the load generator itself: null:"
     }
 
+    fn form(&self) -> &'static str {
+        "null:"
+    }
+
     fn params(&self) -> &'static [ParamDef] {
         &[]
     }

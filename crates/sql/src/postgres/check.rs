@@ -6,11 +6,12 @@ use super::claim::{self, Purpose};
 use super::growth::{self, Grown};
 use super::layout::{Names, column_names, index_name, literal, rows_name, scan_name};
 use super::marker::{self, Found, Marker, Ours};
+use super::own;
 use super::own::told;
-use super::place::Place;
 use super::server::Server;
 use super::site::Guard;
 use super::wire::{Connection, Rows};
+use crate::place::Place;
 use assay_measure::config::Settings;
 use assay_run::dataset::lines::{count, decimal, text};
 use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS};
@@ -154,7 +155,7 @@ pub(super) fn check(
 ) -> Result<Vec<Line>, EngineError> {
     let begun = Instant::now();
     let names = Names::new(settings)?;
-    let options = place.connect_options()?;
+    let options = own::options(place)?;
     let mut connection = claim::take(&options, &names, Purpose::Check)?;
     Server::ask(&mut connection)?;
     let ours = match marker::find(&mut connection, &names)? {

@@ -8,6 +8,8 @@ use super::conninfo::ConnectOptions;
 use super::layout::Names;
 use super::own::{connect, told};
 use super::wire::Connection;
+pub(super) use crate::claim::Purpose;
+use crate::claim::SERIES;
 use assay_run::engine::{EngineError, Remarks};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -17,36 +19,6 @@ use std::time::{Duration, Instant};
 /// follows another at once is not to be refused for that.
 const CLAIM_WAIT: Duration = Duration::from_secs(2);
 const CLAIM_POLL: Duration = Duration::from_millis(20);
-
-/// How [`Purpose::Series`] is called.
-const SERIES: &str = "series of runs";
-
-/// What a claim is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// Shared with other runs.
-    Run,
-    /// Shared too: of a sweep or of repeats, between whose runs nobody may remove the data set. It is no load itself.
-    Series,
-    /// Alone.
-    Prepare,
-    /// Alone: a run would change what is being read.
-    Check,
-    /// Alone.
-    Destroy,
-}
-
-impl Purpose {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Run => "run",
-            Self::Series => SERIES,
-            Self::Prepare => "prepare",
-            Self::Check => "check",
-            Self::Destroy => "destroy",
-        }
-    }
-}
 
 /// Claims the data set; the claim ends with the connection that is returned.
 ///
@@ -64,10 +36,7 @@ pub(super) fn take(
 
 fn hold(connection: &mut Connection, names: &Names, purpose: Purpose) -> Result<(), EngineError> {
     let (first, second) = key(names.schema());
-    let shared = match purpose {
-        Purpose::Run | Purpose::Series => "_shared",
-        Purpose::Prepare | Purpose::Check | Purpose::Destroy => "",
-    };
+    let shared = if purpose.shares() { "_shared" } else { "" };
     let doing = "claiming the data set";
     // A name is cut after 63 bytes: what matters most comes first.
     let name = format!(

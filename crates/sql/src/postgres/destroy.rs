@@ -6,12 +6,13 @@ use super::check::nothing_here;
 use super::claim::{self, Purpose};
 use super::layout::{Names, literal};
 use super::marker::{self, Found, Ours};
+use super::own;
 use super::own::told;
-use super::place::Place;
 use super::prepare::{connect, drop_schemas, in_transaction};
 use super::server::Server;
 use super::site::Guard;
 use super::wire::Connection;
+use crate::place::Place;
 use assay_measure::config::Settings;
 use assay_run::dataset::lines::{bytes, count, text};
 use assay_run::engine::{EngineError, Line};
@@ -43,7 +44,7 @@ pub(super) fn plan(place: &Place, settings: &Settings) -> Result<Vec<Line>, Engi
 /// As [`plan`]; somebody uses it, or something else was built on its tables.
 pub(super) fn destroy(place: &Place, settings: &Settings) -> Result<Vec<Line>, EngineError> {
     let names = Names::new(settings)?;
-    let options = place.connect_options()?;
+    let options = own::options(place)?;
     let mut connection = claim::take(&options, &names, Purpose::Destroy)?;
     let ours = look(&mut connection, &names)?;
     let lines = lines(&mut connection, &names, &ours)?;

@@ -16,8 +16,6 @@ mod layout;
 mod marker;
 mod own;
 mod params;
-pub mod patience;
-mod place;
 mod prepare;
 mod reads;
 mod server;
@@ -28,14 +26,14 @@ mod temp;
 mod testing;
 pub mod wire;
 
-/// The processes that keep and become a throw-away server: for the program's main function.
-pub use temp::{BECOME, KEEP, become_server, keep};
-
+use crate::place::Place;
 use assay_measure::config::{ParamDef, Settings};
 use assay_run::engine::{Engine, EngineError, Line, Presence, Progress, Started, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
-use place::Place;
+
+/// The parameter that says how long an answer may take.
+const PATIENCE: &str = "PG_ANSWER_TIMEOUT";
 
 /// `postgres://user@host:port/db`, with libpq's environment, service and password files.
 #[derive(Clone, Copy, Debug)]
@@ -50,12 +48,20 @@ impl Target for Postgres {
         "a PostgreSQL server, 13 to 18: postgres://user@host:5432/db, or a temporary server: temp:postgres[:VERSION]"
     }
 
+    fn form(&self) -> &'static str {
+        "postgres://USER@HOST:PORT/DB"
+    }
+
     fn params(&self) -> &'static [ParamDef] {
         params::PARAMS
     }
 
-    fn can_be_temporary(&self) -> bool {
-        true
+    fn temporary(&self) -> Option<&'static str> {
+        Some(temp::BRAND.temp)
+    }
+
+    fn server_params(&self) -> &'static [&'static str] {
+        &["PG_SET", "PG_BIN", "PG_DIR"]
     }
 
     fn start(
@@ -79,20 +85,14 @@ impl Target for Postgres {
     }
 
     fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
-        let place = Place::new(location)?.patient(settings, &Stop::new());
+        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
         if let Place::Temporary { .. } = place {
             return Ok(Presence::Absent { harmless: true });
         }
         Ok(match prepare::find(&place, settings)? {
             Some(found) => Presence::Present(found),
             None => Presence::Absent {
-                harmless: matches!(
-                    place,
-                    Place::Server {
-                        throw_away: true,
-                        ..
-                    }
-                ),
+                harmless: place.is_throw_away(),
             },
         })
     }
@@ -103,7 +103,7 @@ impl Target for Postgres {
         settings: &Settings,
         schemas: u32,
     ) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?.patient(settings, &Stop::new());
+        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
         let mut lines = match &place {
             Place::Temporary { version } => temp::plan(version.as_deref(), settings)?,
             Place::Server { .. } => Vec::new(),
@@ -120,7 +120,7 @@ impl Target for Postgres {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?.patient(settings, stop);
+        let place = Place::new(location)?.patient(settings, PATIENCE, stop);
         prepare::prepare(&place, settings, schemas, stop, progress)
             .map_err(|error| place.failed(error))
     }
@@ -132,17 +132,17 @@ impl Target for Postgres {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?.patient(settings, stop);
+        let place = Place::new(location)?.patient(settings, PATIENCE, stop);
         check::check(&place, settings, stop, progress).map_err(|error| place.failed(error))
     }
 
     fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?.patient(settings, &Stop::new());
+        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
         destroy::plan(&place, settings)
     }
 
     fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?.patient(settings, &Stop::new());
+        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
         destroy::destroy(&place, settings)
     }
 
@@ -151,7 +151,7 @@ impl Target for Postgres {
         location: &str,
         settings: &Settings,
     ) -> Result<Option<Box<dyn Send>>, EngineError> {
-        let options = Place::new(location)?.connect_options()?;
+        let options = own::options(&Place::new(location)?)?;
         let names = layout::Names::new(settings)?;
         let claimed = claim::take(&options, &names, claim::Purpose::Series)?;
         Ok(Some(Box::new(claimed)))
@@ -165,7 +165,7 @@ impl Target for Postgres {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Box<dyn Engine>, EngineError> {
-        let place = Place::new(location)?.patient(settings, stop);
+        let place = Place::new(location)?.patient(settings, PATIENCE, stop);
         engine::open(&place, plan, settings, stop, progress).map_err(|error| place.failed(error))
     }
 }

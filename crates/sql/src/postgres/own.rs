@@ -1,12 +1,27 @@
 //! Connections of our own: what names mean on them, and what is said where the server refuses.
 
-use super::conninfo::ConnectOptions;
+use super::conninfo::{self, ConnectOptions};
 use super::wire::{Connection, PgError};
+use crate::place::Place;
 use assay_run::engine::EngineError;
 
 /// Names of functions, operators and tables mean PostgreSQL's own, whatever the role, the database or the URL says:
 /// nobody's schema is searched, and temporary objects come last.
 pub(super) const PINNED: &str = "set search_path = pg_catalog, pg_temp";
+
+/// How to connect to the server of a place.
+///
+/// # Errors
+/// `Usage`: its URL says nothing that libpq knows, or there is no server yet.
+pub(super) fn options(place: &Place) -> Result<ConnectOptions, EngineError> {
+    let (url, patience) = place.server()?;
+    let options = conninfo::options(url, &conninfo::ThisHost)
+        .map_err(|text| EngineError::Usage(format!("target postgres: {text}")))?;
+    Ok(ConnectOptions {
+        patience: patience.clone(),
+        ..options
+    })
+}
 
 /// A connection whose names mean PostgreSQL's own.
 ///

@@ -10,10 +10,11 @@
 //! `target/postgres/VERSION/bin`, where `test.sh` puts them. With `ASSAY_REQUIRE_POSTGRES` set (a list of versions,
 //! or any other word for "whatever is asked for") a missing one fails the test.
 
+use super::Postgres;
 use super::conninfo::ConnectOptions;
-use super::place::Place;
+use super::own;
 use super::wire::{Connection, Rows};
-use super::{BECOME, KEEP, Postgres, become_server, keep};
+use crate::place::Place;
 use assay_measure::config::{self, Settings, Tables};
 use assay_run::engine::{Line, LineValue, Progress, Running, Target};
 use assay_run::stop::Stop;
@@ -104,7 +105,7 @@ impl Server {
     /// How to connect to its database `postgres`.
     pub(crate) fn options(&self) -> ConnectOptions {
         let place = Place::new(&self.location()).expect("its own location");
-        place.connect_options().expect("its own URL")
+        own::options(&place).expect("its own URL")
     }
 
     /// A session as superuser in its database `postgres`.
@@ -235,31 +236,6 @@ fn server_if_installed(version: u32) -> Option<&'static Server> {
     if there { server(version) } else { None }
 }
 
-/// The harness, started once more by [`super::temp`], plays the keeper or becomes the server here. By itself it is
-/// an ordinary test that has nothing to do.
-#[test]
-fn plays_its_part() {
-    match std::env::var("ASSAY_PLAYS").as_deref() {
-        Ok(KEEP) => {
-            keep();
-            #[expect(
-                clippy::exit,
-                reason = "whoever reads what the harness would say of it is gone"
-            )]
-            std::process::exit(0);
-        }
-        Ok(BECOME) => {
-            let part = std::env::var("ASSAY_PART").expect("the keeper gives it");
-            let command: Vec<_> = std::env::args_os()
-                .skip_while(|word| word != "--")
-                .skip(1)
-                .collect();
-            panic!("{}", become_server(&part, &command));
-        }
-        _ => {}
-    }
-}
-
 #[test]
 fn a_server_runs_and_its_databases_are_apart() {
     let Some(server) = server(15) else { return };
@@ -271,7 +247,7 @@ fn a_server_runs_and_its_databases_are_apart() {
         .expect("a number");
     assert_eq!(number / 10_000, server.version);
     let place = Place::new(&server.database("apart")).expect("a URL");
-    let options = place.connect_options().expect("a URL");
+    let options = own::options(&place).expect("a URL");
     assert_eq!(options.dbname, "apart");
     Connection::open(&options).expect("it is there").close();
 }

@@ -80,11 +80,12 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
     }
     signals::watch(&running.stop)?;
     // Refused now rather than measured on a server that was started with the first value.
-    if configured.is_temporary() && axes.vary(&["PG_SET", "PG_BIN", "PG_DIR"]) {
-        return Err(Failure::usage(
-            "PG_SET, PG_BIN and PG_DIR apply to the temporary server, which starts once for the whole sweep: give \
-             one value",
-        ));
+    let of_server = configured.target.server_params();
+    if configured.is_temporary() && axes.vary(of_server) {
+        return Err(Failure::usage(format!(
+            "{} apply to the temporary server, which starts once for the whole sweep: give one value",
+            of_server.join(", ")
+        )));
     }
     configured.start(&running.stop)?;
     if let Some(load) = &prepare {

@@ -196,7 +196,7 @@ fn slob_48_pgio_conf_is_recognised_and_mapped() {
 
 #[test]
 fn slob_48_pgio_conf_names_its_server_as_psql_takes_it() {
-    let schemes = ["native", "postgres"];
+    let schemes = ["native", "postgres"].map(|name| Scheme { name, form: name });
     let of = |lines: &str| {
         let text = format!("NUM_SCHEMAS=1\nNUM_THREADS=1\nUPDATE_PCT=0\n{lines}\n");
         let layer = parse("pgio.conf", text.as_bytes());

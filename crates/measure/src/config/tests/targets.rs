@@ -3,7 +3,16 @@
 use super::*;
 use proptest::prelude::*;
 
-const SCHEMES: &[&str] = &["native", "postgres", "null", "temp"];
+const SCHEMES: &[Scheme] = &[
+    scheme("native", "native:DIR"),
+    scheme("postgres", "postgres://USER@HOST:PORT/DB"),
+    scheme("null", "null:"),
+    scheme("temp", "temp:postgres"),
+];
+
+const fn scheme(name: &'static str, form: &'static str) -> Scheme<'static> {
+    Scheme { name, form }
+}
 
 fn of(options: &[(&str, &str)]) -> Result<String, String> {
     let found = target(&layers("", &[], options), SCHEMES);

@@ -17,7 +17,7 @@ pub use resolve::options;
 pub(in crate::postgres) use surroundings::user_field;
 pub use surroundings::{FileText, Surroundings, ThisHost};
 
-use super::patience::Patience;
+use crate::patience::Patience;
 use std::fmt;
 use std::net::IpAddr;
 use std::path::PathBuf;

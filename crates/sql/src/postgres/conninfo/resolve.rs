@@ -8,7 +8,7 @@ use super::text;
 use super::{
     ChannelBinding, ConnectOptions, Host, Keepalive, Password, Roots, SessionAttrs, SslMode, Tls,
 };
-use crate::postgres::patience::Patience;
+use crate::patience::Patience;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@
 
 use super::options::Options;
 use super::session::{Asked, Session};
-use crate::postgres::patience::Wait;
+use crate::patience::Wait;
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
 use assay_run::engine::{Completion, EngineError, Op, OpError, Outcome, Tag};
 use assay_run::plan::Plan;

@@ -1,7 +1,7 @@
 //! Sessions of a run: one connection each, every operation a prepared statement with its own start and end.
 //!
 //! [`server`] says whether the server can serve the plan, [`driver`] drives the sessions, [`session`] is one of them,
-//! [`watch`] ends statements that nobody waits for any more. Design: `docs/design/postgres-session.md`.
+//! [`crate::watch`] ends statements that nobody waits for any more. Design: `docs/design/postgres-session.md`.
 
 mod calls;
 mod driver;
@@ -14,18 +14,20 @@ mod session;
 mod slices;
 #[cfg(test)]
 mod tests;
-mod watch;
 
 use super::check::nothing_here;
 use super::claim::{self, Purpose};
 use super::conninfo::ConnectOptions;
 use super::growth;
 use super::marker::{self, Found, Ours};
-use super::place::Place;
+use super::own;
 use super::reads::TrueReads;
 use super::site::Guard;
 use super::stats::{Activity, ServerStats, Timing};
-use super::wire::Connection;
+use super::wire::{CancelToken, Connection};
+use crate::place::Place;
+use crate::turns::Turns;
+use crate::watch::{Backends, Cancel, Watch};
 use assay_measure::clock::Clock;
 use assay_measure::config::Settings;
 use assay_measure::snapshot::{Fact, StatSet};
@@ -37,8 +39,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-pub(super) use watch::Backends;
-use watch::Watch;
 
 /// No run ends in the midst of what it has just begun.
 const GRACE_MIN: Duration = Duration::from_secs(1);
@@ -56,7 +56,7 @@ struct PgEngine {
     clock: Clock,
     stop: Stop,
     facts: Vec<Fact>,
-    backends: Arc<Backends>,
+    backends: Arc<Backends<CancelToken>>,
     /// Where blocks really came from.
     reads: TrueReads,
     /// What the server counts.
@@ -72,8 +72,7 @@ struct PgEngine {
     grown: String,
     /// Holds the claim, and asks what concerns the whole server.
     control: Mutex<Option<Connection>>,
-    /// When the next session may connect (CONNECT_RATE).
-    next_connect: Mutex<Instant>,
+    turns: Turns,
     /// The statistics of sessions that left were waited for.
     settled: AtomicBool,
     /// How long operations may go on after the end of the run (PG_GRACE).
@@ -91,6 +90,12 @@ pub(super) fn open(
     Ok(Box::new(PgEngine::open(place, plan, settings, stop)?))
 }
 
+impl Cancel for CancelToken {
+    fn cancel(&self) -> std::io::Result<()> {
+        Self::cancel(self).map_err(std::io::Error::other)
+    }
+}
+
 /// Values behind these locks are replaced whole: a panic elsewhere leaves them usable.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -104,7 +109,7 @@ impl PgEngine {
         stop: &Stop,
     ) -> Result<Self, EngineError> {
         let options = Options::new(settings, plan)?;
-        let connect = place.connect_options()?;
+        let connect = own::options(place)?;
         let mut control = claim::take(&connect, &options.names, Purpose::Run)?;
         let mut facts = server::examine(&mut control, plan, &options)?;
         let ours = claimed(&mut control, plan, &options)?;
@@ -141,27 +146,10 @@ impl PgEngine {
             acting: ours.owner.acting(),
             grown: growth::told_of(&grown),
             control: Mutex::new(Some(control)),
-            next_connect: Mutex::new(Instant::now()),
+            turns: Turns::new(settings.int("CONNECT_RATE")),
             settled: AtomicBool::new(false),
             grace,
         })
-    }
-
-    /// Waits for this session's turn to connect.
-    fn await_turn(&self) -> Result<(), EngineError> {
-        let turn = {
-            let mut next = locked(&self.next_connect);
-            let turn = (*next).max(Instant::now());
-            *next = turn + self.options.connect_gap;
-            turn
-        };
-        while let Some(left) = turn.checked_duration_since(Instant::now()) {
-            if self.stop.requested() {
-                return Err(EngineError::Interrupted);
-            }
-            std::thread::sleep(left.min(Duration::from_millis(20)));
-        }
-        Ok(())
     }
 
     /// Waits until the server has ended our sessions' processes, and lets the control connection go.

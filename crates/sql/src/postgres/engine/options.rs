@@ -5,7 +5,6 @@ use crate::postgres::own::PINNED;
 use assay_measure::config::Settings;
 use assay_run::engine::EngineError;
 use assay_run::plan::Plan;
-use std::time::Duration;
 
 /// Default of IO_DEPTH: no operation has more blocks to read than WORK_UNIT, and few devices want more at once.
 const IO_DEPTH_DEFAULT_MAX: u32 = 32;
@@ -40,8 +39,6 @@ pub(super) struct Options {
     pub run_loop: Loop,
     /// synchronous_commit of the sessions; `None` leaves the server's.
     pub commit_mode: Option<String>,
-    /// Between two connects.
-    pub connect_gap: Duration,
     /// DRIVER_THREADS; 0 leaves it to us.
     threads: usize,
 }
@@ -70,7 +67,6 @@ impl Options {
             read_mode,
             run_loop,
             commit_mode,
-            connect_gap: Duration::from_secs(1) / settings.int("CONNECT_RATE").max(1) as u32,
             threads: settings.int("DRIVER_THREADS") as usize,
         };
         options.fits(plan)?;

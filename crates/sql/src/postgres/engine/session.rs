@@ -52,7 +52,7 @@ pub(super) struct Session {
 impl Session {
     /// Connects, prepares and checks, and performs one select that is not measured.
     pub(super) fn open(engine: &PgEngine, number: u32, home: u32) -> Result<Self, EngineError> {
-        engine.await_turn()?;
+        engine.turns.wait(&engine.stop)?;
         let mut connection = Connection::open(&engine.connect).map_err(|error| {
             EngineError::Unusable(format!("session {number} cannot connect: {error}"))
         })?;

@@ -3,6 +3,7 @@
 use super::*;
 use crate::postgres::layout::{Names, Storage};
 use crate::postgres::marker::Marker;
+use crate::postgres::own;
 use crate::postgres::testing::{self, Server};
 use assay_measure::snapshot::{RunData, SCAN, SELECT, Snapshot, UPDATE, Verdict};
 use assay_measure::stats::{self, Stat};
@@ -18,7 +19,7 @@ const LOOPS: [&str; 2] = ["client", "server"];
 /// A database with the tables of `schemas` schemas of 1000 rows and 16 scan rows.
 fn tables(server: &Server, database: &str, schemas: u32) -> Place {
     let place = Place::new(&server.database(database)).unwrap();
-    let mut connection = Connection::open(&place.connect_options().unwrap()).unwrap();
+    let mut connection = Connection::open(&own::options(&place).unwrap()).unwrap();
     let names = Names::of_schema("assay").unwrap();
     let storage = Storage {
         tablespace: String::new(),
@@ -122,7 +123,7 @@ fn counted(data: &RunData, stat: Stat) -> u64 {
 
 /// One number of a query in the data set's database.
 fn number(place: &Place, sql: &str) -> i64 {
-    let mut connection = Connection::open(&place.connect_options().unwrap()).unwrap();
+    let mut connection = Connection::open(&own::options(place).unwrap()).unwrap();
     let answer = connection.query(sql).unwrap();
     connection.close();
     answer.rows[0][0].as_deref().unwrap().parse().unwrap()
@@ -390,7 +391,7 @@ fn a_missing_index_is_told_before_the_start() {
         return;
     };
     let place = tables(server, "session_index", 1);
-    let mut connection = Connection::open(&place.connect_options().unwrap()).unwrap();
+    let mut connection = Connection::open(&own::options(&place).unwrap()).unwrap();
     connection.query("drop index assay.i_cf1_1").unwrap();
     connection.close();
     let plan = plan(1, 1, 1);

@@ -13,9 +13,9 @@ use super::claim::{self, Purpose};
 use super::layout::Names;
 use super::marker::{self, Found};
 use super::own::{self, told};
-use super::place::Place;
 use super::server::Server;
 use super::wire::Connection;
+use crate::place::Place;
 use assay_measure::config::Settings;
 use assay_run::engine::{DataSet, EngineError, Line, Progress};
 use assay_run::stop::Stop;
@@ -67,7 +67,7 @@ pub(super) fn prepare(
     stop: &Stop,
     progress: &dyn Progress,
 ) -> Result<Vec<Line>, EngineError> {
-    let options = place.connect_options()?;
+    let options = own::options(place)?;
     let mut keeper = claim::take(&options, &Names::new(settings)?, Purpose::Prepare)?;
     let plan = LoadPlan::new(&mut keeper, settings, schemas)?;
     let lines = load::run(&plan, &options, &mut keeper, stop, progress);
@@ -77,6 +77,6 @@ pub(super) fn prepare(
 
 /// A connection of our own, besides those of the work.
 pub(super) fn connect(place: &Place) -> Result<Connection, EngineError> {
-    let options = place.connect_options()?;
+    let options = own::options(place)?;
     own::connect(&options).map_err(told("connecting"))
 }

@@ -1,10 +1,12 @@
 //! The life of a data set on real servers, the oldest way of the server and the newest: 15 and 18.
 
+use crate::place::Place;
+use crate::postgres::Postgres;
 use crate::postgres::claim::{self, Purpose};
 use crate::postgres::layout::Names;
+use crate::postgres::own;
 use crate::postgres::testing::{self, Server, Unseen};
 use crate::postgres::wire::{Connection, Rows};
-use crate::postgres::{Postgres, place::Place};
 use assay_run::conformance::{Ground, claims_suite, life};
 use assay_run::engine::{DataSet, EngineError, Line, LineValue, Presence, Progress, Target};
 use assay_run::stop::Stop;
@@ -98,7 +100,7 @@ impl Site {
 
     fn connect(&self) -> Connection {
         let place = Place::new(&self.location).unwrap();
-        Connection::open(&place.connect_options().unwrap()).unwrap()
+        Connection::open(&own::options(&place).unwrap()).unwrap()
     }
 
     fn query(&self, sql: &str) -> Rows {
@@ -439,7 +441,7 @@ fn the_holder_of_a_claim_is_named_with_its_command_and_since_when() {
     site.prepare(1).unwrap();
     let names = Names::new(&site.settings()).unwrap();
     let place = Place::new(&site.location).unwrap();
-    let options = place.connect_options().unwrap();
+    let options = own::options(&place).unwrap();
     let holder = claim::take(&options, &names, Purpose::Run).unwrap();
     let refused = refusal(site.destroy());
     let pid = holder.backend_pid();
@@ -462,7 +464,7 @@ fn who_is_about_to_leave_a_data_set_is_waited_for() {
     site.prepare(1).unwrap();
     let names = Names::new(&site.settings()).unwrap();
     let place = Place::new(&site.location).unwrap();
-    let options = place.connect_options().unwrap();
+    let options = own::options(&place).unwrap();
     let leaving = claim::take(&options, &names, Purpose::Prepare).unwrap();
     let left = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(200));

@@ -5,8 +5,8 @@
 //! it must call itself a server process, and its parent must be the one that listens on our socket, or its title
 //! must name our port, or both must have started when the server says they did.
 
-use super::procs;
 use crate::postgres::wire::{Connection, PgError};
+use crate::procs;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::path::Path;

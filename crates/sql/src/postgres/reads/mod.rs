@@ -9,10 +9,11 @@ mod cgroup;
 mod evict;
 mod files;
 mod host;
-mod procs;
+mod titles;
 
-use super::place::Place;
 use super::wire::{Connection, PgError};
+use crate::place::Place;
+use crate::procs::{self, Cpu, ProcReader};
 use assay_measure::config::Settings;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
 use assay_measure::stats::{self, Stat};
@@ -20,7 +21,6 @@ use assay_run::engine::EngineError;
 use evict::{Evicted, Ground, Mode};
 use files::{Asked, DataDirectory};
 use host::{Claims, Whereabouts};
-use procs::{Cpu, ProcReader};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -96,7 +96,8 @@ impl TrueReads {
         let (processes, directory) = match &whereabouts {
             Whereabouts::Here(here) => {
                 let cluster = setting(connection, "cluster_name").map_err(unusable)?;
-                let reader = ProcReader::new(proc, here.postmaster, &cluster);
+                let is_background = move |title: &str| titles::serves_no_client(title, &cluster);
+                let reader = ProcReader::new(proc, here.postmaster, Box::new(is_background));
                 let told = asked.data_directory.as_deref();
                 (
                     Ok(reader),
@@ -123,13 +124,7 @@ impl TrueReads {
             &modes,
             Ground {
                 connection,
-                throw_away: matches!(
-                    place,
-                    Place::Server {
-                        throw_away: true,
-                        ..
-                    }
-                ),
+                throw_away: place.is_throw_away(),
                 schema,
                 sessions,
                 directory: directory.as_ref().ok_or_else(|| missing.to_owned()),

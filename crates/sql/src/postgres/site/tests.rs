@@ -1,7 +1,8 @@
 //! A role without privileges plants code in its own data set, and a superuser works on it: on real servers.
 
+use crate::place::Place;
 use crate::postgres::Postgres;
-use crate::postgres::place::Place;
+use crate::postgres::own;
 use crate::postgres::testing::{self, Server, Unseen, settings};
 use crate::postgres::wire::{Connection, PgError, Rows};
 use assay_measure::clock::Clock;
@@ -130,7 +131,7 @@ impl Den {
 
     fn ask(&self, location: &str, sql: &str) -> Result<Rows, PgError> {
         let place = Place::new(location).unwrap();
-        let mut connection = Connection::open(&place.connect_options().unwrap()).unwrap();
+        let mut connection = Connection::open(&own::options(&place).unwrap()).unwrap();
         let rows = connection.query(sql);
         connection.close();
         rows

@@ -1,8 +1,9 @@
 use super::super::conninfo::ConnectOptions;
-use super::super::place::Place;
 use super::super::testing::{self, Server};
 use super::super::wire::{Bind, Connection};
 use super::*;
+use crate::place::Place;
+use crate::postgres::own;
 use assay_measure::snapshot::{Reading, WaitClass};
 use assay_measure::stats::{self as dictionary, Stat};
 use assay_run::engine::Doing;
@@ -27,7 +28,7 @@ fn at_rest() -> MutexGuard<'static, Vec<Server>> {
 /// A database of one's own with a table as the data set has, one row a page.
 fn data_set(server: &Server, name: &str) -> ConnectOptions {
     let place = Place::new(&server.database(name)).unwrap();
-    let options = place.connect_options().unwrap();
+    let options = own::options(&place).unwrap();
     let mut connection = Connection::open(&options).unwrap();
     for sql in [
         "create schema assay",

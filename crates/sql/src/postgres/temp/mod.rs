@@ -1,51 +1,47 @@
 //! A throw-away server from installed binaries: `temp:postgres[:VERSION]`.
 //!
-//! Made by `initdb` in a private directory, on a private socket, with no port open; gone with the command that
-//! asked for it, however that ends ([`keeper`]). As root it belongs to another user, since the server refuses to be
-//! root's ([`owner`]).
+//! Made by `initdb` and kept as [`crate::temp`] does it.
 
 mod binaries;
-mod den;
-mod home;
-mod keeper;
-mod owner;
 mod settings;
 
-pub use keeper::{BECOME, KEEP, become_server, keep};
-
-use super::place::Place;
+use crate::place::Place;
+use crate::temp::home::Home;
+use crate::temp::owner::{self, Owner};
+use crate::temp::{Brand, DATA, Ready, Request, Server, Shown, Shutdown, seconds};
 use assay_measure::config::Settings;
 use assay_measure::config::Value;
 use assay_run::dataset::lines::text;
-use assay_run::engine::{EngineError, Line, LineValue, Progress, Running, Started};
-use assay_run::left;
+use assay_run::engine::{EngineError, Line, LineValue, Progress, Started};
 use assay_run::stop::Stop;
 use binaries::Binaries;
-use den::DATA;
-use home::Home;
-use keeper::{Request, Said};
+use rustix::process::Signal;
 use settings::Asked;
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+
+pub(super) const BRAND: Brand = Brand {
+    temp: "postgres",
+    called: "PostgreSQL",
+    user: "postgres",
+    directory: "PG_DIR",
+};
+/// Ways to end it, by how long each may take: a fast shutdown writes a checkpoint that nobody will read; after an
+/// immediate one the server itself kills its processes after 5 s.
+const SHUTDOWN: [(&str, Signal, u64); 2] =
+    [("fast", Signal::INT, 5), ("immediate", Signal::QUIT, 10)];
+/// What a new cluster and its first log segments take, about.
+const CLUSTER_BYTES: u64 = 96 << 20;
+/// Stock `max_wal_size`: that much log may be there between two checkpoints.
+const LOG_BYTES: u64 = 1 << 30;
+const BLOCK_BYTES: u64 = 8192;
 
 /// Schemas where nobody says how many, as the commands take them.
 const DEFAULT_SCHEMAS: u64 = 4;
-/// Between two looks at a stop request.
-const TICK: Duration = Duration::from_millis(50);
-/// Longest start, `initdb` on a slow disk included.
-const START: Duration = Duration::from_secs(300);
-/// Longest end: both shutdowns of the keeper, and the removal of large files.
-const END: Duration = Duration::from_secs(60);
-
 /// What is wanted, with every choice made.
 #[derive(Clone, Debug)]
 struct Choice {
     binaries: Binaries,
-    owner: Option<owner::Owner>,
+    owner: Option<Owner>,
     home: Home,
     asked: Asked,
     sessions: u64,
@@ -65,12 +61,12 @@ impl Choice {
             }
         }
         let binaries = binaries::choose(&binaries::installed(named, &path), named, version)?;
-        let owner = owner::of_server()?;
-        owner::reaches(owner.as_ref(), &binaries.bin, "the programs in")?;
+        let owner = owner::of_server(BRAND)?;
+        owner::reaches(BRAND, owner.as_ref(), &binaries.bin, "the programs in")?;
         let asked = Asked::new(asked, &binaries)?;
-        let home = Home::choose(settings.text("PG_DIR"), owner.as_ref())?;
+        let home = Home::choose(BRAND, settings.text("PG_DIR"), owner.as_ref())?;
         let schemas = number(settings, "SCHEMAS").unwrap_or(DEFAULT_SCHEMAS);
-        let needed_bytes = home::needed_bytes(settings, schemas);
+        let needed_bytes = needed_bytes(settings, schemas);
         home.room(needed_bytes)?;
         let threads = number(settings, "THREADS_PER_SCHEMA").unwrap_or(1);
         let sessions = number(settings, "SESSIONS").filter(|sessions| *sessions > 0);
@@ -88,32 +84,6 @@ impl Choice {
     fn lines(&self, directory: &str) -> Vec<Line> {
         let socket = PathBuf::from(directory).join(DATA);
         let private = settings::needed(&socket, self.sessions, &self.asked);
-        let mut lines = vec![
-            text(
-                "server",
-                "Throw-away server",
-                format!("PostgreSQL {}", self.binaries.version),
-            ),
-            text(
-                "server_programs",
-                "Its programs",
-                self.binaries.bin.display().to_string(),
-            ),
-            text("server_directory", "Its directory", directory.to_owned()),
-            text(
-                "server_file_system",
-                "On file system",
-                self.home.file_system(),
-            ),
-        ];
-        if let Some(owner) = &self.owner {
-            lines.push(text("server_user", "Its user", owner.name.clone()));
-        }
-        lines.push(text(
-            "server_settings",
-            "Its own settings",
-            settings::listed(&private),
-        ));
         let given = match (self.asked.server.is_empty(), self.asked.initdb.is_empty()) {
             (true, true) => "none: otherwise default settings".to_owned(),
             (false, true) => settings::listed(&self.asked.server),
@@ -124,15 +94,62 @@ impl Choice {
                 self.asked.initdb.join(" ")
             ),
         };
-        lines.push(text("server_settings_given", "Settings asked for", given));
-        if let Some(command) = left::command(&left::found(&self.home.base)) {
-            lines.push(text(
-                "server_left_behind",
-                "Left by a killed command",
-                format!("remove with: {command}"),
-            ));
+        let shown = Shown {
+            server: format!("PostgreSQL {}", self.binaries.version),
+            programs: &self.binaries.bin,
+            directory: directory.to_owned(),
+            own_settings: settings::listed(&private),
+            settings_given: given,
+        };
+        shown.lines(&self.home, self.owner.as_ref())
+    }
+
+    /// What its keeper is asked for.
+    fn request(&self, directory: &Path) -> Request {
+        let data = directory.join(DATA);
+        let mut all = settings::needed(&data, self.sessions, &self.asked);
+        all.extend(self.asked.server.iter().cloned());
+        let words = |program: &str, more: &[&str]| {
+            let program = self.binaries.program(program);
+            [program.display().to_string(), "-D".to_owned()]
+                .into_iter()
+                .chain([data.display().to_string()])
+                .chain(more.iter().map(|word| (*word).to_owned()))
+                .collect::<Vec<String>>()
+        };
+        let stock = [
+            "-U",
+            "postgres",
+            "--auth=trust",
+            "--locale=C",
+            "--encoding=UTF8",
+            // What initdb writes need not outlive a power cut; what the server writes is synced as it is set to be.
+            "--no-sync",
+        ];
+        let mut make = words("initdb", &stock);
+        make.extend(self.asked.initdb.iter().cloned());
+        Request {
+            directory: directory.to_path_buf(),
+            owner: self.owner.clone(),
+            make,
+            serve: words("postgres", &[]),
+            conf: Some(("postgresql.conf".to_owned(), settings::conf(&all))),
+            // PGDATA, PGOPTIONS and the like.
+            foreign_variables: vec!["PG".to_owned()],
+            ready: Ready::Line {
+                file: "postmaster.pid".to_owned(),
+                line: 8,
+                word: "ready".to_owned(),
+            },
+            shutdown: SHUTDOWN
+                .map(|(name, signal, patience_s)| Shutdown {
+                    name: name.to_owned(),
+                    signal: signal.as_raw(),
+                    patience_s,
+                })
+                .to_vec(),
+            complaints: settings::COMPLAINTS.map(str::to_owned).to_vec(),
         }
-        lines
     }
 }
 
@@ -143,19 +160,11 @@ fn number(settings: &Settings, name: &str) -> Option<u64> {
     }
 }
 
-fn seconds(key: &'static str, label: &str, value: f64) -> Line {
-    Line {
-        key,
-        label: label.to_owned(),
-        value: LineValue::Decimal(value),
-    }
-}
-
 /// What would be started; nothing is touched.
 pub(super) fn plan(version: Option<&str>, settings: &Settings) -> Result<Vec<Line>, EngineError> {
     let choice = Choice::new(version, settings)?;
     let base = choice.home.base.display();
-    let mut lines = choice.lines(&format!("{base}/{}...", home::PREFIX));
+    let mut lines = choice.lines(&format!("{base}/{}...", choice.home.prefix()));
     lines.push(Line {
         key: "server_needed_bytes",
         label: "Approximate space needed there, bytes".to_owned(),
@@ -172,24 +181,16 @@ pub(super) fn start(
     progress: &dyn Progress,
 ) -> Result<Started, EngineError> {
     let choice = Choice::new(version, settings)?;
-    let directory = choice.home.directory()?;
+    let directory = choice
+        .home
+        .directory(&format!(".s.PGSQL.{}", settings::PORT))?;
     let socket = directory.join(DATA);
-    let mut all = settings::needed(&socket, choice.sessions, &choice.asked);
-    all.extend(choice.asked.server.iter().cloned());
-    let request = Request {
-        bin: choice.binaries.bin.clone(),
-        directory: directory.clone(),
-        owner: choice.owner.clone(),
-        initdb: choice.asked.initdb.clone(),
-        conf: settings::conf(&all),
-    };
-    let shown = directory.display().to_string();
-    let mut lines = choice.lines(&shown);
-    let server = Server::start(&request, stop, progress)?;
+    let mut lines = choice.lines(&directory.display().to_string());
+    let server = Server::start(BRAND, &choice.request(&directory), "initdb", stop, progress)?;
     lines.push(seconds(
         "initdb_s",
         "Time to create it (initdb), s",
-        server.initdb_s,
+        server.made_s,
     ));
     lines.push(seconds("server_start_s", "Started in, s", server.start_s));
     let host = encoded(&socket.display().to_string());
@@ -214,147 +215,15 @@ fn encoded(path: &str) -> String {
         .collect()
 }
 
-/// A server that runs, by its keeper.
-#[derive(Debug)]
-struct Server {
-    keeper: Child,
-    /// While it is open the server lives.
-    pipe: Option<ChildStdin>,
-    said: Receiver<Said>,
-    initdb_s: f64,
-    start_s: f64,
-    ended: bool,
-}
-
-impl Server {
-    fn start(request: &Request, stop: &Stop, progress: &dyn Progress) -> Result<Self, EngineError> {
-        let cannot = |source: std::io::Error| EngineError::Io {
-            what: "starting the process that keeps the temporary server".to_owned(),
-            source,
-        };
-        let mut keeper = keeper::again(KEEP)
-            .map_err(cannot)?
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            // Ctrl-C on a terminal is for us: we end the server when we are done with it.
-            .process_group(0)
-            .spawn()
-            .map_err(cannot)?;
-        let output = keeper.stdout.take().expect("its output is piped");
-        let (sender, said) = channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if let Ok(said) = serde_json::from_str(&line)
-                    && sender.send(said).is_err()
-                {
-                    break;
-                }
-            }
-        });
-        let mut server = Self {
-            pipe: keeper.stdin.take(),
-            keeper,
-            said,
-            initdb_s: 0.0,
-            start_s: 0.0,
-            ended: false,
-        };
-        let mut line = serde_json::to_vec(request).map_err(|error| cannot(error.into()))?;
-        line.push(b'\n');
-        if let Some(pipe) = &mut server.pipe {
-            pipe.write_all(&line).map_err(cannot)?;
-        }
-        server.wait_until_ready(stop, progress)?;
-        Ok(server)
-    }
-
-    fn wait_until_ready(
-        &mut self,
-        stop: &Stop,
-        progress: &dyn Progress,
-    ) -> Result<(), EngineError> {
-        let failed = |why: String| EngineError::Unusable(format!("temp:postgres: {why}"));
-        let begun = Instant::now();
-        progress.update("initdb", 0, 0);
-        loop {
-            if stop.requested() {
-                return Err(EngineError::Interrupted);
-            }
-            match self.said.recv_timeout(TICK) {
-                Ok(Said::Made { initdb_s }) => {
-                    self.initdb_s = initdb_s;
-                    progress.update("starting the server", 0, 0);
-                }
-                Ok(Said::Ready { start_s, .. }) => {
-                    self.start_s = start_s;
-                    return Ok(());
-                }
-                Ok(Said::Failed { why } | Said::Left { why }) => return Err(failed(why)),
-                Ok(Said::Gone { .. }) | Err(RecvTimeoutError::Disconnected) => {
-                    return Err(failed("its keeper ended by itself".to_owned()));
-                }
-                Err(RecvTimeoutError::Timeout) if begun.elapsed() > START => {
-                    return Err(failed(format!("the server was not up after {START:?}")));
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-        }
-    }
-
-    /// Has it stopped and removed; what is told of that.
-    fn end_it(&mut self) -> Result<Vec<Line>, EngineError> {
-        self.ended = true;
-        if let Some(mut pipe) = self.pipe.take() {
-            // A keeper that is gone does not read it.
-            let _ = pipe.write_all(b".");
-        }
-        let mut lines = Vec::new();
-        let mut problem = None;
-        let begun = Instant::now();
-        loop {
-            match self.said.recv_timeout(TICK) {
-                Ok(Said::Gone { stop_s, how }) => {
-                    lines.push(seconds(
-                        "server_stop_s",
-                        "Time to stop and remove it, s",
-                        stop_s,
-                    ));
-                    lines.push(text("server_stop", "Shutdown", how));
-                }
-                Ok(Said::Failed { why }) => lines.push(text("server_lost", "Server lost", why)),
-                Ok(Said::Left { why }) => problem = Some(why),
-                Ok(_) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) if begun.elapsed() > END => {
-                    // Its death is the server's (see `become_server`).
-                    let _ = self.keeper.kill();
-                    problem = Some(format!("the server did not stop within {END:?}"));
-                    break;
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-        }
-        let _ = self.keeper.wait();
-        match problem {
-            None => Ok(lines),
-            Some(why) => Err(EngineError::Unusable(format!(
-                "temp:postgres: not everything was removed: {why}"
-            ))),
-        }
-    }
-}
-
-impl Running for Server {
-    fn end(mut self: Box<Self>) -> Result<Vec<Line>, EngineError> {
-        self.end_it()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if !self.ended {
-            // Who drops it without asking does not want to know.
-            let _ = self.end_it();
-        }
-    }
+/// What a server with this data set needs, about: one row fills a block, an index entry takes 20 bytes and a half
+/// more as pages are filled, and the log of the load comes on top.
+fn needed_bytes(settings: &Settings, schemas: u64) -> u64 {
+    let rows = settings.blocks("SCALE", BLOCK_BYTES).unwrap_or(0);
+    let scan = settings.blocks("SCAN_TABLE_SZ", BLOCK_BYTES).unwrap_or(0);
+    let each = rows
+        .saturating_mul(BLOCK_BYTES + 30)
+        .saturating_add(scan.saturating_mul(BLOCK_BYTES));
+    let data = each.saturating_mul(schemas);
+    data.saturating_add(data.min(LOG_BYTES))
+        .saturating_add(CLUSTER_BYTES)
 }

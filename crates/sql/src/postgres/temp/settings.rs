@@ -1,6 +1,8 @@
 //! Settings of a throw-away server: what it needs to be private, and what was asked for.
 
 use super::binaries::Binaries;
+use crate::temp::settings;
+pub(super) use crate::temp::settings::{Setting, listed};
 use assay_run::engine::EngineError;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -20,6 +22,8 @@ const OURS: [(&str, &str); 9] = [
         "it leaves nothing outside its directory",
     ),
 ];
+/// Words of the lines of its log that say why it gave up.
+pub(super) const COMPLAINTS: [&str; 5] = ["FATAL:", "PANIC:", "ERROR:", "DETAIL:", "HINT:"];
 /// Port in the name of the socket; the directory is private, so it need not differ.
 pub(super) const PORT: u16 = 5432;
 /// `max_connections` of a stock server.
@@ -28,57 +32,9 @@ const STOCK_CONNECTIONS: u64 = 100;
 /// activity, and some for a person who looks.
 const OTHER_CONNECTIONS: u64 = 12;
 
-/// Name and value of a setting.
-pub(super) type Setting = (String, String);
-
-/// Settings of a list `NAME=VALUE; NAME='VALUE with ; in it'`, in their order; the last of a name wins.
+/// Settings of `PG_SET`.
 pub(super) fn parse(list: &str) -> Result<Vec<Setting>, EngineError> {
-    let mut settings: Vec<Setting> = Vec::new();
-    for part in parts(list) {
-        let (name, value) = part.split_once('=').ok_or_else(|| {
-            EngineError::Usage(format!("--pg-set {part}: write --pg-set NAME=VALUE"))
-        })?;
-        let name = name.trim().to_ascii_lowercase();
-        let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.' || c == '$';
-        if name.is_empty() || !name.chars().all(legal) {
-            return Err(EngineError::Usage(format!(
-                "--pg-set {part}: {name:?} is not the name of a setting"
-            )));
-        }
-        if let Some((_, why)) = OURS.iter().find(|(ours, _)| *ours == name) {
-            return Err(EngineError::Usage(format!(
-                "--pg-set {name}: not allowed for a temporary server: {why}"
-            )));
-        }
-        settings.retain(|(other, _)| *other != name);
-        settings.push((name, unquote(value.trim())));
-    }
-    Ok(settings)
-}
-
-/// Parts between semicolons outside quotes.
-fn parts(list: &str) -> Vec<&str> {
-    let (mut parts, mut begin, mut quoted) = (Vec::new(), 0, false);
-    for (at, c) in list.char_indices() {
-        match c {
-            '\'' => quoted = !quoted,
-            ';' if !quoted => {
-                parts.push(&list[begin..at]);
-                begin = at + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(&list[begin..]);
-    parts.retain(|part| !part.trim().is_empty());
-    parts.into_iter().map(str::trim).collect()
-}
-
-fn unquote(value: &str) -> String {
-    match value.strip_prefix('\'').and_then(|v| v.strip_suffix('\'')) {
-        Some(inner) => inner.replace("''", "'"),
-        None => value.to_owned(),
-    }
+    settings::parse(list, "--pg-set", &OURS)
 }
 
 /// A value as `postgresql.conf` and `PG_SET` take any.
@@ -154,35 +110,14 @@ fn check(name: &str, value: &str, binaries: &Binaries) -> Result<(), EngineError
     if judged.status.success() {
         return Ok(());
     }
-    let said = complaint(&String::from_utf8_lossy(&judged.stderr));
+    let said = settings::complaint(
+        &String::from_utf8_lossy(&judged.stderr),
+        &COMPLAINTS.map(str::to_owned),
+    );
     Err(EngineError::Usage(format!(
         "setting {name}={value}: PostgreSQL {} says: {said}",
         binaries.version
     )))
-}
-
-/// The lines of a server's log that say why it gave up, without their time stamps; else the last lines.
-pub(super) fn complaint(log: &str) -> String {
-    let of = |line: &str| {
-        ["FATAL:", "PANIC:", "ERROR:", "DETAIL:", "HINT:"]
-            .iter()
-            .find_map(|level| line.find(level))
-            .map(|at| line[at..].trim_start_matches("FATAL:").trim().to_owned())
-    };
-    let mut told: Vec<String> = log.lines().filter_map(of).collect();
-    if told.is_empty() {
-        let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
-        let last = lines.len().saturating_sub(3);
-        told = lines[last..]
-            .iter()
-            .map(|line| line.trim().to_owned())
-            .collect();
-    }
-    told.dedup();
-    match told.is_empty() {
-        true => "nothing".to_owned(),
-        false => told.join("; "),
-    }
 }
 
 /// What a private server gets beside what was asked for: a socket of its own, and room for the sessions.
@@ -210,18 +145,6 @@ pub(super) fn conf(settings: &[Setting]) -> String {
         .collect()
 }
 
-/// Settings for people: `name=value, name=value`.
-pub(super) fn listed(settings: &[Setting]) -> String {
-    let each: Vec<String> = settings
-        .iter()
-        .map(|(name, value)| match value.is_empty() {
-            true => format!("{name}=''"),
-            false => format!("{name}={value}"),
-        })
-        .collect();
-    each.join(", ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,28 +156,13 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_settings_is_read_with_its_quotes_and_the_last_of_a_name_wins() {
-        let read = parse("shared_buffers = 1GB; Work_Mem=4MB;; x.y='a;b''c'; shared_buffers=2GB;");
-        let wanted = pairs(&[
-            ("work_mem", "4MB"),
-            ("x.y", "a;b'c"),
-            ("shared_buffers", "2GB"),
-        ]);
-        assert_eq!(read.unwrap(), wanted);
-        assert_eq!(parse("").unwrap(), Vec::new());
-    }
-
-    #[test]
-    fn what_is_no_setting_or_would_make_it_public_is_refused() {
-        for (list, wanted) in [
-            ("shared_buffers", "NAME=VALUE"),
-            ("a b=1", "not the name"),
-            ("=1", "not the name"),
-            ("listen_addresses=*", "only on its private socket"),
-            ("PORT=5433", "only on its private socket"),
-        ] {
+    fn what_would_make_it_public_is_refused() {
+        for list in ["listen_addresses=*", "PORT=5433"] {
             let text = parse(list).unwrap_err().to_string();
-            assert!(text.contains(wanted), "{list}: {text}");
+            assert!(
+                text.contains("only on its private socket"),
+                "{list}: {text}"
+            );
         }
     }
 
@@ -264,20 +172,6 @@ mod tests {
             let list = format!("x={}; y=1", quote(value));
             assert_eq!(parse(&list).unwrap(), pairs(&[("x", value), ("y", "1")]));
         }
-    }
-
-    #[test]
-    fn a_log_is_cut_down_to_why_the_server_gave_up() {
-        let log = "2026-01-01 00:00:00.0 UTC [7] LOG:  starting\n\
-                   2026-01-01 00:00:00.1 UTC [7] FATAL:  could not map anonymous shared memory: Cannot allocate memory\n\
-                   2026-01-01 00:00:00.1 UTC [7] HINT:  reduce shared_buffers\n\
-                   2026-01-01 00:00:00.2 UTC [7] LOG:  database system is shut down\n";
-        assert_eq!(
-            complaint(log),
-            "could not map anonymous shared memory: Cannot allocate memory; HINT:  reduce shared_buffers"
-        );
-        assert_eq!(complaint("one\n\ntwo\n"), "one; two");
-        assert_eq!(complaint(""), "nothing");
     }
 
     #[test]

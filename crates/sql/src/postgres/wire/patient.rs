@@ -1,8 +1,8 @@
 //! A socket that nobody waits for for ever.
 
 use super::reach::shows_life;
+use crate::patience::{PIECE, Patience, Wait};
 use crate::postgres::conninfo::Host;
-use crate::postgres::patience::{PIECE, Patience, Wait};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use std::io::{Error, ErrorKind, Read, Write};
 use std::os::fd::AsFd;

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A socket waits no longer than this before somebody looks at the clock and at requests to stop.
-pub(super) const PIECE: Duration = Duration::from_millis(250);
+pub(crate) const PIECE: Duration = Duration::from_millis(250);
 /// What somebody who has asked for the end waits for a sign of life.
 const HURRY: Duration = Duration::from_secs(2);
 /// Longest wait for a sign of life.
@@ -94,13 +94,13 @@ impl Patience {
     }
 
     /// How long an answer may take without a sign of life, and a message from its first byte to its last.
-    pub(super) fn answer(&self) -> Duration {
+    pub(crate) fn answer(&self) -> Duration {
         self.answer
     }
 
     /// Nothing more is waited for: cheap enough to be asked before every read.
     #[inline]
-    pub(super) fn ended(&self, wait: &mut Wait) -> std::io::Result<()> {
+    pub(crate) fn ended(&self, wait: &mut Wait) -> std::io::Result<()> {
         if let Some(why) = self.shared.over.get() {
             return Err(gone(why.clone()));
         }
@@ -115,7 +115,7 @@ impl Patience {
     }
 
     /// A login has waited for another piece: whoever asks for the end is not kept by it.
-    pub(super) fn entering(&self, wait: &mut Wait) -> std::io::Result<()> {
+    pub(crate) fn entering(&self, wait: &mut Wait) -> std::io::Result<()> {
         self.ended(wait)?;
         let now = Instant::now();
         match self.hurries() && now - *wait.hurried.get_or_insert(now) >= HURRY {
@@ -129,7 +129,7 @@ impl Patience {
 
     /// A wait has gone on for another piece: whether it may go on.
     /// `shows_life` asks the server for a sign of life within a time.
-    pub(super) fn look(
+    pub(crate) fn look(
         &self,
         wait: &mut Wait,
         shows_life: impl FnOnce(Duration) -> bool,

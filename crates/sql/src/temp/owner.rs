@@ -1,12 +1,11 @@
-//! Whose processes and files a throw-away server's are: the server refuses to be root's.
+//! Whose processes and files a throw-away server's are: no server is root's.
 
+use super::Brand;
 use assay_run::engine::EngineError;
 use serde::{Deserialize, Serialize};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The user whom packages make for the server.
-const PREFERRED: &str = "postgres";
 /// The user everybody has for what must not have any rights.
 const FALLBACK: &str = "nobody";
 
@@ -15,15 +14,15 @@ const STICKY: u32 = 0o1000;
 
 /// A user of this host.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
-pub(super) struct Owner {
+pub(crate) struct Owner {
     /// For people.
-    pub(super) name: String,
-    pub(super) uid: u32,
-    pub(super) gid: u32,
+    pub(crate) name: String,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
 }
 
 /// Who the server is to run as: somebody else where we are root, else ourselves (`None`).
-pub(super) fn of_server() -> Result<Option<Owner>, EngineError> {
+pub(crate) fn of_server(brand: Brand) -> Result<Option<Owner>, EngineError> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
     }
@@ -31,14 +30,15 @@ pub(super) fn of_server() -> Result<Option<Owner>, EngineError> {
         what: "reading /etc/passwd".to_owned(),
         source,
     })?;
-    [PREFERRED, FALLBACK]
+    [brand.user, FALLBACK]
         .iter()
         .find_map(|name| find(&users, name))
         .map(Some)
         .ok_or_else(|| {
             EngineError::Unusable(format!(
-                "temp:postgres: a PostgreSQL server refuses to run as root, and this host has no user {PREFERRED} or \
-                 {FALLBACK}; run assay as another user"
+                "temp:{}: a {} server refuses to run as root, and this host has no user {} or {FALLBACK}; run assay as \
+                 another user",
+                brand.temp, brand.called, brand.user
             ))
         })
 }
@@ -59,7 +59,12 @@ fn find(users: &str, wanted: &str) -> Option<Owner> {
 }
 
 /// Checks that the server's user can get to a place (`what` names it): each directory above it lets him through.
-pub(super) fn reaches(owner: Option<&Owner>, place: &Path, what: &str) -> Result<(), EngineError> {
+pub(crate) fn reaches(
+    brand: Brand,
+    owner: Option<&Owner>,
+    place: &Path,
+    what: &str,
+) -> Result<(), EngineError> {
     let Some(owner) = owner else {
         return Ok(());
     };
@@ -79,9 +84,10 @@ pub(super) fn reaches(owner: Option<&Owner>, place: &Path, what: &str) -> Result
         };
         if !may_pass {
             return Err(EngineError::Unusable(format!(
-                "user {}, who owns a PostgreSQL server started by root, cannot reach {what} {}: {} does not let that \
-                 user pass; name another place, or run chmod o+x on it",
+                "user {}, who owns a {} server started by root, cannot reach {what} {}: {} does not let that user \
+                 pass; name another place, or run chmod o+x on it",
                 owner.name,
+                brand.called,
                 place.display(),
                 part.display()
             )));
@@ -126,13 +132,14 @@ pub(super) fn trusted(
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::BRAND;
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn users_are_found_by_name_and_root_is_nobodys_choice() {
-        let users = "root:x:0:0:root:/root:/bin/sh\npostgres:x:101:104:,,,:/var/lib/postgresql:/bin/bash\nevil:x:0:0::/:\n";
-        let found = find(users, "postgres").unwrap();
+        let users = "root:x:0:0:root:/root:/bin/sh\nserver:x:101:104:,,,:/var/lib/server:/bin/bash\nevil:x:0:0::/:\n";
+        let found = find(users, "server").unwrap();
         assert_eq!((found.uid, found.gid), (101, 104));
         assert_eq!(find(users, "evil"), None);
         assert_eq!(find(users, "nobody"), None);
@@ -150,14 +157,14 @@ mod tests {
         };
         let mode = |mode| std::fs::set_permissions(place.path(), PermissionsExt::from_mode(mode));
         mode(0o700).unwrap();
-        let text = reaches(Some(&stranger), &inner, "PG_DIR")
+        let text = reaches(BRAND, Some(&stranger), &inner, "ITS_DIR")
             .unwrap_err()
             .to_string();
         assert!(text.contains(&place.path().display().to_string()), "{text}");
-        assert!(reaches(None, &inner, "PG_DIR").is_ok());
+        assert!(reaches(BRAND, None, &inner, "ITS_DIR").is_ok());
         mode(0o711).unwrap();
         std::fs::set_permissions(&inner, PermissionsExt::from_mode(0o755)).unwrap();
-        assert!(reaches(Some(&stranger), &inner, "PG_DIR").is_ok());
+        assert!(reaches(BRAND, Some(&stranger), &inner, "ITS_DIR").is_ok());
     }
 
     #[test]
@@ -171,7 +178,7 @@ mod tests {
         };
         let look = |mode, owner: &Owner| {
             std::fs::set_permissions(place.path(), PermissionsExt::from_mode(mode)).unwrap();
-            trusted(Some(owner), place.path().to_path_buf(), "PG_DIR")
+            trusted(Some(owner), place.path().to_path_buf(), "ITS_DIR")
         };
         assert_eq!(look(0o755, &owner).unwrap(), place.path());
         assert!(look(0o1777, &owner).is_ok());
@@ -179,7 +186,7 @@ mod tests {
             let text = look(mode, &owner).unwrap_err().to_string();
             assert!(text.contains("chmod go-w"), "{text}");
         }
-        assert!(trusted(None, place.path().to_path_buf(), "PG_DIR").is_ok());
+        assert!(trusted(None, place.path().to_path_buf(), "ITS_DIR").is_ok());
         if own != 0 {
             let stranger = Owner {
                 uid: own + 1,

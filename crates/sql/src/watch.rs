@@ -1,9 +1,8 @@
-//! The server processes of the sessions, and the thread that ends statements nobody waits for any more.
+//! The server's processes (or threads) of the sessions, and the thread that ends statements nobody waits for any more.
 //!
 //! A blocking session cannot look up while the server works for it. When the user abandons a run, or the last
 //! sessions wait for something that does not come (a lock of a stranger), this thread asks the server to cancel.
 
-use crate::postgres::wire::CancelToken;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -18,20 +17,29 @@ const PATIENCE_STOPPED: Duration = Duration::from_secs(10);
 /// Between two attempts: a cancel that comes between two statements is lost.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// The server process of each session.
+/// Knows a session well enough to end its statement, from another thread.
+pub(crate) trait Cancel: Clone + Send + 'static {
+    /// Asks the server to end what the session does.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    fn cancel(&self) -> std::io::Result<()>;
+}
+
+/// What serves each session.
 #[derive(Debug)]
-pub(in crate::postgres) struct Backends {
+pub(crate) struct Backends<T> {
     /// 0: not connected.
     pids: Vec<AtomicI32>,
-    tokens: Mutex<Vec<Option<CancelToken>>>,
+    tokens: Mutex<Vec<Option<T>>>,
     /// At least one session has ended its last operation.
     leaving: AtomicBool,
     /// Statements were cancelled on purpose.
     cancelled: AtomicBool,
 }
 
-impl Backends {
-    pub(super) fn new(sessions: usize) -> Self {
+impl<T: Cancel> Backends<T> {
+    pub(crate) fn new(sessions: usize) -> Self {
         Self {
             pids: (0..sessions).map(|_| AtomicI32::new(0)).collect(),
             tokens: Mutex::new((0..sessions).map(|_| None).collect()),
@@ -40,37 +48,37 @@ impl Backends {
         }
     }
 
-    /// Session `session` (from 1) is served by process `pid`.
-    pub(super) fn connected(&self, session: u32, pid: i32, token: CancelToken) {
+    /// Session `session` (from 1) is served by process (or thread) `pid`, as the server numbers it.
+    pub(crate) fn connected(&self, session: u32, pid: i32, token: T) {
         let index = session as usize - 1;
         self.pids[index].store(pid, Ordering::Release);
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(token);
     }
 
     /// Session `session` (from 1) is closed; its process stays known.
-    pub(super) fn closed(&self, session: u32) {
+    pub(crate) fn closed(&self, session: u32) {
         self.tokens.lock().unwrap_or_else(PoisonError::into_inner)[session as usize - 1] = None;
     }
 
     /// Every session that connected is closed, and there was one.
-    pub(super) fn all_closed(&self) -> bool {
+    pub(crate) fn all_closed(&self) -> bool {
         let tokens = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
         tokens.iter().all(Option::is_none) && !self.pids().is_empty()
     }
 
     /// A session has ended its last operation.
-    pub(super) fn leaves(&self) {
+    pub(crate) fn leaves(&self) {
         self.leaving.store(true, Ordering::Release);
     }
 
     /// Process of session `session` (from 1), also after its end; `None` before it connected.
-    pub(in crate::postgres) fn pid(&self, session: u32) -> Option<i32> {
+    pub(crate) fn pid(&self, session: u32) -> Option<i32> {
         let pid = self.pids.get(session as usize - 1)?;
         Some(pid.load(Ordering::Acquire)).filter(|pid| *pid != 0)
     }
 
     /// (session from 1, process) of all that have connected.
-    pub(in crate::postgres) fn pids(&self) -> Vec<(u32, i32)> {
+    pub(crate) fn pids(&self) -> Vec<(u32, i32)> {
         (1..=self.pids.len() as u32)
             .filter_map(|session| Some((session, self.pid(session)?)))
             .collect()
@@ -78,7 +86,7 @@ impl Backends {
 
     fn cancel_all(&self) {
         self.cancelled.store(true, Ordering::Release);
-        let tokens: Vec<CancelToken> = self
+        let tokens: Vec<T> = self
             .tokens
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -97,7 +105,7 @@ impl Backends {
 
 /// The thread; ends when dropped.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -105,15 +113,15 @@ pub(super) struct Watch {
 impl Watch {
     /// `patience`: how long operations may take to end after others have ended; none where sessions do not end
     /// together.
-    pub(super) fn begin(
-        backends: Arc<Backends>,
+    pub(crate) fn begin<T: Cancel>(
+        backends: Arc<Backends<T>>,
         stop: Stop,
         patience: Option<Duration>,
     ) -> Result<Self, EngineError> {
         let ended = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&ended);
         let thread = std::thread::Builder::new()
-            .name("pg-cancel".to_owned())
+            .name("cancel".to_owned())
             .spawn(move || watch(&backends, &stop, patience, &told))
             .map_err(|source| EngineError::Io {
                 what: "starting the thread that cancels statements".to_owned(),
@@ -137,7 +145,12 @@ impl Drop for Watch {
     }
 }
 
-fn watch(backends: &Backends, stop: &Stop, patience: Option<Duration>, ended: &AtomicBool) {
+fn watch<T: Cancel>(
+    backends: &Backends<T>,
+    stop: &Stop,
+    patience: Option<Duration>,
+    ended: &AtomicBool,
+) {
     let (mut stopped, mut left) = (None, None);
     while !ended.load(Ordering::Acquire) {
         let now = Instant::now();

@@ -5,7 +5,7 @@
 //! stopped and its directory removed. The server's processes in turn are asked to shut down by the kernel if the
 //! keeper is killed ([`become_server`]); then only the directory stays, and the next start names it ([`Den`]).
 
-use super::den::Den;
+use super::den::{Den, Ready};
 use super::owner::Owner;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 use rustix::thread::{set_thread_gid, set_thread_groups, set_thread_uid};
@@ -19,43 +19,55 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// First argument of this program where it is to be a keeper.
-pub const KEEP: &str = "postgres-keep";
-/// First argument of this program where it is to become the server or `initdb`.
-pub const BECOME: &str = "postgres-become";
+pub const KEEP: &str = "server-keep";
+/// First argument of this program where it is to become a program of the server.
+pub const BECOME: &str = "server-become";
 /// Between two looks at a process.
 const TICK: Duration = Duration::from_millis(10);
 /// A server that is up is looked at less often.
 const WATCH: Duration = Duration::from_millis(200);
 /// Longest start: crash-free and empty, so this is generous.
 const START: Duration = Duration::from_secs(120);
-/// Longest fast shutdown: it writes a checkpoint that nobody will read.
-const FAST: Duration = Duration::from_secs(5);
-/// Longest immediate shutdown; the server itself kills its processes after 5 s.
-const IMMEDIATE: Duration = Duration::from_secs(10);
-
 /// What a keeper is asked for.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub(super) struct Request {
-    /// Of `postgres` and `initdb`.
-    pub(super) bin: PathBuf,
+pub(crate) struct Request {
     /// To be made, for us and the server's user alone, and removed at the end.
-    pub(super) directory: PathBuf,
+    pub(crate) directory: PathBuf,
     /// Whose it is to be, if not ours.
-    pub(super) owner: Option<Owner>,
-    /// Options of `initdb` beside the usual ones.
-    pub(super) initdb: Vec<String>,
-    /// Added to `postgresql.conf`.
-    pub(super) conf: String,
+    pub(crate) owner: Option<Owner>,
+    /// Makes its data: a program and its arguments.
+    pub(crate) make: Vec<String>,
+    /// Is the server: a program and its arguments.
+    pub(crate) serve: Vec<String>,
+    /// A file in its data and what is added to it before the server starts.
+    pub(crate) conf: Option<(String, String)>,
+    /// Variables with names that begin so are about other servers.
+    pub(crate) foreign_variables: Vec<String>,
+    pub(crate) ready: Ready,
+    /// How it is told to end, the gentlest way first. The kernel tells it the first way if we are killed.
+    pub(crate) shutdown: Vec<Shutdown>,
+    /// Words of the lines of its log that say why it gave up; the first goes without saying.
+    pub(crate) complaints: Vec<String>,
+}
+
+/// A way to end a server.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(crate) struct Shutdown {
+    /// For people.
+    pub(crate) name: String,
+    pub(crate) signal: i32,
+    /// Longest wait before the next way.
+    pub(crate) patience_s: u64,
 }
 
 /// What a keeper says, a line of JSON each.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Said {
-    /// The cluster is made.
+pub(crate) enum Said {
+    /// Its data is made.
     Made {
-        /// By `initdb`.
-        initdb_s: f64,
+        /// How long that took.
+        made_s: f64,
     },
     /// The server takes connections.
     Ready {
@@ -73,7 +85,7 @@ pub(super) enum Said {
     Gone {
         /// For the shutdown and the removal.
         stop_s: f64,
-        /// What was needed: `fast`, `immediate`, `killed`, `ended by itself`, `not started`.
+        /// What was needed: a way of shutdown, `killed`, `ended by itself`, `not started`.
         how: String,
     },
     /// Something is left.
@@ -89,11 +101,7 @@ pub(super) fn again(role: &str) -> io::Result<Command> {
     if cfg!(test) {
         // Within this crate's tests this program is their harness: one of its tests plays the part.
         command
-            .args([
-                "--exact",
-                "postgres::testing::plays_its_part",
-                "--nocapture",
-            ])
+            .args(["--exact", "temp::tests::plays_its_part", "--nocapture"])
             .env("ASSAY_PLAYS", role);
     } else {
         command.arg(role);
@@ -175,7 +183,7 @@ impl Keeper {
         match den.remove() {
             Ok(()) => tell(&Said::Gone {
                 stop_s: begun.elapsed().as_secs_f64(),
-                how: how.to_owned(),
+                how,
             }),
             Err(error) => tell(&Said::Left {
                 why: format!("{place}: {error}"),
@@ -196,31 +204,30 @@ impl Keeper {
         self.asked.is_some()
     }
 
-    /// Makes the cluster, starts the server and waits for the end; an error if either does not come up, or goes.
+    /// Makes the data, starts the server and waits for the end; an error if either does not come up, or goes.
     fn serve(&mut self, den: &Den) -> Result<(), String> {
         let begun = Instant::now();
-        if !self.make_cluster(den)? {
+        if !self.make_data(den)? {
             return Ok(());
         }
         tell(&Said::Made {
-            initdb_s: begun.elapsed().as_secs_f64(),
+            made_s: begun.elapsed().as_secs_f64(),
         });
         let begun = Instant::now();
-        let conf = Some((
-            den.data().join("postgresql.conf"),
-            self.request.conf.clone(),
-        ));
-        let mut command = self.command(den, "postgres", Signal::INT, conf)?;
-        command.arg("-D").arg(den.data());
-        let child = command.spawn().map_err(|e| format!("postgres: {e}"))?;
+        let conf = self.request.conf.clone();
+        let conf = conf.map(|(file, text)| (den.data().join(file), text));
+        let gentlest = self.request.shutdown.first();
+        let signal = gentlest.map_or(Signal::TERM.as_raw(), |way| way.signal);
+        let mut command = self.command(den, &self.request.serve, signal, conf)?;
+        let child = command.spawn().map_err(|e| format!("the server: {e}"))?;
         let pid = child.id();
         self.server = Some(child);
-        while !den.is_ready() {
+        while !den.is_ready(&self.request.ready) {
             self.still_there(den)?;
             if begun.elapsed() > START {
                 return Err(format!(
                     "the server was not up after {START:?}; {}",
-                    den.complaint()
+                    self.complaint(den)
                 ));
             }
             if self.pause(TICK) {
@@ -237,23 +244,15 @@ impl Keeper {
         Ok(())
     }
 
-    /// Runs `initdb`; false if the end came first.
-    fn make_cluster(&mut self, den: &Den) -> Result<bool, String> {
-        let mut command = self.command(den, "initdb", Signal::KILL, None)?;
-        command
-            .arg("-D")
-            .arg(den.data())
-            .args([
-                "-U",
-                "postgres",
-                "--auth=trust",
-                "--locale=C",
-                "--encoding=UTF8",
-            ])
-            // What initdb writes need not outlive a power cut; what the server writes is synced as it is set to be.
-            .arg("--no-sync")
-            .args(&self.request.initdb);
-        let mut child = command.spawn().map_err(|e| format!("initdb: {e}"))?;
+    fn complaint(&self, den: &Den) -> String {
+        den.complaint(&self.request.complaints)
+    }
+
+    /// Makes the server's data; false if the end came first.
+    fn make_data(&mut self, den: &Den) -> Result<bool, String> {
+        let mut command = self.command(den, &self.request.make, Signal::KILL.as_raw(), None)?;
+        let called = called(&self.request.make);
+        let mut child = command.spawn().map_err(|e| format!("{called}: {e}"))?;
         let status = loop {
             if let Some(status) = exited(&mut child)? {
                 break status;
@@ -266,7 +265,7 @@ impl Keeper {
             }
         };
         if !status.success() {
-            return Err(format!("initdb failed: {}", den.complaint()));
+            return Err(format!("{called} failed: {}", self.complaint(den)));
         }
         Ok(true)
     }
@@ -276,21 +275,24 @@ impl Keeper {
     fn command(
         &self,
         den: &Den,
-        program: &str,
-        signal: Signal,
+        words: &[String],
+        signal: i32,
         conf: Option<(PathBuf, String)>,
     ) -> Result<Command, String> {
         let cannot = |error: io::Error| format!("the server's log: {error}");
         let part = Part {
             owner: self.request.owner.clone(),
-            signal: signal.as_raw(),
+            signal,
             conf,
         };
         let part = serde_json::to_string(&part).map_err(|error| error.to_string())?;
         let mut command = again(BECOME).map_err(|error| error.to_string())?;
         for (name, _) in std::env::vars_os() {
-            // PGDATA, PGOPTIONS and the like are about other servers.
-            if name.to_string_lossy().starts_with("PG") {
+            let foreign = &self.request.foreign_variables;
+            if foreign
+                .iter()
+                .any(|begins| name.to_string_lossy().starts_with(begins))
+            {
                 command.env_remove(name);
             }
         }
@@ -300,7 +302,7 @@ impl Keeper {
             command.arg(part);
         }
         command
-            .arg(self.request.bin.join(program))
+            .args(words)
             .env("LC_ALL", "C")
             .current_dir("/")
             .stdin(Stdio::null())
@@ -319,40 +321,48 @@ impl Keeper {
                 self.server = None;
                 Err(format!(
                     "the server ended by itself ({status}): {}",
-                    den.complaint()
+                    self.complaint(den)
                 ))
             }
         }
     }
 
     /// Stops the server: gently if somebody waits for it, else at once; killed if it does not listen.
-    fn stop(&mut self) -> &'static str {
+    fn stop(&mut self) -> String {
         let Some(mut server) = self.server.take() else {
-            return "not started";
+            return "not started".to_owned();
         };
         let gently = self.asked == Some(true);
-        let steps = [
-            (Signal::INT, FAST, "fast"),
-            (Signal::QUIT, IMMEDIATE, "immediate"),
-        ];
-        for (signal, patience, name) in steps.into_iter().skip(usize::from(!gently)) {
+        for way in self.request.shutdown.iter().skip(usize::from(!gently)) {
             let Some(pid) = i32::try_from(server.id()).ok().and_then(Pid::from_raw) else {
                 break;
             };
+            let Some(signal) = Signal::from_named_raw(way.signal) else {
+                continue;
+            };
+            let patience = Duration::from_secs(way.patience_s);
             // It is not reaped yet, so the number is still its own.
             let _ = kill_process(pid, signal);
             let begun = Instant::now();
             while begun.elapsed() < patience {
                 if !matches!(server.try_wait(), Ok(None)) {
-                    return name;
+                    return way.name.clone();
                 }
                 std::thread::sleep(TICK);
             }
         }
         let _ = server.kill();
         let _ = server.wait();
-        "killed"
+        "killed".to_owned()
     }
+}
+
+/// The program of a command, without its directory.
+fn called(words: &[String]) -> String {
+    let name = words
+        .first()
+        .and_then(|program| Path::new(program).file_name());
+    name.unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn exited(child: &mut Child) -> Result<Option<ExitStatus>, String> {

@@ -1,9 +1,9 @@
 //! What the kernel charged the processes of a server with: `/proc/<pid>/io` and `/proc/<pid>/schedstat`.
 //!
-//! Every process of a server is a child of its postmaster, the io workers of version 18 included, and a parent's
-//! `io` holds what its reaped children did. So the sum over the postmaster and its live children is the exact total
-//! since the server started, whoever came and went between two readings. CPU time of ended processes is not passed
-//! on that way in nanoseconds; the last look at each is kept instead.
+//! Every process of such a server is a child of its first one, and a parent's `io` holds what its reaped children did.
+//! So the sum over the first process and its live children is the exact total since the server started, whoever came
+//! and went between two readings. CPU time of ended processes is not passed on that way in nanoseconds; the last look
+//! at each is kept instead.
 //! Formats: the kernel's `Documentation/filesystems/proc.rst` and `Documentation/scheduler/sched-stats.rst`.
 
 use assay_run::host::text::{self, keyed};
@@ -17,39 +17,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// A reading during which a process ended is repeated so many times.
 const TRIES: u32 = 4;
 
-/// Titles of processes that serve no client: what follows `postgres: ` and the cluster's name.
-const BACKGROUND: &[&str] = &[
-    "checkpointer",
-    "background writer",
-    "writer",
-    "walwriter",
-    "wal writer",
-    "walsummarizer",
-    "walsender",
-    "walreceiver",
-    "wal receiver",
-    "autovacuum",
-    "logical replication",
-    "slotsync worker",
-    "archiver",
-    "startup",
-    "stats collector",
-    "io worker",
-    "logger",
-    "bgworker",
-];
-
 /// Four lines of `/proc/<pid>/io`, cumulative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Io {
+pub(crate) struct Io {
     /// Bytes read calls returned.
-    pub(super) call_bytes: u64,
+    pub(crate) call_bytes: u64,
     /// Read calls.
-    pub(super) calls: u64,
+    pub(crate) calls: u64,
     /// Bytes fetched from devices.
-    pub(super) device_bytes: u64,
+    pub(crate) device_bytes: u64,
     /// Bytes of pages made dirty, less those thrown away before they were written.
-    pub(super) dirtied_bytes: u64,
+    pub(crate) dirtied_bytes: u64,
 }
 
 impl Io {
@@ -85,11 +63,11 @@ impl Io {
 
 /// CPU of one process or many, cumulative, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Cpu {
+pub(crate) struct Cpu {
     /// On a CPU.
-    pub(super) used_ns: u64,
+    pub(crate) used_ns: u64,
     /// Could run, but had no CPU.
-    pub(super) delay_ns: u64,
+    pub(crate) delay_ns: u64,
 }
 
 impl Cpu {
@@ -110,7 +88,7 @@ impl Cpu {
 
 /// Whom a process of the server works for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Role {
+pub(crate) enum Role {
     /// A session of this run.
     Ours,
     /// The server itself.
@@ -121,19 +99,19 @@ pub(super) enum Role {
 
 /// One reading of all processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sum {
+pub(crate) struct Sum {
     /// I/O since the server started, or why it cannot be read.
-    pub(super) io: Result<Io, String>,
+    pub(crate) io: Result<Io, String>,
     /// Whether this kernel keeps `schedstat`; without it the CPU sums mean nothing.
-    pub(super) has_cpu: bool,
+    pub(crate) has_cpu: bool,
     /// CPU of this run's sessions.
-    pub(super) ours: Cpu,
+    pub(crate) ours: Cpu,
     /// CPU of the server's own processes since they were first seen.
-    pub(super) background: Cpu,
+    pub(crate) background: Cpu,
     /// CPU of other clients' sessions since they were first seen.
-    pub(super) other: Cpu,
+    pub(crate) other: Cpu,
     /// Processes read.
-    pub(super) processes: usize,
+    pub(crate) processes: usize,
 }
 
 #[derive(Debug)]
@@ -151,22 +129,30 @@ struct State {
     io: Io,
 }
 
+/// Whether a process of this title serves no client.
+type IsBackground = Box<dyn Fn(&str) -> bool + Send + Sync>;
+
 /// Reads the processes of one server.
-#[derive(Debug)]
-pub(super) struct ProcReader {
+pub(crate) struct ProcReader {
     proc: PathBuf,
-    postmaster: i32,
-    cluster_name: String,
+    first: i32,
+    is_background: IsBackground,
     state: Mutex<State>,
 }
 
+impl std::fmt::Debug for ProcReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ProcReader of {}", self.first)
+    }
+}
+
 impl ProcReader {
-    /// Watches the server whose postmaster is `postmaster`; `proc` is `/proc`.
-    pub(super) fn new(proc: &Path, postmaster: i32, cluster_name: &str) -> Self {
+    /// Watches the server whose first process is `first`; `proc` is `/proc`.
+    pub(crate) fn new(proc: &Path, first: i32, is_background: IsBackground) -> Self {
         Self {
             proc: proc.to_path_buf(),
-            postmaster,
-            cluster_name: cluster_name.to_owned(),
+            first,
+            is_background,
             state: Mutex::default(),
         }
     }
@@ -180,7 +166,7 @@ impl ProcReader {
     }
 
     /// Everything at this instant; `ours` are the processes of this run's sessions as the server numbers them.
-    pub(super) fn sample(&self, ours: &[i32]) -> Sum {
+    pub(crate) fn sample(&self, ours: &[i32]) -> Sum {
         let mut state = self.state();
         let io = self.io(&mut state);
         let processes = self.processes();
@@ -194,7 +180,7 @@ impl ProcReader {
         };
         Sum {
             io,
-            has_cpu: self.cpu(self.postmaster).is_some(),
+            has_cpu: self.cpu(self.first).is_some(),
             ours: total(Role::Ours),
             background: total(Role::Background),
             other: total(Role::Other),
@@ -202,15 +188,15 @@ impl ProcReader {
         }
     }
 
-    /// The postmaster and its children.
-    pub(super) fn processes(&self) -> Vec<i32> {
-        let mut all = vec![self.postmaster];
-        all.extend(children(&self.proc, self.postmaster));
+    /// The first process and its children.
+    pub(crate) fn processes(&self) -> Vec<i32> {
+        let mut all = vec![self.first];
+        all.extend(children(&self.proc, self.first));
         all
     }
 
     /// A last reading of a session that is about to end.
-    pub(super) fn last_look(&self, pid: i32) {
+    pub(crate) fn last_look(&self, pid: i32) {
         let mut state = self.state();
         let found = state
             .live
@@ -227,14 +213,14 @@ impl ProcReader {
         Cpu::parse(&self.read(pid, "schedstat").ok()?)
     }
 
-    /// Sum of the postmaster, which holds its reaped children, and of the live ones. The postmaster is read first:
+    /// Sum of the first process, which holds its reaped children, and of the live ones. It is read first:
     /// a child that ends afterwards is missed, which is seen and mended, and never counted twice.
     fn io(&self, state: &mut State) -> Result<Io, String> {
         let mut sum = Io::default();
         for _ in 0..TRIES {
-            sum = self.io_of(self.postmaster)?;
+            sum = self.io_of(self.first)?;
             let mut ended = false;
-            for child in children(&self.proc, self.postmaster) {
+            for child in children(&self.proc, self.first) {
                 match self.io_of(child) {
                     Ok(io) => sum = sum.plus(io),
                     Err(_) if !self.proc.join(child.to_string()).exists() => ended = true,
@@ -286,25 +272,14 @@ impl ProcReader {
     }
 
     fn role(&self, pid: i32) -> Role {
-        if pid == self.postmaster {
+        if pid == self.first {
             return Role::Background;
         }
         let title = self.read(pid, "cmdline").unwrap_or_default();
-        role_of(&title, &self.cluster_name)
-    }
-}
-
-/// By the title a server gives its process: `postgres: [cluster: ]what it is`.
-fn role_of(title: &str, cluster_name: &str) -> Role {
-    let rest = title.strip_prefix("postgres: ").unwrap_or(title);
-    let rest = rest
-        .strip_prefix(cluster_name)
-        .and_then(|rest| rest.strip_prefix(": "))
-        .unwrap_or(rest);
-    if BACKGROUND.iter().any(|name| rest.starts_with(name)) {
-        Role::Background
-    } else {
-        Role::Other
+        match (self.is_background)(&title) {
+            true => Role::Background,
+            false => Role::Other,
+        }
     }
 }
 
@@ -324,7 +299,7 @@ fn children(proc: &Path, parent: i32) -> Vec<i32> {
 }
 
 /// Every process there is.
-pub(super) fn pids(proc: &Path) -> Vec<i32> {
+pub(crate) fn pids(proc: &Path) -> Vec<i32> {
     let entries = fs::read_dir(proc).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -338,17 +313,17 @@ fn stat_field<T: FromStr>(proc: &Path, pid: i32, at: usize) -> Option<T> {
 }
 
 /// Who started a process.
-pub(super) fn parent_of(proc: &Path, pid: i32) -> Option<i32> {
+pub(crate) fn parent_of(proc: &Path, pid: i32) -> Option<i32> {
     stat_field(proc, pid, 1)
 }
 
 /// When a process started, clock ticks after boot.
-pub(super) fn start_ticks(proc: &Path, pid: i32) -> Option<u64> {
+pub(crate) fn start_ticks(proc: &Path, pid: i32) -> Option<u64> {
     stat_field(proc, pid, 19)
 }
 
 /// The process's number in the innermost namespace it lives in.
-pub(super) fn inner_pid(proc: &Path, pid: i32) -> Option<i32> {
+pub(crate) fn inner_pid(proc: &Path, pid: i32) -> Option<i32> {
     let text = fs::read_to_string(proc.join(format!("{pid}/status"))).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
     line.split_ascii_whitespace().last()?.parse().ok()
@@ -358,6 +333,11 @@ pub(super) fn inner_pid(proc: &Path, pid: i32) -> Option<i32> {
 mod tests {
     use super::*;
 
+    /// Processes with this title serve no client.
+    fn writers() -> IsBackground {
+        Box::new(|title| title.contains("writer"))
+    }
+
     fn process(proc: &Path, pid: i32, io: &str, schedstat: &str, cmdline: &str) {
         let dir = proc.join(pid.to_string());
         fs::create_dir_all(dir.join(format!("task/{pid}"))).unwrap();
@@ -366,7 +346,7 @@ mod tests {
         fs::write(dir.join("cmdline"), cmdline).unwrap();
         fs::write(
             dir.join("status"),
-            format!("Name:\tpostgres\nNSpid:\t{pid}\n"),
+            format!("Name:\tserver\nNSpid:\t{pid}\n"),
         )
         .unwrap();
         let parent = if pid == 100 { 1 } else { 100 };
@@ -388,23 +368,17 @@ mod tests {
     fn the_sum_holds_live_and_reaped_processes_and_never_falls() {
         let dir = tempfile::tempdir().unwrap();
         let proc = dir.path();
-        process(proc, 100, &io(1000), "50 1 1", "/usr/bin/postgres -D /data");
-        process(proc, 101, &io(200), "70 2 1", "postgres: c1: checkpointer ");
-        process(
-            proc,
-            102,
-            &io(30),
-            "900 40 1",
-            "postgres: c1: me db [local] idle",
-        );
+        process(proc, 100, &io(1000), "50 1 1", "/usr/bin/server -D /data");
+        process(proc, 101, &io(200), "70 2 1", "server: writer ");
+        process(proc, 102, &io(30), "900 40 1", "server: me db [local] idle");
         process(
             proc,
             103,
             &io(4),
             "11 3 1",
-            "postgres: c1: you db 10.0.0.1(5) idle",
+            "server: you db 10.0.0.1(5) idle",
         );
-        let reader = ProcReader::new(proc, 100, "c1");
+        let reader = ProcReader::new(proc, 100, writers());
         let first = reader.sample(&[102]);
         let sum = first.io.expect("readable");
         assert_eq!((sum.device_bytes, sum.call_bytes), (1234, 2468));
@@ -413,9 +387,9 @@ mod tests {
         assert_eq!((first.background.used_ns, first.other.used_ns), (120, 11));
         assert_eq!(first.processes, 4);
 
-        // 102 ends and is reaped: its bytes move to the postmaster, its CPU stays known.
+        // 102 ends and is reaped: its bytes move to the first process, its CPU stays known.
         fs::remove_dir_all(proc.join("102")).unwrap();
-        process(proc, 100, &io(1030), "60 1 1", "/usr/bin/postgres -D /data");
+        process(proc, 100, &io(1030), "60 1 1", "/usr/bin/server -D /data");
         let second = reader.sample(&[102]);
         assert_eq!(second.io.expect("readable").device_bytes, 1234);
         assert_eq!((second.ours.used_ns, second.background.used_ns), (900, 130));
@@ -428,15 +402,15 @@ mod tests {
     #[test]
     fn a_session_that_is_told_of_later_takes_its_cpu_with_it() {
         let dir = tempfile::tempdir().unwrap();
-        process(dir.path(), 100, &io(0), "1 0 1", "postgres");
+        process(dir.path(), 100, &io(0), "1 0 1", "server");
         process(
             dir.path(),
             102,
             &io(0),
             "500 9 1",
-            "postgres: me db [local] idle",
+            "server: me db [local] idle",
         );
-        let reader = ProcReader::new(dir.path(), 100, "");
+        let reader = ProcReader::new(dir.path(), 100, writers());
         assert_eq!(reader.sample(&[]).other.used_ns, 500);
         let told = reader.sample(&[102]);
         assert_eq!((told.ours.used_ns, told.other.used_ns), (500, 0));
@@ -445,7 +419,7 @@ mod tests {
             102,
             &io(0),
             "800 9 1",
-            "postgres: me db [local] idle",
+            "server: me db [local] idle",
         );
         reader.last_look(102);
         fs::remove_dir_all(dir.path().join("102")).unwrap();
@@ -455,21 +429,8 @@ mod tests {
     #[test]
     fn processes_that_are_gone_say_so() {
         let dir = tempfile::tempdir().unwrap();
-        let sum = ProcReader::new(dir.path(), 100, "").sample(&[]);
+        let sum = ProcReader::new(dir.path(), 100, writers()).sample(&[]);
         assert!(sum.io.is_err_and(|reason| reason.starts_with("absent")));
-    }
-
-    #[test]
-    fn titles_tell_who_serves_clients() {
-        for (title, role) in [
-            ("postgres: checkpointer ", Role::Background),
-            ("postgres: 15/main: walwriter ", Role::Background),
-            ("postgres: 15/main: io worker 2", Role::Background),
-            ("postgres: autovacuum worker postgres", Role::Background),
-            ("postgres: 15/main: me db [local] SELECT", Role::Other),
-        ] {
-            assert_eq!(role_of(title, "15/main"), role, "{title}");
-        }
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The directory of a throw-away server, held by descriptors for as long as its keeper lives.
 //!
 //! ```text
-//! assay-postgres-1a2b3c4d.mark     ours: what is left without its keeper is known by it (assay_run::left)
-//! assay-postgres-1a2b3c4d/         ours: the server's user may pass through and change nothing
-//!   server.log                     ours: the server's programs get it as a descriptor
-//!   data/                          the server's user's: the cluster and the socket
+//! assay-NAME-1a2b3c4d.mark     ours: what is left without its keeper is known by it (assay_run::left)
+//! assay-NAME-1a2b3c4d/         ours: the server's user may pass through and change nothing
+//!   server.log                 ours: the server's programs get it as a descriptor
+//!   data/                      the server's user's: its data and the socket
 //! ```
 //!
 //! As root we follow no name below `data`, since its owner may change any at any time: what is to be written there is
@@ -16,6 +16,7 @@ use assay_run::left::{Kind, Mark};
 use assay_run::owned;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid, chownat, fchmod, fchown, mkdirat, openat};
 use rustix::fs::{fstat, unlinkat};
+use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
@@ -23,8 +24,8 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The cluster, within the directory.
-pub(super) const DATA: &str = "data";
+/// The server's own, within the directory.
+pub(crate) const DATA: &str = "data";
 /// What the server says, within the directory.
 const LOG: &str = "server.log";
 /// Of the log's end that is looked at for why the server gave up.
@@ -34,6 +35,22 @@ const READ_BYTES: u64 = 4096;
 /// Longest for processes of the server's user to stop making files while they are removed.
 const REMOVAL: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(10);
+
+/// How a server shows that it takes connections.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Ready {
+    /// A file in its data has this word on a line.
+    Line {
+        /// In `data`.
+        file: String,
+        /// From 1.
+        line: usize,
+        word: String,
+    },
+    /// What it says has this word.
+    Log { word: String },
+}
 
 /// See the module.
 #[derive(Debug)]
@@ -91,7 +108,7 @@ impl Den {
         Ok(fchmod(&self.directory, Mode::RWXU | Mode::XGRP)?)
     }
 
-    /// Where the cluster is, for the server's own processes.
+    /// Where its data is, for the server's own processes.
     pub(super) fn data(&self) -> PathBuf {
         self.path.join(DATA)
     }
@@ -101,31 +118,38 @@ impl Den {
         self.log.try_clone()
     }
 
-    /// What the log says of why the server gave up.
-    pub(super) fn complaint(&self) -> String {
-        let end = || {
-            let length = self.log.metadata()?.len();
-            let from = length.saturating_sub(LOG_BYTES);
-            let mut bytes = vec![0; (length - from) as usize];
-            let read = self.log.read_at(&mut bytes, from)?;
-            bytes.truncate(read);
-            io::Result::Ok(bytes)
-        };
-        match end() {
-            Ok(bytes) => complaint(&String::from_utf8_lossy(&bytes)),
+    /// What the log says of why the server gave up, on lines with one of these words.
+    pub(super) fn complaint(&self, words: &[String]) -> String {
+        match self.said() {
+            Ok(bytes) => complaint(&String::from_utf8_lossy(&bytes), words),
             Err(error) => format!("{}: {error}", self.path.join(LOG).display()),
         }
     }
 
-    /// Whether the server says itself that it takes connections: line 8 of `postmaster.pid`.
-    pub(super) fn is_ready(&self) -> bool {
-        let path = owned::through(&self.directory)
-            .join(DATA)
-            .join("postmaster.pid");
-        let told = owned::read_file(&path, self.uid, READ_BYTES).unwrap_or_default();
-        told.lines()
-            .nth(7)
-            .is_some_and(|word| word.trim() == "ready")
+    /// The end of what its programs have said.
+    fn said(&self) -> io::Result<Vec<u8>> {
+        let length = self.log.metadata()?.len();
+        let from = length.saturating_sub(LOG_BYTES);
+        let mut bytes = vec![0; (length - from) as usize];
+        let read = self.log.read_at(&mut bytes, from)?;
+        bytes.truncate(read);
+        Ok(bytes)
+    }
+
+    /// Whether the server says itself that it takes connections.
+    pub(super) fn is_ready(&self, ready: &Ready) -> bool {
+        match ready {
+            Ready::Line { file, line, word } => {
+                let path = owned::through(&self.directory).join(DATA).join(file);
+                let told = owned::read_file(&path, self.uid, READ_BYTES).unwrap_or_default();
+                told.lines()
+                    .nth(line - 1)
+                    .is_some_and(|found| found.trim() == word)
+            }
+            Ready::Log { word } => self
+                .said()
+                .is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(word.as_str())),
+        }
     }
 
     /// Removes it all, the mark last.

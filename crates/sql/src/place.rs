@@ -1,7 +1,6 @@
-//! What follows `postgres:` in a target's URL, or the `temp:` form of it.
+//! What follows the scheme of a server in a target's URL, or the `temp:` form of it.
 
-use super::conninfo::{self, ConnectOptions};
-use super::patience::Patience;
+use crate::patience::Patience;
 use assay_measure::config::Settings;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
@@ -15,10 +14,10 @@ const SHORTEST: Duration = Duration::from_secs(1);
 
 /// Where the data set is, or will be.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// `temp:postgres[:VERSION]`: a throw-away server that does not run yet.
+pub(crate) enum Place {
+    /// `temp:NAME[:VERSION]`: a throw-away server that does not run yet.
     Temporary {
-        /// Major version asked for; none: the newest installed.
+        /// Version asked for; none: the newest installed.
         version: Option<String>,
     },
     /// A server that runs.
@@ -34,7 +33,7 @@ pub(super) enum Place {
 
 impl Place {
     /// Reads a location.
-    pub(super) fn new(location: &str) -> Result<Self, EngineError> {
+    pub(crate) fn new(location: &str) -> Result<Self, EngineError> {
         if let Some(url) = location.strip_prefix(STARTED) {
             return Ok(Self::Server {
                 url: url.to_owned(),
@@ -55,17 +54,17 @@ impl Place {
         }
     }
 
-    /// As PG_ANSWER_TIMEOUT has it, and with an ear for this request to stop.
-    pub(super) fn patient(mut self, settings: &Settings, stop: &Stop) -> Self {
+    /// As this parameter has it, and with an ear for this request to stop.
+    pub(crate) fn patient(mut self, settings: &Settings, timeout: &str, stop: &Stop) -> Self {
         if let Self::Server { patience, .. } = &mut self {
-            let answer = Duration::from_nanos(settings.ns("PG_ANSWER_TIMEOUT"));
+            let answer = Duration::from_nanos(settings.ns(timeout));
             *patience = Patience::new(answer.max(SHORTEST), stop);
         }
         self
     }
 
     /// The failure of a command that its user has asked to end is that end, once the server was given up.
-    pub(super) fn failed(&self, error: EngineError) -> EngineError {
+    pub(crate) fn failed(&self, error: EngineError) -> EngineError {
         match self {
             Self::Server { patience, .. } if patience.is_over() && patience.hurries() => {
                 EngineError::Interrupted
@@ -75,25 +74,32 @@ impl Place {
     }
 
     /// The location of a server that was started, by its URL.
-    pub(super) fn started(url: &str) -> String {
+    pub(crate) fn started(url: &str) -> String {
         format!("{STARTED}{url}")
     }
 
-    /// How to connect to it.
-    pub(super) fn connect_options(&self) -> Result<ConnectOptions, EngineError> {
+    /// Where a server runs, and how long its answers may take.
+    ///
+    /// # Errors
+    /// `Usage`: it is a temporary one, which runs only during a command.
+    pub(crate) fn server(&self) -> Result<(&str, &Patience), EngineError> {
         match self {
             Self::Temporary { .. } => Err(EngineError::Usage(
                 "a temporary server runs only during one command: it does not exist before or after the \
                  command".to_owned(),
             )),
-            Self::Server { url, patience, .. } => {
-                let options = conninfo::options(url, &conninfo::ThisHost)
-                    .map_err(|text| EngineError::Usage(format!("target postgres: {text}")))?;
-                Ok(ConnectOptions {
-                    patience: patience.clone(),
-                    ..options
-                })
-            }
+            Self::Server { url, patience, .. } => Ok((url, patience)),
         }
+    }
+
+    /// It was started for this command and goes away with it.
+    pub(crate) fn is_throw_away(&self) -> bool {
+        matches!(
+            self,
+            Self::Server {
+                throw_away: true,
+                ..
+            }
+        )
     }
 }

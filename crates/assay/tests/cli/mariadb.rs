@@ -1,0 +1,286 @@
+//! MariaDB by the program itself, on Debian's server: a throw-away server, a run, and what can go wrong in one.
+
+use crate::common::{Place, Started, json, with};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+const SMALL: &[&str] = &[
+    "-s",
+    "2",
+    "--set",
+    "SCALE=1000",
+    "--set",
+    "SCAN_TABLE_SZ=16",
+];
+/// A run that would last a minute if nothing happened.
+const LONG: &[&str] = &[
+    "--time", "60", "--warmup", "0", "-o", "run", "--format", "full",
+];
+
+/// A held server, and the place its directory is in.
+struct Server {
+    place: Place,
+    base: tempfile::TempDir,
+    held: Option<Started>,
+    said: Value,
+}
+
+fn base() -> tempfile::TempDir {
+    let base = tempfile::Builder::new()
+        .prefix("assay-test-")
+        .tempdir_in("/var/tmp")
+        .expect("a directory");
+    std::fs::set_permissions(base.path(), PermissionsExt::from_mode(0o755)).expect("its mode");
+    base
+}
+
+/// Said aloud where no server is installed.
+fn skipped(errors: &str) {
+    let required = std::env::var_os("ASSAY_REQUIRE_MARIADB");
+    assert!(errors.contains("no programs of MariaDB"), "{errors}");
+    assert!(required.is_none_or(|word| word.is_empty()), "{errors}");
+    // Past what the harness holds back, at the end of what is there.
+    if let Ok(mut log) = File::options().append(true).open("/proc/self/fd/2") {
+        let _ = write!(log, "!! SKIPPED: {errors}");
+    }
+}
+
+impl Server {
+    fn start() -> Option<Self> {
+        let (place, base) = (Place::new(), base());
+        let mut command = place.command(&["temp-server", "--target", "temp:mariadb"]);
+        command
+            .env("ASSAY_MYSQL_DIR", base.path())
+            .env("ASSAY_SCALE", "1000");
+        let mut held = Started::new(command.stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let output = held.child().stdout.take().expect("piped");
+        let mut line = String::new();
+        let _ = BufReader::new(output).read_line(&mut line);
+        if line.is_empty() {
+            skipped(&held.ended().err);
+            return None;
+        }
+        let said = serde_json::from_str(&line).expect("a line of JSON");
+        Some(Self {
+            place,
+            base,
+            held: Some(held),
+            said,
+        })
+    }
+
+    fn text(&self, key: &str) -> &str {
+        self.said[key]
+            .as_str()
+            .unwrap_or_else(|| panic!("{key}: {}", self.said))
+    }
+
+    fn url(&self) -> String {
+        self.text("server_url").to_owned()
+    }
+
+    fn signal(&self, signal: Signal) {
+        let file = PathBuf::from(self.text("server_directory")).join("data/server.pid");
+        let pid = std::fs::read_to_string(file).expect("its process");
+        let pid = pid.trim().parse().ok().and_then(Pid::from_raw);
+        kill_process(pid.expect("a process"), signal).expect("a signal");
+    }
+
+    fn arguments<'a>(verb: &'a str, url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+        with(&with(&[verb, "--target", url], SMALL), more)
+    }
+
+    /// Ends it; nothing is left.
+    fn end(mut self) {
+        let mut held = self.held.take().expect("it is held");
+        drop(held.child().stdin.take());
+        held.ended();
+        let left = std::fs::read_dir(self.base.path())
+            .expect("it is there")
+            .count();
+        assert_eq!(left, 0);
+    }
+}
+
+#[test]
+fn a_run_on_a_server_of_its_own_is_complete_and_leaves_nothing() {
+    let (place, base) = (Place::new(), base());
+    let mut command = place.command(&with(
+        &[
+            "run",
+            "--target",
+            "temp:mariadb",
+            "--time",
+            "2",
+            "--warmup",
+            "0",
+            "-o",
+            "run",
+        ],
+        SMALL,
+    ));
+    command.env("ASSAY_MYSQL_DIR", base.path());
+    command.args([
+        "--set",
+        "UPDATE_PCT=20",
+        "--set",
+        "SCAN_PCT=10",
+        "--format",
+        "full",
+    ]);
+    let ran = Started::new(command.stdout(Stdio::piped())).ended();
+    if ran.err.contains("no programs of MariaDB") {
+        return skipped(&ran.err);
+    }
+    let ran = ran.code(0);
+    assert!(ran.out.contains("MariaDB"), "{}", ran.out);
+    let record = json(&place.read("run/record.json"));
+    assert_eq!(record["run"]["verdict"], "complete");
+    let checks = record["integrity"].as_array().expect("a list");
+    let violated: Vec<&Value> = checks.iter().filter(|one| one["ok"] == false).collect();
+    assert!(violated.is_empty(), "{violated:?}");
+    // What the client did is what the server counted, and what it read and got adds up.
+    for id in ["S1", "S2", "S6", "S7"] {
+        let holds = checks
+            .iter()
+            .any(|one| one["id"] == id && one["ok"] == true);
+        assert!(holds, "{id}: {checks:?}");
+    }
+    let left = std::fs::read_dir(base.path()).expect("it is there").count();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn a_data_set_on_a_server_is_made_run_checked_and_removed() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let url = server.url();
+    let place = &server.place;
+    let absent = place.assay(&Server::arguments("run", &url, LONG)).code(3);
+    assert!(absent.err.contains("assay prepare"), "{}", absent.err);
+    let planned = with(&Server::arguments("prepare", &url, &[]), &["--dry-run"]);
+    let planned = place.assay(&planned).code(0);
+    assert!(
+        planned.out.contains("create a data set of 2"),
+        "{}",
+        planned.out
+    );
+    place
+        .assay(&Server::arguments("prepare", &url, &[]))
+        .code(0);
+    let short = ["--time", "1", "--warmup", "0", "--set", "UPDATE_PCT=50"];
+    place.assay(&Server::arguments("run", &url, &short)).code(0);
+    place.assay(&["check", "--target", &url]).code(0);
+    let sampled = ["check", "--target", &url, "--set", "CHECK=sampled"];
+    place.assay(&sampled).code(0);
+    let looped = Server::arguments("run", &url, &["--time", "1", "--set", "LOOP=server"]);
+    let looped = place.assay(&looped).code(2);
+    assert!(looped.err.contains("LOOP=client"), "{}", looped.err);
+    place.assay(&["destroy", "--target", &url]).code(0);
+    let gone = place.assay(&["check", "--target", &url]).code(3);
+    assert!(gone.err.contains("assay prepare"), "{}", gone.err);
+    server.end();
+}
+
+#[test]
+fn a_load_that_was_killed_is_taken_up_again() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let url = server.url();
+    let large = [
+        "prepare",
+        "--target",
+        &url,
+        "-s",
+        "3",
+        "--set",
+        "SCALE=4000",
+    ];
+    let mut killed = server
+        .place
+        .start(&with(&large, &["--set", "LOAD_PARALLEL_DEGREE=1"]));
+    std::thread::sleep(std::time::Duration::from_millis(700));
+    killed.child().kill().expect("ours to kill");
+    killed.ended();
+    server.place.assay(&large).code(0);
+    server.place.assay(&["check", "--target", &url]).code(0);
+    server.end();
+}
+
+/// A run whose server fails it: invalid, kept, with one clear error.
+fn given_up(run: Started) {
+    let ran = run.ended().code(4);
+    let errors = ran.errors();
+    assert_eq!(errors.len(), 1, "{}", ran.err);
+    assert!(errors[0].contains("lost its connection"), "{}", errors[0]);
+    assert!(ran.out.contains("Verdict: invalid"), "{}", ran.out);
+}
+
+#[test]
+fn a_server_that_is_killed_in_a_run_ends_it_with_its_record_kept() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let url = server.url();
+    let place = &server.place;
+    place
+        .assay(&Server::arguments("prepare", &url, &[]))
+        .code(0);
+    let run = place.start(&Server::arguments("run", &url, LONG));
+    let run = run.until("the window begins", || place.measures("run"));
+    server.signal(Signal::KILL);
+    given_up(run);
+}
+
+#[test]
+fn a_server_that_answers_no_more_is_given_up() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let url = server.url();
+    let place = &server.place;
+    place
+        .assay(&Server::arguments("prepare", &url, &[]))
+        .code(0);
+    let patient = with(LONG, &["--set", "MYSQL_ANSWER_TIMEOUT=2"]);
+    let run = place.start(&Server::arguments("run", &url, &patient));
+    let run = run.until("the window begins", || place.measures("run"));
+    server.signal(Signal::STOP);
+    given_up(run);
+    server.signal(Signal::CONT);
+    server.end();
+}
+
+#[test]
+fn a_load_and_a_check_of_a_server_that_answers_no_more_end_with_an_error() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let url = server.url();
+    let sizes = ["-s", "2", "--set", "SCALE=6000"];
+    let impatient = ["--set", "MYSQL_ANSWER_TIMEOUT=2"];
+    let load = with(&with(&["prepare", "--target", &url], &sizes), &impatient);
+    let check = with(&["check", "--target", &url], &impatient);
+    let frozen = |command: &[&str], works_s: f64| {
+        let started = server.place.start(command);
+        std::thread::sleep(std::time::Duration::from_secs_f64(works_s));
+        server.signal(Signal::STOP);
+        let ran = started.ended();
+        server.signal(Signal::CONT);
+        assert_eq!(ran.errors().len(), 1, "{}", ran.err);
+        let ran = ran.code(3);
+        assert!(ran.err.contains("answer"), "{}", ran.err);
+        server.place.assay(command).code(0);
+    };
+    // A load of this size lasts longer; a check may be over sooner, so it finds the server frozen.
+    frozen(&load, 0.4);
+    frozen(&check, 0.0);
+    server.end();
+}

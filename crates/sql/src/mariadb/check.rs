@@ -1,0 +1,287 @@
+//! Verifying a data set: after a load, and by `assay check`.
+
+use super::conn::{Connection, told};
+use super::layout::{INDEX, Sizes, column_names, rows_table, scan_table};
+use super::marker::Marker;
+use assay_run::dataset::lines::{count, decimal, text};
+use assay_run::dataset::rows::COLUMN_BYTES;
+use assay_run::engine::{EngineError, Line};
+
+/// Where the rank correlation of key and place says something.
+const SCATTER_ROWS: u64 = 10_000;
+/// Most it may be.
+const CORRELATION_MAX: f64 = 0.05;
+/// Rows of a table that a sample reads.
+const SAMPLED_ROWS: u64 = 2000;
+
+/// Pages of a table beside those of its rows, for which a count may stand.
+const SPARE_PAGES: u64 = 4;
+
+/// What is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    /// Every row.
+    Full,
+    /// The index, and the first rows of each table.
+    Sampled,
+}
+
+/// What was found, over all schemas.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Findings {
+    schemas: u64,
+    rows: u64,
+    /// Pages of the tables that hold rows; none where the server does not tell this user.
+    pages: Option<u64>,
+    correlation_max: f64,
+}
+
+impl Findings {
+    pub(super) fn merge(&mut self, more: &Self) {
+        self.pages = match self.schemas {
+            0 => more.pages,
+            _ => self.pages.zip(more.pages).map(|(a, b)| a + b),
+        };
+        self.schemas += more.schemas;
+        self.rows += more.rows;
+        self.correlation_max = self.correlation_max.max(more.correlation_max);
+    }
+
+    /// For people and JSON.
+    pub(super) fn lines(&self) -> Vec<Line> {
+        vec![
+            count("verified_schemas", "SLOB schemas verified", self.schemas),
+            count("verified_rows", "Rows verified", self.rows),
+            match self.pages {
+                Some(pages) => count("verified_pages", "Pages that hold them", pages),
+                None => text(
+                    "verified_pages",
+                    "Pages that hold them",
+                    "n/a (the user may not read mysql.innodb_index_stats)".to_owned(),
+                ),
+            },
+            decimal(
+                "key_place_correlation",
+                "Largest rank correlation of key and place",
+                self.correlation_max,
+            ),
+        ]
+    }
+}
+
+/// Verifies one SLOB schema.
+///
+/// # Errors
+/// `Damaged` names table, expectation and finding; the server's.
+pub(super) fn schema(
+    connection: &mut Connection,
+    marker: &Marker,
+    n: u32,
+    level: Level,
+) -> Result<Findings, EngineError> {
+    let rows = rows_table(n);
+    shape(connection, &rows)?;
+    index(connection, &rows, marker.unique)?;
+    keys(connection, &rows, marker.scale)?;
+    let correlation = content(connection, marker, &rows, marker.scale, level)?;
+    if marker.scale >= SCATTER_ROWS && level == Level::Full && correlation.abs() > CORRELATION_MAX {
+        return Err(damaged(
+            &rows,
+            &format!("keys follow their places: rank correlation {correlation:.3}"),
+        ));
+    }
+    let mut pages = leaf_pages(connection, &rows, marker.scale)?;
+    if marker.scan_blocks > 0 {
+        let scan = scan_table(n);
+        shape(connection, &scan)?;
+        content(connection, marker, &scan, marker.scan_blocks, level)?;
+        let more = leaf_pages(connection, &scan, marker.scan_blocks)?;
+        pages = pages.zip(more).map(|(a, b)| a + b);
+    }
+    Ok(Findings {
+        schemas: 1,
+        rows: marker.scale + marker.scan_blocks,
+        pages,
+        correlation_max: correlation.abs(),
+    })
+}
+
+fn damaged(table: &str, what: &str) -> EngineError {
+    EngineError::Damaged(format!(
+        "{table}: {what}; the data set is not as assay loaded it: assay destroy, then assay prepare"
+    ))
+}
+
+/// The columns, engine and format that assay gave it.
+fn shape(connection: &mut Connection, table: &str) -> Result<(), EngineError> {
+    let doing = format!("reading the definition of {table}");
+    let doing = told(&doing);
+    let rows = connection
+        .rows(&format!(
+            "select lower(column_name), lower(column_type), is_nullable from information_schema.columns \
+             where table_schema = database() and table_name = '{table}' order by ordinal_position"
+        ))
+        .map_err(&doing)?;
+    let is: Vec<String> = rows
+        .into_iter()
+        .map(|row| row.into_iter().flatten().collect::<Vec<_>>().join(" "))
+        .collect();
+    if is.is_empty() {
+        return Err(damaged(table, "the table is missing"));
+    }
+    let mut must = vec![
+        "pk bigint(20) NO".to_owned(),
+        "custid bigint(20) YES".to_owned(),
+    ];
+    must.extend(column_names().map(|name| format!("{name} char({COLUMN_BYTES}) YES")));
+    let (filler, fixed) = is.split_last().expect("it is not empty");
+    if fixed != must || !filler.starts_with("filler varchar(") {
+        return Err(damaged(table, "its columns were changed"));
+    }
+    let format = connection
+        .value(&format!(
+            "select concat(engine, ' ', row_format) from information_schema.tables \
+             where table_schema = database() and table_name = '{table}'"
+        ))
+        .map_err(&doing)?;
+    match format.as_str() {
+        "InnoDB Dynamic" => Ok(()),
+        other => Err(damaged(
+            table,
+            &format!("it is stored as {other}, not as InnoDB Dynamic"),
+        )),
+    }
+}
+
+fn index(connection: &mut Connection, table: &str, unique: bool) -> Result<(), EngineError> {
+    let rows = connection
+        .rows(&format!(
+            "select index_name, column_name, non_unique from information_schema.statistics \
+             where table_schema = database() and table_name = '{table}' order by index_name, seq_in_index"
+        ))
+        .map_err(told("reading the indexes"))?;
+    let is: Vec<String> = rows
+        .into_iter()
+        .map(|row| row.into_iter().flatten().collect::<Vec<_>>().join(" "))
+        .collect();
+    let must = [
+        format!("{INDEX} custid {}", u8::from(!unique)),
+        "PRIMARY pk 0".to_owned(),
+    ];
+    if is.iter().any(|index| !must.contains(index)) || is.len() != must.len() {
+        return Err(damaged(table, "its indexes were changed"));
+    }
+    Ok(())
+}
+
+/// Each key once, by the index.
+fn keys(connection: &mut Connection, table: &str, scale: u64) -> Result<(), EngineError> {
+    let rows = connection
+        .rows(&format!(
+            "select count(custid), count(distinct custid), coalesce(min(custid), 0), coalesce(max(custid), 0) \
+             from {table} force index ({INDEX}) where custid is not null"
+        ))
+        .map_err(told("reading the keys"))?;
+    let is: Vec<u64> = rows
+        .into_iter()
+        .flatten()
+        .map(|value| value.and_then(|text| text.parse().ok()).unwrap_or(0))
+        .collect();
+    if is == [scale, scale, 1, scale] {
+        return Ok(());
+    }
+    Err(damaged(
+        table,
+        &format!(
+            "rows, different keys, first and last key are {is:?}, not [{scale}, {scale}, 1, {scale}]"
+        ),
+    ))
+}
+
+/// Live rows and pads, and the size of each; returns the rank correlation of key and place.
+fn content(
+    connection: &mut Connection,
+    marker: &Marker,
+    table: &str,
+    rows: u64,
+    level: Level,
+) -> Result<f64, EngineError> {
+    let sizes = Sizes::of_page(marker.block_bytes)?;
+    let pairs = match level {
+        Level::Full => rows,
+        Level::Sampled => rows.min(SAMPLED_ROWS / 2),
+    };
+    let wrong: Vec<String> = column_names()
+        .map(|name| format!("char_length({name}) <> {COLUMN_BYTES}"))
+        .collect();
+    let asked = connection
+        .rows(&format!(
+            "select count(*), count(custid), \
+             coalesce(sum(custid is not null and ({} or length(filler) <> {} or pk % 2 = 0)), 0), \
+             coalesce(sum(custid is null and (c2 is not null or length(filler) <> {} or pk % 2 = 1)), 0), \
+             coalesce(sum(if(custid is null, 0e0, pow(custid - (pk + 1) / 2, 2))), 0e0) \
+             from {table} force index (primary) where pk <= {}",
+            wrong.join(" or "),
+            sizes.live,
+            sizes.pad,
+            2 * pairs
+        ))
+        .map_err(told("reading the rows"))?;
+    let row = asked.into_iter().next().unwrap_or_default();
+    let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
+    let is: Vec<u64> = (0..4)
+        .map(|at| text(at).parse().unwrap_or(u64::MAX))
+        .collect();
+    if is != [2 * pairs, pairs, 0, 0] {
+        return Err(damaged(
+            table,
+            &format!(
+                "rows, rows with a key, rows and pads of a wrong size are {is:?}, not [{}, {pairs}, 0, 0]",
+                2 * pairs
+            ),
+        ));
+    }
+    let squares: f64 = text(4).parse().unwrap_or(0.0);
+    let n = rows as f64;
+    Ok(1.0 - 6.0 * squares / (n * (n * n - 1.0)).max(1.0))
+}
+
+/// Pages that hold rows, by the server's own statistics, made anew: one for each row and its pad. None where the user
+/// may not read them.
+fn leaf_pages(
+    connection: &mut Connection,
+    table: &str,
+    rows: u64,
+) -> Result<Option<u64>, EngineError> {
+    // It writes nothing but statistics; who may not make them reads those of the load.
+    let _ = connection.run(&format!("analyze table {table}"));
+    let asked = connection.rows(&format!(
+        "select stat_name, stat_value from mysql.innodb_index_stats where database_name = database() \
+         and table_name = '{table}' and index_name = 'PRIMARY' and stat_name in ('n_leaf_pages', 'size')"
+    ));
+    let asked = match asked {
+        Ok(rows) => rows,
+        Err(error) if error.is_fatal() => return Err(told("reading the page counts")(error)),
+        Err(_) => return Ok(None),
+    };
+    let of = |name: &str| {
+        let row = asked.iter().find(|row| row[0].as_deref() == Some(name))?;
+        row[1].as_ref()?.parse::<u64>().ok()
+    };
+    let pages = match (of("n_leaf_pages"), of("size")) {
+        // So small a table has no segment of its own for them; all its pages but the root are then such.
+        (Some(1), Some(size)) => size.saturating_sub(1),
+        (Some(pages), _) => pages,
+        (None, _) => return Ok(None),
+    };
+    let most = rows + rows / 100 + SPARE_PAGES;
+    if (rows..=most).contains(&pages) {
+        return Ok(Some(pages));
+    }
+    Err(damaged(
+        table,
+        &format!(
+            "{rows} rows are on {pages} pages, not on {rows} to {most}: it is not one row on a page"
+        ),
+    ))
+}

@@ -1,0 +1,165 @@
+//! Who may work on a data set at the same time: the one place that claims it.
+//!
+//! A claim is a user-level lock (`GET_LOCK`) of a connection that lives as long as the command. Such locks know no
+//! sharing: a command that wants the data set alone holds the main lock, and finds none of the runs' own; a run takes
+//! one of its own while it holds the main lock for an instant. The names hold for the whole server and are made from
+//! the database's.
+
+use super::address::Address;
+use super::conn::{Connection, MyError, told};
+use crate::claim::Purpose;
+use assay_run::engine::{EngineError, Remarks};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How long a claim waits for its holder: an assay that follows another at once is not to be refused for that.
+const WAIT: Duration = Duration::from_secs(2);
+const POLL: Duration = Duration::from_millis(20);
+/// Runs and series that may share a data set.
+const SHARERS: u32 = 64;
+
+/// Claims the data set; the claim ends with the connection that is returned.
+///
+/// # Errors
+/// `Unusable`: somebody else has it, who is named; the server does not answer.
+pub(super) fn take(address: &Address, purpose: Purpose) -> Result<Connection, EngineError> {
+    let mut connection = Connection::open(address, Some(address.answer))?;
+    let doing = told("claiming the data set");
+    // It is idle for as long as the work takes.
+    connection
+        .run("set wait_timeout = 31536000")
+        .map_err(&doing)?;
+    let main = main_lock(&address.database);
+    let wait_s = WAIT.as_secs();
+    let got = connection
+        .number(&format!("select get_lock('{main}', {wait_s})"))
+        .map_err(&doing)?;
+    if got != 1 {
+        let holder = connection
+            .number(&format!("select is_used_lock('{main}')"))
+            .map_err(&doing)?;
+        return Err(in_use(&mut connection, address, &[holder]));
+    }
+    if purpose.shares() {
+        for n in 0..SHARERS {
+            let own = run_lock(&address.database, n);
+            let taken = connection.number(&format!("select get_lock('{own}', 0)"));
+            if taken.map_err(&doing)? == 1 {
+                let free = format!("select release_lock('{main}')");
+                connection.number(&free).map_err(&doing)?;
+                return Ok(connection);
+            }
+        }
+        return Err(EngineError::Unusable(format!(
+            "{SHARERS} runs use the data set in database {} already",
+            address.database
+        )));
+    }
+    let begun = Instant::now();
+    loop {
+        let runs = sharers(&mut connection, &address.database).map_err(&doing)?;
+        if runs.is_empty() {
+            return Ok(connection);
+        }
+        if begun.elapsed() >= WAIT {
+            return Err(in_use(&mut connection, address, &runs));
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+fn main_lock(database: &str) -> String {
+    format!("assay {:08x}", crc32c::crc32c(database.as_bytes()))
+}
+
+fn run_lock(database: &str, n: u32) -> String {
+    format!("{} run {n}", main_lock(database))
+}
+
+/// Sessions that hold locks of runs.
+pub(super) fn sharers(connection: &mut Connection, database: &str) -> Result<Vec<u64>, MyError> {
+    let each: Vec<String> = (0..SHARERS)
+        .map(|n| format!("is_used_lock('{}')", run_lock(database, n)))
+        .collect();
+    let rows = connection.rows(&format!("select {}", each.join(", ")))?;
+    let ids = rows.into_iter().flatten().flatten();
+    Ok(ids.filter_map(|id| id.parse().ok()).collect())
+}
+
+/// The refusal of a data set that somebody uses.
+fn in_use(connection: &mut Connection, address: &Address, ids: &[u64]) -> EngineError {
+    let who: Vec<String> = ids
+        .iter()
+        .map(|id| {
+            let asked = connection.value(&format!(
+                "select concat(user, '@', host) from information_schema.processlist where id = {id}"
+            ));
+            match asked {
+                Ok(user) if !user.is_empty() => {
+                    format!("another assay (server session {id}, {user})")
+                }
+                _ => format!("another assay (server session {id})"),
+            }
+        })
+        .collect();
+    EngineError::Unusable(format!(
+        "the data set in database {} is in use by {}; wait until it ends, then try again",
+        address.database,
+        who.join("; ")
+    ))
+}
+
+/// The claim of a run, as one reading after the other shows it.
+#[derive(Debug)]
+pub(super) struct Company {
+    own: u64,
+    begun: Instant,
+    /// By session: seen from, until.
+    others: BTreeMap<u64, (Duration, Duration)>,
+    /// When it was first seen to be gone.
+    lost: Option<Duration>,
+}
+
+impl Company {
+    /// Of the claim that this session holds.
+    pub(super) fn of(own: u32) -> Self {
+        Self {
+            own: own.into(),
+            begun: Instant::now(),
+            others: BTreeMap::new(),
+            lost: None,
+        }
+    }
+
+    /// Takes the holders of a reading.
+    pub(super) fn note(&mut self, holders: &[u64]) {
+        let now = self.begun.elapsed();
+        for id in holders.iter().filter(|id| **id != self.own) {
+            self.others.entry(*id).or_insert((now, now)).1 = now;
+        }
+        if !holders.contains(&self.own) {
+            self.lost.get_or_insert(now);
+        }
+    }
+
+    /// What the record has to say of it.
+    pub(super) fn remark(&self, remarks: &mut Remarks) {
+        for (id, (from, until)) in &self.others {
+            remarks.warnings.push(format!(
+                "Another assay shared this data set at the same time (server session {id}, seen from {:.0} s to {:.0} s \
+                 after this run claimed it). If it was a run, the figures show both loads together; repeat the run \
+                 alone, or name another database.",
+                from.as_secs_f64(),
+                until.as_secs_f64()
+            ));
+        }
+        if let Some(at) = self.lost {
+            remarks.invalid.push(format!(
+                "the claim on the data set was lost {:.0} s after it was taken (server session {} ended): after that, \
+                 other commands could change or remove its tables",
+                at.as_secs_f64(),
+                self.own
+            ));
+        }
+    }
+}

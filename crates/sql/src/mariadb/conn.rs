@@ -1,0 +1,236 @@
+//! A connection: the crate `mysql` with our addresses, times and words for errors.
+
+use super::address::{Address, Host};
+use assay_run::engine::{EngineError, OpError};
+use mysql::prelude::Queryable;
+use mysql::{Conn, OptsBuilder, Row};
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+use std::io::ErrorKind;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+/// No server that is well takes longer to let somebody in.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// Classes of failed operations by the server's number; whether another attempt may help.
+const CLASSES: &[(u16, &str, bool)] = &[
+    (1213, "deadlock", true),
+    (1205, "lock timeout", false),
+    (1021, "disk full", false),
+    (1114, "disk full", false),
+    (1037, "out of memory", false),
+    (1041, "out of memory", false),
+    (1040, "too many connections", false),
+    (1290, "read only", false),
+    (1792, "read only", false),
+    (1317, "cancelled", false),
+    (1969, "statement timeout", false),
+    (1030, "io", false),
+    (1877, "corrupt", false),
+    (1146, "missing", false),
+    (1142, "no privilege", false),
+    (1044, "no privilege", false),
+];
+
+/// Why a server did not do as asked.
+#[derive(Debug)]
+pub(super) struct MyError(mysql::Error);
+
+impl MyError {
+    /// The server's number of the error.
+    pub(super) fn code(&self) -> Option<u16> {
+        match &self.0 {
+            mysql::Error::MySqlError(error) => Some(error.code),
+            _ => None,
+        }
+    }
+
+    /// The connection cannot be used any more: it broke, or the server ended it (1053 and 1927, shutdown and KILL).
+    pub(super) fn is_fatal(&self) -> bool {
+        match self.code() {
+            Some(code) => matches!(code, 1053 | 1927),
+            None => true,
+        }
+    }
+}
+
+impl std::fmt::Display for MyError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let io = match &self.0 {
+            mysql::Error::MySqlError(error) => {
+                return write!(f, "{} (error {})", error.message, error.code);
+            }
+            mysql::Error::IoError(error) => error,
+            mysql::Error::CodecError(error) => {
+                match std::error::Error::source(error).and_then(|source| source.downcast_ref()) {
+                    Some(io) => io,
+                    None => return write!(f, "{error}"),
+                }
+            }
+            mysql::Error::DriverError(error) => return write!(f, "{error}"),
+            other => return write!(f, "{other}"),
+        };
+        match io.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                f.write_str("the server did not answer in time (MYSQL_ANSWER_TIMEOUT)")
+            }
+            _ => write!(f, "{io}"),
+        }
+    }
+}
+
+impl From<mysql::Error> for MyError {
+    fn from(error: mysql::Error) -> Self {
+        Self(error)
+    }
+}
+
+/// Says what was being done when the server refused, and the way out where there is one.
+pub(super) fn told(doing: &str) -> impl Fn(MyError) -> EngineError + '_ {
+    move |error| {
+        let way_out = match error.code() {
+            Some(1044 | 1142 | 1143 | 1227 | 1370) => {
+                "; the user needs ALL PRIVILEGES on the database of the data set (a run without updates: SELECT)"
+            }
+            Some(1290 | 1792 | 1836) => "; assay needs a server that can be written to",
+            Some(1021 | 1114) => "; make room, or use fewer schemas or a smaller SCALE",
+            _ => "",
+        };
+        EngineError::Unusable(format!("{doing}: {error}{way_out}"))
+    }
+}
+
+/// An operation's failure by what the server said.
+pub(super) fn op_error(error: &MyError) -> OpError {
+    let known = error
+        .code()
+        .and_then(|code| CLASSES.iter().find(|(known, ..)| *known == code));
+    let (class, retryable) = match known {
+        _ if error.is_fatal() => ("connection lost", false),
+        Some((_, class, again)) => (*class, *again),
+        None => ("server", false),
+    };
+    OpError {
+        class,
+        text: error.to_string(),
+        retryable,
+    }
+}
+
+/// See the module.
+pub(super) struct Connection {
+    pub(super) conn: Conn,
+}
+
+impl Connection {
+    /// Logs in. No answer is waited for longer than `answer`; `None` waits for ever.
+    ///
+    /// # Errors
+    /// `Unusable`: nobody there, wrong password, no such database; with the way out.
+    pub(super) fn open(address: &Address, answer: Option<Duration>) -> Result<Self, EngineError> {
+        let builder = OptsBuilder::new()
+            .user(Some(&address.user))
+            .pass(address.password.as_ref().map(|password| &password.0))
+            .db_name(Some(&address.database))
+            // The crate would look for a socket of a server that it was given the port of.
+            .prefer_socket(false)
+            .tcp_connect_timeout(Some(CONNECT))
+            .read_timeout(answer)
+            .write_timeout(answer)
+            .stmt_cache_size(0);
+        let builder = match &address.host {
+            Host::Tcp { host, port } => builder.ip_or_hostname(Some(host)).tcp_port(*port),
+            Host::Socket(path) => builder.socket(Some(path.display().to_string())),
+        };
+        match Conn::new(builder) {
+            Ok(conn) => {
+                let mut connection = Self { conn };
+                let pinned = connection.run("set names latin1, sql_mode = 'STRICT_ALL_TABLES'");
+                pinned.map_err(told("preparing the session"))?;
+                Ok(connection)
+            }
+            Err(error) => Err(refused(address, &MyError(error))),
+        }
+    }
+
+    /// Statements whose answers do not matter.
+    pub(super) fn run(&mut self, sql: &str) -> Result<(), MyError> {
+        Ok(self.conn.query_drop(sql)?)
+    }
+
+    /// All rows, as text; `None` is NULL.
+    pub(super) fn rows(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, MyError> {
+        let rows: Vec<Row> = self.conn.query(sql)?;
+        Ok(rows
+            .into_iter()
+            .map(|row| row.unwrap().into_iter().map(text).collect())
+            .collect())
+    }
+
+    /// The first value of the first row; empty if there is none.
+    pub(super) fn value(&mut self, sql: &str) -> Result<String, MyError> {
+        let first = self.rows(sql)?.into_iter().flatten().next();
+        Ok(first.flatten().unwrap_or_default())
+    }
+
+    /// A number there; 0 if it is none.
+    pub(super) fn number(&mut self, sql: &str) -> Result<u64, MyError> {
+        Ok(self.value(sql)?.parse().unwrap_or(0))
+    }
+
+    /// The session's number on the server.
+    pub(super) fn id(&self) -> u32 {
+        self.conn.connection_id()
+    }
+
+    /// The socket once more, for a thread that ends waits in it. The crate keeps its own to itself.
+    pub(super) fn socket(&self) -> std::io::Result<OwnedFd> {
+        let this = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
+        Ok(pidfd_getfd(
+            this,
+            self.conn.as_raw_fd(),
+            PidfdGetfdFlags::empty(),
+        )?)
+    }
+}
+
+fn text(value: mysql::Value) -> Option<String> {
+    match value {
+        mysql::Value::NULL => None,
+        mysql::Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        other => Some(other.as_sql(true)),
+    }
+}
+
+/// Why nobody was let in.
+fn refused(address: &Address, error: &MyError) -> EngineError {
+    let Address {
+        host,
+        user,
+        database,
+        ..
+    } = address;
+    let text = match error.code() {
+        Some(1045) => format!(
+            "the server at {host} refuses user {user}: {error}; check user and password (in the URL or MYSQL_PWD)"
+        ),
+        Some(1698) => format!(
+            "the server at {host} refuses user {user}: {error}; this account logs in by its system user (unix_socket): \
+             give another user, or run assay as that user with ?socket=PATH"
+        ),
+        Some(1049) => format!(
+            "the server at {host} has no database {database}: create it (CREATE DATABASE), empty and for assay alone, \
+             or name another one"
+        ),
+        Some(1044) => format!(
+            "user {user} may not use database {database} at {host}: {error}; GRANT ALL PRIVILEGES ON the database TO \
+             this user"
+        ),
+        Some(1040 | 1203) => format!(
+            "the server at {host} has no connection left: {error}; raise max_connections or use fewer sessions"
+        ),
+        Some(_) => format!("the server at {host} refuses the connection: {error}"),
+        None => format!("cannot connect to the server at {host}: {error}"),
+    };
+    EngineError::Unusable(text)
+}

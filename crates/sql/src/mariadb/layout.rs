@@ -1,0 +1,136 @@
+//! What a data set is called and made of in a database: names and statements, no connection.
+//!
+//! InnoDB puts at least two rows on a page. So rows come in pairs: a live row and a pad that no key finds, of sizes such
+//! that a pair fits on a page and a third row of either size does not (slob-method 3.4). `pk` counts both in the
+//! order of their insertion; `custid`, the key, is a permutation of the live ones, with an index of its own, so that
+//! the rows of a range lie on unrelated pages.
+
+use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS};
+use assay_run::engine::EngineError;
+use assay_run::plan::RedoStress;
+
+/// Columns of the filler, by their names.
+pub(super) fn column_names() -> impl Iterator<Item = String> {
+    (2..2 + COLUMNS).map(|column| format!("c{column}"))
+}
+
+/// The columns an update changes, by their numbers: the first and the last, or all. The server logs what each column
+/// was and is, wherever it lies.
+pub(super) fn changed_columns(redo: RedoStress) -> &'static [u32] {
+    match redo {
+        RedoStress::Lite => &[2, 20],
+        RedoStress::Heavy => &[
+            2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20,
+        ],
+    }
+}
+
+/// Sizes of rows for a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sizes {
+    /// Bytes of the filler of a live row.
+    pub(super) live: usize,
+    /// Bytes of the filler of a pad.
+    pub(super) pad: usize,
+}
+
+/// Bytes of a page that are not for rows: headers, the two rows that bound it, its directory, its trailer.
+const PAGE_OVERHEAD: usize = 200;
+/// Of a row beside its columns and filler: header, lengths, NULL bits, transaction, roll pointer, `pk`, `custid`.
+const ROW_OVERHEAD: usize = 48;
+
+impl Sizes {
+    /// For pages of so many bytes.
+    ///
+    /// # Errors
+    /// `Unusable`: a row of SLOB does not fit twice, or a third row would.
+    pub(super) fn of_page(page_bytes: u64) -> Result<Self, EngineError> {
+        let content = COLUMNS * COLUMN_BYTES;
+        let page = match page_bytes {
+            8192 | 16384 => page_bytes as usize,
+            _ => {
+                return Err(EngineError::Unusable(format!(
+                    "innodb_page_size is {page_bytes}: assay lays one row on a page of 8192 or 16384 bytes (a SLOB row \
+                     is more than half of a smaller page, and less than a third of what a larger one takes)"
+                )));
+            }
+        };
+        let room = page - PAGE_OVERHEAD;
+        // A little under the most the server stores in one row: half of a page.
+        let row = room / 2 - ROW_OVERHEAD - room / 64;
+        Ok(Self {
+            live: row - content,
+            // The pair leaves less room than a pad needs.
+            pad: room / 3 - ROW_OVERHEAD,
+        })
+    }
+}
+
+/// `cf1_<n>`: the rows.
+pub(super) fn rows_table(n: u32) -> String {
+    format!("cf1_{n}")
+}
+
+/// `cf2_<n>`: the scan table.
+pub(super) fn scan_table(n: u32) -> String {
+    format!("cf2_{n}")
+}
+
+/// The index of every `cf1`.
+pub(super) const INDEX: &str = "i_custid";
+
+/// Creates `cf1` or `cf2`, without the index of the keys.
+pub(super) fn create_table(table: &str, sizes: Sizes) -> String {
+    let columns: String = column_names()
+        .map(|name| format!(", {name} char({COLUMN_BYTES})"))
+        .collect();
+    format!(
+        "create table {table} (pk bigint not null primary key, custid bigint{columns}, filler varchar({}) not null) \
+         engine=InnoDB row_format=dynamic page_compressed=0 encrypted=default character set latin1 collate latin1_bin \
+         stats_persistent=1 stats_auto_recalc=0 comment='data set of assay'",
+        sizes.live.max(sizes.pad)
+    )
+}
+
+/// Creates the index of the keys.
+pub(super) fn create_index(n: u32, unique: bool) -> String {
+    let unique = if unique { "unique " } else { "" };
+    format!("create {unique}index {INDEX} on {} (custid)", rows_table(n))
+}
+
+/// A text value for SQL, whatever `sql_mode` is.
+pub(super) fn literal(text: &str) -> String {
+    let hex: String = text.bytes().map(|byte| format!("{byte:02X}")).collect();
+    match text.is_empty() {
+        true => "''".to_owned(),
+        false => format!("x'{hex}'"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slob_34_a_pair_fits_a_page_and_a_third_row_does_not() {
+        for page in [8192_u64, 16384] {
+            let sizes = Sizes::of_page(page).unwrap();
+            let (live, pad) = (
+                sizes.live + COLUMNS * COLUMN_BYTES + ROW_OVERHEAD,
+                sizes.pad + ROW_OVERHEAD,
+            );
+            let room = page as usize - PAGE_OVERHEAD;
+            assert!(live < room / 2, "{page}: {live}");
+            assert!(live + pad <= room, "{page}: {live} {pad}");
+            // Rows are never larger than assumed, but may be a little smaller.
+            assert!(
+                live + 2 * pad > room + 2 * ROW_OVERHEAD,
+                "{page}: {live} {pad}"
+            );
+        }
+        for page in [4096, 32768, 65536] {
+            let text = Sizes::of_page(page).unwrap_err().to_string();
+            assert!(text.contains(&page.to_string()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! Carrying out a load plan: one connection loads one SLOB schema at a time, several do so side by side.
+//!
+//! Making a table ends a transaction here, so a schema is noted as being loaded before its tables exist and as loaded
+//! once it is verified; what was begun and not ended goes when the next prepare begins.
+
+use super::address::Address;
+use super::check::{self, Findings, Level};
+use super::conn::{Connection, told};
+use super::guard::{Guard, TICK, Waiting};
+use super::layout::{self, Sizes, create_index, create_table, rows_table, scan_table};
+use super::marker::{self, Marker};
+use super::plan::{LoadPlan, Start};
+use assay_measure::permutation::Permutation;
+use assay_measure::units::many;
+use assay_run::dataset::lines::{bytes, count, decimal, text};
+use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS, FILL, Random};
+use assay_run::engine::{EngineError, Line, Progress};
+use assay_run::stop::Stop;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Instant;
+
+/// Live rows of a statement, each with its pad.
+const ROWS: u64 = 64;
+/// Statements of a transaction: a sync of the log for each would be most of the load.
+const STATEMENTS: u64 = 32;
+/// Added to the number of a schema for the rows of its scan table: they are unlike all others.
+const SCAN: u32 = 1 << 20;
+/// Of a statement beside its rows, and of a row beside its columns and fillers, at most.
+const FRAME_BYTES: usize = 200;
+
+/// Loads, verifies and sums up.
+///
+/// # Errors
+/// The server's; `Interrupted`; `Damaged` if what was loaded is not what it must be.
+pub(super) fn run(
+    plan: &LoadPlan,
+    address: &Address,
+    keeper: &mut Connection,
+    stop: &Stop,
+    progress: &dyn Progress,
+) -> Result<Vec<Line>, EngineError> {
+    let begun = Instant::now();
+    open_site(plan, keeper)?;
+    let job = Job::new(plan, address, stop);
+    let findings = job.run(keeper, progress)?;
+    let load_s = begun.elapsed().as_secs_f64();
+    let written = write_out(plan, keeper);
+    let mut lines = summary(plan, load_s);
+    lines.push(written);
+    lines.extend(findings.lines());
+    lines.push(decimal(
+        "total_s",
+        "Time in all, s",
+        begun.elapsed().as_secs_f64(),
+    ));
+    Ok(lines)
+}
+
+/// Removes what an earlier prepare left, makes the marker, notes what will be loaded.
+fn open_site(plan: &LoadPlan, keeper: &mut Connection) -> Result<(), EngineError> {
+    let left: Vec<u32> = match &plan.start {
+        Start::Fresh => Vec::new(),
+        Start::Over(marked) | Start::Add(marked) => marked.loading.iter().copied().collect(),
+    };
+    for n in left {
+        for sql in marker::drop_schema(n) {
+            keeper.run(&sql).map_err(told("removing tables"))?;
+        }
+    }
+    if !matches!(plan.start, Start::Add(_)) {
+        for sql in plan.marker.create() {
+            keeper
+                .run(&sql)
+                .map_err(told("creating the marker of the data set"))?;
+        }
+    }
+    match plan.load.as_slice() {
+        [] => Ok(()),
+        load => keeper
+            .run(&marker::note_loading(load))
+            .map_err(told("writing the marker of the data set")),
+    }
+}
+
+/// Has the server write what the load left in memory, so that the first run does not.
+fn write_out(plan: &LoadPlan, keeper: &mut Connection) -> Line {
+    let begun = Instant::now();
+    let mut done = Ok(());
+    for n in &plan.load {
+        let tables = match plan.marker.scan_blocks {
+            0 => rows_table(*n),
+            _ => format!("{}, {}", rows_table(*n), scan_table(*n)),
+        };
+        done = keeper
+            .run(&format!("flush tables {tables} for export"))
+            .and_then(|()| keeper.run("unlock tables"));
+        if done.is_err() {
+            break;
+        }
+    }
+    let label = "Time to write out the tables, s";
+    match done {
+        Ok(()) => decimal("checkpoint_s", label, begun.elapsed().as_secs_f64()),
+        Err(error) => text(
+            "checkpoint_s",
+            label,
+            format!(
+                "n/a ({error}; it needs RELOAD and LOCK TABLES: the first run may write what the load left dirty)"
+            ),
+        ),
+    }
+}
+
+fn summary(plan: &LoadPlan, load_s: f64) -> Vec<Line> {
+    if plan.load.is_empty() {
+        let all = many(plan.schemas.into(), "SLOB schema");
+        let action = format!("nothing loaded: {all} there already");
+        return vec![text("action", "Action", action)];
+    }
+    let seconds = load_s.max(1e-9);
+    vec![
+        count(
+            "loaded_schemas",
+            "SLOB schemas loaded",
+            plan.load.len() as u64,
+        ),
+        count("loaded_rows", "Rows loaded", plan.rows()),
+        bytes("load_bytes", "Table data written", plan.data_bytes()),
+        decimal("load_s", "Load time with index and verification, s", load_s),
+        decimal(
+            "load_rows_per_s",
+            "Load rate in rows",
+            plan.rows() as f64 / seconds,
+        ),
+        decimal(
+            "load_mb_per_s",
+            "Load rate, MB/s (10^6)",
+            plan.data_bytes() as f64 / 1e6 / seconds,
+        ),
+        count(
+            "load_connections",
+            "Connections that loaded",
+            plan.degree as u64,
+        ),
+    ]
+}
+
+/// What the connections of a load share.
+struct Job<'a> {
+    plan: &'a LoadPlan,
+    address: &'a Address,
+    stop: &'a Stop,
+    done_bytes: AtomicU64,
+    next: AtomicUsize,
+    /// Somebody failed, or the user wants to stop: begin nothing more.
+    ended: AtomicBool,
+    waiting: Waiting,
+}
+
+impl<'a> Job<'a> {
+    fn new(plan: &'a LoadPlan, address: &'a Address, stop: &'a Stop) -> Self {
+        Self {
+            plan,
+            address,
+            stop,
+            done_bytes: AtomicU64::new(0),
+            next: AtomicUsize::new(0),
+            ended: AtomicBool::new(false),
+            waiting: Waiting::default(),
+        }
+    }
+
+    /// Works through the schemas with as many connections as the plan says; the first failure ends all.
+    fn run(
+        &self,
+        keeper: &mut Connection,
+        progress: &dyn Progress,
+    ) -> Result<Findings, EngineError> {
+        let threads = self.plan.degree.min(self.plan.load.len());
+        let (tell, told) = mpsc::channel();
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                let tell = tell.clone();
+                scope.spawn(move || {
+                    let done = self.thread();
+                    if done.is_err() {
+                        self.ended.store(true, Ordering::Release);
+                    }
+                    // The receiver outlives the threads.
+                    let _ = tell.send(done);
+                });
+            }
+            drop(tell);
+            self.watch(threads, keeper, progress, &told)
+        })
+    }
+
+    /// Waits for the threads; meanwhile tells progress, and ends what they do when it is time to stop.
+    fn watch(
+        &self,
+        threads: usize,
+        keeper: &mut Connection,
+        progress: &dyn Progress,
+        told: &mpsc::Receiver<Result<Findings, EngineError>>,
+    ) -> Result<Findings, EngineError> {
+        let mut guard = Guard::new(keeper);
+        let mut findings = Findings::default();
+        let mut failed: Option<EngineError> = None;
+        let mut ended = 0;
+        while ended < threads {
+            match told.recv_timeout(TICK) {
+                Ok(done) => {
+                    ended += 1;
+                    match done {
+                        Ok(more) => findings.merge(&more),
+                        // Those that are stopped after the first failure only say so.
+                        Err(error) => match &failed {
+                            None | Some(EngineError::Interrupted) => failed = Some(error),
+                            Some(_) => {}
+                        },
+                    }
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            }
+            let total = self.plan.data_bytes();
+            progress.update("load", self.done_bytes.load(Ordering::Relaxed), total);
+            if self.stop.requested() {
+                self.ended.store(true, Ordering::Release);
+            }
+            guard.look(&self.waiting, self.ended.load(Ordering::Acquire));
+        }
+        match failed {
+            Some(_) if self.stop.requested() => Err(EngineError::Interrupted),
+            Some(error) => Err(self.waiting.told(error)),
+            None => Ok(findings),
+        }
+    }
+
+    fn thread(&self) -> Result<Findings, EngineError> {
+        let mut findings = Findings::default();
+        // An index takes as long as it takes: no answer is waited for in vain while the server lives.
+        let mut connection = Connection::open(self.address, None)?;
+        self.waiting.add(&connection);
+        while !self.ended.load(Ordering::Acquire) {
+            let Some(n) = self
+                .plan
+                .load
+                .get(self.next.fetch_add(1, Ordering::Relaxed))
+            else {
+                return Ok(findings);
+            };
+            self.load(&mut connection, *n)?;
+            let found = check::schema(&mut connection, &self.plan.marker, *n, Level::Full)?;
+            connection
+                .run(&marker::note_loaded(*n))
+                .map_err(told("noting a schema as loaded"))?;
+            findings.merge(&found);
+        }
+        Err(EngineError::Interrupted)
+    }
+
+    fn load(&self, connection: &mut Connection, n: u32) -> Result<(), EngineError> {
+        let doing = format!("loading SLOB schema {n}");
+        let doing = told(&doing);
+        let (plan, marker) = (self.plan, &self.plan.marker);
+        connection
+            .run(&create_table(&rows_table(n), plan.sizes))
+            .map_err(&doing)?;
+        let keys = Permutation::new(marker.seed, n, marker.scale);
+        self.fill(connection, &rows_table(n), n, marker.scale, &|slot| {
+            keys.key_of_slot(slot)
+        })?;
+        connection
+            .run(&create_index(n, marker.unique))
+            .map_err(&doing)?;
+        let mut tables = rows_table(n);
+        if marker.scan_blocks > 0 {
+            let scan = scan_table(n);
+            connection
+                .run(&create_table(&scan, plan.sizes))
+                .map_err(&doing)?;
+            self.fill(connection, &scan, SCAN + n, marker.scan_blocks, &|slot| {
+                slot + 1
+            })?;
+            tables = format!("{tables}, {scan}");
+        }
+        // Its own statistics are not to be made in the midst of a run.
+        connection
+            .run(&format!("analyze table {tables}"))
+            .map_err(&doing)
+    }
+
+    fn fill(
+        &self,
+        connection: &mut Connection,
+        table: &str,
+        schema: u32,
+        rows: u64,
+        key_of_slot: &dyn Fn(u64) -> u64,
+    ) -> Result<(), EngineError> {
+        let doing = format!("loading {table}");
+        let doing = told(&doing);
+        let mut batch = Batch::new(&self.plan.marker, self.plan.sizes, schema);
+        let step = batch.rows_within(self.plan.server.packet_bytes);
+        connection.run("begin").map_err(&doing)?;
+        let mut first = 0;
+        while first < rows {
+            if self.ended.load(Ordering::Acquire) {
+                return Err(EngineError::Interrupted);
+            }
+            let last = (first + step).min(rows);
+            let sql = batch.insert(table, first..last, key_of_slot);
+            connection.run(sql).map_err(&doing)?;
+            if (last / step).is_multiple_of(STATEMENTS) {
+                connection.run("commit").map_err(&doing)?;
+                connection.run("begin").map_err(&doing)?;
+            }
+            let done = (last - first) * self.plan.marker.block_bytes;
+            self.done_bytes.fetch_add(done, Ordering::Relaxed);
+            first = last;
+        }
+        connection.run("commit").map_err(&doing)
+    }
+}
+
+/// The text of inserts.
+struct Batch<'a> {
+    marker: &'a Marker,
+    sizes: Sizes,
+    schema: u32,
+    sql: String,
+    column: Vec<u8>,
+}
+
+impl<'a> Batch<'a> {
+    fn new(marker: &'a Marker, sizes: Sizes, schema: u32) -> Self {
+        Self {
+            marker,
+            sizes,
+            schema,
+            sql: String::new(),
+            column: Vec::new(),
+        }
+    }
+
+    /// Live rows of a statement that the server takes.
+    fn rows_within(&self, packet_bytes: u64) -> u64 {
+        let pair = COLUMNS * (COLUMN_BYTES + 3) + self.sizes.live + self.sizes.pad + FRAME_BYTES;
+        let room = usize::try_from(packet_bytes).unwrap_or(usize::MAX);
+        (room.saturating_sub(FRAME_BYTES) / pair).clamp(1, ROWS as usize) as u64
+    }
+
+    /// Inserts the pairs of these slots.
+    fn insert(
+        &mut self,
+        table: &str,
+        slots: std::ops::Range<u64>,
+        key_of_slot: &dyn Fn(u64) -> u64,
+    ) -> &str {
+        let names: Vec<String> = layout::column_names().collect();
+        self.sql.clear();
+        self.sql.push_str(&format!(
+            "insert into {table} (pk, custid, {}, filler) values ",
+            names.join(", ")
+        ));
+        for (i, slot) in slots.enumerate() {
+            if i > 0 {
+                self.sql.push(',');
+            }
+            // Two rows of one data set have nothing in common.
+            let number = (u64::from(self.schema) << 40) + slot;
+            let mut random = Random::of_row(self.marker.data_set, number);
+            self.sql
+                .push_str(&format!("({},{}", 2 * slot + 1, key_of_slot(slot)));
+            for _ in 0..COLUMNS {
+                self.push_text(&mut random, COLUMN_BYTES);
+            }
+            self.push_text(&mut random, self.sizes.live);
+            self.sql.push_str(&format!("),({},null", 2 * slot + 2));
+            self.sql.push_str(&",null".repeat(COLUMNS));
+            self.push_text(&mut random, self.sizes.pad);
+            self.sql.push(')');
+        }
+        &self.sql
+    }
+
+    fn push_text(&mut self, random: &mut Random, bytes: usize) {
+        self.sql.push_str(",'");
+        self.column.clear();
+        self.column.resize(bytes, FILL);
+        if self.marker.obfuscate {
+            random.fill_column(&mut self.column, self.marker.compress_pct as u32);
+        }
+        // Letters and digits alone, by what fills it.
+        self.sql.push_str(&String::from_utf8_lossy(&self.column));
+        self.sql.push('\'');
+    }
+}
+
+/// A connection for what is planned, looked at and checked.
+pub(super) fn connect(address: &Address) -> Result<Connection, EngineError> {
+    Connection::open(address, Some(address.answer))
+}

@@ -1,0 +1,316 @@
+//! MariaDB 10.6 to 11.8 as a target: `mysql://user[:password]@host[:port]/db`, `temp:mariadb[:VERSION]`.
+//!
+//! `address` says where and who, `conn` speaks through the crate `mysql`, `temp` starts a throw-away server; `layout`
+//! says what a data set is made of, `marker` what is there, `claim` who may work on it at once; `plan`, `load` and
+//! `check` make and verify it, while `guard` looks after them; `engine` runs sessions on it, `stats` reads the server's counters. `README.md` beside
+//! this file lists privileges, versions, what is written, and what is not there yet.
+
+mod address;
+mod check;
+mod claim;
+mod conn;
+mod engine;
+mod guard;
+mod layout;
+mod load;
+mod marker;
+mod params;
+mod plan;
+mod server;
+mod stats;
+mod temp;
+#[cfg(test)]
+mod tests;
+
+use crate::claim::Purpose;
+use crate::place::Place;
+use address::Address;
+use assay_measure::config::{ParamDef, Settings};
+use assay_run::dataset::lines::{count, text};
+use assay_run::engine::{Engine, EngineError, Line, Presence, Progress, Started, Target};
+use assay_run::plan::Plan;
+use assay_run::stop::Stop;
+use check::{Findings, Level};
+use conn::told;
+use guard::{Guard, TICK, Waiting};
+use marker::{Found, Marked};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The parameter that says how long an answer may take.
+const PATIENCE: &str = "MYSQL_ANSWER_TIMEOUT";
+/// No answer is given up sooner.
+const ANSWER_MIN: Duration = Duration::from_secs(1);
+/// The page of a stock server.
+const PAGE_BYTES: u64 = 16384;
+
+/// `mysql://user@host:port/db`.
+#[derive(Clone, Copy, Debug)]
+pub struct Mariadb;
+
+fn address_of(place: &Place, settings: &Settings) -> Result<Address, EngineError> {
+    let (url, _) = place.server()?;
+    let address =
+        Address::parse(url).map_err(|why| EngineError::Usage(format!("target mysql: {why}")))?;
+    Ok(Address {
+        answer: Duration::from_nanos(settings.ns(PATIENCE)).max(ANSWER_MIN),
+        ..address
+    })
+}
+
+fn nothing_here(database: &str) -> EngineError {
+    EngineError::Unusable(format!(
+        "there is no data set in database {database}; run `assay prepare` first"
+    ))
+}
+
+/// The data set of a database; an error where there is none.
+fn ours(connection: &mut conn::Connection, database: &str) -> Result<Marked, EngineError> {
+    match marker::find(connection, database)? {
+        Found::Ours(marked) => Ok(*marked),
+        Found::Nothing => Err(nothing_here(database)),
+    }
+}
+
+impl Target for Mariadb {
+    fn name(&self) -> &'static str {
+        "mysql"
+    }
+
+    fn about(&self) -> &'static str {
+        "a MariaDB server, 10.6 to 11.8: mysql://user@host:3306/db, or a temporary server: temp:mariadb[:VERSION]"
+    }
+
+    fn form(&self) -> &'static str {
+        "mysql://USER@HOST:PORT/DB"
+    }
+
+    fn params(&self) -> &'static [ParamDef] {
+        params::PARAMS
+    }
+
+    fn temporary(&self) -> Option<&'static str> {
+        Some(temp::BRAND.temp)
+    }
+
+    fn server_params(&self) -> &'static [&'static str] {
+        &["MYSQL_SET", "MYSQL_BIN", "MYSQL_DIR"]
+    }
+
+    fn start(
+        &self,
+        location: &str,
+        settings: &Settings,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Option<Started>, EngineError> {
+        match Place::new(location)? {
+            Place::Temporary { version } => {
+                temp::start(version.as_deref(), settings, stop, progress).map(Some)
+            }
+            Place::Server { .. } => match settings.text("MYSQL_SET") {
+                "" => Ok(None),
+                given => Err(EngineError::Usage(format!(
+                    "MYSQL_SET={given}: applies only to a temp:mariadb server; this server already has its settings"
+                ))),
+            },
+        }
+    }
+
+    fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
+        let place = Place::new(location)?;
+        if let Place::Temporary { .. } = place {
+            return Ok(Presence::Absent { harmless: true });
+        }
+        let address = address_of(&place, settings)?;
+        let mut connection = load::connect(&address)?;
+        server::Server::ask(&mut connection)?;
+        let found = match marker::find(&mut connection, &address.database)? {
+            Found::Ours(marked) => marked.data_set(),
+            Found::Nothing => None,
+        };
+        Ok(match found {
+            Some(data) => Presence::Present(data),
+            None => Presence::Absent {
+                harmless: place.is_throw_away(),
+            },
+        })
+    }
+
+    fn plan_prepare(
+        &self,
+        location: &str,
+        settings: &Settings,
+        schemas: u32,
+    ) -> Result<Vec<Line>, EngineError> {
+        let place = Place::new(location)?;
+        if let Place::Temporary { version } = &place {
+            let mut lines = temp::plan(version.as_deref(), settings)?;
+            lines.extend(plan::imagined(settings, schemas)?);
+            return Ok(lines);
+        }
+        let address = address_of(&place, settings)?;
+        let mut connection = load::connect(&address)?;
+        let plan = plan::LoadPlan::new(&mut connection, &address.database, settings, schemas)?;
+        Ok(plan.lines())
+    }
+
+    fn prepare(
+        &self,
+        location: &str,
+        settings: &Settings,
+        schemas: u32,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError> {
+        let address = address_of(&Place::new(location)?, settings)?;
+        let mut keeper = claim::take(&address, Purpose::Prepare)?;
+        let plan = plan::LoadPlan::new(&mut keeper, &address.database, settings, schemas)?;
+        load::run(&plan, &address, &mut keeper, stop, progress)
+    }
+
+    fn check(
+        &self,
+        location: &str,
+        settings: &Settings,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError> {
+        let address = address_of(&Place::new(location)?, settings)?;
+        let mut keeper = claim::take(&address, Purpose::Check)?;
+        server::Server::ask(&mut keeper)?;
+        let marked = ours(&mut keeper, &address.database)?;
+        let level = match settings.text("CHECK") {
+            "sampled" => Level::Sampled,
+            _ => Level::Full,
+        };
+        let findings = verify(&address, &mut keeper, &marked, level, stop, progress)?;
+        let mut lines = findings.lines();
+        if !marked.foreign.is_empty() {
+            let others = marked.foreign.join(", ");
+            lines.push(text("foreign", "Not of this data set", others));
+        }
+        Ok(lines)
+    }
+
+    fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
+        let address = address_of(&Place::new(location)?, settings)?;
+        let marked = ours(&mut load::connect(&address)?, &address.database)?;
+        Ok(going(&address, &marked))
+    }
+
+    fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
+        let address = address_of(&Place::new(location)?, settings)?;
+        let mut keeper = claim::take(&address, Purpose::Destroy)?;
+        let marked = ours(&mut keeper, &address.database)?;
+        let mut run = |sql: &str| keeper.run(sql).map_err(told("removing the data set"));
+        for n in marked.loaded.union(&marked.loading) {
+            // Whoever is killed now leaves what the next destroy or prepare knows as unfinished.
+            run(&marker::note_going(*n))?;
+            for sql in marker::drop_schema(*n) {
+                run(&sql)?;
+            }
+        }
+        for sql in marker::drop_marker() {
+            run(&sql)?;
+        }
+        Ok(going(&address, &marked))
+    }
+
+    fn share(
+        &self,
+        location: &str,
+        settings: &Settings,
+    ) -> Result<Option<Box<dyn Send>>, EngineError> {
+        let address = address_of(&Place::new(location)?, settings)?;
+        let claimed = claim::take(&address, Purpose::Series)?;
+        Ok(Some(Box::new(claimed)))
+    }
+
+    fn open(
+        &self,
+        location: &str,
+        plan: &Plan,
+        settings: &Settings,
+        stop: &Stop,
+        _progress: &dyn Progress,
+    ) -> Result<Box<dyn Engine>, EngineError> {
+        engine::open(
+            address_of(&Place::new(location)?, settings)?,
+            plan,
+            settings,
+            stop,
+        )
+    }
+}
+
+/// Verifies every loaded schema; reading a large table takes as long as it takes.
+fn verify(
+    address: &Address,
+    keeper: &mut conn::Connection,
+    marked: &Marked,
+    level: Level,
+    stop: &Stop,
+    progress: &dyn Progress,
+) -> Result<Findings, EngineError> {
+    let mut reader = conn::Connection::open(address, None)?;
+    let waiting = Waiting::default();
+    waiting.add(&reader);
+    let marker = &marked.marker;
+    let each = (marker.scale + marker.scan_blocks) * marker.block_bytes;
+    let total = each * marked.loaded.len() as u64;
+    let (done, ended) = (AtomicU64::new(0), AtomicBool::new(false));
+    let mut read = || {
+        let mut findings = Findings::default();
+        for n in &marked.loaded {
+            if stop.requested() {
+                return Err(EngineError::Interrupted);
+            }
+            findings.merge(&check::schema(&mut reader, marker, *n, level)?);
+            done.fetch_add(each, Ordering::Relaxed);
+        }
+        Ok(findings)
+    };
+    progress.update("check", 0, total);
+    let verified = std::thread::scope(|scope| {
+        let reading = scope.spawn(|| {
+            let read = read();
+            ended.store(true, Ordering::Release);
+            read
+        });
+        let mut guard = Guard::new(keeper);
+        while !ended.load(Ordering::Acquire) && !reading.is_finished() {
+            progress.update("check", done.load(Ordering::Relaxed), total);
+            std::thread::sleep(TICK / 10);
+            guard.look(&waiting, stop.requested());
+        }
+        reading.join()
+    });
+    match verified {
+        Ok(Err(_)) if stop.requested() => Err(EngineError::Interrupted),
+        Ok(verified) => verified.map_err(|error| waiting.told(error)),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+/// What goes with a data set, and what stays.
+fn going(address: &Address, marked: &Marked) -> Vec<Line> {
+    vec![
+        text("database", "Database", address.database.clone()),
+        count(
+            "schemas",
+            "SLOB schemas",
+            marked.loaded.union(&marked.loading).count() as u64,
+        ),
+        count("scale_blocks", "Rows per schema", marked.marker.scale),
+        text("created", "Made", marked.created.clone()),
+        text(
+            "stays",
+            "Stays",
+            match marked.foreign.as_slice() {
+                [] => "the database itself".to_owned(),
+                foreign => format!("the database itself, and {}", foreign.join(", ")),
+            },
+        ),
+    ]
+}

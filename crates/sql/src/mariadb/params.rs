@@ -1,0 +1,22 @@
+//! The MariaDB target's own parameters; the workload's are in `assay_measure::config`.
+
+use assay_measure::config::ParamDef;
+use assay_measure::config::ParamKind::{Choice, Seconds, Text};
+use assay_measure::params;
+
+/// Every parameter of the MariaDB target.
+pub(super) const PARAMS: &[ParamDef] = params! {
+    "READ_MODE", Choice(&["single", "batched"]), "single", "single: one page at a time, by the index; batched: rows in \
+     the order of their pages (MRR)";
+    "MYSQL_ANSWER_TIMEOUT", Seconds, "60", "seconds (at least 1) to wait for an answer before assay gives the server up; a \
+     load or a check waits as long as the server answers on another connection";
+    "MYSQL_GRACE", Seconds, "60", "seconds (at least 1) that a timed run waits after its end for operations in \
+     progress: after two thirds assay cancels them; at the end it gives them up, and the run is invalid";
+    "CHECK", Choice(&["full", "sampled"]), "full", "what `assay check` reads: every row, or the index and the first \
+     rows of each table";
+    "MYSQL_SET", Text, "", "settings of a temp:mariadb server, NAME=VALUE, separated by semicolons";
+    "MYSQL_BIN", Text, "", "directories of mariadbd and mariadb-install-db for temp:mariadb, separated by colons; \
+     default: where packages install them";
+    "MYSQL_DIR", Text, "", "where assay makes the private directory of a temp:mariadb server; default: TMPDIR, else \
+     /var/tmp";
+};

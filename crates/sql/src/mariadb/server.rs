@@ -1,0 +1,131 @@
+//! What a server is and allows, asked once a command.
+
+use super::conn::{Connection, told};
+use assay_run::engine::EngineError;
+
+/// Versions whose status names and statements are known to us: first and last with all that lies between.
+const KNOWN: [(u32, u32); 2] = [(10, 6), (11, 8)];
+
+/// See the module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Server {
+    /// As it says itself: `10.11.19-MariaDB-0+deb12u1`
+    pub(super) version: String,
+    pub(super) page_bytes: u64,
+    pub(super) read_only: bool,
+    /// As the server knows it: `root@localhost`
+    pub(super) user: String,
+    pub(super) sessions_max: u64,
+    pub(super) sessions: u64,
+    /// Longest statement, bytes.
+    pub(super) packet_bytes: u64,
+    pub(super) pool_bytes: u64,
+}
+
+impl Server {
+    /// Asks.
+    ///
+    /// # Errors
+    /// `Unusable`: it is not a MariaDB that assay knows, or has no InnoDB.
+    pub(super) fn ask(connection: &mut Connection) -> Result<Self, EngineError> {
+        let doing = told("asking the server what it is");
+        let version = connection.value("select version()").map_err(&doing)?;
+        refuse_unknown(&version)?;
+        let rows = connection
+            .rows(
+                "select @@innodb_page_size, @@read_only, current_user(), @@max_connections, @@max_allowed_packet, \
+                 @@innodb_buffer_pool_size, (select variable_value from information_schema.global_status where \
+                 variable_name = 'threads_connected')",
+            )
+            .map_err(&doing)?;
+        let row = rows.into_iter().next().unwrap_or_default();
+        let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
+        let number = |at: usize| text(at).parse().unwrap_or(0);
+        Ok(Self {
+            version,
+            page_bytes: number(0),
+            read_only: number(1) != 0,
+            user: text(2),
+            sessions_max: number(3),
+            packet_bytes: number(4),
+            pool_bytes: number(5),
+            sessions: number(6),
+        })
+    }
+
+    /// # Errors
+    /// `Unusable`: nothing can be written here.
+    pub(super) fn refuse_read_only(&self) -> Result<(), EngineError> {
+        match self.read_only {
+            false => Ok(()),
+            true => Err(EngineError::Unusable(
+                "the server is read-only (read_only is on, as on a replica): connect to the one that takes writes"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// # Errors
+    /// `Unusable`: not so many sessions can connect beside those that are there; `why` names what asks for them.
+    pub(super) fn refuse_too_few_connections(
+        &self,
+        wanted: u64,
+        why: &str,
+    ) -> Result<(), EngineError> {
+        if self.sessions_max.saturating_sub(self.sessions) >= wanted {
+            return Ok(());
+        }
+        Err(EngineError::Unusable(format!(
+            "{why} needs {wanted} connections, but the server allows {} and {} are in use: raise max_connections or \
+             ask for fewer",
+            self.sessions_max, self.sessions
+        )))
+    }
+}
+
+fn refuse_unknown(version: &str) -> Result<(), EngineError> {
+    let [(first, first_minor), (last, last_minor)] = KNOWN;
+    let mut parts = version
+        .split(['.', '-'])
+        .map(|part| part.parse::<u32>().ok());
+    let is = (parts.next().flatten(), parts.next().flatten());
+    let known = match is {
+        (Some(major), Some(minor)) => {
+            version.contains("MariaDB")
+                && ((first, first_minor)..=(last, last_minor)).contains(&(major, minor))
+        }
+        _ => false,
+    };
+    if known {
+        return Ok(());
+    }
+    Err(EngineError::Unusable(format!(
+        "the server is {version}, but assay knows MariaDB {first}.{first_minor} to {last}.{last_minor}"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_versions_of_mariadb_that_assay_knows_are_taken() {
+        for known in [
+            "10.6.1-MariaDB",
+            "10.11.19-MariaDB-0+deb12u1",
+            "11.8.3-MariaDB-log",
+        ] {
+            assert!(refuse_unknown(known).is_ok(), "{known}");
+        }
+        for unknown in [
+            "10.5.9-MariaDB",
+            "12.0.1-MariaDB",
+            "8.0.36",
+            "8.4.0-0ubuntu0",
+            "x",
+        ] {
+            let text = refuse_unknown(unknown).unwrap_err().to_string();
+            assert!(text.contains(unknown), "{text}");
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! A throw-away server from installed programs: `temp:NAME[:VERSION]`.
+//!
+//! Its data is made in a private directory (`den`), it listens on a private socket and no port, and it is gone with
+//! the command that asked for it, however that ends (`keeper`). As root it belongs to another user (`owner`). The
+//! folder of a database says which programs make and serve it, with which settings.
+
+mod den;
+pub(crate) mod home;
+mod keeper;
+pub(crate) mod owner;
+pub(crate) mod settings;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use den::{DATA, Ready};
+pub use keeper::{BECOME, KEEP, become_server, keep};
+pub(crate) use keeper::{Request, Shutdown};
+
+use assay_run::dataset::lines::text;
+use assay_run::engine::{EngineError, Line, LineValue, Progress, Running};
+use assay_run::left;
+use assay_run::stop::Stop;
+use home::Home;
+use keeper::Said;
+use owner::Owner;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// Between two looks at a stop request.
+const TICK: Duration = Duration::from_millis(50);
+/// Longest start, data on a slow disk included.
+const START: Duration = Duration::from_secs(300);
+/// Longest end: every way of the keeper's shutdown, and the removal of large files.
+const END: Duration = Duration::from_secs(60);
+
+/// What a database is called where its servers are thrown away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Brand {
+    /// What follows `temp:`.
+    pub(crate) temp: &'static str,
+    /// For people.
+    pub(crate) called: &'static str,
+    /// The user whom its packages make for it.
+    pub(crate) user: &'static str,
+    /// The parameter that names the place of its directory.
+    pub(crate) directory: &'static str,
+}
+
+/// What people are told of a server, before and after it is there.
+pub(crate) struct Shown<'a> {
+    /// The database and its version.
+    pub(crate) server: String,
+    pub(crate) programs: &'a Path,
+    pub(crate) directory: String,
+    /// What it needs to be private.
+    pub(crate) own_settings: String,
+    pub(crate) settings_given: String,
+}
+
+impl Shown<'_> {
+    /// One line each.
+    pub(crate) fn lines(self, home: &Home, owner: Option<&Owner>) -> Vec<Line> {
+        let programs = self.programs.display().to_string();
+        let mut lines = vec![
+            text("server", "Throw-away server", self.server),
+            text("server_programs", "Its programs", programs),
+            text("server_directory", "Its directory", self.directory),
+            text("server_file_system", "On file system", home.file_system()),
+        ];
+        if let Some(owner) = owner {
+            lines.push(text("server_user", "Its user", owner.name.clone()));
+        }
+        lines.push(text(
+            "server_settings",
+            "Its own settings",
+            self.own_settings,
+        ));
+        lines.push(text(
+            "server_settings_given",
+            "Settings asked for",
+            self.settings_given,
+        ));
+        if let Some(command) = left::command(&left::found(&home.base)) {
+            lines.push(text(
+                "server_left_behind",
+                "Left by a killed command",
+                format!("remove with: {command}"),
+            ));
+        }
+        lines
+    }
+}
+
+/// A line with a time.
+pub(crate) fn seconds(key: &'static str, label: &str, value: f64) -> Line {
+    Line {
+        key,
+        label: label.to_owned(),
+        value: LineValue::Decimal(value),
+    }
+}
+
+/// A server that runs, by its keeper.
+#[derive(Debug)]
+pub(crate) struct Server {
+    brand: Brand,
+    keeper: Child,
+    /// While it is open the server lives.
+    pipe: Option<ChildStdin>,
+    said: Receiver<Said>,
+    /// How long it took to make its data.
+    pub(crate) made_s: f64,
+    /// And from its start until it took connections.
+    pub(crate) start_s: f64,
+    ended: bool,
+}
+
+impl Server {
+    /// Has a keeper make it; `making` is what people see meanwhile.
+    pub(crate) fn start(
+        brand: Brand,
+        request: &Request,
+        making: &str,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Self, EngineError> {
+        let cannot = |source: std::io::Error| EngineError::Io {
+            what: "starting the process that keeps the temporary server".to_owned(),
+            source,
+        };
+        let mut keeper = keeper::again(KEEP)
+            .map_err(cannot)?
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            // Ctrl-C on a terminal is for us: we end the server when we are done with it.
+            .process_group(0)
+            .spawn()
+            .map_err(cannot)?;
+        let output = keeper.stdout.take().expect("its output is piped");
+        let (sender, said) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if let Ok(said) = serde_json::from_str(&line)
+                    && sender.send(said).is_err()
+                {
+                    break;
+                }
+            }
+        });
+        let mut server = Self {
+            brand,
+            pipe: keeper.stdin.take(),
+            keeper,
+            said,
+            made_s: 0.0,
+            start_s: 0.0,
+            ended: false,
+        };
+        let mut line = serde_json::to_vec(request).map_err(|error| cannot(error.into()))?;
+        line.push(b'\n');
+        if let Some(pipe) = &mut server.pipe {
+            pipe.write_all(&line).map_err(cannot)?;
+        }
+        server.wait_until_ready(making, stop, progress)?;
+        Ok(server)
+    }
+
+    fn wait_until_ready(
+        &mut self,
+        making: &str,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<(), EngineError> {
+        let name = self.brand.temp;
+        let failed = |why: String| EngineError::Unusable(format!("temp:{name}: {why}"));
+        let begun = Instant::now();
+        progress.update(making, 0, 0);
+        loop {
+            if stop.requested() {
+                return Err(EngineError::Interrupted);
+            }
+            match self.said.recv_timeout(TICK) {
+                Ok(Said::Made { made_s }) => {
+                    self.made_s = made_s;
+                    progress.update("starting the server", 0, 0);
+                }
+                Ok(Said::Ready { start_s, .. }) => {
+                    self.start_s = start_s;
+                    return Ok(());
+                }
+                Ok(Said::Failed { why } | Said::Left { why }) => return Err(failed(why)),
+                Ok(Said::Gone { .. }) | Err(RecvTimeoutError::Disconnected) => {
+                    return Err(failed("its keeper ended by itself".to_owned()));
+                }
+                Err(RecvTimeoutError::Timeout) if begun.elapsed() > START => {
+                    return Err(failed(format!("the server was not up after {START:?}")));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Has it stopped and removed; what is told of that.
+    fn end_it(&mut self) -> Result<Vec<Line>, EngineError> {
+        self.ended = true;
+        if let Some(mut pipe) = self.pipe.take() {
+            // A keeper that is gone does not read it.
+            let _ = pipe.write_all(b".");
+        }
+        let mut lines = Vec::new();
+        let mut problem = None;
+        let begun = Instant::now();
+        loop {
+            match self.said.recv_timeout(TICK) {
+                Ok(Said::Gone { stop_s, how }) => {
+                    lines.push(seconds(
+                        "server_stop_s",
+                        "Time to stop and remove it, s",
+                        stop_s,
+                    ));
+                    lines.push(text("server_stop", "Shutdown", how));
+                }
+                Ok(Said::Failed { why }) => lines.push(text("server_lost", "Server lost", why)),
+                Ok(Said::Left { why }) => problem = Some(why),
+                Ok(_) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) if begun.elapsed() > END => {
+                    // Its death is the server's (see `become_server`).
+                    let _ = self.keeper.kill();
+                    problem = Some(format!("the server did not stop within {END:?}"));
+                    break;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+        let _ = self.keeper.wait();
+        match problem {
+            None => Ok(lines),
+            Some(why) => Err(EngineError::Unusable(format!(
+                "temp:{}: not everything was removed: {why}",
+                self.brand.temp
+            ))),
+        }
+    }
+}
+
+impl Running for Server {
+    fn end(mut self: Box<Self>) -> Result<Vec<Line>, EngineError> {
+        self.end_it()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if !self.ended {
+            // Who drops it without asking does not want to know.
+            let _ = self.end_it();
+        }
+    }
+}
