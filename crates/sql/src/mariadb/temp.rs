@@ -32,8 +32,9 @@ const PACKAGED: [&str; 4] = [
     "/usr/local/mysql/bin",
 ];
 /// What a private server must have its own way, with the reason.
-const OURS: [(&str, &str); 9] = [
+const OURS: [(&str, &str); 10] = [
     ("datadir", "MYSQL_DIR names the place"),
+    ("tmpdir", "MYSQL_DIR names the place"),
     ("socket", "it listens only on its private socket"),
     ("port", "it listens only on its private socket"),
     ("bind_address", "it listens only on its private socket"),
@@ -201,6 +202,8 @@ impl Choice {
     fn own_settings(&self, data: &Path) -> Vec<Setting> {
         let mut own = vec![
             ("datadir".to_owned(), data.display().to_string()),
+            // A server that starts removes all temporary files that lie there: in /tmp those of other servers too.
+            ("tmpdir".to_owned(), data.display().to_string()),
             ("socket".to_owned(), data.join(SOCKET).display().to_string()),
             ("skip_networking".to_owned(), "1".to_owned()),
             (
@@ -242,6 +245,7 @@ impl Choice {
         let mut make = words(&self.programs.installer);
         make.extend([
             format!("--datadir={}", data.display()),
+            format!("--tmpdir={}", data.display()),
             format!("--innodb-page-size={}", self.page_bytes),
             // Its root has no password: nobody reaches the socket but the server's user and root.
             "--auth-root-authentication-method=normal".to_owned(),
