@@ -360,7 +360,7 @@ impl Redo {
         loop {
             // The announcement must not be above the address reserved: it is made first, with a lower bound.
             copying.store(start, Ordering::SeqCst);
-            if start + bytes - self.durable() > self.capacity() {
+            if !self.has_room(start, bytes) {
                 copying.store(NOT_COPYING, Ordering::SeqCst);
                 return None;
             }
@@ -381,6 +381,12 @@ impl Redo {
             self.words[(first + i) & mask].store(value, Ordering::Relaxed);
         }
         Some((start, start + bytes))
+    }
+
+    /// Whether the buffer can take `bytes` at `start`. A thread that lost its core holds a `start` that the others
+    /// have long written past: it has room, and the exchange that follows tells the thread where the log is now.
+    fn has_room(&self, start: u64, bytes: u64) -> bool {
+        (start + bytes).saturating_sub(self.durable()) <= self.capacity()
     }
 
     /// The thread's last [`Redo::append`] may be flushed.

@@ -206,6 +206,20 @@ proptest! {
 }
 
 #[test]
+fn a_thread_that_lost_its_core_is_not_told_that_the_buffer_is_full() {
+    let redo = log(1);
+    let seen = redo.tail();
+    add(&redo, 800);
+    let written = flush(&redo);
+    redo.finish(&written);
+    assert!(redo.durable() > seen + 8);
+    assert!(redo.has_room(seen, 8));
+    let full = redo.durable() + redo.capacity();
+    assert!(redo.has_room(full - 8, 8));
+    assert!(!redo.has_room(full, 8));
+}
+
+#[test]
 fn a_flush_is_due_at_a_third_of_the_buffer_and_at_most_a_mebibyte() {
     assert_eq!(log(1).due_bytes(), (1 << 20) / 3);
     let large = Redo::new(&RedoConfig {
