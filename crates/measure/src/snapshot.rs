@@ -330,6 +330,8 @@ pub struct DiskReading {
     pub flushes: u64,
     /// Time flushing, ns.
     pub flush_ns: u64,
+    /// Time discarding (TRIM), ns: [`DiskReading::weighted_ns`] counts it too.
+    pub discard_ns: u64,
 }
 
 /// Cumulative readings of one network interface.

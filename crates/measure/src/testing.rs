@@ -214,8 +214,8 @@ pub(crate) fn driver() -> impl Strategy<Value = DriverReading> {
 }
 
 fn disks() -> impl Strategy<Value = Vec<DiskReading>> {
-    btree_map(name(), (prop::array::uniform12(n()), n()), 0..3).prop_map(|rows| {
-        let row = |(name, (n, in_flight)): (_, ([u64; 12], _))| DiskReading {
+    btree_map(name(), (prop::array::uniform13(n()), n()), 0..3).prop_map(|rows| {
+        let row = |(name, (n, in_flight)): (_, ([u64; 13], _))| DiskReading {
             name,
             reads: n[0],
             read_merges: n[1],
@@ -230,6 +230,7 @@ fn disks() -> impl Strategy<Value = Vec<DiskReading>> {
             weighted_ns: n[9],
             flushes: n[10],
             flush_ns: n[11],
+            discard_ns: n[12],
         };
         rows.into_iter().map(row).collect()
     })

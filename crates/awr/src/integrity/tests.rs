@@ -293,8 +293,12 @@ fn identity_i26_rates_multiply_back_to_totals() {
 fn identity_i27_device_queue_is_rate_times_latency() {
     assert!(holds(&fixture::run(), "I27"));
     let mut run = fixture::run();
+    let queued_ns = run.end.host.disks[0].weighted_ns;
     run.end.host.disks[0].weighted_ns *= 2;
     assert!(!holds(&run, "I27"));
+    // As much again was spent on discards.
+    run.end.host.disks[0].discard_ns += queued_ns;
+    assert!(holds(&run, "I27"));
 }
 
 #[test]

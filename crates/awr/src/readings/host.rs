@@ -39,6 +39,7 @@ pub(crate) fn disk_deltas(from: &HostReading, to: &HostReading) -> Vec<DiskReadi
                 weighted_ns: now.weighted_ns.saturating_sub(then.weighted_ns),
                 flushes: now.flushes.saturating_sub(then.flushes),
                 flush_ns: now.flush_ns.saturating_sub(then.flush_ns),
+                discard_ns: now.discard_ns.saturating_sub(then.discard_ns),
             })
         })
         .collect()

@@ -72,6 +72,7 @@ fn disk(line: &str) -> Option<DiskReading> {
     else {
         return None;
     };
+    let later = |at: usize| values.get(at).copied().unwrap_or(0);
     Some(DiskReading {
         name,
         reads,
@@ -85,13 +86,10 @@ fn disk(line: &str) -> Option<DiskReading> {
         in_flight,
         busy_ns: busy_ms.saturating_mul(NS_PER_MS),
         weighted_ns: weighted_ms.saturating_mul(NS_PER_MS),
-        // After the four discard fields.
-        flushes: values.get(15).copied().unwrap_or(0),
-        flush_ns: values
-            .get(16)
-            .copied()
-            .unwrap_or(0)
-            .saturating_mul(NS_PER_MS),
+        // Linux 4.18 added four fields of discards, 5.5 two of flushes.
+        discard_ns: later(14).saturating_mul(NS_PER_MS),
+        flushes: later(15),
+        flush_ns: later(16).saturating_mul(NS_PER_MS),
     })
 }
 
@@ -314,7 +312,7 @@ mod tests {
 
     #[test]
     fn diskstats_reads_old_and_new_lines() {
-        let text = " 254 0 vda 10 1 80 5 20 2 160 7 3 11 12 0 0 0 0 4 9\n\
+        let text = " 254 0 vda 10 1 80 5 20 2 160 7 3 11 12 6 0 8 2 4 9\n\
                     \x20  8 0 sda 1 0 8 1 0 0 0 0 0 1 1\n 7 0 loop0 1 2\n";
         let disks = diskstats(text);
         assert_eq!(disks.len(), 2);
@@ -322,6 +320,7 @@ mod tests {
         assert_eq!(disks[0].read_bytes, 80 * 512);
         assert_eq!((disks[0].write_ns, disks[0].in_flight), (7_000_000, 3));
         assert_eq!((disks[0].flushes, disks[0].flush_ns), (4, 9_000_000));
+        assert_eq!((disks[0].discard_ns, disks[1].discard_ns), (2_000_000, 0));
         assert_eq!((disks[1].reads, disks[1].flushes), (1, 0));
     }
 
