@@ -339,7 +339,10 @@ fn a_step_that_cannot_run_is_marked_and_the_others_go_on() {
     );
     assert!(!texts(&found["steps"][1]["verdict_reasons"], |reason| reason).is_empty());
     assert_eq!(found["steps"][1]["ops_per_s"]["na"], "the step failed");
-    assert_eq!(found["curves"][0]["left_out"], json("[2]"));
+    // On a machine that is very busy a session may end no operation in its second: no point of the curve either.
+    let first_ran = found["steps"][0]["ops_per_s"].as_f64() > Some(0.0);
+    let left_out = if first_ran { "[2]" } else { "[1,2]" };
+    assert_eq!(found["curves"][0]["left_out"], json(left_out));
 }
 
 #[test]
