@@ -139,6 +139,9 @@ want losetup mount
 want objdump binutils
 want groff groff-base
 want fio fio
+want iperf3 iperf3
+want ping iputils-ping
+want ip iproute2
 # Reads the OpenMetrics text that 97-history.sh writes.
 python3 -c 'import prometheus_client' 2>/dev/null || /usr/bin/python3 -c 'import prometheus_client' 2>/dev/null \
     || missing+=(python3-prometheus-client)
