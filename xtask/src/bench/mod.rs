@@ -35,7 +35,7 @@ use table::Pairs;
 /// What `cargo xtask bench` understands.
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask bench [NAME...] [--pairs N] [--dir DIR] [--program FILE] [--smoke]
-  physical   random 8 KiB reads, 32 sessions, against fio at the same depth
+  physical   random 8 KiB reads of 8, 32 and 128 sessions, against fio at the same depth
   cached     logical reads per second and core, 64 MiB and 1 GiB, and what each technique gains
   updates    commits per second and per log write, 8 and 64 sessions
   commits    commits per second of 1, 8 and 64 sessions on cached data, against fio's durable writes of the same size
