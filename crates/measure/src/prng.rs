@@ -37,6 +37,8 @@ pub enum Purpose {
     Simulation = 11,
     /// Tests only.
     Test = 12,
+    /// When transactions that come at random are due.
+    Arrivals = 13,
     /// Redraws of a bootstrap.
     Resample = 21,
     /// Offsets of a storage job.

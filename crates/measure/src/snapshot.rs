@@ -249,6 +249,9 @@ pub struct DriverReading {
     pub retries: u64,
     /// The same by class of the error that made them be tried again.
     pub retried: BTreeMap<String, u64>,
+    /// Both by kind of operation: `failed KIND CLASS`, `retried KIND CLASS`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub by_kind: BTreeMap<String, u64>,
     /// Operations whose key range was the hot spot's.
     pub hot_spot_hits: u64,
     /// Operations redirected to schema 1.
@@ -532,6 +535,9 @@ pub struct RunData {
     /// ns of one clock reading.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_read_ns: Option<f64>,
+    /// What the engine told that only the kind of the workload's records knows the shape of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<serde_json::Value>,
     /// Warnings in full sentences, each with what it may have done to the number and what to try.
     pub warnings: Vec<String>,
 }

@@ -24,6 +24,7 @@ impl Counted {
                 self.commits += u64::from(commit);
             }
             Op::Scan { .. } => self.scans += 1,
+            Op::Call { .. } => {}
         }
         let rows = rows_of(op, scan_blocks);
         self.rows_visited += rows;
@@ -45,5 +46,6 @@ pub(crate) fn rows_of(op: &Op, scan_blocks: u64) -> u64 {
     match *op {
         Op::Select { width, .. } | Op::Update { width, .. } => u64::from(width),
         Op::Scan { .. } => scan_blocks,
+        Op::Call { .. } => 0,
     }
 }

@@ -17,10 +17,11 @@ use crate::engine::{
 };
 use crate::history::Place;
 use crate::plan::Plan;
-use crate::slob::{Session, Step};
 use crate::trace::{Buffer, Row};
+use crate::workload::{Source, Step, Workload};
 use crate::{recorder::Recorder, thread_clock};
 use assay_measure::clock::{Clock, Ns};
+use assay_measure::prng::{Purpose, Stream};
 use assay_measure::schedule::Schedule;
 use assay_measure::snapshot::{SessionReading, StatSet};
 use std::cmp::Reverse;
@@ -63,7 +64,7 @@ enum Next {
 /// One session as the loop sees it: scalars, but for steps decided ahead.
 #[derive(Debug)]
 struct Slot {
-    source: Session,
+    source: Source,
     /// Steps decided ahead, for slices.
     ahead: VecDeque<Step>,
     /// Steps taken, the present one included.
@@ -76,7 +77,8 @@ struct Slot {
     intended_ns: Ns,
     /// Whether `start_ns` is the start of an operation (else of a pause).
     begun: bool,
-    retried: bool,
+    /// Attempts that failed.
+    attempts: u32,
     reading: SessionReading,
 }
 
@@ -84,6 +86,7 @@ struct Slot {
 #[derive(Debug)]
 pub(crate) struct Worker<'a> {
     plan: &'a Plan,
+    workload: &'a dyn Workload,
     control: &'a Control,
     clock: Clock,
     thread: usize,
@@ -113,12 +116,15 @@ pub(crate) struct Worker<'a> {
     exact_now: bool,
     epoch: u64,
     recorder: Recorder,
+    /// Spreads attempts of sessions that met each other.
+    back_off: Stream,
     trace: Option<Buffer>,
 }
 
 impl<'a> Worker<'a> {
     pub(crate) fn new(
         plan: &'a Plan,
+        workload: &'a dyn Workload,
         control: &'a Control,
         assignment: &Assignment,
         works_here: bool,
@@ -127,11 +133,13 @@ impl<'a> Worker<'a> {
         let slots: Vec<Slot> = assignment
             .sessions
             .iter()
-            .map(|&(session, home)| Slot::new(plan, session, home))
+            .map(|&(session, home)| Slot::new(plan, workload, session, home))
             .collect();
         let sessions = slots.len();
         Self {
             plan,
+            workload,
+            back_off: Stream::new(plan.seed, assignment.thread as u64, Purpose::Sample),
             control,
             clock: control.clock.clone(),
             thread: assignment.thread,
@@ -152,7 +160,7 @@ impl<'a> Worker<'a> {
             stale: true,
             exact_now: plan.rate_per_s > 0 || plan.think.is_some(),
             epoch: 0,
-            recorder: Recorder::new(plan.rate_per_s > 0, plan.think.is_some()),
+            recorder: Recorder::new(workload.kinds(), plan.rate_per_s > 0, plan.think.is_some()),
             trace,
         }
     }
@@ -402,8 +410,8 @@ impl<'a> Worker<'a> {
                 slot.reading.ops += 1;
                 slot.reading.rows += rows;
                 rows_touched = Some(rows);
-                let expected = self.plan.rows_expected(&slot.step.op);
-                if rows != expected {
+                let expected = self.workload.rows_expected(self.plan, &slot.step.op);
+                if let Some(expected) = expected.filter(|expected| rows != *expected) {
                     self.recorder.error("rows");
                     let (session, op) = (slot.reading.session, slot.step.op);
                     self.control.count_error(
@@ -416,24 +424,27 @@ impl<'a> Worker<'a> {
                     );
                 }
             }
-            Err(ref error) if error.retryable && !slot.retried => {
-                slot.retried = true;
+            Err(ref error) if error.retryable && slot.attempts + 1 < self.workload.attempts() => {
+                slot.attempts += 1;
                 slot.state = State::Ready;
                 let (board, session) = (&self.control.board, slot.reading.session);
                 board.set(session, Place::Ready, &slot.step.op);
-                self.recorder.tried_again(error.class);
-                return Next::At(0);
+                self.recorder.tried_again(slot.step.op.kind(), error.class);
+                let attempt = slot.attempts - 1;
+                let pause_ns = self.workload.back_off_ns(attempt, self.back_off.next_u64());
+                return Next::At(if pause_ns > 0 { end_ns + pause_ns } else { 0 });
             }
             Err(error) => {
                 self.any_failed = true;
                 self.recorder.op_failed(self.control, slot, &error, end_ns);
             }
         }
-        slot.retried = false;
+        slot.attempts = 0;
         slot.reading.busy_ns += service_ns;
         slot.reading.last_op_ns = Some(end_ns.saturating_sub(self.gate_ns));
         if let Some(trace) = &mut self.trace {
-            trace.push(slot.row(self.gate_ns, end_ns, rows_touched));
+            let kind = self.workload.kinds()[slot.step.op.kind()];
+            trace.push(slot.row(kind, self.gate_ns, end_ns, rows_touched));
         }
         self.advance(tag, end_ns)
     }
@@ -453,7 +464,11 @@ impl<'a> Worker<'a> {
         slot.taken += 1;
         slot.start_ns = end_ns;
         slot.begun = false;
-        let due = match (slot.schedule.next_start(i), slot.step.think_ns) {
+        let scheduled = slot.schedule.next_start(i);
+        let due = match (
+            scheduled.and(slot.step.start_ns).or(scheduled),
+            slot.step.think_ns,
+        ) {
             (Some(after_gate), _) => {
                 slot.intended_ns = self.gate_ns + after_gate;
                 slot.intended_ns
@@ -543,14 +558,15 @@ impl<'a> Worker<'a> {
 }
 
 impl Slot {
-    fn new(plan: &Plan, session: u32, home: u32) -> Self {
+    fn new(plan: &Plan, workload: &dyn Workload, session: u32, home: u32) -> Self {
         Self {
-            source: Session::new(plan, session, home),
+            source: workload.session(plan, session, home),
             ahead: VecDeque::new(),
             taken: 0,
             schedule: Schedule::rate(plan.rate_per_s, plan.sessions() as u32, session),
             step: Step {
                 think_ns: None,
+                start_ns: None,
                 op: Op::Scan { schema: home },
                 hot_spot: false,
                 hot_schema: false,
@@ -559,7 +575,7 @@ impl Slot {
             start_ns: 0,
             intended_ns: 0,
             begun: false,
-            retried: false,
+            attempts: 0,
             reading: SessionReading {
                 session: u64::from(session),
                 schema: u64::from(home),
@@ -568,12 +584,13 @@ impl Slot {
         }
     }
 
-    fn row(&self, gate_ns: Ns, end_ns: Ns, rows: Option<u64>) -> Row {
+    fn row(&self, kind: &'static str, gate_ns: Ns, end_ns: Ns, rows: Option<u64>) -> Row {
         Row {
             session: self.reading.session as u32,
             i: self.taken - 1,
             start_ns: self.start_ns.saturating_sub(gate_ns),
             op: self.step.op,
+            kind,
             rows,
             service_ns: end_ns - self.start_ns,
             response_ns: end_ns - self.intended_ns.min(end_ns),
@@ -606,7 +623,7 @@ impl Recorder {
 
     /// An operation ended badly.
     fn op_failed(&mut self, control: &Control, slot: &Slot, error: &OpError, end_ns: Ns) {
-        self.failed(error.class, end_ns - slot.start_ns);
+        self.failed(slot.step.op.kind(), error.class, end_ns - slot.start_ns);
         let (session, op) = (slot.reading.session, slot.step.op);
         control.count_error(
             &|| format!("session {session}: {op:?}: {}: {}", error.class, error.text),

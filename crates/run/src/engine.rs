@@ -4,6 +4,7 @@
 //! answers: an operation is `Done`, `Queued` or does not fit (`Full`); then reap.
 
 pub use crate::work::{Assignment, DataSet, Op};
+use crate::workload::{Slob, Workload};
 
 use crate::plan::Plan;
 use crate::stop::Stop;
@@ -24,6 +25,18 @@ pub struct OpError {
     pub text: String,
     /// Trying once more may help (deadlock, serialisation).
     pub retryable: bool,
+}
+
+impl OpError {
+    /// An operation of a workload that the engine knows nothing of.
+    #[must_use]
+    pub fn not_ours() -> Self {
+        Self {
+            class: "unknown operation",
+            text: "this data set is of another workload".to_owned(),
+            retryable: false,
+        }
+    }
 }
 
 /// How an operation ended.
@@ -163,6 +176,16 @@ pub struct Remarks {
 pub trait Engine: Send + Sync {
     /// Facts for the report: achieved I/O mode, block size, files, versions.
     fn facts(&self) -> Vec<Fact>;
+
+    /// What its sessions do.
+    fn workload(&self) -> &dyn Workload {
+        &Slob
+    }
+
+    /// What the engine knows of the run that the kind of its records keeps as it is; asked once, after [`Engine::close`].
+    fn part(&self) -> Option<serde_json::Value> {
+        None
+    }
 
     /// Driver threads wanted for so many sessions on this host's `cpus`.
     fn driver_threads(&self, sessions: usize, cpus: usize) -> usize;

@@ -9,6 +9,7 @@ use crate::observer::{Mark, Observer};
 use crate::plan::Plan;
 use crate::stop::Stop;
 use crate::timeline::{EndOnDrop, Planned, TimeLine};
+use crate::workload::Workload;
 use crate::{floor, threads, trace};
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
 use assay_measure::snapshot::{Fact, RunData, SettingLine, Snapshot, StatSet, Verdict};
@@ -113,7 +114,7 @@ pub fn execute(
     hooks: &mut dyn Observer,
     options: Options,
 ) -> Result<RunData, RunError> {
-    let mut data = start_of_record(plan, clock, &options);
+    let mut data = start_of_record(plan, engine.workload(), clock, &options);
     let Options {
         ready_timeout,
         errors_tolerated,
@@ -164,6 +165,7 @@ pub fn execute(
     let (measured, traced) = measured.inspect_err(|_| drop(engine.close()))?;
     // What the drivers obtained (I/O mode, ring features) is known only since they opened.
     data.engine_facts.extend(engine.facts());
+    data.part = engine.part();
     note_trace(&mut data, traced);
     Judge {
         plan,
@@ -355,13 +357,18 @@ fn measure<'scope, 'env>(
 }
 
 /// Everything known before the first operation.
-fn start_of_record(plan: &Plan, clock: &Clock, options: &Options) -> RunData {
+fn start_of_record(
+    plan: &Plan,
+    workload: &dyn Workload,
+    clock: &Clock,
+    options: &Options,
+) -> RunData {
     let labels = options.labels.clone();
     let calibrated = options.calibrate && !clock.is_simulated();
     RunData {
         run_id: labels.run_id,
         label: labels.label,
-        workload: "slob".to_owned(),
+        workload: workload.name().to_owned(),
         engine: labels.engine,
         version: labels.version,
         started: jiff::Timestamp::now().to_string(),
@@ -375,7 +382,9 @@ fn start_of_record(plan: &Plan, clock: &Clock, options: &Options) -> RunData {
         } else {
             Vec::new()
         },
-        floor_ns_per_op: calibrated.then(|| floor::ns_per_op(plan)).flatten(),
+        floor_ns_per_op: calibrated
+            .then(|| floor::ns_per_op(plan, workload))
+            .flatten(),
         clock_read_ns: calibrated.then(|| floor::clock_read_ns(clock)),
         warnings: plan.notices(),
         ..RunData::default()
@@ -399,7 +408,14 @@ fn drive(job: Job<'_>, assignment: &Assignment, trace: Option<trace::Buffer>) {
     let tid = rustix::thread::gettid().as_raw_nonzero().get();
     control.publish(assignment.thread, |slot| slot.tid = Some(tid));
     let works_here = engine.works_in_driver_threads();
-    let mut worker = Worker::new(plan, control, assignment, works_here, trace);
+    let mut worker = Worker::new(
+        plan,
+        engine.workload(),
+        control,
+        assignment,
+        works_here,
+        trace,
+    );
     let mut last = None;
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let mut driver = engine.driver(assignment)?;

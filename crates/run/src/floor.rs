@@ -6,6 +6,7 @@ use crate::driver_loop::Worker;
 use crate::engine::Engine;
 use crate::null::NullEngine;
 use crate::plan::Plan;
+use crate::workload::Workload;
 use assay_measure::clock::{Clock, Ns};
 
 /// Long enough for a stable mean, short enough for nobody to notice.
@@ -15,7 +16,7 @@ const READINGS: u32 = 20_000;
 
 /// ns per operation of `plan`'s mix with one session, on a thread of its own, in a
 /// closed loop without pauses; `None` if the thread could not be had.
-pub(crate) fn ns_per_op(plan: &Plan) -> Option<f64> {
+pub(crate) fn ns_per_op(plan: &Plan, workload: &dyn Workload) -> Option<f64> {
     let plan = Plan {
         schemas: 1,
         threads_per_schema: 1,
@@ -31,21 +32,21 @@ pub(crate) fn ns_per_op(plan: &Plan) -> Option<f64> {
     std::thread::scope(|scope| {
         std::thread::Builder::new()
             .name("floor".to_owned())
-            .spawn_scoped(scope, || run(&plan))
+            .spawn_scoped(scope, || run(&plan, workload))
             .ok()?
             .join()
             .ok()?
     })
 }
 
-fn run(plan: &Plan) -> Option<f64> {
+fn run(plan: &Plan, workload: &dyn Workload) -> Option<f64> {
     let clock = Clock::real();
     let engine = NullEngine::new(plan, &clock);
     let assignments = plan.assignments(1);
     let control = Control::new(&clock, 1, plan.sessions(), 0);
     let assignment = assignments.first()?;
     let mut driver = engine.driver(assignment).ok()?;
-    let mut worker = Worker::new(plan, &control, assignment, true, None);
+    let mut worker = Worker::new(plan, workload, &control, assignment, true, None);
     let begin = clock.now_ns();
     control.stop_at(begin + RUN_NS);
     worker.run(&mut *driver, begin).ok()?;

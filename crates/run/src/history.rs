@@ -44,8 +44,7 @@ impl Board {
     /// the operation's kind, the rest its schema.
     #[inline]
     pub(crate) fn set(&self, session: u64, place: Place, op: &Op) {
-        let (Op::Select { schema, .. } | Op::Update { schema, .. } | Op::Scan { schema }) = *op;
-        let word = place as u32 | (op.kind() as u32) << PLACE_BITS | schema << KIND_BITS;
+        let word = place as u32 | (op.kind() as u32) << PLACE_BITS | op.schema() << KIND_BITS;
         self.0[session as usize - 1]
             .0
             .store(word, Ordering::Relaxed);
@@ -123,7 +122,7 @@ impl Sampler {
                 }
                 _ => (SessionState::RunQueue, None, op),
             };
-            let at = self.index_of(key);
+            let at = self.index_of(key, engine.workload().kinds());
             self.counts[at] += 1;
             *self.part.schemas.entry(schema).or_default() += 1;
             active += 1;
@@ -145,7 +144,7 @@ impl Sampler {
         });
     }
 
-    fn index_of(&mut self, key: Key) -> usize {
+    fn index_of(&mut self, key: Key, kinds: &[&str]) -> usize {
         if let Some(at) = self.keys.iter().position(|known| *known == key) {
             return at;
         }
@@ -154,7 +153,7 @@ impl Sampler {
             state,
             event: event.map_or_else(String::new, |(name, _)| name.to_owned()),
             class: event.map(|(_, class)| class),
-            op: Op::KINDS[op].to_owned(),
+            op: kinds[op].to_owned(),
         });
         self.keys.push(key);
         self.counts.push(0);

@@ -34,6 +34,7 @@ pub mod threads;
 mod timeline;
 pub mod trace;
 pub mod work;
+pub mod workload;
 
 pub use execute::{Labels, Options, RunError, execute};
 pub use observer::{Mark, Observer, Unobserved};

@@ -229,6 +229,7 @@ impl Plan {
         match *op {
             Op::Select { width, .. } | Op::Update { width, .. } => u64::from(width),
             Op::Scan { .. } => self.scan_blocks,
+            Op::Call { .. } => 0,
         }
     }
 

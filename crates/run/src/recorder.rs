@@ -1,12 +1,15 @@
 //! Counters one driver thread owns: plain memory, written without sharing,
 //! copied out when the collector asks.
 
-use crate::work::Op;
 use assay_measure::clock::Ns;
 use assay_measure::histogram::Histogram;
 use assay_measure::snapshot::{Actor, DriverReading, EventReading, OpReading, StatSet, WaitClass};
 use assay_measure::stats;
 use std::collections::BTreeMap;
+
+/// What begins the keys of [`DriverReading::by_kind`].
+const FAILED: &str = "failed";
+const TRIED_AGAIN: &str = "retried";
 
 /// One kind of operation on one thread.
 #[derive(Debug)]
@@ -23,10 +26,14 @@ struct KindRecorder {
 /// `busy_ns` = the sum of service times of recorded and failed operations.
 #[derive(Debug)]
 pub(crate) struct Recorder {
+    /// The workload's kinds by name.
+    names: &'static [&'static str],
     /// By the place of the kind.
     kinds: Vec<KindRecorder>,
     errors: BTreeMap<&'static str, u64>,
     retried: BTreeMap<&'static str, u64>,
+    /// What failed and was tried again, by kind and class.
+    by_kind: BTreeMap<(&'static str, usize, &'static str), u64>,
     pub hot_spot_hits: u64,
     pub hot_schema_hits: u64,
     think: Option<Histogram>,
@@ -37,16 +44,18 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(rate: bool, think: bool) -> Self {
+    pub(crate) fn new(names: &'static [&'static str], rate: bool, think: bool) -> Self {
         let kind = |_: &&str| KindRecorder {
             rows: 0,
             service: Histogram::new(),
             response: rate.then(Histogram::new),
         };
         Self {
-            kinds: Op::KINDS.iter().map(kind).collect(),
+            names,
+            kinds: names.iter().map(kind).collect(),
             errors: BTreeMap::new(),
             retried: BTreeMap::new(),
+            by_kind: BTreeMap::new(),
             hot_spot_hits: 0,
             hot_schema_hits: 0,
             think: think.then(Histogram::new),
@@ -69,8 +78,9 @@ impl Recorder {
     }
 
     /// An operation failed after `service_ns`.
-    pub(crate) fn failed(&mut self, class: &'static str, service_ns: Ns) {
+    pub(crate) fn failed(&mut self, kind: usize, class: &'static str, service_ns: Ns) {
         self.error(class);
+        *self.by_kind.entry((FAILED, kind, class)).or_default() += 1;
         self.busy_ns += service_ns;
     }
 
@@ -80,7 +90,8 @@ impl Recorder {
     }
 
     /// An operation failed in a way that another attempt may mend, and is attempted once more.
-    pub(crate) fn tried_again(&mut self, class: &'static str) {
+    pub(crate) fn tried_again(&mut self, kind: usize, class: &'static str) {
+        *self.by_kind.entry((TRIED_AGAIN, kind, class)).or_default() += 1;
         *self.retried.entry(class).or_default() += 1;
     }
 
@@ -108,7 +119,8 @@ impl Recorder {
 
     /// The counters of the load; gauges and thread clocks are the caller's.
     pub(crate) fn reading(&self) -> DriverReading {
-        let ops = Op::KINDS
+        let ops = self
+            .names
             .iter()
             .zip(&self.kinds)
             .filter(|(_, recorder)| recorder.service.count() > 0)
@@ -128,6 +140,13 @@ impl Recorder {
             errors: by_class(&self.errors),
             retries: self.retried.values().sum(),
             retried: by_class(&self.retried),
+            by_kind: self
+                .by_kind
+                .iter()
+                .map(|((what, kind, class), n)| {
+                    (format!("{what} {} {class}", self.names[*kind]), *n)
+                })
+                .collect(),
             hot_spot_hits: self.hot_spot_hits,
             hot_schema_hits: self.hot_schema_hits,
             think_count: self.think.as_ref().map_or(0, Histogram::count),

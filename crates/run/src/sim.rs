@@ -203,7 +203,7 @@ impl SimDriver<'_> {
     fn delay_ns(&mut self, op: &Op, rows: u64) -> Ns {
         let options = &self.engine.options;
         let delay = match op {
-            Op::Select { .. } => options.select,
+            Op::Select { .. } | Op::Call { .. } => options.select,
             Op::Update { .. } => options.update,
             Op::Scan { .. } => options.scan,
         };

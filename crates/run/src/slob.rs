@@ -11,6 +11,7 @@ mod tests;
 
 use crate::engine::Op;
 use crate::plan::{Compat, Edge, Mix, Plan};
+pub use crate::workload::Step;
 use assay_measure::clock::Ns;
 use assay_measure::prng::{Purpose, Stream, scramble};
 
@@ -20,19 +21,6 @@ const WINDOW: u64 = 100;
 const SLOB253_THINK_STEP_NS: u64 = 10_000_000;
 /// Pauses are drawn in whole microseconds.
 const THINK_STEP_NS: u64 = 1000;
-
-/// What a session does next: perhaps a pause, then an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// Pause before the operation, ns; `None` if no think time is due.
-    pub think_ns: Option<Ns>,
-    /// The operation.
-    pub op: Op,
-    /// Its keys were drawn from the hot window.
-    pub hot_spot: bool,
-    /// It was redirected to schema 1.
-    pub hot_schema: bool,
-}
 
 /// The source of one session's operations.
 #[derive(Clone, Debug)]
@@ -130,6 +118,7 @@ impl Session {
         };
         Step {
             think_ns,
+            start_ns: None,
             op,
             hot_spot: in_window && !scan,
             hot_schema,
@@ -196,6 +185,7 @@ impl Session {
         };
         Step {
             think_ns,
+            start_ns: None,
             op,
             hot_spot: in_window && !scan,
             hot_schema,

@@ -24,6 +24,8 @@ pub struct Row {
     pub start_ns: Ns,
     /// What was asked.
     pub op: Op,
+    /// Its kind by name.
+    pub kind: &'static str,
     /// Rows touched; `None` if it failed.
     pub rows: Option<u64>,
     /// From start to end, ns.
@@ -130,8 +132,9 @@ fn write_row(out: &mut impl Write, row: &Row) -> io::Result<()> {
             ..
         } => (schema, Some((first_key, width)), Some(stamp)),
         Op::Scan { schema } => (schema, None, None),
+        Op::Call { number, .. } => (row.op.schema(), None, Some(number)),
     };
-    let kind = Op::KINDS[row.op.kind()];
+    let kind = row.kind;
     write!(
         out,
         "{},{},{},{kind},{schema},",

@@ -52,19 +52,38 @@ pub enum Op {
         /// Schema, from 1.
         schema: u32,
     },
+    /// An operation of a workload with kinds of its own.
+    Call {
+        /// Its place in the workload's list of kinds.
+        kind: u8,
+        /// What its inputs are drawn from.
+        number: u64,
+    },
 }
 
 impl Op {
-    /// The kinds there are, by name. Whoever counts, samples or traces operations knows a kind by its place here.
+    /// SLOB's kinds by name.
     pub const KINDS: &[&str] = &[SELECT, UPDATE, SCAN];
 
-    /// The place of its kind in [`KINDS`](Self::KINDS).
+    /// The place of its kind in the workload's list; SLOB's is [`KINDS`](Self::KINDS).
     #[must_use]
     pub fn kind(&self) -> usize {
         match self {
             Self::Select { .. } => 0,
             Self::Update { .. } => 1,
             Self::Scan { .. } => 2,
+            Self::Call { kind, .. } => usize::from(*kind),
+        }
+    }
+
+    /// The schema it works on, from 1.
+    #[must_use]
+    pub fn schema(&self) -> u32 {
+        match *self {
+            Self::Select { schema, .. } | Self::Update { schema, .. } | Self::Scan { schema } => {
+                schema
+            }
+            Self::Call { .. } => 1,
         }
     }
 }

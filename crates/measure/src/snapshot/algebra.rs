@@ -308,10 +308,11 @@ macro_rules! driver {
         impl DriverReading {
             /// Adds the counts of another thread or host.
             pub fn merge(&mut self, other: &Self) {
-                let Self { ops, errors, retried, schedule_lag, resets, $($sum,)+ $($gauge,)+ } = other;
+                let Self { ops, errors, retried, by_kind, schedule_lag, resets, $($sum,)+ $($gauge,)+ } = other;
                 merge_rows(&mut self.ops, ops);
                 merge_sums(&mut self.errors, errors);
                 merge_sums(&mut self.retried, retried);
+                merge_sums(&mut self.by_kind, by_kind);
                 self.schedule_lag.merge(schedule_lag);
                 self.resets.extend(resets.iter().cloned());
                 $(self.$sum.absorb($sum);)+
@@ -331,6 +332,9 @@ macro_rules! driver {
                     }),
                     retried: sums_since(&self.retried, &earlier.retried, |class| {
                         resets.insert(format!("retried {class}"));
+                    }),
+                    by_kind: sums_since(&self.by_kind, &earlier.by_kind, |what| {
+                        resets.insert(format!("by kind {what}"));
                     }),
                     schedule_lag: or_reset("schedule_lag", self.schedule_lag.since(&earlier.schedule_lag), &mut resets),
                     $($sum: or_reset(stringify!($sum), self.$sum.since(&earlier.$sum), &mut resets),)+

@@ -2,7 +2,7 @@
 
 use super::context::Suspender;
 use super::session::Session;
-use assay_run::engine::Op;
+use assay_run::engine::{Op, OpError};
 use std::rc::Rc;
 
 impl Session<'_> {
@@ -43,6 +43,7 @@ impl Session<'_> {
                     result
                 }
                 Op::Scan { schema } => self.scan(schema).await,
+                Op::Call { .. } => Err(OpError::not_ours()),
             };
             slot.outcome.set(Some(result));
         }

@@ -74,7 +74,7 @@ impl Worker<'_> {
             next = self.complete(tag, outcome);
         }
         let slot = &mut self.slots[tag as usize];
-        if !slot.retried {
+        if slot.attempts == 0 {
             // The next operation begins when the target takes it up.
             slot.begun = false;
             self.control.board.idle(slot.reading.session);

@@ -26,14 +26,12 @@ fn range(step: &Step) -> Option<(u64, u64)> {
         | Op::Update {
             first_key, width, ..
         } => Some((first_key, u64::from(width))),
-        Op::Scan { .. } => None,
+        Op::Scan { .. } | Op::Call { .. } => None,
     }
 }
 
 fn schema(step: &Step) -> u32 {
-    match step.op {
-        Op::Select { schema, .. } | Op::Update { schema, .. } | Op::Scan { schema } => schema,
-    }
+    step.op.schema()
 }
 
 fn hot(offset_blocks: u64, size_blocks: u64, frequency: u64) -> Option<HotSpot> {

@@ -464,6 +464,7 @@ impl Session {
                 commit,
             } => self.update(plan, schema, (first_key, width), stamp, commit),
             Op::Scan { schema } => self.scan(plan, schema),
+            Op::Call { .. } => return Err(OpError::not_ours()),
         };
         done.map_err(|failure| self.failed(failure))
     }

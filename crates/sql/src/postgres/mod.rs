@@ -6,6 +6,7 @@
 //! the server's views by version, `reads` says where its blocks really came from. `README.md` beside this
 //! file lists privileges, versions and what is written.
 
+mod attached;
 mod check;
 mod claim;
 pub mod conninfo;

@@ -26,7 +26,7 @@ pub(super) struct PgDriver<'a> {
     /// With LOOP=server, the procedure of each session.
     sliced: Vec<Sliced>,
     /// Waits for several sessions at once.
-    many: Option<Many>,
+    many: Option<Many<Session>>,
     changed_bytes_a_row: u64,
 }
 
@@ -78,7 +78,7 @@ impl<'a> PgDriver<'a> {
     /// Logs off. A statement that is still under way (the run was abandoned) is cancelled first, for nobody waits
     /// for it and its server process would hear of our end only after it.
     fn log_off(&mut self) {
-        let mut answers = !self.engine.connect.patience.is_over();
+        let mut answers = !self.engine.on.connect.patience.is_over();
         for (tag, session) in self.sessions.iter_mut().enumerate() {
             let busy = self.many.as_ref().is_some_and(|many| many.waits(tag));
             if busy
@@ -89,7 +89,7 @@ impl<'a> PgDriver<'a> {
                 answers = connection.cancel_token().cancel().is_ok();
             }
             session.close();
-            self.engine.backends.closed(session.number);
+            self.engine.on.backends.closed(session.number);
         }
     }
 }
@@ -100,7 +100,10 @@ impl Driver for PgDriver<'_> {
         let engine = self.engine;
         let session = &mut self.sessions[tag as usize];
         let result = match &mut self.many {
-            Some(many) => match many.ask(tag, session, &engine.options, &engine.plan, op) {
+            Some(many) => match session
+                .ask(&engine.options, &engine.plan, op)
+                .and_then(|asked| many.asked(tag, session, asked))
+            {
                 Ok(None) => return Submit::Queued,
                 Ok(Some(rows)) => Ok(rows),
                 Err(error) => Err(error),
@@ -108,7 +111,7 @@ impl Driver for PgDriver<'_> {
             None => session.perform(&engine.options, &engine.plan, op),
         };
         Submit::Done(Outcome {
-            end_ns: engine.clock.now_ns(),
+            end_ns: engine.on.clock.now_ns(),
             result,
         })
     }
@@ -117,7 +120,7 @@ impl Driver for PgDriver<'_> {
     fn reap(&mut self, timeout: Duration, out: &mut Vec<Completion>) -> Result<(), EngineError> {
         self.lost()?;
         match &mut self.many {
-            Some(many) => many.reap(&mut self.sessions, &self.engine.clock, timeout, out),
+            Some(many) => many.reap(&mut self.sessions, &self.engine.on.clock, timeout, out),
             None => Ok(()),
         }
     }
@@ -139,7 +142,7 @@ impl Driver for PgDriver<'_> {
         let tag = slice.tag as usize;
         let (engine, ops) = (self.engine, slice.ops);
         let session = &mut self.sessions[tag];
-        let done = self.sliced[tag].perform(session, &engine.plan, &engine.clock, slice)?;
+        let done = self.sliced[tag].perform(session, &engine.plan, &engine.on.clock, slice)?;
         for (op, outcome) in ops.iter().zip(&done.outcomes) {
             session.count(op, outcome.result.as_ref().ok().copied());
         }
@@ -150,7 +153,7 @@ impl Driver for PgDriver<'_> {
         // What a session did is on the server's books before the reading that follows this mark.
         for (tag, session) in self.sessions.iter_mut().enumerate() {
             if !self.many.as_ref().is_some_and(|many| many.waits(tag)) {
-                session.publish(&self.engine.server);
+                session.publish(&self.engine.on.server);
             }
         }
         let mut all = Counted::default();
@@ -170,15 +173,15 @@ impl Driver for PgDriver<'_> {
 
     fn leave(&mut self, tag: Tag) {
         self.sessions[tag as usize].end_transaction();
-        self.engine.backends.leaves();
+        self.engine.on.backends.leaves();
     }
 
     fn finish(&mut self) -> Result<(), EngineError> {
         self.lost()?;
         for session in &self.sessions {
             // What its process used must be read while the process is there.
-            if let Some(pid) = self.engine.backends.pid(session.number) {
-                self.engine.reads.last_look(pid);
+            if let Some(pid) = self.engine.on.backends.pid(session.number) {
+                self.engine.on.reads.last_look(pid);
             }
         }
         self.log_off();

@@ -21,7 +21,7 @@ const CLASSES: &[(&str, &str, bool)] = &[
 ];
 
 /// An operation's failure by what the server said.
-pub(super) fn op_error(error: &PgError) -> OpError {
+pub(in crate::postgres) fn op_error(error: &PgError) -> OpError {
     let text = error.to_string();
     if error.is_fatal() {
         return OpError {
@@ -34,7 +34,7 @@ pub(super) fn op_error(error: &PgError) -> OpError {
 }
 
 /// The same from a SQLSTATE and its text.
-pub(super) fn by_code(code: &str, text: String) -> OpError {
+pub(in crate::postgres) fn by_code(code: &str, text: String) -> OpError {
     if code == "57014" && text.contains("statement timeout") {
         return OpError {
             class: "statement timeout",
@@ -52,6 +52,6 @@ pub(super) fn by_code(code: &str, text: String) -> OpError {
 }
 
 /// The server cannot serve as asked.
-pub(super) fn unusable(error: PgError) -> EngineError {
+pub(in crate::postgres) fn unusable(error: PgError) -> EngineError {
     EngineError::Unusable(error.to_string())
 }

@@ -3,12 +3,10 @@
 //! The server sends the answer to a request in one piece, when it comes to the Sync. So a socket that has something to
 //! read has (nearly) all of it, and the rest is waited for in the socket: no state of half an answer is kept.
 
-use super::options::Options;
-use super::session::{Asked, Session};
 use crate::patience::Wait;
+use crate::postgres::wire::{Connection, PgError};
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
-use assay_run::engine::{Completion, EngineError, Op, OpError, Outcome, Tag};
-use assay_run::plan::Plan;
+use assay_run::engine::{Completion, EngineError, OpError, Outcome, Tag};
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
@@ -21,11 +19,26 @@ const TOGETHER: usize = 16;
 /// Between two looks at sessions that wait for long.
 const LOOK_NS: Ns = NS_PER_S / 4;
 
+/// A session as it is waited for.
+pub(in crate::postgres) trait Talks {
+    /// What it was asked.
+    type Asked: Copy;
+
+    /// Its connection, while it has one.
+    fn connection(&self) -> Option<&Connection>;
+
+    /// Takes the answer to what was asked; the rows it touched.
+    fn answer(&mut self, asked: Self::Asked) -> Result<u64, OpError>;
+
+    /// What was asked came to nothing.
+    fn unanswered(&mut self, error: PgError) -> OpError;
+}
+
 /// See the module.
-pub(super) struct Many {
+pub(in crate::postgres) struct Many<T: Talks> {
     epoll: OwnedFd,
     /// What each session waits for.
-    asked: Vec<Option<Asked>>,
+    asked: Vec<Option<T::Asked>>,
     /// How long, as far as it was looked at.
     waits: Vec<Wait>,
     /// When that was, ns of the clock.
@@ -36,9 +49,9 @@ pub(super) struct Many {
     events: Vec<epoll::Event>,
 }
 
-impl Many {
+impl<T: Talks> Many<T> {
     /// Listens to all of them.
-    pub(super) fn open(sessions: &[Session]) -> Result<Self, EngineError> {
+    pub(in crate::postgres) fn open(sessions: &[T]) -> Result<Self, EngineError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed)?;
         let many = Self {
             epoll,
@@ -55,12 +68,12 @@ impl Many {
     }
 
     /// Whether a session waits for an answer.
-    pub(super) fn waits(&self, tag: usize) -> bool {
+    pub(in crate::postgres) fn waits(&self, tag: usize) -> bool {
         self.asked[tag].is_some()
     }
 
-    fn listen(&self, tag: usize, session: &Session) -> Result<(), Errno> {
-        let Some(connection) = &session.connection else {
+    fn listen(&self, tag: usize, session: &T) -> Result<(), Errno> {
+        let Some(connection) = session.connection() else {
             return Ok(());
         };
         let data = epoll::EventData::new_u64(tag as u64);
@@ -73,17 +86,14 @@ impl Many {
         )
     }
 
-    /// Sends an operation's request. The rows, if it has ended already.
-    pub(super) fn ask(
+    /// A session was asked. The rows, if it has answered already.
+    pub(in crate::postgres) fn asked(
         &mut self,
         tag: Tag,
-        session: &mut Session,
-        options: &Options,
-        plan: &Plan,
-        op: &Op,
+        session: &mut T,
+        asked: T::Asked,
     ) -> Result<Option<u64>, OpError> {
         let tag = tag as usize;
-        let asked = session.ask(options, plan, op)?;
         if !self.spoke[tag] {
             self.asked[tag] = Some(asked);
             self.waits[tag] = Wait::default();
@@ -96,9 +106,9 @@ impl Many {
     }
 
     /// Takes the answers that are there, after waiting for the first one.
-    pub(super) fn reap(
+    pub(in crate::postgres) fn reap(
         &mut self,
-        sessions: &mut [Session],
+        sessions: &mut [T],
         clock: &Clock,
         timeout: Duration,
         out: &mut Vec<Completion>,
@@ -116,7 +126,7 @@ impl Many {
                         result,
                     },
                 });
-            } else if let Some(connection) = &session.connection {
+            } else if let Some(connection) = session.connection() {
                 epoll::delete(&self.epoll, connection.socket()).map_err(failed)?;
                 self.spoke[tag] = true;
             }
@@ -133,9 +143,9 @@ impl Many {
     }
 
     /// Ends a wait that may not go on.
-    fn look(&mut self, sessions: &mut [Session], clock: &Clock, out: &mut Vec<Completion>) {
+    fn look(&mut self, sessions: &mut [T], clock: &Clock, out: &mut Vec<Completion>) {
         for (tag, session) in sessions.iter_mut().enumerate() {
-            let Some(connection) = &session.connection else {
+            let Some(connection) = session.connection() else {
                 continue;
             };
             if self.asked[tag].is_none() {

@@ -1,6 +1,7 @@
 //! One session: its connection, its statements, its transaction.
 
 use super::calls::Calls;
+use super::many::Talks;
 use super::options::Options;
 use super::{PgEngine, errors};
 use crate::postgres::stats::ServerStats;
@@ -34,7 +35,7 @@ impl Counted {
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(in crate::postgres) struct Session {
     /// From 1.
     pub number: u32,
     pub connection: Option<Connection>,
@@ -52,17 +53,18 @@ pub(super) struct Session {
 impl Session {
     /// Connects, prepares and checks, and performs one select that is not measured.
     pub(super) fn open(engine: &PgEngine, number: u32, home: u32) -> Result<Self, EngineError> {
-        engine.turns.wait(&engine.stop)?;
-        let mut connection = Connection::open(&engine.connect).map_err(|error| {
+        engine.on.turns.wait(&engine.on.stop)?;
+        let mut connection = Connection::open(&engine.on.connect).map_err(|error| {
             EngineError::Unusable(format!("session {number} cannot connect: {error}"))
         })?;
         engine
+            .on
             .backends
             .connected(number, connection.backend_pid(), connection.cancel_token());
         connection
             .query(&engine.options.session_settings())
             .map_err(errors::unusable)?;
-        for sql in engine.server.session_sql() {
+        for sql in engine.on.server.session_sql() {
             connection.query(sql).map_err(errors::unusable)?;
         }
         // What needs the rights of the role that logged in is done.
@@ -160,6 +162,7 @@ impl Session {
             Op::Scan { schema } => self
                 .calls_of(options, plan, schema)
                 .and_then(|at| self.ask_scan(at)),
+            Op::Call { .. } => return Err(OpError::not_ours()),
         };
         sent.map_err(|failure| self.failed(failure))
     }
@@ -309,11 +312,11 @@ impl Session {
                 self.counted.commits += 1;
             }
             Op::Scan { .. } => self.counted.scans += 1,
-            Op::Select { .. } => {}
+            Op::Select { .. } | Op::Call { .. } => {}
         }
     }
 
-    /// What was asked came to nothing: a whole slice, or an answer that is waited for no longer.
+    /// A whole slice came to nothing.
     pub(super) fn unanswered(&mut self, error: PgError) -> OpError {
         self.failed(Failure::Server(error))
     }
@@ -345,9 +348,25 @@ impl Session {
     }
 }
 
+impl Talks for Session {
+    type Asked = Asked;
+
+    fn connection(&self) -> Option<&Connection> {
+        self.connection.as_ref()
+    }
+
+    fn answer(&mut self, asked: Asked) -> Result<u64, OpError> {
+        Self::answer(self, asked)
+    }
+
+    fn unanswered(&mut self, error: PgError) -> OpError {
+        Self::unanswered(self, error)
+    }
+}
+
 /// What a session waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(in crate::postgres) enum Asked {
     Select,
     Update {
         /// It ends its transaction.

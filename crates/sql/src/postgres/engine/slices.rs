@@ -12,7 +12,7 @@ use crate::postgres::layout::changed_columns;
 use crate::postgres::wire::{Bind, Connection, PgError, Prepared, clean};
 use assay_measure::clock::{Clock, Ns};
 use assay_run::dataset::rows::{COLUMN_BYTES, fill_columns};
-use assay_run::engine::{EngineError, Op, Outcome, Slice, SliceDone};
+use assay_run::engine::{EngineError, Op, OpError, Outcome, Slice, SliceDone};
 use assay_run::plan::{Edge, Plan};
 
 /// Operations of the first slice, and the most of any.
@@ -141,6 +141,7 @@ impl Sliced {
                     (schema, UPDATE, first_key)
                 }
                 Op::Scan { schema } => (schema, SCAN, 0),
+                Op::Call { .. } => return Err(EngineError::Usage(OpError::not_ours().text)),
             };
             let hot = match schema {
                 schema if schema == self.home => 0,

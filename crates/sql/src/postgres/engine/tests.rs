@@ -5,6 +5,7 @@ use crate::postgres::layout::{Names, Storage};
 use crate::postgres::marker::Marker;
 use crate::postgres::own;
 use crate::postgres::testing::{self, Server};
+use assay_measure::clock::Clock;
 use assay_measure::snapshot::{RunData, SCAN, SELECT, Snapshot, UPDATE, Verdict};
 use assay_measure::stats::{self, Stat};
 use assay_run::conformance;
@@ -432,11 +433,11 @@ fn a_session_that_the_administrator_ends_makes_the_run_invalid() {
         let engine = opened(&place, &plan, &[("LOOP", run_loop)]).unwrap();
         let done = std::thread::scope(|scope| {
             scope.spawn(|| {
-                while engine.backends.pids().len() < 2 {
+                while engine.on.backends.pids().len() < 2 {
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 std::thread::sleep(Duration::from_millis(300));
-                let pid = engine.backends.pid(1).unwrap();
+                let pid = engine.on.backends.pid(1).unwrap();
                 number(
                     &place,
                     &format!("select count(*) from pg_terminate_backend({pid})"),

@@ -1,0 +1,507 @@
+//! What holds of a data set after runs: sixteen checks, each a question whose answer is rows of (found, at least, at most).
+//!
+//! They rest on what was loaded ([`BASELINE`]) and on what the sessions know that they did ([`LEDGER`]): an order's total is
+//! the sum of its lines and takes a piece of stock a line; one piece more of a line is its price more on the order; nothing
+//! is ever deleted. The questions are SQL that every server understands; what is said differently stands in [`Words`].
+
+use crate::ledger::{BASELINE, ENTRIES, LEDGER, OPEN_RUNS};
+use crate::model::{Column, SEQUENCES, Table};
+use serde::{Deserialize, Serialize};
+
+/// What a server's SQL says in its own words.
+pub trait Words {
+    /// A table or sequence of the data set.
+    fn relation(&self, name: &str) -> String;
+
+    /// A column's name, quoted where it must be.
+    fn name(&self, column: &str) -> String;
+
+    /// The number a column's value counts as in the checksum ([`crate::lines`]); never NULL.
+    fn counted(&self, column: &Column) -> String;
+
+    /// An expression for the last number that a sequence has given or reserved.
+    fn last_of(&self, sequence: &str) -> String;
+}
+
+fn sum_of(words: &dyn Words, table: Table) -> String {
+    let terms: Vec<String> = (1..)
+        .zip(table.columns())
+        .map(|(weight, column)| format!("{weight} * {}", words.counted(column)))
+        .collect();
+    format!("coalesce(sum({}), 0)", terms.join(" + "))
+}
+
+/// The query for rows and checksum of a table.
+#[must_use]
+pub fn checksum_sql(words: &dyn Words, table: Table) -> String {
+    let (sum, table) = (sum_of(words, table), words.relation(table.name()));
+    format!("select count(*), {sum} from {table}")
+}
+
+/// The statements that note what was loaded. `sums` are the checksums of the tables that nothing changes.
+#[must_use]
+pub fn baseline_sql(words: &dyn Words, sums: &[(Table, i128)]) -> Vec<String> {
+    let of = |table: Table| words.relation(table.name());
+    let (orders, items) = (of(Table::Orders), of(Table::OrderItems));
+    let mut entries = vec![
+        (
+            "ord_max".to_owned(),
+            format!("select max(order_id) from {orders}"),
+        ),
+        (
+            "cust_max".to_owned(),
+            format!("select max(customer_id) from {}", of(Table::Customers)),
+        ),
+        (
+            "gap".to_owned(),
+            format!(
+                "select (select sum(order_total) from {orders}) - (select sum(unit_price * quantity) from {items})"
+            ),
+        ),
+        (
+            "qty".to_owned(),
+            format!("select sum(quantity) from {items}"),
+        ),
+        (
+            "inv".to_owned(),
+            format!(
+                "select sum(quantity_on_hand) from {}",
+                of(Table::Inventories)
+            ),
+        ),
+    ];
+    for (key, table) in COUNTED {
+        entries.push((
+            key.to_owned(),
+            format!("select count(*) from {}", of(table)),
+        ));
+    }
+    for (table, sum) in sums {
+        entries.push((sum_key(*table), format!("select {sum}")));
+    }
+    let (baseline, ledger) = (words.relation(BASELINE), words.relation(LEDGER));
+    let mut sql = vec![
+        format!("delete from {baseline}"),
+        format!("delete from {ledger}"),
+    ];
+    sql.extend(
+        entries.into_iter().map(|(key, query)| {
+            format!("insert into {baseline} (k, v) values ('{key}', ({query}))")
+        }),
+    );
+    sql.extend(
+        ENTRIES
+            .into_iter()
+            .chain([OPEN_RUNS])
+            .map(|key| format!("insert into {ledger} (k, acked, in_doubt) values ('{key}', 0, 0)")),
+    );
+    sql
+}
+
+/// Tables whose rows are counted at the load, and the keys they have there.
+const COUNTED: [(&str, Table); 5] = [
+    ("inv_n", Table::Inventories),
+    ("cust_n", Table::Customers),
+    ("addr_n", Table::Addresses),
+    ("card_n", Table::CardDetails),
+    ("logon_n", Table::Logon),
+];
+
+/// Tables that nothing changes.
+pub const STATIC: [Table; 3] = [
+    Table::Warehouses,
+    Table::ProductInformation,
+    Table::ProductDescriptions,
+];
+
+fn sum_key(table: Table) -> String {
+    format!("sum_{}", table.name())
+}
+
+/// A check.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// `C1` to `C16`
+    pub id: &'static str,
+    /// What holds.
+    pub what: &'static str,
+    /// Rows of (found, at least, at most).
+    pub sql: String,
+    /// It compares with the books, which a run that was killed did not close.
+    pub by_books: bool,
+}
+
+/// What came of a check.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Checked {
+    /// `C1` to `C16`
+    pub id: String,
+    /// What holds.
+    pub what: String,
+    /// `holds`, `broken` or `n/a`.
+    pub verdict: String,
+    /// What was found instead, or why nothing can be said.
+    pub found: String,
+}
+
+impl Check {
+    /// The verdict on the rows that its question was answered with.
+    #[must_use]
+    pub fn judge(&self, rows: &[[f64; 3]]) -> Checked {
+        let broken: Vec<String> = rows
+            .iter()
+            .filter(|[found, least, most]| found < least || found > most)
+            .map(|[found, least, most]| match least == most {
+                true => format!("{found} where {least} was expected"),
+                false => format!("{found} where {least} to {most} was expected"),
+            })
+            .collect();
+        let verdict = match (rows.is_empty(), broken.is_empty()) {
+            (true, _) => "n/a",
+            (false, true) => HOLDS,
+            (false, false) => BROKEN,
+        };
+        let found = match rows.is_empty() {
+            true => "the server gave no answer".to_owned(),
+            false => broken.join("; "),
+        };
+        self.told(verdict, found)
+    }
+
+    /// Nothing can be said.
+    #[must_use]
+    pub fn not_known(&self, why: &str) -> Checked {
+        self.told("n/a", why.to_owned())
+    }
+
+    fn told(&self, verdict: &str, found: String) -> Checked {
+        Checked {
+            id: self.id.to_owned(),
+            what: self.what.to_owned(),
+            verdict: verdict.to_owned(),
+            found,
+        }
+    }
+}
+
+/// Verdicts.
+pub const HOLDS: &str = "holds";
+/// The data set is not what it must be.
+pub const BROKEN: &str = "broken";
+
+/// Why the books cannot be compared with, where so many runs have them open.
+#[must_use]
+pub fn books_open(runs: u64) -> String {
+    format!(
+        "{} begun on this data set and not closed the books: killed, or still at work. Prepare the data set again to \
+         check it whole",
+        match runs {
+            1 => "a run has".to_owned(),
+            n => format!("{n} runs have"),
+        }
+    )
+}
+
+/// The query for the number of runs with open books.
+#[must_use]
+pub fn open_runs_sql(words: &dyn Words) -> String {
+    format!(
+        "select acked from {} where k = '{OPEN_RUNS}'",
+        words.relation(LEDGER)
+    )
+}
+
+/// The sixteen checks.
+#[must_use]
+pub fn all(words: &dyn Words) -> Vec<Check> {
+    let ask = Ask(words);
+    let check = |id, what, sql| Check {
+        id,
+        what,
+        sql,
+        by_books: false,
+    };
+    let by_books = |id, what, sql| Check {
+        id,
+        what,
+        sql,
+        by_books: true,
+    };
+    vec![
+        check(
+            "C1",
+            "every new order's total is the sum of its lines",
+            ask.totals(),
+        ),
+        check(
+            "C2",
+            "totals and lines of loaded orders have drifted together",
+            ask.drift(),
+        ),
+        check("C3", "no line is without its order", ask.orphan_lines()),
+        check(
+            "C4",
+            "no order, address, card or logon is without its customer",
+            ask.orphans(),
+        ),
+        check("C5", "the stock taken is the lines sold", ask.stock()),
+        check(
+            "C6",
+            "no inventory is lost or below zero",
+            ask.inventories(),
+        ),
+        by_books("C7", "new orders are the acknowledged ones", ask.orders()),
+        by_books(
+            "C8",
+            "new customers, cards, addresses and logons are the acknowledged ones",
+            ask.others(),
+        ),
+        check(
+            "C9",
+            "a new customer owns its preferred address and card",
+            ask.owners(),
+        ),
+        by_books(
+            "C10",
+            "quantities grew by new lines and acknowledged additions",
+            ask.quantities(),
+        ),
+        check("C11", "no sequence is behind its table", ask.sequences()),
+        check(
+            "C12",
+            "status, total and mode of every order are legal",
+            ask.domains(),
+        ),
+        check(
+            "C13",
+            "new lines are numbered 1 to 7 and have a piece at least",
+            ask.lines(),
+        ),
+        check(
+            "C14",
+            "the price of a new line is the catalogue's",
+            ask.prices(),
+        ),
+        check("C15", "no logon id is given twice", ask.logons()),
+        check(
+            "C16",
+            "warehouses and products are as they were loaded",
+            ask.fixed(),
+        ),
+    ]
+}
+
+/// The questions.
+struct Ask<'a>(&'a dyn Words);
+
+impl Ask<'_> {
+    fn of(&self, table: Table) -> String {
+        self.0.relation(table.name())
+    }
+
+    fn loaded(&self, key: &str) -> String {
+        format!(
+            "(select v from {} where k = '{key}')",
+            self.0.relation(BASELINE)
+        )
+    }
+
+    fn acked(&self, key: &str) -> String {
+        format!(
+            "(select acked from {} where k = '{key}')",
+            self.0.relation(LEDGER)
+        )
+    }
+
+    fn doubt(&self, key: &str) -> String {
+        format!(
+            "(select in_doubt from {} where k = '{key}')",
+            self.0.relation(LEDGER)
+        )
+    }
+
+    fn new_lines(&self, what: &str) -> String {
+        let (items, last) = (self.of(Table::OrderItems), self.loaded("ord_max"));
+        format!("select {what} from {items} where order_id > {last}")
+    }
+
+    fn totals(&self) -> String {
+        let (orders, last) = (self.of(Table::Orders), self.loaded("ord_max"));
+        let sums =
+            self.new_lines("order_id, sum(unit_price * quantity) as t") + " group by order_id";
+        format!(
+            "select count(*), 0, 0 from {orders} o left join ({sums}) s on s.order_id = o.order_id \
+             where o.order_id > {last} and coalesce(o.order_total, -1) <> coalesce(s.t, 0)"
+        )
+    }
+
+    fn drift(&self) -> String {
+        let (orders, items) = (self.of(Table::Orders), self.of(Table::OrderItems));
+        let (last, gap) = (self.loaded("ord_max"), self.loaded("gap"));
+        format!(
+            "select (select sum(order_total) from {orders} where order_id <= {last}) \
+             - (select sum(unit_price * quantity) from {items} where order_id <= {last}) - {gap}, 0, 0"
+        )
+    }
+
+    fn orphan_lines(&self) -> String {
+        let (orders, items) = (self.of(Table::Orders), self.of(Table::OrderItems));
+        format!(
+            "select count(*), 0, 0 from {items} i where not exists (select 1 from {orders} o where o.order_id = i.order_id)"
+        )
+    }
+
+    fn orphans(&self) -> String {
+        let customers = self.of(Table::Customers);
+        let children = [
+            Table::Orders,
+            Table::Addresses,
+            Table::CardDetails,
+            Table::Logon,
+        ];
+        let one = |table: Table| {
+            format!(
+                "select count(*), 0, 0 from {} x where x.customer_id is not null and not exists \
+                 (select 1 from {customers} c where c.customer_id = x.customer_id)",
+                self.of(table)
+            )
+        };
+        children.map(one).join(" union all ")
+    }
+
+    fn stock(&self) -> String {
+        let (inventories, loaded) = (self.of(Table::Inventories), self.loaded("inv"));
+        let lines = self.new_lines("count(*)");
+        format!(
+            "select {loaded} - (select sum(quantity_on_hand) from {inventories}) - ({lines}), 0, 0"
+        )
+    }
+
+    fn inventories(&self) -> String {
+        let (inventories, loaded) = (self.of(Table::Inventories), self.loaded("inv_n"));
+        format!(
+            "select count(*) - {loaded}, 0, 0 from {inventories} union all \
+             select count(*), 0, 0 from {inventories} where quantity_on_hand < 0"
+        )
+    }
+
+    fn orders(&self) -> String {
+        let (orders, last) = (self.of(Table::Orders), self.loaded("ord_max"));
+        let (acked, doubt) = (self.acked("OP"), self.doubt("OP"));
+        format!("select count(*), {acked}, {acked} + {doubt} from {orders} where order_id > {last}")
+    }
+
+    fn others(&self) -> String {
+        let grown = |table: Table, key: &str, entries: &[&str]| {
+            let sum = |of: fn(&Self, &str) -> String| {
+                let parts: Vec<String> = entries.iter().map(|entry| of(self, entry)).collect();
+                parts.join(" + ")
+            };
+            let (table, loaded) = (self.of(table), self.loaded(key));
+            let (acked, doubt) = (sum(Self::acked), sum(Self::doubt));
+            format!("select count(*) - {loaded}, {acked}, {acked} + {doubt} from {table}")
+        };
+        [
+            grown(Table::Customers, "cust_n", &["NCR"]),
+            grown(Table::CardDetails, "card_n", &["NCR"]),
+            grown(Table::Addresses, "addr_n", &["NCR", "UCD"]),
+            grown(Table::Logon, "logon_n", &["logon"]),
+        ]
+        .join(" union all ")
+    }
+
+    fn owners(&self) -> String {
+        let (customers, last) = (self.of(Table::Customers), self.loaded("cust_max"));
+        let (addresses, cards) = (self.of(Table::Addresses), self.of(Table::CardDetails));
+        format!(
+            "select count(*), 0, 0 from {customers} c where c.customer_id > {last} and (not exists \
+             (select 1 from {addresses} a where a.address_id = c.preferred_address and a.customer_id = c.customer_id) \
+             or not exists (select 1 from {cards} d where d.card_id = c.preferred_card and d.customer_id = c.customer_id))"
+        )
+    }
+
+    fn quantities(&self) -> String {
+        let (items, loaded) = (self.of(Table::OrderItems), self.loaded("qty"));
+        let (acked, doubt) = (self.acked("BO"), self.doubt("BO"));
+        let lines = self.new_lines("count(*)");
+        format!(
+            "select (select sum(quantity) from {items}) - {loaded} - ({lines}), {acked}, {acked} + {doubt}"
+        )
+    }
+
+    fn sequences(&self) -> String {
+        let behind = |(sequence, table, column): (&str, Table, &str)| {
+            format!(
+                "select case when {} < (select max({column}) from {}) then 1 else 0 end, 0, 0",
+                self.0.last_of(sequence),
+                self.of(table)
+            )
+        };
+        SEQUENCES.map(behind).join(" union all ")
+    }
+
+    fn domains(&self) -> String {
+        let orders = self.of(Table::Orders);
+        format!(
+            "select count(*), 0, 0 from {orders} where order_status not between 0 and 9 or order_total < 0 \
+             or order_mode not in ('direct', 'online')"
+        )
+    }
+
+    fn lines(&self) -> String {
+        self.new_lines("count(*), 0, 0") + " and (line_item_id not between 1 and 7 or quantity < 1)"
+    }
+
+    fn prices(&self) -> String {
+        let (items, last) = (self.of(Table::OrderItems), self.loaded("ord_max"));
+        let products = self.of(Table::ProductInformation);
+        format!(
+            "select count(*), 0, 0 from {items} i join {products} p on p.product_id = i.product_id \
+             where i.order_id > {last} and i.unit_price <> p.list_price"
+        )
+    }
+
+    fn logons(&self) -> String {
+        format!(
+            "select count(*) - count(distinct logon_id), 0, 0 from {}",
+            self.of(Table::Logon)
+        )
+    }
+
+    fn fixed(&self) -> String {
+        let one = |table: Table| {
+            let loaded = self.loaded(&sum_key(table));
+            let sum = sum_of(self.0, table);
+            format!("select {sum}, {loaded}, {loaded} from {}", self.of(table))
+        };
+        STATIC.map(one).join(" union all ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_within_its_bounds_holds_and_one_without_is_told() {
+        let check = Check {
+            id: "C7",
+            what: "x",
+            sql: String::new(),
+            by_books: true,
+        };
+        assert_eq!(
+            check.judge(&[[5.0, 5.0, 7.0], [7.0, 5.0, 7.0]]).verdict,
+            HOLDS
+        );
+        let broken = check.judge(&[[4.0, 5.0, 7.0], [1.0, 0.0, 0.0]]);
+        assert_eq!(broken.verdict, BROKEN);
+        assert_eq!(
+            broken.found,
+            "4 where 5 to 7 was expected; 1 where 0 was expected"
+        );
+        assert_eq!(check.judge(&[]).verdict, "n/a");
+        assert_eq!(check.not_known("why").found, "why");
+    }
+}

@@ -1,0 +1,279 @@
+//! What can be asked of order entry: parameters, and the options they come to.
+
+use crate::mix::{Mix, PRESET_NAMES};
+use assay_measure::clock::Ns;
+use assay_measure::config::ParamDef;
+use assay_measure::config::ParamKind::{Bool, Choice, Int, Seconds, Text};
+use assay_measure::config::Settings;
+use assay_measure::params;
+use assay_run::engine::EngineError;
+use serde::{Deserialize, Serialize};
+
+/// Smallest and largest scale, in thousandths.
+const SCALE_MILLI: std::ops::RangeInclusive<u64> = 1..=1_000_000;
+
+/// Every parameter of order entry, whatever server it runs on.
+pub const PARAMS: &[ParamDef] = params! {
+    "ORDERS_SCALE", Text, "1", "size of the data set: 1 is a million customers, about 15.9 million rows and 2 GB; \
+     fractions to .001 (--scale)";
+    "ORDERS_SCHEMA", Text, "assay_orders", "schema (on MariaDB: database) of the data set; assay creates it and \
+     refuses one that it did not make";
+    "ORDERS_INDEXES", Choice(&["all", "keys", "none"]), "all", "indexes of the data set: all, primary keys alone, none (--indexes)";
+    "ORDERS_LEGACY_CORRELATION", Bool, "FALSE", "draw all bell-shaped columns of a row at once, as published rows show it";
+    "ORDERS_MIX", Choice(PRESET_NAMES), "current", "weights of the transactions: current (2.7), classic (2.6), classic-client (--mix)";
+    "ORDERS_DISABLE", Text, "", "transactions that are not done, by short names: SQ,WQ,WA (--disable)";
+    "ORDERS_ENABLE", Text, "", "transactions that are done although the mix has them off (--enable)";
+    "ORDERS_FORM", Choice(&["server", "client"]), "server", "server: a function is called for each transaction; client: each \
+     statement is sent on its own (--form)";
+    "THINK_INTRA_MIN", Seconds, "0", "shortest pause within a transaction, s; 0: none";
+    "THINK_INTRA_MAX", Seconds, "0", "longest pause within a transaction, s; 0: none";
+    "THINK_INTER_MIN", Seconds, "0", "shortest pause between two transactions, s";
+    "THINK_INTER_MAX", Seconds, "0", "longest pause between two transactions, s; 0: none";
+    "LOGON_GROUP", Int(1, 1 << 20), "1", "sessions that begin together";
+    "LOGON_DELAY", Seconds, "0", "time between two such groups, s; it is part of the warm-up";
+    "ARRIVALS", Choice(&["constant", "poisson"]), "constant", "with RATE: when transactions are due, evenly spaced or at random (--arrivals)";
+    "RETRIES", Int(0, 100), "5", "attempts after a deadlock or a serialization failure, with the same inputs (--retries)";
+    "VERIFY", Bool, "TRUE", "check the consistency of the data set after the run (16 checks)";
+};
+
+/// Parameters of the SLOB workload and of runs in general that order entry heeds; others have no effect on it.
+const SHARED: &[&str] = &[
+    "TARGET",
+    "ENGINE",
+    "LABEL",
+    "SESSIONS",
+    "RUN_TIME",
+    "WARMUP",
+    "WORK_LOOP",
+    "MAX_RUN_TIME",
+    "RATE",
+    "LOAD_PARALLEL_DEGREE",
+    "SEED",
+    "TRACE",
+    "EXTERNAL_SCRIPT",
+    "EXTERNAL_SCRIPT_TIMEOUT",
+    "CONNECT_RATE",
+];
+
+/// Parameters of a target that concern SLOB's operations and data set alone.
+const OF_SLOB: &[&str] = &["READ_MODE", "IO_DEPTH", "PG_SCHEMA", "AUTOVACUUM", "CHECK"];
+
+/// Whether order entry heeds a parameter; `own` are those of the target.
+#[must_use]
+pub fn heeds(name: &str, own: &[ParamDef]) -> bool {
+    let of_target = own.iter().any(|def| def.name == name) && !OF_SLOB.contains(&name);
+    of_target || SHARED.contains(&name) || PARAMS.iter().any(|def| def.name == name)
+}
+
+/// Which indexes there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Indexes {
+    /// Primary keys, references and secondary indexes.
+    All,
+    /// Primary keys and references.
+    Keys,
+    /// None.
+    None,
+}
+
+/// A pause, uniform between two lengths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {
+    /// Shortest, ns.
+    pub min_ns: Ns,
+    /// Longest, ns; 0 is none.
+    pub max_ns: Ns,
+}
+
+impl Pause {
+    fn of(settings: &Settings, name: &str) -> Result<Self, EngineError> {
+        let [min, max] = ["MIN", "MAX"].map(|end| settings.ns(&format!("{name}_{end}")));
+        if min > max {
+            return Err(EngineError::Usage(format!(
+                "{name}_MIN is longer than {name}_MAX: give {name}_MAX too, or a shorter {name}_MIN"
+            )));
+        }
+        Ok(Self {
+            min_ns: min,
+            max_ns: max,
+        })
+    }
+
+    /// There is one.
+    #[must_use]
+    pub fn is_some(self) -> bool {
+        self.max_ns > 0
+    }
+
+    /// Its length for a random word.
+    #[must_use]
+    pub fn length(self, word: u64) -> Ns {
+        let width = u128::from(self.max_ns - self.min_ns + 1);
+        self.min_ns + ((u128::from(word) * width) >> 64) as u64
+    }
+}
+
+/// What a run was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    /// What is done how often.
+    pub mix: Mix,
+    /// Each statement is sent on its own; else functions are called.
+    pub client_side: bool,
+    /// Within a transaction.
+    pub intra: Pause,
+    /// Between two.
+    pub inter: Pause,
+    /// Sessions that begin together.
+    pub group: u32,
+    /// Between two groups, ns.
+    pub delay_ns: Ns,
+    /// Transactions are due at random.
+    pub poisson: bool,
+    /// Attempts after the first.
+    pub retries: u32,
+    /// The data set is checked after the run.
+    pub verify: bool,
+}
+
+impl Asked {
+    /// From the settings.
+    ///
+    /// # Errors
+    /// `Usage` for what contradicts itself.
+    pub fn new(settings: &Settings) -> Result<Self, EngineError> {
+        let mix = Mix::new(
+            settings.text("ORDERS_MIX"),
+            settings.text("ORDERS_DISABLE"),
+            settings.text("ORDERS_ENABLE"),
+        );
+        let inter = Pause::of(settings, "THINK_INTER")?;
+        if inter.is_some() && settings.int("RATE") > 0 {
+            return Err(EngineError::Usage(
+                "RATE says when each transaction is due, so there is no pause between two: leave THINK_INTER_MAX or \
+                 RATE out"
+                    .to_owned(),
+            ));
+        }
+        Ok(Self {
+            mix: mix.map_err(EngineError::Usage)?,
+            client_side: settings.text("ORDERS_FORM") == "client",
+            intra: Pause::of(settings, "THINK_INTRA")?,
+            inter,
+            group: settings.int("LOGON_GROUP") as u32,
+            delay_ns: settings.ns("LOGON_DELAY"),
+            poisson: settings.text("ARRIVALS") == "poisson",
+            retries: settings.int("RETRIES") as u32,
+            verify: settings.bool("VERIFY"),
+        })
+    }
+}
+
+/// The scale in thousandths.
+///
+/// # Errors
+/// `Usage` for what is no number from .001 to 1000 with at most three decimals.
+pub fn scale_milli(settings: &Settings) -> Result<u64, EngineError> {
+    let text = settings.text("ORDERS_SCALE");
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let parsed = (digits(whole)
+        && digits(part)
+        && part.len() <= 3
+        && !(whole.is_empty() && part.is_empty()))
+    .then(|| format!("{whole}{part:0<3}").parse().ok())
+    .flatten();
+    parsed.filter(|milli| SCALE_MILLI.contains(milli)).ok_or_else(|| {
+        EngineError::Usage(format!(
+            "ORDERS_SCALE={text}: the scale is a number from .001 to 1000 with at most three decimals"
+        ))
+    })
+}
+
+/// Which indexes were asked for.
+#[must_use]
+pub fn indexes(settings: &Settings) -> Indexes {
+    match settings.text("ORDERS_INDEXES") {
+        "keys" => Indexes::Keys,
+        "none" => Indexes::None,
+        _ => Indexes::All,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use assay_measure::config::{Tables, command_line, resolve};
+
+    pub(crate) fn settings(given: &[(&str, &str)]) -> Settings {
+        let tables = Tables {
+            target: "postgres",
+            params: PARAMS,
+            others: &[],
+        };
+        let said = given
+            .iter()
+            .map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
+        let resolved = resolve(&tables, &[command_line(said)]);
+        let (settings, _) = resolved.into_result().expect("legal values");
+        settings
+    }
+
+    #[test]
+    fn a_scale_has_at_most_three_decimals() {
+        let milli = |text| scale_milli(&settings(&[("ORDERS_SCALE", text)]));
+        for (text, milli_wanted) in [
+            ("1", 1000),
+            ("0.05", 50),
+            (".001", 1),
+            ("12.5", 12_500),
+            ("3.", 3000),
+        ] {
+            assert_eq!(milli(text).expect("a scale"), milli_wanted, "{text}");
+        }
+        for text in ["0", "x", "1.2345", "-1", "1e3", ".", "2000"] {
+            let error = milli(text).expect_err("no scale").to_string();
+            assert!(
+                error.contains(text) && error.contains(".001 to 1000"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn defaults_are_the_current_mix_without_pauses() {
+        let asked = Asked::new(&settings(&[])).expect("it fits");
+        assert_eq!(
+            (asked.mix.preset.as_str(), asked.client_side, asked.retries),
+            ("current", false, 5)
+        );
+        assert!(!asked.intra.is_some() && !asked.inter.is_some() && asked.verify);
+        let contrary = settings(&[("THINK_INTER_MAX", "1"), ("RATE", "10")]);
+        assert!(Asked::new(&contrary).is_err());
+        let short = settings(&[("THINK_INTRA_MIN", "2")]);
+        assert!(
+            Asked::new(&short)
+                .expect_err("longer")
+                .to_string()
+                .contains("THINK_INTRA_MAX")
+        );
+    }
+
+    #[test]
+    fn a_pause_is_between_its_lengths() {
+        let pause = Pause {
+            min_ns: 10,
+            max_ns: 12,
+        };
+        assert_eq!(
+            [0, u64::MAX / 2, u64::MAX].map(|word| pause.length(word)),
+            [10, 11, 12]
+        );
+    }
+
+    #[test]
+    fn what_slob_alone_heeds_is_not_heeded() {
+        assert!(!heeds("UPDATE_PCT", &[]) && !heeds("WORK_UNIT", &[]));
+        assert!(heeds("RATE", &[]) && heeds("ORDERS_MIX", &[]));
+    }
+}

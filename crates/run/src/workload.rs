@@ -1,0 +1,100 @@
+//! What sessions do: the contract between the driver loop and a workload.
+//!
+//! A workload lists its kinds of operations by name; the loop, the recorder, the time line and the trace know a kind by its
+//! place in that list, records by its name. Its operations are a function of (plan, session): they depend on no thread,
+//! no clock and no answer of the engine. SLOB is served without a virtual call; others bring a source of their own.
+
+use crate::engine::Op;
+use crate::plan::Plan;
+use crate::slob;
+use assay_measure::clock::Ns;
+use std::fmt::Debug;
+
+/// What a session does next: perhaps a pause, then an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Pause before the operation, ns; `None` if no think time is due. Not taken under a rate.
+    pub think_ns: Option<Ns>,
+    /// Under a rate: when it is due, ns after the gate, where the workload says so; `None`: evenly spaced.
+    pub start_ns: Option<Ns>,
+    /// The operation.
+    pub op: Op,
+    /// Its keys were drawn from the hot window.
+    pub hot_spot: bool,
+    /// It was redirected to schema 1.
+    pub hot_schema: bool,
+}
+
+/// A source of steps.
+pub trait Steps: Debug + Send {
+    /// The next step. `plan` is the one the session was made with.
+    fn next(&mut self, plan: &Plan) -> Step;
+}
+
+/// Where one session's steps come from.
+#[derive(Debug)]
+pub enum Source {
+    /// SLOB's.
+    Slob(slob::Session),
+    /// Another workload's.
+    Own(Box<dyn Steps>),
+}
+
+impl Source {
+    /// The next step.
+    #[inline]
+    pub fn next(&mut self, plan: &Plan) -> Step {
+        match self {
+            Self::Slob(session) => session.next(plan),
+            Self::Own(steps) => steps.next(plan),
+        }
+    }
+}
+
+/// What sessions do.
+pub trait Workload: Debug + Send + Sync {
+    /// Its name: of the kind of its records too.
+    fn name(&self) -> &'static str;
+
+    /// Its kinds of operations by name, at most 16; [`Op::kind`] is a place here.
+    fn kinds(&self) -> &'static [&'static str];
+
+    /// The source of session `session` (from 1) whose own schema is `home`.
+    fn session(&self, plan: &Plan, session: u32, home: u32) -> Source;
+
+    /// Rows that an operation must touch; `None` where that is for the data to say.
+    fn rows_expected(&self, plan: &Plan, op: &Op) -> Option<u64>;
+
+    /// Attempts at an operation whose failure another attempt may mend.
+    fn attempts(&self) -> u32 {
+        2
+    }
+
+    /// Pause before attempt `attempt` + 2 (so 0 is the first one again), ns; `word` is random.
+    fn back_off_ns(&self, attempt: u32, word: u64) -> Ns {
+        let _ = (attempt, word);
+        0
+    }
+}
+
+/// The SLOB workload.
+#[derive(Clone, Copy, Debug)]
+pub struct Slob;
+
+impl Workload for Slob {
+    fn name(&self) -> &'static str {
+        "slob"
+    }
+
+    fn kinds(&self) -> &'static [&'static str] {
+        Op::KINDS
+    }
+
+    fn session(&self, plan: &Plan, session: u32, home: u32) -> Source {
+        Source::Slob(slob::Session::new(plan, session, home))
+    }
+
+    fn rows_expected(&self, plan: &Plan, op: &Op) -> Option<u64> {
+        Some(plan.rows_expected(op))
+    }
+}
