@@ -15,10 +15,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 mod compare;
+mod orders;
 mod probe;
 mod runs;
 
 pub(crate) use compare::{CompareArgs, CompareFace};
+pub(crate) use orders::{OrdersArgs, OrdersCommand};
 pub(crate) use probe::{ProbeArgs, ProbeCommand, ProbeFace, with_two_dashes};
 pub(crate) use runs::{ListFormat, RunsArgs, RunsCommand, TrendFormat, WhichArgs};
 
@@ -80,6 +82,8 @@ pub(crate) enum Command {
     /// The process that `recovery` kills
     #[command(hide = true)]
     RecoveryLoad(RecoveryLoadArgs),
+    /// Order entry: a data set of customers and orders, and nine transactions on it
+    Orders(OrdersArgs),
     /// The probes of the registry
     #[command(flatten)]
     Probe(ProbeCommand),
@@ -165,6 +169,9 @@ pub(crate) struct SettingArgs {
     /// A setting of the temp:postgres server, repeatable: --pg-set shared_buffers=1GB (PG_SET)
     #[arg(long = "pg-set", value_name = "NAME=VALUE")]
     pub(crate) pg_set: Vec<String>,
+    /// Whose data set; SLOB's where none is named
+    #[arg(skip)]
+    pub(crate) workload: Option<&'static str>,
 }
 
 #[derive(Clone, Debug, Default, Args)]
@@ -519,6 +526,8 @@ pub(crate) enum Face {
     Tool,
     /// The same as that tool's JSON
     ToolJson,
+    /// The results file of order entry, which its field's parse_results reads: XML
+    Swingbench,
 }
 
 /// Formats of `config show`.

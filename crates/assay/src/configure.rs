@@ -8,6 +8,7 @@ use assay_measure::clock::Ns;
 use assay_measure::config::{
     self, Layer, Origin, ParamDef, Problem, Resolved, Settings, Tables, Value,
 };
+use assay_measure::snapshot::SettingLine;
 use assay_run::engine::{DataSet, Line, Running, Target};
 use assay_run::host::random_u32;
 pub(crate) use assay_run::life::imagined;
@@ -66,6 +67,13 @@ impl Drop for Temporary {
 }
 
 impl Configured {
+    /// Effective settings that the workload heeds, for people and records.
+    pub(crate) fn lines(&self) -> Vec<SettingLine> {
+        let mut lines = config::setting_lines(&self.settings);
+        lines.retain(|line| self.target.heeds(&line.name));
+        lines
+    }
+
     /// What may be done with its data set; `shown` is [`Configured::shown`].
     pub(crate) fn life<'a>(&'a self, shown: &'a str) -> Life<'a> {
         Life {
@@ -173,14 +181,19 @@ pub(crate) fn configure_quietly(
     let schemes = registry::schemes(&temporary);
     let (url, origin) =
         config::target(&layers, &schemes).map_err(|problem| Failure::problems(&[problem]))?;
-    let Some((target, location)) = registry::locate(&url) else {
+    let workload = args.workload.unwrap_or(SLOB);
+    if workload != SLOB && (registry::locate(&url).is_none() || origin == Origin::Default)
+        || registry::locate(&url).is_some() && registry::locate_for(workload, &url).is_none()
+    {
+        return Err(not_borne(workload, &url));
+    }
+    let Some((target, location)) = registry::locate_for(workload, &url) else {
         return Err(Failure::usage(format!(
             "TARGET: there is no such temporary server; write one of {temporary}"
         )));
     };
     let scheme = target.name();
-    let others: Vec<(&str, &'static [ParamDef])> = registry::TARGETS
-        .iter()
+    let others: Vec<(&str, &'static [ParamDef])> = registry::bearing(workload)
         .filter(|other| other.name() != scheme)
         .map(|other| (other.name(), other.params()))
         .collect();
@@ -200,8 +213,11 @@ pub(crate) fn configure_quietly(
     let given = file.map(|(name, bytes)| {
         config::redact(&name, &bytes, &|name| config::is_secret(&tables, name))
     });
+    resolved
+        .problems
+        .extend(without_effect(&resolved.settings, target));
     if resolved.has_errors() {
-        also_the_plan(&mut resolved);
+        also_the_plan(target, &mut resolved);
         for problem in &resolved.problems {
             ui::problem(problem);
         }
@@ -221,11 +237,11 @@ pub(crate) fn configure_quietly(
 
 /// Where there are mistakes already, those of the plan are told in the same pass,
 /// as far as they do not rest on a broken value.
-fn also_the_plan(resolved: &mut Resolved) {
+fn also_the_plan(target: &dyn Target, resolved: &mut Resolved) {
     let mut settings = resolved.settings.clone();
     draw_seed(&mut settings);
     let data = imagined(&settings);
-    let Err(problems) = plan(&settings, &data, 1) else {
+    let Err(problems) = plan(target, &settings, &data, 1) else {
         return;
     };
     let fresh: Vec<Problem> = problems
@@ -246,15 +262,61 @@ fn also_the_plan(resolved: &mut Resolved) {
     resolved.problems.extend(fresh);
 }
 
+/// The workload where no other is named.
+const SLOB: &str = "slob";
+
+/// A workload does not run there.
+fn not_borne(workload: &str, url: &str) -> Failure {
+    let forms: Vec<&str> = registry::bearing(workload)
+        .map(|target| target.form())
+        .collect();
+    let temporary: Vec<String> = registry::bearing(workload)
+        .filter_map(|target| Some(format!("{}:{}", registry::TEMPORARY, target.temporary()?)))
+        .collect();
+    Failure::usage(format!(
+        "{}: {workload} does not run there; name its server with --target {} or {}",
+        config::mask_url_password(url),
+        forms.join(" or "),
+        temporary.join(" or ")
+    ))
+}
+
+/// Parameters that somebody gave and the workload does not heed.
+fn without_effect(settings: &Settings, target: &dyn Target) -> Vec<Problem> {
+    let given = settings.iter().filter(|one| {
+        matches!(one.origin, Origin::CommandLine | Origin::File(..)) && !target.heeds(one.def.name)
+    });
+    given
+        .map(|one| Problem {
+            error: true,
+            place: config::place_of(&one.origin),
+            text: format!(
+                "{} has no effect on {}: leave it out",
+                one.def.name,
+                target.workload()
+            ),
+        })
+        .collect()
+}
+
 /// The plan for a data set.
 pub(crate) fn plan(
+    target: &dyn Target,
     settings: &Settings,
     data: &DataSet,
     run_stamp: u32,
 ) -> Result<Plan, Vec<Problem>> {
     let schemas = schemas_asked(settings).unwrap_or(data.schemas);
     let threads = u32::try_from(settings.int("THREADS_PER_SCHEMA")).unwrap_or(u32::MAX);
-    Plan::from_settings(settings, data, schemas, threads, run_stamp)
+    let mut plan = Plan::from_settings(settings, data, schemas, threads, run_stamp)?;
+    let shaped = target.shape(settings, &mut plan).map_err(|error| {
+        vec![Problem {
+            error: true,
+            place: "settings".to_owned(),
+            text: error.to_string(),
+        }]
+    });
+    shaped.map(|()| plan)
 }
 
 /// Takes from a data set what nobody gave.

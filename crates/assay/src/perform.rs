@@ -21,9 +21,6 @@ use assay_run::stop::Stop;
 use assay_run::{Labels, Options, RunError, execute, trace};
 use std::path::PathBuf;
 
-/// The only workload so far.
-pub(crate) const WORKLOAD: &str = "slob";
-
 /// What a run takes beside its cache and log buffer, at most.
 const MEMORY_BESIDE_BYTES: u64 = 128 << 20;
 
@@ -131,7 +128,7 @@ pub(crate) fn check_memory(configured: &Configured) -> Result<(), Failure> {
 pub(crate) fn plan(configured: &mut Configured, data: &DataSet) -> Result<Plan, Failure> {
     check_memory(configured)?;
     configure::adopt(&mut configured.settings, data);
-    configure::plan(&configured.settings, data, random_u32())
+    configure::plan(configured.target, &configured.settings, data, random_u32())
         .map_err(|problems| Failure::problems(&problems))
 }
 
@@ -236,7 +233,7 @@ fn labels(configured: &Configured, id: String) -> Labels {
         label: label(configured),
         engine: configured.target.name().to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        settings: config::setting_lines(&configured.settings),
+        settings: configured.lines(),
         facts: plan_text::facts(configured.started_lines()),
     }
 }
@@ -258,7 +255,7 @@ fn begin<'a>(
     let known = RunData {
         run_id: labels.run_id.clone(),
         label: labels.label.clone(),
-        workload: WORKLOAD.to_owned(),
+        workload: configured.target.workload().to_owned(),
         engine: labels.engine.clone(),
         version: labels.version.clone(),
         started: jiff::Timestamp::now().to_string(),

@@ -32,7 +32,16 @@ impl Faces {
 
 /// Derives everything from what was measured, the series from the snapshots as they came.
 pub(crate) fn faces(data: &RunData, series: SeriesBuilder) -> Result<Faces, Failure> {
-    let mut faces = Faces::of(assay_awr::record::build_with(data, series))?;
+    let mut record = assay_awr::record::build_with(data, series);
+    if data.part.is_some() {
+        for kind in crate::registry::kinds() {
+            if kind.name() == record.kind {
+                kind.complete(data, &mut record);
+            }
+        }
+        assay_measure::kind::figure(assay_report::kinds::of(&record), &mut record);
+    }
+    let mut faces = Faces::of(record)?;
     faces.void = assay_measure::identity::violated_exact(&faces.record)
         .iter()
         .map(|identity| format!("identity {} does not hold: {}", identity.id, identity.rule))

@@ -4,6 +4,7 @@ use assay_measure::config::Scheme;
 use assay_measure::kind::Kind;
 use assay_native::Native;
 use assay_native::crash::Recovery;
+use assay_orders::kind::Orders;
 use assay_probes::cpu::CpuKernels;
 use assay_probes::memory::Memory;
 use assay_probes::network::Network;
@@ -16,11 +17,15 @@ use assay_run::null::Null;
 use assay_run::probe::Probe;
 use assay_sql::mariadb::Mariadb;
 use assay_sql::postgres::Postgres;
+use assay_sql::postgres::orders::PostgresOrders;
 use assay_storage::StorageProbe;
 use assay_sweep::Sweep;
 
 /// The targets, in the order of their help.
 pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Mariadb, &Null];
+
+/// The data sets of other workloads than SLOB, each by the server that it lies on.
+pub(crate) static OF_WORKLOADS: &[&dyn Target] = &[&PostgresOrders];
 
 /// The probes, in the order of their help.
 pub(crate) static PROBES: &[&dyn Probe] = &[
@@ -36,7 +41,7 @@ pub(crate) static PROBES: &[&dyn Probe] = &[
 
 /// The kinds of records: of workloads, of recovery, of sweeps, and what the probes bring, which come last and so are asked first.
 pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
-    let above: [&dyn Kind; 2] = [&Recovery, &Sweep];
+    let above: [&dyn Kind; 3] = [&Orders, &Recovery, &Sweep];
     let workloads = assay_awr::KINDS.iter().copied().chain(above);
     let of_probes = PROBES.iter().filter_map(|probe| probe.kind());
     workloads.chain(of_probes).collect()
@@ -73,6 +78,19 @@ pub(crate) fn schemes(temporary: &str) -> Vec<Scheme<'_>> {
     let of = |name, form| Scheme { name, form };
     let targets = TARGETS.iter().map(|one| of(one.name(), one.form()));
     targets.chain([of(TEMPORARY, temporary)]).collect()
+}
+
+/// The targets that bear a workload.
+pub(crate) fn bearing(workload: &str) -> impl Iterator<Item = &'static dyn Target> + use<'_> {
+    let all = TARGETS.iter().chain(OF_WORKLOADS).copied();
+    all.filter(move |target| target.workload() == workload)
+}
+
+/// The target of a URL that bears a workload.
+pub(crate) fn locate_for(workload: &str, url: &str) -> Option<(&'static dyn Target, String)> {
+    let (target, place) = locate(url)?;
+    let found = bearing(workload).find(|other| other.name() == target.name())?;
+    Some((found, place))
 }
 
 /// The target of a URL and its place there. `temp:NAME[...]` is target NAME at `temp[...]`.

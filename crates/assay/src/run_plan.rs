@@ -72,10 +72,7 @@ pub(crate) fn whole(
     out.push(String::new());
     out.push("Settings".to_owned());
     out.push(String::new());
-    out.push(settings_table(
-        &config::setting_lines(&configured.settings),
-        |_| None,
-    ));
+    out.push(settings_table(&configured.lines(), |_| None));
     out.join("\n")
 }
 
@@ -201,7 +198,8 @@ pub(crate) fn settings_table<'a>(
 
 /// Every effective setting as JSON: name to value, origin.
 pub(crate) fn settings_json(configured: &Configured) -> Value {
-    let map: Map<String, Value> = config::setting_lines(&configured.settings)
+    let map: Map<String, Value> = configured
+        .lines()
         .into_iter()
         .map(|line| {
             (

@@ -12,7 +12,7 @@ use crate::plain::shell_word;
 use crate::record::metric::{find, ordered};
 use crate::record::{Advice, Figure, Metric, Record};
 use crate::section::Sections;
-use crate::snapshot::SettingLine;
+use crate::snapshot::{RunData, SettingLine};
 use crate::units::{fixed, six};
 use serde::{Deserialize, Serialize};
 
@@ -91,6 +91,9 @@ pub trait Kind: Sync {
         true
     }
 
+    /// Adds what the readings of a run tell this kind alone to its record, which has everything else.
+    fn complete(&self, _data: &RunData, _record: &mut Record) {}
+
     /// THE list of its figures: what comparison, gates, trends, cost and exports read in [`Record::metrics`].
     fn metrics(&self, record: &Record) -> Vec<Metric>;
 
@@ -110,6 +113,11 @@ pub trait Kind: Sync {
 
     /// The same as that tool's JSON.
     fn in_json_of_tool(&self, _record: &Record) -> Option<String> {
+        None
+    }
+
+    /// The same as that tool's file of results, which its own scripts read.
+    fn in_file_of_tool(&self, _record: &Record) -> Option<String> {
         None
     }
 

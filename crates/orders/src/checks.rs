@@ -1,4 +1,4 @@
-//! What holds of a data set after runs: sixteen checks, each a question whose answer is rows of (found, at least, at most).
+//! What holds of a data set after runs: seventeen checks, each a question whose answer is rows of (found, at least, at most).
 //!
 //! They rest on what was loaded ([`BASELINE`]) and on what the sessions know that they did ([`LEDGER`]): an order's total is
 //! the sum of its lines and takes a piece of stock a line; one piece more of a line is its price more on the order; nothing
@@ -63,6 +63,10 @@ pub fn baseline_sql(words: &dyn Words, sums: &[(Table, i128)]) -> Vec<String> {
             format!("select sum(quantity) from {items}"),
         ),
         (
+            "shipped".to_owned(),
+            format!("select count(*) from {orders} where order_status > 4"),
+        ),
+        (
             "inv".to_owned(),
             format!(
                 "select sum(quantity_on_hand) from {}",
@@ -121,7 +125,7 @@ fn sum_key(table: Table) -> String {
 /// A check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// `C1` to `C16`
+    /// `C1` to `C17`
     pub id: &'static str,
     /// What holds.
     pub what: &'static str,
@@ -135,7 +139,7 @@ pub struct Check {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Checked {
-    /// `C1` to `C16`
+    /// `C1` to `C17`
     pub id: String,
     /// What holds.
     pub what: String,
@@ -212,7 +216,7 @@ pub fn open_runs_sql(words: &dyn Words) -> String {
     )
 }
 
-/// The sixteen checks.
+/// The seventeen checks.
 #[must_use]
 pub fn all(words: &dyn Words) -> Vec<Check> {
     let ask = Ask(words);
@@ -288,6 +292,11 @@ pub fn all(words: &dyn Words) -> Vec<Check> {
             "C16",
             "warehouses and products are as they were loaded",
             ask.fixed(),
+        ),
+        by_books(
+            "C17",
+            "an order is shipped once, by an acknowledged shipment",
+            ask.shipments(),
         ),
     ]
 }
@@ -466,6 +475,14 @@ impl Ask<'_> {
         format!(
             "select count(*) - count(distinct logon_id), 0, 0 from {}",
             self.of(Table::Logon)
+        )
+    }
+
+    fn shipments(&self) -> String {
+        let (orders, loaded) = (self.of(Table::Orders), self.loaded("shipped"));
+        let (acked, doubt) = (self.acked("PO"), self.doubt("PO"));
+        format!(
+            "select count(*) - {loaded}, {acked}, {acked} + {doubt} from {orders} where order_status > 4"
         )
     }
 

@@ -33,7 +33,7 @@ pub const PARAMS: &[ParamDef] = params! {
     "LOGON_DELAY", Seconds, "0", "time between two such groups, s; it is part of the warm-up";
     "ARRIVALS", Choice(&["constant", "poisson"]), "constant", "with RATE: when transactions are due, evenly spaced or at random (--arrivals)";
     "RETRIES", Int(0, 100), "5", "attempts after a deadlock or a serialization failure, with the same inputs (--retries)";
-    "VERIFY", Bool, "TRUE", "check the consistency of the data set after the run (16 checks)";
+    "VERIFY", Bool, "TRUE", "check the consistency of the data set after the run (17 checks)";
 };
 
 /// Parameters of the SLOB workload and of runs in general that order entry heeds; others have no effect on it.

@@ -41,7 +41,7 @@ pub enum Statement {
     NewCard,
     /// S17: what a warehouse has to ship. Returns the order's id; one row is fetched.
     WorkList,
-    /// S18: the order is shipped.
+    /// S18: the order is shipped, unless it was meanwhile. Returns a row if it was not.
     Ship,
     /// S19: orders of a customer. Returns the id.
     Orders,
@@ -379,8 +379,12 @@ impl<S: Session> Run<'_, '_, S> {
         let Some(order) = first.first().map(Row::id) else {
             return Ok(());
         };
-        self.done.found += 1;
-        self.update(Statement::Ship, &[int(self.inputs.status), Int(order)])
+        self.done.updates += 1;
+        let values = [int(self.inputs.status), Int(order)];
+        // Two sessions may have read the same order: it is shipped by the one whose statement finds it unshipped.
+        let shipped = self.session.send(Statement::Ship, &values)?;
+        self.done.found += u32::from(!shipped.is_empty());
+        Ok(())
     }
 
     fn browse_orders(&mut self) -> Result<(), S::Error> {

@@ -4,8 +4,9 @@
 use crate::mix::{ALL, KINDS, Tx};
 use crate::params::Asked;
 use assay_measure::clock::{NS_PER_S, Ns};
+use assay_measure::config::{Settings, Value};
 use assay_measure::prng::{Purpose, Stream};
-use assay_run::engine::Op;
+use assay_run::engine::{EngineError, Op};
 use assay_run::plan::{Plan, Think};
 use assay_run::workload::{Source, Step, Steps, Workload};
 
@@ -20,8 +21,26 @@ const BACK_OFF_NS: (Ns, Ns) = (1_000_000, 64_000_000);
 pub struct OrderEntry(pub Asked);
 
 impl OrderEntry {
+    /// What the settings make of a run's plan.
+    ///
+    /// # Errors
+    /// As [`Asked::new`].
+    pub fn shape(settings: &Settings, plan: &mut Plan) -> Result<(), EngineError> {
+        let asked = Asked::new(settings)?;
+        let usual = asked.mix.preset().map_or(1, |preset| preset.users);
+        let sessions = match settings.get("SESSIONS").value {
+            Value::Int(n) => u32::try_from(n).unwrap_or(u32::MAX),
+            _ => usual,
+        };
+        plan.schemas = 1;
+        plan.threads_per_schema = sessions;
+        plan.sessions_asked = Some(sessions);
+        Self(asked).pace(plan);
+        Ok(())
+    }
+
     /// Takes what concerns the loop into its plan.
-    pub fn shape(&self, plan: &mut Plan) {
+    fn pace(&self, plan: &mut Plan) {
         let Asked {
             inter, delay_ns, ..
         } = self.0;
@@ -143,7 +162,7 @@ mod tests {
             rate_per_s: rate,
             ..Plan::plain(1, 4, 1000)
         };
-        workload.shape(&mut plan);
+        workload.pace(&mut plan);
         let Source::Own(mut source) = workload.session(&plan, session, 1) else {
             panic!("it has a source of its own");
         };

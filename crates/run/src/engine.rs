@@ -318,6 +318,32 @@ pub trait Target: Sync {
     /// Parameters beside the workload's own.
     fn params(&self) -> &'static [ParamDef];
 
+    /// The workload whose data set this is.
+    fn workload(&self) -> &'static str {
+        Slob.name()
+    }
+
+    /// Whether a parameter has an effect on this workload; those without are refused where they are given.
+    fn heeds(&self, name: &str) -> bool {
+        let _ = name;
+        true
+    }
+
+    /// What the workload's own settings make of a run's plan.
+    ///
+    /// # Errors
+    /// `Usage` for settings that contradict each other.
+    fn shape(&self, settings: &Settings, plan: &mut Plan) -> Result<(), EngineError> {
+        let _ = (settings, plan);
+        Ok(())
+    }
+
+    /// The refusal of a data set that is there and cannot be added to; `None` where schemas can be.
+    fn refuse_again(&self, location: &str, settings: &Settings) -> Option<EngineError> {
+        let _ = (location, settings);
+        None
+    }
+
     /// Memory that a run with these settings takes in this process whatever it does, as far as that is known before it
     /// is taken: bytes by the parameter that says so.
     fn memory(&self, settings: &Settings) -> Vec<(&'static str, u64)> {

@@ -89,6 +89,9 @@ impl Life<'_> {
         let schemas = schemas_asked(settings).unwrap_or(DEFAULT_SCHEMAS);
         let mut notice = None;
         if let Presence::Present(data) = self.target.inspect(self.location, settings)? {
+            if let Some(refusal) = self.target.refuse_again(self.location, settings) {
+                return Err(refusal);
+            }
             if schemas <= data.schemas {
                 return Err(EngineError::Usage(format!(
                     "{} already has {} of {} blocks; load more with -s {}, or run `assay destroy` first to \

@@ -9,14 +9,24 @@ use std::collections::BTreeSet;
 /// What a crate of targets or probes may depend on: never on another of them.
 const FEATURE: &[&str] = &["assay-run", "assay-awr", "assay-measure", "assay-block"];
 
+/// The same of servers, which bring their own words for workloads that speak SQL.
+const SERVER: &[&str] = &[
+    "assay-run",
+    "assay-awr",
+    "assay-measure",
+    "assay-block",
+    "assay-orders",
+];
+
 /// Which of our crates each crate may depend on.
-const LAYERS: [(&str, &[&str]); 14] = [
+const LAYERS: [(&str, &[&str]); 15] = [
     ("assay-measure", &[]),
     ("assay-block", &[]),
     ("assay-run", &["assay-measure"]),
     ("assay-awr", &["assay-measure"]),
     ("assay-native", FEATURE),
-    ("assay-sql", FEATURE),
+    ("assay-sql", SERVER),
+    ("assay-orders", &["assay-run", "assay-awr", "assay-measure"]),
     ("assay-storage", FEATURE),
     ("assay-probes", FEATURE),
     ("assay-sweep", &["assay-measure"]),
@@ -40,6 +50,7 @@ const LAYERS: [(&str, &[&str]); 14] = [
             "assay-import",
             "assay-native",
             "assay-sql",
+            "assay-orders",
             "assay-storage",
             "assay-probes",
             "assay-sweep",

@@ -8,6 +8,7 @@ mod data;
 mod import;
 mod io;
 mod man;
+mod orders;
 mod probe;
 mod recovery;
 mod repeat;
@@ -33,6 +34,7 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::Destroy(args) => data::destroy(&args),
         Command::Recovery(args) => recovery::recovery(&args),
         Command::RecoveryLoad(args) => recovery::load(&args),
+        Command::Orders(args) => orders::orders(args),
         Command::Probe(command) => probe::probe(&command),
         Command::Io(args) => io::io(&args),
         Command::Import(args) => import::import(&args),

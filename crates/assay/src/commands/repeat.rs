@@ -3,7 +3,7 @@
 use crate::cli::{Product, RunArgs};
 use crate::configure::Configured;
 use crate::exit::{Code, Failure};
-use crate::perform::{self, WORKLOAD};
+use crate::perform;
 use crate::rundir::{self, REPEAT, REPEAT_TEXT, RunDir};
 use crate::{plan_text, ui};
 use assay_measure::record::Record;
@@ -52,7 +52,7 @@ pub(super) fn run(
             label: configured.settings.text("LABEL").to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: jiff::Timestamp::now().to_string(),
-            workload: WORKLOAD.to_owned(),
+            workload: configured.target.workload().to_owned(),
             target: configured.shown(),
             wanted_count: wanted,
             ..Repeats::default()

@@ -60,6 +60,12 @@ pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
         }
         Face::Tool => crate::answer::in_words_of_tool(&record, false)?,
         Face::ToolJson => crate::answer::in_words_of_tool(&record, true)?,
+        Face::Swingbench => kinds::of(&record).in_file_of_tool(&record).ok_or_else(|| {
+            Failure::usage(format!(
+                "{}: it is no run of order entry, so there is no such results file",
+                path.display()
+            ))
+        })?,
         Face::Summary => lines(&[record]),
         Face::Pgio => assay_awr::result_line::render(&record).ok_or_else(|| {
             Failure::usage(format!(

@@ -3,7 +3,7 @@
 use crate::cli::{Product, RunArgs, RunOnlyArgs, RunitArgs};
 use crate::configure::{self, Configured, Said, said, said_list};
 use crate::exit::{Code, Failure};
-use crate::perform::{self, WORKLOAD};
+use crate::perform;
 use crate::record::Faces;
 use crate::{answer, beside, plan_text, run_plan, rundir, signals, ui};
 use assay_run::engine::{DataSet, Line};
@@ -27,7 +27,11 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
         super::repeat::refuse(&configured)?;
     }
     let id = rundir::new_id();
-    let place = rundir::place(args.more.output.as_deref(), WORKLOAD, &id);
+    let place = rundir::place(
+        args.more.output.as_deref(),
+        configured.target.workload(),
+        &id,
+    );
     if args.more.output.is_some() {
         rundir::refuse_used(&place)?;
     }
@@ -44,7 +48,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
     } else {
         let imagined = configure::imagined(&configured.settings);
         // A plan that cannot run is refused before anything is loaded.
-        let plan_ahead = configure::plan(&configured.settings, &imagined, 1)
+        let plan_ahead = configure::plan(configured.target, &configured.settings, &imagined, 1)
             .map_err(|problems| Failure::problems(&problems))?;
         beside::check(&configured.commands, &plan_ahead)?;
         perform::check_memory(&configured)?;

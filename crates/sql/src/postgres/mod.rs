@@ -15,6 +15,7 @@ mod engine;
 mod growth;
 mod layout;
 mod marker;
+pub mod orders;
 mod own;
 mod params;
 mod prepare;

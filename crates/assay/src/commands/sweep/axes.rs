@@ -269,7 +269,10 @@ impl Held {
 
 /// Whether a comma in the parameter's value can only part the values of a list.
 fn takes_a_list(name: &str) -> bool {
-    let own = registry::TARGETS.iter().flat_map(|target| target.params());
+    let own = registry::TARGETS
+        .iter()
+        .chain(registry::OF_WORKLOADS)
+        .flat_map(|target| target.params());
     let mut all = SLOB_PARAMS.iter().chain(own);
     all.any(|def| {
         (def.name == name || def.aliases.contains(&name))

@@ -6,7 +6,7 @@ use crate::affinity::Confined;
 use crate::cli::{Product, SweepArgs};
 use crate::configure::{self, Configured, Said, said, said_list};
 use crate::exit::{Code, Failure};
-use crate::perform::{self, WORKLOAD};
+use crate::perform;
 use crate::record::{self, Faces};
 use crate::rundir::{self, RunDir};
 use crate::{answer, plan_text, progress, run_plan, signals, ui};
@@ -135,7 +135,7 @@ fn under_way(axes: &Axes, configured: &Configured, id: String, seed: u64) -> Und
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: jiff::Timestamp::now().to_string(),
         label: perform::label(configured),
-        workload: WORKLOAD.to_owned(),
+        workload: configured.target.workload().to_owned(),
         engine: configured.target.name().to_owned(),
         seed,
         ..RunData::default()

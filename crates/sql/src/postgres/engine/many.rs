@@ -67,6 +67,11 @@ impl<T: Talks> Many<T> {
         Ok(many)
     }
 
+    /// What a session waits for.
+    pub(in crate::postgres) fn waits_for(&self, tag: usize) -> Option<T::Asked> {
+        self.asked[tag]
+    }
+
     /// Whether a session waits for an answer.
     pub(in crate::postgres) fn waits(&self, tag: usize) -> bool {
         self.asked[tag].is_some()

@@ -7,7 +7,6 @@
 use super::connection::{Bind, Connection, Prepared, touched_by};
 use super::error::PgError;
 use bytes::BytesMut;
-use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 
 /// No table has so many rows: a larger count, or one below zero, is kept from overflowing the sums it goes into.
@@ -34,9 +33,9 @@ impl Call {
             values,
             |value, buffer| {
                 let begin = buffer.len();
-                value.write(buffer);
+                let null = value.write(buffer);
                 ends.push(begin..buffer.len());
-                Ok(IsNull::No)
+                Ok(null)
             },
             [1_i16],
             &mut bytes,

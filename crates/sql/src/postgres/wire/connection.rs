@@ -8,6 +8,7 @@ use super::stream::Stream;
 use crate::patience::Wait;
 use crate::postgres::conninfo::{ConnectOptions, Host};
 use bytes::BytesMut;
+use postgres_protocol::IsNull;
 use postgres_protocol::message::frontend;
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Write};
@@ -44,6 +45,12 @@ pub enum Bind<'a> {
         /// Bytes of each.
         each: usize,
     },
+    /// `bool`
+    Bool(bool),
+    /// `float8`
+    Float8(f64),
+    /// No value, of whatever type.
+    Null,
 }
 
 /// The values of a row in binary, by column; `None` is NULL.
@@ -249,8 +256,24 @@ impl Connection {
         values: &[Bind<'_>],
         row: &mut dyn FnMut(&Values<'_>),
     ) -> Result<u64, PgError> {
+        self.ask(statement, values)?;
+        self.rows(row)
+    }
+
+    /// The first half of [`Connection::execute`]: sends the request.
+    ///
+    /// # Errors
+    /// A lost connection.
+    pub fn ask(&mut self, statement: &Prepared, values: &[Bind<'_>]) -> Result<(), PgError> {
         self.bind(statement, values);
-        self.send("execute")?;
+        self.send("execute")
+    }
+
+    /// The second half: waits for the answer.
+    ///
+    /// # Errors
+    /// As [`Connection::execute`].
+    pub fn rows(&mut self, row: &mut dyn FnMut(&Values<'_>)) -> Result<u64, PgError> {
         let (mut refused, mut touched) = (None, 0);
         loop {
             let message = self.receive("execute")?;
@@ -278,10 +301,7 @@ impl Connection {
             &statement.name,
             [1_i16],
             values,
-            |value, buffer| {
-                value.write(buffer);
-                Ok(postgres_protocol::IsNull::No)
-            },
+            |value, buffer| Ok(value.write(buffer)),
             [1_i16],
             &mut self.output,
         );
@@ -411,7 +431,7 @@ impl Connection {
 
 impl Bind<'_> {
     /// Its binary form.
-    pub(super) fn write(&self, buffer: &mut BytesMut) {
+    pub(super) fn write(&self, buffer: &mut BytesMut) -> IsNull {
         const OID_INT8: i32 = 20;
         const OID_INT4: i32 = 23;
         match self {
@@ -435,7 +455,11 @@ impl Bind<'_> {
                     buffer.extend_from_slice(text);
                 }
             }
+            Self::Bool(yes) => buffer.extend_from_slice(&[u8::from(*yes)]),
+            Self::Float8(number) => buffer.extend_from_slice(&number.to_be_bytes()),
+            Self::Null => return IsNull::Yes,
         }
+        IsNull::No
     }
 }
 

@@ -1,0 +1,495 @@
+//! The kind of a run of order entry: the figures, sections and charts of every workload, and its own before them.
+//!
+//! Results that Swingbench printed have the same kind and keys; they are told by `assay_awr`, since they have no part.
+
+use crate::checks::{BROKEN, HOLDS};
+use crate::mix::Tx;
+use crate::part::{OrdersInfo, TxRow};
+use crate::results;
+use crate::workload::NAME;
+use assay_awr::Workload;
+use assay_measure::chart::Drawn;
+use assay_measure::kind::{Check, Finding, Headline, Kind, Line, Next, Told};
+use assay_measure::plain::shell_word;
+use assay_measure::record::metric::{Better, Group, find, lower, plain};
+use assay_measure::record::{Advice, Figure, Metric, Record};
+use assay_measure::section::{Cell, Column, Section, Sections, Weight, left, right, wrapped};
+use assay_measure::snapshot::RunData;
+use assay_measure::units::{fixed, six, thousands};
+
+/// What every run of a workload says.
+const BASE: Workload = Workload(NAME);
+
+/// The verdict on a run whose figures are not to be used.
+const INVALID: &str = "invalid";
+
+/// The kind.
+#[derive(Clone, Copy, Debug)]
+pub struct Orders;
+
+impl Kind for Orders {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn tells(&self, record: &Record) -> bool {
+        record.import.is_none() && OrdersInfo::part_of(record).is_some()
+    }
+
+    fn complete(&self, data: &RunData, record: &mut Record) {
+        let Some(info) = OrdersInfo::of(data) else {
+            return;
+        };
+        if !info.verdicts(BROKEN).is_empty() {
+            INVALID.clone_into(&mut record.run.verdict);
+            record.run.verdict_reasons.push(info.consistency());
+        }
+        record.parts.put(&info);
+    }
+
+    fn metrics(&self, record: &Record) -> Vec<Metric> {
+        let mut all = BASE.metrics(record);
+        if let Some(info) = OrdersInfo::part_of(record) {
+            own_metrics(record, &info, &mut all);
+        }
+        all
+    }
+
+    fn sections(&self, record: &Record) -> Sections {
+        let mut page = BASE.sections(record);
+        if let Some(info) = OrdersInfo::part_of(record) {
+            let mut own = Sections::default();
+            card(&mut own, record, &info);
+            transactions(&mut own, record, &info);
+            trouble(&mut own, &info);
+            consistency(&mut own, &info);
+            let at = first_after_judgements(&page.all);
+            page.all.splice(at..at, own.all);
+        }
+        page
+    }
+
+    fn charts(&self, record: &Record, draw: &mut dyn FnMut(Drawn)) {
+        BASE.charts(record, draw);
+    }
+
+    fn headline(&self, record: &Record) -> Headline {
+        let base = BASE.headline(record);
+        match OrdersInfo::part_of(record) {
+            Some(info) => headline(record, &info, base),
+            None => base,
+        }
+    }
+
+    fn in_words_of_tool(&self, record: &Record) -> Option<String> {
+        OrdersInfo::part_of(record).map(|info| results::table(record, &info))
+    }
+
+    fn in_file_of_tool(&self, record: &Record) -> Option<String> {
+        OrdersInfo::part_of(record).map(|info| results::file(record, &info))
+    }
+
+    fn conditions(&self, baseline: &Record, candidate: &Record) -> Vec<Check> {
+        conditions(baseline, candidate)
+    }
+
+    fn several(&self, records: &[&Record]) -> Vec<Advice> {
+        BASE.several(records)
+    }
+
+    fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
+        record.parts.read::<OrdersInfo>().map(drop)
+    }
+}
+
+/// Where the sections begin that tell what was measured.
+fn first_after_judgements(all: &[Section]) -> usize {
+    let last = all.iter().rposition(|section| section.is_judgement);
+    last.map_or(usize::from(!all.is_empty()), |last| last + 1)
+}
+
+fn own_metrics(record: &Record, info: &OrdersInfo, all: &mut Vec<Metric>) {
+    let client = |metric: Metric| Metric {
+        layer: "client".to_owned(),
+        ..metric
+    };
+    let count = |key: String, name: &str, better: Better, n: u64| {
+        client(plain(
+            Group::Operation,
+            &key,
+            name,
+            "count",
+            better,
+            n.into(),
+        ))
+    };
+    for row in &info.transactions {
+        let Some(op) = record.driver.ops.iter().find(|op| op.kind == row.kind) else {
+            continue;
+        };
+        for (name, q) in [("p10", 0.1), ("p95", 0.95)] {
+            let us = results::percentile_us(&op.response.hist_ns, q);
+            let figure = us.map_or_else(|| Figure::na("too few samples"), Figure::decimal);
+            let key = format!("{}_us_{name}", row.kind);
+            all.push(client(lower(
+                Group::Operation,
+                &key,
+                &format!("{} {name}", row.kind),
+                &figure,
+            )));
+        }
+        for (what, n) in [("failed", row.failures()), ("retried", row.retries())] {
+            let key = format!("{}_{what}_count", row.kind);
+            all.push(count(
+                key,
+                &format!("{} {what}", row.kind),
+                Better::Lower,
+                n,
+            ));
+        }
+    }
+    let failed = info.transactions.iter().map(|row| row.failures()).sum();
+    all.push(count(
+        "transactions_failed_count".to_owned(),
+        "Transactions failed",
+        Better::Lower,
+        failed,
+    ));
+    let most = results::per_minute_max(record);
+    let key = "transactions_per_min_max".to_owned();
+    all.push(count(
+        key,
+        "Most transactions of a minute",
+        Better::Higher,
+        most,
+    ));
+    let broken = match info.known.checks.is_empty() {
+        true => Figure::na("not checked"),
+        false => Figure::Count(info.verdicts(BROKEN).len() as u64),
+    };
+    let key = "consistency_broken_count";
+    all.push(plain(
+        Group::Operation,
+        key,
+        "Consistency checks broken",
+        "count",
+        Better::Lower,
+        broken,
+    ));
+}
+
+fn card(page: &mut Sections, record: &Record, info: &OrdersInfo) {
+    page.heading("Order Entry");
+    let Some(asked) = info.asked() else {
+        return;
+    };
+    let pause = |pause: crate::params::Pause| match pause.is_some() {
+        false => "none".to_owned(),
+        true => {
+            let [least, most] = [pause.min_ns, pause.max_ns].map(|ns| fixed(ns as f64 / 1e6, 0));
+            format!("{least} to {most} ms")
+        }
+    };
+    let known = &info.known;
+    let pair = |name: &str, value: String| (name.to_owned(), value);
+    page.pairs(&[
+        pair("Mix", format!("{}: {}", asked.mix.preset, asked.mix.told())),
+        pair("Form", info.form().to_owned()),
+        pair("Arrivals", info.arrivals()),
+        pair("Sessions", thousands(record.run.sessions)),
+        pair("Think time within a transaction", pause(asked.intra)),
+        pair("Think time between transactions", pause(asked.inter)),
+        pair(
+            "Scale",
+            format!(
+                "{} (seed {}, rules {})",
+                six(known.scale),
+                known.data_seed,
+                known.data_version
+            ),
+        ),
+        pair("Isolation", known.isolation.clone()),
+        pair("Durability", known.durability.clone()),
+        pair("Attempts after the first", asked.retries.to_string()),
+    ]);
+    let ledger = &known.ledger;
+    page.wrapped(
+        "",
+        &format!(
+            "From gate to drain the sessions sent {} selects, {} inserts and {} updates; {} transactions were committed, {} \
+             rolled back.",
+            thousands(ledger.selects),
+            thousands(ledger.inserts),
+            thousands(ledger.updates),
+            thousands(ledger.commits),
+            thousands(ledger.rollbacks)
+        ),
+    );
+}
+
+fn title_of(row: &TxRow) -> &str {
+    match row.tx() {
+        Some(tx) => tx.title(),
+        None => &row.kind,
+    }
+}
+
+fn transactions(page: &mut Sections, record: &Record, info: &OrdersInfo) {
+    page.heading("Transactions");
+    page.brief(9, &["Transaction (ms)", "Per Second", "p50", "p99"]);
+    const COLUMNS: [Column; 13] = [
+        left("Transaction (ms)", 26),
+        right("Count", 12),
+        right("Per Second", 12),
+        right("Offered %", 11),
+        right("Done %", 9),
+        right("Avg", 10),
+        right("p10", 9),
+        right("p50", 9),
+        right("p90", 9),
+        right("p95", 9),
+        right("p99", 10),
+        right("p99.9", 10),
+        right("Max", 11),
+    ];
+    page.columns(&COLUMNS);
+    let done: u64 = record.driver.ops.iter().map(|op| op.count).sum();
+    let offered: u32 = info.transactions.iter().map(|row| row.weight).sum();
+    for row in &info.transactions {
+        let title = title_of(row);
+        let share = |part: f64, of: f64| match of {
+            0.0 => "n/a".to_owned(),
+            of => fixed(100.0 * part / of, 1),
+        };
+        let Some(op) = record.driver.ops.iter().find(|op| op.kind == row.kind) else {
+            let cells: Vec<Cell> = std::iter::once(title.into())
+                .chain((1..COLUMNS.len()).map(|_| Cell::from("n/a")))
+                .collect();
+            page.row(&COLUMNS, &cells);
+            continue;
+        };
+        let ms = |q: f64| match results::percentile_us(&op.response.hist_ns, q) {
+            Some(us) => Cell::figure(&Figure::decimal(us / 1e3), 2),
+            None => Cell::figure(&Figure::na("too few samples"), 2),
+        };
+        let whole = |figure: &Figure| Cell::figure(&figure.scaled(1e-3), 2);
+        page.row(
+            &COLUMNS,
+            &[
+                title.into(),
+                thousands(op.count).into(),
+                Cell::figure(&op.per_s, 1),
+                share(row.weight.into(), offered.into()).into(),
+                share(op.count as f64, done as f64).into(),
+                whole(&op.response.avg_us),
+                ms(0.1),
+                ms(0.5),
+                ms(0.9),
+                ms(0.95),
+                ms(0.99),
+                ms(0.999),
+                whole(&op.response.max_us),
+            ],
+        );
+    }
+    let clock = match info.rate_per_s {
+        0 => {
+            "Times are from a transaction's start to its answer, all attempts and pauses within it included."
+        }
+        _ => {
+            "Times are from the instant at which a transaction was due, whether or not it could start then; Driver \
+              Statistics has those from its actual start."
+        }
+    };
+    page.wrapped("", clock);
+}
+
+fn trouble(page: &mut Sections, info: &OrdersInfo) {
+    page.heading("Failed and Repeated Transactions");
+    let rows: Vec<_> = info
+        .transactions
+        .iter()
+        .flat_map(|row| {
+            let failed = row
+                .failed
+                .iter()
+                .map(move |(class, n)| (row, "failed", class, n));
+            let again = row
+                .retried
+                .iter()
+                .map(move |(class, n)| (row, "attempted again", class, n));
+            failed.chain(again)
+        })
+        .collect();
+    if rows.is_empty() {
+        page.line("No transaction failed in the window, and none was attempted again.");
+        return;
+    }
+    const COLUMNS: [Column; 4] = [
+        left("Transaction", 26),
+        left(" What", 18),
+        left(" Why", 22),
+        right("Count", 12),
+    ];
+    page.columns(&COLUMNS);
+    for (row, what, class, n) in rows {
+        let title = title_of(row);
+        page.row(
+            &COLUMNS,
+            &[
+                title.to_owned(),
+                format!(" {what}"),
+                format!(" {class}"),
+                thousands(*n),
+            ],
+        );
+    }
+}
+
+fn consistency(page: &mut Sections, info: &OrdersInfo) {
+    page.heading("Consistency of the Data Set");
+    if info.known.checks.is_empty() {
+        page.line(&format!("n/a ({})", info.known.unchecked));
+        return;
+    }
+    let weight = match info.verdicts(BROKEN).is_empty() {
+        true => Weight::Plain,
+        false => Weight::Bad,
+    };
+    page.finding(weight, "", &info.consistency());
+    const COLUMNS: [Column; 3] = [
+        left("Check", 6),
+        left(" Verdict", 9),
+        wrapped(" What holds, or what was found"),
+    ];
+    page.columns(&COLUMNS);
+    for one in &info.known.checks {
+        let text = match one.verdict.as_str() {
+            HOLDS => one.what.clone(),
+            _ => format!("{}: {}", one.what, one.found),
+        };
+        page.row(
+            &COLUMNS,
+            &[
+                one.id.clone(),
+                format!(" {}", one.verdict),
+                format!(" {text}"),
+            ],
+        );
+    }
+}
+
+fn headline(record: &Record, info: &OrdersInfo, base: Headline) -> Headline {
+    let metric = |key: &str| {
+        find(&record.metrics, key).map_or_else(Figure::default, |metric| metric.value.clone())
+    };
+    let preset = info.asked().map_or("", |asked| asked.mix.preset.as_str());
+    let of = |tx: Tx, q: &str| metric(&format!("{}_response_us_{q}", tx.key())).scaled(1e-3);
+    let mut rows = vec![Line::of(
+        "Rate",
+        vec![Told::new(&metric("ops_per_s"), "transactions/s")],
+        "transactions n/a (absent)",
+    )];
+    let busiest = info
+        .transactions
+        .iter()
+        .max_by_key(|row| row.weight)
+        .and_then(|row| row.tx());
+    for tx in [busiest, Some(Tx::OrderProducts)].into_iter().flatten() {
+        if rows.len() > 2 || rows.iter().any(|row| row.title == tx.title()) {
+            continue;
+        }
+        rows.push(Line::of(
+            tx.title(),
+            ["p50", "p90", "p99"]
+                .map(|q| Told::new(&of(tx, q), &format!("ms {q}")))
+                .to_vec(),
+            "response times n/a (absent)",
+        ));
+    }
+    rows.extend(base.rows.into_iter().filter(|row| row.title.is_empty()));
+    rows.push(Line {
+        title: "Data set",
+        lead: info.consistency(),
+        ..Line::default()
+    });
+    let window = record
+        .interval
+        .elapsed_s
+        .value()
+        .map_or_else(String::new, |s| format!(" for {} s", fixed(s, 0)));
+    Headline {
+        tested: format!(
+            "{} on {} did order entry ({preset} mix, {}, {}, scale {}){window}.",
+            match record.run.sessions {
+                1 => "1 session".to_owned(),
+                many => format!("{} sessions", thousands(many)),
+            },
+            record.run.engine,
+            info.form().split(':').next().unwrap_or_default(),
+            info.arrivals(),
+            six(info.known.scale),
+        ),
+        rows,
+        next: next(record),
+        again: base.again.replacen("assay run", "assay orders run", 1),
+        ..base
+    }
+}
+
+fn next(record: &Record) -> Vec<Next> {
+    let target = record
+        .plan
+        .settings
+        .iter()
+        .find(|line| line.name == "TARGET");
+    let target = target.map_or_else(String::new, |line| {
+        format!(" --target {}", shell_word(&line.value))
+    });
+    vec![
+        Next::new(
+            format!("assay orders sweep{target} --sessions auto --p99 50ms"),
+            "finds the highest load that keeps a goal",
+        ),
+        Next::new(
+            format!("assay orders run{target} --repeat 5"),
+            "measures the noise between runs",
+        ),
+    ]
+}
+
+/// What must be equal for two runs to be of the same test; what an import does not tell is not known.
+fn conditions(baseline: &Record, candidate: &Record) -> Vec<Check> {
+    let [a, b] = [baseline, candidate].map(OrdersInfo::part_of);
+    let of = |info: &Option<OrdersInfo>, what: fn(&OrdersInfo) -> String| {
+        info.as_ref().map(what).unwrap_or_default()
+    };
+    let all: [(&str, fn(&OrdersInfo) -> String); 9] = [
+        ("mix", |info| {
+            info.asked()
+                .map(|asked| asked.mix.preset.clone())
+                .unwrap_or_default()
+        }),
+        ("weights", |info| {
+            info.asked()
+                .map(|asked| asked.mix.told())
+                .unwrap_or_default()
+        }),
+        ("form of the transactions", |info| info.form().to_owned()),
+        ("arrivals", OrdersInfo::arrivals),
+        ("scale", |info| six(info.known.scale)),
+        ("rules of the data", |info| {
+            info.known.data_version.to_string()
+        }),
+        ("isolation", |info| info.known.isolation.clone()),
+        ("durability", |info| info.known.durability.clone()),
+        ("think times", |info| {
+            info.asked()
+                .map(|asked| format!("{:?} {:?}", asked.intra, asked.inter))
+                .unwrap_or_default()
+        }),
+    ];
+    all.into_iter()
+        .map(|(what, value)| Check::text(what, &of(&a, value), &of(&b, value), Finding::Forbids))
+        .collect()
+}

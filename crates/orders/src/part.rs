@@ -1,0 +1,185 @@
+//! What a record keeps of order entry beside what every run of a workload has.
+
+use crate::checks::{BROKEN, Checked, HOLDS};
+use crate::ledger::Ledger;
+use crate::mix::{ALL, Tx};
+use crate::params::Asked;
+use crate::workload::NAME;
+use assay_measure::record::{Part, Record};
+use assay_measure::snapshot::RunData;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What the target knows of a run: its engine hands it over as it is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FromEngine {
+    /// What was asked for.
+    pub asked: Option<Asked>,
+    /// Scale of the data set; 1 is a million customers.
+    pub scale: f64,
+    /// What its rows were drawn from.
+    pub data_seed: u64,
+    /// Version of their rules.
+    pub data_version: u32,
+    /// Isolation of the transactions.
+    pub isolation: String,
+    /// What keeps a commit safe.
+    pub durability: String,
+    /// What the sessions did, from gate to drain.
+    pub ledger: Ledger,
+    /// What was checked after the run.
+    pub checks: Vec<Checked>,
+    /// Why nothing was; empty where it was.
+    pub unchecked: String,
+    /// How long the checks took, s.
+    pub checks_s: f64,
+}
+
+/// A transaction's part of a run, in its window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TxRow {
+    /// As the records call it.
+    pub kind: String,
+    /// Its weight in the mix.
+    pub weight: u32,
+    /// Failed for good, by class.
+    pub failed: BTreeMap<String, u64>,
+    /// Attempted again, by class.
+    pub retried: BTreeMap<String, u64>,
+}
+
+/// The part.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OrdersInfo {
+    /// What the target knows.
+    #[serde(flatten)]
+    pub known: FromEngine,
+    /// Transactions due per second; 0 is a closed loop.
+    pub rate_per_s: u64,
+    /// Those that are done.
+    pub transactions: Vec<TxRow>,
+}
+
+impl Part for OrdersInfo {
+    const NAME: &'static str = NAME;
+}
+
+impl TxRow {
+    /// Which transaction it is.
+    #[must_use]
+    pub fn tx(&self) -> Option<Tx> {
+        ALL.into_iter().find(|tx| tx.key() == self.kind)
+    }
+
+    /// All that failed.
+    #[must_use]
+    pub fn failures(&self) -> u64 {
+        self.failed.values().sum()
+    }
+
+    /// All attempts that were made again.
+    #[must_use]
+    pub fn retries(&self) -> u64 {
+        self.retried.values().sum()
+    }
+}
+
+impl OrdersInfo {
+    /// Of a run; `None` where its engine told nothing (it was killed).
+    #[must_use]
+    pub fn of(data: &RunData) -> Option<Self> {
+        let known: FromEngine = serde_json::from_value(data.part.clone()?).ok()?;
+        let asked = known.asked.clone()?;
+        let window = data.end.driver.difference(&data.begin.driver);
+        let by = |what: &str, tx: Tx| {
+            let head = format!("{what} {} ", tx.key());
+            let of = |(key, n): (&String, &u64)| Some((key.strip_prefix(&head)?.to_owned(), *n));
+            window
+                .by_kind
+                .iter()
+                .filter_map(of)
+                .filter(|(_, n)| *n > 0)
+                .collect()
+        };
+        let transactions = asked
+            .mix
+            .enabled()
+            .map(|tx| TxRow {
+                kind: tx.key().to_owned(),
+                weight: asked.mix.weights[tx.index()],
+                failed: by("failed", tx),
+                retried: by("retried", tx),
+            })
+            .collect();
+        let rate = data.settings.iter().find(|line| line.name == "RATE");
+        Some(Self {
+            known,
+            rate_per_s: rate.and_then(|line| line.value.parse().ok()).unwrap_or(0),
+            transactions,
+        })
+    }
+
+    /// The record's part.
+    #[must_use]
+    pub fn part_of(record: &Record) -> Option<Self> {
+        record.parts.get()
+    }
+
+    /// What was asked for.
+    #[must_use]
+    pub fn asked(&self) -> Option<&Asked> {
+        self.known.asked.as_ref()
+    }
+
+    /// When transactions are due, in words.
+    #[must_use]
+    pub fn arrivals(&self) -> String {
+        let poisson = self.asked().is_some_and(|asked| asked.poisson);
+        match (self.rate_per_s, poisson) {
+            (0, _) => "closed loop".to_owned(),
+            (rate, false) => format!("open loop, {rate}/s evenly spaced"),
+            (rate, true) => format!("open loop, {rate}/s at random"),
+        }
+    }
+
+    /// How they are performed.
+    #[must_use]
+    pub fn form(&self) -> &'static str {
+        match self.asked().is_some_and(|asked| asked.client_side) {
+            true => "client side: a statement at a time",
+            false => "server side: a function a transaction",
+        }
+    }
+
+    /// Checks with a verdict.
+    #[must_use]
+    pub fn verdicts(&self, verdict: &str) -> Vec<&Checked> {
+        let all = self.known.checks.iter();
+        all.filter(|one| one.verdict == verdict).collect()
+    }
+
+    /// What the checks came to, in a sentence.
+    #[must_use]
+    pub fn consistency(&self) -> String {
+        let broken: Vec<String> = self
+            .verdicts(BROKEN)
+            .iter()
+            .map(|one| format!("{} ({}): {}", one.id, one.what, one.found))
+            .collect();
+        let all = self.known.checks.len();
+        match (broken.is_empty(), all) {
+            (false, _) => format!("The data set is not consistent: {}.", broken.join("; ")),
+            (true, 0) => format!(
+                "The data set was not checked: n/a ({}).",
+                self.known.unchecked
+            ),
+            (true, _) => format!(
+                "{} of {all} checks hold, none is broken.",
+                self.verdicts(HOLDS).len()
+            ),
+        }
+    }
+}

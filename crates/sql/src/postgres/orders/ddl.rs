@@ -1,0 +1,232 @@
+//! Order entry in PostgreSQL's words: tables, keys, indexes, views, sequences.
+
+use crate::postgres::layout::{literal, quote};
+use assay_orders::checks::Words;
+use assay_orders::ledger::{BASELINE, LEDGER};
+use assay_orders::model::{
+    Column, INDEXES, METADATA, METADATA_CHARS, REFERENCES, RULES, SEQUENCES, TABLES, Table, Type,
+};
+use assay_orders::params::Indexes;
+
+/// The table of pieces that are loaded.
+pub(super) const LOADED: &str = "soe_load";
+/// Numbers that a sequence hands to a session at once.
+const SEQUENCE_CACHE: u32 = 100;
+
+/// Names in the schema of a data set.
+#[derive(Clone, Debug)]
+pub(super) struct Named {
+    /// Of the schema, unquoted.
+    pub schema: String,
+}
+
+impl Named {
+    /// Anything of the schema, for SQL.
+    pub(super) fn relation(&self, name: &str) -> String {
+        format!("{}.{}", quote(&self.schema), quote(name))
+    }
+}
+
+impl Words for Named {
+    fn relation(&self, name: &str) -> String {
+        Self::relation(self, name)
+    }
+
+    fn name(&self, column: &str) -> String {
+        quote(column)
+    }
+
+    fn counted(&self, column: &Column) -> String {
+        let name = quote(column.name);
+        let day = |of: String| format!("coalesce({of} - date '2000-01-01', 0)");
+        let number = match column.kind {
+            Type::Big | Type::Int | Type::Small | Type::Money(_) => format!("coalesce({name}, 0)"),
+            Type::Text(_) => format!("coalesce(char_length({name}) * 256 + ascii({name}), 0)"),
+            Type::Date => day(name),
+            Type::Time => day(format!("{name}::date")),
+            Type::Instant => day(format!("({name} at time zone 'UTC')::date")),
+            Type::Months => {
+                format!("coalesce(extract(year from {name}) * 12 + extract(month from {name}), 0)")
+            }
+        };
+        format!("({number})::int8")
+    }
+
+    fn last_of(&self, sequence: &str) -> String {
+        format!("(select last_value from {})", self.relation(sequence))
+    }
+}
+
+fn type_of(kind: Type) -> String {
+    match kind {
+        Type::Big => "bigint".to_owned(),
+        Type::Int => "integer".to_owned(),
+        Type::Small => "smallint".to_owned(),
+        Type::Money(digits) => format!("numeric({digits}, 2)"),
+        Type::Text(chars) => format!("varchar({chars})"),
+        Type::Date => "date".to_owned(),
+        Type::Time => "timestamp(0)".to_owned(),
+        Type::Instant => "timestamptz(6)".to_owned(),
+        Type::Months => "interval year to month".to_owned(),
+    }
+}
+
+/// Creates everything that rows are loaded into.
+pub(super) fn create_tables(names: &Named, tablespace: &str) -> Vec<String> {
+    let clause = match tablespace {
+        "" => String::new(),
+        name => format!(" tablespace {}", quote(name)),
+    };
+    let column = |column: &Column| {
+        let required = if column.required { " not null" } else { "" };
+        format!("{} {}{required}", quote(column.name), type_of(column.kind))
+    };
+    let mut sql: Vec<String> = TABLES
+        .into_iter()
+        .map(|table| {
+            let columns: Vec<String> = table.columns().iter().map(column).collect();
+            // Stock is changed in place: half of each page is left for that.
+            let room = match table {
+                Table::Inventories => " with (fillfactor = 50)",
+                _ => "",
+            };
+            let name = names.relation(table.name());
+            format!("create table {name} ({}){room}{clause}", columns.join(", "))
+        })
+        .collect();
+    let text = format!("varchar({METADATA_CHARS})");
+    for (name, columns) in [
+        (METADATA, format!("metadata_key varchar(30) primary key, metadata_value {text}")),
+        (BASELINE, "k text primary key, v numeric not null".to_owned()),
+        (
+            LEDGER,
+            "k text primary key, acked numeric not null, in_doubt numeric not null default 0".to_owned(),
+        ),
+        (
+            LOADED,
+            "tbl text, first bigint, rows bigint not null, checksum numeric not null, primary key (tbl, first)"
+                .to_owned(),
+        ),
+    ] {
+        sql.push(format!("create table {} ({columns}){clause}", names.relation(name)));
+    }
+    sql
+}
+
+/// Primary keys: a statement each, of different tables.
+pub(super) fn keys(names: &Named, indexes: Indexes) -> Vec<String> {
+    if indexes == Indexes::None {
+        return Vec::new();
+    }
+    let with_key = TABLES.into_iter().filter(|table| !table.key().is_empty());
+    with_key
+        .map(|table| {
+            let columns: Vec<String> = table.key().iter().map(|column| quote(column)).collect();
+            format!(
+                "alter table {} add constraint {} primary key ({})",
+                names.relation(table.name()),
+                quote(&format!("{}_pk", table.name())),
+                columns.join(", ")
+            )
+        })
+        .collect()
+}
+
+/// Secondary indexes: a statement each.
+pub(super) fn indexes(names: &Named, indexes: Indexes) -> Vec<String> {
+    if indexes != Indexes::All {
+        return Vec::new();
+    }
+    let column = |lower: bool| {
+        move |name: &&str| match lower {
+            true => format!("lower({})", quote(name)),
+            false => quote(name),
+        }
+    };
+    INDEXES
+        .iter()
+        .map(|index| {
+            let columns: Vec<String> = index.columns.iter().map(column(index.lower)).collect();
+            format!(
+                "create index {} on {} ({})",
+                quote(index.name),
+                names.relation(index.table.name()),
+                columns.join(", ")
+            )
+        })
+        .collect()
+}
+
+/// References and rules: one after the other, since two of them may want the same table.
+pub(super) fn constraints(names: &Named, indexes: Indexes) -> Vec<String> {
+    let rule = |(name, table, what): (&str, Table, &str)| {
+        format!(
+            "alter table {} add constraint {} check ({what})",
+            names.relation(table.name()),
+            quote(name)
+        )
+    };
+    let mut sql: Vec<String> = RULES.into_iter().map(rule).collect();
+    if indexes == Indexes::None {
+        return sql;
+    }
+    sql.extend(REFERENCES.iter().map(|one| {
+        format!(
+            "alter table {} add constraint {} foreign key ({column}) references {} ({column}) {}",
+            names.relation(one.table.name()),
+            quote(one.name),
+            names.relation(one.parent.name()),
+            one.on_delete,
+            column = quote(one.column)
+        )
+    }));
+    sql
+}
+
+/// Sequences that go on behind what is loaded, and views.
+pub(super) fn sequences_and_views(names: &Named) -> Vec<String> {
+    let mut sql = Vec::new();
+    for (sequence, table, column) in SEQUENCES {
+        let (sequence, table) = (names.relation(sequence), names.relation(table.name()));
+        sql.push(format!(
+            "create sequence if not exists {sequence} cache {SEQUENCE_CACHE}"
+        ));
+        sql.push(format!(
+            "select setval({}, (select max({}) from {table}))",
+            literal(&sequence),
+            quote(column)
+        ));
+    }
+    let [information, descriptions] = [Table::ProductInformation, Table::ProductDescriptions]
+        .map(|table| names.relation(table.name()));
+    sql.push(format!(
+        "create or replace view {} as select i.product_id, d.language_id, \
+         coalesce(d.translated_name, i.product_name) as product_name, i.category_id, \
+         coalesce(d.translated_description, i.product_description) as product_description, i.weight_class, \
+         i.warranty_period, i.supplier_id, i.product_status, i.list_price, i.min_price, i.catalog_url \
+         from {information} i left join {descriptions} d on d.product_id = i.product_id \
+         and d.language_id = current_setting('assay.language', true)",
+        names.relation("products")
+    ));
+    sql.push(format!(
+        "create or replace view {} as select category_id, count(*) as products, min(list_price) as low_price, \
+         max(list_price) as high_price from {information} group by category_id",
+        names.relation("product_prices")
+    ));
+    sql
+}
+
+/// What the data set says of itself.
+pub(super) fn metadata(names: &Named, entries: &[(&str, String)]) -> Vec<String> {
+    let metadata = names.relation(METADATA);
+    let insert = |(key, value): &(&str, String)| {
+        format!(
+            "insert into {metadata} (metadata_key, metadata_value) values ({}, {})",
+            literal(key),
+            literal(value)
+        )
+    };
+    let mut sql = vec![format!("delete from {metadata}")];
+    sql.extend(entries.iter().map(insert));
+    sql
+}

@@ -1,0 +1,367 @@
+//! One session of order entry: its connection, its statements, its books.
+
+use super::functions;
+use crate::postgres::attached::Attached;
+use crate::postgres::engine::errors;
+use crate::postgres::engine::many::Talks;
+use crate::postgres::layout::quote;
+use crate::postgres::wire::{Bind, Connection, PgError, Prepared, Values};
+use assay_orders::inputs::{Bounds, Inputs};
+use assay_orders::ledger::Ledger;
+use assay_orders::mix::{ALL, Tx};
+use assay_orders::names::Lists;
+use assay_orders::params::{Asked, Pause};
+use assay_orders::program::{self, Effects, Row, STATEMENTS, Statement, Value};
+use assay_orders::workload::tx_of;
+use assay_run::engine::{EngineError, Op, OpError};
+use std::time::Duration;
+
+/// Names mean PostgreSQL's own first, then the data set's.
+pub(super) fn path_sql(schema: &str) -> String {
+    format!("set search_path = pg_catalog, {}, pg_temp", quote(schema))
+}
+
+/// What all sessions share.
+pub(super) struct Common {
+    pub asked: Asked,
+    pub bounds: Bounds,
+    pub lists: Lists,
+    pub schema: String,
+    /// synchronous_commit of the sessions; empty leaves the server's.
+    pub commit_mode: String,
+}
+
+/// How transactions are performed.
+enum Form {
+    /// The function of each transaction.
+    Functions(Vec<Prepared>),
+    /// Each statement.
+    Statements(Vec<Prepared>),
+}
+
+/// See the module.
+pub(super) struct Session {
+    pub number: u32,
+    pub connection: Option<Connection>,
+    form: Form,
+    pub ledger: Ledger,
+    /// Why it cannot go on.
+    pub lost: Option<String>,
+}
+
+/// What a function returned of itself.
+const RETURNED: usize = 6;
+
+impl Session {
+    /// Connects and prepares.
+    pub(super) fn open(on: &Attached, common: &Common, number: u32) -> Result<Self, EngineError> {
+        on.turns.wait(&on.stop)?;
+        let mut connection = Connection::open(&on.connect).map_err(|error| {
+            EngineError::Unusable(format!("session {number} cannot connect: {error}"))
+        })?;
+        on.backends
+            .connected(number, connection.backend_pid(), connection.cancel_token());
+        let mut setup = format!(
+            "{}; set default_transaction_isolation = 'read committed'; set jit = off; set plan_cache_mode = force_generic_plan; \
+             set max_parallel_workers_per_gather = 0",
+            path_sql(&common.schema)
+        );
+        if !common.commit_mode.is_empty() {
+            setup.push_str(&format!(
+                "; set synchronous_commit = {}",
+                common.commit_mode
+            ));
+        }
+        connection.query(&setup).map_err(errors::unusable)?;
+        for sql in on.server.session_sql() {
+            connection.query(sql).map_err(errors::unusable)?;
+        }
+        let form = match common.asked.client_side {
+            true => {
+                let mut prepare = |statement| {
+                    let sql = functions::statement(statement);
+                    connection.prepare(&sql, &functions::statement_types(statement, &sql))
+                };
+                let all: Result<Vec<_>, _> = STATEMENTS.into_iter().map(&mut prepare).collect();
+                Form::Statements(all.map_err(errors::unusable)?)
+            }
+            false => {
+                let mut prepare =
+                    |tx| connection.prepare(&functions::call(tx), &functions::call_types(tx));
+                let all: Result<Vec<_>, _> = ALL.into_iter().map(&mut prepare).collect();
+                Form::Functions(all.map_err(errors::unusable)?)
+            }
+        };
+        Ok(Self {
+            number,
+            connection: Some(connection),
+            form,
+            ledger: Ledger::default(),
+            lost: None,
+        })
+    }
+
+    /// Has the server publish what this session did so far. A connection that fails here fails again at the next
+    /// transaction, which says so.
+    pub(super) fn publish(&mut self, on: &Attached) {
+        if let Some(connection) = &mut self.connection {
+            let _ = on.server.flush(connection);
+        }
+    }
+
+    /// Sends the call of a transaction's function.
+    pub(super) fn ask(&mut self, common: &Common, op: &Op) -> Result<Tx, OpError> {
+        let (tx, number) = tx_of(op).ok_or_else(OpError::not_ours)?;
+        let inputs = Inputs::draw(tx, number, common.bounds, &common.lists);
+        let (Some(connection), Form::Functions(calls)) = (&mut self.connection, &self.form) else {
+            return Err(closed(self.number));
+        };
+        let sent = call(connection, &calls[tx.index()], &inputs, common.asked.intra);
+        sent.map(|()| tx)
+            .map_err(|error| self.failed(tx, error, false))
+    }
+
+    /// Performs a transaction statement by statement.
+    pub(super) fn perform(&mut self, common: &Common, op: &Op) -> Result<u64, OpError> {
+        let (tx, number) = tx_of(op).ok_or_else(OpError::not_ours)?;
+        let inputs = Inputs::draw(tx, number, common.bounds, &common.lists);
+        let (Some(connection), Form::Statements(statements)) = (&mut self.connection, &self.form)
+        else {
+            return Err(closed(self.number));
+        };
+        let mut by_one = ByOne {
+            connection,
+            statements,
+            pause: common.asked.intra,
+            word: number,
+        };
+        match by_one.whole(&inputs) {
+            Ok(effects) => Ok(self.done(tx, effects)),
+            Err((error, committing)) => Err(self.failed(tx, error, committing)),
+        }
+    }
+
+    fn done(&mut self, tx: Tx, effects: Effects) -> u64 {
+        self.ledger.done(tx, effects);
+        u64::from(effects.selects + effects.inserts + effects.updates)
+    }
+
+    /// A transaction failed; `committing` when nobody knows whether it was committed.
+    fn failed(&mut self, tx: Tx, error: PgError, committing: bool) -> OpError {
+        let op_error = errors::op_error(&error);
+        if error.is_fatal() {
+            if committing {
+                self.ledger.doubt(tx);
+            }
+            self.connection = None;
+            self.lost = Some(op_error.text.clone());
+        } else {
+            self.ledger.rollbacks += 1;
+        }
+        op_error
+    }
+
+    /// Says good-bye.
+    pub(super) fn close(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            connection.close();
+        }
+    }
+}
+
+impl Talks for Session {
+    type Asked = Tx;
+
+    fn connection(&self) -> Option<&Connection> {
+        self.connection.as_ref()
+    }
+
+    fn answer(&mut self, tx: Tx) -> Result<u64, OpError> {
+        let Some(connection) = self.connection.as_mut() else {
+            return Err(closed(self.number));
+        };
+        let mut returned = [0; RETURNED];
+        let answer = connection.rows(&mut |values| {
+            for (into, value) in returned.iter_mut().zip(values) {
+                *into = int8(*value).unwrap_or(0);
+            }
+        });
+        match answer {
+            Ok(_) => Ok(self.done(tx, Effects::of(returned))),
+            Err(error) => Err(self.failed(tx, error, true)),
+        }
+    }
+
+    fn unanswered(&mut self, error: PgError) -> OpError {
+        let op_error = errors::op_error(&error);
+        self.connection = None;
+        self.lost = Some(op_error.text.clone());
+        op_error
+    }
+}
+
+fn closed(session: u32) -> OpError {
+    OpError {
+        class: "connection lost",
+        text: format!("session {session} is closed"),
+        retryable: false,
+    }
+}
+
+fn int8(value: Option<&[u8]>) -> Option<i64> {
+    value
+        .and_then(|bytes| bytes.try_into().ok())
+        .map(i64::from_be_bytes)
+}
+
+/// Sends a call.
+fn call(
+    connection: &mut Connection,
+    statement: &Prepared,
+    inputs: &Inputs<'_>,
+    pause: Pause,
+) -> Result<(), PgError> {
+    let i = inputs;
+    let seconds = |ns: u64| Bind::Float8(ns as f64 / 1e9);
+    let (least, most) = (seconds(pause.min_ns), seconds(pause.max_ns));
+    let looks = Bind::Int4(i.looks as i32);
+    let (customer, logon) = (Bind::Int8(i.customer), Bind::Bool(i.logon));
+    let [town, county, country] = i.place.map(Bind::Text);
+    let int = Bind::Int4;
+    let values: &[Bind<'_>] = match i.tx {
+        Tx::CustomerRegistration => &[
+            Bind::Text(i.first),
+            Bind::Text(i.last),
+            Bind::Text(i.language()),
+            Bind::Text(i.territory),
+            town,
+            county,
+            country,
+            int(i.house),
+            int(i.credit),
+            int(i.manager),
+            int(i.age_days),
+            Bind::Int8(i.card),
+            int(i.expires_days),
+            int(i.security),
+            logon,
+            least,
+            most,
+        ],
+        Tx::UpdateCustomerDetails => &[
+            Bind::Text(i.first),
+            Bind::Text(i.last),
+            town,
+            county,
+            country,
+            int(i.house),
+            least,
+            most,
+        ],
+        Tx::BrowseProducts => &[Bind::Int4s(&i.products[..i.looks]), looks, least, most],
+        Tx::OrderProducts => &[
+            customer,
+            logon,
+            Bind::Int4s(&i.categories[..i.looks]),
+            Bind::Int4s(&i.warehouses[..i.looks]),
+            looks,
+            int(i.warehouse),
+            int(i.cost),
+            int(i.buys as i32),
+            Bind::Int4s(&i.stocks),
+            int(i.status),
+            least,
+            most,
+        ],
+        Tx::ProcessOrders => &[int(i.warehouse), int(i.status), least, most],
+        Tx::BrowseOrders => &[
+            customer,
+            logon,
+            Bind::Int8(i.picks[0].into()),
+            Bind::Int8(i.picks[1].into()),
+            least,
+            most,
+        ],
+        Tx::SalesRepQuery => &[int(i.sales_rep), least, most],
+        Tx::WarehouseQuery | Tx::WarehouseActivityQuery => &[int(i.warehouse), least, most],
+    };
+    connection.ask(statement, values)
+}
+
+/// A transaction under way, statement by statement.
+struct ByOne<'a> {
+    connection: &'a mut Connection,
+    statements: &'a [Prepared],
+    pause: Pause,
+    /// Random, for pauses.
+    word: u64,
+}
+
+impl ByOne<'_> {
+    /// Begins, performs, commits. With an error comes whether it was committing.
+    fn whole(&mut self, inputs: &Inputs<'_>) -> Result<Effects, (PgError, bool)> {
+        let writes = !inputs.tx.reads_only();
+        if writes {
+            self.connection
+                .query("begin")
+                .map_err(|error| (error, false))?;
+        }
+        match program::perform(inputs, self) {
+            Ok(effects) if writes => {
+                self.connection
+                    .query("commit")
+                    .map_err(|error| (error, true))?;
+                Ok(effects)
+            }
+            Ok(effects) => Ok(effects),
+            Err(error) => {
+                // What cannot be rolled back ends with its connection.
+                if writes && !error.is_fatal() {
+                    self.connection
+                        .query("rollback")
+                        .map_err(|error| (error, false))?;
+                }
+                Err((error, false))
+            }
+        }
+    }
+}
+
+impl program::Session for ByOne<'_> {
+    type Error = PgError;
+
+    fn send(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<Vec<Row>, PgError> {
+        let mut binds = [Bind::Null; 10];
+        for (into, value) in binds.iter_mut().zip(values) {
+            *into = match value {
+                Value::Int(n) => Bind::Int8(*n),
+                Value::Text(text) => Bind::Text(text),
+                Value::Null => Bind::Null,
+            };
+        }
+        let mut rows = Vec::new();
+        let prepared = &self.statements[statement as usize];
+        self.connection
+            .execute(prepared, &binds[..values.len()], &mut |row| {
+                rows.push(row_of(row))
+            })?;
+        Ok(rows)
+    }
+
+    fn think(&mut self) {
+        if self.pause.is_some() {
+            self.word = assay_measure::prng::scramble(
+                self.word.wrapping_add(assay_measure::prng::GOLDEN_GAMMA),
+            );
+            std::thread::sleep(Duration::from_nanos(self.pause.length(self.word)));
+        }
+    }
+}
+
+fn row_of(values: &Values<'_>) -> Row {
+    let value = |at: usize| values.get(at).copied().flatten();
+    Row {
+        numbers: [0, 1, 2].map(|at| int8(value(at))),
+        text: value(3).map(|bytes| String::from_utf8_lossy(bytes).into_owned()),
+    }
+}

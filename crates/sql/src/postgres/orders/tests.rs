@@ -1,0 +1,366 @@
+//! Order entry on a real server: one small data set, made once, which runs, faults and the other form share.
+
+use super::*;
+use crate::postgres::testing::{self, Server, Unseen};
+use assay_measure::clock::{Clock, NS_PER_S};
+use assay_measure::config::{Tables, command_line, resolve};
+use assay_measure::snapshot::RunData;
+use assay_orders::checks::{BROKEN, Checked, HOLDS};
+use assay_orders::mix::ALL;
+use assay_orders::model::Table;
+use assay_orders::part::FromEngine;
+use assay_run::{Options, Unobserved, execute};
+
+const SCALE: &str = ".002";
+
+fn settings(given: &[(&str, &str)]) -> Settings {
+    let tables = Tables {
+        target: "postgres",
+        params: &ALL_PARAMS,
+        others: &[],
+    };
+    let usual = [
+        ("ORDERS_SCALE", SCALE),
+        ("SEED", "7"),
+        ("RUN_TIME", "1"),
+        ("CONNECT_RATE", "1000"),
+    ];
+    let said = usual.iter().chain(given);
+    let said =
+        said.map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
+    let resolved = resolve(&tables, &[command_line(said)]);
+    assert!(!resolved.has_errors(), "{:?}", resolved.problems);
+    resolved.settings
+}
+
+fn connection(place: &str) -> Connection {
+    Connection::open(&own::options(&Place::new(place).unwrap()).unwrap()).unwrap()
+}
+
+fn prepare(place: &str, given: &[(&str, &str)]) -> Result<Vec<Line>, EngineError> {
+    PostgresOrders.prepare(place, &settings(given), 1, &Stop::new(), &Unseen)
+}
+
+fn run(place: &str, given: &[(&str, &str)]) -> (RunData, FromEngine) {
+    let settings = settings(given);
+    let mut plan = Plan {
+        seed: 3,
+        run_time_ns: NS_PER_S,
+        work_loop: settings.int("WORK_LOOP"),
+        rate_per_s: settings.int("RATE"),
+        ..Plan::plain(1, 1, 2000)
+    };
+    if plan.work_loop > 0 {
+        plan.run_time_ns = 0;
+    }
+    PostgresOrders.shape(&settings, &mut plan).unwrap();
+    let (clock, stop) = (Clock::real(), Stop::new());
+    let engine = PostgresOrders
+        .open(place, &plan, &settings, &stop, &Unseen)
+        .unwrap();
+    let options = Options {
+        host: false,
+        calibrate: false,
+        ..Options::default()
+    };
+    let data = execute(&plan, &*engine, &clock, &stop, &mut Unobserved, options).unwrap();
+    let part = serde_json::from_value(data.part.clone().expect("the engine's part")).unwrap();
+    (data, part)
+}
+
+fn verdicts(checks: &[Checked], verdict: &str) -> Vec<String> {
+    let of = checks.iter().filter(|one| one.verdict == verdict);
+    of.map(|one| one.id.clone()).collect()
+}
+
+/// Rows and checksums of all tables, without what is told by the clock or dealt by a sequence.
+fn sums(place: &str) -> Vec<String> {
+    let sql = [
+        "select count(*), sum(order_total), sum(order_status), sum(warehouse_id), sum(customer_id), sum(cost_of_delivery), \
+         sum(coalesce(card_id, 0)), sum(coalesce(delivery_address_id, 0)) from assay_orders.orders",
+        "select count(*), sum(quantity), sum(unit_price), sum(product_id * line_item_id) from assay_orders.order_items",
+        "select sum(quantity_on_hand * warehouse_id::numeric * product_id) from assay_orders.inventories",
+        "select count(*), sum(preferred_address), sum(credit_limit), sum(ascii(cust_last_name)) from assay_orders.customers",
+        "select count(*), sum(customer_id), sum(ascii(town)), sum(char_length(house_no_or_name)) from assay_orders.addresses",
+        "select count(*), sum(card_number), sum(security_code) from assay_orders.card_details",
+        "select count(*), sum(customer_id) from assay_orders.logon",
+    ];
+    let mut connection = connection(place);
+    let row = |sql: &str| format!("{:?}", connection.query(sql).unwrap().rows);
+    sql.map(row).to_vec()
+}
+
+fn server() -> Option<&'static Server> {
+    testing::server(15)
+}
+
+#[test]
+fn a_data_set_lives_is_run_on_and_each_fault_is_caught() {
+    let Some(server) = server() else { return };
+    let place = &server.database("orders_life");
+    let summary = prepare(place, &[]).unwrap();
+    let rows = summary
+        .iter()
+        .find(|line| line.key == "loaded_rows")
+        .unwrap();
+    let planned = assay_orders::generate::Generator::new(7, 2, false).rows_in_all();
+    assert_eq!(rows.value, LineValue::Count(planned));
+    assert!(
+        prepare(place, &[])
+            .unwrap_err()
+            .to_string()
+            .contains("already has a data set of scale 0.002")
+    );
+    let checked = PostgresOrders
+        .check(place, &settings(&[]), &Stop::new(), &Unseen)
+        .unwrap();
+    assert_eq!(checked.len(), 18);
+
+    every_transaction_of_both_forms(place);
+    a_rate_is_kept(place);
+    faults(place);
+    strangers_are_left_alone(place);
+    PostgresOrders.destroy(place, &settings(&[])).unwrap();
+    let left = connection(place)
+        .query("select 1 from pg_namespace where nspname = 'assay_orders'")
+        .unwrap();
+    assert!(left.rows.is_empty());
+}
+
+fn every_transaction_of_both_forms(place: &str) {
+    for form in ["server", "client"] {
+        let given = [
+            ("ORDERS_MIX", "classic"),
+            ("ORDERS_FORM", form),
+            ("SESSIONS", "4"),
+            ("WORK_LOOP", "250"),
+        ];
+        let (data, part) = run(place, &given);
+        let done: Vec<&str> = data
+            .drained
+            .driver
+            .ops
+            .iter()
+            .map(|op| op.kind.as_str())
+            .collect();
+        assert_eq!(done.len(), ALL.len(), "{form}: {done:?}");
+        assert_eq!(
+            data.drained.driver.ops_ended(),
+            part.ledger.commits,
+            "{form}: {:?}",
+            data.drained.driver.errors
+        );
+        assert_eq!(part.ledger.commits, 1000, "{form}");
+        assert!(
+            part.ledger.acked["OP"] > 100 && part.ledger.acked["logon"] > 50,
+            "{:?}",
+            part.ledger
+        );
+        assert_eq!(
+            verdicts(&part.checks, HOLDS).len(),
+            17,
+            "{form}: {:?}",
+            part.checks
+        );
+    }
+}
+
+fn a_rate_is_kept(place: &str) {
+    let given = [
+        ("RATE", "200"),
+        ("ARRIVALS", "poisson"),
+        ("SESSIONS", "8"),
+        ("WORK_LOOP", "25"),
+    ];
+    let (data, part) = run(place, &given);
+    assert_eq!(part.ledger.commits, 200);
+    let later =
+        |op: &assay_measure::snapshot::OpReading| op.response.sum_ns() >= op.service.sum_ns();
+    assert!(
+        data.drained.driver.ops.iter().all(later),
+        "a response begins when it is due"
+    );
+}
+
+/// Each fault is injected, caught by its checks and by no other, and taken back.
+fn faults(place: &str) {
+    let new = "order_id > (select v from soe_baseline where k = 'ord_max')";
+    let faults: [(&str, String, &[&str]); 10] = [
+        ("double ship", "update orders set order_status = 1 where order_id = (select max(order_id) from orders where order_status > 4)".to_owned(), &["C17"]),
+        ("lost line", format!("delete from order_items where ctid = (select ctid from order_items where {new} limit 1)"), &["C1", "C5"]),
+        ("lost order", format!("delete from orders where order_id = (select max(order_id) from orders where {new})"), &["C7"]),
+        ("lost update of stock", "update inventories set quantity_on_hand = quantity_on_hand + 1 where product_id = 5 and warehouse_id = 5".to_owned(), &["C5"]),
+        ("changed total", "update orders set order_total = order_total + 1 where order_id = 1".to_owned(), &["C2"]),
+        ("wrong sum", format!("update orders set order_total = order_total + 1 where order_id = (select max(order_id) from orders where {new})"), &["C1"]),
+        ("lost card", "delete from card_details where card_id = (select max(card_id) from card_details)".to_owned(), &["C8", "C9"]),
+        ("lost logon", "delete from logon where logon_id = (select max(logon_id) from logon)".to_owned(), &["C8"]),
+        ("torn order", format!("update order_items set unit_price = unit_price + 1 where ctid = (select ctid from order_items where {new} limit 1)"), &["C1", "C14"]),
+        ("changed product", "update product_information set list_price = list_price + 1 where product_id = (select product_id from product_information p where not exists (select 1 from order_items i where i.product_id = p.product_id and i.order_id > (select v from soe_baseline where k = 'ord_max')) limit 1)".to_owned(), &["C16"]),
+    ];
+    let names = named(&settings(&[])).unwrap();
+    let mut connection = connection(place);
+    connection.query("set search_path = assay_orders").unwrap();
+    for (what, sql, caught) in faults {
+        connection.query("begin").unwrap();
+        connection.query(&sql).unwrap();
+        let checked = books::check(&mut connection, &names).unwrap();
+        connection.query("rollback").unwrap();
+        let broken = verdicts(&checked, BROKEN);
+        for id in caught {
+            assert!(
+                broken.iter().any(|broken| broken == id),
+                "{what}: {broken:?} without {id}"
+            );
+        }
+    }
+    let sound = books::check(&mut connection, &names).unwrap();
+    assert_eq!(verdicts(&sound, HOLDS).len(), 17, "{sound:?}");
+    // A run that was killed did not close its books: what rests on them cannot be told.
+    connection
+        .query("update soe_ledger set acked = acked + 1 where k = 'open_runs'")
+        .unwrap();
+    let killed = books::check(&mut connection, &names).unwrap();
+    assert_eq!(verdicts(&killed, "n/a"), ["C7", "C8", "C10", "C17"]);
+    connection
+        .query("update soe_ledger set acked = acked - 1 where k = 'open_runs'")
+        .unwrap();
+}
+
+fn strangers_are_left_alone(place: &str) {
+    let mut connection = connection(place);
+    connection
+        .query("create table assay_orders.mine (a int)")
+        .unwrap();
+    for error in [
+        PostgresOrders.destroy(place, &settings(&[])).unwrap_err(),
+        PostgresOrders.inspect(place, &settings(&[])).unwrap_err(),
+    ] {
+        assert!(
+            error
+                .to_string()
+                .contains("what assay did not make there: mine"),
+            "{error}"
+        );
+    }
+    connection.query("drop table assay_orders.mine").unwrap();
+    connection.query("create schema theirs").unwrap();
+    let theirs = [("ORDERS_SCHEMA", "theirs")];
+    let error = prepare(place, &theirs).unwrap_err().to_string();
+    assert!(error.contains("assay did not make it"), "{error}");
+}
+
+#[test]
+fn both_forms_leave_the_same_rows_for_the_same_seed() {
+    let Some(server) = server() else { return };
+    let left = ["server", "client"].map(|form| {
+        let place = server.database(&format!("orders_{form}"));
+        prepare(&place, &[]).unwrap();
+        let given = [
+            ("ORDERS_MIX", "classic"),
+            ("ORDERS_FORM", form),
+            ("SESSIONS", "1"),
+            ("WORK_LOOP", "400"),
+        ];
+        let (_, part) = run(&place, &given);
+        (sums(&place), part.ledger)
+    });
+    assert_eq!(left[0], left[1]);
+}
+
+#[test]
+fn a_load_that_was_cut_short_is_finished_as_it_was_begun() {
+    let Some(server) = server() else { return };
+    let place = &server.database("orders_resumed");
+    prepare(place, &[]).unwrap();
+    // As if it had been killed after some pieces and some keys.
+    let mut connection = connection(place);
+    let names = named(&settings(&[])).unwrap();
+    let mut marker = marker::find(&mut connection, &names).unwrap().unwrap();
+    marker.complete = false;
+    let torn = [
+        marker.sql(&names),
+        "alter table assay_orders.order_items drop constraint order_items_pk".to_owned(),
+        "delete from assay_orders.order_items".to_owned(),
+        "delete from assay_orders.soe_load where tbl = 'order_items'".to_owned(),
+    ];
+    load::all(&mut connection, &torn, "tearing").unwrap();
+    let absent = PostgresOrders.inspect(place, &settings(&[])).unwrap();
+    assert!(matches!(absent, Presence::Absent { .. }), "{absent:?}");
+    let other = prepare(place, &[("ORDERS_SCALE", ".003")])
+        .unwrap_err()
+        .to_string();
+    assert!(other.contains("ORDERS_SCALE asks for another"), "{other}");
+    let summary = prepare(place, &[]).unwrap();
+    let resumed = summary.iter().find(|line| line.key == "resumed_rows");
+    assert!(resumed.is_some(), "{summary:?}");
+    let checked = PostgresOrders
+        .check(place, &settings(&[]), &Stop::new(), &Unseen)
+        .unwrap();
+    assert_eq!(checked.len(), 18);
+    // What is not what was generated is told by its table.
+    connection
+        .query("update assay_orders.customers set credit_limit = 1 where customer_id = 1")
+        .unwrap();
+    let wanted = (2000, 0);
+    let error = load::compare(&mut connection, &names, Table::Customers, wanted).unwrap_err();
+    assert!(
+        error.to_string().contains("table customers: 2000 rows"),
+        "{error}"
+    );
+}
+
+#[test]
+fn deadlocks_are_attempted_again_with_the_same_inputs_and_counted_by_transaction() {
+    let Some(server) = server() else { return };
+    let place = &server.database("orders_deadlock");
+    prepare(place, &[]).unwrap();
+    // A trigger of a test's own, which the data set may not have during the claim: it fails every third update as a
+    // deadlock would, before anything else is refused.
+    let plan_settings = settings(&[
+        ("SESSIONS", "2"),
+        ("WORK_LOOP", "120"),
+        ("ORDERS_MIX", "classic"),
+    ]);
+    let mut plan = Plan {
+        work_loop: 120,
+        run_time_ns: 0,
+        ..Plan::plain(1, 2, 2000)
+    };
+    PostgresOrders.shape(&plan_settings, &mut plan).unwrap();
+    let stop = Stop::new();
+    let engine = PostgresOrders
+        .open(place, &plan, &plan_settings, &stop, &Unseen)
+        .unwrap();
+    let mut connection = connection(place);
+    for sql in [
+        "create sequence public.tries",
+        "create function public.clash() returns trigger language plpgsql as $$ begin \
+         if nextval('public.tries') % 3 = 1 then raise exception 'clash' using errcode = '40P01'; end if; return new; end $$",
+        "create trigger clash before update on assay_orders.orders for each row execute function public.clash()",
+    ] {
+        connection.query(sql).unwrap();
+    }
+    let options = Options {
+        host: false,
+        calibrate: false,
+        ..Options::default()
+    };
+    let data = execute(
+        &plan,
+        &*engine,
+        &Clock::real(),
+        &stop,
+        &mut Unobserved,
+        options,
+    )
+    .unwrap();
+    let by_kind = &data.drained.driver.by_kind;
+    assert!(
+        by_kind["retried order_products deadlock"] > 0,
+        "{by_kind:?}"
+    );
+    assert_eq!(data.drained.driver.ops_ended(), 240, "{by_kind:?}");
+    let part: FromEngine = serde_json::from_value(data.part.unwrap()).unwrap();
+    assert_eq!(part.ledger.rollbacks, data.drained.driver.retries);
+    assert_eq!(verdicts(&part.checks, HOLDS).len(), 17, "{:?}", part.checks);
+}
