@@ -182,16 +182,7 @@ pub(crate) fn configure_quietly(
     let (url, origin) =
         config::target(&layers, &schemes).map_err(|problem| Failure::problems(&[problem]))?;
     let workload = args.workload.unwrap_or(SLOB);
-    if workload != SLOB && (registry::locate(&url).is_none() || origin == Origin::Default)
-        || registry::locate(&url).is_some() && registry::locate_for(workload, &url).is_none()
-    {
-        return Err(not_borne(workload, &url));
-    }
-    let Some((target, location)) = registry::locate_for(workload, &url) else {
-        return Err(Failure::usage(format!(
-            "TARGET: there is no such temporary server; write one of {temporary}"
-        )));
-    };
+    let (target, location) = located(workload, &url, &origin)?;
     let scheme = target.name();
     let others: Vec<(&str, &'static [ParamDef])> = registry::bearing(workload)
         .filter(|other| other.name() != scheme)
@@ -264,6 +255,25 @@ fn also_the_plan(target: &dyn Target, resolved: &mut Resolved) {
 
 /// The workload where no other is named.
 const SLOB: &str = "slob";
+
+/// The target of a URL that bears the workload, and its place there.
+fn located(
+    workload: &str,
+    url: &str,
+    origin: &Origin,
+) -> Result<(&'static dyn Target, String), Failure> {
+    let known = registry::locate(url);
+    // The usual place is SLOB's.
+    let usual = workload != SLOB && *origin == Origin::Default;
+    match registry::locate_for(workload, url).filter(|_| !usual) {
+        Some(found) => Ok(found),
+        None if known.is_some() || workload != SLOB => Err(not_borne(workload, url)),
+        None => Err(Failure::usage(format!(
+            "TARGET: there is no such temporary server; write one of {}",
+            registry::temporary_forms()
+        ))),
+    }
+}
 
 /// A workload does not run there.
 fn not_borne(workload: &str, url: &str) -> Failure {

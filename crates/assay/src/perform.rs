@@ -269,7 +269,8 @@ fn begin<'a>(
         ..RunData::default()
     };
     let ends_ns = (plan.work_loop == 0).then(|| plan.warmup_ns + plan.run_time_ns);
-    let observer = RunObserver::begin(dir, known, engine, progress::Live::new(ends_ns))?;
+    let live = progress::Live::new(ends_ns).by(engine.workload().live(plan.sessions()));
+    let observer = RunObserver::begin(dir, known, engine, live)?;
     Ok((observer, open_trace(configured.settings.text("TRACE"))?))
 }
 

@@ -7,6 +7,7 @@ use assay_measure::stats::{
 };
 use assay_measure::units;
 use assay_run::engine::Progress;
+use assay_run::workload::LiveLine;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -98,6 +99,8 @@ pub(crate) struct Live {
     calm: [Option<Snapshot>; 2],
     /// When the run ends, ns after the gate; `None` if it counts operations.
     ends_ns: Option<u64>,
+    /// The workload's own line in place of this one; whether its head was shown.
+    own: Option<(Box<dyn LiveLine>, bool)>,
 }
 
 /// The run's line is written this often where it cannot be redrawn, ns of the run.
@@ -113,7 +116,14 @@ impl Live {
             previous: None,
             calm: [None, None],
             ends_ns,
+            own: None,
         }
+    }
+
+    /// Shows the workload's own line.
+    pub(crate) fn by(mut self, own: Option<Box<dyn LiveLine>>) -> Self {
+        self.own = own.map(|own| (own, false));
+        self
     }
 
     pub(crate) fn phase(&mut self, name: &str) {
@@ -122,6 +132,7 @@ impl Live {
 
     /// Shows the figures since the snapshot shown last, if it is time.
     pub(crate) fn snapshot(&mut self, now: &Snapshot) {
+        let own = self.own.as_mut().map(|(own, _)| own.line(now));
         let [older, newer] = &mut self.calm;
         if newer
             .as_ref()
@@ -142,6 +153,11 @@ impl Live {
             return;
         }
         self.line.due();
+        if let Some(text) = own {
+            self.show_own(&text);
+            self.previous = Some(now.clone());
+            return;
+        }
         let calm = self.calm.iter().flatten().next().unwrap_or(before);
         let p99 = now
             .driver
@@ -151,6 +167,16 @@ impl Live {
         self.line
             .show(&describe(&self.phase, before, now, p99, self.ends_ns));
         self.previous = Some(now.clone());
+    }
+
+    /// A line above the one before, and a head above the first.
+    fn show_own(&mut self, text: &str) {
+        if let Some((own, headed)) = &mut self.own
+            && !std::mem::replace(headed, true)
+        {
+            self.line.above(&own.head());
+        }
+        self.line.above(text);
     }
 
     pub(crate) fn clear(&mut self) {

@@ -421,3 +421,6 @@ pub fn table(record: &Record, info: &OrdersInfo) -> String {
     }
     out + &rule
 }
+
+#[cfg(test)]
+mod tests;

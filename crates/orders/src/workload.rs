@@ -1,6 +1,7 @@
 //! What a session of order entry does next: a transaction by weight, when it is due, and the number its inputs are drawn
 //! from. All of it is a function of (seed, session), whatever happens meanwhile.
 
+use crate::live::Live;
 use crate::mix::{ALL, KINDS, Tx};
 use crate::params::Asked;
 use assay_measure::clock::{NS_PER_S, Ns};
@@ -8,7 +9,7 @@ use assay_measure::config::{Settings, Value};
 use assay_measure::prng::{Purpose, Stream};
 use assay_run::engine::{EngineError, Op};
 use assay_run::plan::{Plan, Think};
-use assay_run::workload::{Source, Step, Steps, Workload};
+use assay_run::workload::{LiveLine, Source, Step, Steps, Workload};
 
 /// Its name: of the workload, of the command, of the kind of its records.
 pub const NAME: &str = "orders";
@@ -81,6 +82,10 @@ impl Workload for OrderEntry {
 
     fn rows_expected(&self, _plan: &Plan, _op: &Op) -> Option<u64> {
         None
+    }
+
+    fn live(&self, sessions: usize) -> Option<Box<dyn LiveLine>> {
+        Some(Box::new(Live::new(sessions)))
     }
 
     fn attempts(&self) -> u32 {

@@ -8,6 +8,7 @@ use crate::engine::Op;
 use crate::plan::Plan;
 use crate::slob;
 use assay_measure::clock::Ns;
+use assay_measure::snapshot::Snapshot;
 use std::fmt::Debug;
 
 /// What a session does next: perhaps a pause, then an operation.
@@ -51,6 +52,15 @@ impl Source {
     }
 }
 
+/// A line about a run that is under way.
+pub trait LiveLine {
+    /// What stands above the lines.
+    fn head(&self) -> String;
+
+    /// The line at a snapshot; called with each, whether or not it is shown.
+    fn line(&mut self, now: &Snapshot) -> String;
+}
+
 /// What sessions do.
 pub trait Workload: Debug + Send + Sync {
     /// Its name: of the kind of its records too.
@@ -64,6 +74,12 @@ pub trait Workload: Debug + Send + Sync {
 
     /// Rows that an operation must touch; `None` where that is for the data to say.
     fn rows_expected(&self, plan: &Plan, op: &Op) -> Option<u64>;
+
+    /// The line that is shown of a run each second, where the workload has one of its own.
+    fn live(&self, sessions: usize) -> Option<Box<dyn LiveLine>> {
+        let _ = sessions;
+        None
+    }
 
     /// Attempts at an operation whose failure another attempt may mend.
     fn attempts(&self) -> u32 {

@@ -60,16 +60,7 @@ pub(super) fn open(
     let mut control = claim::take(&connect, &Names::of_schema(&names.schema)?, Purpose::Run)?;
     let server = Server::ask(&mut control)?;
     server.refuse_read_only()?;
-    let sessions = plan.sessions() as u64;
-    // Three more look at the server; the claim is one of the sessions that are there.
-    let room = server.sessions_max.saturating_sub(server.sessions);
-    if sessions + 2 > room {
-        return Err(EngineError::Unusable(format!(
-            "the server lets {room} more sessions in (max_connections), and the run needs {} for itself: lower --sessions or \
-             raise max_connections",
-            sessions + 2
-        )));
-    }
+    has_room(&server, plan)?;
     let found = marker::find(&mut control, &names)?.filter(|found| found.complete);
     let found = found.ok_or_else(|| {
         EngineError::Unusable(format!(
@@ -118,6 +109,21 @@ pub(super) fn open(
         about,
         threads: settings.int("DRIVER_THREADS") as usize,
     })
+}
+
+/// The server lets so many sessions in.
+fn has_room(server: &Server, plan: &Plan) -> Result<(), EngineError> {
+    let sessions = plan.sessions() as u64;
+    // Three more look at the server; the claim is one of the sessions that are there.
+    let room = server.sessions_max.saturating_sub(server.sessions);
+    if sessions + 2 > room {
+        return Err(EngineError::Unusable(format!(
+            "the server lets {room} more sessions in (max_connections), and the run needs {} for itself: lower --sessions or \
+             raise max_connections",
+            sessions + 2
+        )));
+    }
+    Ok(())
 }
 
 impl Engine for OrdersEngine {

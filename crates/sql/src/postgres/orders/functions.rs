@@ -266,7 +266,11 @@ fn body(function: &Function) -> String {
         ("{TOTALS}", query(TOTALS, "p_warehouse")),
         ("{HOUR}", query(HOUR, "p_warehouse")),
     ];
-    let mut text = function.body.to_owned();
+    // A call that does nothing costs more than a look at its argument.
+    let pause = "perform soe_pause(p_min, p_max);";
+    let mut text = function
+        .body
+        .replace(pause, &format!("if p_max > 0 then {pause} end if;"));
     for (mark, sql) in parts {
         text = text.replace(mark, &sql);
     }
@@ -304,6 +308,10 @@ fn oid(name: &str) -> u32 {
 
 /// A single statement. Numbers come as `int8`, money in cents; what it returns begins with three numbers and a text.
 pub(super) fn statement(statement: Statement) -> String {
+    change(statement).unwrap_or_else(|| question(statement))
+}
+
+fn question(statement: Statement) -> String {
     let wanted = |what: &str, sql: &str| sql.replacen("select ", &format!("select {what}, "), 1);
     let product = "p.product_id::int8, (p.list_price * 100)::int8, null::int8, null::text";
     match statement {
@@ -313,20 +321,50 @@ pub(super) fn statement(statement: Statement) -> String {
         }
         Statement::Addresses => wanted(NOTHING, ADDRESS) + " from addresses where customer_id = $1 limit 14",
         Statement::Cards => wanted(NOTHING, CARD) + " from card_details where customer_id = $1 limit 14",
-        Statement::Logon => "insert into logon (logon_id, customer_id, logon_date) values (nextval('logon_seq'), $1, \
-                             localtimestamp(0))"
-            .to_owned(),
         Statement::Product => wanted(product, PRODUCT) + &format!(" {OFFERED} where p.product_id = $1 limit 14"),
         Statement::Category => {
             wanted(product, PRODUCT) + &format!(" {OFFERED} where p.category_id = $1 and v.warehouse_id = $2 limit 14")
         }
+        Statement::Stock => "select v.quantity_on_hand::int8, null::int8, null::int8, null::text from inventories v \
+                             join product_information p using (product_id) where v.product_id = $1 and v.warehouse_id = $2"
+            .to_owned(),
+        Statement::ByName => {
+            let what = "customer_id, null::int8, null::int8, null::text";
+            wanted(what, CUSTOMER)
+                + " from customers where lower(cust_last_name) = lower($1::text) and lower(cust_first_name) = \
+                   lower($2::text) limit 14"
+        }
+        Statement::WorkList => WORK_LIST
+            .replace("p_warehouse", "$1")
+            .replacen("w.order_id into v_o", "w.order_id, null::int8, null::int8, null::text", 1)
+            + " limit 1",
+        Statement::Orders => "select order_id, null::int8, null::int8, null::text, o.* from orders o where customer_id = $1 \
+                              limit 14"
+            .to_owned(),
+        Statement::Items => "select line_item_id::int8, (unit_price * 100)::int8, null::int8, null::text, i.* from \
+                             order_items i where order_id = $1 limit 14"
+            .to_owned(),
+        Statement::BestOrders => wanted(NOTHING, BEST),
+        Statement::Totals => wanted(NOTHING, TOTALS),
+        Statement::LastHour => format!("select {NOTHING}, s.* from ({HOUR}) s"),
+        Statement::NextIds => {
+            "select nextval('customer_seq'), nextval('address_seq'), nextval('card_details_seq'), null::text".to_owned()
+        }
+        Statement::NextAddress => "select nextval('address_seq'), null::int8, null::int8, null::text".to_owned(),
+        _ => String::new(),
+    }
+}
+
+/// A statement that changes rows.
+fn change(statement: Statement) -> Option<String> {
+    Some(match statement {
+        Statement::Logon => "insert into logon (logon_id, customer_id, logon_date) values (nextval('logon_seq'), $1, \
+                             localtimestamp(0))"
+            .to_owned(),
         Statement::NewOrder => format!(
             "{NEW_ORDER} values (nextval('orders_seq'), clock_timestamp(), 'online', $1, 1, $2::int8, 'Standard', $3, $4::int8, \
              'ship_asap', nullif($5, ''), $6, $3) returning order_id, null::int8, null::int8, null::text"
         ),
-        Statement::Stock => "select v.quantity_on_hand::int8, null::int8, null::int8, null::text from inventories v \
-                             join product_information p using (product_id) where v.product_id = $1 and v.warehouse_id = $2"
-            .to_owned(),
         Statement::NewItem => format!(
             "{NEW_ITEM} values ($1, $2::int8, $3::int8, $4::int8 / 100.0, 1, 'None', 'New', current_date + 3)"
         ),
@@ -336,12 +374,6 @@ pub(super) fn statement(statement: Statement) -> String {
         Statement::TakeStock => "update inventories set quantity_on_hand = quantity_on_hand - 1 where product_id = $1 \
                                  and warehouse_id = $2"
             .to_owned(),
-        Statement::ByName => {
-            let what = "customer_id, null::int8, null::int8, null::text";
-            wanted(what, CUSTOMER)
-                + " from customers where lower(cust_last_name) = lower($1::text) and lower(cust_first_name) = \
-                   lower($2::text) limit 14"
-        }
         Statement::NewAddress => format!(
             "{NEW_ADDRESS} values ($1, $2, date_trunc('minute', localtimestamp), ($3::int8)::text, 'Street Name', $4, $5, $6, \
              'Postcode', null)"
@@ -354,32 +386,16 @@ pub(super) fn statement(statement: Statement) -> String {
         Statement::NewCard => format!(
             "{NEW_CARD} values ($1, $2, 'Visa(Debit)', $3, current_date + ($4::int8)::int4, 'Y', $5::int8)"
         ),
-        Statement::WorkList => WORK_LIST
-            .replace("p_warehouse", "$1")
-            .replacen("w.order_id into v_o", "w.order_id, null::int8, null::int8, null::text", 1)
-            + " limit 1",
         Statement::Ship => "update orders set order_status = $1::int8 where order_id = $2 and order_status <= 4 returning order_id, \
                              null::int8, null::int8, null::text".to_owned(),
-        Statement::Orders => "select order_id, null::int8, null::int8, null::text, o.* from orders o where customer_id = $1 \
-                              limit 14"
-            .to_owned(),
-        Statement::Items => "select line_item_id::int8, (unit_price * 100)::int8, null::int8, null::text, i.* from \
-                             order_items i where order_id = $1 limit 14"
-            .to_owned(),
         Statement::OneMore => {
             "update order_items set quantity = quantity + 1 where order_id = $1 and line_item_id = $2".to_owned()
         }
         Statement::AddPrice => {
             "update orders set order_total = order_total + $1::int8 / 100.0 where order_id = $2".to_owned()
         }
-        Statement::BestOrders => wanted(NOTHING, BEST),
-        Statement::Totals => wanted(NOTHING, TOTALS),
-        Statement::LastHour => format!("select {NOTHING}, s.* from ({HOUR}) s"),
-        Statement::NextIds => {
-            "select nextval('customer_seq'), nextval('address_seq'), nextval('card_details_seq'), null::text".to_owned()
-        }
-        Statement::NextAddress => "select nextval('address_seq'), null::int8, null::int8, null::text".to_owned(),
-    }
+        _ => return None,
+    })
 }
 
 /// Columns of a row of which nothing is wanted.

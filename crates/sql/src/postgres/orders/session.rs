@@ -226,38 +226,11 @@ fn call(
     let (least, most) = (seconds(pause.min_ns), seconds(pause.max_ns));
     let looks = Bind::Int4(i.looks as i32);
     let (customer, logon) = (Bind::Int8(i.customer), Bind::Bool(i.logon));
-    let [town, county, country] = i.place.map(Bind::Text);
     let int = Bind::Int4;
     let values: &[Bind<'_>] = match i.tx {
-        Tx::CustomerRegistration => &[
-            Bind::Text(i.first),
-            Bind::Text(i.last),
-            Bind::Text(i.language()),
-            Bind::Text(i.territory),
-            town,
-            county,
-            country,
-            int(i.house),
-            int(i.credit),
-            int(i.manager),
-            int(i.age_days),
-            Bind::Int8(i.card),
-            int(i.expires_days),
-            int(i.security),
-            logon,
-            least,
-            most,
-        ],
-        Tx::UpdateCustomerDetails => &[
-            Bind::Text(i.first),
-            Bind::Text(i.last),
-            town,
-            county,
-            country,
-            int(i.house),
-            least,
-            most,
-        ],
+        Tx::CustomerRegistration | Tx::UpdateCustomerDetails => {
+            return person(connection, statement, i, [least, most]);
+        }
         Tx::BrowseProducts => &[Bind::Int4s(&i.products[..i.looks]), looks, least, most],
         Tx::OrderProducts => &[
             customer,
@@ -284,6 +257,49 @@ fn call(
         ],
         Tx::SalesRepQuery => &[int(i.sales_rep), least, most],
         Tx::WarehouseQuery | Tx::WarehouseActivityQuery => &[int(i.warehouse), least, most],
+    };
+    connection.ask(statement, values)
+}
+
+/// Sends a call that concerns a customer.
+fn person(
+    connection: &mut Connection,
+    statement: &Prepared,
+    i: &Inputs<'_>,
+    [least, most]: [Bind<'_>; 2],
+) -> Result<(), PgError> {
+    let [town, county, country] = i.place.map(Bind::Text);
+    let (int, logon) = (Bind::Int4, Bind::Bool(i.logon));
+    let values: &[Bind<'_>] = match i.tx {
+        Tx::CustomerRegistration => &[
+            Bind::Text(i.first),
+            Bind::Text(i.last),
+            Bind::Text(i.language()),
+            Bind::Text(i.territory),
+            town,
+            county,
+            country,
+            int(i.house),
+            int(i.credit),
+            int(i.manager),
+            int(i.age_days),
+            Bind::Int8(i.card),
+            int(i.expires_days),
+            int(i.security),
+            logon,
+            least,
+            most,
+        ],
+        _ => &[
+            Bind::Text(i.first),
+            Bind::Text(i.last),
+            town,
+            county,
+            country,
+            int(i.house),
+            least,
+            most,
+        ],
     };
     connection.ask(statement, values)
 }
