@@ -52,6 +52,8 @@ usage: cargo xtask bench [NAME...] [--pairs N] [--dir DIR] [--program FILE] [--s
   postgres   selects of postgres: against pgio 1.0 (ASSAY_PGIO=its directory, archive or git repository), cached and
              from the page cache, its load, and pgbench with the same statement; on a private server of the newest
              version installed (ASSAY_PG_BIN=DIR: of that one)
+  orders     order entry on PostgreSQL against pgbench scripts that call the same functions, at 1, 8 and 64 clients, and
+             its load against COPY of the same rows by psql
   report     reports of a record of 24 hours of seconds with 50 figures each, and the import of 10 MB of text: time
              and memory
   floor      what the harness itself costs per operation
@@ -112,7 +114,7 @@ impl Options {
 
 type Bench = fn(&Options) -> Result<()>;
 
-const BENCHES: [(&str, Bench); 15] = [
+const BENCHES: [(&str, Bench); 16] = [
     ("floor", floor::run),
     ("net", net::run),
     ("physical", physical::run),
@@ -128,6 +130,7 @@ const BENCHES: [(&str, Bench); 15] = [
     ("io", io::run),
     ("prepare", prepare::run),
     ("postgres", postgres::run),
+    ("orders", postgres::orders::run),
 ];
 
 /// Runs the benches named in `words`.

@@ -1,5 +1,6 @@
 //! The PostgreSQL target against pgio 1.0 and pgbench on a private server of our own, alternating.
 
+pub(super) mod orders;
 mod ours;
 mod pgbench;
 mod pgio;

@@ -77,7 +77,7 @@ impl<'a> Pgbench<'a> {
     }
 }
 
-fn tps(text: &str) -> Option<f64> {
+pub(super) fn tps(text: &str) -> Option<f64> {
     // Before 14 there are two such lines; the one without the connections' time comes last.
     let line = text.lines().rev().find(|line| line.starts_with("tps = "))?;
     line.split_whitespace().nth(2)?.parse().ok()
