@@ -4,7 +4,8 @@ use assay_measure::kind::Kind;
 use assay_run::probe::Probe;
 
 pub(crate) fn all() -> Vec<&'static dyn Kind> {
-    let own: [&dyn Kind; 3] = [
+    let own: [&dyn Kind; 4] = [
+        &assay_orders::kind::Orders,
         &assay_storage::record::Storage,
         &assay_native::crash::Recovery,
         &assay_sweep::Sweep,

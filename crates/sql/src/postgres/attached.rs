@@ -2,6 +2,7 @@
 //! blocks came from, and the thread that ends statements nobody waits for.
 
 use super::conninfo::ConnectOptions;
+use super::own::told;
 use super::reads::TrueReads;
 use super::stats::{Activity, ServerStats, Timing};
 use super::wire::{CancelToken, Connection};
@@ -153,6 +154,14 @@ impl Attached {
             None => Ok(()),
         };
         self.reads.close().and(gone)
+    }
+
+    /// Has the connection that holds the claim perform a statement.
+    pub(super) fn tell(&self, sql: &str, doing: &str) -> Result<(), EngineError> {
+        match locked(&self.control).as_mut() {
+            Some(control) => control.query(sql).map(drop).map_err(told(doing)),
+            None => Ok(()),
+        }
     }
 
     /// Gives the connection that holds the claim back, once: the claim ends with it.

@@ -9,7 +9,7 @@ pub(super) mod errors;
 pub(super) mod many;
 mod options;
 mod plans;
-mod server;
+pub(super) mod server;
 mod session;
 mod slices;
 #[cfg(test)]

@@ -130,7 +130,10 @@ impl ConcatText for Vec<Option<String>> {
 }
 
 /// Room for every session and some more.
-fn connections(control: &mut Connection, plan: &Plan) -> Result<(), EngineError> {
+pub(in crate::postgres) fn connections(
+    control: &mut Connection,
+    plan: &Plan,
+) -> Result<(), EngineError> {
     let begun = Instant::now();
     loop {
         let room = room(control, plan)?;
@@ -179,7 +182,7 @@ fn room(control: &mut Connection, plan: &Plan) -> Result<Result<(), String>, Eng
 }
 
 /// The settings as `name = value unit`.
-fn settings(control: &mut Connection) -> Result<Vec<Fact>, EngineError> {
+pub(in crate::postgres) fn settings(control: &mut Connection) -> Result<Vec<Fact>, EngineError> {
     let list: Vec<String> = SETTINGS
         .split(' ')
         .map(|name| format!("'{name}'"))

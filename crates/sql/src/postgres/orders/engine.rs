@@ -10,8 +10,9 @@ use crate::place::Place;
 use crate::postgres::attached::{Attached, locked};
 use crate::postgres::claim::{self, Purpose};
 use crate::postgres::engine::many::Many;
+use crate::postgres::engine::server::{connections, settings as server_settings};
 use crate::postgres::layout::Names;
-use crate::postgres::own::{self, told};
+use crate::postgres::own;
 use crate::postgres::server::Server;
 use assay_measure::config::Settings;
 use assay_measure::snapshot::{Fact, StatSet};
@@ -60,7 +61,7 @@ pub(super) fn open(
     let mut control = claim::take(&connect, &Names::of_schema(&names.schema)?, Purpose::Run)?;
     let server = Server::ask(&mut control)?;
     server.refuse_read_only()?;
-    has_room(&server, plan)?;
+    connections(&mut control, plan)?;
     let found = marker::find(&mut control, &names)?.filter(|found| found.complete);
     let found = found.ok_or_else(|| {
         EngineError::Unusable(format!(
@@ -70,13 +71,15 @@ pub(super) fn open(
     })?;
     let customers = load::generator(&found).counts().customers;
     let opened = opening_sql(|name| names.relation(name));
-    let facts = vec![
+    let mut facts = vec![
+        Fact::new("engine", "PostgreSQL"),
         Fact::new("server_version", server.version.clone()),
         Fact::new(
             "data_set",
             format!("order entry, scale {}, seed {}", found.scale(), found.seed),
         ),
     ];
+    facts.extend(server_settings(&mut control)?);
     let about = FromEngine {
         scale: found.scale_milli as f64 / 1000.0,
         data_seed: found.seed,
@@ -86,8 +89,9 @@ pub(super) fn open(
         asked: Some(asked.clone()),
         ..FromEngine::default()
     };
-    control.query(&opened).map_err(told("opening the books"))?;
     let on = Attached::open(place, connect, control, &names.schema, plan, settings, stop)?;
+    // From here on somebody closes them again.
+    on.tell(&opened, "opening the books")?;
     Ok(OrdersEngine {
         common: Common {
             bounds: Bounds {
@@ -111,19 +115,24 @@ pub(super) fn open(
     })
 }
 
-/// The server lets so many sessions in.
-fn has_room(server: &Server, plan: &Plan) -> Result<(), EngineError> {
-    let sessions = plan.sessions() as u64;
-    // Three more look at the server; the claim is one of the sessions that are there.
-    let room = server.sessions_max.saturating_sub(server.sessions);
-    if sessions + 2 > room {
-        return Err(EngineError::Unusable(format!(
-            "the server lets {room} more sessions in (max_connections), and the run needs {} for itself: lower --sessions or \
-             raise max_connections",
-            sessions + 2
-        )));
+impl OrdersEngine {
+    /// Closes the books of the run, once, and says what it came to.
+    fn conclude(&self, verify: bool) -> FromEngine {
+        let mut part = self.about.clone();
+        part.ledger = locked(&self.ledger).clone();
+        if let Some(mut control) = self.on.release() {
+            books::close(&mut control, &self.names, &mut part, verify);
+            control.close();
+        }
+        part
     }
-    Ok(())
+}
+
+/// A run that could not start has books to close too.
+impl Drop for OrdersEngine {
+    fn drop(&mut self) {
+        self.conclude(false);
+    }
 }
 
 impl Engine for OrdersEngine {
@@ -132,18 +141,7 @@ impl Engine for OrdersEngine {
     }
 
     fn part(&self) -> Option<serde_json::Value> {
-        let mut part = self.about.clone();
-        part.ledger = locked(&self.ledger).clone();
-        if let Some(mut control) = self.on.release() {
-            books::close(
-                &mut control,
-                &self.names,
-                &mut part,
-                self.common.asked.verify,
-            );
-            control.close();
-        }
-        serde_json::to_value(part).ok()
+        serde_json::to_value(self.conclude(self.common.asked.verify)).ok()
     }
 
     fn facts(&self) -> Vec<Fact> {
