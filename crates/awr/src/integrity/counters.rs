@@ -354,6 +354,7 @@ fn rows(deltas: &Deltas<'_>) -> Vec<Identity> {
     let s = &deltas.whole;
     // An operation that failed or was tried again touched rows that no result counts.
     let undisturbed = || {
+        super::server::by_ranges(deltas)?;
         let errors: u64 = s.driver.errors.values().sum();
         if errors + s.driver.retries > 0 {
             return Err("operations failed or were retried".to_owned());

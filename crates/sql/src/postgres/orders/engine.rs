@@ -289,6 +289,7 @@ impl Driver for OrdersDriver<'_> {
             }
             all.merge(&session.ledger);
         }
+        into.add(stats::ROWS_CHANGED, all.inserts + all.updates);
         into.add(stats::USER_COMMITS, all.commits);
         into.add(stats::USER_ROLLBACKS, all.rollbacks);
     }

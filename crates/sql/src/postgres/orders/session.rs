@@ -141,9 +141,10 @@ impl Session {
         }
     }
 
+    /// Books what was done; the rows it wrote, one a statement.
     fn done(&mut self, tx: Tx, effects: Effects) -> u64 {
         self.ledger.done(tx, effects);
-        u64::from(effects.selects + effects.inserts + effects.updates)
+        u64::from(effects.inserts + effects.updates)
     }
 
     /// A transaction failed; `committing` when nobody knows whether it was committed.
