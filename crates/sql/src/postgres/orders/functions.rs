@@ -73,6 +73,7 @@ const FUNCTIONS: [Function; 9] = [
   o_inserts := 3;
   perform soe_pause(p_min, p_max);
   o_logons := soe_logon(v_c, p_logon);
+  o_inserts := 3 + o_logons;
   perform 1 from ({CUSTOMER} from customers where customer_id = v_c limit 14) s;
   o_selects := 2;",
     },

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::postgres::testing::{self, Server, Unseen};
+use crate::postgres::wire::Connection;
 use assay_measure::clock::{Clock, NS_PER_S};
 use assay_measure::config::{Tables, command_line, resolve};
 use assay_measure::snapshot::RunData;
@@ -22,7 +23,6 @@ fn settings(given: &[(&str, &str)]) -> Settings {
     let usual = [
         ("ORDERS_SCALE", SCALE),
         ("SEED", "7"),
-        ("RUN_TIME", "1"),
         ("CONNECT_RATE", "1000"),
     ];
     let said = usual.iter().chain(given);
