@@ -11,6 +11,16 @@ use serde_json::{Map, Value, json};
 
 /// The plan in one line, for stderr.
 pub(crate) fn one_line(configured: &Configured, plan: &Plan, data: &DataSet) -> String {
+    if !configured.target.heeds("SCALE") {
+        let sessions = units::many(plan.sessions() as u64, "session");
+        return format!(
+            "running: {}, {sessions} on {}, {}, seed {}",
+            configured.shown(),
+            data.state,
+            duration(plan),
+            plan.seed,
+        );
+    }
     format!(
         "running: {}, {} on {} of {} each, {}, seed {}",
         configured.shown(),
@@ -56,7 +66,15 @@ pub(crate) fn whole(
     ];
     out.push(row("target", &configured.shown()));
     out.push(row("data set", &data.state));
-    for (label, value) in workload(plan) {
+    // Rows of a workload that works on blocks; another's settings below say what it does.
+    let rows = match configured.target.heeds("SCALE") {
+        true => workload(plan),
+        false => vec![
+            ("sessions", plan.sessions().to_string()),
+            ("duration", duration(plan)),
+        ],
+    };
+    for (label, value) in rows {
         out.push(row(label, &value));
     }
     for at in &configured.commands {

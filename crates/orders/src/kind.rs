@@ -4,6 +4,7 @@
 
 use crate::checks::{BROKEN, HOLDS};
 use crate::mix::Tx;
+use crate::params::Pause;
 use crate::part::{OrdersInfo, TxRow};
 use crate::results;
 use crate::workload::NAME;
@@ -178,40 +179,39 @@ fn own_metrics(record: &Record, info: &OrdersInfo, all: &mut Vec<Metric>) {
     ));
 }
 
+fn pause_told(pause: Pause) -> String {
+    if !pause.is_some() {
+        return "none".to_owned();
+    }
+    let [least, most] = [pause.min_ns, pause.max_ns].map(|ns| fixed(ns as f64 / 1e6, 0));
+    format!("{least} to {most} ms")
+}
+
 fn card(page: &mut Sections, record: &Record, info: &OrdersInfo) {
     page.heading("Order Entry");
     let Some(asked) = info.asked() else {
         return;
     };
-    let pause = |pause: crate::params::Pause| match pause.is_some() {
-        false => "none".to_owned(),
-        true => {
-            let [least, most] = [pause.min_ns, pause.max_ns].map(|ns| fixed(ns as f64 / 1e6, 0));
-            format!("{least} to {most} ms")
-        }
-    };
     let known = &info.known;
     let pair = |name: &str, value: String| (name.to_owned(), value);
+    page.wrapped(
+        "Mix: ",
+        &format!("{}: {}", asked.mix.preset, asked.mix.told()),
+    );
+    page.wrapped("Form: ", &format!("{}; {}", info.form(), info.arrivals()));
+    page.wrapped("Durability: ", &known.durability);
+    page.line("");
     page.pairs(&[
-        pair("Mix", format!("{}: {}", asked.mix.preset, asked.mix.told())),
-        pair("Form", info.form().to_owned()),
-        pair("Arrivals", info.arrivals()),
         pair("Sessions", thousands(record.run.sessions)),
-        pair("Think time within a transaction", pause(asked.intra)),
-        pair("Think time between transactions", pause(asked.inter)),
-        pair(
-            "Scale",
-            format!(
-                "{} (seed {}, rules {})",
-                six(known.scale),
-                known.data_seed,
-                known.data_version
-            ),
-        ),
         pair("Isolation", known.isolation.clone()),
-        pair("Durability", known.durability.clone()),
-        pair("Attempts after the first", asked.retries.to_string()),
+        pair("Think time within", pause_told(asked.intra)),
+        pair("Think time between", pause_told(asked.inter)),
+        pair("Scale", six(known.scale)),
+        pair("Attempts again at most", asked.retries.to_string()),
+        pair("Seed of the data", known.data_seed.to_string()),
+        pair("Rules of the data", known.data_version.to_string()),
     ]);
+    page.line("");
     let ledger = &known.ledger;
     page.wrapped(
         "",
@@ -410,7 +410,7 @@ fn headline(record: &Record, info: &OrdersInfo, base: Headline) -> Headline {
     rows.extend(base.rows.into_iter().filter(|row| row.title.is_empty()));
     rows.push(Line {
         title: "Data set",
-        lead: info.consistency(),
+        otherwise: info.consistency(),
         ..Line::default()
     });
     let window = record
@@ -482,10 +482,12 @@ fn conditions(baseline: &Record, candidate: &Record) -> Vec<Check> {
             info.known.data_version.to_string()
         }),
         ("isolation", |info| info.known.isolation.clone()),
-        ("durability", |info| info.known.durability.clone()),
+        ("durability of the server", |info| {
+            info.known.durability.clone()
+        }),
         ("think times", |info| {
             info.asked()
-                .map(|asked| format!("{:?} {:?}", asked.intra, asked.inter))
+                .map(|asked| format!("{}; {}", pause_told(asked.intra), pause_told(asked.inter)))
                 .unwrap_or_default()
         }),
     ];

@@ -5,7 +5,6 @@ use crate::mix::{ALL, Tx};
 use crate::part::OrdersInfo;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{OpRow, Record};
-use assay_measure::units::fixed;
 
 /// The elements of a transaction's percentiles, as the format spells them.
 const PERCENTILES: [(&str, f64); 9] = [
@@ -66,6 +65,11 @@ fn escaped(text: &str) -> String {
 struct Results<'a> {
     record: &'a Record,
     info: &'a OrdersInfo,
+}
+
+/// A number as other programs read it: no separators.
+fn fixed(value: f64, decimals: usize) -> String {
+    format!("{value:.decimals$}")
 }
 
 /// `0:10:00`

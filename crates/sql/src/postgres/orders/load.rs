@@ -28,6 +28,8 @@ use std::time::Instant;
 /// Bytes of a scale unit: rows, keys and indexes, and the log of loading them.
 const UNIT_BYTES: u64 = 2_300_000_000;
 const UNIT_LOG_BYTES: u64 = 900_000_000;
+/// Products and inventories, which are the same at every scale.
+const FIXED_BYTES: u64 = 120_000_000;
 /// Memory of each session that makes an index.
 const INDEX_MEMORY: &str = "256MB";
 
@@ -101,7 +103,7 @@ pub(super) fn plan(
     let (marker, again) = resumed(found, settings)?;
     let generator = generator(&marker);
     let text = |key, label, value: String| line(key, label, LineValue::Text(value));
-    let bytes = |unit: u64| unit / 1000 * marker.scale_milli;
+    let bytes = |unit: u64| FIXED_BYTES + unit / 1000 * marker.scale_milli;
     let mut lines = vec![
         text("schema", "schema", names.schema.clone()),
         text("scale", "scale", marker.scale()),
@@ -341,7 +343,11 @@ impl Load<'_> {
                 tally.bytes.fetch_add(bytes, Relaxed);
                 tally.commits.fetch_add(1, Relaxed);
                 let rows = tally.rows.fetch_add(piece.rows, Relaxed) + piece.rows;
-                self.progress.update("rows", rows, all);
+                let done = tally.bytes.load(Relaxed);
+                // All are about as long.
+                let expected = u128::from(done) * u128::from(all) / u128::from(rows.max(1));
+                self.progress
+                    .update("rows", done, u64::try_from(expected).unwrap_or(u64::MAX));
             }
             Ok(())
         })
@@ -422,7 +428,7 @@ impl Load<'_> {
                     return Err(EngineError::Interrupted);
                 }
                 connection.query(statement).map_err(told(phase))?;
-                self.progress.update(phase, at as u64 + 1, sql.len() as u64);
+                self.progress.update(phase, 0, 0);
             }
         })
     }
