@@ -113,7 +113,7 @@ mod tests {
         }
         let line = live.line(&at(121, 12_150));
         let words: Vec<&str> = line.split_whitespace().collect();
-        assert_eq!(words[2..4], ["6050", "50"]);
+        assert_eq!(words[2..4], ["6050", "150"]);
         assert!(live.head().ends_with("SQ    WQ    WA"));
     }
 }
