@@ -11,7 +11,7 @@ mod tests;
 
 use crate::engine::Op;
 use crate::plan::{Compat, Edge, Mix, Plan};
-pub use crate::workload::Step;
+pub use crate::work::Step;
 use assay_measure::clock::Ns;
 use assay_measure::prng::{Purpose, Stream, scramble};
 

@@ -1,6 +1,7 @@
 //! What is worked on and with what: the data set, one operation, one driver thread's share of the sessions.
 
 use assay_measure::class::{SCAN, SELECT, UPDATE};
+use assay_measure::clock::Ns;
 
 /// A loaded data set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +87,21 @@ impl Op {
             Self::Call { .. } => 1,
         }
     }
+}
+
+/// What a session does next: perhaps a pause, then an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Pause before the operation, ns; `None` if no think time is due. Not taken under a rate.
+    pub think_ns: Option<Ns>,
+    /// Under a rate: when it is due, ns after the gate, where the workload says so; `None`: evenly spaced.
+    pub start_ns: Option<Ns>,
+    /// The operation.
+    pub op: Op,
+    /// Its keys were drawn from the hot window.
+    pub hot_spot: bool,
+    /// It was redirected to schema 1.
+    pub hot_schema: bool,
 }
 
 /// What a driver thread is told when it opens its driver.

@@ -7,24 +7,10 @@
 use crate::engine::Op;
 use crate::plan::Plan;
 use crate::slob;
+pub use crate::work::Step;
 use assay_measure::clock::Ns;
 use assay_measure::snapshot::Snapshot;
 use std::fmt::Debug;
-
-/// What a session does next: perhaps a pause, then an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// Pause before the operation, ns; `None` if no think time is due. Not taken under a rate.
-    pub think_ns: Option<Ns>,
-    /// Under a rate: when it is due, ns after the gate, where the workload says so; `None`: evenly spaced.
-    pub start_ns: Option<Ns>,
-    /// The operation.
-    pub op: Op,
-    /// Its keys were drawn from the hot window.
-    pub hot_spot: bool,
-    /// It was redirected to schema 1.
-    pub hot_schema: bool,
-}
 
 /// A source of steps.
 pub trait Steps: Debug + Send {
@@ -34,6 +20,10 @@ pub trait Steps: Debug + Send {
 
 /// Where one session's steps come from.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "SLOB's session lies in the loop's slot: its million operations a second follow no pointer"
+)]
 pub enum Source {
     /// SLOB's.
     Slob(slob::Session),

@@ -47,8 +47,7 @@ fn a_run_answers_is_checked_and_its_results_file_comes_back_as_it_was() {
     let ran = ran.code(0);
     let answer = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        ran.out
-            .contains("did order entry (classic mix, server side, closed loop, scale 0.002)"),
+        answer.contains("did order entry (classic mix, server side, closed loop, scale 0.002)"),
         "{}",
         ran.out
     );
