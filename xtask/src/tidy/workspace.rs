@@ -139,11 +139,21 @@ fn dependency_lines(tree: &Tree, violations: &mut Vec<Violation>) {
     }
 }
 
+/// The list of targets that bear another workload than SLOB. They lie in the folder of their server, and the suite, whose
+/// operations are SLOB's, is not theirs to run.
+fn listed_for_workloads(registry: &str) -> &str {
+    let list = registry.split_once("static OF_WORKLOADS");
+    list.and_then(|(_, rest)| rest.split_once("];"))
+        .map_or("", |(list, _)| list)
+}
+
 /// A target or probe, found by its trait wherever it is made, has a folder of its own with a README, its line in the
 /// registry and tests that run the conformance suite.
 fn targets(tree: &Tree, files: &[RustFile<'_>], violations: &mut Vec<Violation>) {
     let registry = tree.files.get(REGISTRY).map_or("", String::as_str);
     let named = names(registry);
+    let of_workloads = listed_for_workloads(registry);
+    let is_slobs = |name: &str| !of_workloads.contains(&format!("&{name}"));
     let made: Vec<Made<'_>> = files.iter().flat_map(made_in).collect();
     for target in &made {
         let Made { name, folder, .. } = target;
@@ -162,11 +172,12 @@ fn targets(tree: &Tree, files: &[RustFile<'_>], violations: &mut Vec<Violation>)
             path.strip_prefix(folder)
                 .is_some_and(|rest| rest.starts_with('/'))
         };
-        if !files.iter().any(|f| inside(f.path) && runs_suite(f)) {
+        if is_slobs(name) && !files.iter().any(|f| inside(f.path) && runs_suite(f)) {
             let text = format!("the tests of `{name}` do not run the conformance suite");
             violations.push(violation(folder, 0, "targets", text));
         }
-        let within = |other: &&Made<'_>| other.name != *name && inside(other.path);
+        let within =
+            |other: &&Made<'_>| other.name != *name && inside(other.path) && is_slobs(other.name);
         if let Some(other) = made.iter().find(within) {
             let text = format!(
                 "`{name}` needs a folder of its own: `{}` lies in it",
