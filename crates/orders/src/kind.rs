@@ -458,13 +458,14 @@ fn next(record: &Record) -> Vec<Next> {
     ]
 }
 
+/// What a run says of one condition.
+type Tells = fn(&OrdersInfo) -> String;
+
 /// What must be equal for two runs to be of the same test; what an import does not tell is not known.
 fn conditions(baseline: &Record, candidate: &Record) -> Vec<Check> {
     let [a, b] = [baseline, candidate].map(OrdersInfo::part_of);
-    let of = |info: &Option<OrdersInfo>, what: fn(&OrdersInfo) -> String| {
-        info.as_ref().map(what).unwrap_or_default()
-    };
-    let all: [(&str, fn(&OrdersInfo) -> String); 9] = [
+    let of = |info: &Option<OrdersInfo>, what: Tells| info.as_ref().map(what).unwrap_or_default();
+    let all: [(&str, Tells); 9] = [
         ("mix", |info| {
             info.asked()
                 .map(|asked| asked.mix.preset.clone())
