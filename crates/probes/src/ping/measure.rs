@@ -5,7 +5,6 @@ use super::way::{self, Way};
 use assay_block::set_timer_slack;
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
 use assay_measure::histogram::Histogram;
-use assay_run::engine::EngineError;
 use assay_run::probe::Steps;
 use assay_run::stop::Stop;
 use std::io;
@@ -74,6 +73,8 @@ pub(super) struct Tally {
     /// How late the requests went, those whose turn had come in time.
     pub(super) late: Histogram,
     pub(super) is_stopped: bool,
+    /// Why there was nobody to talk to any more; empty where there was.
+    pub(super) gone: String,
 }
 
 impl Tally {
@@ -169,7 +170,7 @@ impl Tally {
     }
 }
 
-/// Sends and waits until the time is over, so many were sent, or somebody stops it.
+/// Sends and waits until the time is over, so many were sent, somebody stops it or there is nobody to talk to any more.
 pub(super) fn run(
     ask: &Ask,
     way: &mut dyn Way,
@@ -177,7 +178,7 @@ pub(super) fn run(
     stop: &Stop,
     steps: &dyn Steps,
     of: usize,
-) -> Result<Tally, EngineError> {
+) -> Tally {
     // The kernel wakes a thread that asks for it at its instant, not 50 us later.
     let _ = set_timer_slack(1);
     let clock = Clock::real();
@@ -189,7 +190,7 @@ pub(super) fn run(
     };
     let mut tally = Tally::default();
     let before = way::retransmits(way);
-    let (mut step, mut errors) = (0, 0);
+    let (mut step, mut errors, mut answered) = (0, 0, 0);
     let mut seq = 0_u64;
     loop {
         let due = match ask.is_flood {
@@ -214,17 +215,28 @@ pub(super) fn run(
             Ok(Some(reply)) => tally.answered(seq, (due, sent, now()), *reply),
             Ok(None) | Err(_) => tally.is_lost(seq, due, sent, now()),
         }
+        // A connection loses nothing by itself: one that is silent for so long is none any more.
+        let came = match came {
+            Ok(None)
+                if way.tcp().is_some() && now() - answered >= ask.patience.as_nanos() as Ns =>
+            {
+                Err(silent(ask.patience))
+            }
+            other => other,
+        };
         match came {
-            Ok(_) => errors = 0,
+            Ok(Some(_)) => (errors, answered) = (0, now()),
+            Ok(None) => errors = 0,
             Err(error) => {
                 errors += 1;
                 if tally.failed(&error, errors, way.tcp().is_some()) {
-                    return Err(gone(ask, way.name(), &tally, &error));
+                    tally.gone = gone(ask, way.name(), &tally, &error);
+                    break;
                 }
             }
         }
     }
-    while step < of && !stop.requested() {
+    while step < of && !stop.requested() && tally.gone.is_empty() {
         step += 1;
         steps.step(step, of, &told(&tally));
     }
@@ -233,16 +245,21 @@ pub(super) fn run(
     tally.retransmits = before
         .zip(way::retransmits(way))
         .map(|(then, now)| now - then);
-    Ok(tally)
+    tally
 }
 
-fn gone(ask: &Ask, method: &str, tally: &Tally, error: &io::Error) -> EngineError {
-    EngineError::Unusable(format!(
+fn silent(patience: Duration) -> io::Error {
+    let text = format!("no answer within {} s", patience.as_secs_f64());
+    io::Error::new(io::ErrorKind::TimedOut, text)
+}
+
+fn gone(ask: &Ask, method: &str, tally: &Tally, error: &io::Error) -> String {
+    format!(
         "{}: {error} ({method}); {} of {} requests were answered before",
         ask.host,
         tally.service.count(),
         tally.sent
-    ))
+    )
 }
 
 /// Sleeps, but not past a stop; whether to go on.

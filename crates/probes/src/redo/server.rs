@@ -208,6 +208,16 @@ impl Server {
         };
         let (cpu, times) = (CpuTimes::read(), thread_times());
         let ended = session.messages(&mut log);
+        let failed = match ended {
+            Ok(()) => String::new(),
+            Err(Ended::Log(error)) => error.to_string(),
+            Err(Ended::Peer(PeerError::Stopped)) => "the standby was stopped".to_owned(),
+            Err(Ended::Peer(error)) => return Err(error),
+        };
+        if !failed.is_empty() {
+            // Who waits for an acknowledgement learns that none comes.
+            session.say_end()?;
+        }
         let mut found = session.found;
         let spent = thread_times().since(&times);
         (found.cpu_ns, found.run_delay_ns) = (spent.cpu_ns, spent.run_delay_ns);
@@ -217,11 +227,7 @@ impl Server {
         found.cpu_mhz = effective_mhz(&clock);
         // Gone before the client hears of the end.
         drop(log);
-        match ended {
-            Ok(()) => {}
-            Err(Ended::Peer(error)) => return Err(error),
-            Err(Ended::Log(error)) => found.failed = error.to_string(),
-        }
+        found.failed = failed;
         peer.tell(&found, "in the result")?;
         match found.failed.is_empty() {
             true => Ok(format!(
@@ -383,11 +389,7 @@ impl Session<'_> {
             };
             let received_ns = self.clock.now_ns();
             if header.is_end {
-                return Ok(self.acknowledge(&Ack {
-                    sequence: END,
-                    messages: self.found.messages,
-                    ..Ack::default()
-                })?);
+                return Ok(self.say_end()?);
             }
             let length = match &mut packed {
                 Some((buffer, unpacker)) => {
@@ -465,6 +467,15 @@ impl Session<'_> {
             found.sync.record(u64::from(ack.sync_ns));
             found.disk.record(ack.disk_ns());
         }
+    }
+
+    /// Says that no more acknowledgements come.
+    fn say_end(&mut self) -> Result<(), PeerError> {
+        self.acknowledge(&Ack {
+            sequence: END,
+            messages: self.found.messages,
+            ..Ack::default()
+        })
     }
 
     fn acknowledge(&mut self, ack: &Ack) -> Result<(), PeerError> {

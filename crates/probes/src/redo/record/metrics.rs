@@ -153,6 +153,28 @@ fn local(info: &RedoInfo) -> Vec<Metric> {
 fn of_standby(info: &RedoInfo, standby: &StandbyInfo) -> Vec<Metric> {
     let mut all = Vec::new();
     let is_sync = info.mode != "async";
+    if !is_sync && info.standbys.len() > 1 {
+        let rates = [
+            ("redo_standby_per_s", "messages", "1/s", &standby.per_s),
+            (
+                "redo_standby_bytes_per_s",
+                "throughput, headers included",
+                "bytes/s",
+                &standby.bytes_per_s,
+            ),
+        ];
+        let of = rates.into_iter().map(|(key, name, unit, value)| {
+            plain(
+                Group::Operation,
+                key,
+                name,
+                unit,
+                Better::Higher,
+                value.clone(),
+            )
+        });
+        all.extend(of);
+    }
     if is_sync && info.standbys.len() > 1 {
         all.extend(latency(
             Group::Operation,
