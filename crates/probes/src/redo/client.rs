@@ -134,6 +134,10 @@ impl Aim {
                 (pool.clone(), Scribe::None),
                 &mut readings,
             )?;
+            if !readings.failed.is_empty() {
+                let why = format!("{} (while {} was measured)", readings.failed, mode.name());
+                return Err(EngineError::Unusable(why));
+            }
             modes.push((*mode, readings));
         }
         Ok(modes)

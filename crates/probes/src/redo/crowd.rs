@@ -201,8 +201,9 @@ impl<'a> Crowd<'a> {
     /// Until when those that have not acknowledged the newest message are waited for, once another has.
     fn grace_ends(&self) -> Option<Ns> {
         let grace = self.work.ask.grace?.as_nanos() as Ns;
-        let acks = self.pending.back()?.acks.iter();
-        Some(acks.flatten().min()? + grace)
+        // Once it is committed nobody waits any more.
+        let newest = self.pending.back().filter(|newest| !newest.is_done)?;
+        Some(newest.acks.iter().flatten().min()? + grace)
     }
 
     /// The newest message is committed: when the rule was content, or when a standby that it waited for was given up.
