@@ -7,6 +7,7 @@ use assay_measure::clock::{Clock, NS_PER_S, Ns};
 use assay_measure::histogram::Histogram;
 use assay_run::probe::Steps;
 use assay_run::stop::Stop;
+use std::fmt::Display;
 use std::io;
 use std::time::Duration;
 
@@ -184,14 +185,10 @@ pub(super) fn run(
     let clock = Clock::real();
     let begun = clock.now_ns();
     let now = || clock.now_ns() - begun;
-    let end = match ask.count {
-        Some(_) => Ns::MAX,
-        None => ask.time.as_nanos() as Ns,
-    };
+    let end = end_ns(ask);
     let mut tally = Tally::default();
     let before = way::retransmits(way);
-    let (mut step, mut errors, mut answered) = (0, 0, 0);
-    let mut seq = 0_u64;
+    let (mut step, mut errors, mut answered, mut seq) = (0, 0, 0, 0_u64);
     loop {
         let due = match ask.is_flood {
             true => now(),
@@ -215,17 +212,15 @@ pub(super) fn run(
             Ok(Some(reply)) => tally.answered(seq, (due, sent, now()), *reply),
             Ok(None) | Err(_) => tally.is_lost(seq, due, sent, now()),
         }
-        // A connection loses nothing by itself: one that is silent for so long is none any more.
-        let came = match came {
+        match came {
+            Ok(Some(_)) => (errors, answered) = (0, now()),
             Ok(None)
                 if way.tcp().is_some() && now() - answered >= ask.patience.as_nanos() as Ns =>
             {
-                Err(silent(ask.patience))
+                // A connection loses nothing by itself: one that is silent for so long is none any more.
+                tally.gone = gone(ask, way.name(), &tally, &silent(ask.patience));
+                break;
             }
-            other => other,
-        };
-        match came {
-            Ok(Some(_)) => (errors, answered) = (0, now()),
             Ok(None) => errors = 0,
             Err(error) => {
                 errors += 1;
@@ -236,24 +231,31 @@ pub(super) fn run(
             }
         }
     }
-    while step < of && !stop.requested() && tally.gone.is_empty() {
+    tally.is_stopped = stop.requested();
+    while step < of && !tally.is_stopped && tally.gone.is_empty() {
         step += 1;
         steps.step(step, of, &told(&tally));
     }
     tally.elapsed_ns = now();
-    tally.is_stopped = stop.requested();
     tally.retransmits = before
         .zip(way::retransmits(way))
         .map(|(then, now)| now - then);
     tally
 }
 
-fn silent(patience: Duration) -> io::Error {
-    let text = format!("no answer within {} s", patience.as_secs_f64());
-    io::Error::new(io::ErrorKind::TimedOut, text)
+/// When the test is over; of one that counts its requests, never by time.
+fn end_ns(ask: &Ask) -> Ns {
+    match ask.count {
+        Some(_) => Ns::MAX,
+        None => ask.time.as_nanos() as Ns,
+    }
 }
 
-fn gone(ask: &Ask, method: &str, tally: &Tally, error: &io::Error) -> String {
+fn silent(patience: Duration) -> String {
+    format!("no answer within {} s", patience.as_secs_f64())
+}
+
+fn gone(ask: &Ask, method: &str, tally: &Tally, error: &dyn Display) -> String {
     format!(
         "{}: {error} ({method}); {} of {} requests were answered before",
         ask.host,

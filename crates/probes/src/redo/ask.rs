@@ -96,14 +96,7 @@ impl Ask {
             _ => Vec::new(),
         };
         let standbys = standbys(request)?;
-        let grace = match o::duration(request, &o::GRACE)? {
-            Duration::ZERO => None,
-            grace => Some(grace),
-        };
-        let rule = match Rule::parse(request.option(&o::ACK), standbys.len())? {
-            Rule::All if grace.is_some() => Rule::Left,
-            rule => rule,
-        };
+        let (rule, grace) = rule(request, standbys.len())?;
         let local = match request.option(&o::LOCAL) {
             "none" => Local::None,
             "serial" => Local::Serial,
@@ -364,6 +357,15 @@ fn standbys(request: &Request) -> Result<Vec<Standby>, EngineError> {
         return Err(EngineError::Usage(text));
     }
     Ok(all)
+}
+
+/// For whom a commit waits, and how long for the others once the first has acknowledged.
+fn rule(request: &Request, standbys: usize) -> Result<(Rule, Option<Duration>), EngineError> {
+    let grace = Some(o::duration(request, &o::GRACE)?).filter(|grace| !grace.is_zero());
+    match Rule::parse(request.option(&o::ACK), standbys)? {
+        Rule::All if grace.is_some() => Ok((Rule::Left, grace)),
+        rule => Ok((rule, grace)),
+    }
 }
 
 fn interval(request: &Request) -> Result<u64, EngineError> {

@@ -40,16 +40,7 @@ pub(super) fn text(info: &NetworkInfo) -> String {
     if info.is_verbose {
         before(info, &mut lines);
     }
-    for stream in &info.streams {
-        lines.push(format!(
-            "[{:3}] local {} port {} connected to {} port {}",
-            stream.socket,
-            stream.local_host,
-            stream.local_port,
-            stream.remote_host,
-            stream.remote_port
-        ));
-    }
+    lines.extend(info.streams.iter().map(connected));
     if info.is_verbose {
         lines.push(starting(info));
     }
@@ -88,6 +79,13 @@ pub(super) fn text(info: &NetworkInfo) -> String {
         lines.push("iperf Done.".to_owned());
     }
     lines.join("\n") + "\n"
+}
+
+fn connected(stream: &StreamInfo) -> String {
+    format!(
+        "[{:3}] local {} port {} connected to {} port {}",
+        stream.socket, stream.local_host, stream.local_port, stream.remote_host, stream.remote_port
+    )
 }
 
 /// What `-V` tells before the streams.

@@ -356,11 +356,6 @@ fn standby(reading: &StandbyReading, is_async: bool) -> StandbyInfo {
     let parts = &reading.parts;
     let untold = Found::default();
     let found = reading.found.as_ref().unwrap_or(&untold);
-    let tcp = |get: fn(&TcpInfo) -> u64| {
-        reading
-            .tcp
-            .map_or_else(|| Figure::na(NOT_TOLD), |tcp| Figure::Count(get(&tcp)))
-    };
     let told = |figure: Figure| match reading.found {
         Some(_) => figure,
         None => Figure::na(LOST),
@@ -407,6 +402,32 @@ fn standby(reading: &StandbyReading, is_async: bool) -> StandbyInfo {
         }),
         queue: Latency::of(&parts.queue),
         negative_count: parts.negative,
+        messages_count: found
+            .messages
+            .max(parts.total.count())
+            .max(reading.consumed.0),
+        consumed_count: found.messages,
+        sent_count: reading.sent,
+        per_s: streamed(reading.consumed.0),
+        bytes_per_s: streamed(reading.consumed.1),
+        write_mode: reading.ready.write.name().to_owned(),
+        cpu_s: told(seconds(found.cpu_ns)),
+        busy_pct: pct(found.busy_pct),
+        steal_pct: pct(found.steal_pct),
+        cpu_mhz: told(Figure::decimal(found.cpu_mhz)),
+        facts: reading.ready.facts.clone(),
+        ..connection(reading)
+    }
+}
+
+/// What this side knows of the connection, and of its loss.
+fn connection(reading: &StandbyReading) -> StandbyInfo {
+    let tcp = |get: fn(&TcpInfo) -> u64| {
+        reading
+            .tcp
+            .map_or_else(|| Figure::na(NOT_TOLD), |tcp| Figure::Count(get(&tcp)))
+    };
+    StandbyInfo {
         send_buffer_bytes: reading
             .send_buffer
             .map_or_else(|| Figure::na(NOT_TOLD), Figure::Count),
@@ -414,23 +435,13 @@ fn standby(reading: &StandbyReading, is_async: bool) -> StandbyInfo {
         min_rtt_us: tcp(|tcp| u64::from(tcp.min_rtt)),
         retransmits_count: tcp(|tcp| u64::from(tcp.total_retrans)),
         cwnd_bytes: tcp(TcpInfo::cwnd_bytes),
-        messages_count: found.messages.max(parts.total.count()),
-        consumed_count: found.messages,
-        sent_count: reading.sent,
-        per_s: streamed(reading.consumed.0),
-        bytes_per_s: streamed(reading.consumed.1),
         tcp_seconds: reading.tcp_seconds.iter().map(tcp_row).collect(),
-        write_mode: reading.ready.write.name().to_owned(),
-        cpu_s: told(seconds(found.cpu_ns)),
-        busy_pct: pct(found.busy_pct),
-        steal_pct: pct(found.steal_pct),
-        cpu_mhz: told(Figure::decimal(found.cpu_mhz)),
         lost: reading.lost.clone(),
         lost_s: match reading.lost.is_empty() {
             true => Figure::na("it was not"),
             false => Figure::decimal(reading.lost_s),
         },
-        facts: reading.ready.facts.clone(),
+        ..StandbyInfo::default()
     }
 }
 
