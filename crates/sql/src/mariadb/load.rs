@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Instant;
 
-/// Live rows of a statement, each with its pad.
+/// Live rows of a statement, each with its pads.
 const ROWS: u64 = 64;
 /// Statements of a transaction: a sync of the log for each would be most of the load.
 const STATEMENTS: u64 = 32;
@@ -347,12 +347,13 @@ impl<'a> Batch<'a> {
 
     /// Live rows of a statement that the server takes.
     fn rows_within(&self, packet_bytes: u64) -> u64 {
-        let pair = COLUMNS * (COLUMN_BYTES + 3) + self.sizes.live + self.sizes.pad + FRAME_BYTES;
+        let pads = (self.sizes.rows as usize - 1) * (self.sizes.pad + FRAME_BYTES);
+        let pair = COLUMNS * (COLUMN_BYTES + 3) + self.sizes.live + FRAME_BYTES + pads;
         let room = usize::try_from(packet_bytes).unwrap_or(usize::MAX);
         (room.saturating_sub(FRAME_BYTES) / pair).clamp(1, ROWS as usize) as u64
     }
 
-    /// Inserts the pairs of these slots.
+    /// Inserts the groups of these slots.
     fn insert(
         &mut self,
         table: &str,
@@ -372,15 +373,18 @@ impl<'a> Batch<'a> {
             // Two rows of one data set have nothing in common.
             let number = (u64::from(self.schema) << 40) + slot;
             let mut random = Random::of_row(self.marker.data_set, number);
+            let first = self.sizes.rows * slot + 1;
             self.sql
-                .push_str(&format!("({},{}", 2 * slot + 1, key_of_slot(slot)));
+                .push_str(&format!("({},{}", first, key_of_slot(slot)));
             for _ in 0..COLUMNS {
                 self.push_text(&mut random, COLUMN_BYTES);
             }
             self.push_text(&mut random, self.sizes.live);
-            self.sql.push_str(&format!("),({},null", 2 * slot + 2));
-            self.sql.push_str(&",null".repeat(COLUMNS));
-            self.push_text(&mut random, self.sizes.pad);
+            for pad in 1..self.sizes.rows {
+                self.sql.push_str(&format!("),({},null", first + pad));
+                self.sql.push_str(&",null".repeat(COLUMNS));
+                self.push_text(&mut random, self.sizes.pad);
+            }
             self.sql.push(')');
         }
         &self.sql

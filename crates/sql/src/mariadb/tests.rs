@@ -109,7 +109,7 @@ impl Server {
     }
 
     fn connect(&self) -> Connection {
-        let address = Address::parse(&self.url("mysql")).expect("its own URL");
+        let address = Address::parse(&self.url("mysql"), Options::default()).expect("its own URL");
         load::connect(&address).expect("the server answers")
     }
 
@@ -297,7 +297,7 @@ fn obfuscated_rows_differ_and_batched_ranges_touch_the_same_rows() {
     let mut said = SMALL.to_vec();
     said.extend([("OBFUSCATE_COLUMNS", "TRUE"), ("UNIQUE_INDEX", "TRUE")]);
     load(&url, &settings(&said), 1).unwrap();
-    let address = Address::parse(&url).unwrap();
+    let address = Address::parse(&url, Options::default()).unwrap();
     let mut connection = load::connect(&address).unwrap();
     let different = connection
         .number("select count(distinct c7, left(filler, 50)) from cf1_1 where custid > 0");
@@ -353,7 +353,8 @@ fn what_is_not_as_it_was_loaded_is_named() {
             "update assay_data_set set seed = '7'",
         ),
     ] {
-        let mut connection = load::connect(&Address::parse(&url).unwrap()).unwrap();
+        let mut connection =
+            load::connect(&Address::parse(&url, Options::default()).unwrap()).unwrap();
         connection
             .run(harm)
             .unwrap_or_else(|error| panic!("{harm}: {error}"));
@@ -373,7 +374,7 @@ fn a_foreign_database_is_refused_and_not_touched() {
     };
     let url = server.database("theirs");
     let settings = settings(SMALL);
-    let mut connection = load::connect(&Address::parse(&url).unwrap()).unwrap();
+    let mut connection = load::connect(&Address::parse(&url, Options::default()).unwrap()).unwrap();
     connection.run("create table customers (id int)").unwrap();
     let text = told_by(load(&url, &settings, 1));
     assert!(
