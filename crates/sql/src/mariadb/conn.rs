@@ -107,6 +107,7 @@ pub(super) fn told(doing: &str) -> impl Fn(MyError) -> EngineError + '_ {
                 "; the user needs ALL PRIVILEGES on the database of the data set (a run without updates: SELECT)"
             }
             Some(1290 | 1792 | 1836) => "; assay needs a server that can be written to",
+            Some(1176) => "; check the index with `assay check`",
             Some(1021 | 1114) => "; make room, or use fewer schemas or a smaller SCALE",
             _ => "",
         };

@@ -7,6 +7,7 @@
 
 mod activity;
 mod address;
+mod batch;
 mod check;
 mod claim;
 mod conn;

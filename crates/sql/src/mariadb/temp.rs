@@ -69,6 +69,8 @@ struct Programs {
     installer: PathBuf,
     /// As it says itself: `10.11.19-MariaDB-0+deb12u1`
     version: String,
+    /// Where it was unpacked, if that is not where it was built for.
+    root: Option<PathBuf>,
 }
 
 impl Programs {
@@ -109,6 +111,7 @@ impl Programs {
             });
             if fits {
                 return Ok(Self {
+                    root: root_of(&server),
                     server,
                     installer,
                     version: is,
@@ -118,6 +121,13 @@ impl Programs {
         }
         Err(none(named, version, &seen))
     }
+}
+
+/// Of `<root>/bin/mariadbd`: a tree of its own has its statements and messages in `<root>/share`.
+fn root_of(server: &Path) -> Option<PathBuf> {
+    let root = server.parent()?.parent()?;
+    let made = root.join("share/mariadb_system_tables.sql");
+    made.is_file().then(|| root.to_path_buf())
 }
 
 fn none(named: &str, version: Option<&str>, seen: &[String]) -> EngineError {
@@ -222,7 +232,11 @@ impl Choice {
 
     /// What it gets beside what was asked for.
     fn own_settings(&self, data: &Path) -> Vec<Setting> {
-        let mut own = vec![
+        let root = self.programs.root.iter();
+        let mut own: Vec<Setting> = root
+            .map(|root| ("basedir".to_owned(), root.display().to_string()))
+            .collect();
+        own.extend([
             ("datadir".to_owned(), data.display().to_string()),
             // A server that starts removes all temporary files that lie there: in /tmp those of other servers too.
             ("tmpdir".to_owned(), data.display().to_string()),
@@ -233,7 +247,7 @@ impl Choice {
                 data.join("server.pid").display().to_string(),
             ),
             ("innodb_page_size".to_owned(), self.page_bytes.to_string()),
-        ];
+        ]);
         if let Some(value) = self.flush_log {
             own.push((FLUSH_LOG.to_owned(), value.to_owned()));
         }
@@ -280,6 +294,8 @@ impl Choice {
         let words =
             |program: &Path| vec![program.display().to_string(), "--no-defaults".to_owned()];
         let mut make = words(&self.programs.installer);
+        let root = self.programs.root.iter();
+        make.extend(root.map(|root| format!("--basedir={}", root.display())));
         make.extend([
             format!("--datadir={}", data.display()),
             format!("--tmpdir={}", data.display()),
