@@ -29,6 +29,15 @@ pub(super) enum Start {
     Add(Marked),
 }
 
+/// How rows get to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Inserts of many rows.
+    Insert,
+    /// LOAD DATA LOCAL.
+    Local,
+}
+
 /// Everything a load has decided.
 #[derive(Clone, Debug)]
 pub(super) struct LoadPlan {
@@ -45,6 +54,7 @@ pub(super) struct LoadPlan {
     pub(super) drop: Vec<u32>,
     /// Connections that load.
     pub(super) degree: usize,
+    pub(super) way: Way,
 }
 
 impl LoadPlan {
@@ -75,7 +85,6 @@ impl LoadPlan {
         server.refuse_too_few_connections(degree as u64, "LOAD_PARALLEL_DEGREE")?;
         Ok(Self {
             database: database.to_owned(),
-            server,
             marker,
             sizes,
             drop: loading.into_iter().filter(|n| *n > schemas).collect(),
@@ -83,6 +92,8 @@ impl LoadPlan {
             schemas,
             load,
             degree,
+            way: way(settings, &server)?,
+            server,
         })
     }
 
@@ -128,6 +139,15 @@ impl LoadPlan {
                 "Sessions allowed by the server",
                 server.sessions_max,
             ),
+            text(
+                "load_way",
+                "Rows are sent by",
+                match self.way {
+                    Way::Insert => "inserts of many rows",
+                    Way::Local => "LOAD DATA LOCAL from memory",
+                }
+                .to_owned(),
+            ),
             bytes("buffer_pool_bytes", "Buffer pool", server.pool_bytes),
         ]);
         lines
@@ -153,6 +173,18 @@ impl LoadPlan {
                 format!("{resume}load {more}, so that there are {}", self.schemas)
             }
         }
+    }
+}
+
+/// What was asked for; without a wish what is faster, where the server lets clients send files.
+fn way(settings: &Settings, server: &Server) -> Result<Way, EngineError> {
+    match (settings.text("MYSQL_LOAD"), server.local_infile) {
+        ("insert", _) | ("auto", false) => Ok(Way::Insert),
+        (_, true) => Ok(Way::Local),
+        (_, false) => Err(EngineError::Usage(
+            "MYSQL_LOAD=local, but the server refuses it (local_infile is off): set it on, or use MYSQL_LOAD=insert"
+                .to_owned(),
+        )),
     }
 }
 
