@@ -338,7 +338,8 @@ fn what_the_way_loses_is_counted_to_the_datagram_and_named() {
         std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
     });
     let relay = Relay::to(port);
-    let lost = relay.losing_datagrams(port, 50, 1000);
+    // 2.5 %: with 98 % of what was asked for the rate would be the limit, and 2 % are too near to that.
+    let lost = relay.losing_datagrams(port, 40, 1000);
     let to = relay.port().to_string();
     let words = [
         "net",
