@@ -121,8 +121,8 @@ fn translate(command: &str, state: &str, letter: Option<char>) -> Doing {
         // The statement has not arrived yet, or the answer is on its way.
         ("Sleep", _) => waiting("Client:network", WaitClass::Network),
         (_, Some('R') | None) => Doing::OnCpu,
-        _ if commits => waiting("InnoDB:commit", WaitClass::Commit),
-        (_, Some('D')) => waiting("InnoDB:file I/O", WaitClass::UserIo),
+        _ if commits => waiting("log file sync", WaitClass::Commit),
+        (_, Some('D')) => waiting("db file sequential read", WaitClass::UserIo),
         _ if state.contains("lock") => waiting("Server:table lock", WaitClass::Application),
         _ => waiting(
             "InnoDB:lock, latch or another's read",

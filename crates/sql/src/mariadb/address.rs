@@ -2,6 +2,7 @@
 //! URL does not say, files of options may.
 
 use super::files::Options;
+use super::password::Password;
 use super::tls::{self, Tls};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,20 +11,10 @@ const PORT: u16 = 3306;
 /// How long an answer may take where nobody says otherwise.
 const ANSWER: Duration = Duration::from_secs(60);
 /// The password, where the URL has none: read by the clients of MariaDB and MySQL too.
-const PASSWORD: &str = "MYSQL_PWD";
+const VARIABLE: &str = "MYSQL_PWD";
 const FORM: &str = "write mysql://USER[:PASSWORD]@HOST[:PORT]/DATABASE, or \
      mysql://USER@/DATABASE?socket=PATH";
 const PARAMETERS: &str = "socket, ssl-mode, ssl-ca, ssl-cert, ssl-key";
-
-/// A password; never shown.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Password(pub(super) String);
-
-impl std::fmt::Debug for Password {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("***")
-    }
-}
 
 /// The way to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +50,7 @@ impl Address {
     /// # Errors
     /// What is wrong, without repeating what may be a password.
     pub(super) fn parse(url: &str, files: Options) -> Result<Self, String> {
-        Self::with(url, std::env::var(PASSWORD).ok(), files)
+        Self::with(url, std::env::var(VARIABLE).ok(), files)
     }
 
     fn with(url: &str, password: Option<String>, files: Options) -> Result<Self, String> {

@@ -4,7 +4,7 @@
 //! Of what those clients know, assay takes what says where the server is, who asks, and how the connection is protected;
 //! the rest is theirs. In the group `assay` everything must be known.
 
-use super::address::Password;
+use super::password::Password;
 use super::tls::{self, Mode};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -19,6 +19,7 @@ mod layout;
 mod load;
 mod marker;
 mod params;
+mod password;
 mod plan;
 mod server;
 mod stats;

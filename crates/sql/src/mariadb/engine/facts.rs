@@ -29,6 +29,10 @@ const SETTINGS: [(&str, &str); 16] = [
     ("server_performance_schema", "performance_schema"),
 ];
 
+/// What the server, the data set and the sessions are.
+///
+/// # Errors
+/// The server does not answer.
 pub(super) fn facts(
     control: &mut Connection,
     database: &str,
@@ -72,6 +76,14 @@ pub(super) fn facts(
             ),
         ),
     ];
+    facts.extend(settings(control)?);
+    Ok(facts)
+}
+
+/// The settings, and what they mean for I/O and commits.
+fn settings(control: &mut Connection) -> Result<Vec<Fact>, EngineError> {
+    let text = |name: &str, value: String| Fact::new(name, value);
+    let mut facts = Vec::new();
     for (fact, name) in SETTINGS {
         let asked = control
             .rows(&format!("show global variables like '{name}'"))

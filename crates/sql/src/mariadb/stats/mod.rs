@@ -27,7 +27,11 @@ use timing::Timing;
 const READING_MAX: Duration = Duration::from_secs(7);
 /// After a lost connection, no sooner than this does anybody try again.
 const RETRY: Duration = Duration::from_secs(1);
+/// What a total has beside its part, by the name of the total: it never falls.
+type Rests = BTreeMap<&'static str, u64>;
+
 struct State {
+    rests: Rests,
     connection: Option<Connection>,
     /// Why there is none, and since when.
     lost: Option<(String, Instant)>,
@@ -83,6 +87,7 @@ impl ServerStats {
             in_server,
             timing,
             state: Mutex::new(State {
+                rests: Rests::new(),
                 connection: Some(connection),
                 lost: None,
                 company: Company::of(claim),
@@ -112,29 +117,8 @@ impl ServerStats {
         for (stat, name) in COUNTERS {
             set.put(*stat, value(name), name);
         }
-        let pages = |name: &str| match value(name) {
-            Reading::Count(pages) => Reading::Count(pages * self.page_bytes),
-            na @ Reading::Na(_) => na,
-        };
-        let read = "innodb_pages_read";
-        set.put(stats::PHYSICAL_READ_BYTES, pages(read), read);
-        let written = "innodb_pages_written";
-        set.put(stats::PHYSICAL_WRITE_BYTES, pages(written), written);
-        let requests = "innodb_buffer_pool_read_requests";
-        let hits = match (value(requests), value("innodb_buffer_pool_reads")) {
-            (Reading::Count(gets), Reading::Count(misses)) => {
-                Reading::Count(gets.saturating_sub(misses))
-            }
-            (na @ Reading::Na(_), _) | (_, na) => na,
-        };
-        set.put(stats::CACHE_HITS, hits, requests);
-        // Of a range the first row is read by its key, the others as the next ones.
-        let fetched = sum([value("handler_read_key"), value("handler_read_next")]);
-        let by_index = "handler_read_key + handler_read_next";
-        set.put(stats::TUPLES_FETCHED, fetched.clone(), by_index);
-        let returned = sum([fetched, value("handler_read_rnd_next")]);
-        let all = "handler_read_key + handler_read_next + handler_read_rnd_next";
-        set.put(stats::TUPLES_RETURNED, returned, all);
+        self.parts(&mut state.rests, &mut set, &value);
+        combined(&mut set, &value);
         self.statements(&mut set);
         timing::events(
             &mut set,
@@ -147,7 +131,7 @@ impl ServerStats {
                 set.gauges.insert((*gauge).to_owned(), value);
             }
         }
-        let ahead_bytes = pages("innodb_buffer_pool_read_ahead");
+        let ahead_bytes = self.bytes(&value("innodb_buffer_pool_read_ahead"));
         let clients = match raw {
             Ok(raw) => {
                 let gauges = raw.gauges.into_iter();
@@ -164,6 +148,86 @@ impl ServerStats {
                 ahead_bytes,
             },
         )
+    }
+
+    fn bytes(&self, pages: &Reading) -> Reading {
+        match pages {
+            Reading::Count(pages) => Reading::Count(pages * self.page_bytes),
+            na @ Reading::Na(_) => na.clone(),
+        }
+    }
+
+    /// Totals and their parts. The server reads its counters one after the other while they move, so a part may seem to
+    /// have grown by more than its total: the rest is what is kept from falling, and the total is their sum. Each page is read, and written, by a request of its own.
+    fn parts(&self, rests: &mut Rests, set: &mut StatSet, value: &dyn Fn(&str) -> Reading) {
+        let mut whole = |name: &'static str, part: &Reading, total: Reading| match (part, total) {
+            (Reading::Count(part), Reading::Count(total)) => {
+                let rest = rests.entry(name).or_default();
+                *rest = (*rest).max(total.saturating_sub(*part));
+                (Reading::Count(part + *rest), Reading::Count(*rest))
+            }
+            (na @ Reading::Na(_), _) => (na.clone(), na.clone()),
+            (_, na) => (na.clone(), na),
+        };
+        let (read, written) = ("innodb_pages_read", "innodb_pages_written");
+        let (reads, writes) = (value(read), value(written));
+        let (read_bytes, written_bytes) = (self.bytes(&reads), self.bytes(&writes));
+        let gets = "innodb_buffer_pool_read_requests";
+        let (all, hits) = whole(gets, &reads, value(gets));
+        set.put(stats::CACHE_HITS, hits, gets);
+        set.put(stats::SESSION_LOGICAL_READS, all.clone(), gets);
+        set.put(stats::GETS_FROM_CACHE, all, gets);
+        let ahead = sum([
+            value("innodb_buffer_pool_read_ahead"),
+            value("innodb_buffer_pool_read_ahead_rnd"),
+        ]);
+        let (reads, demanded) = whole(read, &ahead, reads);
+        set.put(stats::CACHE_DEMAND_MISSES, demanded, read);
+        set.put(
+            stats::PHYSICAL_READS_CACHE_PREFETCH,
+            ahead,
+            "innodb_buffer_pool_read_ahead",
+        );
+        for stat in [
+            stats::PHYSICAL_READS,
+            stats::PHYSICAL_READS_CACHE,
+            stats::PHYSICAL_READ_REQUESTS,
+        ] {
+            set.put(stat, reads.clone(), read);
+        }
+        for stat in [
+            stats::PHYSICAL_WRITES,
+            stats::PHYSICAL_WRITES_FROM_CACHE,
+            stats::PHYSICAL_WRITE_REQUESTS,
+        ] {
+            set.put(stat, writes.clone(), written);
+        }
+        set.put(stats::PHYSICAL_READ_BYTES, read_bytes.clone(), read);
+        set.put(stats::PHYSICAL_WRITE_BYTES, written_bytes.clone(), written);
+        for (stat, name, part) in [
+            (
+                stats::PHYSICAL_READ_TOTAL_REQUESTS,
+                "innodb_data_reads",
+                &reads,
+            ),
+            (
+                stats::PHYSICAL_READ_TOTAL_BYTES,
+                "innodb_data_read",
+                &read_bytes,
+            ),
+            (
+                stats::PHYSICAL_WRITE_TOTAL_REQUESTS,
+                "innodb_data_writes",
+                &writes,
+            ),
+            (
+                stats::PHYSICAL_WRITE_TOTAL_BYTES,
+                "innodb_data_written",
+                &written_bytes,
+            ),
+        ] {
+            set.put(stat, whole(name, part, value(name)).0, name);
+        }
     }
 
     /// With LOOP=server many operations are one statement.
@@ -247,6 +311,17 @@ impl ServerStats {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What is made of several counters.
+fn combined(set: &mut StatSet, value: &dyn Fn(&str) -> Reading) {
+    // Of a range the first row is read by its key, the others as the next ones.
+    let fetched = sum([value("handler_read_key"), value("handler_read_next")]);
+    let by_index = "handler_read_key + handler_read_next";
+    set.put(stats::TUPLES_FETCHED, fetched.clone(), by_index);
+    let returned = sum([fetched, value("handler_read_rnd_next")]);
+    let all = "handler_read_key + handler_read_next + handler_read_rnd_next";
+    set.put(stats::TUPLES_RETURNED, returned, all);
 }
 
 /// Of two counters; unknown where one is.

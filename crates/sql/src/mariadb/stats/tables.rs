@@ -5,29 +5,8 @@ use assay_measure::stats::{self, Stat};
 pub(super) const ABSENT: &str = "absent: this version of the server has no such counter";
 const UNSUPPORTED: &str = "unsupported";
 
-/// Counters of the dictionary by the server's names.
+/// Counters of the dictionary by the server's names; those that are parts of one another are `ServerStats::parts`.
 pub(super) const COUNTERS: &[(Stat, &str)] = &[
-    (
-        stats::SESSION_LOGICAL_READS,
-        "innodb_buffer_pool_read_requests",
-    ),
-    (stats::GETS_FROM_CACHE, "innodb_buffer_pool_read_requests"),
-    (stats::CACHE_DEMAND_MISSES, "innodb_buffer_pool_reads"),
-    (stats::PHYSICAL_READS, "innodb_pages_read"),
-    (stats::PHYSICAL_READS_CACHE, "innodb_pages_read"),
-    (
-        stats::PHYSICAL_READS_CACHE_PREFETCH,
-        "innodb_buffer_pool_read_ahead",
-    ),
-    // The server reads each page by a request of its own, and writes it so.
-    (stats::PHYSICAL_READ_REQUESTS, "innodb_pages_read"),
-    (stats::PHYSICAL_READ_TOTAL_REQUESTS, "innodb_data_reads"),
-    (stats::PHYSICAL_READ_TOTAL_BYTES, "innodb_data_read"),
-    (stats::PHYSICAL_WRITES, "innodb_pages_written"),
-    (stats::PHYSICAL_WRITES_FROM_CACHE, "innodb_pages_written"),
-    (stats::PHYSICAL_WRITE_REQUESTS, "innodb_pages_written"),
-    (stats::PHYSICAL_WRITE_TOTAL_REQUESTS, "innodb_data_writes"),
-    (stats::PHYSICAL_WRITE_TOTAL_BYTES, "innodb_data_written"),
     (stats::REDO_SIZE, "innodb_lsn_current"),
     (stats::REDO_ENTRIES, "innodb_log_write_requests"),
     (stats::REDO_WRITES, "innodb_log_writes"),

@@ -67,7 +67,94 @@ impl Timing {
     }
 }
 
-/// Adds the lines of waits: counts by `value` of the server's status, times where they are measured.
+/// One line.
+struct Line {
+    name: &'static str,
+    class: WaitClass,
+    actor: Actor,
+    /// Of the server's status.
+    counter: &'static str,
+}
+
+const READ: Line = line(
+    "db file sequential read",
+    WaitClass::UserIo,
+    Foreground,
+    "innodb_buffer_pool_reads",
+);
+const WRITE: Line = line(
+    "db file parallel write",
+    WaitClass::SystemIo,
+    Background,
+    "innodb_data_writes",
+);
+const SYNC: Line = line(
+    "data file sync",
+    WaitClass::SystemIo,
+    Background,
+    "innodb_data_fsyncs",
+);
+const LOCK: Line = line(
+    "enq: TX - row lock contention",
+    WaitClass::Application,
+    Foreground,
+    "innodb_row_lock_waits",
+);
+/// Counted and never timed, with the reason.
+const UNTIMED: [(Line, &str); 3] = [
+    (
+        line(
+            "log file parallel write",
+            WaitClass::SystemIo,
+            Background,
+            "innodb_log_writes",
+        ),
+        "absent: the log's writes have no instrument",
+    ),
+    (
+        line(
+            "log buffer space",
+            WaitClass::Configuration,
+            Foreground,
+            "innodb_log_waits",
+        ),
+        "unknowable",
+    ),
+    (
+        line(
+            "free buffer waits",
+            WaitClass::Configuration,
+            Foreground,
+            "innodb_buffer_pool_wait_free",
+        ),
+        "unknowable",
+    ),
+];
+
+const fn line(name: &'static str, class: WaitClass, actor: Actor, counter: &'static str) -> Line {
+    Line {
+        name,
+        class,
+        actor,
+        counter,
+    }
+}
+
+impl Line {
+    fn put(self, set: &mut StatSet, waits: Reading, wait_ns: Reading, source: &str) {
+        set.timed.push(TimedReading {
+            name: self.name.to_owned(),
+            class: self.class,
+            actor: self.actor,
+            waits,
+            wait_ns,
+            source: source.to_owned(),
+        });
+    }
+}
+
+/// Adds the lines of waits: counts by `value` of the server's status, times where they are measured. Sessions read pages
+/// themselves and wait for each; threads of the server write and sync them.
 pub(super) fn events(
     set: &mut StatSet,
     timing: &Timing,
@@ -78,91 +165,25 @@ pub(super) fn events(
         Ok(()) => "unknowable",
         Err(why) => why,
     };
-    let mut put = |name: &str, class, actor, waits, wait_ns, source: &str| {
-        set.timed.push(TimedReading {
-            name: name.to_owned(),
-            class,
-            actor,
-            waits,
-            wait_ns,
-            source: source.to_owned(),
-        });
-    };
-    // Sessions read pages themselves and wait for each; threads of the server write and sync them.
-    let (user, system) = (WaitClass::UserIo, WaitClass::SystemIo);
-    for (name, class, actor, timed, counted) in [
-        (
-            "db file sequential read",
-            user,
-            Foreground,
-            row.map(|row| row.read),
-            "innodb_buffer_pool_reads",
-        ),
-        (
-            "db file parallel write",
-            system,
-            Background,
-            row.map(|row| row.write),
-            "innodb_data_writes",
-        ),
-        (
-            "data file sync",
-            system,
-            Background,
-            row.map(|row| row.other),
-            "innodb_data_fsyncs",
-        ),
+    for (line, timed) in [
+        (READ, row.map(|row| row.read)),
+        (WRITE, row.map(|row| row.write)),
+        (SYNC, row.map(|row| row.other)),
     ] {
+        let counter = line.counter;
         match timed {
-            Some((count, ns)) => {
-                let (count, ns) = (Reading::Count(count), Reading::Count(ns));
-                put(name, class, actor, count, ns, SOURCE);
-            }
-            None => {
-                let time = Reading::Na(why.to_owned());
-                put(name, class, actor, value(counted), time, counted);
-            }
+            Some((count, ns)) => line.put(set, Reading::Count(count), Reading::Count(ns), SOURCE),
+            None => line.put(set, value(counter), Reading::Na(why.to_owned()), counter),
         }
     }
-    let untimed = |why: &str| Reading::Na(why.to_owned());
-    let configuration = WaitClass::Configuration;
-    for (name, class, actor, counted, why) in [
-        (
-            "log file parallel write",
-            system,
-            Background,
-            "innodb_log_writes",
-            "absent: the log's writes have no instrument",
-        ),
-        (
-            "log buffer space",
-            configuration,
-            Foreground,
-            "innodb_log_waits",
-            "unknowable",
-        ),
-        (
-            "free buffer waits",
-            configuration,
-            Foreground,
-            "innodb_buffer_pool_wait_free",
-            "unknowable",
-        ),
-    ] {
-        put(name, class, actor, value(counted), untimed(why), counted);
+    for (line, why) in UNTIMED {
+        let counter = line.counter;
+        line.put(set, value(counter), Reading::Na(why.to_owned()), counter);
     }
-    let locks = "innodb_row_lock_waits";
     let time = match value("innodb_row_lock_time") {
         Reading::Count(ms) => Reading::Count(ms * NS_PER_MS),
         na @ Reading::Na(_) => na,
     };
-    let name = "enq: TX - row lock contention";
-    put(
-        name,
-        WaitClass::Application,
-        Foreground,
-        value(locks),
-        time,
-        locks,
-    );
+    let counter = LOCK.counter;
+    LOCK.put(set, value(counter), time, counter);
 }
