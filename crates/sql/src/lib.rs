@@ -5,12 +5,16 @@
 //! the kernel charged a server on this host with.
 #![forbid(unsafe_code)]
 
+mod blocking;
 mod claim;
 pub mod mariadb;
+mod marked;
+pub mod oracle;
 pub mod patience;
 mod place;
 pub mod postgres;
 mod procs;
 pub mod temp;
 mod turns;
+mod wanted;
 mod watch;

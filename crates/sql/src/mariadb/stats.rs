@@ -4,8 +4,9 @@
 //! statements needs nothing taken off. All other counters are the whole server's.
 
 use super::address::Address;
-use super::claim::{self, Company};
+use super::claim;
 use super::conn::{Connection, MyError, told};
+use crate::claim::Company;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
 use assay_measure::stats::{self, Stat};
 use assay_run::engine::{EngineError, Remarks};
