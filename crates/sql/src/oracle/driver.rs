@@ -14,7 +14,7 @@ use std::sync::Once;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// No server that is well takes longer to answer to a connection.
+/// No host that is there takes longer to take a connection.
 const CONNECT: Duration = Duration::from_secs(10);
 /// Logging off is no work for one either.
 const CLOSE: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ impl Way for Thin {
     fn open(&self, door: &Door, answer: Duration) -> Result<Box<dyn Session>, EngineError> {
         choose_cryptography();
         let config = config(door)?;
-        let link = within(answer.max(CONNECT), "oracle login", move || {
+        let link = within(answer, "oracle login", move || {
             let connection = oracledb::connect(config)?;
             connection.set_call_timeout(Some(answer))?;
             let id = Id {

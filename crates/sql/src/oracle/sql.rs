@@ -61,8 +61,8 @@ pub(super) fn create_table(table: &str, tablespace: Option<&str>) -> String {
         let _ = write!(columns, ", {name} varchar2({COLUMN_BYTES} byte)");
     }
     format!(
-        "create table {table} ({columns}) pctfree 99 pctused 1 initrans 1 storage (initial 1m next 1m buffer_pool keep) \
-         cache nocompress noparallel{}",
+        "create table {table} ({columns}) pctfree 99 pctused 1 initrans 1 storage (initial 1m next 1m buffer_pool keep){} \
+         nocompress cache noparallel",
         in_tablespace(tablespace)
     )
 }
@@ -72,7 +72,7 @@ pub(super) fn one_row_a_block(table: &str) -> [String; 3] {
     [
         insert(table, false),
         format!("alter table {table} minimize records_per_block"),
-        format!("truncate table {table} drop storage"),
+        format!("truncate table {table}"),
     ]
 }
 
@@ -159,7 +159,7 @@ pub(super) fn update(n: u32, redo: RedoStress, batched: bool) -> String {
 pub(super) fn update_and_commit(n: u32, redo: RedoStress, batched: bool) -> String {
     let out = changed_columns(redo).len() + 3;
     format!(
-        "begin {}; :{out} := to_char(sql%rowcount); commit write immediate wait; end;",
+        "begin {}; :{out} := to_char(sql%rowcount); commit write wait immediate; end;",
         update(n, redo, batched)
     )
 }
@@ -249,7 +249,7 @@ fn slice_arms(arms: &mut String, plan: &Plan, n: u32, letters: &str, batched: bo
         let body = format!("{stamped}{}", over(plan.update_work_unit, &changed));
         let _ = write!(
             arms,
-            "when '{}' then {body}commit write immediate wait; when '{}' then {body}",
+            "when '{}' then {body}commit write wait immediate; when '{}' then {body}",
             letter[1], letter[2]
         );
     }

@@ -90,8 +90,7 @@ const OTHER: &[(Stat, &str, u64)] = &[
     (stats::REDO_SYNCH_TIME, "redo synch time (usec)", US),
     (stats::REDO_LOG_SPACE_TIME, "redo log space wait time", CS),
     (stats::SERVER_COMMITS, "user commits", 1),
-    (stats::SERVER_ROLLBACKS, "user rollbacks", 1),
-    (stats::STATEMENT_CALLS, "execute count", 1),
+    (stats::SERVER_EXECUTIONS, "execute count", 1),
     (stats::SERVER_SESSIONS, "logons cumulative", 1),
     (stats::TUPLES_FETCHED, "table fetch by rowid", 1),
     (stats::SCAN_BLOCKS, "table scan blocks gotten", 1),
@@ -113,6 +112,14 @@ const HOST: &[(Stat, &str)] = &[
 
 /// Statistics that the server cannot tell; why.
 const NEVER: &[(Stat, &str)] = &[
+    (
+        stats::SERVER_ROLLBACKS,
+        "unsupported: the server counts what was asked for alone, and no operation that only reads",
+    ),
+    (
+        stats::STATEMENT_CALLS,
+        "unsupported: a block and the statements in it are counted alike; see server executions",
+    ),
     (stats::INDEX_GETS, UNSUPPORTED),
     (stats::INDEX_HITS, UNSUPPORTED),
     (
