@@ -362,21 +362,30 @@ fn claims(script: &Script<'_>) -> Vec<Claim> {
             |gets| gets <= unit + INDEX_GETS,
         ),
     ];
-    for (name, record) in &script.records {
-        let wrong: Vec<&str> = record
-            .integrity
+    claims.extend(
+        script
+            .records
             .iter()
-            .filter(|identity| identity.ok == Truth::Violated)
-            .map(|identity| identity.sentence.as_str())
-            .collect();
-        claims.push(Claim {
-            text: "the figures of a run agree with each other",
-            held: Some(wrong.is_empty()),
-            evidence: match wrong.is_empty() {
-                true => format!("{name}: {} identities", record.integrity.len()),
-                false => format!("{name}: {}", wrong.join("; ")),
-            },
-        });
-    }
+            .map(|(name, record)| agreement(name, record)),
+    );
     claims
+}
+
+/// Whether the figures of a run agree with each other.
+fn agreement(name: &str, record: &Record) -> Claim {
+    let violated = record
+        .integrity
+        .iter()
+        .filter(|identity| identity.ok == Truth::Violated);
+    let wrong: Vec<&str> = violated
+        .map(|identity| identity.sentence.as_str())
+        .collect();
+    Claim {
+        text: "the figures of a run agree with each other",
+        held: Some(wrong.is_empty()),
+        evidence: match wrong.is_empty() {
+            true => format!("{name}: {} identities", record.integrity.len()),
+            false => format!("{name}: {}", wrong.join("; ")),
+        },
+    }
 }

@@ -21,7 +21,6 @@ const FACTS: &[&str] = &[
     "db_block_checksum",
     "log_mode",
     "repository",
-    "statistics_scope",
     "shared_buffers",
     "huge_pages_status",
     "huge_pages",

@@ -342,4 +342,11 @@ mod tests {
             assert!(why.contains(wanted), "{url}: {why}");
         }
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_of_a_url_makes_it_panic(text in "[a-z/:@%0-9.()=\u{e9} ]{0,40}") {
+            let _ = Address::parse(&text, &settings(&[]));
+        }
+    }
 }

@@ -200,13 +200,15 @@ impl Link {
         }
     }
 
-    /// Executes a statement that is prepared once.
+    /// Executes a statement or block. One that is kept is prepared once and has a cursor of its own until the session ends; in
+    /// either case it lies outside the call, where a panic does not meet it.
     fn execute(
         &mut self,
         sql: &str,
         values: &[&dyn ToDbValue],
+        keep: bool,
     ) -> Result<oracledb::ExecResult, OraError> {
-        self.guarded(|connection, statements| {
+        let done = self.guarded(|connection, statements| {
             if !statements.contains_key(sql) {
                 let statement = connection.statement(sql)?.build()?;
                 statements.insert(sql.to_owned(), statement);
@@ -215,7 +217,11 @@ impl Link {
                 Some(statement) => statement.execute(values),
                 None => connection.execute(sql, values),
             }
-        })
+        });
+        if !keep {
+            self.statements.remove(sql);
+        }
+        done
     }
 }
 
@@ -254,7 +260,9 @@ impl Session for Link {
     fn run(&mut self, sql: &str, binds: &[Bind<'_>]) -> Result<u64, OraError> {
         let held = hold(binds);
         let values: Vec<&dyn ToDbValue> = held.iter().map(Held::value).collect();
-        Ok(self.execute(sql, &values)?.rows_affected())
+        // What an operation does, again and again.
+        let keep = sql.starts_with("update /*");
+        Ok(self.execute(sql, &values, keep)?.rows_affected())
     }
 
     fn batch(&mut self, sql: &str, rows: &[Vec<Bind<'_>>]) -> Result<u64, OraError> {
@@ -309,7 +317,7 @@ impl Session for Link {
         let held = hold(binds);
         let mut values: Vec<&dyn ToDbValue> = held.iter().map(Held::value).collect();
         values.extend(std::iter::repeat_n(&TEXT as &dyn ToDbValue, outs));
-        let mut done = self.execute(sql, &values)?;
+        let mut done = self.execute(sql, &values, true)?;
         let row = done.out_bind_data();
         let text = |at| Ok(row.get::<Option<String>>(at)?.unwrap_or_default());
         (0..outs)

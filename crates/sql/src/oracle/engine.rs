@@ -100,12 +100,8 @@ pub(super) fn open(
     stop: &Stop,
 ) -> Result<Box<dyn Engine>, EngineError> {
     let in_server = settings.text("LOOP") == "server";
-    if in_server && plan.obfuscate && plan.update_pct > 0 {
-        return Err(EngineError::Usage(
-            "OBFUSCATE_COLUMNS=TRUE with LOOP=server: the server would have to make the random text of each update itself, \
-             which costs it more than the update; use LOOP=client"
-                .to_owned(),
-        ));
+    if in_server {
+        refuse_random_text(plan)?;
     }
     let Site {
         way,
@@ -164,6 +160,19 @@ pub(super) fn open(
         way,
         address,
     }))
+}
+
+/// # Errors
+/// `Usage`: the loop in the server cannot make what the updates are to write.
+fn refuse_random_text(plan: &Plan) -> Result<(), EngineError> {
+    match plan.obfuscate && plan.update_pct > 0 {
+        true => Err(EngineError::Usage(
+            "OBFUSCATE_COLUMNS=TRUE with LOOP=server: the server would have to make the random text of each update itself, \
+             which costs it more than the update; use LOOP=client"
+                .to_owned(),
+        )),
+        false => Ok(()),
+    }
 }
 
 /// The data set as it is now that it is claimed: what was seen before may have been another.

@@ -269,4 +269,15 @@ mod tests {
         assert_eq!(sliced.texts[1], "00000000000000AB0000000000000001");
         assert!(sliced.encode(&[Op::Scan { schema: 2 }]).is_err());
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_answer_makes_it_panic(counts in "[0-9\u{e9}]{0,40}", ends in "[0-9x]{0,40}", failed in "(ORA-)?[0-9]{0,12}", asked in 0_usize..5) {
+            let mut sliced = Sliced::new(String::new(), 1);
+            if let Ok(done) = sliced.timed(asked, (5, 9), (&counts, &ends), &failed) {
+                proptest::prop_assert!(done.outcomes.len() <= asked);
+                proptest::prop_assert!(done.outcomes.iter().all(|outcome| (5..=9).contains(&outcome.end_ns)));
+            }
+        }
+    }
 }

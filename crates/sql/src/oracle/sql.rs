@@ -159,7 +159,7 @@ pub(super) fn update(n: u32, redo: RedoStress, batched: bool) -> String {
 pub(super) fn update_and_commit(n: u32, redo: RedoStress, batched: bool) -> String {
     let out = changed_columns(redo).len() + 3;
     format!(
-        "begin {}; :{out} := to_char(sql%rowcount); commit write wait immediate; end;",
+        "begin {}; :{out} := to_char(sql%rowcount); commit write wait; end;",
         update(n, redo, batched)
     )
 }
@@ -249,7 +249,7 @@ fn slice_arms(arms: &mut String, plan: &Plan, n: u32, letters: &str, batched: bo
         let body = format!("{stamped}{}", over(plan.update_work_unit, &changed));
         let _ = write!(
             arms,
-            "when '{}' then {body}commit write wait immediate; when '{}' then {body}",
+            "when '{}' then {body}commit write wait; when '{}' then {body}",
             letter[1], letter[2]
         );
     }
@@ -320,7 +320,7 @@ pub(super) const STRANGE: &str = "select 'trigger '||owner||'.'||trigger_name||'
 
 /// Who holds a lock on the table of claims: `:1` is its owner. Sessions with their mode (4 shares, 6 alone) and who they are.
 pub(super) const HOLDERS: &str = "select to_char(l.session_id), to_char(l.locked_mode), s.username||' from '||s.machine from \
-     gv$locked_object l join gv$session s on s.inst_id = l.inst_id and s.sid = l.session_id join all_objects o on o.object_id = \
+     gv$locked_object l join gv$session s on s.inst_id = l.inst_id and s.sid = l.session_id join dba_objects o on o.object_id = \
      l.object_id where o.owner = upper(:1) and o.object_name = 'ASSAY_CLAIM' order by l.session_id";
 
 /// What a server is, by the session that asks; needs no privilege.
@@ -346,9 +346,16 @@ pub(super) const CACHES: &str = "select component, to_char(current_size) from v$
      'log block bytes', to_char(max(blocksize)) from v$log union all select 'log bytes', to_char(sum(bytes)) from v$log union \
      all select 'instances', to_char(count(*)) from gv$instance union all select 'sessions now', to_char(count(*)) from v$session";
 
-/// Access path of a statement: it is explained, looked at and forgotten, in one transaction of its own.
+/// Access path of a statement: it is explained, looked at and forgotten, in one transaction of its own. A number stands for each
+/// placeholder: drivers do not agree on whether this statement has any.
 pub(super) fn explain(sql: &str) -> String {
-    format!("explain plan set statement_id = 'assay' for {sql}")
+    let mut parts = sql.split(':');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        plain.push('1');
+        plain.push_str(part.trim_start_matches(|letter: char| letter.is_ascii_digit()));
+    }
+    format!("explain plan set statement_id = 'assay' for {plain}")
 }
 pub(super) const PLAN: &str = "select operation||decode(options, null, '', ' '||options)||decode(object_name, null, '', ' \
      '||object_name) from plan_table where statement_id = 'assay' order by id";
