@@ -700,6 +700,9 @@ impl Session for FakeSession {
             explained.clone_into(&mut db.plan_of);
             return Ok(0);
         }
+        if statement == sql::NAME_SESSION {
+            db.named.push(self.sid);
+        }
         if statement == sql::GATHER
             || statement == sql::NAME_SESSION
             || statement == sql::FORGET_PLAN
