@@ -101,7 +101,7 @@ pub(super) fn open(
 ) -> Result<Box<dyn Engine>, EngineError> {
     let in_server = settings.text("LOOP") == "server";
     if in_server {
-        refuse_random_text(plan)?;
+        refuse_unfit(plan)?;
     }
     let Site {
         way,
@@ -162,16 +162,34 @@ pub(super) fn open(
     }))
 }
 
+/// What only the client decides or makes does not go with a loop in the server.
+///
 /// # Errors
-/// `Usage`: the loop in the server cannot make what the updates are to write.
-fn refuse_random_text(plan: &Plan) -> Result<(), EngineError> {
-    match plan.obfuscate && plan.update_pct > 0 {
-        true => Err(EngineError::Usage(
-            "OBFUSCATE_COLUMNS=TRUE with LOOP=server: the server would have to make the random text of each update itself, \
-             which costs it more than the update; use LOOP=client"
-                .to_owned(),
-        )),
-        false => Ok(()),
+/// `Usage` names the parameter, and the way out.
+fn refuse_unfit(plan: &Plan) -> Result<(), EngineError> {
+    let random = plan.obfuscate && plan.update_pct > 0;
+    let refused = [
+        (
+            plan.rate_per_s > 0,
+            "RATE",
+            "the server itself starts each operation",
+        ),
+        (
+            plan.think.is_some(),
+            "THINK_TM_FREQUENCY",
+            "the server itself starts each operation",
+        ),
+        (
+            random,
+            "OBFUSCATE_COLUMNS",
+            "making the random text of an update would cost the server more than the update",
+        ),
+    ];
+    match refused.into_iter().find(|(asked, ..)| *asked) {
+        None => Ok(()),
+        Some((_, name, why)) => Err(EngineError::Usage(format!(
+            "{name} needs LOOP=client: with LOOP=server {why}; use LOOP=client, or leave {name} out"
+        ))),
     }
 }
 
