@@ -24,7 +24,7 @@ fn take_tablespace(configured: &mut Configured, name: &str) {
     let mut params = configured.target.params().iter();
     match params.find(|def| def.name.ends_with("_TABLESPACE")) {
         Some(def) => configured.settings.set(Effective {
-            def,
+            def: *def,
             value: Value::Text(name.to_owned()),
             text: name.to_owned(),
             origin: Origin::CommandLine,

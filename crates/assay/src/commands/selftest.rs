@@ -281,11 +281,8 @@ impl Script<'_> {
 
     /// A counter from the gate to the end of the drain.
     fn whole(&self, name: &str, stat: Stat) -> Option<f64> {
-        let rows = &self.record(name)?.instance.stats;
-        rows.iter()
-            .find(|row| row.name == stat.name)?
-            .whole_run_total
-            .value()
+        let row = self.record(name)?.instance.stats.get(stat.key)?;
+        row.whole_run_total.value()
     }
 }
 
