@@ -163,7 +163,7 @@ impl Script<'_> {
         };
         let run = |name, more: &[&str]| {
             let mut words = vec![
-                "run", "-s", "2", "-t", "2", "--time", time, "--warmup", "2s", "--seed", "7",
+                "run", "-s", "2", "-t", "2", "--time", time, "--warmup", "1s", "--seed", "7",
             ];
             for set in more {
                 words.extend(["--set", *set]);

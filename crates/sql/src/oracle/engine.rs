@@ -101,7 +101,7 @@ pub(super) fn open(
 ) -> Result<Box<dyn Engine>, EngineError> {
     let in_server = settings.text("LOOP") == "server";
     if in_server {
-        refuse_random_text(plan)?;
+        refuse_unfit(plan)?;
     }
     let Site {
         way,
@@ -162,16 +162,34 @@ pub(super) fn open(
     }))
 }
 
+/// What only the client decides or makes does not go with a loop in the server.
+///
 /// # Errors
-/// `Usage`: the loop in the server cannot make what the updates are to write.
-fn refuse_random_text(plan: &Plan) -> Result<(), EngineError> {
-    match plan.obfuscate && plan.update_pct > 0 {
-        true => Err(EngineError::Usage(
-            "OBFUSCATE_COLUMNS=TRUE with LOOP=server: the server would have to make the random text of each update itself, \
-             which costs it more than the update; use LOOP=client"
-                .to_owned(),
-        )),
-        false => Ok(()),
+/// `Usage` names the parameter, and the way out.
+fn refuse_unfit(plan: &Plan) -> Result<(), EngineError> {
+    let random = plan.obfuscate && plan.update_pct > 0;
+    let refused = [
+        (
+            plan.rate_per_s > 0,
+            "RATE",
+            "the server itself starts each operation",
+        ),
+        (
+            plan.think.is_some(),
+            "THINK_TM_FREQUENCY",
+            "the server itself starts each operation",
+        ),
+        (
+            random,
+            "OBFUSCATE_COLUMNS",
+            "making the random text of an update would cost the server more than the update",
+        ),
+    ];
+    match refused.into_iter().find(|(asked, ..)| *asked) {
+        None => Ok(()),
+        Some((_, name, why)) => Err(EngineError::Usage(format!(
+            "{name} needs LOOP=client: with LOOP=server {why}; use LOOP=client, or leave {name} out"
+        ))),
     }
 }
 
@@ -338,9 +356,10 @@ impl OracleEngine {
             .map_err(told("preparing a session"))?;
         let calls = Calls::new(&self.plan, home, self.batched);
         calls.checked(&mut *session, &self.plan)?;
+        let longest_ns = self.address.answer.as_nanos() as u64 / 2;
         let sliced = self
             .in_server
-            .then(|| Sliced::new(sql::slice(&self.plan, home, self.batched), home));
+            .then(|| Sliced::new(sql::slice(&self.plan, home, self.batched), home, longest_ns));
         let caller = Caller {
             engine: self,
             session,
@@ -499,13 +518,12 @@ impl Client for Caller<'_> {
     }
 
     fn slice_ops(&self) -> usize {
-        self.sliced.as_ref().map_or(0, |sliced| sliced.ops)
+        self.sliced.as_ref().map_or(0, |sliced| sliced.pace.ops)
     }
 
     fn slice(&mut self, clock: &Clock, slice: Slice<'_>) -> Result<SliceDone, Failed> {
-        let longest = self.engine.address.answer.as_nanos() as u64 / 2;
         match &mut self.sliced {
-            Some(sliced) => Ok(sliced.perform(&mut *self.session, clock, slice, longest)?),
+            Some(sliced) => Ok(sliced.perform(&mut *self.session, clock, slice)?),
             None => Err(OraError::broken("this session has no loop in the server").into()),
         }
     }

@@ -464,6 +464,25 @@ fn a_user_who_may_not_look_is_told_what_to_grant_and_the_words_of_slob_name_one_
 }
 
 #[test]
+fn what_only_the_client_decides_is_refused_with_the_loop_in_the_server() {
+    let url = url("unfit");
+    load(&url, &small(&[]), 2).unwrap();
+    let server = small(&[("LOOP", "server")]);
+    let refused = |plan: Plan| told_by(FAKE.open(&url, &plan, &server, &Stop::new(), &Unwatched));
+    let rate = Plan {
+        rate_per_s: 5,
+        ..plan(1, 5)
+    };
+    assert!(refused(rate).starts_with("RATE needs LOOP=client"));
+    let random = Plan {
+        obfuscate: true,
+        update_pct: 5,
+        ..plan(1, 5)
+    };
+    assert!(refused(random).starts_with("OBFUSCATE_COLUMNS needs LOOP=client"));
+}
+
+#[test]
 fn a_pool_of_its_own_is_the_cache_under_test_and_the_report_says_so() {
     let url = url("keep");
     load(&url, &small(&[]), 2).unwrap();
