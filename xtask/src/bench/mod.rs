@@ -9,6 +9,7 @@ mod commits;
 mod fio;
 mod floor;
 mod io;
+mod mariadb;
 mod net;
 mod physical;
 mod postgres;
@@ -52,6 +53,8 @@ usage: cargo xtask bench [NAME...] [--pairs N] [--dir DIR] [--program FILE] [--s
   postgres   selects of postgres: against pgio 1.0 (ASSAY_PGIO=its directory, archive or git repository), cached and
              from the page cache, its load, and pgbench with the same statement; on a private server of the newest
              version installed (ASSAY_PG_BIN=DIR: of that one)
+  mariadb    one prepared select of mariadb at 1, 8 and 64 clients, the loop in the client and in the server, against
+             sysbench with the same statement; on a private server
   report     reports of a record of 24 hours of seconds with 50 figures each, and the import of 10 MB of text: time
              and memory
   floor      what the harness itself costs per operation
@@ -112,7 +115,7 @@ impl Options {
 
 type Bench = fn(&Options) -> Result<()>;
 
-const BENCHES: [(&str, Bench); 15] = [
+const BENCHES: [(&str, Bench); 16] = [
     ("floor", floor::run),
     ("net", net::run),
     ("physical", physical::run),
@@ -128,6 +131,7 @@ const BENCHES: [(&str, Bench); 15] = [
     ("io", io::run),
     ("prepare", prepare::run),
     ("postgres", postgres::run),
+    ("mariadb", mariadb::run),
 ];
 
 /// Runs the benches named in `words`.

@@ -38,6 +38,7 @@ const FACTS: &[&str] = &[
     "track_wal_io_timing",
     "autovacuum",
     "plan",
+    "connection_encrypted",
     "statistics_reset",
 ];
 

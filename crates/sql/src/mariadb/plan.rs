@@ -13,12 +13,22 @@ use std::ops::Deref;
 /// What a key takes in its index, about: the entries of a live row and its pad, on pages filled to fifteen sixteenths.
 const INDEX_ROW_BYTES: u64 = 48;
 
+/// How rows get to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Inserts of many rows.
+    Insert,
+    /// LOAD DATA LOCAL.
+    Local,
+}
+
 /// Everything a load has decided.
 #[derive(Clone, Debug)]
 pub(super) struct LoadPlan {
     pub(super) database: String,
     pub(super) server: Server,
     pub(super) sizes: Sizes,
+    pub(super) way: Way,
     wanted: Wanted,
 }
 
@@ -56,8 +66,9 @@ impl LoadPlan {
         server.refuse_too_few_connections(wanted.degree as u64, "LOAD_PARALLEL_DEGREE")?;
         Ok(Self {
             database: database.to_owned(),
-            server,
             sizes,
+            way: way(settings, &server)?,
+            server,
             wanted,
         })
     }
@@ -98,9 +109,30 @@ impl LoadPlan {
                 "Sessions allowed by the server",
                 server.sessions_max,
             ),
+            text(
+                "load_way",
+                "Rows are sent by",
+                match self.way {
+                    Way::Insert => "inserts of many rows",
+                    Way::Local => "LOAD DATA LOCAL from memory",
+                }
+                .to_owned(),
+            ),
             bytes("buffer_pool_bytes", "Buffer pool", server.pool_bytes),
         ]);
         lines
+    }
+}
+
+/// What was asked for; without a wish what is faster, where the server lets clients send files.
+fn way(settings: &Settings, server: &Server) -> Result<Way, EngineError> {
+    match (settings.text("MYSQL_LOAD"), server.local_infile) {
+        ("insert", _) | ("auto", false) => Ok(Way::Insert),
+        (_, true) => Ok(Way::Local),
+        (_, false) => Err(EngineError::Usage(
+            "MYSQL_LOAD=local, but the server refuses it (local_infile is off): set it on, or use MYSQL_LOAD=insert"
+                .to_owned(),
+        )),
     }
 }
 

@@ -356,9 +356,10 @@ impl OracleEngine {
             .map_err(told("preparing a session"))?;
         let calls = Calls::new(&self.plan, home, self.batched);
         calls.checked(&mut *session, &self.plan)?;
+        let longest_ns = self.address.answer.as_nanos() as u64 / 2;
         let sliced = self
             .in_server
-            .then(|| Sliced::new(sql::slice(&self.plan, home, self.batched), home));
+            .then(|| Sliced::new(sql::slice(&self.plan, home, self.batched), home, longest_ns));
         let caller = Caller {
             engine: self,
             session,
@@ -517,13 +518,12 @@ impl Client for Caller<'_> {
     }
 
     fn slice_ops(&self) -> usize {
-        self.sliced.as_ref().map_or(0, |sliced| sliced.ops)
+        self.sliced.as_ref().map_or(0, |sliced| sliced.pace.ops)
     }
 
     fn slice(&mut self, clock: &Clock, slice: Slice<'_>) -> Result<SliceDone, Failed> {
-        let longest = self.engine.address.answer.as_nanos() as u64 / 2;
         match &mut self.sliced {
-            Some(sliced) => Ok(sliced.perform(&mut *self.session, clock, slice, longest)?),
+            Some(sliced) => Ok(sliced.perform(&mut *self.session, clock, slice)?),
             None => Err(OraError::broken("this session has no loop in the server").into()),
         }
     }

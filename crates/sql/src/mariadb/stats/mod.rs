@@ -1,127 +1,33 @@
-//! What the server counts: `SHOW GLOBAL STATUS` on a connection of our own, once a second and at every mark.
+//! What the server counts, on a connection of our own, once a second and at every mark: `SHOW GLOBAL STATUS`; times of
+//! file I/O from `performance_schema` where it is on ([`timing`]); requests under way from `SHOW ENGINE INNODB STATUS`
+//! ([`monitor`]); the threads of its clients from `information_schema.processlist`.
 //!
 //! Sessions of the run use prepared statements alone and our own connections never do, so what counts executed
 //! statements needs nothing taken off. All other counters are the whole server's.
 
+mod monitor;
+mod tables;
+mod timing;
+
 use super::address::Address;
 use super::claim;
 use super::conn::{Connection, MyError, told};
+use super::server::Server;
 use crate::claim::Company;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
-use assay_measure::stats::{self, Stat};
+use assay_measure::stats;
 use assay_run::engine::{EngineError, Remarks};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use tables::{ABSENT, COUNTERS, GAUGES, NEVER};
+pub(super) use timing::INSTRUMENT;
+use timing::Timing;
 
 /// No reading may hold the collector longer.
 const READING_MAX: Duration = Duration::from_secs(7);
 /// After a lost connection, no sooner than this does anybody try again.
 const RETRY: Duration = Duration::from_secs(1);
-const ABSENT: &str = "absent: this version of the server has no such counter";
-const UNSUPPORTED: &str = "unsupported";
-
-/// Counters of the dictionary by the server's names.
-const COUNTERS: &[(Stat, &str)] = &[
-    (
-        stats::SESSION_LOGICAL_READS,
-        "innodb_buffer_pool_read_requests",
-    ),
-    (stats::GETS_FROM_CACHE, "innodb_buffer_pool_read_requests"),
-    (stats::CACHE_DEMAND_MISSES, "innodb_buffer_pool_reads"),
-    (stats::PHYSICAL_READS, "innodb_pages_read"),
-    (stats::PHYSICAL_READS_CACHE, "innodb_pages_read"),
-    (
-        stats::PHYSICAL_READS_CACHE_PREFETCH,
-        "innodb_buffer_pool_read_ahead",
-    ),
-    // The server reads each page by a request of its own, and writes it so.
-    (stats::PHYSICAL_READ_REQUESTS, "innodb_pages_read"),
-    (stats::PHYSICAL_READ_TOTAL_REQUESTS, "innodb_data_reads"),
-    (stats::PHYSICAL_READ_TOTAL_BYTES, "innodb_data_read"),
-    (stats::PHYSICAL_WRITES, "innodb_pages_written"),
-    (stats::PHYSICAL_WRITES_FROM_CACHE, "innodb_pages_written"),
-    (stats::PHYSICAL_WRITE_REQUESTS, "innodb_pages_written"),
-    (stats::PHYSICAL_WRITE_TOTAL_REQUESTS, "innodb_data_writes"),
-    (stats::PHYSICAL_WRITE_TOTAL_BYTES, "innodb_data_written"),
-    (stats::REDO_SIZE, "innodb_lsn_current"),
-    (stats::REDO_ENTRIES, "innodb_log_write_requests"),
-    (stats::REDO_WRITES, "innodb_log_writes"),
-    (stats::REDO_BYTES_WRITTEN, "innodb_os_log_written"),
-    (stats::REDO_ALLOCATION_RETRIES, "innodb_log_waits"),
-    (stats::STATEMENT_CALLS, "com_stmt_execute"),
-    (stats::SERVER_DEADLOCKS, "innodb_deadlocks"),
-    (stats::SERVER_TEMP_FILES, "created_tmp_files"),
-    (stats::SERVER_SESSIONS, "connections"),
-    (stats::TUPLES_INSERTED, "handler_write"),
-    (stats::TUPLES_UPDATED, "handler_update"),
-    (stats::TUPLES_DELETED, "handler_delete"),
-];
-
-/// Statistics that the server cannot tell, or not yet through assay; why.
-const NEVER: &[(Stat, &str)] = &[
-    (stats::DB_BLOCK_GETS, UNSUPPORTED),
-    (stats::CONSISTENT_GETS, UNSUPPORTED),
-    (stats::INDEX_GETS, UNSUPPORTED),
-    (stats::INDEX_HITS, UNSUPPORTED),
-    (stats::DB_BLOCK_CHANGES, UNSUPPORTED),
-    (stats::CACHE_SHARED_MISSES, "unknowable"),
-    (stats::PHYSICAL_READS_DIRECT, UNSUPPORTED),
-    (stats::PHYSICAL_WRITES_DIRECT, UNSUPPORTED),
-    (stats::PHYSICAL_READ_MULTI_BLOCK_REQUESTS, UNSUPPORTED),
-    (stats::PHYSICAL_READ_LARGE_REQUESTS, UNSUPPORTED),
-    (stats::PHYSICAL_WRITE_MULTI_BLOCK_REQUESTS, UNSUPPORTED),
-    (stats::PHYSICAL_WRITES_NON_CHECKPOINT, "unknowable"),
-    (stats::FREE_BUFFER_REQUESTED, UNSUPPORTED),
-    (stats::FREE_BUFFER_INSPECTED, UNSUPPORTED),
-    (stats::DIRTY_BUFFERS_INSPECTED, UNSUPPORTED),
-    (stats::PINNED_BUFFERS_INSPECTED, UNSUPPORTED),
-    (stats::HOT_BUFFERS_SPARED, UNSUPPORTED),
-    (stats::BUFFERS_DIRTIED, UNSUPPORTED),
-    (stats::BUFFERS_CLEANED, UNSUPPORTED),
-    (stats::DBWR_CHECKPOINTS, UNSUPPORTED),
-    (stats::DBWR_CHECKPOINT_BUFFERS, UNSUPPORTED),
-    (stats::DBWR_UNDO_WRITES, UNSUPPORTED),
-    (stats::REDO_BLOCKS_WRITTEN, UNSUPPORTED),
-    (stats::REDO_WASTAGE, UNSUPPORTED),
-    (stats::REDO_WRITE_TIME, "unknowable"),
-    (stats::REDO_SYNCH_WRITES, "unknowable"),
-    (stats::REDO_SYNCH_TIME, "unknowable"),
-    (stats::REDO_LOG_SPACE_REQUESTS, UNSUPPORTED),
-    (stats::REDO_LOG_SPACE_TIME, UNSUPPORTED),
-    (stats::REDO_LOG_SWITCHES, UNSUPPORTED),
-    (stats::UNDO_CHANGE_SIZE, UNSUPPORTED),
-    (stats::CONTROL_WRITES, UNSUPPORTED),
-    (stats::CONTROL_BYTES_WRITTEN, UNSUPPORTED),
-    (
-        stats::SERVER_COMMITS,
-        "unknowable: the server counts reading statements among its commits",
-    ),
-    (stats::SERVER_ROLLBACKS, "unknowable"),
-    (
-        stats::DB_CPU,
-        "unknowable: the target mysql does not look at the server's threads yet",
-    ),
-    (
-        stats::BACKGROUND_CPU,
-        "unknowable: the target mysql does not look at the server's threads yet",
-    ),
-    (stats::BACKGROUND_TIME, "unknowable"),
-    (
-        stats::SERVER_DEVICE_READ_BYTES,
-        "unknowable: the target mysql does not look at the server's process yet",
-    ),
-];
-
-/// Gauges by the server's names.
-const GAUGES: &[(&str, &str)] = &[
-    ("server_sessions_count", "threads_connected"),
-    ("dirty_pages_count", "innodb_buffer_pool_pages_dirty"),
-    ("buffer_pool_pages_count", "innodb_buffer_pool_pages_data"),
-    ("checkpoint_age_bytes", "innodb_checkpoint_age"),
-    ("history_list_count", "innodb_history_list_length"),
-];
-
 struct State {
     connection: Option<Connection>,
     /// Why there is none, and since when.
@@ -135,24 +41,48 @@ struct State {
 pub(super) struct ServerStats {
     address: Address,
     page_bytes: u64,
+    in_server: bool,
+    timing: Timing,
     state: Mutex<State>,
 }
 
+/// One reading.
+struct Raw {
+    status: BTreeMap<String, u64>,
+    timed: Option<timing::Row>,
+    gauges: Vec<(&'static str, u64)>,
+    clients: Result<Vec<i32>, String>,
+}
+
+/// What others need of a reading.
+pub(super) struct Beside {
+    /// Threads that serve clients, or why they are not told.
+    pub(super) clients: Result<Vec<i32>, String>,
+    /// Bytes read ahead, by requests that are no read calls.
+    pub(super) ahead_bytes: Reading,
+}
+
 impl ServerStats {
-    /// Logs in and reads a first time; `claim` is the session that holds the claim.
+    /// Logs in and reads a first time; `claim` is the session that holds the claim, and with `in_server` the server
+    /// performs many operations in one statement.
     ///
     /// # Errors
     /// The server refuses the connection or the reading.
     pub(super) fn open(
         address: &Address,
-        page_bytes: u64,
+        server: &Server,
         claim: u32,
+        in_server: bool,
     ) -> Result<Self, EngineError> {
+        let doing = told("reading the server's counters");
         let mut connection = Connection::open(address, Some(READING_MAX))?;
-        read(&mut connection).map_err(told("reading the server's counters"))?;
+        let timing = Timing::of(&mut connection).map_err(&doing)?;
+        read(&mut connection, &timing).map_err(&doing)?;
         Ok(Self {
             address: address.clone(),
-            page_bytes,
+            page_bytes: server.page_bytes,
+            in_server,
+            timing,
             state: Mutex::new(State {
                 connection: Some(connection),
                 lost: None,
@@ -164,17 +94,17 @@ impl ServerStats {
     }
 
     /// The server's counters at this instant, cumulative as it keeps them; what cannot be known has its reason.
-    pub(super) fn sample(&self) -> StatSet {
+    pub(super) fn sample(&self) -> (StatSet, Beside) {
         let mut state = self.lock();
         let begun = Instant::now();
-        let status = self.status(&mut state);
+        let raw = self.reading(&mut state);
         state.longest = state.longest.max(begun.elapsed());
         let mut set = StatSet::default();
         for (stat, why) in NEVER {
             set.put(*stat, Reading::Na((*why).to_owned()), "mysql");
         }
-        let value = |name: &str| match &status {
-            Ok(status) => match status.get(name) {
+        let value = |name: &str| match &raw {
+            Ok(raw) => match raw.status.get(name) {
                 Some(value) => Reading::Count(*value),
                 None => Reading::Na(ABSENT.to_owned()),
             },
@@ -206,16 +136,47 @@ impl ServerStats {
         let returned = sum([fetched, value("handler_read_rnd_next")]);
         let all = "handler_read_key + handler_read_next + handler_read_rnd_next";
         set.put(stats::TUPLES_RETURNED, returned, all);
+        self.statements(&mut set);
+        timing::events(
+            &mut set,
+            &self.timing,
+            raw.as_ref().ok().and_then(|raw| raw.timed),
+            &value,
+        );
         for (gauge, name) in GAUGES {
             if let Reading::Count(value) = value(name) {
                 set.gauges.insert((*gauge).to_owned(), value);
             }
         }
-        set
+        let ahead_bytes = pages("innodb_buffer_pool_read_ahead");
+        let clients = match raw {
+            Ok(raw) => {
+                let gauges = raw.gauges.into_iter();
+                set.gauges
+                    .extend(gauges.map(|(name, value)| (name.to_owned(), value)));
+                raw.clients
+            }
+            Err(why) => Err(why),
+        };
+        (
+            set,
+            Beside {
+                clients,
+                ahead_bytes,
+            },
+        )
+    }
+
+    /// With LOOP=server many operations are one statement.
+    fn statements(&self, set: &mut StatSet) {
+        if self.in_server {
+            let why = "unsupported: with LOOP=server a statement performs many operations";
+            set.put(stats::STATEMENT_CALLS, Reading::Na(why.to_owned()), "mysql");
+        }
     }
 
     /// One reading; a lost connection is opened again once.
-    fn status(&self, state: &mut State) -> Result<BTreeMap<String, u64>, String> {
+    fn reading(&self, state: &mut State) -> Result<Raw, String> {
         for _ in 0..2 {
             if state.connection.is_none() {
                 if let Some((why, since)) = &state.lost
@@ -231,15 +192,15 @@ impl ServerStats {
             let Some(connection) = &mut state.connection else {
                 continue;
             };
-            let read = read(connection).and_then(|status| {
+            let read = read(connection, &self.timing).and_then(|raw| {
                 if !state.claim_ended {
                     let holders = claim::sharers(connection, &self.address.database)?;
                     state.company.note(&holders);
                 }
-                Ok(status)
+                Ok(raw)
             });
             match read {
-                Ok(status) => return Ok(status),
+                Ok(raw) => return Ok(raw),
                 Err(error) if !error.is_fatal() => return Err(error.to_string()),
                 Err(error) => {
                     state.connection = None;
@@ -268,9 +229,10 @@ impl ServerStats {
     pub(super) fn facts(&self) -> Vec<Fact> {
         let longest = self.lock().longest.as_secs_f64() * 1e3;
         vec![
+            Fact::new("io_timing_achieved", self.timing.told()),
             Fact::new(
                 "statistics_reading",
-                format!("show global status, longest so far {longest:.1} ms"),
+                format!("status, threads and monitor, longest so far {longest:.1} ms"),
             ),
             Fact::new(
                 "statistics_endpoint_error",
@@ -289,7 +251,7 @@ impl ServerStats {
 }
 
 /// Of two counters; unknown where one is.
-fn sum(readings: [Reading; 2]) -> Reading {
+pub(super) fn sum(readings: [Reading; 2]) -> Reading {
     match readings {
         [Reading::Count(a), Reading::Count(b)] => Reading::Count(a + b),
         [na @ Reading::Na(_), _] | [_, na] => na,
@@ -303,15 +265,33 @@ fn lost(state: &mut State, why: &str) -> String {
     reason
 }
 
-/// All numbers of the status, by their names in lower case.
-fn read(connection: &mut Connection) -> Result<BTreeMap<String, u64>, MyError> {
+/// Everything of one instant.
+fn read(connection: &mut Connection, timing: &Timing) -> Result<Raw, MyError> {
     let rows = connection.rows("show global status")?;
-    Ok(rows
+    let status = rows
         .into_iter()
         .filter_map(|row| {
             let mut row = row.into_iter().flatten();
             let name = row.next()?.to_ascii_lowercase();
             Some((name, row.next()?.parse().ok()?))
         })
-        .collect())
+        .collect();
+    Ok(Raw {
+        status,
+        timed: timing.read(connection)?,
+        gauges: monitor::read(connection)?,
+        clients: clients(connection)?,
+    })
+}
+
+/// The threads that serve clients: all of them, for who may see other users' sessions.
+fn clients(connection: &mut Connection) -> Result<Result<Vec<i32>, String>, MyError> {
+    let sql = "select tid, (select count(*) from information_schema.user_privileges where privilege_type = 'PROCESS' \
+               and replace(grantee, '\\'', '') = current_user()) from information_schema.processlist";
+    let rows = connection.rows(sql)?;
+    let number = |value: &Option<String>| value.as_ref().and_then(|text| text.parse::<i32>().ok());
+    if rows.iter().any(|row| number(&row[1]) == Some(0)) {
+        return Ok(Err("denied: other users' sessions need PROCESS".to_owned()));
+    }
+    Ok(Ok(rows.iter().filter_map(|row| number(&row[0])).collect()))
 }
