@@ -147,11 +147,11 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    /// Starts a thread for each; `blocks`: how many those that send may send in all.
+    /// Starts a thread for each, all on one CPU where one is named; `blocks`: how many those that send may send in all.
     pub(crate) fn start(
         streams: Vec<Stream>,
         params: &Params,
-        is_strict: bool,
+        (is_strict, cpu): (bool, Option<u32>),
         blocks: Option<u64>,
     ) -> Result<Self, EngineError> {
         let mut crew = Self {
@@ -173,7 +173,11 @@ impl Crew {
                 stream.seen.thread.store(tid, Ordering::Relaxed);
                 // A thread that works to a schedule is woken when it asked to be.
                 let _ = assay_block::set_timer_slack(1);
-                if let Err(error) = turn(stream, &params, is_strict, &orders) {
+                if let Some(cpu) = cpu.filter(|cpu| !crate::crew::pin(*cpu)) {
+                    let _ = stream
+                        .failed
+                        .set(format!("CPU {cpu} (--affinity) is not to be had"));
+                } else if let Err(error) = turn(stream, &params, is_strict, &orders) {
                     let _ = stream.failed.set(error.to_string());
                 }
                 stream.is_idle.store(true, Ordering::Release);

@@ -277,4 +277,11 @@ mod tests {
                 .contains("deeper")
         );
     }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(lines in proptest::collection::vec(".{0,40}", 0..6), value in ".{0,20}") {
+            let _ = read(&format!("[assay]\n{}\npassword={value}\nuser={value}\n", lines.join("\n")));
+        }
+    }
 }
