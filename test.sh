@@ -3,7 +3,7 @@
 #                                         ./test.sh --long   (adds a soak, set-ups, kills, fuzzing, Miri, licences, benches: under 3 hours)
 #
 # On a fresh Debian box with Rust it first installs the Debian packages it needs, as root only; without root it says
-# which are missing and skips what needs them, loudly. It leaves nothing behind but ./target and the caches of cargo and mvn.
+# which are missing and skips what needs them, loudly. It leaves nothing behind but ./target and the caches of cargo, mvn, pip and npm.
 set -euo pipefail
 cd "$(dirname "$0")"
 export PATH="$PATH:$HOME/.cargo/bin:/usr/sbin:/sbin"
@@ -184,6 +184,7 @@ if [ -n "${ASSAY_SLOB_KIT:-}" ]; then
     want bc bc
 fi
 want mvn maven
+python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
 want unzip unzip
 want xz xz-utils
 want chromium chromium
@@ -196,6 +197,18 @@ want mariadbd mariadb-server-core
 want mariadb-install-db mariadb-server-core
 want my_print_defaults mariadb-client-core
 [ "$long" = no ] || want c++ g++
+# Parsers of Oracle's SQL that know nothing of assay: of statements, and of PL/SQL. No server of Oracle can be fetched.
+parsers=$PWD/target/parsers
+download_parsers() {
+    [ -e "$parsers/python/sqlglot" ] \
+        || timeout 300 python3 -m pip install --quiet --no-deps --target "$parsers/python" sqlglot==30.30.0 || true
+    command -v npm >/dev/null && [ ! -e "$parsers/node/node_modules/antlr4ts-sql" ] || return 0
+    mkdir -p "$parsers/node"
+    # Its own dependency, a development version, cannot be loaded by itself.
+    echo '{"dependencies":{"antlr4ts-sql":"1.1.0"},"overrides":{"antlr4ts":"0.5.0-alpha.4"}}' >"$parsers/node/package.json"
+    (cd "$parsers/node" && timeout 300 npm install --silent --no-audit --no-fund) || true
+}
+
 fetch() {
     if [ "${#missing[@]}" -gt 0 ]; then
         echo "missing Debian packages: ${missing[*]}"
@@ -208,6 +221,7 @@ fetch() {
             echo "not root: install them with  apt-get install ${missing[*]}"
         fi
     fi
+    download_parsers
     download_postgres
     download_mariadb
 }
@@ -291,6 +305,17 @@ if command -v mariadbd >/dev/null && command -v mariadb-install-db >/dev/null; t
     fi
 else
     skip "tests on MariaDB: its programs cannot be fetched"
+fi
+
+if [ -e "$parsers/python/sqlglot" ]; then
+    export ASSAY_SQLGLOT=$parsers/python
+else
+    skip "Oracle's statements by sqlglot: it cannot be fetched from PyPI"
+fi
+if [ -e "$parsers/node/node_modules/antlr4ts-sql" ]; then
+    export ASSAY_PLSQL_GRAMMAR=$parsers/node
+else
+    skip "Oracle's statements by ANTLR's grammar of PL/SQL: there is no npm, or it cannot be fetched"
 fi
 
 # The end-to-end scripts and the small benches ask whether things work, not how fast: the binary that the tests use

@@ -15,12 +15,13 @@ use assay_run::engine::Target;
 use assay_run::null::Null;
 use assay_run::probe::Probe;
 use assay_sql::mariadb::Mariadb;
+use assay_sql::oracle::ORACLE;
 use assay_sql::postgres::Postgres;
 use assay_storage::StorageProbe;
 use assay_sweep::Sweep;
 
 /// The targets, in the order of their help.
-pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Mariadb, &Null];
+pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Mariadb, &ORACLE, &Null];
 
 /// The probes, in the order of their help.
 pub(crate) static PROBES: &[&dyn Probe] = &[

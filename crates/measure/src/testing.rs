@@ -2,9 +2,9 @@
 
 use crate::histogram::Histogram;
 use crate::snapshot::{
-    Actor, Direction, DiskReading, DriverReading, EventReading, HostReading, IoReading, NetReading,
-    OpReading, PathReading, Reading, RequestReading, SCAN, SELECT, Snapshot, StatSet, TimedReading,
-    UPDATE, WaitClass,
+    Actor, BUCKETS, BucketReading, Direction, DiskReading, DriverReading, EventReading,
+    HostReading, IoReading, NetReading, OpReading, PathReading, Reading, RequestReading, SCAN,
+    SELECT, Snapshot, StatSet, TimedReading, UPDATE, WaitClass,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -98,6 +98,17 @@ fn timed() -> impl Strategy<Value = Vec<TimedReading>> {
     })
 }
 
+fn buckets() -> impl Strategy<Value = Vec<BucketReading>> {
+    btree_map(name(), prop::collection::vec(n(), BUCKETS), 0..3).prop_map(|rows| {
+        let row = |(name, waits)| BucketReading {
+            name,
+            waits,
+            source: "v$event_histogram_micro".to_owned(),
+        };
+        rows.into_iter().map(row).collect()
+    })
+}
+
 fn io_rows() -> impl Strategy<Value = Vec<IoReading>> {
     let columns = (prop::array::uniform8(n()), texts(&["wait_ns", "waits"]));
     btree_map((name(), name()), columns, 0..3).prop_map(|rows| {
@@ -155,13 +166,14 @@ fn requests() -> impl Strategy<Value = Vec<RequestReading>> {
 pub(crate) fn stat_set() -> impl Strategy<Value = StatSet> {
     let counters = btree_map(name(), reading(), 0..4);
     let sources = texts(&["a", "b time", "io"]);
-    let rows = (events(), timed(), io_rows(), paths(), requests());
+    let rows = (events(), timed(), buckets(), io_rows(), paths(), requests());
     let parts = (counters, sources, rows, sums());
     parts.prop_map(
-        |(counters, sources, (events, timed, io, paths, requests), gauges)| StatSet {
+        |(counters, sources, (events, timed, buckets, io, paths, requests), gauges)| StatSet {
             counters,
             sources,
             timed,
+            buckets,
             events,
             io,
             paths,

@@ -4,6 +4,7 @@
 use super::files::Options;
 use super::password::Password;
 use super::tls::{self, Tls};
+use crate::place::decoded;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -145,26 +146,6 @@ fn host(server: &str, socket: Option<String>, files: &Options) -> Result<Host, S
         "" => Err(format!("the URL names neither host nor socket: {FORM}")),
         _ => Ok(Host::Tcp { host: name, port }),
     }
-}
-
-/// A part of a URL with its `%XX`.
-fn decoded(text: &str) -> Result<String, String> {
-    let wrong = || "the URL has a % that is not followed by two hexadecimal digits".to_owned();
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let mut digit = || {
-            let digit = char::from(rest.next()?).to_digit(16)?;
-            u8::try_from(digit).ok()
-        };
-        let (high, low) = (digit().ok_or_else(wrong)?, digit().ok_or_else(wrong)?);
-        bytes.push(high * 16 + low);
-    }
-    String::from_utf8(bytes).map_err(|_| "a part of the URL is not UTF-8".to_owned())
 }
 
 /// A text as a part of a URL.

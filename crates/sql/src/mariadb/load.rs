@@ -10,10 +10,10 @@ use super::conn::{Connection, told};
 use super::guard::{Guard, TICK, Waiting};
 use super::layout::{create_index, create_table, rows_table, scan_table};
 use super::marker;
-use super::plan::{LoadPlan, Start};
+use super::plan::LoadPlan;
+use crate::wanted::Start;
 use assay_measure::permutation::Permutation;
-use assay_measure::units::many;
-use assay_run::dataset::lines::{bytes, count, decimal, text};
+use assay_run::dataset::lines::{decimal, text};
 use assay_run::engine::{EngineError, Line, Progress};
 use assay_run::stop::Stop;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -42,7 +42,7 @@ pub(super) fn run(
     let findings = job.run(keeper, progress)?;
     let load_s = begun.elapsed().as_secs_f64();
     let written = write_out(plan, keeper);
-    let mut lines = summary(plan, load_s);
+    let mut lines = plan.summary(load_s);
     lines.push(written);
     lines.extend(findings.lines());
     lines.push(decimal(
@@ -106,40 +106,6 @@ fn write_out(plan: &LoadPlan, keeper: &mut Connection) -> Line {
             ),
         ),
     }
-}
-
-fn summary(plan: &LoadPlan, load_s: f64) -> Vec<Line> {
-    if plan.load.is_empty() {
-        let all = many(plan.schemas.into(), "SLOB schema");
-        let action = format!("nothing loaded: {all} there already");
-        return vec![text("action", "Action", action)];
-    }
-    let seconds = load_s.max(1e-9);
-    vec![
-        count(
-            "loaded_schemas",
-            "SLOB schemas loaded",
-            plan.load.len() as u64,
-        ),
-        count("loaded_rows", "Rows loaded", plan.rows()),
-        bytes("load_bytes", "Table data written", plan.data_bytes()),
-        decimal("load_s", "Load time with index and verification, s", load_s),
-        decimal(
-            "load_rows_per_s",
-            "Load rate in rows",
-            plan.rows() as f64 / seconds,
-        ),
-        decimal(
-            "load_mb_per_s",
-            "Load rate, MB/s (10^6)",
-            plan.data_bytes() as f64 / 1e6 / seconds,
-        ),
-        count(
-            "load_connections",
-            "Connections that loaded",
-            plan.degree as u64,
-        ),
-    ]
 }
 
 /// What the connections of a load share.

@@ -10,9 +10,10 @@ mod tables;
 mod timing;
 
 use super::address::Address;
-use super::claim::{self, Company};
+use super::claim;
 use super::conn::{Connection, MyError, told};
 use super::server::Server;
+use crate::claim::Company;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
 use assay_measure::stats;
 use assay_run::engine::{EngineError, Remarks};
