@@ -141,8 +141,8 @@ impl Tool {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Awr => "AWR text",
-            Self::Statspack => "Statspack text",
+            Self::Awr => "an AWR report",
+            Self::Statspack => "a Statspack report",
             Self::Assay => "an assay report",
             other => other.key(),
         }
@@ -203,7 +203,7 @@ const PARSERS: &[Parser] = &[
     Parser {
         tool: Tool::Awr,
         kind: "instance",
-        takes: "AWR text (whole, or its sections)",
+        takes: "AWR text or HTML (whole, or its sections)",
         looks_like: awr::looks_like,
         read: awr::read,
     },

@@ -149,6 +149,22 @@ impl<'a> Printed<'a> {
         self.side(&self.record.interval.elapsed_s, "/interval/elapsed_s")
     }
 
+    /// Whether the report is our own, whose counters are read at one instant.
+    fn is_own(&self) -> bool {
+        let import = self.record.import.as_ref();
+        import.is_some_and(|info| info.tool == "assay")
+    }
+
+    /// Whether a cache of another block size is configured: blocks are then not all of one size.
+    pub(super) fn has_several_block_sizes(&self) -> bool {
+        let mut settings = self.record.plan.settings.iter();
+        settings.any(|line| {
+            let size = line.name.strip_prefix("db_");
+            let size = size.and_then(|name| name.strip_suffix("k_cache_size"));
+            size.is_some_and(|size| size.parse::<u32>().is_ok()) && line.value != "0"
+        })
+    }
+
     /// Block size as printed, else as bytes and blocks give it: the nearest power of two.
     pub(super) fn block(&self) -> Option<f64> {
         let facts = &self.record.plan.engine_facts;
@@ -244,12 +260,17 @@ fn functions(p: &Printed<'_>, all: &mut Vec<Identity>) {
             1,
         ),
     ] {
-        let half = |side: Option<(Side, Side)>| side.map_or(0.0, |(left, _)| 0.005 * left.value);
+        let part = |side: Option<(Side, Side)>, of: f64| side.map_or(0.0, |(left, _)| of * left.value);
         let sides = sum(key).zip(p.alone("TOTAL", key));
-        judge(all, id, text, Must::Equal, sides, half(sides));
+        judge(all, id, text, Must::Equal, sides, part(sides, 0.005));
         let of_profile = p.io_profile("Total Requests").map(|both| both[way]);
         let sides = sum(key).zip(of_profile);
-        judge(all, profile, with_profile, Must::Equal, sides, half(sides));
+        // Oracle keeps the two in different places, which it does not read together.
+        let allowed = match p.is_own() {
+            true => part(sides, 0.005),
+            false => part(sides, 0.05) + 2.0,
+        };
+        judge(all, profile, with_profile, Must::Equal, sides, allowed);
     }
 }
 
@@ -422,23 +443,9 @@ fn classes(p: &Printed<'_>, all: &mut Vec<Identity>) {
 /// Statistics that count the time of some events.
 fn wait_statistics(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let us = |stat: Stat| Some(p.total(stat)?.times(1e-3));
-    for (id, text, stat, event) in [
-        (
-            "I22a",
-            "redo synch time = log file sync",
-            stats::REDO_SYNCH_TIME,
-            "log file sync",
-        ),
-        (
-            "I22b",
-            "redo write time = log file parallel write",
-            stats::REDO_WRITE_TIME,
-            "log file parallel write",
-        ),
-    ] {
-        let sides = us(stat).zip(p.waited(|row| row.name == event));
-        let allowed = sides.map_or(0.0, |(left, _)| 0.01 * left.value + 20_000.0);
-        judge(all, id, text, Must::Equal, sides, allowed);
+    // Oracle's statistics count more than the events' time: how long a request took from the first to the last step.
+    if p.is_own() {
+        log_times(p, all);
     }
     let sides =
         us(stats::REDO_LOG_SPACE_TIME).zip(p.waited(|row| row.name.starts_with("log file switch")));
@@ -458,14 +465,39 @@ fn wait_statistics(p: &Printed<'_>, all: &mut Vec<Identity>) {
         .map(|side| side.times(1e4));
     let sides = user_io.zip(p.waited(|event| event.class == "User I/O"));
     let allowed = sides.map_or(0.0, |(left, _)| 0.01 * left.value + 20_000.0);
+    // Reports leave out events of hardly any time, and classes of events that assay does not know.
+    let sides = sides.map(|(statistic, events)| (events, statistic));
     judge(
         all,
         "I21",
-        "user I/O wait time = User I/O events",
-        Must::Equal,
+        "User I/O events <= user I/O wait time",
+        Must::NotAbove,
         sides,
         allowed,
     );
+}
+
+/// Statistics of the log that are the time of an event.
+fn log_times(p: &Printed<'_>, all: &mut Vec<Identity>) {
+    let us = |stat: Stat| Some(p.total(stat)?.times(1e-3));
+    for (id, text, stat, event) in [
+        (
+            "I22a",
+            "redo synch time = log file sync",
+            stats::REDO_SYNCH_TIME,
+            "log file sync",
+        ),
+        (
+            "I22b",
+            "redo write time = log file parallel write",
+            stats::REDO_WRITE_TIME,
+            "log file parallel write",
+        ),
+    ] {
+        let sides = us(stat).zip(p.waited(|row| row.name == event));
+        let allowed = sides.map_or(0.0, |(left, _)| 0.01 * left.value + 20_000.0);
+        judge(all, id, text, Must::Equal, sides, allowed);
+    }
 }
 
 fn times(p: &Printed<'_>, all: &mut Vec<Identity>) {
@@ -540,13 +572,30 @@ fn cpu(p: &Printed<'_>, all: &mut Vec<Identity>) {
         let used = share("user")?.plus(share("system")?).plus(idle?);
         Some(share("steal").map_or(used, |steal| used.plus(steal)))
     };
+    // AWR prints no column of nice, of interrupts, of steal: the busy time that is neither user nor system, if the
+    // statistics of the operating system stand there too, else a few percent.
+    let seconds = |name: &str| p.record.os.cpu_s.get(name).and_then(Figure::value);
+    let unprinted = || {
+        let (busy, idle) = (seconds("busy")?, seconds("idle_awr")?);
+        let other = busy - seconds("user")? - seconds("system")?;
+        Some(100.0 * other.max(0.0) / (busy + idle).max(1e-9))
+    };
+    let missing = if p.is_own() { 0.0 } else { unprinted().unwrap_or(5.0) };
     judge(
         all,
         "I31",
         "CPU columns sum to 100 %",
-        Must::Equal,
+        Must::NotAbove,
         sum().map(|sum| (Side { off: 0.0, ..sum }, hundred)),
         0.5,
+    );
+    judge(
+        all,
+        "I31b",
+        "CPU columns, and what has no column, sum to 100 %",
+        Must::NotAbove,
+        sum().map(|sum| (hundred, Side { off: 0.0, ..sum })),
+        0.5 + missing,
     );
     judge(
         all,
