@@ -55,7 +55,7 @@ usage: cargo xtask bench [NAME...] [--pairs N] [--dir DIR] [--program FILE] [--s
              version installed (ASSAY_PG_BIN=DIR: of that one)
   mariadb    one prepared select of mariadb at 1, 8 and 64 clients, the loop in the client and in the server, against
              sysbench with the same statement; on a private server
-  report     reports of a record of 24 hours of seconds with 50 figures each, and the import of 10 MB of text: time
+  report     reports of a record of 24 hours of seconds with 50 figures each, and the import of 10 MB of text and of HTML: time
              and memory
   floor      what the harness itself costs per operation
   no NAME    all of them

@@ -88,7 +88,10 @@ enum Column {
 }
 
 fn column(title: &str) -> Option<Column> {
+    // Of a cluster's instances, beside the rate of the cluster.
+    let of_instances = ["average", "std dev", "min", "max"];
     match title {
+        title if of_instances.iter().any(|word| title.ends_with(word)) => None,
         title if title.contains("begin") => Some(Column::Begin),
         title if title.contains("end") => Some(Column::End),
         title if title.contains("per hour") => Some(Column::Hour),
@@ -111,7 +114,9 @@ pub(super) fn read(reader: &mut Reader<'_>, part: &Part<'_>) {
         let titles: Vec<String> = titles.collect();
         // The first column is the name, whatever it is called; the last of our own is where a figure is from.
         let mut columns: Vec<Option<Column>> = titles.iter().map(|title| column(title)).collect();
-        columns[0] = None;
+        if let Some(name) = columns.first_mut() {
+            *name = None;
+        }
         reader.table(table, "a statistic");
         if !reader.are_known(part.heading.at, &titles, &columns, "the statistics") {
             continue;

@@ -163,7 +163,7 @@ fn share_row(
     let name = reader.draft.record.instance.events[i].name.clone();
     let stem = slug(&name);
     let mut spans = Vec::new();
-    let mut from = 0;
+    let (mut from, mut from_us) = (0, 0.0);
     for (cell, bound) in row.cells.iter().zip(bounds) {
         let Some(bound) = bound else {
             continue;
@@ -175,6 +175,7 @@ fn share_row(
             true => (index, BUCKETS - 1),
             false => (from, index),
         };
+        let begin_us = std::mem::replace(&mut from_us, bound.us);
         from = index;
         // Oracle prints nothing for no waits, and `0.0(6)` for six of them.
         let (cell, _) = cell.split_once('(').unwrap_or((cell, ""));
@@ -191,8 +192,14 @@ fn share_row(
             });
         }
         if let Some(share) = share {
-            let side = if bound.is_above { "from" } else { "below" };
-            let key = format!("{stem}_waits_{side}_{}_us_pct", bound.us);
+            // The first column of a table holds all that is shorter, and some hold more than a power of two.
+            let range = match (bound.is_above, begin_us) {
+                (true, _) => format!("from_{}", bound.us),
+                (false, 0.0) => format!("up_to_{}", bound.us),
+                _ if begin + 1 < to => format!("{begin_us}_to_{}", bound.us),
+                _ => format!("below_{}", bound.us),
+            };
+            let key = format!("{stem}_waits_{range}_us_pct");
             let reading = Reading::new(row.at, key, share).name(&name);
             reader.draft.alone(reading.scope("histogram").again());
         }

@@ -188,6 +188,10 @@ pub(super) fn by_function(reader: &mut Reader<'_>, part: &Part<'_>) {
     for table in part.tables(1, 3).iter() {
         reader.table(table, "a function's I/O");
         let columns = columns(&table.ruler);
+        if columns.iter().all(Option::is_none) {
+            let text = "the I/O by function has no titles of reads and writes: not read";
+            reader.draft.note(part.heading.at, text);
+        }
         for row in &table.rows {
             let name = full_name(row.cells[0].trim());
             let cells = Cells {

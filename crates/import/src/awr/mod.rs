@@ -593,6 +593,20 @@ fn heading(lines: &[Line], i: usize, reader: &Reader<'_>) -> Heading {
         return Heading::None;
     };
     if let Some(section) = section_of(&line.text, reader.sections()) {
+        // `Reads:` and `Writes:` stand above the titles of an IOStat table, and belong to them.
+        let is_below = |section: &Section| {
+            section.with == "per sec" && i > 0 && lines[i - 1].text.contains("Reads:")
+        };
+        return match is_below(section) {
+            true => Heading::None,
+            false => Heading::Known(section),
+        };
+    }
+    if line.text.contains("Reads:")
+        && let Some(below) = lines.get(i + 1)
+        && let Some(section) = section_of(&below.text, reader.sections())
+        && section.with == "per sec"
+    {
         return Heading::Known(section);
     }
     let bare = line.text.trim();
