@@ -358,7 +358,8 @@ fn html_report(bytes: usize) -> String {
         &mut out,
         "This table displays load profile",
         &["", "Per Second", "Per Transaction"],
-        [["Redo size (bytes):", "1,048,576.0", "10,485.8"]].map(|row| row.map(str::to_owned).to_vec()),
+        [["Redo size (bytes):", "1,048,576.0", "10,485.8"]]
+            .map(|row| row.map(str::to_owned).to_vec()),
     );
     let mut noise = Noise(2);
     let events = (0..300).map(|i| {
@@ -376,7 +377,15 @@ fn html_report(bytes: usize) -> String {
     table(
         &mut out,
         "This table displays Foreground Wait Events and their wait statistics",
-        &["Event", "Waits", "%Time -outs", "Total Wait Time (s)", "Avg wait", "Waits /txn", "% DB time"],
+        &[
+            "Event",
+            "Waits",
+            "%Time -outs",
+            "Total Wait Time (s)",
+            "Avg wait",
+            "Waits /txn",
+            "% DB time",
+        ],
         events,
     );
     let statistics = (0..1000).map(|i| {
@@ -396,8 +405,14 @@ fn html_report(bytes: usize) -> String {
     );
     while out.len() < bytes {
         let statements = (0..100).map(|i| {
-            let text = "select c1, c2 from cf1 where custid &gt; :b1 and custid &lt; :b2 ".repeat(4);
-            vec![format!("{}.50", 100 + i), (i + 1).to_string(), format!("sql{i:010}"), text]
+            let text =
+                "select c1, c2 from cf1 where custid &gt; :b1 and custid &lt; :b2 ".repeat(4);
+            vec![
+                format!("{}.50", 100 + i),
+                (i + 1).to_string(),
+                format!("sql{i:010}"),
+                text,
+            ]
         });
         table(
             &mut out,
@@ -416,7 +431,10 @@ fn table(
     titles: &[&str],
     rows: impl IntoIterator<Item = Vec<String>>,
 ) {
-    let _ = write!(out, "<table border=\"0\" class=\"tdiff\" summary=\"{summary}\"><tr>");
+    let _ = write!(
+        out,
+        "<table border=\"0\" class=\"tdiff\" summary=\"{summary}\"><tr>"
+    );
     for title in titles {
         let _ = write!(out, "<th class=\"awrbg\" scope=\"col\">{title}</th>");
     }

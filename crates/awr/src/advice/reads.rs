@@ -268,7 +268,8 @@ pub(super) fn cached(record: &Record) -> Judged {
         return Ok(None);
     };
     // A report of a database at work is no test of storage, and its hits need no advice.
-    if record.import.is_some() && share(record, |event| event.class == "User I/O")? < OF_STORAGE_PCT {
+    if record.import.is_some() && share(record, |event| event.class == "User I/O")? < OF_STORAGE_PCT
+    {
         return Ok(None);
     }
     let evidence = [("buffer_hit_pct", pct)];

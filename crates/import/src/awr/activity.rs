@@ -6,7 +6,7 @@ use crate::draft::{Reading, step};
 use crate::number::{self, Printed};
 use crate::text::{At, Line};
 use assay_measure::plain::slug;
-use assay_measure::record::StatRow;
+use assay_measure::record::{Figure, StatRow};
 use assay_measure::stats::{DICTIONARY, Stat, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -157,7 +157,9 @@ pub(super) fn read(reader: &mut Reader<'_>, part: &Part<'_>) {
 /// Statistics pasted without their titles: total, per second, per transaction, if that is what their numbers are. Then
 /// totals over rates are one time, and rates over each other one rate of transactions, whatever row they are of.
 pub(super) fn loose(reader: &mut Reader<'_>, lines: &[Line]) {
-    let rows = lines.iter().filter_map(|line| Some((line, split(&line.text)?)));
+    let rows = lines
+        .iter()
+        .filter_map(|line| Some((line, split(&line.text)?)));
     let rows: Vec<(&Line, Loose<'_>)> = rows.filter(|(_, row)| row.numbers.len() == 3).collect();
     let Some((first, _)) = rows.first() else {
         return;
@@ -194,7 +196,10 @@ fn is_one_ratio(rows: &[(&Line, Loose<'_>)], over: usize, under: usize) -> bool 
             continue;
         };
         // Twice rounded, see I26.
-        let (of_a, of_b) = (1.1 * row.numbers[over].rounding, 1.1 * row.numbers[under].rounding);
+        let (of_a, of_b) = (
+            1.1 * row.numbers[over].rounding,
+            1.1 * row.numbers[under].rounding,
+        );
         if a <= 0.0 || b <= 0.0 {
             continue;
         }
@@ -263,7 +268,8 @@ const CUT_FROM: usize = 30;
 /// The names that a cut one may stand for, in a report of this release.
 fn alike_of(name: &str, release: &str) -> Option<&'static [&'static str]> {
     // A column may be wider than the letters that are the same.
-    let is_cut = |cut: &str| name.len() >= CUT_FROM && (cut.starts_with(name) || name.starts_with(cut));
+    let is_cut =
+        |cut: &str| name.len() >= CUT_FROM && (cut.starts_with(name) || name.starts_with(cut));
     let (_, old, new) = CUT_ALIKE.iter().find(|(cut, ..)| is_cut(cut))?;
     match release.starts_with("10.") || release.starts_with("11.") {
         true => Some(old),
@@ -417,6 +423,16 @@ fn keep(reader: &mut Reader<'_>, row: &Row) {
             stat_row(draft, &key),
             per_op
         );
+    }
+    let stat = stat_row(draft, &key);
+    also(&mut stat.per_s, row.per_s.as_ref(), factor);
+    also(&mut stat.per_tx, row.per_tx.as_ref(), factor);
+}
+
+/// A figure that the load profile prints too, under the same key, stands in both places.
+fn also(figure: &mut Figure, printed: Option<&Printed>, factor: f64) {
+    if let (true, Some(printed)) = (*figure == Figure::default(), printed) {
+        *figure = printed.value.scaled(factor);
     }
 }
 

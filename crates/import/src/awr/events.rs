@@ -307,6 +307,7 @@ fn event(reader: &mut Reader<'_>, at: At, actor: &str, printed: &str, figures: F
 /// Takes rows of foreground and background waits together, once all tables were read: what the report has of either
 /// alone stands as it is; what it has of both and of the background gives the foreground; else the event's nature tells.
 pub(super) fn finish(reader: &mut Reader<'_>) {
+    finish_classes(reader);
     for both in std::mem::take(&mut reader.both) {
         let (name, class) = names::event(&both.printed);
         let name = name.to_owned();
@@ -336,8 +337,33 @@ pub(super) fn finish(reader: &mut Reader<'_>) {
     }
 }
 
+/// Classes of foreground and background together stand alone, unless the report has no table of the foreground's.
+fn finish_classes(reader: &mut Reader<'_>) {
+    let is_only = reader.draft.record.instance.wait_classes.is_empty();
+    for (i, both) in std::mem::take(&mut reader.both_classes).iter().enumerate() {
+        if is_only && i == 0 {
+            let text = "wait classes of foreground and background together: the report has no table of the \
+                        foreground's alone";
+            reader.draft.note(both.at, text);
+        }
+        match is_only {
+            true => class(reader, both.at, &both.printed, both.figures.clone()),
+            false => alone(
+                reader,
+                both,
+                &both.printed,
+                "wait class, foreground and background",
+            ),
+        }
+    }
+}
+
 /// The figures of both, as values that stand alone.
 fn together(reader: &mut Reader<'_>, both: &Both, name: &str) {
+    alone(reader, both, name, "foreground and background");
+}
+
+fn alone(reader: &mut Reader<'_>, both: &Both, name: &str, scope: &str) {
     let (stem, figures) = (slug(name), both.figures.clone());
     for (key, printed) in [
         ("waits_count", figures.waits),
@@ -346,7 +372,7 @@ fn together(reader: &mut Reader<'_>, both: &Both, name: &str) {
     ] {
         if let Some(printed) = printed {
             let reading = Reading::new(both.at, format!("{stem}_{key}"), printed).name(name);
-            let reading = reading.scope("foreground and background");
+            let reading = reading.scope(scope);
             reader.draft.alone(reading.again());
         }
     }
@@ -412,7 +438,26 @@ pub(super) fn per_instance(reader: &mut Reader<'_>, part: &Part<'_>) {
     }
 }
 
-/// `Foreground Wait Class`, `Wait Classes by Total Wait Time`.
+/// `Wait Classes by Total Wait Time`: waits of foreground and background together.
+pub(super) fn classes_of_both(reader: &mut Reader<'_>, part: &Part<'_>) {
+    for table in part.tables(1, reader.titles_max()).iter() {
+        let columns = Columns::new(&table.ruler);
+        reader.table(table, "a wait class");
+        for row in &table.rows {
+            let printed = row.cells[columns.class.unwrap_or(0)].trim().to_owned();
+            if !printed.is_empty() {
+                let (at, figures) = (row.at, Figures::new(&columns, row));
+                reader.both_classes.push(Both {
+                    at,
+                    printed,
+                    figures,
+                });
+            }
+        }
+    }
+}
+
+/// `Foreground Wait Class`.
 pub(super) fn classes(reader: &mut Reader<'_>, part: &Part<'_>) {
     fg_wait_time(reader, part);
     if let Some((cpu, at)) = after(part.lines, "DB CPU time:") {
@@ -423,16 +468,15 @@ pub(super) fn classes(reader: &mut Reader<'_>, part: &Part<'_>) {
         let columns = Columns::new(&table.ruler);
         reader.table(table, "a wait class");
         for row in &table.rows {
-            class(reader, row, Figures::new(&columns, row));
+            let name = row.cells[0].trim();
+            if !name.is_empty() {
+                class(reader, row.at, name, Figures::new(&columns, row));
+            }
         }
     }
 }
 
-fn class(reader: &mut Reader<'_>, row: &Row, figures: Figures) {
-    let name = row.cells[0].trim();
-    if name.is_empty() {
-        return;
-    }
+fn class(reader: &mut Reader<'_>, at: At, name: &str, figures: Figures) {
     let draft = &mut *reader.draft;
     let new = || WaitClassRow {
         class: name.to_owned(),
@@ -446,7 +490,7 @@ fn class(reader: &mut Reader<'_>, row: &Row, figures: Figures) {
     };
     let stem = slug(name);
     let reading = |key: &str, printed: Printed| {
-        let reading = Reading::new(row.at, format!("{stem}_{key}"), printed);
+        let reading = Reading::new(at, format!("{stem}_{key}"), printed);
         reading.name(name).scope("wait class").again()
     };
     if let Some(waits) = figures.waits {
@@ -500,8 +544,7 @@ impl Reader<'_> {
             return None;
         }
         let events = self.draft.record.instance.events.iter().enumerate();
-        let mut found =
-            events.filter(|(_, row)| row.actor == actor && row.name.starts_with(name));
+        let mut found = events.filter(|(_, row)| row.actor == actor && row.name.starts_with(name));
         let (i, _) = found.next()?;
         found.next().is_none().then_some(i)
     }

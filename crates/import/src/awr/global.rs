@@ -129,7 +129,12 @@ pub(super) fn instances(reader: &mut Reader<'_>, part: &Part<'_>) {
     }
     for (name, list) in [("instances", &names), ("hosts", &reader.hosts)] {
         let (name, value) = (name.to_owned(), list.join(", "));
-        reader.draft.record.plan.engine_facts.push(Fact { name, value });
+        reader
+            .draft
+            .record
+            .plan
+            .engine_facts
+            .push(Fact { name, value });
     }
 }
 
@@ -358,7 +363,10 @@ pub(super) fn by_function(reader: &mut Reader<'_>, part: &Part<'_>) {
                     reader.draft.alone(reading.scope(&scope));
                 }
             }
-            let avg = table.ruler.find(&["avg"], &[]).map(|i| row.cells[i].as_str());
+            let avg = table
+                .ruler
+                .find(&["avg"], &[])
+                .map(|i| row.cells[i].as_str());
             if let Some(avg) = avg.and_then(|cell| number::duration_us(cell, 1e3)) {
                 let reading = Reading::new(row.at, "iostat_wait_us_avg", avg).scope(&scope);
                 reader.draft.alone(reading);

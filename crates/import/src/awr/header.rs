@@ -14,7 +14,13 @@ use jiff::civil::DateTime;
 const NO_NUMBERS: usize = usize::MAX;
 
 /// Titles of the tables that a report begins with: of what there is one row of facts.
-const OF_HEAD: [&str; 5] = ["db name", "db id", "instance", "host name", "container db id"];
+const OF_HEAD: [&str; 5] = [
+    "db name",
+    "db id",
+    "instance",
+    "host name",
+    "container db id",
+];
 
 /// Lines before the first section and between sections.
 pub(super) fn read(reader: &mut Reader<'_>, lines: &[Line]) {
@@ -50,7 +56,13 @@ pub(super) fn read(reader: &mut Reader<'_>, lines: &[Line]) {
 
 /// Whether a table of HTML is one of those a report begins with.
 pub(super) fn is_of_head(table: &Table) -> bool {
-    let titles = || table.ruler.columns.iter().map(|column| column.title.as_str());
+    let titles = || {
+        table
+            .ruler
+            .columns
+            .iter()
+            .map(|column| column.title.as_str())
+    };
     let first = titles().find(|title| !title.is_empty()).unwrap_or_default();
     let is_cache = || {
         let mut cells = table.rows.iter().flat_map(|row| &row.cells);
@@ -185,12 +197,7 @@ fn began(reader: &mut Reader<'_>, when: String, is_begin: bool) {
     }
 }
 
-fn sessions_at(
-    reader: &mut Reader<'_>,
-    at: At,
-    sessions: Option<number::Printed>,
-    is_begin: bool,
-) {
+fn sessions_at(reader: &mut Reader<'_>, at: At, sessions: Option<number::Printed>, is_begin: bool) {
     let Some(sessions) = sessions else {
         return;
     };

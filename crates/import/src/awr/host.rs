@@ -16,7 +16,11 @@ pub(super) fn cpu(reader: &mut Reader<'_>, part: &Part<'_>) {
         cpus_count(reader.draft, at, &cpus.text);
     }
     for table in part.tables(0, 2).iter() {
-        let titles = table.ruler.columns.iter().map(|column| share(&column.title));
+        let titles = table
+            .ruler
+            .columns
+            .iter()
+            .map(|column| share(&column.title));
         let titles: Vec<Option<&str>> = titles.collect();
         reader.table(table, "the host's CPU");
         let Some(row) = table.rows.first() else {
@@ -115,7 +119,10 @@ fn pct(draft: &mut Draft, reading: Reading, key: &str) {
 const INSTANCE: [(&str, &str); 3] = [
     ("%total cpu", "% of total CPU for Instance"),
     ("%busy cpu", "% of busy CPU for Instance"),
-    ("%db time waiting", "%DB time waiting for CPU - Resource Mgr"),
+    (
+        "%db time waiting",
+        "%DB time waiting for CPU - Resource Mgr",
+    ),
 ];
 
 /// `Instance CPU`: labels and shares.
@@ -128,7 +135,9 @@ pub(super) fn instance(reader: &mut Reader<'_>, part: &Part<'_>) {
     }
     if let Some((table, row)) = part.grid().and_then(|t| Some((t, t.rows.first()?))) {
         for (column, cell) in table.ruler.columns.iter().zip(&row.cells) {
-            let label = INSTANCE.iter().find(|(title, _)| column.title.starts_with(title));
+            let label = INSTANCE
+                .iter()
+                .find(|(title, _)| column.title.starts_with(title));
             if let (Some((_, label)), Some(printed)) = (label, number::measure(cell)) {
                 found.push((row.at, (*label).to_owned(), printed));
             }

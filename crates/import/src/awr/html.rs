@@ -473,7 +473,8 @@ mod tests {
 
     #[test]
     fn what_is_no_text_of_the_report_is_passed_over() {
-        let blocks = page("<style>\n<table></style>\n<SCRIPT>if (a<b) {}</script><!-- <table> --><p>x");
+        let blocks =
+            page("<style>\n<table></style>\n<SCRIPT>if (a<b) {}</script><!-- <table> --><p>x");
         let [Block::Name(name)] = blocks.as_slice() else {
             panic!("{blocks:?}");
         };

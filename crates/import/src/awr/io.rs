@@ -264,8 +264,7 @@ fn waits(cells: &Cells<'_>) -> Option<Printed> {
 fn function(reader: &mut Reader<'_>, cells: &Cells<'_>, name: &str) {
     rates(reader, cells, name, name == "TOTAL");
     let at = cells.row.at;
-    let waits =
-        waits(cells).map(|printed| reader.whole_unit(at, cells, Io::Waits, name, printed));
+    let waits = waits(cells).map(|printed| reader.whole_unit(at, cells, Io::Waits, name, printed));
     if let Some(avg) = cells.avg() {
         let reading = Reading::new(at, "iostat_wait_us_avg", avg).scope(name);
         reader.draft.alone(reading);
@@ -291,8 +290,9 @@ fn function(reader: &mut Reader<'_>, cells: &Cells<'_>, name: &str) {
     let Some(i) = super::row_of(rows, |row| row.function == name, new) else {
         return;
     };
-    let reading =
-        |key: &str, printed: Printed| Reading::new(at, format!("iostat_{key}"), printed).scope(name);
+    let reading = |key: &str, printed: Printed| {
+        Reading::new(at, format!("iostat_{key}"), printed).scope(name)
+    };
     let [read, written] = data;
     if let Some(data) = read {
         put!(
@@ -342,7 +342,9 @@ impl Reader<'_> {
             return printed;
         }
         let base: f64 = if is_data { 1024.0 } else { 1000.0 };
-        let choices = DROPPED.iter().filter(|(letter, _)| !is_data || *letter != "K");
+        let choices = DROPPED
+            .iter()
+            .filter(|(letter, _)| !is_data || *letter != "K");
         let fitting: Vec<(&str, f64)> = choices
             .map(|(letter, power)| (*letter, base.powf(*power)))
             .filter(|(_, factor)| self.fits(cells, io, &printed.clone().scaled(*factor)))
@@ -377,11 +379,9 @@ impl Reader<'_> {
             _ => return false,
         };
         let elapsed = self.elapsed.as_ref().and_then(Reading::known);
-        let other = cells.number(partner).filter(|other| {
-            other
-                .text
-                .ends_with(|c: char| c.is_ascii_alphabetic())
-        });
+        let other = cells
+            .number(partner)
+            .filter(|other| other.text.ends_with(|c: char| c.is_ascii_alphabetic()));
         let (Some((elapsed, _)), Some(other), Some(value)) = (elapsed, other, printed.number())
         else {
             return false;
@@ -390,7 +390,11 @@ impl Reader<'_> {
             return false;
         };
         let is_rate = matches!(io, Io::ReadRate | Io::WriteRate);
-        let (rate, total) = if is_rate { (value, known) } else { (known, value) };
+        let (rate, total) = if is_rate {
+            (value, known)
+        } else {
+            (known, value)
+        };
         let (of_rate, of_total) = match is_rate {
             true => (printed.rounding, other.rounding),
             false => (other.rounding, printed.rounding),

@@ -152,7 +152,11 @@ pub(super) fn of_cluster(
     printed: Printed,
 ) {
     let (name, unit) = label(printed_label);
-    let per = if is_rate { Per::Second } else { Per::Transaction };
+    let per = if is_rate {
+        Per::Second
+    } else {
+        Per::Transaction
+    };
     match instance {
         None => {
             let line = Line {

@@ -60,44 +60,139 @@ const fn section(
 /// Every section that is read; the first whose heading fits, so longer headings stand before shorter ones.
 const SECTIONS: &[Section] = &[
     section("Load Profile", "", "load profile", load::read),
-    section("Instance Efficiency", "", "instance efficiency", times::efficiency),
+    section(
+        "Instance Efficiency",
+        "",
+        "instance efficiency",
+        times::efficiency,
+    ),
     section("Top 5 Timed Events", "", "", events::both),
     section("Top 5 Timed", "Events", "top 5 wait events", events::top),
-    section("Top 10 Foreground Events", "", "top 10 wait events", events::top),
+    section(
+        "Top 10 Foreground Events",
+        "",
+        "top 10 wait events",
+        events::top,
+    ),
     section("Top 10 Timed Events", "", "", events::both),
     section("Top 5 Foreground Events", "", "", events::top),
     section("Top Timed Events", "", "", events::both),
-    section("Wait Classes by Total Wait Time", "", "wait class statistics ordered", events::classes),
-    section("Foreground Wait Class", "", "foreground wait class statistics", events::classes),
-    section("Foreground Wait Events", "", "foreground wait events", events::foreground),
-    section("Background Wait Events", "", "background wait events", events::background),
+    section(
+        "Wait Classes by Total Wait Time",
+        "",
+        "wait class statistics ordered",
+        events::classes_of_both,
+    ),
+    section(
+        "Foreground Wait Class",
+        "",
+        "foreground wait class statistics",
+        events::classes,
+    ),
+    section(
+        "Foreground Wait Events",
+        "",
+        "foreground wait events",
+        events::foreground,
+    ),
+    section(
+        "Background Wait Events",
+        "",
+        "background wait events",
+        events::background,
+    ),
     section("Wait Events", "DB/Inst", "", events::both),
-    section("Wait Event Histogram", "", "total number of waits, and", histogram::shares),
+    section(
+        "Wait Event Histogram",
+        "",
+        "total number of waits, and",
+        histogram::shares,
+    ),
     section("EVENT", "WAIT_TIME_MI", "", histogram::micro),
     section("Host CPU", "", "system load statistics", host::cpu),
     section("Instance CPU", "", "cpu usage and wait", host::instance),
     section("Memory Statistics", "", "memory statistics", host::memory),
     section("IO Profile", "", "io profile", io::profile),
-    section("Time Model System Stats", "", "different time model", times::model),
+    section(
+        "Time Model System Stats",
+        "",
+        "different time model",
+        times::model,
+    ),
     section("Time Model Statistics", "", "", times::model),
-    section("Operating System Statistics - Detail", "", "some detailed operating", passed_over),
-    section("Operating System Statistics", "", "operating systems statistics", host::statistics),
+    section(
+        "Operating System Statistics - Detail",
+        "",
+        "some detailed operating",
+        passed_over,
+    ),
+    section(
+        "Operating System Statistics",
+        "",
+        "operating systems statistics",
+        host::statistics,
+    ),
     section("OS Statistics - detail", "", "", passed_over),
     section("OS Statistics", "", "", host::statistics),
     section("IOStat by Function/Filetype", "", "", passed_over),
     section("IO Stat by Function - detail", "", "", passed_over),
-    section("IOStat by Function", "", "the io statistics for different functions", io::by_function),
+    section(
+        "IOStat by Function",
+        "",
+        "the io statistics for different functions",
+        io::by_function,
+    ),
     section("IO Stat by Function", "", "", io::by_function),
-    section("IOStat by Filetype", "", "io statistics for different file types", io::by_filetype),
+    section(
+        "IOStat by Filetype",
+        "",
+        "io statistics for different file types",
+        io::by_filetype,
+    ),
     section("Function Name", "per sec", "", io::by_function),
     section("Filetype Name", "per sec", "", io::by_filetype),
-    section("Instance Activity Stats", "", "instance activity statistics", activity::read),
-    section("Key Instance Activity Stats", "", "key instance activity", activity::read),
-    section("Other Instance Activity Stats", "", "non-key instance activity", activity::read),
-    section("Instance Activity Stats -", "", "absolute values of instance", activity::read),
-    section("Instance Activity Stats -", "", "thread activity stats", activity::read),
-    section("init.ora Multi", "", "name and value of multi-valued", passed_over),
-    section("init.ora Parameters", "", "name and value of init.ora", header::parameters),
+    section(
+        "Instance Activity Stats",
+        "",
+        "instance activity statistics",
+        activity::read,
+    ),
+    section(
+        "Key Instance Activity Stats",
+        "",
+        "key instance activity",
+        activity::read,
+    ),
+    section(
+        "Other Instance Activity Stats",
+        "",
+        "non-key instance activity",
+        activity::read,
+    ),
+    section(
+        "Instance Activity Stats -",
+        "",
+        "absolute values of instance",
+        activity::read,
+    ),
+    section(
+        "Instance Activity Stats -",
+        "",
+        "thread activity stats",
+        activity::read,
+    ),
+    section(
+        "init.ora Multi",
+        "",
+        "name and value of multi-valued",
+        passed_over,
+    ),
+    section(
+        "init.ora Parameters",
+        "",
+        "name and value of init.ora",
+        header::parameters,
+    ),
 ];
 
 /// Sections of a report on all instances of a cluster.
@@ -109,8 +204,18 @@ const GLOBAL: &[Section] = &[
     section("Time Model", "", "", global::time_model),
     section("Foreground Wait Classes -", "", "", passed_over),
     section("Foreground Wait Classes", "", "", global::classes),
-    section("Foreground Wait Events (Global)", "", "", events::foreground),
-    section("Background Wait Events (Global)", "", "", events::background),
+    section(
+        "Foreground Wait Events (Global)",
+        "",
+        "",
+        events::foreground,
+    ),
+    section(
+        "Background Wait Events (Global)",
+        "",
+        "",
+        events::background,
+    ),
     section("Top Timed Events", "", "", passed_over),
     section("Top Timed Foreground Events", "", "", events::per_instance),
     section("Top Timed Background Events", "", "", passed_over),
@@ -172,6 +277,7 @@ pub(super) struct Reader<'a> {
     pub(super) has_background: bool,
     /// Events of foreground and background together, until all tables are read.
     both: Vec<events::Both>,
+    both_classes: Vec<events::Both>,
     /// Hosts of a cluster's instances.
     hosts: Vec<String>,
     /// Statistics, until all names are known.
@@ -249,7 +355,8 @@ fn section_of(line: &str, sections: &'static [Section]) -> Option<&'static Secti
     if text.is_empty() || line.len() - text.len() > 12 {
         return None;
     }
-    let fits = |section: &&Section| text.starts_with(section.heading) && text.contains(section.with);
+    let fits =
+        |section: &&Section| text.starts_with(section.heading) && text.contains(section.with);
     sections.iter().find(fits)
 }
 
@@ -420,6 +527,7 @@ fn read_as(texts: &[Text], draft: &mut Draft, is_assay: bool) {
         is_global: false,
         has_background: false,
         both: Vec::new(),
+        both_classes: Vec::new(),
         hosts: Vec::new(),
         statistics: Vec::new(),
         shares: BTreeMap::new(),

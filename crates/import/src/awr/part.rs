@@ -110,7 +110,10 @@ impl<'a> Part<'a> {
     /// Words of the titles over labelled rows, in lower case.
     pub(super) fn label_titles(&self) -> Vec<String> {
         let of_text = || {
-            let above = self.lines.iter().take_while(|line| !line.text.contains(':'));
+            let above = self
+                .lines
+                .iter()
+                .take_while(|line| !line.text.contains(':'));
             let lines = std::iter::once(self.heading).chain(above);
             lines.flat_map(|line| line.text.split_whitespace())
         };

@@ -104,7 +104,11 @@ impl Ruler {
                 let columns = columns.iter_mut().filter(covered);
                 columns.for_each(|column| column.add(&name));
             }
-            let is_in = |word: &Token<'_>| groups.iter().any(|g| g.start <= word.start && word.end <= g.end);
+            let is_in = |word: &Token<'_>| {
+                groups
+                    .iter()
+                    .any(|g| g.start <= word.start && word.end <= g.end)
+            };
             for word in tokens(line) {
                 if is_in(&word) || word.text.bytes().all(|b| b == b'~') {
                     continue;
@@ -206,8 +210,8 @@ impl Ruler {
     /// One number for each number column, the name before them.
     fn guess(&self, line: &Line, words: &[Token<'_>], numbers_from: usize) -> Option<Row> {
         if numbers_from == 0 {
-            let is_row = words.len() == self.columns.len()
-                && words.iter().all(|word| is_numeric(word.text));
+            let is_row =
+                words.len() == self.columns.len() && words.iter().all(|word| is_numeric(word.text));
             return is_row.then(|| Row {
                 at: line.at,
                 cells: words.iter().map(|word| word.text.to_owned()).collect(),

@@ -135,7 +135,10 @@ fn a_whole_report_of_11_2_is_read() {
         (reads.count.value(), reads.class.as_str()),
         (Some(3_000_000.0), "User I/O")
     );
-    assert!(reads.hist_us.is_empty(), "95 % below 1 ms is one wide column");
+    assert!(
+        reads.hist_us.is_empty(),
+        "95 % below 1 ms is one wide column"
+    );
     assert!(reads.note.contains("wide columns"), "{}", reads.note);
     assert_eq!(
         crate::testing::number(
