@@ -150,10 +150,12 @@ pub(super) fn after(lines: &[Line], words: &str) -> Option<(Printed, At)> {
 }
 
 fn read(reader: &mut Reader<'_>, part: &Part<'_>, actor: &str) {
-    for table in part.tables(1, reader.titles_max()).iter() {
+    let tables = part.tables(1, reader.titles_max());
+    let name = |table: &Table| Columns::new(&table.ruler).name;
+    let doubled = doubled(reader, &tables, name);
+    for table in tables.iter() {
         let columns = Columns::new(&table.ruler);
         reader.table(table, "an event");
-        let doubled = doubled(reader, table, columns.name);
         for row in &table.rows {
             let mut figures = Figures::new(&columns, row);
             if reader.is_global && actor == "background" {
@@ -186,11 +188,23 @@ fn read(reader: &mut Reader<'_>, part: &Part<'_>, actor: &str) {
     }
 }
 
-/// Names that a table has twice, for they were cut at the column's width: which event a row is of is not known.
-fn doubled(reader: &mut Reader<'_>, table: &Table, name: usize) -> Vec<String> {
+/// Names that the pages of a table have twice, for they were cut at the column's width: which event a row is of is not
+/// known.
+pub(super) fn doubled(
+    reader: &mut Reader<'_>,
+    tables: &[Table],
+    name: impl Fn(&Table) -> usize,
+) -> Vec<String> {
     let mut seen = std::collections::BTreeSet::new();
     let mut found: Vec<String> = Vec::new();
-    for row in &table.rows {
+    if reader.is_html {
+        return found;
+    }
+    let rows = tables.iter().flat_map(|table| {
+        let name = name(table);
+        table.rows.iter().map(move |row| (row, name))
+    });
+    for (row, name) in rows {
         let printed = row.cells[name].trim();
         if printed.len() >= names::CUT_FROM && !seen.insert(printed) {
             let text = format!(

@@ -90,7 +90,9 @@ pub(super) fn shares(reader: &mut Reader<'_>, part: &Part<'_>) {
         micro(reader, part);
         return;
     }
-    for table in part.tables(1, 4).iter() {
+    let tables = part.tables(1, 4);
+    let doubled = events::doubled(reader, &tables, |_| 0);
+    for table in tables.iter() {
         let columns = &table.ruler.columns;
         let bounds: Vec<Option<Bound>> = columns.iter().map(|c| bound(&c.title)).collect();
         let all = bounds.iter().flatten().count();
@@ -101,7 +103,8 @@ pub(super) fn shares(reader: &mut Reader<'_>, part: &Part<'_>) {
         let is_of_all = |title: &str| title.ends_with("waits") && !title.contains(" to ");
         let total = columns.iter().position(|c| is_of_all(&c.title));
         reader.table(table, "a row of a histogram");
-        for row in &table.rows {
+        let of_one = |row: &&Row| !doubled.iter().any(|name| name == row.cells[0].trim());
+        for row in table.rows.iter().filter(of_one) {
             share_row(reader, row, &bounds, total);
         }
     }

@@ -87,6 +87,10 @@ const EVENTS: &[(&str, &str)] = &[
     ),
     ("Streams AQ: qmn slave idle wait", "Idle"),
     ("Streams AQ: qmn coordinator idle wait", "Idle"),
+    (
+        "Streams AQ: qmn coordinator waiting for slave to start",
+        "Other",
+    ),
     ("Space Manager: slave idle wait", "Idle"),
     ("Data Guard: Gap Manager", "Idle"),
     ("Data Guard: Timer", "Idle"),

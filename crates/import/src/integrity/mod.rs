@@ -537,6 +537,17 @@ fn times(p: &Printed<'_>, all: &mut Vec<Identity>) {
         db_cpu.zip(cpus),
         0.05,
     );
+    let model = &p.record.instance.time_model;
+    let on_cpu = p.side(&model.db_cpu_us, "/instance/time_model/db_cpu_us");
+    let all_time = p.side(&model.db_time_us, "/instance/time_model/db_time_us");
+    judge(
+        all,
+        "I25c",
+        "DB CPU <= DB time",
+        Must::NotAbove,
+        on_cpu.zip(all_time),
+        all_time.map_or(0.0, |all| 0.1 * all.value),
+    );
     let busy = p
         .record
         .os

@@ -459,3 +459,90 @@ USER_TIME                              3,000,000
     let wrong = text.replace("      57.9", "      67.9");
     assert!(!broken(&of(&wrong)).is_empty());
 }
+
+#[test]
+fn events_cut_alike_on_two_pages_of_a_table_are_left_out() {
+    let titles = "
+Event                               Waits  out   Time (s)    (ms)     /txn   Time
+---------------------------- ------------ ---- ---------- ------- -------- ------
+";
+    let text = format!(
+        "STATSPACK report for
+
+Background Wait Events  DB/Inst: TESTDB/testdb  Snaps: 1-2
+{titles}some event whose name is lon            1  100          5    5000      0.0     .8
+db file sequential read               100    0          1      10      0.1     .2
+{titles}some event whose name is lon        7,561   41     86,402   11427      0.2
+"
+    );
+    let record = of(&text);
+    assert_eq!(
+        record.instance.events.len(),
+        1,
+        "{:#?}",
+        record.instance.events
+    );
+    assert!(
+        says(&record, "several events are cut to"),
+        "{:#?}",
+        notes(&record)
+    );
+}
+
+#[test]
+fn classes_of_foreground_and_background_together_stand_apart_from_those_of_the_foreground() {
+    let both = "\
+Wait Classes by Total Wait Time
+~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+                                                          Avg             Avg
+                                        Total Wait       Wait   % DB   Active
+Wait Class                  Waits       Time (sec)       Time   time Sessions
+---------------- ---------------- ---------------- ---------- ------ --------
+System I/O                  1,000               50    50.00ms   50.0      0.5
+
+";
+    let foreground = "\
+Foreground Wait Class                         DB/Inst: TESTDB/testdb  Snaps: 1-2
+
+                                                                  Avg
+                                      %Time       Total Wait     wait
+Wait Class                      Waits -outs         Time (s)     (ms)  %DB time
+-------------------- ---------------- ----- ---------------- -------- ---------
+System I/O                         10     0                1      100       1.0
+";
+    let record = of(&format!("{both}{foreground}"));
+    let classes = &record.instance.wait_classes;
+    assert_eq!(classes[0].waits_count.value(), Some(10.0));
+    let scope = "wait class, foreground and background";
+    assert_eq!(number(&record, scope, "system_i_o_waits_count"), 1000.0);
+    assert_eq!(notes(&record), Vec::<String>::new());
+    let record = of(both);
+    assert_eq!(
+        record.instance.wait_classes[0].waits_count.value(),
+        Some(1000.0)
+    );
+    assert!(says(&record, "foreground and background together"));
+}
+
+#[test]
+fn time_on_a_cpu_beyond_db_time_is_told() {
+    let text = |cpu: &str| {
+        format!(
+            "\
+Time Model System Stats  DB/Inst: TESTDB/testdb  Snaps: 1-2
+-> Ordered by % of DB time desc, Statistic name
+
+Statistic                                       Time (s) % DB time
+----------------------------------- -------------------- ---------
+DB CPU                                           {cpu}     192.1
+DB time                                            617.8
+"
+        )
+    };
+    let found = broken(&of(&text("1,186.7")));
+    assert!(
+        found.len() == 1 && found[0].starts_with("I25c "),
+        "{found:#?}"
+    );
+    assert_eq!(broken(&of(&text("  640.0"))), Vec::<String>::new());
+}
