@@ -361,6 +361,31 @@ fn html_report(bytes: usize) -> String {
         [["Redo size (bytes):", "1,048,576.0", "10,485.8"]]
             .map(|row| row.map(str::to_owned).to_vec()),
     );
+    figures(&mut out);
+    while out.len() < bytes {
+        let statements = (0..100).map(|i| {
+            let text =
+                "select c1, c2 from cf1 where custid &gt; :b1 and custid &lt; :b2 ".repeat(4);
+            vec![
+                format!("{}.50", 100 + i),
+                (i + 1).to_string(),
+                format!("sql{i:010}"),
+                text,
+            ]
+        });
+        table(
+            &mut out,
+            "This table displays top SQL by elapsed time",
+            &["Elapsed Time (s)", "Executions", "SQL Id", "SQL Text"],
+            statements,
+        );
+    }
+    out.push_str("End of Report\n</body></html>\n");
+    out
+}
+
+/// Events and statistics of a page.
+fn figures(out: &mut String) {
     let mut noise = Noise(2);
     let events = (0..300).map(|i| {
         let waits = (1e6 * noise.next()) as u64 + 1;
@@ -375,7 +400,7 @@ fn html_report(bytes: usize) -> String {
         ]
     });
     table(
-        &mut out,
+        out,
         "This table displays Foreground Wait Events and their wait statistics",
         &[
             "Event",
@@ -398,31 +423,11 @@ fn html_report(bytes: usize) -> String {
         ]
     });
     table(
-        &mut out,
+        out,
         "This table displays Instance activity statistics. For each instance, activity total",
         &["Statistic", "Total", "per Second", "per Trans"],
         statistics,
     );
-    while out.len() < bytes {
-        let statements = (0..100).map(|i| {
-            let text =
-                "select c1, c2 from cf1 where custid &gt; :b1 and custid &lt; :b2 ".repeat(4);
-            vec![
-                format!("{}.50", 100 + i),
-                (i + 1).to_string(),
-                format!("sql{i:010}"),
-                text,
-            ]
-        });
-        table(
-            &mut out,
-            "This table displays top SQL by elapsed time",
-            &["Elapsed Time (s)", "Executions", "SQL Id", "SQL Text"],
-            statements,
-        );
-    }
-    out.push_str("End of Report\n</body></html>\n");
-    out
 }
 
 fn table(

@@ -350,7 +350,16 @@ fn unit_of(stat: Option<&Stat>, is_in_us: bool) -> (&'static str, f64) {
     }
 }
 
-fn keep(reader: &mut Reader<'_>, row: &Row) {
+/// Under what a statistic is kept.
+struct Kept<'a> {
+    key: String,
+    name: &'a str,
+    unit: &'static str,
+    factor: f64,
+    is_in_us: bool,
+}
+
+fn kept(row: &Row) -> Kept<'_> {
     // Our own report prints times in us and says so; Oracle's newer names do so too.
     let in_us = [" (us)", " (usec)"]
         .iter()
@@ -368,6 +377,23 @@ fn keep(reader: &mut Reader<'_>, row: &Row) {
         || format!("{}_count", slug(&bounded())),
         |s| s.key.to_owned(),
     );
+    Kept {
+        key,
+        name,
+        unit,
+        factor,
+        is_in_us: in_us.is_some(),
+    }
+}
+
+fn keep(reader: &mut Reader<'_>, row: &Row) {
+    let Kept {
+        key,
+        name,
+        unit,
+        factor,
+        is_in_us,
+    } = kept(row);
     let draft = &mut *reader.draft;
     draft
         .record
@@ -381,9 +407,9 @@ fn keep(reader: &mut Reader<'_>, row: &Row) {
             ..StatRow::default()
         });
     // A time in us may have been measured finer than that.
-    let total = match in_us {
-        Some(_) => number::measure(&row.total.text).unwrap_or_else(|| row.total.clone()),
-        None => row.total.clone(),
+    let total = match is_in_us {
+        true => number::measure(&row.total.text).unwrap_or_else(|| row.total.clone()),
+        false => row.total.clone(),
     };
     let base = format!("/instance/stats/{}", step(&key));
     let reading = |column: &str, printed: Printed| {
