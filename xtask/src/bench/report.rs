@@ -303,40 +303,6 @@ fn letters(mut number: u64) -> String {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_record_is_json_with_every_figure_of_every_second() {
-        let record: serde_json::Value = serde_json::from_str(&record_of(200)).unwrap();
-        let metrics = record["series"]["metrics"].as_object().unwrap();
-        assert_eq!(metrics.len(), FIGURES);
-        assert!(
-            metrics
-                .values()
-                .all(|column| column.as_array().unwrap().len() == 200)
-        );
-        assert_eq!(
-            record["series"]["heat"][0]["buckets"]
-                .as_array()
-                .unwrap()
-                .len(),
-            200
-        );
-    }
-
-    #[test]
-    fn the_peak_is_the_kernels_high_water_mark() {
-        assert_eq!(peak_of("Name:\tx\nVmHWM:\t    2048 kB\n"), Some(2.0));
-    }
-
-    #[test]
-    fn the_text_has_the_size_asked_for() {
-        assert!((200_000..210_000).contains(&text_report(200_000).len()));
-    }
-}
-
 /// A report of HTML of about so many bytes: a load profile, events, statistics, and long tables of statements, which
 /// are most of a real one.
 fn html_report(bytes: usize) -> String {
@@ -452,4 +418,38 @@ fn table(
         out.push_str("</tr>\n");
     }
     out.push_str("</table>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_record_is_json_with_every_figure_of_every_second() {
+        let record: serde_json::Value = serde_json::from_str(&record_of(200)).unwrap();
+        let metrics = record["series"]["metrics"].as_object().unwrap();
+        assert_eq!(metrics.len(), FIGURES);
+        assert!(
+            metrics
+                .values()
+                .all(|column| column.as_array().unwrap().len() == 200)
+        );
+        assert_eq!(
+            record["series"]["heat"][0]["buckets"]
+                .as_array()
+                .unwrap()
+                .len(),
+            200
+        );
+    }
+
+    #[test]
+    fn the_peak_is_the_kernels_high_water_mark() {
+        assert_eq!(peak_of("Name:\tx\nVmHWM:\t    2048 kB\n"), Some(2.0));
+    }
+
+    #[test]
+    fn the_text_has_the_size_asked_for() {
+        assert!((200_000..210_000).contains(&text_report(200_000).len()));
+    }
 }
