@@ -146,6 +146,7 @@ fn advice_r08_and_r18_read_what_an_import_printed() {
         event.hist_us[bucket] = count;
     }
     record.instance.events = vec![event];
+    record.instance.time_model.db_time_us = 1e9.into();
     let said = fires(&record, "R8");
     let pct = |key: &str| said.evidence[key].value().unwrap();
     assert!((3.0..3.6).contains(&pct("slow_waits_pct")), "{said:?}");
