@@ -229,7 +229,7 @@ pub(super) fn finish(reader: &mut Reader<'_>) {
         };
         let (buckets, wide) = apart(&shares.spans);
         let in_buckets: f64 = buckets.iter().sum();
-        if in_buckets >= 99.0 - HALF_PCT && in_buckets < 101.0 {
+        if (99.0 - HALF_PCT..101.0).contains(&in_buckets) {
             row.hist_us = buckets
                 .iter()
                 .map(|pct| (waits * pct / 100.0).round() as u64)

@@ -13,7 +13,7 @@ fn info(record: &Record) -> &assay_measure::record::ImportInfo {
 fn html_gives_the_record_of_the_text_of_the_same_report() {
     let page = sample("awr-19c.html");
     assert_eq!(recognise(&page.text), Some(Tool::Awr));
-    let record = read(&[page.clone()]);
+    let record = read(std::slice::from_ref(&page));
     the_same_run(&record);
     assert_eq!(info(&record).format, "report HTML");
     assert_eq!(info(&record).tool_version, "19.0.0.0.0");
