@@ -414,7 +414,7 @@ fn disturbed(pair: &Pair) -> Option<String> {
         .collect();
     (!told.is_empty()).then(|| {
         format!(
-            "Other work may have slowed these runs. On the host {}. assay calls nothing different that this could explain; \
+            "Other work slowed these runs. On the host {}. assay calls nothing different that this could explain; \
              repeat both sides on a host that does nothing else.",
             told.join("; on that ")
         )

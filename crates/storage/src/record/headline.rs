@@ -187,23 +187,11 @@ fn tested(info: &StorageInfo) -> String {
         .iter()
         .take(3)
         .map(|job| {
-            // What another tool did not print is left out.
-            let what = match (job.rw.as_str(), job.block_sizes.as_str()) {
-                (rw, "") => rw.to_owned(),
-                (rw, size) => format!("{rw} of {size}"),
-            };
-            let depth = match job.in_flight_most_count() {
-                0 => String::new(),
-                depth => format!("{depth} in flight"),
-            };
-            let told: Vec<String> = [what, depth]
-                .into_iter()
-                .filter(|part| !part.is_empty())
-                .collect();
-            match told.is_empty() {
-                true => job.name.clone(),
-                false => format!("{} ({})", job.name, told.join(", ")),
-            }
+            let depth = job.in_flight_most_count();
+            format!(
+                "{} ({} of {}, {depth} in flight)",
+                job.name, job.rw, job.block_sizes
+            )
         })
         .collect();
     let more = match info.jobs.len() {
@@ -224,26 +212,16 @@ fn rows(info: &StorageInfo) -> Vec<Line> {
             _ => format!("{}: ", shorten(&group.jobs.join(", "), 30)),
         };
         for way in &group.ways {
-            // Of another tool's run there may be no percentiles but those of the completion.
-            let all = [
-                (&way.response, "us p99"),
-                (&way.lat, "us p99"),
-                (&way.clat, "us p99 of the completion"),
-            ];
-            let known = all.iter().find(|(lat, _)| lat.p99_us.value().is_some());
-            let (slow, unit) = known.map_or((&way.lat.p99_us, "us p99"), |(lat, unit)| {
-                (&lat.p99_us, *unit)
-            });
-            let why = slow
-                .reason()
-                .filter(|why| *why != "absent")
-                .unwrap_or("too few samples");
+            let slow = match way.response.p99_us.value() {
+                Some(_) => &way.response.p99_us,
+                None => &way.lat.p99_us,
+            };
             let told = vec![
                 Told::new(&way.ios_per_s, &format!("{}s/s", way.way)),
                 Told::new(&way.mb_per_s, "MB/s (10^6)"),
                 Told {
-                    otherwise: format!("p99 n/a ({why})"),
-                    ..Told::new(slow, unit)
+                    otherwise: "p99 n/a (too few samples)".to_owned(),
+                    ..Told::new(slow, "us p99")
                 },
             ];
             let title = if lines.is_empty() { "Rate and p99" } else { "" };
