@@ -80,7 +80,12 @@ proptest::proptest! {
 
 #[test]
 fn a_record_of_the_first_schema_gets_the_kind_that_its_tool_has_today() {
-    for parser in PARSERS {
+    // Tools that no version read into that schema.
+    let later = [Tool::HammerDb, Tool::Host, Tool::Card];
+    for parser in PARSERS
+        .iter()
+        .filter(|parser| !later.contains(&parser.tool))
+    {
         let mut record =
             serde_json::json!({"schema": "assay/1", "import": {"tool": parser.tool.key()}});
         if parser.kind == "storage" {

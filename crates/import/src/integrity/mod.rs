@@ -5,12 +5,16 @@
 //! violation says that the source disagrees with itself, never that assay is wrong.
 
 mod counters;
+mod redundant;
 mod tools;
+mod warnings;
 
 use assay_measure::identity::{Rule, Scope, known, number_of};
 use assay_measure::record::{EventRow, Figure, Identity, Record, Truth};
 use assay_measure::stats::{self, Stat};
 use std::collections::HashMap;
+
+pub(super) use warnings::warnings;
 
 pub(super) const MIB: f64 = 1_048_576.0;
 
@@ -28,6 +32,7 @@ pub(super) fn imported(record: &Record) -> Vec<Identity> {
     cpu(&printed, &mut all);
     rates(&printed, &mut all);
     update(&printed, &mut all);
+    redundant::identities(&printed, &mut all);
     all.extend(tools::identities(record));
     all.sort_by_key(|identity| (number_of(&identity.id), identity.id.clone()));
     all
@@ -58,6 +63,15 @@ impl Side {
     /// So many millionths of it.
     pub(super) fn share(self, ppm: f64) -> f64 {
         1e-6 * ppm * self.value.abs()
+    }
+
+    /// The quotient, with what both roundings may do to it.
+    pub(super) fn over(self, other: Self) -> Self {
+        let value = self.value / other.value;
+        Self {
+            value,
+            off: (self.off + value.abs() * other.off) / other.value.abs(),
+        }
     }
 
     /// The product, with what both roundings may do to it.
