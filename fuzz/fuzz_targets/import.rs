@@ -6,7 +6,7 @@
 #[path = "../kinds.rs"]
 mod kinds;
 
-use assay_import::{Source, import, misplaced};
+use assay_import::{Source, import_all, misplaced};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -19,11 +19,13 @@ fuzz_target!(|bytes: &[u8]| {
             text: text.to_owned(),
         })
         .collect();
-    match import(&sources) {
-        Ok(record) => {
-            assert_eq!(misplaced(&record), Vec::<String>::new());
-            let _ = assay_report::text::render(&record);
+    for imported in import_all(&sources) {
+        match imported.result {
+            Ok(record) => {
+                assert_eq!(misplaced(&record), Vec::<String>::new());
+                let _ = assay_report::text::render(&record);
+            }
+            Err(error) => assert!(!error.to_string().is_empty()),
         }
-        Err(error) => assert!(!error.to_string().is_empty()),
     }
 });

@@ -9,7 +9,6 @@ use crate::ui;
 use assay_measure::plain::shell_word;
 use assay_measure::record::Record;
 use assay_report::answer::{self, Class, Context};
-use std::io::{self, IsTerminal};
 use std::path::Path;
 
 /// Prints what was asked for of a record that was written to `place`.
@@ -48,8 +47,7 @@ fn of_run(record: &Record, place: &Path) -> String {
 
 /// The answer of a record, coloured where somebody looks at it.
 fn coloured(record: &Record, context: &Context) -> String {
-    let is_seen =
-        io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    let is_seen = ui::is_watched() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let paint = |class: Class, title: &str| match (is_seen, class) {
         (true, Class::Good) => format!("\u{1b}[32m{title}\u{1b}[0m"),
         (true, Class::Doubtful) => format!("\u{1b}[33m{title}\u{1b}[0m"),

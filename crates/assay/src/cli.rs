@@ -119,6 +119,11 @@ pub(crate) enum Command {
     Runs(RunsArgs),
     /// Effective configuration
     Config(ConfigArgs),
+    /// Check on a server of yours what assay says of its kind, in some fifteen minutes
+    ///
+    /// It loads a small data set, runs every kind of operation on it, removes it, and compares what the server counted
+    /// with what must be so. One file holds all of it, without passwords: send it back with a report of a problem.
+    Selftest(SelftestArgs),
     /// Hold a temporary server until standard input ends, and say in a line of JSON where it is
     #[command(hide = true)]
     TempServer(SettingArgs),
@@ -172,6 +177,21 @@ pub(crate) struct SettingArgs {
     /// Whose data set; SLOB's where none is named
     #[arg(skip)]
     pub(crate) workload: Option<&'static str>,
+}
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SelftestArgs {
+    /// The target, as --target
+    #[arg(value_name = "URL", conflicts_with = "target")]
+    pub(crate) url: Option<String>,
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs,
+    /// Duration of each of its seven runs
+    #[arg(long, value_name = "D", default_value = "60s")]
+    pub(crate) time: String,
+    /// The file to send back [default: assay-selftest.json]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Default, Args)]

@@ -5,8 +5,10 @@ use assay_measure::config::Problem;
 use assay_measure::plain::plain;
 use assay_run::left;
 use std::borrow::Cow;
+use std::fs::File;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Prints the product; what a terminal would obey in it is replaced. A reader that went away ends it quietly.
@@ -22,12 +24,37 @@ pub(crate) fn product(text: &str) -> Result<(), Failure> {
 
 /// Prints an answer, whose colours are a terminal's own; what it holds of a record was cleaned before.
 pub(crate) fn terminal(text: &str) -> Result<(), Failure> {
+    if let Some((path, mut file)) = LOG.get().map(|log| (&log.0, &log.1)) {
+        let written = file.write_all(text.as_bytes());
+        return written.map_err(|error| Failure::output(format!("{}: {error}", path.display())));
+    }
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => Err(Failure::output(format!("standard output: {error}"))),
     }
+}
+
+/// Where products go in place of standard output.
+static LOG: OnceLock<(PathBuf, File)> = OnceLock::new();
+
+/// From now on products are appended to this file.
+///
+/// # Errors
+/// It cannot be opened for that.
+pub(crate) fn log_to(path: &Path) -> Result<(), Failure> {
+    let file = File::options().append(true).create(true).open(path);
+    let file =
+        file.map_err(|error| Failure::usage(format!("--logfile {}: {error}", path.display())))?;
+    // A second would be a mistake of this program; the first stays.
+    let _ = LOG.set((path.to_path_buf(), file));
+    Ok(())
+}
+
+/// Whether somebody may look at what is printed.
+pub(crate) fn is_watched() -> bool {
+    LOG.get().is_none() && io::stdout().is_terminal()
 }
 
 /// Whether nothing is said but what [`PASS`] lets through.

@@ -169,6 +169,17 @@ pub fn set_pacing_rate(socket: impl AsFd, bytes_per_s: u64) -> io::Result<()> {
     )
 }
 
+/// How many bytes wake who waits in a read (`SO_RCVLOWAT`); the end of the connection, and a full buffer, wake him before.
+///
+/// Who has read part of what he waits for must ask for no more than the rest.
+///
+/// # Errors
+/// The kernel refuses it.
+pub fn set_wake_bytes(socket: impl AsFd, bytes: u32) -> io::Result<()> {
+    let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+    set(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, &bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,6 +213,9 @@ mod tests {
         assert!(info.rtt > 0 && info.snd_cwnd > 0, "{info:?}");
         assert!((900..=1000).contains(&info.snd_mss), "{info:?}");
         assert_eq!(max_segment(&client).unwrap(), info.snd_mss);
+        set_wake_bytes(&server, 1000).unwrap();
+        client.write_all(&[7; 1500]).unwrap();
+        assert!(server.read(&mut got).unwrap() >= 1000);
         set_pacing_rate(&client, 1_000_000).unwrap();
         assert_eq!(TcpInfo::of(&client).unwrap().max_pacing_rate, 1_000_000);
         let udp = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -135,6 +135,16 @@ impl Draft {
         format.clone_into(&mut self.info.format);
     }
 
+    /// What was recognised so far.
+    pub(crate) fn said(&self) -> (String, String) {
+        (self.info.tool_version.clone(), self.info.format.clone())
+    }
+
+    /// Puts back what was recognised.
+    pub(crate) fn say(&mut self, (version, format): (String, String)) {
+        self.recognised(&version, &format);
+    }
+
     /// Damage tolerated, or a part left out. A line of 0 speaks of the whole file.
     pub(crate) fn note(&mut self, at: At, text: impl Into<String>) {
         let of_file = |note: &&ImportNote| note.file == at.file;

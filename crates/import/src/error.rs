@@ -80,6 +80,18 @@ pub enum ImportError {
         /// What is wrong and the way out.
         what: String,
     },
+    /// A report that is not of one run.
+    #[error("{path}:{line}: this is {what}, not the report of one run; {way_out}")]
+    NotARun {
+        /// Path as given.
+        path: String,
+        /// Line that says so, from 1.
+        line: u64,
+        /// What it is.
+        what: &'static str,
+        /// What to do instead.
+        way_out: &'static str,
+    },
     /// Recognised, but without a single figure.
     #[error("{path}: recognised as {}, but no figure could be read from it{hint}", tool.name())]
     NothingRead {

@@ -14,6 +14,8 @@ use std::fmt;
 pub(crate) struct Source {
     text: String,
     file: u64,
+    /// Lines of the file before the first of these.
+    skipped: usize,
     /// Offset at which each line begins.
     begins: Vec<usize>,
 }
@@ -49,6 +51,7 @@ impl Source {
         Self {
             text: joined,
             file: text.file,
+            skipped: text.skipped(),
             begins,
         }
     }
@@ -66,7 +69,7 @@ impl Source {
             let first = rest.lines().next().unwrap_or_default().trim_start();
             if !first.starts_with('{') {
                 if !first.is_empty() && found.other.is_none() {
-                    found.other = Some(line as u64 + 1);
+                    found.other = Some((self.skipped + line) as u64 + 1);
                 }
                 line += 1;
                 continue;
@@ -80,7 +83,7 @@ impl Source {
                 }
                 Some(Err(error)) => {
                     found.broken.get_or_insert(Broken {
-                        line: (line + error.line()) as u64,
+                        line: (self.skipped + line + error.line()) as u64,
                         what: error.to_string(),
                     });
                     // What is torn open is not looked for inside: its braces are no documents.
@@ -113,7 +116,7 @@ impl<'a> Node<'a> {
         let offset = begin.saturating_sub(self.source.text.as_ptr() as usize);
         At {
             file: self.source.file,
-            line: self.source.line_of(offset) as u64,
+            line: (self.source.skipped + self.source.line_of(offset)) as u64,
         }
     }
 

@@ -39,9 +39,12 @@ macro_rules! put_in {
 }
 
 mod awr;
+mod card;
 mod draft;
 mod error;
 mod fio;
+mod hammerdb;
+mod host;
 mod integrity;
 mod iperf3;
 mod json;
@@ -57,6 +60,7 @@ mod stress_ng;
 mod swingbench;
 mod sysbench;
 mod text;
+mod together;
 mod vdbench;
 
 #[cfg(test)]
@@ -70,7 +74,8 @@ use assay_measure::record::{Record, SCHEMA};
 use assay_storage::record::Storage;
 use draft::Draft;
 pub use error::{ImportError, Place};
-use text::Text;
+use text::{At, Text};
+pub use together::{Imported, import_all};
 
 /// One text to read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -113,6 +118,12 @@ pub enum Tool {
     Sysbench,
     /// vdbench.
     Vdbench,
+    /// HammerDB.
+    HammerDb,
+    /// `vmstat`, `mpstat`, `sar`, `iostat`.
+    Host,
+    /// A card of the platform: `lscpu`, `sysctl`, parameters of a database, a box table.
+    Card,
 }
 
 impl Tool {
@@ -134,6 +145,9 @@ impl Tool {
             Self::Pgbench => "pgbench",
             Self::Sysbench => "sysbench",
             Self::Vdbench => "vdbench",
+            Self::HammerDb => "hammerdb",
+            Self::Host => "host",
+            Self::Card => "card",
         }
     }
 
@@ -141,9 +155,12 @@ impl Tool {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Awr => "AWR text",
-            Self::Statspack => "Statspack text",
+            Self::Awr => "an AWR report",
+            Self::Statspack => "a Statspack report",
             Self::Assay => "an assay report",
+            Self::HammerDb => "HammerDB",
+            Self::Host => "statistics of a host",
+            Self::Card => "a card of a platform",
             other => other.key(),
         }
     }
@@ -194,8 +211,31 @@ struct Parser {
     /// What the user may give it, for messages.
     takes: &'static str,
     looks_like: fn(&Text) -> Confidence,
+    /// Lines of a text at which a further run begins, which is a record of its own.
+    runs: fn(&Text) -> Vec<usize>,
+    /// Whether a text is a fragment, which may belong to another text of the tool.
+    is_part: fn(&Text) -> bool,
+    /// It says something of a run that another tool measured.
+    is_beside: bool,
     /// Reads the texts, all of this tool and in the order given, into one record.
     read: fn(&[Text], &mut Draft) -> Result<(), ImportError>,
+}
+
+/// What most parsers have in common: a text is one whole run.
+const WHOLE: Parser = Parser {
+    tool: Tool::Assay,
+    kind: "",
+    takes: "",
+    looks_like: |_| Confidence::of(0, &[("anything", false)]),
+    runs: |_| Vec::new(),
+    is_part: |_| false,
+    is_beside: false,
+    read: |_, _| Ok(()),
+};
+
+/// Whether a text is of a report that begins where the text begins.
+fn lacks_snapshots(text: &Text) -> bool {
+    !text.head_has("Begin Snap")
 }
 
 /// Every parser; a new one is a file and a line here. Of equally sure ones the first wins.
@@ -203,9 +243,11 @@ const PARSERS: &[Parser] = &[
     Parser {
         tool: Tool::Awr,
         kind: "instance",
-        takes: "AWR text (whole, or its sections)",
+        takes: "AWR text or HTML (whole, or its sections)",
         looks_like: awr::looks_like,
         read: awr::read,
+        is_part: lacks_snapshots,
+        ..WHOLE
     },
     Parser {
         tool: Tool::Statspack,
@@ -213,6 +255,8 @@ const PARSERS: &[Parser] = &[
         takes: "Statspack text",
         looks_like: awr::looks_like_statspack,
         read: awr::read,
+        is_part: lacks_snapshots,
+        ..WHOLE
     },
     Parser {
         tool: Tool::Assay,
@@ -220,6 +264,7 @@ const PARSERS: &[Parser] = &[
         takes: "an assay text report",
         looks_like: awr::looks_like_assay,
         read: awr::read_assay,
+        ..WHOLE
     },
     Parser {
         tool: Tool::Fio,
@@ -227,6 +272,9 @@ const PARSERS: &[Parser] = &[
         takes: "fio text or JSON",
         looks_like: fio::looks_like,
         read: fio::read,
+        runs: fio::runs,
+        is_part: |text| !fio::is_whole(text),
+        ..WHOLE
     },
     Parser {
         tool: Tool::Iperf3,
@@ -234,6 +282,8 @@ const PARSERS: &[Parser] = &[
         takes: "iperf3 text or JSON",
         looks_like: iperf3::looks_like,
         read: iperf3::read,
+        runs: iperf3::runs,
+        ..WHOLE
     },
     Parser {
         tool: Tool::Ping,
@@ -241,6 +291,7 @@ const PARSERS: &[Parser] = &[
         takes: "ping",
         looks_like: ping::looks_like,
         read: ping::read,
+        ..WHOLE
     },
     Parser {
         tool: Tool::Oratcptest,
@@ -248,6 +299,7 @@ const PARSERS: &[Parser] = &[
         takes: "oratcptest",
         looks_like: oratcptest::looks_like,
         read: oratcptest::read,
+        ..WHOLE
     },
     Parser {
         tool: Tool::StressNg,
@@ -255,13 +307,15 @@ const PARSERS: &[Parser] = &[
         takes: "stress-ng metrics (text or YAML)",
         looks_like: stress_ng::looks_like,
         read: stress_ng::read,
+        ..WHOLE
     },
     Parser {
         tool: Tool::Swingbench,
         kind: "orders",
-        takes: "Swingbench (data generator, parse_results table, results XML)",
+        takes: "Swingbench (data generator, charbench, parse_results table, results XML)",
         looks_like: swingbench::looks_like,
         read: swingbench::read,
+        ..WHOLE
     },
     Parser {
         tool: Tool::Slob,
@@ -269,6 +323,8 @@ const PARSERS: &[Parser] = &[
         takes: "SLOB (banner, load log, load summary, awr_info table)",
         looks_like: slob::looks_like,
         read: slob::read,
+        is_part: |_| true,
+        ..WHOLE
     },
     Parser {
         tool: Tool::Pgio,
@@ -276,6 +332,7 @@ const PARSERS: &[Parser] = &[
         takes: "pgio",
         looks_like: pgio::looks_like,
         read: pgio::read,
+        ..WHOLE
     },
     Parser {
         tool: Tool::Pgbench,
@@ -283,6 +340,7 @@ const PARSERS: &[Parser] = &[
         takes: "pgbench",
         looks_like: pgbench::looks_like,
         read: pgbench::read,
+        ..WHOLE
     },
     Parser {
         tool: Tool::Sysbench,
@@ -290,6 +348,7 @@ const PARSERS: &[Parser] = &[
         takes: "sysbench",
         looks_like: sysbench::looks_like,
         read: sysbench::read,
+        ..WHOLE
     },
     Parser {
         tool: Tool::Vdbench,
@@ -297,6 +356,34 @@ const PARSERS: &[Parser] = &[
         takes: "vdbench (table or flat file)",
         looks_like: vdbench::looks_like,
         read: vdbench::read,
+        ..WHOLE
+    },
+    Parser {
+        tool: Tool::HammerDb,
+        kind: "orders",
+        takes: "HammerDB (log or JSON)",
+        looks_like: hammerdb::looks_like,
+        is_part: |_| true,
+        read: hammerdb::read,
+        ..WHOLE
+    },
+    Parser {
+        tool: Tool::Host,
+        kind: "instance",
+        takes: "vmstat, mpstat, sar or iostat",
+        looks_like: host::looks_like,
+        is_beside: true,
+        read: host::read,
+        ..WHOLE
+    },
+    Parser {
+        tool: Tool::Card,
+        kind: "instance",
+        takes: "a card of the platform (lscpu, sysctl, init.ora, show parameter, slob.conf)",
+        looks_like: card::looks_like,
+        is_beside: true,
+        read: card::read,
+        ..WHOLE
     },
 ];
 
@@ -336,12 +423,65 @@ pub fn import(sources: &[Source]) -> Result<Record, ImportError> {
     }
     let parser = parser_of(&texts)?;
     let sizes: Vec<u64> = sources.iter().map(|s| s.text.len() as u64).collect();
-    let mut draft = Draft::new(&texts, &sizes);
-    (parser.read)(&texts, &mut draft)?;
+    let parsers = vec![parser; texts.len()];
+    record_of(&parsers, &texts, &sizes)
+}
+
+/// Reads texts of one run into one record: the first is of the tool that measured it, others of that or of what was
+/// written down beside it.
+fn record_of(
+    parsers: &[&'static Parser],
+    texts: &[Text],
+    sizes: &[u64],
+) -> Result<Record, ImportError> {
+    let Some(parser) = parsers.first() else {
+        return Err(ImportError::NoSource);
+    };
+    let mut draft = Draft::new(texts, sizes);
+    let mut tools: Vec<Tool> = parsers.iter().map(|parser| parser.tool).collect();
+    tools.dedup();
+    for tool in tools {
+        let of_tool = parsers
+            .iter()
+            .zip(texts)
+            .filter(|(parser, _)| parser.tool == tool);
+        let (same, texts): (Vec<&&Parser>, Vec<Text>) = of_tool
+            .map(|(parser, text)| (parser, first_run(parser, text, &mut draft)))
+            .unzip();
+        let said = draft.said();
+        (same[0].read)(&texts, &mut draft)?;
+        // What stands beside a run has no say in whose it is.
+        if tool != parser.tool {
+            draft.say(said);
+        }
+    }
+    finished(parser, draft, texts)
+}
+
+/// The first run of a text, and a note where there are more.
+fn first_run(parser: &Parser, text: &Text, draft: &mut Draft) -> Text {
+    let begins = (parser.runs)(text);
+    let Some(second) = begins.first() else {
+        return text.clone();
+    };
+    let at = At {
+        file: text.file,
+        line: (text.skipped() + second) as u64 + 1,
+    };
+    draft.note(
+        at,
+        "another run begins here: this record is of the first (assay import makes a record of each)",
+    );
+    text.part(0..*second)
+}
+
+/// What follows from what was read.
+fn finished(parser: &Parser, draft: Draft, texts: &[Text]) -> Result<Record, ImportError> {
     let (mut record, mut info) = draft.finish()?;
-    if info.values.is_empty() {
+    let has_facts = parser.is_beside && !record.host.facts.is_empty();
+    if info.values.is_empty() && !has_facts {
         return Err(ImportError::NothingRead {
-            path: path_of(&texts),
+            path: path_of(texts),
             tool: parser.tool,
             hint: first_note(&info.notes),
         });
@@ -361,6 +501,7 @@ pub fn import(sources: &[Source]) -> Result<Record, ImportError> {
     }
     record.import = Some(info);
     record.integrity = integrity::imported(&record);
+    record.warnings.extend(integrity::warnings(&record));
     record.advice = advise(&record);
     record.advice_unjudged = unjudged(&record);
     let own = kind::of(&kinds(), &record).unwrap_or(&assay_awr::SLOB);
@@ -391,11 +532,7 @@ fn first_note(notes: &[assay_measure::record::ImportNote]) -> String {
 fn parser_of(texts: &[Text]) -> Result<&'static Parser, ImportError> {
     let mut all: Option<(&Text, &'static Parser)> = None;
     for text in texts {
-        if text.is_empty() {
-            let path = text.path.clone();
-            return Err(ImportError::Empty { path });
-        }
-        let parser = best(text).ok_or_else(|| unrecognised(text))?;
+        let parser = parser_for(text)?;
         match all {
             Some((first, other)) if other.tool != parser.tool => {
                 return Err(ImportError::Mixed {
@@ -410,6 +547,15 @@ fn parser_of(texts: &[Text]) -> Result<&'static Parser, ImportError> {
         }
     }
     all.map(|(_, parser)| parser).ok_or(ImportError::NoSource)
+}
+
+/// The parser of a text.
+fn parser_for(text: &Text) -> Result<&'static Parser, ImportError> {
+    if text.is_empty() {
+        let path = text.path.clone();
+        return Err(ImportError::Empty { path });
+    }
+    best(text).ok_or_else(|| unrecognised(text))
 }
 
 fn unrecognised(text: &Text) -> ImportError {

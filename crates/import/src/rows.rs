@@ -83,12 +83,15 @@ pub(crate) fn setting(draft: &mut Draft, name: &str, value: &str) {
     });
 }
 
-/// Place of the step that ends at this time; a later one is added, an earlier one is none of a series.
+/// Place of the step that ends at this time; a later one is added, an earlier one that is not there is none of a series.
 pub(crate) fn step(draft: &mut Draft, end_s: f64) -> Option<usize> {
     let series = &mut draft.record.series;
     match series.t_s.last() {
         Some(last) if *last == end_s => return Some(series.t_s.len() - 1),
-        Some(last) if end_s < *last || !end_s.is_finite() => return None,
+        Some(last) if end_s < *last || !end_s.is_finite() => {
+            // Several files of one run have the same steps.
+            return series.t_s.binary_search_by(|t| t.total_cmp(&end_s)).ok();
+        }
         _ => {}
     }
     series.t_s.push(end_s);

@@ -191,10 +191,25 @@ impl Reader {
             alone(draft, at, &key, name, number::count(first));
             return;
         }
+        if self.part == Part::Fairness {
+            // `events (avg/stddev):  390.0000/24.00`
+            let key = match name.split(' ').next() {
+                Some("events") => "session_events_count_avg",
+                _ => "session_execution_s_avg",
+            };
+            let mean = first.split('/').next().unwrap_or_default();
+            alone(draft, at, key, name, number::measure(mean));
+            return;
+        }
         let bracket = || between(value, "(", " ").and_then(number::measure);
         match name {
             "transactions" => transactions(at, value, draft),
             "total time" => elapsed(at, name, first, draft),
+            "total time taken by event execution" => {
+                let seconds = number::measure(first.trim_end_matches('s'));
+                let key = format!("{}_us_sum", self.kind);
+                alone(draft, at, &key, name, seconds.map(|s| s.scaled(1e6)));
+            }
             "total number of events" => {
                 let row = op_row(draft, self.kind);
                 if let Some(printed) = number::count(first) {

@@ -54,9 +54,9 @@ fn what_nobody_knows_is_refused_with_the_nearest_guess() {
         Err(ImportError::Empty { .. })
     ));
     assert_eq!(import(&[]), Err(ImportError::NoSource));
-    let html = "<html><head><title>x</title></head><h1>\nWORKLOAD REPOSITORY report for</h1>\n";
+    let html = "<html><head><title>x</title></head><h1>\nanother page</h1>\n";
     let error = import(&[source("x.html", html)]).expect_err("HTML");
-    assert!(error.to_string().contains("HTML form"), "{error}");
+    assert!(error.to_string().contains("not recognised"), "{error}");
     assert_eq!(recognise("hello"), None);
     assert_eq!(recognise(LOAD_PROFILE), Some(Tool::Awr));
 }
@@ -80,7 +80,12 @@ proptest::proptest! {
 
 #[test]
 fn a_record_of_the_first_schema_gets_the_kind_that_its_tool_has_today() {
-    for parser in PARSERS {
+    // Tools that no version read into that schema.
+    let later = [Tool::HammerDb, Tool::Host, Tool::Card];
+    for parser in PARSERS
+        .iter()
+        .filter(|parser| !later.contains(&parser.tool))
+    {
         let mut record =
             serde_json::json!({"schema": "assay/1", "import": {"tool": parser.tool.key()}});
         if parser.kind == "storage" {

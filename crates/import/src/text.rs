@@ -110,6 +110,35 @@ impl Text {
         text
     }
 
+    /// Lines of the file before the first of these.
+    pub(crate) fn skipped(&self) -> usize {
+        let first = self.lines.first().map_or(1, |line| line.at.line);
+        first.saturating_sub(1) as usize
+    }
+
+    /// The same as another file of a record.
+    pub(crate) fn of_file(mut self, file: u64) -> Self {
+        self.file = file;
+        for line in &mut self.lines {
+            line.at.file = file;
+        }
+        for note in &mut self.notes {
+            note.file = file;
+        }
+        self
+    }
+
+    /// Some of its lines, with their places in the whole.
+    pub(crate) fn part(&self, lines: std::ops::Range<usize>) -> Self {
+        Self {
+            file: self.file,
+            path: self.path.clone(),
+            lines: self.lines[lines].to_vec(),
+            notes: Vec::new(),
+            ..Self::default()
+        }
+    }
+
     fn say(&mut self, damage: &Damage) {
         let said = [
             damage

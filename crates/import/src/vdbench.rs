@@ -70,6 +70,11 @@ enum Column {
     Depth,
     CpuBusy,
     CpuSystem,
+    /// Of a file system: rates of the ways, and their MB/s.
+    ReadIos,
+    WriteIos,
+    ReadMib,
+    WriteMib,
     Run,
     Interval,
     Unknown,
@@ -116,6 +121,15 @@ fn flat_column(name: &str) -> Column {
         "queue_depth" => Column::Depth,
         "cpu_used" => Column::CpuBusy,
         "cpu_kernel" => Column::CpuSystem,
+        // Of a file system; `rate` and `resp` are of all its operations there.
+        "Read_rate" => Column::ReadIos,
+        "Write_rate" => Column::WriteIos,
+        "Read_resp" => Column::ReadLat,
+        "Write_resp" => Column::WriteLat,
+        "Read_resp_max" => Column::ReadMax,
+        "Write_resp_max" => Column::WriteMax,
+        "MB_read" => Column::ReadMib,
+        "MB_write" => Column::WriteMib,
         _ => Column::Unknown,
     }
 }
@@ -280,6 +294,12 @@ fn reading(row: &Row, key: &str, name: &str, scope: &str, printed: Printed) -> R
 
 /// The directions that the share of reads leaves, with the part of the rate that is theirs.
 fn directions(row: &Row) -> Vec<(&'static str, f64)> {
+    let of = |column| row.of(column).and_then(|printed| printed.number());
+    if let (Some(reads), Some(writes)) = (of(Column::ReadIos), of(Column::WriteIos)) {
+        let all = (reads + writes).max(f64::MIN_POSITIVE);
+        let both = [("read", reads / all), ("write", writes / all)];
+        return both.into_iter().filter(|(_, share)| *share > 0.0).collect();
+    }
     let pct = row
         .of(Column::ReadPct)
         .and_then(|pct| pct.number())
@@ -304,8 +324,16 @@ fn job(row: &Row, draft: &mut Draft) {
     let j = info.jobs.len();
     let directions = directions(row);
     info.jobs.push(frame(row, j, &directions));
+    let rate = match row.of(Column::ReadIos) {
+        Some(_) => "operations_per_s",
+        None => "ios_per_s",
+    };
     for (key, name, column) in [
-        ("ios_per_s", "i/o rate", Column::Ios),
+        (rate, "rate", Column::Ios),
+        ("read_ios_per_s", "Read_rate", Column::ReadIos),
+        ("write_ios_per_s", "Write_rate", Column::WriteIos),
+        ("read_mib_per_s", "MB_read", Column::ReadMib),
+        ("write_mib_per_s", "MB_write", Column::WriteMib),
         ("mib_per_s", "MB/sec", Column::Mib),
         ("block_bytes", "bytes i/o", Column::Bytes),
         ("read_share_pct", "read pct", Column::ReadPct),
@@ -374,11 +402,16 @@ fn way(row: &Row, draft: &mut Draft, j: usize, w: usize, way: &str, share: f64) 
             .and_then(|printed| printed.number())
             .map(|all| all * share)
     };
-    // Of the whole by its share: derived, except where there is but one direction.
-    if let Some(ios) = part(Column::Ios) {
+    let number = |column| row.of(column).and_then(|printed| printed.number());
+    let own = match way {
+        "read" => (number(Column::ReadIos), number(Column::ReadMib)),
+        _ => (number(Column::WriteIos), number(Column::WriteMib)),
+    };
+    // Of the whole by its share: derived, except where there is but one direction, and of a file system.
+    if let Some(ios) = own.0.or_else(|| part(Column::Ios)) {
         target.ios_per_s = ios.into();
     }
-    if let Some(mib) = part(Column::Mib) {
+    if let Some(mib) = own.1.or_else(|| part(Column::Mib)) {
         target.mib_per_s = mib.into();
         target.mb_per_s = Figure::decimal(mib * 1.048_576);
     }
@@ -493,7 +526,8 @@ fn interval(row: &Row, draft: &mut Draft) {
 mod tests {
     use super::super::testing::{imported, number, survives, told};
 
-    const SAMPLES: [&str; 3] = [
+    const SAMPLES: [&str; 4] = [
+        "vdbench-file-system.txt",
         "vdbench-summary.txt",
         "vdbench-two-runs.txt",
         "vdbench-flatfile.txt",

@@ -117,6 +117,28 @@ pub fn disturbed(record: &Record) -> Option<String> {
     (!said.is_empty()).then(|| said.join(" and "))
 }
 
+/// The largest share of its pace that a [`disturbed`] run may have lost to others, 0..1: their share of the CPUs, or the
+/// share of the window in which a driver thread was ready and had none, whichever is more. 0 where the host was left to
+/// the test.
+#[must_use]
+pub fn lost_share(record: &Record) -> f64 {
+    // A run that made any progress was left something.
+    const MOST: f64 = 0.99;
+    let Some(shares) = disturbed(record).and_then(|_| shares(record)) else {
+        return 0.0;
+    };
+    let thread_s = || {
+        let elapsed = record.interval.elapsed_s.value()?;
+        let threads = record.driver.threads_count as f64;
+        Some(record.driver.thread_run_delay_s.value()? / (threads * elapsed))
+    };
+    let waited = thread_s()
+        .filter(|share| share.is_finite())
+        .unwrap_or_default();
+    let taken = (shares.others + shares.steal) / 100.0;
+    taken.max(waited).clamp(0.0, MOST)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +184,18 @@ mod tests {
         assert!((shares.own - 90.0).abs() < 1e-9);
         assert!((shares.others - 5.0).abs() < 1e-9);
         assert_eq!(disturbed(&record), None);
+    }
+
+    #[test]
+    fn a_run_lost_to_others_what_they_took_or_what_its_threads_waited() {
+        assert_eq!(lost_share(&host(50.0, 9.9)), 0.0);
+        let mut record = host(99.0, 10.0);
+        assert!((lost_share(&record) - 0.49).abs() < 1e-9);
+        record.driver.threads_count = 2;
+        record.driver.thread_run_delay_s = Figure::decimal(12.0);
+        assert!((lost_share(&record) - 0.6).abs() < 1e-9);
+        record.driver.thread_run_delay_s = Figure::decimal(90.0);
+        assert_eq!(lost_share(&record), 0.99);
     }
 
     #[test]

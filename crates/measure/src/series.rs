@@ -11,8 +11,8 @@
 use crate::histogram::{Histogram, HistogramError};
 use crate::history::ActivityHistory;
 use crate::snapshot::{
-    Actor, Direction, DriverReading, EventReading, HostReading, IoReading, Mark, OpReading,
-    PathReading, Reading, RequestReading, Snapshot, StatSet, TimedReading, WaitClass,
+    Actor, BucketReading, Direction, DriverReading, EventReading, HostReading, IoReading, Mark,
+    OpReading, PathReading, Reading, RequestReading, Snapshot, StatSet, TimedReading, WaitClass,
 };
 use crate::timeline::{self, TimelineEvent};
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,9 @@ pub struct SeriesLine {
     /// Events.
     #[serde(default)]
     pub events: Vec<EventStep>,
+    /// See [`StatSet::buckets`], cumulative.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub buckets: Vec<BucketReading>,
     /// See [`StatSet::timed`], cumulative.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub timed: Vec<TimedReading>,
@@ -193,6 +196,7 @@ impl SeriesLine {
             resets: stats.resets.clone(),
             events: events.collect(),
             timed: stats.timed.clone(),
+            buckets: stats.buckets.clone(),
             sources: stats.sources.clone(),
             io: stats.io.clone(),
             paths: stats.paths.clone(),
@@ -260,6 +264,7 @@ impl SeriesLine {
                 counters: self.counters.clone(),
                 events,
                 timed: self.timed.clone(),
+                buckets: self.buckets.clone(),
                 sources: self.sources.clone(),
                 io: self.io.clone(),
                 paths: self.paths.clone(),

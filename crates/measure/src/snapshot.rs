@@ -59,6 +59,21 @@ pub struct TimedReading {
     pub source: String,
 }
 
+/// Waits of an event by power-of-two bucket, as a server keeps them beside a total: cumulative, foreground and background
+/// together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BucketReading {
+    /// Event name, as in [`TimedReading::name`].
+    pub name: String,
+    /// Entry i counts waits of 2^(i-1) <= us < 2^i, as in `EventRow::hist_us`; always [`BUCKETS`] of them.
+    pub waits: Vec<u64>,
+    /// Short key of where it was read.
+    pub source: String,
+}
+
+/// Buckets of a [`BucketReading`]: the last counts 2^32 us and more.
+pub const BUCKETS: usize = 34;
+
 /// One row of "IOStat by function and file type", cumulative.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -156,6 +171,9 @@ pub struct StatSet {
     /// Events with totals alone, unique by (name, actor), none of them also in `events`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timed: Vec<TimedReading>,
+    /// Buckets of events of [`StatSet::timed`], unique by name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub buckets: Vec<BucketReading>,
     /// Where a counter was read (`pg_stat_io`, `proc`, ...), by its name, and where the rows of [`StatSet::io`]
     /// were, by `io`; what has no entry is the engine's own (`sysstat`).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]

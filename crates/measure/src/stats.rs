@@ -218,6 +218,14 @@ dictionary! {
     SERVER_ACTIVE_TIME = "server active time", "server_active_time_ns", Ns;
     /// Sessions opened in the tested database, by anybody.
     SERVER_SESSIONS = "server sessions opened", "server_sessions_opened_count", Count;
+    /// Statements the server executed, those of blocks and its own ones included.
+    SERVER_EXECUTIONS = "server executions", "server_executions_count", Count;
+    /// Time the CPUs of the server's host were busy, by the server's own view of its host.
+    SERVER_HOST_BUSY = "server host cpu busy time", "server_host_cpu_busy_time_ns", Ns;
+    /// Time they were idle, waiting for I/O included.
+    SERVER_HOST_IDLE = "server host cpu idle time", "server_host_cpu_idle_time_ns", Ns;
+    /// The part of it with I/O under way.
+    SERVER_HOST_IOWAIT = "server host cpu iowait time", "server_host_cpu_iowait_time_ns", Ns;
     /// Deadlocks the server broke.
     SERVER_DEADLOCKS = "server deadlocks", "server_deadlocks_count", Count;
     /// Temporary files the server made.
@@ -274,4 +282,10 @@ dictionary! {
     BUFFER_EVICTIONS = "buffer evictions", "buffer_evictions_count", Count;
     /// Blocks of transaction status and other small caches written by checkpoints.
     SLRU_WRITTEN = "slru blocks written", "slru_blocks_written_blocks", Blocks;
+    /// Pages written a first time to a place where a torn write does no harm.
+    DOUBLEWRITE_PAGES = "doublewrite pages written", "doublewrite_pages_written_blocks", Blocks;
+    /// Writes of several such pages.
+    DOUBLEWRITE_BATCHES = "doublewrite batches written", "doublewrite_batches_written_count", Count;
+    /// Syncs of data files, by any thread.
+    DATA_FILE_SYNCS = "data file syncs", "data_file_syncs_count", Count;
 }

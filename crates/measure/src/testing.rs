@@ -2,9 +2,9 @@
 
 use crate::histogram::Histogram;
 use crate::snapshot::{
-    Actor, Direction, DiskReading, DriverReading, EventReading, HostReading, IoReading, NetReading,
-    OpReading, PathReading, Reading, RequestReading, SCAN, SELECT, Snapshot, StatSet, TimedReading,
-    UPDATE, WaitClass,
+    Actor, BUCKETS, BucketReading, Direction, DiskReading, DriverReading, EventReading,
+    HostReading, IoReading, NetReading, OpReading, PathReading, Reading, RequestReading, SCAN,
+    SELECT, Snapshot, StatSet, TimedReading, UPDATE, WaitClass,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -98,6 +98,17 @@ fn timed() -> impl Strategy<Value = Vec<TimedReading>> {
     })
 }
 
+fn buckets() -> impl Strategy<Value = Vec<BucketReading>> {
+    btree_map(name(), prop::collection::vec(n(), BUCKETS), 0..3).prop_map(|rows| {
+        let row = |(name, waits)| BucketReading {
+            name,
+            waits,
+            source: "v$event_histogram_micro".to_owned(),
+        };
+        rows.into_iter().map(row).collect()
+    })
+}
+
 fn io_rows() -> impl Strategy<Value = Vec<IoReading>> {
     let columns = (prop::array::uniform8(n()), texts(&["wait_ns", "waits"]));
     btree_map((name(), name()), columns, 0..3).prop_map(|rows| {
@@ -155,13 +166,14 @@ fn requests() -> impl Strategy<Value = Vec<RequestReading>> {
 pub(crate) fn stat_set() -> impl Strategy<Value = StatSet> {
     let counters = btree_map(name(), reading(), 0..4);
     let sources = texts(&["a", "b time", "io"]);
-    let rows = (events(), timed(), io_rows(), paths(), requests());
+    let rows = (events(), timed(), buckets(), io_rows(), paths(), requests());
     let parts = (counters, sources, rows, sums());
     parts.prop_map(
-        |(counters, sources, (events, timed, io, paths, requests), gauges)| StatSet {
+        |(counters, sources, (events, timed, buckets, io, paths, requests), gauges)| StatSet {
             counters,
             sources,
             timed,
+            buckets,
             events,
             io,
             paths,
@@ -191,26 +203,29 @@ fn ops() -> impl Strategy<Value = Vec<OpReading>> {
 
 pub(crate) fn driver() -> impl Strategy<Value = DriverReading> {
     let scalars = prop::array::uniform12(n());
-    let parts = (ops(), sums(), sums(), histogram(), scalars);
-    parts.prop_map(|(ops, errors, retried, schedule_lag, n)| DriverReading {
-        ops,
-        errors,
-        retried,
-        retries: n[0],
-        hot_spot_hits: n[1],
-        hot_schema_hits: n[2],
-        think_count: n[3],
-        think_ns: n[4],
-        busy_ns: n[5],
-        sessions_active: n[6],
-        in_flight: n[7],
-        in_flight_ns: n[8],
-        schedule_lag,
-        thread_cpu_ns: n[9],
-        thread_run_delay_ns: n[10],
-        threads: n[11],
-        resets: BTreeSet::new(),
-    })
+    let parts = (ops(), sums(), sums(), sums(), histogram(), scalars);
+    parts.prop_map(
+        |(ops, errors, retried, by_kind, schedule_lag, n)| DriverReading {
+            ops,
+            errors,
+            retried,
+            by_kind,
+            retries: n[0],
+            hot_spot_hits: n[1],
+            hot_schema_hits: n[2],
+            think_count: n[3],
+            think_ns: n[4],
+            busy_ns: n[5],
+            sessions_active: n[6],
+            in_flight: n[7],
+            in_flight_ns: n[8],
+            schedule_lag,
+            thread_cpu_ns: n[9],
+            thread_run_delay_ns: n[10],
+            threads: n[11],
+            resets: BTreeSet::new(),
+        },
+    )
 }
 
 fn disks() -> impl Strategy<Value = Vec<DiskReading>> {

@@ -77,7 +77,11 @@ pub fn line(record: &Record) -> String {
     };
     let cells = [
         record.run.id.clone(),
-        record.run.sessions.to_string(),
+        // A source that does not say how many there were did not have none.
+        match record.run.sessions {
+            0 => String::new(),
+            sessions => sessions.to_string(),
+        },
         whole(&record.interval.elapsed_s),
         decimal(&cpu),
         decimal(&load("DB Time(s)")),

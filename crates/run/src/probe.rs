@@ -42,6 +42,15 @@ pub struct ProbeOption {
     pub help: &'static str,
 }
 
+/// `--logfile`, of a probe whose tool has it: what would be printed is appended to a file.
+pub const LOGFILE: ProbeOption = ProbeOption::new(
+    "logfile",
+    &[],
+    "FILE",
+    "",
+    "Append what would be printed (see --format) to FILE",
+);
+
 impl Request {
     /// Measure there, for so long, in the usual way.
     #[must_use]

@@ -1,5 +1,9 @@
 //! What a command claims a data set for: runs share it, every other command has it alone.
 
+use assay_run::engine::Remarks;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
 /// How [`Purpose::Series`] is called.
 pub(crate) const SERIES: &str = "series of runs";
 
@@ -33,5 +37,60 @@ impl Purpose {
     /// Whether others that share may have it at the same time.
     pub(crate) fn shares(self) -> bool {
         matches!(self, Self::Run | Self::Series)
+    }
+}
+
+/// The claim of a run, as one reading after the other shows it.
+#[derive(Debug)]
+pub(crate) struct Company {
+    own: u64,
+    begun: Instant,
+    /// By session: seen from, until.
+    others: BTreeMap<u64, (Duration, Duration)>,
+    /// When it was first seen to be gone.
+    lost: Option<Duration>,
+}
+
+impl Company {
+    /// Of the claim that this session holds.
+    pub(crate) fn of(own: u32) -> Self {
+        Self {
+            own: own.into(),
+            begun: Instant::now(),
+            others: BTreeMap::new(),
+            lost: None,
+        }
+    }
+
+    /// Takes the holders of a reading.
+    pub(crate) fn note(&mut self, holders: &[u64]) {
+        let now = self.begun.elapsed();
+        for id in holders.iter().filter(|id| **id != self.own) {
+            self.others.entry(*id).or_insert((now, now)).1 = now;
+        }
+        if !holders.contains(&self.own) {
+            self.lost.get_or_insert(now);
+        }
+    }
+
+    /// What the record has to say of it.
+    pub(crate) fn remark(&self, remarks: &mut Remarks) {
+        for (id, (from, until)) in &self.others {
+            remarks.warnings.push(format!(
+                "Another assay shared this data set at the same time (server session {id}, seen from {:.0} s to {:.0} s \
+                 after this run claimed it). If it was a run, the figures show both loads together; repeat the run \
+                 alone, or name another database.",
+                from.as_secs_f64(),
+                until.as_secs_f64()
+            ));
+        }
+        if let Some(at) = self.lost {
+            remarks.invalid.push(format!(
+                "the claim on the data set was lost {:.0} s after it was taken (server session {} ended): after that, \
+                 other commands could change or remove its tables",
+                at.as_secs_f64(),
+                self.own
+            ));
+        }
     }
 }

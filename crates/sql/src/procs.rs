@@ -1,12 +1,14 @@
 //! What the kernel charged the processes of a server with: `/proc/<pid>/io` and `/proc/<pid>/schedstat`.
 //!
-//! Every process of such a server is a child of its first one, and a parent's `io` holds what its reaped children did.
+//! A server of one process has threads instead: its `io` holds what all of them did, whoever ended, and each has a
+//! `schedstat` of its own. Otherwise every process of such a server is a child of its first one, and a parent's `io` holds what its reaped children did.
 //! So the sum over the first process and its live children is the exact total since the server started, whoever came
 //! and went between two readings. CPU time of ended processes is not passed on that way in nanoseconds; the last look
 //! at each is kept instead.
 //! Formats: the kernel's `Documentation/filesystems/proc.rst` and `Documentation/scheduler/sched-stats.rst`.
 
 use assay_run::host::text::{self, keyed};
+use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
@@ -132,11 +134,19 @@ struct State {
 /// Whether a process of this title serves no client.
 type IsBackground = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
+/// What a server is made of.
+enum Parts {
+    /// A process for each session, children of the first.
+    Processes(IsBackground),
+    /// One process with a thread for each session.
+    Threads,
+}
+
 /// Reads the processes of one server.
 pub(crate) struct ProcReader {
     proc: PathBuf,
     first: i32,
-    is_background: IsBackground,
+    parts: Parts,
     state: Mutex<State>,
 }
 
@@ -149,10 +159,19 @@ impl std::fmt::Debug for ProcReader {
 impl ProcReader {
     /// Watches the server whose first process is `first`; `proc` is `/proc`.
     pub(crate) fn new(proc: &Path, first: i32, is_background: IsBackground) -> Self {
+        Self::of(proc, first, Parts::Processes(is_background))
+    }
+
+    /// Watches the server whose one process is `first`: what follows is about its threads.
+    pub(crate) fn threads(proc: &Path, first: i32) -> Self {
+        Self::of(proc, first, Parts::Threads)
+    }
+
+    fn of(proc: &Path, first: i32, parts: Parts) -> Self {
         Self {
             proc: proc.to_path_buf(),
             first,
-            is_background,
+            parts,
             state: Mutex::default(),
         }
     }
@@ -167,10 +186,15 @@ impl ProcReader {
 
     /// Everything at this instant; `ours` are the processes of this run's sessions as the server numbers them.
     pub(crate) fn sample(&self, ours: &[i32]) -> Sum {
+        self.sample_beside(ours, &[])
+    }
+
+    /// The same, where the server tells which threads serve `others`.
+    pub(crate) fn sample_beside(&self, ours: &[i32], others: &[i32]) -> Sum {
         let mut state = self.state();
         let io = self.io(&mut state);
         let processes = self.processes();
-        self.look(&mut state, &processes, ours);
+        self.look(&mut state, &processes, (ours, others));
         let total = |role| {
             let mut sum = state.ended.get(&role).copied().unwrap_or_default();
             for seen in state.live.values().filter(|seen| seen.role == role) {
@@ -188,11 +212,32 @@ impl ProcReader {
         }
     }
 
-    /// The first process and its children.
+    /// The first process and its children; or its threads.
     pub(crate) fn processes(&self) -> Vec<i32> {
+        if let Parts::Threads = self.parts {
+            return pids(&self.proc.join(format!("{}/task", self.first)));
+        }
         let mut all = vec![self.first];
         all.extend(children(&self.proc, self.first));
         all
+    }
+
+    /// Where the kernel shows its processes, or threads.
+    fn shown(&self) -> PathBuf {
+        match self.parts {
+            Parts::Threads => self.proc.join(format!("{}/task", self.first)),
+            Parts::Processes(_) => self.proc.clone(),
+        }
+    }
+
+    /// What the process (or thread) of a session does: the letter of `stat` (R, S, D, ...).
+    pub(crate) fn doing(&self, inner: i32) -> Option<char> {
+        let at = {
+            let state = self.state();
+            let found = state.live.iter().find(|(_, seen)| seen.inner_pid == inner);
+            *found?.0
+        };
+        stat_field(&self.shown(), at, 0)
     }
 
     /// A last reading of a session that is about to end.
@@ -210,12 +255,16 @@ impl ProcReader {
     }
 
     fn cpu(&self, pid: i32) -> Option<Cpu> {
-        Cpu::parse(&self.read(pid, "schedstat").ok()?)
+        let file = self.shown().join(format!("{pid}/schedstat"));
+        Cpu::parse(&fs::read_to_string(file).ok()?)
     }
 
     /// Sum of the first process, which holds its reaped children, and of the live ones. It is read first:
     /// a child that ends afterwards is missed, which is seen and mended, and never counted twice.
     fn io(&self, state: &mut State) -> Result<Io, String> {
+        if let Parts::Threads = self.parts {
+            return self.io_of(self.first);
+        }
         let mut sum = Io::default();
         for _ in 0..TRIES {
             sum = self.io_of(self.first)?;
@@ -245,17 +294,22 @@ impl ProcReader {
         }
     }
 
-    fn look(&self, state: &mut State, pids: &[i32], ours: &[i32]) {
+    fn look(&self, state: &mut State, pids: &[i32], (ours, others): (&[i32], &[i32])) {
+        let shown = self.shown();
         for pid in pids {
             let Some(cpu) = self.cpu(*pid) else { continue };
             let seen = state.live.entry(*pid).or_insert_with(|| Seen {
                 role: self.role(*pid),
-                inner_pid: inner_pid(&self.proc, *pid).unwrap_or(*pid),
+                inner_pid: inner_pid(&shown, *pid).unwrap_or(*pid),
                 last: Cpu::default(),
             });
             seen.last = cpu;
             if seen.role != Role::Ours && ours.contains(&seen.inner_pid) {
                 seen.role = Role::Ours;
+            }
+            // A thread that serves nobody waits for the next session.
+            if seen.role == Role::Background && others.contains(&seen.inner_pid) {
+                seen.role = Role::Other;
             }
         }
         let gone: Vec<i32> = state
@@ -272,11 +326,14 @@ impl ProcReader {
     }
 
     fn role(&self, pid: i32) -> Role {
+        let Parts::Processes(is_background) = &self.parts else {
+            return Role::Background;
+        };
         if pid == self.first {
             return Role::Background;
         }
         let title = self.read(pid, "cmdline").unwrap_or_default();
-        match (self.is_background)(&title) {
+        match is_background(&title) {
             true => Role::Background,
             false => Role::Other,
         }
@@ -320,6 +377,17 @@ pub(crate) fn parent_of(proc: &Path, pid: i32) -> Option<i32> {
 /// When a process started, clock ticks after boot.
 pub(crate) fn start_ticks(proc: &Path, pid: i32) -> Option<u64> {
     stat_field(proc, pid, 19)
+}
+
+/// When a process started, s since 1970; off by what the time of day was set since.
+pub(crate) fn start_s(proc: &Path, pid: i32) -> Option<f64> {
+    let ticks_per_s = rustix::param::clock_ticks_per_second().max(1) as f64;
+    let seconds = |clock| {
+        let time = clock_gettime(clock);
+        time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    };
+    let boot_s = seconds(ClockId::Realtime) - seconds(ClockId::Boottime);
+    Some(boot_s + start_ticks(proc, pid)? as f64 / ticks_per_s)
 }
 
 /// The process's number in the innermost namespace it lives in.
@@ -424,6 +492,27 @@ mod tests {
         reader.last_look(102);
         fs::remove_dir_all(dir.path().join("102")).unwrap();
         assert_eq!(reader.sample(&[102]).ours.used_ns, 800);
+    }
+
+    #[test]
+    fn threads_of_one_process_are_told_apart_and_its_bytes_are_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        process(dir.path(), 100, &io(1000), "1 0 1", "server");
+        let tasks = dir.path().join("100/task");
+        for (tid, cpu) in [
+            (100, "50 1 1"),
+            (101, "70 2 1"),
+            (102, "900 40 1"),
+            (103, "11 3 1"),
+        ] {
+            process(&tasks, tid, "", cpu, "");
+        }
+        let reader = ProcReader::threads(dir.path(), 100);
+        let sum = reader.sample_beside(&[102], &[103]);
+        assert_eq!(sum.io.expect("readable").device_bytes, 1000);
+        assert_eq!((sum.ours.used_ns, sum.ours.delay_ns), (900, 40));
+        assert_eq!((sum.background.used_ns, sum.other.used_ns), (120, 11));
+        assert_eq!((sum.processes, reader.doing(102)), (4, Some('S')));
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod commits;
 mod fio;
 mod floor;
 mod io;
+mod mariadb;
 mod net;
 mod physical;
 mod postgres;
@@ -54,7 +55,9 @@ usage: cargo xtask bench [NAME...] [--pairs N] [--dir DIR] [--program FILE] [--s
              version installed (ASSAY_PG_BIN=DIR: of that one)
   orders     order entry on PostgreSQL against pgbench scripts that call the same functions, at 1, 8 and 64 clients, and
              its load against COPY of the same rows by psql
-  report     reports of a record of 24 hours of seconds with 50 figures each, and the import of 10 MB of text: time
+  mariadb    one prepared select of mariadb at 1, 8 and 64 clients, the loop in the client and in the server, against
+             sysbench with the same statement; on a private server
+  report     reports of a record of 24 hours of seconds with 50 figures each, and the import of 10 MB of text and of HTML: time
              and memory
   floor      what the harness itself costs per operation
   no NAME    all of them
@@ -114,7 +117,7 @@ impl Options {
 
 type Bench = fn(&Options) -> Result<()>;
 
-const BENCHES: [(&str, Bench); 16] = [
+const BENCHES: [(&str, Bench); 17] = [
     ("floor", floor::run),
     ("net", net::run),
     ("physical", physical::run),
@@ -131,6 +134,7 @@ const BENCHES: [(&str, Bench); 16] = [
     ("prepare", prepare::run),
     ("postgres", postgres::run),
     ("orders", postgres::orders::run),
+    ("mariadb", mariadb::run),
 ];
 
 /// Runs the benches named in `words`.

@@ -1,5 +1,5 @@
 //! How long reports of a long run take, and how much memory: a record of 24 hours, each second, 50 figures, made up;
-//! and the import of a text report of 10 MB.
+//! and the import of reports of 10 MB, as text and as HTML.
 
 use super::Options;
 use super::table::median;
@@ -75,15 +75,22 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         print_row(row.name, took_s, row.goal_s, peak_mib, row.goal_mib);
     }
     fs::remove_file(&record)?;
-    let text = options.dir.join("report.txt");
-    fs::write(&text, text_report(options.size(10_000_000, 200_000)))?;
+    let bytes = options.size(10_000_000, 200_000);
+    import(options, "import, 10 MB of text", &text_report(bytes))?;
+    import(options, "import, 10 MB of AWR HTML", &html_report(bytes))
+}
+
+/// The import of a report.
+fn import(options: &Options, name: &str, content: &str) -> Result<()> {
+    let report = options.dir.join("imported-report");
+    fs::write(&report, content)?;
     let mut command = Command::new(&options.assay);
     let place = options.dir.join("imported");
-    command.arg("import").arg(&text).arg("-o").arg(&place);
+    command.arg("import").arg(&report).arg("-o").arg(&place);
     let measured = measured(options, &command_line(&command));
-    fs::remove_file(&text)?;
+    fs::remove_file(&report)?;
     let (took_s, peak_mib) = measured?;
-    print_row("import, 10 MB of text", took_s, Some(0.5), peak_mib, None);
+    print_row(name, took_s, Some(0.5), peak_mib, None);
     Ok(())
 }
 
@@ -294,6 +301,123 @@ fn letters(mut number: u64) -> String {
             return letters.iter().rev().collect();
         }
     }
+}
+
+/// A report of HTML of about so many bytes: a load profile, events, statistics, and long tables of statements, which
+/// are most of a real one.
+fn html_report(bytes: usize) -> String {
+    let mut out = String::from(
+        "<html lang=\"en\"><head><title>AWR Report for DB: ORCL, Inst: orcl, Snaps: 100-101</title></head>\n\
+         <body class=\"awr\"><h1 class=\"awr\">\nWORKLOAD REPOSITORY report for\n</h1>\n",
+    );
+    table(
+        &mut out,
+        "This table displays snapshot information",
+        &["", "Snap Id", "Snap Time", "Sessions"],
+        [
+            ["Begin Snap:", "100", "01-Jan-26 10:00:00", "50"],
+            ["Elapsed:", "", "10.00 (mins)", ""],
+        ]
+        .map(|row| row.map(str::to_owned).to_vec()),
+    );
+    table(
+        &mut out,
+        "This table displays load profile",
+        &["", "Per Second", "Per Transaction"],
+        [["Redo size (bytes):", "1,048,576.0", "10,485.8"]]
+            .map(|row| row.map(str::to_owned).to_vec()),
+    );
+    figures(&mut out);
+    while out.len() < bytes {
+        let statements = (0..100).map(|i| {
+            let text =
+                "select c1, c2 from cf1 where custid &gt; :b1 and custid &lt; :b2 ".repeat(4);
+            vec![
+                format!("{}.50", 100 + i),
+                (i + 1).to_string(),
+                format!("sql{i:010}"),
+                text,
+            ]
+        });
+        table(
+            &mut out,
+            "This table displays top SQL by elapsed time",
+            &["Elapsed Time (s)", "Executions", "SQL Id", "SQL Text"],
+            statements,
+        );
+    }
+    out.push_str("End of Report\n</body></html>\n");
+    out
+}
+
+/// Events and statistics of a page.
+fn figures(out: &mut String) {
+    let mut noise = Noise(2);
+    let events = (0..300).map(|i| {
+        let waits = (1e6 * noise.next()) as u64 + 1;
+        vec![
+            format!("some event of the instance {i}"),
+            waits.to_string(),
+            "0".to_owned(),
+            (waits / 2000).to_string(),
+            "500.00us".to_owned(),
+            "1.0".to_owned(),
+            "0.1".to_owned(),
+        ]
+    });
+    table(
+        out,
+        "This table displays Foreground Wait Events and their wait statistics",
+        &[
+            "Event",
+            "Waits",
+            "%Time -outs",
+            "Total Wait Time (s)",
+            "Avg wait",
+            "Waits /txn",
+            "% DB time",
+        ],
+        events,
+    );
+    let statistics = (0..1000).map(|i| {
+        let total = (i + 1) * 600;
+        vec![
+            format!("statistic number {i} of the instance"),
+            total.to_string(),
+            format!("{}.00", total / 600),
+            format!("{}.00", total / 600),
+        ]
+    });
+    table(
+        out,
+        "This table displays Instance activity statistics. For each instance, activity total",
+        &["Statistic", "Total", "per Second", "per Trans"],
+        statistics,
+    );
+}
+
+fn table(
+    out: &mut String,
+    summary: &str,
+    titles: &[&str],
+    rows: impl IntoIterator<Item = Vec<String>>,
+) {
+    let _ = write!(
+        out,
+        "<table border=\"0\" class=\"tdiff\" summary=\"{summary}\"><tr>"
+    );
+    for title in titles {
+        let _ = write!(out, "<th class=\"awrbg\" scope=\"col\">{title}</th>");
+    }
+    out.push_str("</tr>\n");
+    for row in rows {
+        out.push_str("<tr>");
+        for cell in row {
+            let _ = write!(out, "<td align=\"right\" class='awrc'>{cell}</td>");
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</table>\n");
 }
 
 #[cfg(test)]

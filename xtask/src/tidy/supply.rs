@@ -32,7 +32,11 @@ pub(crate) fn check(tree: &Tree, violations: &mut Vec<Violation>) {
     };
     for found in &tree.crates {
         let Crate { name, version, .. } = found;
-        if let Some(why) = unlicensed(found, &allowed) {
+        let licence = match found.licence.is_empty() {
+            true => clarified(&rules, name).unwrap_or_default(),
+            false => &found.licence,
+        };
+        if let Some(why) = unlicensed(licence, &allowed) {
             tell(LOCK, "licences", format!("`{name}` {version}: {why}"));
         }
         if refused(&rules, tree).any(|refused| refused == name) {
@@ -87,15 +91,23 @@ fn refused<'a>(rules: &'a Table, tree: &'a Tree) -> impl Iterator<Item = &'a str
     })
 }
 
-fn unlicensed(found: &Crate, allowed: &[Licensee]) -> Option<String> {
-    if found.licence.is_empty() {
+/// What a crate's file says whose manifest names no licence; `cargo deny` sees that the file is still that one.
+fn clarified<'a>(rules: &'a Table, name: &str) -> Option<&'a str> {
+    let list = rules.get("licenses").and_then(|part| part.get("clarify"));
+    let items = list.and_then(Value::as_array)?.iter();
+    let mut of = items.filter(|item| item.get("crate").and_then(Value::as_str) == Some(name));
+    of.next()?.get("expression")?.as_str()
+}
+
+fn unlicensed(licence: &str, allowed: &[Licensee]) -> Option<String> {
+    if licence.is_empty() {
         return Some("its manifest names no licence".to_owned());
     }
     // Old manifests write `MIT/Apache-2.0`.
-    match Expression::parse_mode(&found.licence, ParseMode::LAX) {
-        Ok(licence) => {
-            let holds = licence.evaluate(|asked| allowed.iter().any(|one| one.satisfies(asked)));
-            (!holds).then(|| format!("{RULES} does not allow its licence {}", found.licence))
+    match Expression::parse_mode(licence, ParseMode::LAX) {
+        Ok(asks) => {
+            let holds = asks.evaluate(|asked| allowed.iter().any(|one| one.satisfies(asked)));
+            (!holds).then(|| format!("{RULES} does not allow its licence {licence}"))
         }
         Err(error) => Some(format!("its licence cannot be read: {error}")),
     }

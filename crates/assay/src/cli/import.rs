@@ -9,13 +9,14 @@ pub(crate) struct ImportArgs {
     /// Files to read; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Make a record of each file instead of one record of all files
+    /// Make a record of each file. Without it, files that belong to one run (fragments of one report, a test card,
+    /// the host's statistics, the banner of the SLOB kit beside its AWR) make one record, others one each
     #[arg(long)]
     pub(crate) each: bool,
     /// Name for the record, shown beside its id
     #[arg(short = 'L', long, value_name = "LABEL")]
     pub(crate) label: Option<String>,
-    /// Run directory, new or empty; with --each, the directory above them [default:
+    /// Run directory, new or empty; of several records, the directory above them [default:
     /// ./assay-runs/TIME-import-TOOL-ID, UTC]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,

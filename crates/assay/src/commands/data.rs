@@ -1,28 +1,47 @@
 //! The data set's life: `prepare`, `check`, `destroy`.
 
 use crate::cli::{DataArgs, DestroyArgs, Format, PrepareArgs, SetupArgs};
-use crate::configure::{self, said};
+use crate::configure::{self, Configured, said};
 use crate::exit::{Code, Failure};
 use crate::{perform, plan_text, progress, signals, ui};
-use assay_measure::config::Origin;
+use assay_measure::config::{Effective, Origin, Value};
 use assay_run::engine::Line;
 use assay_run::stop::Stop;
 use serde_json::json;
 
 pub(super) fn setup(mut args: SetupArgs) -> Result<Code, Failure> {
     super::slob_conf_here(&mut args.prepare.settings.config);
-    ui::say(&format!(
-        "notice: tablespace {} has no meaning on this target; use --target to name the place",
-        args.tablespace
-    ));
     args.prepare.settings.schemas = Some(args.count);
-    prepare(&args.prepare)
+    prepare_in(&args.prepare, Some(&args.tablespace))
 }
 
 pub(super) fn prepare(args: &PrepareArgs) -> Result<Code, Failure> {
+    prepare_in(args, None)
+}
+
+/// A target whose data lies in tablespaces has a parameter for theirs.
+fn take_tablespace(configured: &mut Configured, name: &str) {
+    let mut params = configured.target.params().iter();
+    match params.find(|def| def.name.ends_with("_TABLESPACE")) {
+        Some(def) => configured.settings.set(Effective {
+            def: *def,
+            value: Value::Text(name.to_owned()),
+            text: name.to_owned(),
+            origin: Origin::CommandLine,
+        }),
+        None => ui::say(&format!(
+            "notice: tablespace {name} has no meaning on this target; use --target to name the place"
+        )),
+    }
+}
+
+fn prepare_in(args: &PrepareArgs, tablespace: Option<&str>) -> Result<Code, Failure> {
     let options = said("--seed", "SEED", args.seed.as_ref());
     let mut configured = configure::configure(&args.settings, options.into_iter().collect())?;
     configured.refuse_temporary("keep")?;
+    if let Some(name) = tablespace {
+        take_tablespace(&mut configured, name);
+    }
     configure::draw_seed(&mut configured.settings);
     configured.settings.allow_overwriting(args.destroy.clone());
     let shown = configured.shown();

@@ -7,7 +7,7 @@ use crate::exit::{Code, Failure};
 use crate::record::{self, Faces};
 use crate::rundir::{self, RECORD, RUNS_DIR, RunDir};
 use crate::{stored, ui};
-use assay_import::{Source, import as read_texts};
+use assay_import::{Source, import_all};
 use assay_measure::config::SLOB_PARAMS;
 use assay_measure::plain::shell_word;
 use assay_measure::record::Record;
@@ -33,26 +33,59 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     if let Some(place) = &args.output {
         rundir::refuse_used(place)?;
     }
-    let mut sources = Vec::new();
+    let (mut sources, mut refused) = (Vec::new(), Vec::new());
     let mut most = MOST_BYTES;
     for path in &args.files {
-        let source = source(path, most)?;
-        most -= most.min(source.text.len() as u64);
-        sources.push(source);
+        match source(path, most) {
+            Ok(source) => {
+                most -= most.min(source.text.len() as u64);
+                sources.push(source);
+            }
+            Err(failure) => refused.push(failure),
+        }
     }
     // Nothing is created before everything was read.
     let groups: Vec<&[Source]> = match args.each {
         true => sources.chunks(1).collect(),
         false => vec![&sources],
     };
+    let mut records = Vec::new();
+    for group in groups {
+        for one in import_all(group) {
+            let of_one: Vec<&Source> = one.sources.iter().map(|at| &group[*at]).collect();
+            match (one.result, configuration(&of_one)) {
+                // A configuration alone is no result; beside one it says how that was made.
+                (Ok(record), Some(way_out)) if is_card(&record) => refused.push(way_out),
+                (Ok(record), _) => records.push(record),
+                (Err(_), Some(way_out)) => refused.push(way_out),
+                (Err(error), None) => refused.push(Failure::usage(error.to_string())),
+            }
+        }
+    }
+    let is_several = args.each || records.len() > 1;
     let mut all = Vec::new();
-    for (number, group) in groups.iter().enumerate() {
-        all.push(imported(args, group, number + 1)?);
+    for (at, record) in records.into_iter().enumerate() {
+        all.push(imported(args, record, is_several.then_some(at + 1))?);
+    }
+    if all.is_empty() {
+        return said(refused);
     }
     for one in all {
         leave(args, one)?;
     }
-    Ok(Code::Good)
+    match refused.is_empty() {
+        true => Ok(Code::Good),
+        false => said(refused),
+    }
+}
+
+/// Everything that was refused, as one failure.
+fn said(refused: Vec<Failure>) -> Result<Code, Failure> {
+    let lines = refused.into_iter().flat_map(|failure| failure.lines);
+    Err(Failure {
+        code: Code::Usage,
+        lines: lines.collect(),
+    })
 }
 
 /// Reads a file of at most `most` bytes.
@@ -122,23 +155,36 @@ fn text(bytes: Vec<u8>) -> String {
     }
 }
 
-fn imported(args: &ImportArgs, group: &[Source], number: usize) -> Result<Imported, Failure> {
-    let mut record = read_texts(group).map_err(|error| {
-        let configuration = group.iter().find(|source| is_configuration(&source.text));
-        Failure::usage(match configuration {
-            Some(source) => format!(
-                "{}: is a configuration, not the output of a tool; to run it: assay run -c {}",
-                source.path,
-                shell_word(&source.path)
-            ),
-            None => error.to_string(),
-        })
-    })?;
+fn is_card(record: &Record) -> bool {
+    let info = record.import.as_ref();
+    info.is_some_and(|info| info.tool == "card")
+}
+
+/// The way out where all that was given is a configuration.
+fn configuration(sources: &[&Source]) -> Option<Failure> {
+    let [source] = sources else {
+        return None;
+    };
+    is_configuration(&source.text).then(|| {
+        Failure::usage(format!(
+            "{}: is a configuration, not the output of a tool; to run it: assay run -c {}",
+            source.path,
+            shell_word(&source.path)
+        ))
+    })
+}
+
+/// `number`: its place among several records.
+fn imported(
+    args: &ImportArgs,
+    mut record: Record,
+    number: Option<usize>,
+) -> Result<Imported, Failure> {
     let id = rundir::new_id();
     let tool = record.import.as_ref().map_or("", |info| info.tool.as_str());
     let kind = format!("import-{tool}");
-    let place = match (&args.output, args.each) {
-        (Some(above), true) => above.join(format!("{number}-{tool}")),
+    let place = match (&args.output, number) {
+        (Some(above), Some(number)) => above.join(format!("{number}-{tool}")),
         (output, _) => rundir::place(output.as_deref(), &kind, &id),
     };
     record.run.id = id;

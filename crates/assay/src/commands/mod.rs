@@ -15,6 +15,7 @@ mod repeat;
 mod report;
 mod run;
 mod runs;
+mod selftest;
 mod sweep;
 mod temp_server;
 
@@ -43,6 +44,7 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::Cost(args) => cost::cost(&args),
         Command::Runs(args) => runs::runs(&args.command),
         Command::Config(args) => config::config(&args.command),
+        Command::Selftest(args) => selftest::selftest(&args),
         Command::TempServer(args) => temp_server::hold(args),
         Command::ServerKeep => temp_server::keep(),
         Command::ServerBecome { part, command } => temp_server::become_server(&part, &command),

@@ -11,8 +11,9 @@ use assay_measure::snapshot::{RunData, SettingLine};
 use assay_measure::units;
 use assay_run::engine::Line;
 use assay_run::host;
-use assay_run::probe::{Probe, Request, SERVER, Steps};
+use assay_run::probe::{LOGFILE, Probe, Request, SERVER, Steps};
 use assay_run::stop::Stop;
+use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -40,6 +41,9 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     let aimed = probe.aim(&request)?;
     if args.dry_run {
         return dry_run(args, &aimed.plan());
+    }
+    if let Some(file) = request.said(&LOGFILE) {
+        ui::log_to(Path::new(file))?;
     }
     ui::say(&plan_text::lines(&aimed.plan()));
     let stop = Stop::new();

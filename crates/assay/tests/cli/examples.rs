@@ -90,3 +90,50 @@ fn the_story_of_metal_and_machine_prints_what_its_page_shows() {
 fn the_story_of_two_clouds_prints_what_its_page_shows() {
     retell("two-clouds");
 }
+
+/// The commands of the story of three engines, a second each: what they print is this machine's, so it is read for what
+/// the page says can be seen in it.
+#[test]
+fn the_story_of_three_engines_runs_as_its_page_says() {
+    let story = story("three-engines");
+    let scratch = tempfile::Builder::new()
+        .prefix("assay-test-")
+        .tempdir_in("/var/tmp")
+        .expect("a temporary directory");
+    let prices = scratch.path().join("prices.toml");
+    fs::copy(story.join("prices.toml"), prices).expect("copied");
+    let commands = fs::read_to_string(story.join("commands.txt")).expect("commands.txt");
+    for line in commands.lines().filter(|line| !line.is_empty()) {
+        let (command, file) = line.split_once(" > ").unwrap_or((line, ""));
+        let quick = command
+            .replace("--time 20s --warmup 2s", "--time 2s --warmup 0s")
+            .replace("SCALE=8192", "SCALE=1000");
+        let output = Command::new(env!("CARGO_BIN_EXE_assay"))
+            .args(&words(&quick)[1..])
+            .current_dir(scratch.path())
+            .output()
+            .expect("assay starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        if said.contains("temp:") && said.contains("has no programs")
+            || said.contains("no server programs")
+        {
+            assert!(
+                std::env::var_os("ASSAY_REQUIRE_MARIADB").is_none(),
+                "{line}: {said}"
+            );
+            return;
+        }
+        assert!(output.status.success(), "{line}: {said}");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        for wanted in match file {
+            "" => &[][..],
+            "cost.txt" => &["native", "postgres", "mariadb", "EUR"],
+            _ => &["differ on purpose: engine native"],
+        } {
+            assert!(
+                printed.to_lowercase().contains(&wanted.to_lowercase()),
+                "{line}: no {wanted} in {printed}"
+            );
+        }
+    }
+}

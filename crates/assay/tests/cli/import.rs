@@ -84,11 +84,6 @@ fn what_cannot_be_imported_is_refused_before_anything_is_created() {
             &["import", "letter.txt"][..],
             "letter.txt: not recognised as any of",
         ),
-        (&["import", "a.txt", "b.txt"], "b.txt:6 says 2,200,000.1"),
-        (
-            &["import", "--each", "a.txt", "letter.txt"],
-            "not recognised",
-        ),
         (&["import", "none.txt"], "none.txt: No such file"),
         (&["import"], "FILE"),
     ] {
@@ -96,4 +91,53 @@ fn what_cannot_be_imported_is_refused_before_anything_is_created() {
         assert!(done.err.contains(says), "{args:?}: {}", done.err);
     }
     assert_eq!(place.files(), ["a.txt", "b.txt", "letter.txt"]);
+}
+
+#[test]
+fn files_of_two_runs_become_two_records_and_one_refused_file_refuses_no_other() {
+    let place = Place::new();
+    place.write("a.txt", LOAD_PROFILE);
+    place.write("b.txt", &LOAD_PROFILE.replace("1,652,624.9", "2,200,000.1"));
+    place.write("letter.txt", "Dear all,\nthe figures follow.\n");
+    let args = [
+        "import",
+        "a.txt",
+        "letter.txt",
+        "b.txt",
+        "none.txt",
+        "-o",
+        "all",
+    ];
+    let done = place.assay(&args).code(2);
+    for says in ["letter.txt: not recognised", "none.txt: No such file"] {
+        assert!(done.err.contains(says), "{says}: {}", done.err);
+    }
+    assert!(place.path("all/1-awr/record.json").is_file());
+    assert!(place.path("all/2-awr/record.json").is_file());
+    let second = place.read("all/2-awr/record.json");
+    assert!(second.contains("b.txt") && !second.contains("a.txt"));
+}
+
+/// The kit waits 30 s between the first snapshot and the work, and its banner says how long the work was.
+#[test]
+fn the_banner_of_the_kit_and_its_awr_are_one_record_that_says_the_tail_is_idle() {
+    const BANNER: &str = include_str!("../../../../testdata/slob-banner-2.5.4.txt");
+    const AWR: &str = include_str!("../../../../testdata/awr/awr-11.2.txt");
+    let place = Place::new();
+    place.write(
+        "banner.txt",
+        &BANNER.replace("RUN_TIME: 300", "RUN_TIME: 540"),
+    );
+    place.write("awr.txt", AWR);
+    let done = place
+        .assay(&["import", "banner.txt", "awr.txt", "-o", "run"])
+        .code(0);
+    let record: Value = serde_json::from_str(&place.read("run/record.json")).expect("JSON");
+    let files = record["provenance"]["files"].as_array().expect("files");
+    assert_eq!(files.len(), 2);
+    assert!(
+        done.out.contains("540") && done.out.contains("600"),
+        "{}",
+        done.out
+    );
 }

@@ -27,6 +27,7 @@ mod mariadb;
 mod memory;
 mod native;
 mod net;
+mod oracle;
 mod orders;
 mod pg_moods;
 mod pg_server;

@@ -203,13 +203,45 @@ fn a_data_set_on_a_server_is_made_run_checked_and_removed() {
     place.assay(&["check", "--target", &url]).code(0);
     let sampled = ["check", "--target", &url, "--set", "CHECK=sampled"];
     place.assay(&sampled).code(0);
-    let looped = Server::arguments("run", &url, &["--time", "1", "--set", "LOOP=server"]);
-    let looped = place.assay(&looped).code(2);
-    assert!(looped.err.contains("LOOP=client"), "{}", looped.err);
+    let looped = with(&short, &["--set", "LOOP=server"]);
+    place
+        .assay(&Server::arguments("run", &url, &looped))
+        .code(0);
+    let asked = ["--time", "1", "--set", "COMMIT_MODE=none"];
+    let asked = place.assay(&Server::arguments("run", &url, &asked)).code(2);
+    assert!(asked.err.contains("temp:mariadb"), "{}", asked.err);
+    by_a_file_of_options(&server);
     place.assay(&["destroy", "--target", &url]).code(0);
     let gone = place.assay(&["check", "--target", &url]).code(3);
     assert!(gone.err.contains("assay prepare"), "{}", gone.err);
     server.end();
+}
+
+/// What the URL leaves out comes from a file, and the password in it is nowhere to be seen.
+fn by_a_file_of_options(server: &Server) {
+    let place = &server.place;
+    let url = server.url();
+    let (_, socket) = url.split_once("socket=").expect("a socket");
+    let socket = socket.replace("%2F", "/");
+    let file = place.path("my.cnf");
+    let text = format!("[client]\nuser=root\npassword=Kq9secret\n[assay]\nsocket={socket}\n");
+    std::fs::write(&file, text).expect("written");
+    let named = format!("MYSQL_DEFAULTS_FILE={}", file.display());
+    let check = ["check", "--target", "mysql:///assay", "--set", &named];
+    // The server's root has no password, so another one is refused: by its user, without being shown.
+    let refused = place.assay(&check).code(3);
+    assert!(refused.err.contains("refuses user root"), "{}", refused.err);
+    assert!(!refused.err.contains("Kq9secret"), "{}", refused.err);
+    let text = format!("[assay]\nuser=root\nsocket={socket}\n");
+    std::fs::write(&file, text).expect("written");
+    place.assay(&check).code(0);
+    std::fs::write(&file, "[assay]\nusr=root\n").expect("written");
+    let wrong = place.assay(&check).code(2);
+    assert!(
+        wrong.err.contains("line 2: assay has no option usr"),
+        "{}",
+        wrong.err
+    );
 }
 
 #[test]

@@ -338,7 +338,8 @@ fn what_the_way_loses_is_counted_to_the_datagram_and_named() {
         std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
     });
     let relay = Relay::to(port);
-    let lost = relay.losing_datagrams(port, 50, 1000);
+    // 2.5 %: with 98 % of what was asked for the rate would be the limit, and 2 % are too near to that.
+    let lost = relay.losing_datagrams(port, 40, 1000);
     let to = relay.port().to_string();
     let words = [
         "net",
@@ -448,33 +449,139 @@ fn an_interrupted_test_keeps_what_was_measured() {
 }
 
 #[test]
-fn a_link_that_is_cut_ends_in_one_error_within_the_patience() {
+fn a_link_that_is_cut_or_a_server_that_dies_leaves_what_was_measured_and_one_error() {
     let Some((pair, place)) = machines() else {
         return;
     };
     let server = served_by_assay(&pair, &place, &[]);
     let port = PORT.to_string();
-    let running = pair.client(
-        &place,
-        &[
-            "net",
-            SERVER,
-            "-p",
-            &port,
-            "-t",
-            "60",
-            "--patience",
-            "2s",
-            "-o",
-            "run",
-        ],
+    let words = ["net", SERVER, "-p", &port, "-t", "60", "--patience", "2s"];
+    let started = |run: &str, more: &[&str]| {
+        let running = pair.client(&place, &[&words[..], &["-o", run], more].concat());
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        running
+    };
+    let ended = |running: Started, run: &str, told: &str| {
+        let done = running.ended().code(4);
+        let said = done.err.lines().filter(|line| line.contains("invalid: "));
+        assert_eq!(said.count(), 1, "{}", done.err);
+        assert!(done.err.contains(told), "{}", done.err);
+        let record = place.record(run);
+        assert_eq!(record["run"]["verdict"], "invalid");
+        assert!(metric(&record, "sender", "tcp_moved_bytes") > 1e5);
+        assert_eq!(violated(&record), 0, "{}", record["integrity"]);
+        (record, done)
+    };
+    let running = started("dead", &["-b", "10M", "--format", "tool-json"]);
+    server.kill();
+    let (_, done) = ended(running, "dead", SERVER);
+    let told = json(&done.out);
+    assert!(
+        told["error"]
+            .as_str()
+            .is_some_and(|why| why.contains(SERVER)),
+        "{}",
+        done.out
     );
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert!(!told["intervals"].as_array().expect("rows").is_empty());
+    let server = served_by_assay(&pair, &place, &[]);
+    let running = started("cut", &["-i", "0.5"]);
     pair.link(false);
-    let done = running.ended().code(3);
-    assert_eq!(done.errors().len(), 1, "{}", done.err);
-    assert!(done.err.contains("nothing moved for 2 s"), "{}", done.err);
+    let (record, _) = ended(running, "cut", "nothing moved for 2 s");
+    // The 2 s that were waited for in vain are no time of the test; a reading lies within half a second of the cut.
+    let seconds = |key: &str| record["interval"][key].as_f64().expect("known");
+    let (elapsed, whole) = (seconds("elapsed_s"), seconds("whole_run_s"));
+    assert!(whole - elapsed >= 1.4, "{elapsed} of {whole}");
     drop(server);
+}
+
+/// Whether lines begin so, one after the other.
+fn begin_in_order(text: &str, wanted: &[&str]) -> bool {
+    let mut lines = text.lines();
+    wanted
+        .iter()
+        .all(|begin| lines.any(|line| line.starts_with(begin)))
+}
+
+#[test]
+fn a_verbose_text_in_the_unit_asked_for_is_that_of_iperf3_and_is_appended_to_a_log_file() {
+    let Some((pair, place)) = machines() else {
+        return;
+    };
+    let wanted = [
+        "iperf 3.",
+        "Linux ",
+        "Time: ",
+        "Connecting to host ",
+        "      Cookie: ",
+        "      TCP MSS: ",
+        "      Target Bitrate: 10000000",
+        "[  ",
+        "Starting Test: protocol: TCP, 1 streams, 131072 byte blocks, omitting 0 seconds, 1 second test, tos 0",
+        "[ ID] Interval           Transfer     Bitrate         Retr  Cwnd",
+        "[  ",
+        "- - -",
+        "Test Complete. Summary Results:",
+        "[ ID] Interval           Transfer     Bitrate         Retr",
+        "[  ",
+        "[  ",
+        "CPU Utilization: local/sender ",
+        "snd_tcp_congestion ",
+        "rcv_tcp_congestion ",
+        "iperf Done.",
+    ];
+    let words = [
+        "-t",
+        "1",
+        "-b",
+        "10M",
+        "-V",
+        "-f",
+        "k",
+        "-A",
+        "0,0",
+        "--logfile",
+    ];
+    let server = served_by_iperf3(&pair);
+    let theirs = place.path("theirs").display().to_string();
+    let args = [&["-c", SERVER][..], &words, &[&theirs]].concat();
+    pair.client_runs(&iperf3(&args)).ended().code(0);
+    server.ended().code(0);
+    let theirs = place.read("theirs");
+    assert!(begin_in_order(&theirs, &wanted), "{theirs}");
+    for run in ["one", "two"] {
+        let server = served_by_iperf3(&pair);
+        let more = [&words[..], &["ours", "--format", "tool"]].concat();
+        let done = assay(&pair, &place, run, &more).code(0);
+        assert_eq!(done.out, "");
+        server.ended().code(0);
+    }
+    let ours = place.read("ours");
+    let twice = [&wanted[..], &wanted].concat();
+    assert!(begin_in_order(&ours, &twice), "{ours}");
+    for text in [&theirs, &ours] {
+        let rates = text.lines().filter(|line| line.ends_with("sender"));
+        assert!(
+            rates.clone().count() > 0 && rates.clone().all(|line| line.contains(" Kbits/sec")),
+            "{text}"
+        );
+    }
+    let server = served_by_assay(&pair, &place, &[]);
+    let told = assay(&pair, &place, "there", &["-A", "0,1000", "-t", "1"]).code(3);
+    assert!(
+        told.errors()[0].contains("does not take these parameters"),
+        "{}",
+        told.err
+    );
+    let told = assay(&pair, &place, "here", &["-A", "8000"]).code(2);
+    assert!(told.errors()[0].contains("--affinity 8000"), "{}", told.err);
+    let told = assay(&pair, &place, "nowhere", &["--logfile", "no/such/file"]).code(2);
+    assert!(
+        told.errors()[0].contains("--logfile no/such/file"),
+        "{}",
+        told.err
+    );
+    server.stopped();
 }
 
 #[test]

@@ -167,7 +167,7 @@ fn a_shaped_link_queues_requests_behind_a_stream() {
 }
 
 #[test]
-fn an_interrupted_test_keeps_what_was_measured_and_a_cut_one_ends_in_one_error() {
+fn an_interrupted_test_keeps_what_was_measured_and_so_does_one_whose_server_is_gone() {
     let place = Place::new();
     let port = free_port();
     let server = served(&place, port);
@@ -190,11 +190,24 @@ fn an_interrupted_test_keeps_what_was_measured_and_a_cut_one_ends_in_one_error()
     let done = running.ended().code(130);
     assert!(done.out.contains("incomplete"), "{}", done.out);
     assert!(metric(&place.record("stopped"), "packets_received_count") > 100.0);
-    let running = place.start(&[&words[..], &["cut"]].concat());
-    std::thread::sleep(Duration::from_millis(1500));
-    relay.cut();
-    let done = running.ended().code(3);
-    assert_eq!(done.errors().len(), 1, "{}", done.err);
+    for (run, told) in [
+        ("cut", "the server closed the connection"),
+        ("hung", "no answer within 1 s"),
+    ] {
+        let running = place.start(&[&words[..], &[run, "--patience", "1s"]].concat());
+        std::thread::sleep(Duration::from_millis(1500));
+        match run {
+            "cut" => relay.cut(),
+            _ => relay.stall(true),
+        }
+        let done = running.ended().code(4);
+        let said = done.err.lines().filter(|line| line.contains("invalid: "));
+        assert_eq!(said.count(), 1, "{}", done.err);
+        assert!(done.err.contains(told), "{}", done.err);
+        let record = place.record(run);
+        assert_eq!(record["run"]["verdict"], "invalid");
+        assert!(metric(&record, "packets_received_count") > 100.0);
+    }
     server.stopped();
 }
 

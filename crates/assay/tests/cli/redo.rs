@@ -297,8 +297,12 @@ fn redo_10_11_no_file_without_leave_and_none_left_however_it_ends() {
     standby.started.signal(Signal::INT);
     standby.started.ended().code(0);
     gone();
-    let lost = running.ended().code(3);
-    assert_eq!(lost.errors().len(), 1, "{}", lost.err);
+    let lost = running.ended().code(4);
+    assert!(
+        lost.err.contains("it failed: the standby was stopped"),
+        "{}",
+        lost.err
+    );
 }
 
 #[test]
@@ -478,20 +482,69 @@ fn a_peer_that_hangs_is_absent_or_is_a_stranger_ends_in_one_error_in_time() {
         }
     });
     assert!(ask(port).contains("this is no assay"));
-    let standby = Standby::new(&place, &[]);
-    let relay = Relay::to(standby.port);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            std::thread::sleep(Duration::from_millis(2500));
-            relay.stall(true);
-        });
-        let said = ask(relay.port());
-        assert!(
-            said.contains("no answer within 1 s for an acknowledgement"),
-            "{said}"
-        );
-    });
     assert!(begun.elapsed() < Duration::from_secs(120));
+}
+
+#[test]
+fn a_standby_that_hangs_or_dies_leaves_what_was_measured_and_one_error() {
+    let place = Place::new();
+    for (run, mode, told) in [
+        (
+            "hung",
+            "sync",
+            "no answer within 1 s while an acknowledgement was awaited",
+        ),
+        ("hung-async", "async", "no answer within 1 s"),
+        ("dead", "sync", "the connection ended"),
+        ("dead-async", "async", "the connection ended"),
+    ] {
+        let standby = Standby::new(&place, &[]);
+        let relay = Relay::to(standby.port);
+        let is_hung = run.starts_with("hung");
+        let port = if is_hung { relay.port() } else { standby.port }.to_string();
+        let args = [
+            "redo",
+            "127.0.0.1",
+            "--port",
+            &port,
+            "--timeout",
+            "1s",
+            "--time",
+            "60s",
+            "--length",
+            "1k",
+            "--mode",
+            mode,
+            "-o",
+            run,
+        ];
+        let running = place.start(&args);
+        std::thread::sleep(Duration::from_millis(2500));
+        match is_hung {
+            true => relay.stall(true),
+            false => standby.started.kill(),
+        }
+        let done = running.ended().code(4);
+        let said: Vec<&str> = done
+            .err
+            .lines()
+            .filter(|line| line.contains("invalid: "))
+            .collect();
+        assert_eq!(said.len(), 1, "{}", done.err);
+        assert!(
+            said[0].contains(told) && said[0].contains(&port),
+            "{run}: {}",
+            said[0]
+        );
+        let record = place.record(run);
+        assert_eq!(record["run"]["verdict"], "invalid");
+        assert!(figure(&record, "redo_transport_per_s") > 0.0);
+        identities_hold(&record);
+        assert!(record["warnings"].to_string().contains("was lost"), "{run}");
+        // Nobody told what the standby's CPU did: that is not 0.
+        let standby = &record["parts"]["redo"]["standbys"][0];
+        assert!(standby["cpu_s"]["na"].is_string(), "{}", standby["cpu_s"]);
+    }
 }
 
 #[test]

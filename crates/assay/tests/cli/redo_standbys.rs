@@ -2,7 +2,7 @@
 
 use crate::common::relay::Relay;
 use crate::common::{Place, with};
-use crate::redo::{Standby, figure, scoped, tested};
+use crate::redo::{Standby, figure, identities_hold, scoped, tested};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -200,4 +200,82 @@ fn redo_14_a_lost_standby_is_an_event_where_a_quorum_remains_and_the_end_where_n
             }
         }
     }
+}
+
+#[test]
+fn a_standby_that_is_late_is_left_behind_when_grace_is_over() {
+    let place = Place::new();
+    let (_standbys, _relays, names) = three(&place, [0, 0, 200_000]);
+    let args = [
+        "redo", &names, "--grace", "20ms", "--length", "1k", "--time", "2s", "-o", "run",
+    ];
+    let ran = place.assay(&args).code(0);
+    let record = place.record("run");
+    let info = &record["parts"]["redo"];
+    assert_eq!(info["rule"], "all that are left");
+    let last = &info["standbys"][2];
+    assert_eq!(
+        last["lost"], "it had not acknowledged when --grace was over",
+        "{}",
+        ran.err
+    );
+    // One commit waited for it, the rest did not.
+    assert!(figure(&record, "redo_transport_us_max") >= 20_000.0);
+    assert!(figure(&record, "redo_transport_us_p50") < 200_000.0);
+    // What TCP says of each connection, second by second.
+    for standby in 0..2 {
+        let rows = info["standbys"][standby]["tcp_seconds"].as_array();
+        let rtt = rows
+            .expect("seconds")
+            .iter()
+            .filter(|row| row["rtt_us"].is_u64());
+        assert!(rtt.count() >= 2, "{}", info["standbys"][standby]);
+    }
+    let series = record["series"]["metrics"].as_object().expect("columns");
+    let of_tcp = series.keys().filter(|name| name.starts_with("rtt_us_"));
+    assert_eq!(of_tcp.count(), 2, "{:?}", series.keys());
+}
+
+#[test]
+fn streams_to_several_standbys_run_each_at_its_own_speed() {
+    let place = Place::new();
+    let slow = Standby::writing(&place, &["--slow-write", "20ms"]);
+    let quick = Standby::writing(&place, &[]);
+    let names = format!("127.0.0.1:{},127.0.0.1:{}", slow.port, quick.port);
+    let args = [
+        "redo",
+        &names,
+        "--mode",
+        "async",
+        "--length",
+        "8k",
+        "--write-mode",
+        "pagecache",
+        "--log-size",
+        "8m",
+        "--time",
+        "2s",
+        "-o",
+        "run",
+    ];
+    let ran = place.assay(&args).code(0);
+    let record = place.record("run");
+    identities_hold(&record);
+    let rate = |port: u16| scoped(&record, &format!("127.0.0.1:{port}"), "redo_standby_per_s");
+    // 20 ms a write are 50 in a second.
+    assert!(rate(slow.port) <= 50.0, "{}", rate(slow.port));
+    assert!(rate(quick.port) > rate(slow.port), "{}", ran.out);
+    assert!(ran.out.contains("to each at its own speed"), "{}", ran.out);
+    let names = ["redo", &names, "--mode", "async", "--grace", "1s"];
+    let told = place.assay(&names).code(2);
+    assert!(told.errors()[0].contains("--grace"), "{}", told.err);
+    // One that dies takes nobody with it.
+    let running = place.start(&[&args[..args.len() - 3], &["3s", "-o", "one-left"]].concat());
+    std::thread::sleep(Duration::from_millis(2500));
+    quick.started.kill();
+    let ran = running.ended().code(0);
+    let record = place.record("one-left");
+    let lost = record["parts"]["redo"]["standbys"][1]["lost"].as_str();
+    assert!(lost.is_some_and(|why| !why.is_empty()), "{}", ran.err);
+    identities_hold(&record);
 }

@@ -4,11 +4,11 @@ use super::{Judged, Missing, finding, need};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::fixed;
 
-/// The value of a key that an import read, whatever it is of.
+/// The value of a key that an import read of the whole test. Those of its seconds have a scope.
 fn read(record: &Record, key: &str) -> Option<Figure> {
     let mut values = record.import.iter().flat_map(|info| &info.values);
     values
-        .find(|value| value.key == key)
+        .find(|value| value.key == key && value.scope.is_empty())
         .map(|value| value.value.clone())
 }
 

@@ -1,6 +1,6 @@
 //! Reads: R8, R13, R14, R16, R18.
 
-use super::{Judged, Missing, finding, foreground, named, need, stat};
+use super::{Judged, Missing, finding, foreground, named, need, share, stat};
 use crate::readings::cache_parameter;
 use assay_measure::histogram::{Histogram, slot_low_and_width_ns};
 use assay_measure::record::Advice;
@@ -251,6 +251,9 @@ pub(super) fn batched_waits(record: &Record) -> Judged {
     finding("R16", pct, THRESHOLD, text, &evidence)
 }
 
+/// Share of DB time that makes an imported run one of storage, %.
+const OF_STORAGE_PCT: f64 = 50.0;
+
 /// R18, both ways.
 pub(super) fn cached(record: &Record) -> Judged {
     const ALL: f64 = 99.9;
@@ -264,6 +267,11 @@ pub(super) fn cached(record: &Record) -> Judged {
     let Ok(pct) = need(measured, "Buffer Hit") else {
         return Ok(None);
     };
+    // A report of a database at work is no test of storage, and its hits need no advice.
+    if record.import.is_some() && share(record, |event| event.class == "User I/O")? < OF_STORAGE_PCT
+    {
+        return Ok(None);
+    }
     let evidence = [("buffer_hit_pct", pct)];
     let cache = match (&record.instance.reads, &record.import) {
         (Some(_), _) => format!("the server's buffers ({})", cache_parameter(record)),

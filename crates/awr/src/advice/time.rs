@@ -4,12 +4,18 @@ use super::{Judged, Missing, busy, elapsed, finding, foreground, need, only_read
 use assay_measure::record::{Record, RequestLayers};
 use assay_measure::units::fixed;
 
+/// Share of DB CPU in DB time from which on one of them is wrong: Oracle rounds both up by some percent at most.
+const CONTRADICTS_PCT: f64 = 110.0;
+
 /// R1. Sessions that share a thread wait for it in the run queue, so that counts as well.
 pub(super) fn cpu_bound(record: &Record) -> Judged {
     const THRESHOLD: f64 = 80.0;
     let Some((pct, cpu_s)) = on_cpu(record)? else {
         return Ok(None);
     };
+    if record.import.is_some() && pct > CONTRADICTS_PCT {
+        return Err(Missing("DB time: DB CPU exceeds it".to_owned()));
+    }
     if pct < THRESHOLD {
         return Ok(None);
     }

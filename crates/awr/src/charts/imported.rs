@@ -1,9 +1,45 @@
 //! Charts of imports.
 
-use super::latency;
+use super::{latency, time};
 use assay_measure::chart::{Axis, Chart, Drawn, Rows, Stroke, Trace};
-use assay_measure::palette::BLUE;
+use assay_measure::palette::{BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION};
+use assay_measure::plain::slug;
 use assay_measure::record::Record;
+use assay_measure::record::metric::of_key;
+use std::collections::BTreeMap;
+
+/// Colours of the series of one chart; there are no more of them in one.
+const COLOURS: [&str; 7] = [BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, GREY];
+
+/// Every series that came with an import, those of one unit in one chart.
+pub(super) fn steps(record: &Record) -> Vec<Drawn> {
+    let mut by_unit: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for name in record.series.metrics.keys() {
+        // A role that went both ways stands behind the unit.
+        let bare = name.trim_end_matches("_tx_c").trim_end_matches("_rx_c");
+        by_unit.entry(of_key(bare).0).or_default().push(name);
+    }
+    let mut all = Vec::new();
+    for (unit, names) in by_unit {
+        for (part, names) in names.chunks(COLOURS.len()).enumerate() {
+            let axis = Axis::of(if unit.is_empty() { "value" } else { unit }, unit);
+            let id = format!("c-steps-{}-{part}", slug(unit));
+            let title = format!(
+                "Steps of the source, {}",
+                if unit.is_empty() { "no unit" } else { unit }
+            );
+            let note = "As the source printed them, step by step.";
+            let mut chart = time::chart(record, &id, &title, axis, note);
+            let columns = names.iter().zip(COLOURS);
+            let columns: Vec<(&str, &str, Stroke, &'static str)> = columns
+                .map(|(name, colour)| (*name, *name, Stroke::Line, colour))
+                .collect();
+            chart.traces = time::traces(record, &columns);
+            all.push(Drawn::or(chart, time::NO_SERIES));
+        }
+    }
+    all
+}
 
 /// Charts of an import: what its figures give.
 pub(super) fn all(record: &Record) -> Vec<Drawn> {

@@ -12,9 +12,10 @@ mod work;
 use assay_measure::chart::Drawn;
 use assay_measure::record::Record;
 
-/// Of a workload: of an import without steps what its figures give.
+/// Of a workload: of an import its steps, and what its figures give.
 pub(crate) fn workload(record: &Record, draw: &mut dyn FnMut(Drawn)) {
-    if record.import.is_some() && record.series.t_s.is_empty() {
+    if record.import.is_some() {
+        imported::steps(record).into_iter().for_each(&mut *draw);
         return imported::all(record).into_iter().for_each(draw);
     }
     draw(sessions::by_class(record));

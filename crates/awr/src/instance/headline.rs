@@ -6,7 +6,7 @@ use assay_measure::histogram::Histogram;
 use assay_measure::kind::{Delivered, Headline, Line, Next, Told, given};
 use assay_measure::plain::shell_word;
 use assay_measure::record::metric::find;
-use assay_measure::record::{Figure, Record};
+use assay_measure::record::{Figure, ImportedValue, Record};
 use assay_measure::record::{Latency, steady};
 use assay_measure::steady::{EXCURSION_RATIO, SLOPE_RATIO};
 use assay_measure::units::short;
@@ -161,11 +161,29 @@ fn p99(record: &Record) -> Line {
     }
 }
 
-/// Of an import with other figures than these: the first it has.
+/// What somebody looks for first among figures: rates of the whole, then times, then the rest; never a step of a series.
+fn weight(value: &ImportedValue) -> u8 {
+    let ends = |all: &[&str]| all.iter().any(|end| value.key.ends_with(end));
+    match () {
+        () if ends(&["_per_s", "_per_s_mean", "_per_min"]) => 0,
+        () if ends(&["_us_avg", "_us_p99", "_us_p95", "_us_max", "_s"]) => 1,
+        () if ends(&["_pct", "_count"]) => 2,
+        () => 3,
+    }
+}
+
+/// Of an import with other figures than these: the most telling it has.
 fn others(record: &Record) -> Vec<Line> {
     let values = record.import.iter().flat_map(|info| &info.values);
-    let known = values.filter(|value| value.value.value().is_some());
-    let line = |(at, value): (usize, &assay_measure::record::ImportedValue)| {
+    let is_step = |value: &ImportedValue| value.at.starts_with("/series/");
+    let mut known: Vec<&ImportedValue> = values
+        .filter(|value| value.value.value().is_some() && !is_step(value))
+        .collect();
+    // Of streams and of shares there are many: the whole comes first.
+    let is_detail = |value: &ImportedValue| value.scope.contains([' ', ',']);
+    known.sort_by_key(|value| (is_detail(value), weight(value)));
+    let known = known.into_iter();
+    let line = |(at, value): (usize, &ImportedValue)| {
         let scope = match value.scope.as_str() {
             "" => String::new(),
             scope => format!("{scope}: "),

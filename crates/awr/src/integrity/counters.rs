@@ -287,33 +287,59 @@ impl ZeroSides for Identity {
     }
 }
 
+/// How far totals and their parts may be apart where two views of a server tell them (awr-statistics, I13).
+const FUNCTIONS_RATIO: f64 = 0.005;
+
 fn io_rows(deltas: &Deltas<'_>) -> Vec<Identity> {
     let s = &deltas.whole;
     let sum = |field: fn(&IoReading) -> u64| match s.stats.io.is_empty() {
         true => Err("no I/O by function".to_owned()),
         false => Ok(s.stats.io.iter().map(field).sum::<u64>() as f64),
     };
-    let rule = |id, text| Rule::exact(id, Scope::Quiet, text);
+    // A server's views of functions and of totals are read one after the other, and count bytes in coarse units.
+    let is_foreign = deltas.is_server();
+    let rule = |id, text, total: &Side, unit: f64| match is_foreign {
+        true => Rule::within(
+            id,
+            Scope::Quiet,
+            text,
+            FUNCTIONS_RATIO * total.clone().unwrap_or(0.0) + unit * s.stats.io.len() as f64,
+        ),
+        false => Rule::exact(id, Scope::Quiet, text),
+    };
+    let judge = |id, text, by_function: Side, total, unit| {
+        let total = moved(s, total);
+        rule(id, text, &total, unit).judge(deltas, by_function, total)
+    };
+    const MIB: f64 = 1_048_576.0;
     vec![
-        rule("I13a", "read requests by function = all read requests").judge(
-            deltas,
+        judge(
+            "I13a",
+            "read requests by function = all read requests",
             sum(|io| io.small_read_requests + io.large_read_requests),
-            moved(s, stats::PHYSICAL_READ_TOTAL_REQUESTS),
+            stats::PHYSICAL_READ_TOTAL_REQUESTS,
+            1.0,
         ),
-        rule("I13b", "bytes read by function = all bytes read").judge(
-            deltas,
+        judge(
+            "I13b",
+            "bytes read by function = all bytes read",
             sum(|io| io.read_bytes),
-            moved(s, stats::PHYSICAL_READ_TOTAL_BYTES),
+            stats::PHYSICAL_READ_TOTAL_BYTES,
+            MIB,
         ),
-        rule("I13c", "write requests by function = all write requests").judge(
-            deltas,
+        judge(
+            "I13c",
+            "write requests by function = all write requests",
             sum(|io| io.small_write_requests + io.large_write_requests),
-            moved(s, stats::PHYSICAL_WRITE_TOTAL_REQUESTS),
+            stats::PHYSICAL_WRITE_TOTAL_REQUESTS,
+            1.0,
         ),
-        rule("I13d", "bytes written by function = all bytes written").judge(
-            deltas,
+        judge(
+            "I13d",
+            "bytes written by function = all bytes written",
             sum(|io| io.write_bytes),
-            moved(s, stats::PHYSICAL_WRITE_TOTAL_BYTES),
+            stats::PHYSICAL_WRITE_TOTAL_BYTES,
+            MIB,
         ),
     ]
 }

@@ -5,12 +5,15 @@
 
 use crate::readings::{Deltas, Sampled, actor_name, class_name, sampled};
 use assay_measure::record::{AshInfo, EventRow, Figure, SAMPLED};
-use assay_measure::snapshot::{Actor, Reading, TimedReading};
+use assay_measure::snapshot::{Actor, BucketReading, Reading, TimedReading};
 
 /// Adds the rows of totals and, beside a server, of samples.
 pub(super) fn add(deltas: &Deltas<'_>, ash: &AshInfo, rows: &mut Vec<EventRow>) {
     let timed = deltas.window.stats.timed.iter();
     rows.extend(timed.filter_map(total_row));
+    for event in &deltas.window.stats.buckets {
+        bucketed(event, rows);
+    }
     if !deltas.is_server() {
         return;
     }
@@ -71,6 +74,29 @@ fn total_row(timed: &TimedReading) -> Option<EventRow> {
         source: timed.source.clone(),
         ..bare(&timed.name, class_name(timed.class), timed.actor)
     })
+}
+
+/// Gives an event its buckets: the row of the foreground where both waited, and the row says so.
+fn bucketed(event: &BucketReading, rows: &mut [EventRow]) {
+    if event.waits.iter().all(|waits| *waits == 0) {
+        return;
+    }
+    let mut mine: Vec<&mut EventRow> = rows
+        .iter_mut()
+        .filter(|row| row.name == event.name)
+        .collect();
+    let foreground = actor_name(Actor::Foreground);
+    let both = mine.len() > 1;
+    mine.sort_by_key(|row| row.actor != foreground);
+    if let Some(row) = mine.into_iter().next() {
+        row.hist_us.clone_from(&event.waits);
+        if both {
+            row.note = format!(
+                "buckets from {}: those of the background are among them",
+                event.source
+            );
+        }
+    }
 }
 
 /// Time and its standard error over the window, us.

@@ -1,9 +1,11 @@
 //! The text report of an imported record: where it comes from, what does not add up, then what there is.
 
-use super::{activity, header, io, load, platform, seconds, waits};
+use super::{activity, header, io, load, platform, waits};
 use assay_measure::record::metric::of_key;
 use assay_measure::record::{EventRow, Figure, ImportInfo, Record};
-use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
+use assay_measure::section::{
+    Align, Cell, Column, Rest, Sections, left, number, number_or_reason, right,
+};
 use assay_measure::units::fixed;
 
 /// The sections of an import. `own` adds what its kind has, before the seconds.
@@ -218,11 +220,7 @@ const SECTIONS: &[Section] = &[
         |r| !r.driver.ops.is_empty(),
         super::driver::imported,
     ),
-    (
-        PER_SECOND,
-        |r| !r.series.t_s.is_empty(),
-        seconds::per_second,
-    ),
+    (PER_SECOND, |r| !r.series.t_s.is_empty(), steps),
 ];
 
 fn is_top(event: &EventRow) -> bool {
@@ -288,6 +286,44 @@ fn time_model(page: &mut Sections, record: &Record) {
             ],
         );
     }
+}
+
+/// The series that came with an import: of its steps, the columns that the source printed and no other.
+fn steps(page: &mut Sections, record: &Record) {
+    /// Wider tables are read by nobody; the page draws every series.
+    const COLUMNS: usize = 8;
+    const ROWS: usize = 60;
+    let series = &record.series;
+    let columns: Vec<(&String, &Vec<Figure>)> = series.metrics.iter().take(COLUMNS).collect();
+    page.heading("Steps of the Source");
+    let left_out = series.metrics.len() - columns.len();
+    if left_out > 0 {
+        page.line(&format!(
+            "{left_out} more series are on the page (report.html)."
+        ));
+    }
+    let mut titles = vec![("Step", Align::Left)];
+    titles.extend(
+        columns
+            .iter()
+            .map(|(name, _)| (name.as_str(), Align::Right)),
+    );
+    let row = |at: usize| {
+        let mut cells: Vec<Cell> = vec![fixed(series.t_s[at], 1).into()];
+        cells.extend(
+            columns
+                .iter()
+                .map(|(_, column)| Cell::figure(&column[at], 1)),
+        );
+        cells
+    };
+    let rows = series.t_s.len();
+    let rest = (rows > ROWS).then(|| Rest {
+        first: ROWS,
+        what: format!("{} more steps", rows - ROWS),
+        how: "--format html shows them".to_owned(),
+    });
+    page.grouped(&[], &titles, (0..rows).map(row).collect(), rest);
 }
 
 /// Buckets as they were printed, with percentiles interpolated within them.

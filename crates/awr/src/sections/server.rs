@@ -12,6 +12,15 @@ const FACTS: &[&str] = &[
     "server_version",
     "server_host",
     "database",
+    "instance",
+    "container",
+    "services",
+    "tablespace",
+    "db_cache_size",
+    "db_keep_cache_size",
+    "db_block_checksum",
+    "log_mode",
+    "repository",
     "shared_buffers",
     "huge_pages_status",
     "huge_pages",
@@ -29,6 +38,7 @@ const FACTS: &[&str] = &[
     "track_wal_io_timing",
     "autovacuum",
     "plan",
+    "connection_encrypted",
     "statistics_reset",
 ];
 

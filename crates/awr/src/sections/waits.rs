@@ -255,18 +255,10 @@ pub(super) fn histogram(page: &mut Sections, record: &Record) {
         page.line("n/a (no waits)");
         return;
     }
-    let timed: Vec<&EventRow> = record
-        .instance
-        .events
-        .iter()
-        .filter(|e| e.is_timed_singly())
-        .collect();
-    let others = record
-        .instance
-        .events
-        .iter()
-        .filter(|e| !e.is_timed_singly());
-    let others: Vec<String> = others.map(row_name).collect();
+    let all = record.instance.events.iter();
+    let (known, others): (Vec<&EventRow>, Vec<&EventRow>) =
+        all.partition(|event| event.hist_us.iter().any(|waits| *waits > 0));
+    let others: Vec<String> = others.into_iter().map(row_name).collect();
     if !others.is_empty() {
         page.wrapped(
             "n/a (unknowable): ",
@@ -276,12 +268,25 @@ pub(super) fn histogram(page: &mut Sections, record: &Record) {
             ),
         );
     }
-    if timed.is_empty() {
+    if known.is_empty() {
         return;
     }
-    percentiles(page, &timed);
-    page.line("");
-    buckets(page, &timed);
+    let timed: Vec<&EventRow> = known
+        .iter()
+        .copied()
+        .filter(|event| event.is_timed_singly())
+        .collect();
+    if !timed.is_empty() {
+        percentiles(page, &timed);
+        page.line("");
+    }
+    for event in known
+        .iter()
+        .filter(|event| !event.is_timed_singly() && !event.note.is_empty())
+    {
+        page.wrapped(&format!("{}: ", event.name), &format!("{}.", event.note));
+    }
+    buckets(page, &known);
 }
 
 /// Waits by power-of-two bucket, from the first that holds any to the last.

@@ -5,7 +5,7 @@
 use super::Reader;
 use crate::draft::Draft;
 use assay_measure::plain::slug;
-use assay_measure::record::{Figure, Record};
+use assay_measure::record::{Figure, LoadRow, Record};
 
 /// Fills in what follows, once everything was read.
 pub(super) fn all(reader: &mut Reader<'_>) {
@@ -17,7 +17,8 @@ pub(super) fn all(reader: &mut Reader<'_>) {
         totals(&mut draft.record, elapsed_s);
         functions(draft, elapsed_s);
     }
-    times(&mut draft.record, elapsed_s);
+    times(draft, elapsed_s);
+    shares(&mut draft.record);
     finer_averages(draft);
     averages(&mut draft.record);
     by_time(draft);
@@ -203,7 +204,29 @@ fn functions(draft: &mut Draft, elapsed_s: f64) {
     }
 }
 
-fn times(record: &mut Record, elapsed_s: Option<f64>) {
+/// Shares of DB time of the foreground's events, where none was printed. Events whose class is not known may be idle.
+fn shares(record: &mut Record) {
+    let model = &record.instance.time_model;
+    let Some(db_time) = model.db_time_us.value().filter(|us| *us > 0.0) else {
+        return;
+    };
+    for event in &mut record.instance.events {
+        let is_known = !event.class.is_empty() && event.class != "Idle";
+        let is_absent = event.db_time_pct == Figure::default();
+        if let (true, true, "foreground", Some(us)) = (
+            is_known,
+            is_absent,
+            event.actor.as_str(),
+            event.total_us.value(),
+        ) {
+            event.db_time_pct = Figure::decimal(100.0 * us / db_time);
+        }
+    }
+}
+
+fn times(draft: &mut Draft, elapsed_s: Option<f64>) {
+    let cpu_time = draft.number("", "cpu_time_us").map(Figure::decimal);
+    let record = &mut draft.record;
     let total = |name: &str| {
         let row = record
             .instance
@@ -233,6 +256,10 @@ fn times(record: &mut Record, elapsed_s: Option<f64>) {
             *place = figure;
         }
     }
+    // Sessions' CPU is the nearest to DB CPU that such a layout prints.
+    if let Some(cpu) = cpu_time.filter(|_| model.db_cpu_us.reason() == Some("absent")) {
+        model.db_cpu_us = cpu;
+    }
     for key in [
         "db_time_us",
         "db_cpu_us",
@@ -241,6 +268,34 @@ fn times(record: &mut Record, elapsed_s: Option<f64>) {
         "fg_wait_us",
     ] {
         model.sources.insert(key.to_owned(), "sysstat".to_owned());
+    }
+    if let Some(elapsed_s) = elapsed_s.filter(|s| *s > 0.0) {
+        time_rows(record, elapsed_s);
+    }
+}
+
+/// Rows of the load profile on time, where a layout has none.
+fn time_rows(record: &mut Record, elapsed_s: f64) {
+    let model = &record.instance.time_model;
+    let rows = [
+        ("DB Time(s)", model.db_time_us.clone()),
+        ("DB CPU(s)", model.db_cpu_us.clone()),
+        ("Background CPU(s)", model.bg_cpu_us.clone()),
+    ];
+    for (name, us) in rows {
+        let is_there = |row: &LoadRow| row.name == name;
+        let list = &mut record.instance.load_profile;
+        let Some(us) = us.value().filter(|_| !list.iter().any(is_there)) else {
+            continue;
+        };
+        list.push(LoadRow {
+            name: name.to_owned(),
+            unit: "s".to_owned(),
+            total: Figure::decimal(us / 1e6),
+            per_s: Figure::decimal(us / 1e6 / elapsed_s),
+            source: "sysstat".to_owned(),
+            ..LoadRow::default()
+        });
     }
 }
 

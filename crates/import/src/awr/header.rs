@@ -1,10 +1,11 @@
 //! Who and when: identity, host, snapshots, elapsed time, cache sizes, parameters.
 
 use super::Reader;
-use super::table::{Ruler, is_ruler, tables};
+use super::part::Part;
+use super::table::{Row, Ruler, Table, is_ruler};
 use crate::draft::Reading;
 use crate::number;
-use crate::text::Line;
+use crate::text::{At, Line};
 use assay_measure::plain::slug;
 use assay_measure::snapshot::{Fact, SettingLine};
 use jiff::civil::DateTime;
@@ -12,14 +13,24 @@ use jiff::civil::DateTime;
 /// All text: no column holds numbers.
 const NO_NUMBERS: usize = usize::MAX;
 
+/// Titles of the tables that a report begins with: of what there is one row of facts.
+const OF_HEAD: [&str; 5] = [
+    "db name",
+    "db id",
+    "instance",
+    "host name",
+    "container db id",
+];
+
 /// Lines before the first section and between sections.
 pub(super) fn read(reader: &mut Reader<'_>, lines: &[Line]) {
+    let mut snapshots = None;
     for (i, line) in lines.iter().enumerate() {
         let text = line.text.trim_start();
         if text.starts_with("Begin Snap") {
-            snapshot(reader, line, true);
+            snapshot(reader, line, snapshots.as_ref(), true);
         } else if text.starts_with("End Snap") {
-            snapshot(reader, line, false);
+            snapshot(reader, line, snapshots.as_ref(), false);
         } else if text.starts_with("Elapsed:") {
             elapsed(reader, line);
         } else if text.starts_with("DB Time:") || text.starts_with("DB time:") {
@@ -31,9 +42,51 @@ pub(super) fn read(reader: &mut Reader<'_>, lines: &[Line]) {
             let ruler = line.text.replace('~', "-");
             let titles = &lines[i - 1].text;
             let of_head = ["DB Name", "DB Id", "Instance ", "Host Name", "Database "];
-            if is_ruler(&ruler) && of_head.iter().any(|own| titles.starts_with(own)) {
+            if !is_ruler(&ruler) {
+                continue;
+            }
+            if titles.contains("Snap Id") {
+                snapshots = Some(Ruler::new(&ruler, &[titles]));
+            } else if of_head.iter().any(|own| titles.starts_with(own)) {
                 identity(reader, &ruler, titles, lines.get(i + 1));
             }
+        }
+    }
+}
+
+/// Whether a table of HTML is one of those a report begins with.
+pub(super) fn is_of_head(table: &Table) -> bool {
+    let titles = || {
+        table
+            .ruler
+            .columns
+            .iter()
+            .map(|column| column.title.as_str())
+    };
+    let first = titles().find(|title| !title.is_empty()).unwrap_or_default();
+    let is_cache = || {
+        let mut cells = table.rows.iter().flat_map(|row| &row.cells);
+        cells.any(|cell| cell == "Std Block Size:")
+    };
+    OF_HEAD.contains(&first) || titles().any(|title| title == "snap time") || is_cache()
+}
+
+/// A table that a report of HTML begins with.
+pub(super) fn table(reader: &mut Reader<'_>, table: &Table) {
+    for row in &table.rows {
+        let line = Line {
+            at: row.at,
+            text: row.cells.join("  "),
+            is_cut: false,
+        };
+        match row.cells.first().map_or("", String::as_str) {
+            "Begin Snap:" => snapshot_row(reader, &table.ruler, row, true),
+            "End Snap:" => snapshot_row(reader, &table.ruler, row, false),
+            "Elapsed:" => elapsed(reader, &line),
+            "DB Time:" => db_time(reader, &line),
+            _ if line.text.contains("Std Block Size:") => cache_sizes(reader, &line),
+            _ if table.ruler.titled("snap time").is_none() => facts(reader, &table.ruler, row),
+            _ => {}
         }
     }
 }
@@ -44,9 +97,12 @@ fn identity(reader: &mut Reader<'_>, ruler: &str, titles: &str, row: Option<&Lin
         return;
     };
     let ruler = Ruler::new(ruler, &[titles]);
-    let Some(row) = ruler.texts(line) else {
-        return;
-    };
+    if let Some(row) = ruler.texts(line) {
+        facts(reader, &ruler, &row);
+    }
+}
+
+fn facts(reader: &mut Reader<'_>, ruler: &Ruler, row: &Row) {
     for (column, cell) in ruler.columns.iter().zip(&row.cells) {
         if column.title.is_empty() || cell.is_empty() {
             continue;
@@ -58,7 +114,7 @@ fn identity(reader: &mut Reader<'_>, ruler: &str, titles: &str, row: Option<&Lin
         match column.title.as_str() {
             "cpus" => {
                 if let Some(printed) = number::count(cell) {
-                    let reading = Reading::new(line.at, "cpus_count", printed)
+                    let reading = Reading::new(row.at, "cpus_count", printed)
                         .name("CPUs")
                         .again();
                     put!(reader.draft, reading, os.cpus_count);
@@ -88,7 +144,12 @@ fn identity(reader: &mut Reader<'_>, ruler: &str, titles: &str, row: Option<&Lin
 }
 
 /// `Begin Snap:   100 01-Jan-20 11:00:00   60   1.5`.
-fn snapshot(reader: &mut Reader<'_>, line: &Line, is_begin: bool) {
+fn snapshot(reader: &mut Reader<'_>, line: &Line, ruler: Option<&Ruler>, is_begin: bool) {
+    let row = ruler.and_then(|ruler| Some((ruler, ruler.row(line, 1)?)));
+    if let Some((ruler, row)) = row.filter(|(_, row)| !row.is_guess) {
+        snapshot_row(reader, ruler, &row, is_begin);
+        return;
+    }
     let words: Vec<&str> = line.text.split_whitespace().collect();
     let moment = words.iter().enumerate().find_map(|(i, word)| {
         if word.contains('T') && word.len() > 18 {
@@ -97,18 +158,46 @@ fn snapshot(reader: &mut Reader<'_>, line: &Line, is_begin: bool) {
         let time = words.get(i + 1)?;
         Some((i + 2, moment(word, time)?))
     });
-    let Some((next, when)) = moment else {
-        return;
+    if let Some((next, when)) = moment {
+        began(reader, when, is_begin);
+        let sessions = words.get(next).and_then(|word| number::count(word));
+        sessions_at(reader, line.at, sessions, is_begin);
+    }
+}
+
+fn snapshot_row(reader: &mut Reader<'_>, ruler: &Ruler, row: &Row, is_begin: bool) {
+    let of = |title: &str| {
+        let cell = ruler.titled(title).and_then(|i| row.cells.get(i));
+        cell.map_or("", String::as_str)
     };
+    let time = of("snap time");
+    let when = match time.split_once(' ') {
+        Some((date, time)) => moment(date, time.trim_start()),
+        None => (time.contains('T') && time.len() > 18).then(|| time.to_owned()),
+    };
+    match when {
+        Some(when) => began(reader, when, is_begin),
+        None if time.is_empty() => {}
+        None => reader.draft.note(
+            row.at,
+            format!("the time {time:?} has no English month: not read"),
+        ),
+    }
+    sessions_at(reader, row.at, number::count(of("sessions")), is_begin);
+}
+
+fn began(reader: &mut Reader<'_>, when: String, is_begin: bool) {
     let record = &mut reader.draft.record;
     match is_begin {
-        true => record.interval.begin = when.clone(),
-        false => record.interval.end = when.clone(),
+        true => record.interval.begin.clone_from(&when),
+        false => record.interval.end.clone_from(&when),
     }
     if is_begin && record.run.started.is_empty() {
         record.run.started = when;
     }
-    let sessions = words.get(next).and_then(|word| number::count(word));
+}
+
+fn sessions_at(reader: &mut Reader<'_>, at: At, sessions: Option<number::Printed>, is_begin: bool) {
     let Some(sessions) = sessions else {
         return;
     };
@@ -117,7 +206,7 @@ fn snapshot(reader: &mut Reader<'_>, line: &Line, is_begin: bool) {
     } else {
         "sessions_end_count"
     };
-    let reading = Reading::new(line.at, key, sessions).name("Sessions");
+    let reading = Reading::new(at, key, sessions).name("Sessions");
     match is_begin {
         true => put!(reader.draft, reading, interval.sessions_begin_count),
         false => put!(reader.draft, reading, interval.sessions_end_count),
@@ -202,13 +291,19 @@ fn cache_sizes(reader: &mut Reader<'_>, line: &Line) {
 }
 
 /// `init.ora Parameters`: name, begin value.
-pub(super) fn parameters(reader: &mut Reader<'_>, heading: &Line, lines: &[Line]) {
-    for table in tables(heading, lines, NO_NUMBERS, 2) {
+pub(super) fn parameters(reader: &mut Reader<'_>, part: &Part<'_>) {
+    for table in part.tables(NO_NUMBERS, 2).iter() {
+        let value = table.ruler.find(&["value"], &["end"]).unwrap_or(1);
+        let instance = table.ruler.titled("i#");
         for row in &table.rows {
             let (name, value) = (
                 row.cells[0].trim(),
-                row.cells.get(1).map_or("", |cell| cell.trim()),
+                row.cells.get(value).map_or("", |cell| cell.trim()),
             );
+            // Of a cluster, what all instances have.
+            if instance.is_some_and(|i| row.cells[i] != "*") {
+                continue;
+            }
             let is_name = name
                 .bytes()
                 .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"_$#".contains(&b));

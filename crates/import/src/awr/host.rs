@@ -1,75 +1,58 @@
 //! Host and instance CPU, memory, operating system statistics.
 
 use super::Reader;
-use super::table::{is_ruler, tables};
+use super::part::Part;
 use crate::draft::{Draft, Reading, step};
 use crate::number::{self, Printed};
-use crate::text::{At, Line};
+use crate::text::At;
 use assay_measure::plain::slug;
 use assay_measure::record::{Figure, GaugeRow};
 
 const MIB: f64 = 1_048_576.0;
 
 /// `Host CPU (CPUs:   16 Cores:    8 Sockets:    2)` and its one row.
-pub(super) fn cpu(reader: &mut Reader<'_>, heading: &Line, lines: &[Line]) {
-    if let Some((cpus, at)) = super::events::after(std::slice::from_ref(heading), "CPUs:") {
+pub(super) fn cpu(reader: &mut Reader<'_>, part: &Part<'_>) {
+    if let Some((cpus, at)) = super::events::after(std::slice::from_ref(part.heading), "CPUs:") {
         cpus_count(reader.draft, at, &cpus.text);
     }
-    let words = |line: &Line| -> Vec<Printed> {
-        let words: Vec<&str> = line.text.split_whitespace().collect();
-        let numbers: Vec<Printed> = words
+    for table in part.tables(0, 2).iter() {
+        let titles = table
+            .ruler
+            .columns
             .iter()
-            .filter_map(|word| number::measure(word))
-            .collect();
-        if numbers.len() == words.len() {
-            numbers
-        } else {
-            Vec::new()
+            .map(|column| share(&column.title));
+        let titles: Vec<Option<&str>> = titles.collect();
+        reader.table(table, "the host's CPU");
+        let Some(row) = table.rows.first() else {
+            continue;
+        };
+        let mut cells: Vec<(&str, Printed)> = Vec::new();
+        for (title, cell) in titles.iter().zip(&row.cells) {
+            if let (Some(title), Some(printed)) = (title, number::measure(cell)) {
+                cells.push((title, printed));
+            }
         }
-    };
-    let ruler = lines.iter().position(|line| is_ruler(&line.text));
-    let first = ruler.map_or(0, |i| i + 1);
-    let row = lines[first..].iter().find(|line| words(line).len() >= 4);
-    let Some(row) = row else {
-        return;
-    };
-    let titles: String = lines[..first]
-        .iter()
-        .map(|line| line.text.to_ascii_lowercase() + " ")
-        .collect();
-    let titles = titles
-        .replace("%idle (with wio)", "%idle_awr")
-        .replace("load begin", "begin")
-        .replace("load end", "end")
-        .replace("load average", "");
-    let known = [
-        "cpus",
-        "begin",
-        "end",
-        "%user",
-        "user",
-        "%system",
-        "system",
-        "%wio",
-        "wio",
-        "%steal",
-        "%idle",
-        "idle",
-        "%busy",
-        "%idle_awr",
-    ];
-    let order: Vec<&str> = titles
-        .split_whitespace()
-        .filter(|word| known.contains(word))
-        .collect();
-    let numbers = words(row);
-    // Statspack's last column is not always filled.
-    if numbers.len() < order.len() || numbers.len() > order.len() + 1 {
-        reader.unread(row, "the host's CPU: its titles and numbers do not match");
-        return;
+        shares(reader, row.at, &cells);
     }
-    let cells: Vec<(&str, Printed)> = order.into_iter().zip(numbers).collect();
-    shares(reader, row.at, &cells);
+}
+
+/// What a column of the host's CPU holds.
+fn share(title: &str) -> Option<&'static str> {
+    let known = [
+        ("begin", "begin"),
+        ("end", "end"),
+        ("wcpu", ""),
+        ("wio)", "idle_awr"),
+        ("user", "user"),
+        ("system", "system"),
+        ("wio", "wio"),
+        ("steal", "steal"),
+        ("idle", "idle"),
+        ("busy", "busy"),
+        ("cpus", "cpus"),
+    ];
+    let (_, key) = known.iter().find(|(word, _)| title.contains(word))?;
+    (!key.is_empty()).then_some(*key)
 }
 
 fn cpus_count(draft: &mut Draft, at: At, text: &str) {
@@ -82,8 +65,7 @@ fn cpus_count(draft: &mut Draft, at: At, text: &str) {
 /// Puts the shares where they belong. AWR's idle holds the wait for I/O, other tools' does not: what adds up to 100 says which it is.
 fn shares(reader: &mut Reader<'_>, at: At, cells: &[(&str, Printed)]) {
     let of = |name: &str| {
-        let bare = |title: &str| title.trim_start_matches('%') == name;
-        let cell = cells.iter().find(|(title, _)| bare(title));
+        let cell = cells.iter().find(|(title, _)| *title == name);
         cell.and_then(|(_, printed)| printed.number())
     };
     let (user, system, wio, idle) = (of("user"), of("system"), of("wio"), of("idle"));
@@ -94,7 +76,7 @@ fn shares(reader: &mut Reader<'_>, at: At, cells: &[(&str, Printed)]) {
     for (title, printed) in cells {
         let draft = &mut *reader.draft;
         let printed = printed.clone();
-        let key = match title.trim_start_matches('%') {
+        let key = match *title {
             "cpus" => {
                 cpus_count(draft, at, &printed.text);
                 continue;
@@ -133,47 +115,61 @@ fn pct(draft: &mut Draft, reading: Reading, key: &str) {
     }
 }
 
-/// `Instance CPU`: labels and shares; our own report has two pairs on a line.
-pub(super) fn instance(reader: &mut Reader<'_>, _heading: &Line, lines: &[Line]) {
-    for line in lines {
-        let Some((name, rest)) = line.text.split_once(':') else {
-            continue;
-        };
-        let words: Vec<&str> = rest.split_whitespace().collect();
-        let ([word] | [word, _]) = words.as_slice() else {
-            continue;
-        };
-        if let Some(printed) = number::measure(word) {
-            let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
-            let unit = if name.contains('%') { "_pct" } else { "" };
-            let key = format!("instance_cpu_{}{unit}", slug(&name));
-            reader
-                .draft
-                .alone(Reading::new(line.at, key, printed).name(&name));
+/// Titles of the instance's CPU in HTML, and the labels of the text.
+const INSTANCE: [(&str, &str); 3] = [
+    ("%total cpu", "% of total CPU for Instance"),
+    ("%busy cpu", "% of busy CPU for Instance"),
+    (
+        "%db time waiting",
+        "%DB time waiting for CPU - Resource Mgr",
+    ),
+];
+
+/// `Instance CPU`: labels and shares.
+pub(super) fn instance(reader: &mut Reader<'_>, part: &Part<'_>) {
+    let mut found: Vec<(At, String, Printed)> = Vec::new();
+    for labelled in part.labelled() {
+        if let [printed] = labelled.numbers.as_slice() {
+            found.push((labelled.at, labelled.label, printed.clone()));
         }
+    }
+    if let Some((table, row)) = part.grid().and_then(|t| Some((t, t.rows.first()?))) {
+        for (column, cell) in table.ruler.columns.iter().zip(&row.cells) {
+            let label = INSTANCE
+                .iter()
+                .find(|(title, _)| column.title.starts_with(title));
+            if let (Some((_, label)), Some(printed)) = (label, number::measure(cell)) {
+                found.push((row.at, (*label).to_owned(), printed));
+            }
+        }
+    }
+    for (at, name, printed) in found {
+        let unit = if name.contains('%') { "_pct" } else { "" };
+        let key = format!("instance_cpu_{}{unit}", slug(&name));
+        let reading = Reading::new(at, key, printed).name(&name);
+        reader.draft.alone(reading);
     }
 }
 
 /// `Memory Statistics`: begin and end.
-pub(super) fn memory(reader: &mut Reader<'_>, _heading: &Line, lines: &[Line]) {
-    for line in lines {
-        let Some((name, rest)) = line.text.split_once(':') else {
+pub(super) fn memory(reader: &mut Reader<'_>, part: &Part<'_>) {
+    let titles = part.label_titles();
+    let place = |word: &str| titles.iter().position(|title| title == word);
+    if place("begin").zip(place("end")).is_none_or(|(b, e)| b > e) {
+        return;
+    }
+    for labelled in part.labelled() {
+        let [begin, end] = labelled.numbers.as_slice() else {
             continue;
         };
-        let numbers: Vec<Printed> = rest
-            .split_whitespace()
-            .filter_map(number::measure)
-            .collect();
-        let [begin, end] = numbers.as_slice() else {
-            continue;
-        };
+        let (name, at) = (labelled.label.as_str(), labelled.at);
         let name = name.trim();
         let Some(bare) = name.strip_suffix("(MB)").map(str::trim) else {
             for (when, printed) in [("begin", begin), ("end", end)] {
                 let key = format!("memory_{}_{when}_pct", slug(name));
                 reader
                     .draft
-                    .alone(Reading::new(line.at, key, printed.clone()).name(name));
+                    .alone(Reading::new(at, key, printed.clone()).name(name));
             }
             continue;
         };
@@ -185,7 +181,7 @@ pub(super) fn memory(reader: &mut Reader<'_>, _heading: &Line, lines: &[Line]) {
         let base = format!("/os/memory_bytes/{}", step(&key));
         let reading = |when: &str, printed: &Printed| {
             let printed = printed.clone().scaled(MIB);
-            Reading::new(line.at, format!("memory_{key}_{when}_bytes"), printed).name(name)
+            Reading::new(at, format!("memory_{key}_{when}_bytes"), printed).name(name)
         };
         draft.record.os.memory_bytes.entry(key.clone()).or_default();
         put_in!(
@@ -219,11 +215,16 @@ const TIMES: [(&str, &str); 6] = [
 ];
 
 /// `Operating System Statistics`.
-pub(super) fn statistics(reader: &mut Reader<'_>, heading: &Line, lines: &[Line]) {
-    for table in tables(heading, lines, 1, 1) {
+pub(super) fn statistics(reader: &mut Reader<'_>, part: &Part<'_>) {
+    for table in part.tables(1, 1).iter() {
+        let value = table.ruler.titled("value").or(table.ruler.titled("total"));
+        let end_value = table.ruler.find(&["end value"], &[]);
+        let Some(value) = value else {
+            continue;
+        };
         for row in &table.rows {
             let name = row.cells[0].trim();
-            let cell = row.cells.get(1).map_or("", String::as_str);
+            let cell = row.cells.get(value).map_or("", String::as_str);
             let Some(printed) = number::count(cell) else {
                 continue;
             };
@@ -243,7 +244,7 @@ pub(super) fn statistics(reader: &mut Reader<'_>, heading: &Line, lines: &[Line]
                 ),
                 (_, _, "NUM_CPUS") => cpus_count(reader.draft, row.at, cell),
                 (_, _, "LOAD") => {
-                    let end = row.cells.get(2).and_then(|cell| number::measure(cell));
+                    let end = end_value.and_then(|i| number::measure(row.cells.get(i)?));
                     let begin = number::measure(cell);
                     for (when, printed) in [("begin", begin), ("end", end)] {
                         if let Some(printed) = printed {

@@ -1,15 +1,16 @@
 //! I/O profile and IOStat tables.
 
 use super::Reader;
-use super::table::{Row, is_ruler, tables};
+use super::part::Part;
+use super::table::{Column, Row, Ruler};
 use crate::draft::Reading;
 use crate::number::{self, Printed, Suffix};
-use crate::text::Line;
+use crate::text::{At, Line};
 use assay_measure::plain::slug;
 use assay_measure::record::{IoProfileRow, IoRow};
 
 /// Full names of the functions whose names the tables cut.
-const FUNCTIONS: [&str; 12] = [
+const FUNCTIONS: [&str; 15] = [
     "Buffer Cache Reads",
     "Direct Reads",
     "Direct Writes",
@@ -21,33 +22,52 @@ const FUNCTIONS: [&str; 12] = [
     "XDB",
     "Streams AQ",
     "Data Pump",
+    "Smart Scan",
+    "Archive Manager",
+    "Inmemory Populate",
     "Others",
 ];
 
-/// `IO Profile    Read+Write/Second    Read/Second    Write/Second`.
-pub(super) fn profile(reader: &mut Reader<'_>, _heading: &Line, lines: &[Line]) {
-    for line in lines {
-        if is_ruler(&line.text) || line.text.starts_with('~') {
-            continue;
-        }
-        let Some((name, rest)) = line.text.split_once(':') else {
-            continue;
-        };
-        let numbers: Vec<Printed> = rest
-            .split_whitespace()
-            .filter_map(number::measure)
-            .collect();
-        if numbers.len() != 3 {
-            if !name.trim().is_empty() {
-                reader.unread(line, "a row of the I/O profile");
-            }
-            continue;
-        }
-        profile_row(reader, line, name.trim(), numbers);
+/// What a column of the I/O profile holds.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Both,
+    Read,
+    Write,
+}
+
+fn way(title: &str) -> Option<Way> {
+    match title {
+        title if title.contains("read+write") => Some(Way::Both),
+        title if title.contains("read") => Some(Way::Read),
+        title if title.contains("write") => Some(Way::Write),
+        _ => None,
     }
 }
 
-fn profile_row(reader: &mut Reader<'_>, line: &Line, name: &str, numbers: Vec<Printed>) {
+/// `IO Profile    Read+Write/Second    Read/Second    Write/Second`.
+pub(super) fn profile(reader: &mut Reader<'_>, part: &Part<'_>) {
+    let (titles, rows) = part.titled();
+    let ways: Vec<Option<Way>> = titles.iter().map(|title| way(title)).collect();
+    if !reader.are_known(part.heading.at, &titles, &ways, "the I/O profile") {
+        return;
+    }
+    for row in rows {
+        let numbers = row.numbers.into_iter();
+        let numbers: Vec<(Way, Printed)> = numbers
+            .filter_map(|(i, printed)| Some((ways.get(i).copied().flatten()?, printed)))
+            .collect();
+        if numbers.is_empty() {
+            if row.line.text.bytes().any(|byte| byte.is_ascii_digit()) {
+                reader.unread(&row.line, "a row of the I/O profile");
+            }
+            continue;
+        }
+        profile_row(reader, &row.line, &row.label, numbers);
+    }
+}
+
+fn profile_row(reader: &mut Reader<'_>, line: &Line, name: &str, numbers: Vec<(Way, Printed)>) {
     let unit = match name {
         name if name.contains("(MB)") => "mib",
         name if name.contains("(blocks)") => "blocks",
@@ -63,44 +83,142 @@ fn profile_row(reader: &mut Reader<'_>, line: &Line, name: &str, numbers: Vec<Pr
     let Some(i) = super::row_of(rows, |row| row.name == name, new) else {
         return;
     };
-    let mut numbers = numbers.into_iter();
     let stem = slug(name);
-    let mut next = |column: &str| {
-        let printed = numbers.next()?;
+    for (way, printed) in numbers {
+        let column = match way {
+            Way::Both => "read_write_per_s",
+            Way::Read => "read_per_s",
+            Way::Write => "write_per_s",
+        };
         let key = format!("io_profile_{stem}_{column}");
-        Some(Reading::new(line.at, key, printed).name(name))
+        let reading = Reading::new(line.at, key, printed).name(name);
+        match way {
+            Way::Both => put!(draft, reading, instance.io_profile[i].read_write_per_s),
+            Way::Read => put!(draft, reading, instance.io_profile[i].read_per_s),
+            Way::Write => put!(draft, reading, instance.io_profile[i].write_per_s),
+        }
+    }
+}
+
+/// What a column of an IOStat table holds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Io {
+    ReadData,
+    ReadRequests,
+    ReadRate,
+    WriteData,
+    WriteRequests,
+    WriteRate,
+    Waits,
+    Avg,
+}
+
+/// What each column holds. `Reads:`, `Writes:` and `Waits:` stand over the first of their columns only, or over all.
+fn columns(ruler: &Ruler) -> Vec<Option<Io>> {
+    let mut way = "";
+    let meaning = |column: &Column| {
+        let title = column.title.as_str();
+        // Service times of file types: of small and of large reads.
+        if title.contains("small") || title.contains("large") {
+            return None;
+        }
+        for word in ["read", "write", "wait"] {
+            if title.contains(word) {
+                way = word;
+            }
+        }
+        let is_rate = title.contains("per sec") || title.contains("/s");
+        let is_data = title.contains("data") || title.contains("vol/sec");
+        match way {
+            _ if title.contains("avg") || title.contains("tm(") => Some(Io::Avg),
+            "wait" => Some(Io::Waits),
+            "read" if title.contains("req") => Some(Io::ReadRequests),
+            "read" if is_data && is_rate => Some(Io::ReadRate),
+            "read" if is_data => Some(Io::ReadData),
+            "write" if title.contains("req") => Some(Io::WriteRequests),
+            "write" if is_data && is_rate => Some(Io::WriteRate),
+            "write" if is_data => Some(Io::WriteData),
+            _ => None,
+        }
     };
-    if let Some(reading) = next("read_write_per_s") {
-        put!(draft, reading, instance.io_profile[i].read_write_per_s);
+    ruler.columns.iter().map(meaning).collect()
+}
+
+/// The cells of a row by what they hold.
+struct Cells<'a> {
+    row: &'a Row,
+    columns: &'a [Option<Io>],
+    /// Unit of an average that says none, us.
+    avg_us: f64,
+}
+
+impl Cells<'_> {
+    fn text(&self, wanted: Io) -> Option<&str> {
+        let i = self.columns.iter().position(|io| *io == Some(wanted))?;
+        let cell = self.row.cells.get(i)?;
+        (!cell.is_empty()).then_some(cell.as_str())
     }
-    if let Some(reading) = next("read_per_s") {
-        put!(draft, reading, instance.io_profile[i].read_per_s);
+
+    fn number(&self, wanted: Io) -> Option<Printed> {
+        let suffix = match wanted {
+            Io::ReadData | Io::ReadRate | Io::WriteData | Io::WriteRate => Suffix::Binary,
+            _ => Suffix::Decimal,
+        };
+        number::suffixed(self.text(wanted)?, suffix)
     }
-    if let Some(reading) = next("write_per_s") {
-        put!(draft, reading, instance.io_profile[i].write_per_s);
+
+    /// The average wait.
+    fn avg(&self) -> Option<Printed> {
+        number::duration_us(self.text(Io::Avg)?, self.avg_us)
+    }
+}
+
+/// What a table without a unit for its average counts in, us.
+fn avg_us(ruler: &Ruler) -> f64 {
+    let has_us = |column: &Column| column.title.contains("(us)");
+    if ruler.columns.iter().any(has_us) {
+        1.0
+    } else {
+        1e3
     }
 }
 
 /// `IOStat by Function`.
-pub(super) fn by_function(reader: &mut Reader<'_>, heading: &Line, lines: &[Line]) {
-    for table in tables(heading, lines, 1, 3) {
-        reader.table(&table, "a function's I/O");
+pub(super) fn by_function(reader: &mut Reader<'_>, part: &Part<'_>) {
+    for table in part.tables(1, 3).iter() {
+        reader.table(table, "a function's I/O");
+        let columns = columns(&table.ruler);
+        if columns.iter().all(Option::is_none) {
+            let text = "the I/O by function has no titles of reads and writes: not read";
+            reader.draft.note(part.heading.at, text);
+        }
         for row in &table.rows {
             let name = full_name(row.cells[0].trim());
+            let cells = Cells {
+                row,
+                columns: &columns,
+                avg_us: avg_us(&table.ruler),
+            };
             if !name.is_empty() {
-                function(reader, row, name);
+                function(reader, &cells, name);
             }
         }
     }
 }
 
 /// `IOStat by Filetype`: the same I/O by another key, kept beside the record's rows.
-pub(super) fn by_filetype(reader: &mut Reader<'_>, heading: &Line, lines: &[Line]) {
-    for table in tables(heading, lines, 1, 3) {
+pub(super) fn by_filetype(reader: &mut Reader<'_>, part: &Part<'_>) {
+    for table in part.tables(1, 3).iter() {
+        let columns = columns(&table.ruler);
         for row in &table.rows {
             let name = row.cells[0].trim().trim_end_matches(':').to_owned();
+            let cells = Cells {
+                row,
+                columns: &columns,
+                avg_us: 1e3,
+            };
             if !name.is_empty() {
-                rates(reader, row, &format!("file type {name}"), true);
+                rates(reader, &cells, &format!("file type {name}"), true);
             }
         }
     }
@@ -116,49 +234,52 @@ fn full_name(printed: &str) -> &str {
     }
 }
 
-fn cell(row: &Row, i: usize, suffix: Suffix) -> Option<Printed> {
-    let cell = row.cells.get(i).filter(|cell| !cell.is_empty())?;
-    number::suffixed(cell, suffix)
-}
-
 /// What a table of I/O holds of one row beside the record's own columns: rates, and data where `with_data`.
-fn rates(reader: &mut Reader<'_>, row: &Row, scope: &str, with_data: bool) {
+fn rates(reader: &mut Reader<'_>, cells: &Cells<'_>, scope: &str, with_data: bool) {
     let columns = [
-        (1, "read_bytes", Suffix::Binary, with_data),
-        (2, "read_requests_per_s", Suffix::Decimal, true),
-        (3, "read_bytes_per_s", Suffix::Binary, true),
-        (4, "written_bytes", Suffix::Binary, with_data),
-        (5, "write_requests_per_s", Suffix::Decimal, true),
-        (6, "write_bytes_per_s", Suffix::Binary, true),
+        (Io::ReadData, "read_bytes", with_data),
+        (Io::ReadRequests, "read_requests_per_s", true),
+        (Io::ReadRate, "read_bytes_per_s", true),
+        (Io::WriteData, "written_bytes", with_data),
+        (Io::WriteRequests, "write_requests_per_s", true),
+        (Io::WriteRate, "write_bytes_per_s", true),
     ];
-    for (i, key, suffix, is_wanted) in columns {
-        if let Some(printed) = cell(row, i, suffix).filter(|_| is_wanted) {
-            let reading = Reading::new(row.at, format!("iostat_{key}"), printed).scope(scope);
-            reader.draft.alone(reading);
-        }
+    for (io, key, is_wanted) in columns {
+        let Some(printed) = cells.number(io).filter(|_| is_wanted) else {
+            continue;
+        };
+        let at = cells.row.at;
+        let printed = reader.whole_unit(at, cells, io, scope, printed);
+        let reading = Reading::new(at, format!("iostat_{key}"), printed).scope(scope);
+        reader.draft.alone(reading);
     }
 }
 
-fn function(reader: &mut Reader<'_>, row: &Row, name: &str) {
-    rates(reader, row, name, name == "TOTAL");
-    let waits = cell(row, 7, Suffix::Decimal).map(|printed| {
-        match row.cells[7].ends_with(['K', 'M', 'G']) {
-            true => printed,
-            false => number::count(&printed.text.clone()).unwrap_or(printed),
-        }
-    });
-    let avg = row.cells.get(8).filter(|cell| !cell.is_empty());
-    if let Some(avg) = avg.and_then(|cell| number::duration_us(cell, 1e3)) {
-        let reading = Reading::new(row.at, "iostat_wait_us_avg", avg).scope(name);
+/// A count of waits: exact where it has no suffix.
+fn waits(cells: &Cells<'_>) -> Option<Printed> {
+    let text = cells.text(Io::Waits)?;
+    number::count(text)
+}
+
+fn function(reader: &mut Reader<'_>, cells: &Cells<'_>, name: &str) {
+    rates(reader, cells, name, name == "TOTAL");
+    let at = cells.row.at;
+    let waits = waits(cells).map(|printed| reader.whole_unit(at, cells, Io::Waits, name, printed));
+    if let Some(avg) = cells.avg() {
+        let reading = Reading::new(at, "iostat_wait_us_avg", avg).scope(name);
         reader.draft.alone(reading);
     }
     if name == "TOTAL" {
         if let Some(waits) = waits {
-            let reading = Reading::new(row.at, "iostat_waits_count", waits).scope(name);
+            let reading = Reading::new(at, "iostat_waits_count", waits).scope(name);
             reader.draft.alone(reading);
         }
         return;
     }
+    let data = [Io::ReadData, Io::WriteData].map(|io| {
+        let printed = cells.number(io)?;
+        Some(reader.whole_unit(at, cells, io, name, printed))
+    });
     let draft = &mut *reader.draft;
     let new = || IoRow {
         function: name.to_owned(),
@@ -170,16 +291,17 @@ fn function(reader: &mut Reader<'_>, row: &Row, name: &str) {
         return;
     };
     let reading = |key: &str, printed: Printed| {
-        Reading::new(row.at, format!("iostat_{key}"), printed).scope(name)
+        Reading::new(at, format!("iostat_{key}"), printed).scope(name)
     };
-    if let Some(data) = cell(row, 1, Suffix::Binary) {
+    let [read, written] = data;
+    if let Some(data) = read {
         put!(
             draft,
             reading("read_bytes", data),
             instance.io_functions[i].read_bytes
         );
     }
-    if let Some(data) = cell(row, 4, Suffix::Binary) {
+    if let Some(data) = written {
         put!(
             draft,
             reading("written_bytes", data),
@@ -192,5 +314,110 @@ fn function(reader: &mut Reader<'_>, row: &Row, name: &str) {
             reading("waits_count", waits),
             instance.io_functions[i].waits_count
         );
+    }
+}
+
+/// Letters a column may have had no room for, and what each multiplies by.
+const DROPPED: [(&str, f64); 4] = [("K", 1.0), ("M", 2.0), ("G", 3.0), ("T", 4.0)];
+
+impl Reader<'_> {
+    /// A figure whose suffix Oracle left out because the column was full: `551.588` for 551.588M, `1991.` for 1991K.
+    /// The same row's data over the elapsed time, or its rate, decides which it was; else the figure is n/a.
+    fn whole_unit(
+        &mut self,
+        at: At,
+        cells: &Cells<'_>,
+        io: Io,
+        scope: &str,
+        printed: Printed,
+    ) -> Printed {
+        let is_data = !matches!(io, Io::Waits | Io::ReadRequests | Io::WriteRequests);
+        let text = printed.text.clone();
+        let has_letter = text.ends_with(|c: char| c.is_ascii_alphabetic());
+        let is_cut = match is_data {
+            true => !has_letter && printed.number().is_some_and(|number| number != 0.0),
+            false => text.ends_with('.'),
+        };
+        if self.is_assay || !is_cut {
+            return printed;
+        }
+        let base: f64 = if is_data { 1024.0 } else { 1000.0 };
+        let choices = DROPPED
+            .iter()
+            .filter(|(letter, _)| !is_data || *letter != "K");
+        let fitting: Vec<(&str, f64)> = choices
+            .map(|(letter, power)| (*letter, base.powf(*power)))
+            .filter(|(_, factor)| self.fits(cells, io, &printed.clone().scaled(*factor)))
+            .collect();
+        let what = format!("{} of {scope}: {text}", cells.title(io));
+        match fitting.as_slice() {
+            [(letter, factor)] => {
+                self.draft.note(
+                    at,
+                    format!(
+                        "{what} lacks its unit, for which the column was too narrow; the same row's other figures \
+                         show that it is {letter}"
+                    ),
+                );
+                printed.scaled(*factor)
+            }
+            _ => {
+                let why = "lacks its unit, for which the column was too narrow, and no other figure tells it: n/a";
+                self.draft.note(at, format!("{what} {why}"));
+                Printed::na(NO_UNIT, &text)
+            }
+        }
+    }
+
+    /// Whether a figure agrees with the one of its row that says the same otherwise.
+    fn fits(&self, cells: &Cells<'_>, io: Io, printed: &Printed) -> bool {
+        let partner = match io {
+            Io::ReadRate => Io::ReadData,
+            Io::WriteRate => Io::WriteData,
+            Io::ReadData => Io::ReadRate,
+            Io::WriteData => Io::WriteRate,
+            _ => return false,
+        };
+        let elapsed = self.elapsed.as_ref().and_then(Reading::known);
+        let other = cells
+            .number(partner)
+            .filter(|other| other.text.ends_with(|c: char| c.is_ascii_alphabetic()));
+        let (Some((elapsed, _)), Some(other), Some(value)) = (elapsed, other, printed.number())
+        else {
+            return false;
+        };
+        let Some(known) = other.number() else {
+            return false;
+        };
+        let is_rate = matches!(io, Io::ReadRate | Io::WriteRate);
+        let (rate, total) = if is_rate {
+            (value, known)
+        } else {
+            (known, value)
+        };
+        let (of_rate, of_total) = match is_rate {
+            true => (printed.rounding, other.rounding),
+            false => (other.rounding, printed.rounding),
+        };
+        // Oracle cuts these figures as well as it rounds them; a unit more or less is 1,000 times.
+        (rate * elapsed - total).abs() <= 2.0 * (of_rate * elapsed + of_total) + 0.05 * total
+    }
+}
+
+/// Why a figure is n/a whose unit the column had no room for.
+const NO_UNIT: &str = "its unit did not fit the column";
+
+impl Cells<'_> {
+    fn title(&self, io: Io) -> &'static str {
+        match io {
+            Io::ReadData => "data read",
+            Io::ReadRequests => "read requests per second",
+            Io::ReadRate => "data read per second",
+            Io::WriteData => "data written",
+            Io::WriteRequests => "write requests per second",
+            Io::WriteRate => "data written per second",
+            Io::Waits => "waits",
+            Io::Avg => "average wait",
+        }
     }
 }

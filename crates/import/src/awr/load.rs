@@ -1,15 +1,16 @@
 //! Load profile.
 
 use super::Reader;
-use super::table::Ruler;
+use super::part::Part;
+use super::table::Row;
 use crate::draft::Reading;
-use crate::number::{self, Printed};
+use crate::number::Printed;
 use crate::text::Line;
 use assay_measure::plain::slug;
 use assay_measure::record::{Figure, LoadRow};
 
 /// Our label, its unit, and the labels that mean it in the layouts of 10.2 to 21c and of Statspack.
-pub(super) const LABELS: [(&str, &str, &[&str]); 22] = [
+pub(super) const LABELS: [(&str, &str, &[&str]); 23] = [
     ("DB Time(s)", "s", &["DB time(s)"]),
     ("DB CPU(s)", "s", &[]),
     ("Background CPU(s)", "s", &["Background CPU(s)"]),
@@ -26,7 +27,8 @@ pub(super) const LABELS: [(&str, &str, &[&str]); 22] = [
     ("Parses (SQL)", "count", &["Parses"]),
     ("Hard parses (SQL)", "count", &["Hard parses"]),
     ("SQL Work Area (MB)", "mib", &["W/A MB processed"]),
-    ("Logons", "count", &["User logons"]),
+    ("Logons", "count", &[]),
+    ("User logons", "count", &[]),
     ("Executes (SQL)", "count", &["Executes"]),
     ("Operations", "count", &[]),
     ("Sorts", "count", &[]),
@@ -43,7 +45,7 @@ fn label(printed: &str) -> (&str, &'static str) {
     known.map_or((printed, "count"), |(name, unit, _)| (*name, *unit))
 }
 
-/// The columns behind the label, in order.
+/// What a column holds.
 #[derive(Clone, Copy, PartialEq)]
 enum Per {
     Second,
@@ -51,85 +53,57 @@ enum Per {
     Exec,
     Call,
     Op,
-    Other,
 }
 
-const ORDER: [Per; 5] = [Per::Second, Per::Transaction, Per::Exec, Per::Call, Per::Op];
-
-fn per(title: &str) -> Per {
-    for (word, per) in [
-        ("sec", Per::Second),
-        ("trans", Per::Transaction),
-        ("exec", Per::Exec),
-        ("call", Per::Call),
-        ("op", Per::Op),
+fn per(title: &str) -> Option<Per> {
+    let is = |words: &[&str]| words.iter().any(|word| title.contains(word));
+    // Differences and deviations of a comparison are none of these.
+    if is(&["%", "diff", "1st", "2nd", "std"]) {
+        return None;
+    }
+    for (words, per) in [
+        (["per second", "/s", "per sec"], Per::Second),
+        (["per transaction", "per trans", "per tx"], Per::Transaction),
+        (["per exec", "/exec", "per execution"], Per::Exec),
+        (["per call", "/call", "per user call"], Per::Call),
+        (["per op", "/op", "per operation"], Per::Op),
     ] {
-        if title.contains(word) {
-            return per;
+        if is(&words) {
+            return Some(per);
         }
     }
-    Per::Other
+    None
 }
 
-/// Reads the lines below the heading `Load Profile ... Per Second ...`.
-pub(super) fn read(reader: &mut Reader<'_>, heading: &Line, lines: &[Line]) {
-    let ruler = lines
-        .iter()
-        .take(3)
-        .find(|line| line.text.contains("---"))
-        .map(|line| Ruler::new(&line.text.replace('~', "-"), &[&heading.text]));
-    for line in lines {
-        let Some((name, rest)) = line.text.split_once(':') else {
-            continue;
-        };
-        let offset = name.len() + 1;
-        let name = name.trim();
-        // Shares that Statspack prints below the rates, two on a line.
-        let is_share = name.contains('%') || rest.contains(':');
-        if name.is_empty() || rest.trim().is_empty() || is_share {
-            continue;
-        }
-        let cells = cells(ruler.as_ref(), line, offset, rest);
-        if cells.is_empty() {
-            reader.unread(line, "a row of the load profile");
-            continue;
-        }
-        let (name, unit) = label(name);
-        for (per, printed) in cells {
-            rate(reader, line, (name, unit), per, printed);
-        }
+/// Reads `Load Profile`.
+pub(super) fn read(reader: &mut Reader<'_>, part: &Part<'_>) {
+    let (titles, rows) = part.titled();
+    let meanings: Vec<Option<Per>> = titles.iter().map(|title| per(title)).collect();
+    if !reader.are_known(part.heading.at, &titles, &meanings, "the load profile") {
+        return;
     }
-}
-
-/// The numbers of a row by column: by where they stand under the heading, else in order.
-fn cells(ruler: Option<&Ruler>, line: &Line, offset: usize, rest: &str) -> Vec<(Per, Printed)> {
-    let words: Vec<&str> = rest.split_whitespace().collect();
-    let numbers: Vec<Printed> = words
-        .iter()
-        .filter_map(|word| number::measure(word))
-        .collect();
-    if numbers.len() != words.len() {
-        return Vec::new();
-    }
-    let under = ruler.and_then(|ruler| {
-        // The label's column, whose underline may be shorter than the labels, takes no number.
-        let blanked = Line {
-            text: format!("{}{rest}", " ".repeat(offset)),
-            ..line.clone()
-        };
-        let row = ruler.row(&blanked, 1).filter(|row| !row.is_guess)?;
-        let mut found = Vec::new();
-        for (column, cell) in ruler.columns.iter().zip(&row.cells) {
-            if !cell.is_empty() {
-                found.push((per(&column.title), number::measure(cell)?));
+    for row in rows {
+        // Shares that Statspack prints below the rates.
+        if row.label.contains('%') {
+            continue;
+        }
+        if row.numbers.is_empty() {
+            let has_digit = row.line.text.bytes().any(|byte| byte.is_ascii_digit());
+            if part.grid().is_none() || has_digit {
+                reader.unread(&row.line, "a row of the load profile");
+            }
+            continue;
+        }
+        let (name, unit) = label(&row.label);
+        for (i, printed) in row.numbers {
+            if let Some(per) = meanings.get(i).copied().flatten() {
+                rate(reader, &row.line, (name, unit), per, printed);
             }
         }
-        let is_known = found.iter().all(|(per, _)| *per != Per::Other);
-        (is_known && found.len() == numbers.len()).then_some(found)
-    });
-    under.unwrap_or_else(|| ORDER.into_iter().zip(numbers).collect())
+    }
 }
 
+/// A rate of a row of the load profile.
 fn rate(
     reader: &mut Reader<'_>,
     line: &Line,
@@ -147,7 +121,6 @@ fn rate(
         Per::Exec => "per_exec",
         Per::Call => "per_call",
         Per::Op => "per_op",
-        Per::Other => return,
     };
     let key = format!("{}_{column}", stem(name, unit));
     let reading = Reading::new(line.at, key, printed).name(name);
@@ -158,7 +131,6 @@ fn rate(
         Per::Exec => put!(draft, reading, instance.load_profile[i].per_exec),
         Per::Call => put!(draft, reading, instance.load_profile[i].per_call),
         Per::Op => put!(draft, reading, instance.load_profile[i].per_op),
-        Per::Other => {}
     }
 }
 
@@ -168,6 +140,39 @@ pub(super) fn stem(name: &str, unit: &str) -> String {
     match stem.ends_with(unit) || unit == "count" {
         true => stem,
         false => format!("{stem}_{unit}"),
+    }
+}
+
+/// A rate of a cluster, or of one of its instances by number. Those of an instance stand alone.
+pub(super) fn of_cluster(
+    reader: &mut Reader<'_>,
+    row: &Row,
+    printed_label: &str,
+    (is_rate, instance): (bool, Option<&str>),
+    printed: Printed,
+) {
+    let (name, unit) = label(printed_label);
+    let per = if is_rate {
+        Per::Second
+    } else {
+        Per::Transaction
+    };
+    match instance {
+        None => {
+            let line = Line {
+                at: row.at,
+                text: String::new(),
+                is_cut: false,
+            };
+            rate(reader, &line, (name, unit), per, printed);
+        }
+        Some(number) => {
+            let column = if is_rate { "per_s" } else { "per_tx" };
+            let key = format!("{}_{column}", stem(name, unit));
+            let reading = Reading::new(row.at, key, printed).name(name);
+            let reading = reading.scope(&format!("instance {number}"));
+            reader.draft.alone(reading);
+        }
     }
 }
 

@@ -1,18 +1,22 @@
-//! AWR and Statspack text, whole or the sections people paste, in the layouts of 11.2 to 21c.
+//! AWR as text and HTML, Statspack, whole or the sections people paste, in the layouts of 10.2 to 23ai.
 //!
 //! A report is cut at its headings; each section has a reader of its own, and what none reads is named in a note. A
-//! table's columns are found by its ruler of dashes and told apart by their titles, never by their number, which
-//! differs from version to version. Our own text report has the same sections and is read by the same readers.
+//! table's columns are found by its ruler of dashes, or are the cells of HTML, and are told apart by their titles,
+//! never by their number, which differs from version to version: one reader of a section serves both forms. Our own
+//! text report has the same sections and is read by the same readers.
 
 mod activity;
 mod derive;
 mod events;
+mod global;
 mod header;
 mod histogram;
 mod host;
+mod html;
 mod io;
 mod load;
 mod names;
+mod part;
 mod rows;
 mod table;
 mod times;
@@ -23,63 +27,209 @@ mod tests;
 use super::draft::{Draft, Reading};
 use super::text::{At, Line, Text};
 use super::{Confidence, ImportError};
-use std::collections::HashMap;
+use part::Part;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 
-type Read = fn(&mut Reader<'_>, &Line, &[Line]);
+type Read = fn(&mut Reader<'_>, &Part<'_>);
 
-/// A section and what its heading begins with.
+/// A section: what its heading begins with, and what the summary of its table begins with in HTML.
 struct Section {
     heading: &'static str,
     /// What else the heading line must hold.
     with: &'static str,
+    /// Without the words that all begin with; empty if the heading alone tells.
+    summary: &'static str,
     read: Read,
 }
 
-const fn section(heading: &'static str, with: &'static str, read: Read) -> Section {
+const fn section(
+    heading: &'static str,
+    with: &'static str,
+    summary: &'static str,
+    read: Read,
+) -> Section {
     Section {
         heading,
         with,
+        summary,
         read,
     }
 }
 
 /// Every section that is read; the first whose heading fits, so longer headings stand before shorter ones.
 const SECTIONS: &[Section] = &[
-    section("Load Profile", "Per Second", load::read),
-    section("Instance Efficiency", "", times::efficiency),
-    section("Top 5 Timed", "Events", events::top),
-    section("Top 10 Foreground Events", "", events::top),
-    section("Top 5 Foreground Events", "", events::top),
-    section("Top Timed Events", "", events::top),
-    section("Wait Classes by Total Wait Time", "", events::classes),
-    section("Foreground Wait Class", "", events::classes),
-    section("Foreground Wait Events", "", events::foreground),
-    section("Background Wait Events", "", events::background),
-    // The long waits of the histogram again, in shares of more bounds.
-    section("Wait Event Histogram Detail", "", passed_over),
-    section("Wait Event Histogram", "", histogram::shares),
-    section("EVENT", "WAIT_TIME_MI", histogram::micro),
-    section("Host CPU", "", host::cpu),
-    section("Instance CPU", "", host::instance),
-    section("Memory Statistics", "", host::memory),
-    section("IO Profile", "", io::profile),
-    section("Time Model System Stats", "", times::model),
-    section("Time Model Statistics", "", times::model),
-    section("Operating System Statistics - Detail", "", passed_over),
-    section("Operating System Statistics", "", host::statistics),
-    section("OS Statistics - detail", "", passed_over),
-    section("OS Statistics", "", host::statistics),
-    section("IOStat by Function/Filetype", "", passed_over),
-    section("IOStat by Function", "", io::by_function),
-    section("IOStat by Filetype", "", io::by_filetype),
-    section("Function Name", "per sec", io::by_function),
-    section("Filetype Name", "per sec", io::by_filetype),
-    section("Instance Activity Stats - Absolute", "", activity::absolute),
-    section("Instance Activity Stats - Thread", "", activity::threads),
-    section("Instance Activity Stats", "", activity::read),
-    section("Key Instance Activity Stats", "", activity::read),
-    section("Other Instance Activity Stats", "", activity::read),
-    section("init.ora Parameters", "", header::parameters),
+    section("Load Profile", "", "load profile", load::read),
+    section(
+        "Instance Efficiency",
+        "",
+        "instance efficiency",
+        times::efficiency,
+    ),
+    section("Top 5 Timed Events", "", "", events::both),
+    section("Top 5 Timed", "Events", "top 5 wait events", events::top),
+    section(
+        "Top 10 Foreground Events",
+        "",
+        "top 10 wait events",
+        events::top,
+    ),
+    section("Top 10 Timed Events", "", "", events::both),
+    section("Top 5 Foreground Events", "", "", events::top),
+    section("Top Timed Events", "", "", events::both),
+    section(
+        "Wait Classes by Total Wait Time",
+        "",
+        "wait class statistics ordered",
+        events::classes_of_both,
+    ),
+    section(
+        "Foreground Wait Class",
+        "",
+        "foreground wait class statistics",
+        events::classes,
+    ),
+    section(
+        "Foreground Wait Events",
+        "",
+        "foreground wait events",
+        events::foreground,
+    ),
+    section(
+        "Background Wait Events",
+        "",
+        "background wait events",
+        events::background,
+    ),
+    section("Wait Events", "DB/Inst", "", events::both),
+    section(
+        "Wait Event Histogram",
+        "",
+        "total number of waits, and",
+        histogram::shares,
+    ),
+    section("EVENT", "WAIT_TIME_MI", "", histogram::micro),
+    section("Host CPU", "", "system load statistics", host::cpu),
+    section("Instance CPU", "", "cpu usage and wait", host::instance),
+    section("Memory Statistics", "", "memory statistics", host::memory),
+    section("IO Profile", "", "io profile", io::profile),
+    section(
+        "Time Model System Stats",
+        "",
+        "different time model",
+        times::model,
+    ),
+    section("Time Model Statistics", "", "", times::model),
+    section(
+        "Operating System Statistics - Detail",
+        "",
+        "some detailed operating",
+        passed_over,
+    ),
+    section(
+        "Operating System Statistics",
+        "",
+        "operating systems statistics",
+        host::statistics,
+    ),
+    section("OS Statistics - detail", "", "", passed_over),
+    section("OS Statistics", "", "", host::statistics),
+    section("IOStat by Function/Filetype", "", "", passed_over),
+    section("IO Stat by Function - detail", "", "", passed_over),
+    section(
+        "IOStat by Function",
+        "",
+        "the io statistics for different functions",
+        io::by_function,
+    ),
+    section("IO Stat by Function", "", "", io::by_function),
+    section(
+        "IOStat by Filetype",
+        "",
+        "io statistics for different file types",
+        io::by_filetype,
+    ),
+    section("Function Name", "per sec", "", io::by_function),
+    section("Filetype Name", "per sec", "", io::by_filetype),
+    section(
+        "Instance Activity Stats",
+        "",
+        "instance activity statistics",
+        activity::read,
+    ),
+    section(
+        "Key Instance Activity Stats",
+        "",
+        "key instance activity",
+        activity::read,
+    ),
+    section(
+        "Other Instance Activity Stats",
+        "",
+        "non-key instance activity",
+        activity::read,
+    ),
+    section(
+        "Instance Activity Stats -",
+        "",
+        "absolute values of instance",
+        activity::read,
+    ),
+    section(
+        "Instance Activity Stats -",
+        "",
+        "thread activity stats",
+        activity::read,
+    ),
+    section(
+        "init.ora Multi",
+        "",
+        "name and value of multi-valued",
+        passed_over,
+    ),
+    section(
+        "init.ora Parameters",
+        "",
+        "name and value of init.ora",
+        header::parameters,
+    ),
+];
+
+/// Sections of a report on all instances of a cluster.
+const GLOBAL: &[Section] = &[
+    section("Database Summary", "", "", global::summary),
+    section("Database Instances Included", "", "", global::instances),
+    section("OS Statistics By Instance", "", "", global::hosts),
+    section("Time Model -", "", "", passed_over),
+    section("Time Model", "", "", global::time_model),
+    section("Foreground Wait Classes -", "", "", passed_over),
+    section("Foreground Wait Classes", "", "", global::classes),
+    section(
+        "Foreground Wait Events (Global)",
+        "",
+        "",
+        events::foreground,
+    ),
+    section(
+        "Background Wait Events (Global)",
+        "",
+        "",
+        events::background,
+    ),
+    section("Top Timed Events", "", "", passed_over),
+    section("Top Timed Foreground Events", "", "", events::per_instance),
+    section("Top Timed Background Events", "", "", passed_over),
+    section("Wait Event Histogram (Global)", "", "", histogram::shares),
+    section("System Statistics - Per Second", "", "", global::rates),
+    section("System Statistics - Per Transaction", "", "", global::rates),
+    section("System Statistics (Absolute", "", "", global::sessions),
+    section("System Statistics (Global)", "", "", activity::read),
+    section("System Statistics", "", "", passed_over),
+    section("IO Profile (Global)", "", "", io::profile),
+    section("IOStat by Function", "", "", global::by_function),
+    section("IOStat by File Type", "", "", passed_over),
+    section("init.ora Multi", "", "", passed_over),
+    section("init.ora Parameters", "", "", header::parameters),
 ];
 
 /// Rows that a list of the record takes at most: reports have fewer, and looking through more for each row takes long.
@@ -112,13 +262,28 @@ const OWN: [&str; 6] = [
 ];
 
 /// A section whose figures stand elsewhere in the report.
-fn passed_over(_: &mut Reader<'_>, _: &Line, _: &[Line]) {}
+fn passed_over(_: &mut Reader<'_>, _: &Part<'_>) {}
 
 /// What is gathered while the sections are read.
 pub(super) struct Reader<'a> {
     pub(super) draft: &'a mut Draft,
     /// The text is our own report.
     pub(super) is_assay: bool,
+    /// The text is HTML, whose names are not cut.
+    pub(super) is_html: bool,
+    /// The report is of all instances of a cluster.
+    is_global: bool,
+    /// Background waits stand in a table of their own.
+    pub(super) has_background: bool,
+    /// Events of foreground and background together, until all tables are read.
+    both: Vec<events::Both>,
+    both_classes: Vec<events::Both>,
+    /// Hosts of a cluster's instances.
+    hosts: Vec<String>,
+    /// Statistics, until all names are known.
+    statistics: Vec<activity::Row>,
+    /// Shares of the histograms by row of the events.
+    shares: BTreeMap<usize, histogram::Shares>,
     /// Rows of events by actor and name.
     pub(super) event_rows: HashMap<(String, String), usize>,
     /// Elapsed time as printed.
@@ -138,46 +303,160 @@ impl Reader<'_> {
         self.draft.note(line.at, text);
     }
 
+    /// Whether a table's columns can be told apart by their titles: each meaning once at most. Notes what is not known.
+    pub(super) fn are_known<M: PartialEq>(
+        &mut self,
+        at: At,
+        titles: &[String],
+        meanings: &[Option<M>],
+        what: &str,
+    ) -> bool {
+        let known = || meanings.iter().enumerate().filter(|(_, m)| m.is_some());
+        let twice = known().find(|(i, m)| meanings[..*i].contains(m));
+        if let Some((i, _)) = twice {
+            let text = format!(
+                "{what}: several columns are titled {:?}, so this is a table of several runs: not read; give each run \
+                 its own table",
+                titles[i]
+            );
+            self.draft.note(at, text);
+            return false;
+        }
+        let strange: Vec<&str> = titles
+            .iter()
+            .zip(meanings)
+            .skip(1)
+            .filter(|(title, m)| m.is_none() && !title.is_empty() && *title != "source")
+            .map(|(title, _)| title.as_str())
+            .collect();
+        if known().next().is_none() {
+            if !strange.is_empty() {
+                let text = format!("{what}: none of the titles {strange:?} is known: not read");
+                self.draft.note(at, text);
+            }
+            return false;
+        }
+        if !strange.is_empty() && !self.is_global {
+            let text = format!("{what}: the columns titled {strange:?} are not known: n/a");
+            self.draft.note(at, text);
+        }
+        true
+    }
+
     /// Title lines a table of events may have: ours has one, with sentences above it.
     pub(super) fn titles_max(&self) -> usize {
         if self.is_assay { 1 } else { 4 }
     }
 }
 
-fn section_of(line: &str) -> Option<&'static Section> {
+fn section_of(line: &str, sections: &'static [Section]) -> Option<&'static Section> {
     let text = line.trim_start();
     // Headings stand at the left, give or take what pasting adds.
     if text.is_empty() || line.len() - text.len() > 12 {
         return None;
     }
-    SECTIONS
-        .iter()
-        .find(|section| text.starts_with(section.heading) && text.contains(section.with))
+    let fits =
+        |section: &&Section| text.starts_with(section.heading) && text.contains(section.with);
+    sections.iter().find(fits)
+}
+
+/// The section of a table by its summary.
+fn summarised(summary: &str, sections: &'static [Section]) -> Option<&'static Section> {
+    let summary = summary.strip_prefix("this table displays ")?;
+    let fits =
+        |section: &&Section| !section.summary.is_empty() && summary.starts_with(section.summary);
+    sections.iter().find(fits)
+}
+
+/// What each begins with that is a report of Oracle's and not of one run, its name, and the way out.
+const NOT_A_RUN: [(&str, &str, &str); 6] = [
+    (
+        "WORKLOAD REPOSITORY COMPARE PERIOD",
+        "an AWR report that compares two periods (awrddrpt)",
+        "make a report of each period (awrrpt) and import both, then compare the records",
+    ),
+    (
+        "WORKLOAD REPOSITORY GLOBAL COMPARE PERIOD",
+        "an AWR report that compares two periods (awrgdrpt)",
+        "make a report of each period (awrgrpt) and import both, then compare the records",
+    ),
+    (
+        "WORKLOAD REPOSITORY SQL",
+        "an AWR report on one statement (awrsqrpt)",
+        "make the report on the instance (awrrpt)",
+    ),
+    (
+        "ASH REPORT FOR",
+        "a report of the active session history (ashrpt), which counts samples and no waits",
+        "make the report on the instance (awrrpt)",
+    ),
+    (
+        "ADDM REPORT FOR",
+        "the findings of ADDM",
+        "make the report on the instance (awrrpt)",
+    ),
+    (
+        "ACTIVITY DURING THE ANALYSIS PERIOD",
+        "the findings of ADDM",
+        "make the report on the instance (awrrpt)",
+    ),
+];
+
+/// Lines of HTML within which a page says what it is.
+const TITLE_LINES: usize = 200;
+
+/// What a text is that is no report of one run, with its line.
+fn not_a_run(text: &Text) -> Option<(u64, &'static str, &'static str)> {
+    let is_page = html::is_html(text);
+    let lines = match is_page {
+        true => &text.lines[..text.lines.len().min(TITLE_LINES)],
+        false => text.head(),
+    };
+    for line in lines {
+        let upper = line.text.trim_start().to_ascii_uppercase();
+        let says = |begin: &str| match is_page {
+            true => upper.contains(begin),
+            false => upper.starts_with(begin),
+        };
+        // A report on an instance may have others appended.
+        if says("WORKLOAD REPOSITORY REPORT") || says("WORKLOAD REPOSITORY PDB REPORT") {
+            return None;
+        }
+        if let Some((_, what, way_out)) = NOT_A_RUN.iter().find(|(begin, ..)| says(begin)) {
+            return Some((line.at.line, what, way_out));
+        }
+    }
+    None
 }
 
 /// Whether a text is an AWR report or a section of one.
 pub(super) fn looks_like(text: &Text) -> Confidence {
+    if html::is_html(text) {
+        let is_awr = ["WORKLOAD REPOSITORY", "AWR Report for DB", "AWR RAC Report"];
+        let is_named = is_awr.iter().any(|part| text.head_has(part));
+        let has_table = || text.head_has("summary=\"This table displays ");
+        return Confidence::of(
+            90,
+            &[(
+                "the title WORKLOAD REPOSITORY report",
+                is_named || has_table() || not_a_run(text).is_some(),
+            )],
+        );
+    }
     let whole = Confidence::of(
         90,
         &[(
             "the title WORKLOAD REPOSITORY report",
-            text.head_begins("WORKLOAD REPOSITORY"),
+            text.head_begins("WORKLOAD REPOSITORY") || not_a_run(text).is_some(),
         )],
     );
-    let is_html = text.first_char() == Some('<') && text.head_has("WORKLOAD REPOSITORY");
-    if is_html {
-        return Confidence {
-            score: 49,
-            missing: "the text form (this is the HTML form; make the report with type text)",
-        };
-    }
     let lines = || text.head().iter();
     let has_statistics = lines()
         .filter(|line| activity::is_row(&line.text))
         .take(2)
         .count()
         == 2;
-    let has_section = lines().any(|line| section_of(&line.text).is_some());
+    let has_section = lines().any(|line| section_of(&line.text, SECTIONS).is_some());
     whole
         .or(Confidence::of(
             60,
@@ -213,6 +492,16 @@ pub(super) fn looks_like_assay(text: &Text) -> Confidence {
 
 /// Reads reports, or sections of one.
 pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError> {
+    for text in texts {
+        if let Some((line, what, way_out)) = not_a_run(text) {
+            return Err(ImportError::NotARun {
+                path: text.path.clone(),
+                line,
+                what,
+                way_out,
+            });
+        }
+    }
     "oracle".clone_into(&mut draft.record.run.engine);
     read_as(texts, draft, false);
     Ok(())
@@ -234,6 +523,14 @@ fn read_as(texts: &[Text], draft: &mut Draft, is_assay: bool) {
     let mut reader = Reader {
         draft,
         is_assay,
+        is_html: false,
+        is_global: false,
+        has_background: false,
+        both: Vec::new(),
+        both_classes: Vec::new(),
+        hosts: Vec::new(),
+        statistics: Vec::new(),
+        shares: BTreeMap::new(),
         event_rows: HashMap::new(),
         elapsed: None,
         release: String::new(),
@@ -241,38 +538,107 @@ fn read_as(texts: &[Text], draft: &mut Draft, is_assay: bool) {
     };
     for text in texts {
         reader.path.clone_from(&text.path);
-        sections(&mut reader, text);
+        reader.is_html = html::is_html(text);
+        reader.is_global = is_global(text);
+        match reader.is_html {
+            true => page(&mut reader, text),
+            false => sections(&mut reader, text),
+        }
     }
+    activity::finish(&mut reader);
+    events::finish(&mut reader);
+    histogram::finish(&mut reader);
     derive::all(&mut reader);
     rows::complete(&mut reader.draft.record);
     let is_whole = texts.iter().any(|text| text.head_has("Snap"));
-    let format = match (is_assay, is_whole) {
-        (true, _) => "assay text report",
-        (_, true) => "report text",
-        (_, false) => "sections of a report",
+    let format = match (is_assay, reader.is_html, is_whole) {
+        (true, ..) => "assay text report",
+        (_, true, _) => "report HTML",
+        (.., true) => "report text",
+        (.., false) => "sections of a report",
     };
     let release = std::mem::take(&mut reader.release);
     reader.draft.recognised(&release, format);
 }
 
+/// Whether a report is of all instances of a cluster (awrgrpt).
+fn is_global(text: &Text) -> bool {
+    let is_title = |line: &Line| {
+        let text = line.text.as_str();
+        text.contains("WORKLOAD REPOSITORY REPORT (RAC)") || text.contains("AWR RAC Report for DB")
+    };
+    text.head().iter().any(is_title)
+}
+
+impl Reader<'_> {
+    fn sections(&self) -> &'static [Section] {
+        match self.is_global {
+            true => GLOBAL,
+            false => SECTIONS,
+        }
+    }
+}
+
+/// Reads the tables of HTML, each by its summary or what stands above it.
+fn page(reader: &mut Reader<'_>, text: &Text) {
+    let mut name: Option<Line> = None;
+    let mut remarks: Vec<Line> = Vec::new();
+    let mut skipped = Skipped::default();
+    for block in html::blocks(text) {
+        let grid = match block {
+            html::Block::Name(line) if line.text.starts_with("Back to") => continue,
+            html::Block::Name(line) => {
+                remarks.clear();
+                name = Some(line);
+                continue;
+            }
+            html::Block::Item(line) => {
+                remarks.push(line);
+                continue;
+            }
+            html::Block::Grid(grid) => grid,
+        };
+        let heading = Line {
+            at: grid.at(text.file),
+            text: name.as_ref().map_or_else(String::new, |n| n.text.clone()),
+            is_cut: false,
+        };
+        let part = Part::of_html(&heading, &remarks, &grid);
+        let section = summarised(&grid.summary, reader.sections())
+            .or_else(|| section_of(&heading.text, reader.sections()));
+        match (section, part.grid()) {
+            (_, Some(table)) if !reader.is_global && header::is_of_head(table) => {
+                header::table(reader, table);
+            }
+            (Some(section), _) => (section.read)(reader, &part),
+            (None, _) => skipped.add(&heading.text, heading.at.line as usize),
+        }
+    }
+    skipped.say(reader, text);
+}
+
 /// Cuts a text at its headings.
 fn sections(reader: &mut Reader<'_>, text: &Text) {
+    let lines = without_pages(&text.lines);
     let mut open: (Option<&Section>, usize) = (None, 0);
     let mut skipped = Skipped::default();
-    for i in 0..=text.lines.len() {
-        let heading = heading(text, i, reader.is_assay);
-        if heading == Heading::None && i < text.lines.len() {
+    for i in 0..=lines.len() {
+        let heading = heading(&lines, i, reader);
+        if heading == Heading::None && i < lines.len() {
             continue;
         }
         let (section, from) = open;
         match section {
-            Some(section) => (section.read)(reader, &text.lines[from], &text.lines[from + 1..i]),
-            None => between(reader, &text.lines[from..i]),
+            Some(section) => {
+                let part = Part::of_text(&lines[from], &lines[from + 1..i]);
+                (section.read)(reader, &part);
+            }
+            None => between(reader, &lines[from..i]),
         }
         open = match heading {
             Heading::Known(section) => (Some(section), i),
             Heading::Unknown(name) => {
-                skipped.add(&name, i);
+                skipped.add(&name, lines[i].at.line as usize);
                 (Some(&PASSED_OVER), i)
             }
             Heading::None => (None, i),
@@ -281,19 +647,39 @@ fn sections(reader: &mut Reader<'_>, text: &Text) {
     skipped.say(reader, text);
 }
 
-static PASSED_OVER: Section = section("", "", passed_over);
+/// The lines without the headings that SQL*Plus prints above each page: where a report was selected from a function,
+/// a blank line, the column's name and a line of dashes every few rows, in the middle of any table.
+fn without_pages(lines: &[Line]) -> Cow<'_, [Line]> {
+    let is_name = |line: &Line| line.text.trim() == "OUTPUT";
+    if lines.iter().filter(|line| is_name(line)).count() < 2 {
+        return Cow::Borrowed(lines);
+    }
+    let mut kept: Vec<Line> = Vec::with_capacity(lines.len());
+    let mut was_name = false;
+    for line in lines {
+        let is_rule = line.text.len() >= 20 && line.text.bytes().all(|b| b == b'-');
+        if was_name && is_rule {
+            was_name = false;
+            continue;
+        }
+        was_name = is_name(line);
+        match was_name {
+            true if kept.last().is_some_and(|line| line.text.is_empty()) => drop(kept.pop()),
+            true => {}
+            false => kept.push(line.clone()),
+        }
+    }
+    Cow::Owned(kept)
+}
+
+static PASSED_OVER: Section = section("", "", "", passed_over);
 
 /// Lines under no heading: the report's head, or statistics pasted without their heading.
 fn between(reader: &mut Reader<'_>, lines: &[Line]) {
     header::read(reader, lines);
     let is_known = |line: &&Line| activity::is_row(&line.text);
     if lines.iter().filter(is_known).take(2).count() == 2 {
-        let rows: Vec<Line> = lines
-            .iter()
-            .filter(|line| activity::is_like_row(&line.text))
-            .cloned()
-            .collect();
-        activity::read(reader, &rows[0], &rows);
+        activity::loose(reader, lines);
     }
 }
 
@@ -310,20 +696,34 @@ impl PartialEq for Heading {
     }
 }
 
-fn heading(text: &Text, i: usize, is_assay: bool) -> Heading {
-    let Some(line) = text.lines.get(i) else {
+fn heading(lines: &[Line], i: usize, reader: &Reader<'_>) -> Heading {
+    let Some(line) = lines.get(i) else {
         return Heading::None;
     };
-    if let Some(section) = section_of(&line.text) {
+    if let Some(section) = section_of(&line.text, reader.sections()) {
+        // `Reads:` and `Writes:` stand above the titles of an IOStat table, and belong to them.
+        let is_below = |section: &Section| {
+            section.with == "per sec" && i > 0 && lines[i - 1].text.contains("Reads:")
+        };
+        return match is_below(section) {
+            true => Heading::None,
+            false => Heading::Known(section),
+        };
+    }
+    if line.text.contains("Reads:")
+        && let Some(below) = lines.get(i + 1)
+        && let Some(section) = section_of(&below.text, reader.sections())
+        && section.with == "per sec"
+    {
         return Heading::Known(section);
     }
     let bare = line.text.trim();
-    let next = text.lines.get(i + 1).map_or("", |line| line.text.trim());
+    let next = lines.get(i + 1).map_or("", |line| line.text.trim());
     let is_underlined = next.starts_with("~~~") && !bare.is_empty();
     if let Some((name, _)) = bare.split_once("DB/Inst:") {
         return Heading::Unknown(name.trim().to_owned());
     }
-    if is_assay && OWN.iter().any(|own| bare.starts_with(own)) {
+    if reader.is_assay && OWN.iter().any(|own| bare.starts_with(own)) {
         return Heading::Known(&PASSED_OVER);
     }
     // What the head has is read with it.
@@ -334,6 +734,9 @@ fn heading(text: &Text, i: usize, is_assay: bool) -> Heading {
     }
     Heading::None
 }
+
+/// Sections that a note names at most.
+const SKIPPED_MAX: usize = 60;
 
 /// Sections that nothing reads, by name with the line of the first.
 #[derive(Default)]
@@ -357,7 +760,7 @@ impl Skipped {
             .find(|kind| name.starts_with(*kind))
             .map_or(name, |kind| *kind);
         if !name.is_empty() && !self.names.iter().any(|(known, _)| known == name) {
-            self.names.push((name.to_owned(), i + 1));
+            self.names.push((name.to_owned(), i));
         }
     }
 
@@ -368,15 +771,20 @@ impl Skipped {
         let names: Vec<String> = self
             .names
             .iter()
+            .take(SKIPPED_MAX)
             .map(|(name, line)| format!("{name} (line {line})"))
             .collect();
         let at = At {
             file: text.file,
             line: 0,
         };
+        let more = match self.names.len().saturating_sub(SKIPPED_MAX) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
         reader.draft.note(
             at,
-            format!("sections that are not read: {}", names.join(", ")),
+            format!("sections that are not read: {}{more}", names.join(", ")),
         );
     }
 }

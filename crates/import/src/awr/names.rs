@@ -87,6 +87,10 @@ const EVENTS: &[(&str, &str)] = &[
     ),
     ("Streams AQ: qmn slave idle wait", "Idle"),
     ("Streams AQ: qmn coordinator idle wait", "Idle"),
+    (
+        "Streams AQ: qmn coordinator waiting for slave to start",
+        "Other",
+    ),
     ("Space Manager: slave idle wait", "Idle"),
     ("Data Guard: Gap Manager", "Idle"),
     ("Data Guard: Timer", "Idle"),
@@ -112,7 +116,7 @@ const EVENTS: &[(&str, &str)] = &[
 ];
 
 /// Columns of reports cut names at this many characters and more.
-const CUT_FROM: usize = 24;
+pub(super) const CUT_FROM: usize = 24;
 
 /// The full name of an event that may have been cut, and its class if known. A cut name is completed only where one
 /// event alone begins so.

@@ -14,6 +14,22 @@ pub(super) struct Column {
     end: usize,
 }
 
+impl Column {
+    /// A column that stands nowhere, for a table whose cells are known.
+    pub(super) fn titled(title: String) -> Self {
+        let (start, end) = (0, 0);
+        Self { title, start, end }
+    }
+
+    /// Adds words to the title.
+    fn add(&mut self, words: &str) {
+        if !self.title.is_empty() {
+            self.title.push(' ');
+        }
+        self.title.push_str(words);
+    }
+}
+
 /// One line of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
@@ -81,23 +97,37 @@ impl Ruler {
             })
             .collect();
         for line in titles {
+            let groups = groups(line);
+            for group in &groups {
+                let name = group.text.trim_matches(['-', ' ']).to_ascii_lowercase();
+                let covered = |c: &&mut Column| c.start < group.end && group.start < c.end;
+                let columns = columns.iter_mut().filter(covered);
+                columns.for_each(|column| column.add(&name));
+            }
+            let is_in = |word: &Token<'_>| {
+                groups
+                    .iter()
+                    .any(|g| g.start <= word.start && word.end <= g.end)
+            };
             for word in tokens(line) {
-                if word.text.bytes().all(|b| b == b'~') {
+                if is_in(&word) || word.text.bytes().all(|b| b == b'~') {
                     continue;
                 }
                 if let Some(column) = nearest(&mut columns, &word) {
-                    if !column.title.is_empty() {
-                        column.title.push(' ');
-                    }
-                    column.title.push_str(&word.text.to_ascii_lowercase());
+                    column.add(&word.text.to_ascii_lowercase());
                 }
             }
         }
         Self { columns }
     }
 
+    /// Index of the column with this title.
+    pub(super) fn titled(&self, title: &str) -> Option<usize> {
+        self.columns.iter().position(|c| c.title == title)
+    }
+
     /// From a ruler and what stands above it in its section.
-    fn titled(ruler: &str, heading: &Line, above: &[Line], most: usize) -> Self {
+    fn below(ruler: &str, heading: &Line, above: &[Line], most: usize) -> Self {
         let found = titles(heading, above, most);
         let titles: Vec<&str> = found.iter().map(String::as_str).collect();
         Self::new(ruler, &titles)
@@ -179,6 +209,15 @@ impl Ruler {
 
     /// One number for each number column, the name before them.
     fn guess(&self, line: &Line, words: &[Token<'_>], numbers_from: usize) -> Option<Row> {
+        if numbers_from == 0 {
+            let is_row =
+                words.len() == self.columns.len() && words.iter().all(|word| is_numeric(word.text));
+            return is_row.then(|| Row {
+                at: line.at,
+                cells: words.iter().map(|word| word.text.to_owned()).collect(),
+                is_guess: true,
+            });
+        }
         let wanted = self.columns.len().checked_sub(numbers_from)?;
         let first_number = words
             .iter()
@@ -189,7 +228,7 @@ impl Ruler {
             .take_while(|word| is_numeric(word.text))
             .collect();
         let rest = words.len() - first_number - numbers.len();
-        if numbers.len() + rest.min(1) < wanted || numbers.len() > wanted || numbers_from == 0 {
+        if numbers.len() + rest.min(1) < wanted || numbers.len() > wanted {
             return None;
         }
         let mut cells = vec![String::new(); self.columns.len()];
@@ -235,7 +274,7 @@ pub(super) fn tables(
         if is_ruler(&line.text) {
             all.extend(open.take());
             open = Some(Table {
-                ruler: Ruler::titled(&line.text, heading, &lines[..i], titles_max),
+                ruler: Ruler::below(&line.text, heading, &lines[..i], titles_max),
                 ..Table::default()
             });
             (pending, was_blank) = (None, false);
@@ -312,6 +351,27 @@ fn titles(heading: &Line, above: &[Line], most: usize) -> Vec<String> {
         found.push(" ".repeat(name) + &heading.text[name..]);
     }
     found.reverse();
+    found
+}
+
+/// Groups of columns on a title line: `---- Read ---- --- Write ---`.
+fn groups(line: &str) -> Vec<Token<'_>> {
+    let is_dashes = |text: &str| text.len() > 1 && text.bytes().all(|b| b == b'-');
+    let mut found: Vec<Token<'_>> = Vec::new();
+    let mut open: Option<(Token<'_>, bool)> = None;
+    for word in tokens(line) {
+        open = match (open, is_dashes(word.text)) {
+            (Some((first, true)), true) => {
+                let (start, end) = (first.start, word.end);
+                let text = &line[start..end];
+                found.push(Token { text, start, end });
+                None
+            }
+            (_, true) => Some((word, false)),
+            (Some((first, _)), false) => Some((first, true)),
+            (None, false) => None,
+        };
+    }
     found
 }
 

@@ -1,22 +1,24 @@
 //! Time model and instance efficiency.
 
 use super::Reader;
-use super::table::tables;
+use super::part::Part;
 use crate::draft::Reading;
 use crate::number;
-use crate::text::Line;
 use assay_measure::plain::slug;
 use assay_measure::record::PercentRow;
 
 /// `Time Model Statistics`.
-pub(super) fn model(reader: &mut Reader<'_>, heading: &Line, lines: &[Line]) {
-    for table in tables(heading, lines, 1, reader.titles_max()) {
-        reader.table(&table, "a row of the time model");
+pub(super) fn model(reader: &mut Reader<'_>, part: &Part<'_>) {
+    for table in part.tables(1, reader.titles_max()).iter() {
+        let Some(time) = table.ruler.find(&["(s)"], &["%"]) else {
+            continue;
+        };
+        reader.table(table, "a row of the time model");
         for row in &table.rows {
             let name = row.cells[0].trim();
             let seconds = row
                 .cells
-                .get(1)
+                .get(time)
                 .and_then(|cell| number::suffixed(cell, number::Suffix::Decimal));
             let Some(printed) = seconds else {
                 continue;
@@ -78,33 +80,27 @@ pub(super) fn model(reader: &mut Reader<'_>, heading: &Line, lines: &[Line]) {
 }
 
 /// `Instance Efficiency Percentages`: two labels and shares on a line.
-pub(super) fn efficiency(reader: &mut Reader<'_>, _heading: &Line, lines: &[Line]) {
-    for line in lines {
-        let mut rest = line.text.as_str();
-        while let Some((label, behind)) = rest.split_once(':') {
-            let name = label.split_whitespace().collect::<Vec<_>>().join(" ");
-            let behind = behind.trim_start();
-            let word = behind.split_whitespace().next().unwrap_or_default();
-            rest = &behind[word.len()..];
-            let Some(printed) = number::measure(word) else {
-                break;
-            };
-            // `% Non-Parse CPU` has its sign in front.
-            if !name.contains('%') {
-                continue;
-            }
-            let draft = &mut *reader.draft;
-            let new = || PercentRow {
-                name: name.clone(),
-                ..PercentRow::default()
-            };
-            let rows = &mut draft.record.instance.efficiency;
-            let Some(i) = super::row_of(rows, |row| row.name == name, new) else {
-                return;
-            };
-            let reading =
-                Reading::new(line.at, format!("{}_pct", slug(&name)), printed).name(&name);
-            put!(draft, reading, instance.efficiency[i].value_pct);
+pub(super) fn efficiency(reader: &mut Reader<'_>, part: &Part<'_>) {
+    for labelled in part.labelled() {
+        let name = labelled.label;
+        let [printed] = labelled.numbers.as_slice() else {
+            continue;
+        };
+        // `% Non-Parse CPU` has its sign in front.
+        if !name.contains('%') {
+            continue;
         }
+        let draft = &mut *reader.draft;
+        let new = || PercentRow {
+            name: name.clone(),
+            ..PercentRow::default()
+        };
+        let rows = &mut draft.record.instance.efficiency;
+        let Some(i) = super::row_of(rows, |row| row.name == name, new) else {
+            return;
+        };
+        let key = format!("{}_pct", slug(&name));
+        let reading = Reading::new(labelled.at, key, printed.clone()).name(&name);
+        put!(draft, reading, instance.efficiency[i].value_pct);
     }
 }

@@ -72,6 +72,46 @@ pub(super) fn read(text: &Text, draft: &mut Draft) -> Result<Run, ImportError> {
     Ok(run(*document))
 }
 
+/// Lines at which a document of another run begins. Documents of `--status-interval` are of one run: they have the same jobs,
+/// and each has moved at least as much as the one before.
+pub(super) fn runs(text: &Text) -> Vec<usize> {
+    let source = Source::new(text);
+    let documents = source.documents().whole;
+    let reports = documents.iter().filter(|node| node.get("jobs").is_some());
+    let mut found = Vec::new();
+    let mut before: Option<(Vec<String>, f64)> = None;
+    for document in reports {
+        let mark = mark(*document);
+        let goes_on = before
+            .as_ref()
+            .is_none_or(|(jobs, moved)| *jobs == mark.0 && mark.1 > *moved);
+        if !goes_on {
+            found.push(document.at().line.saturating_sub(1) as usize);
+        }
+        before = Some(mark);
+    }
+    found
+}
+
+/// Names and options of the jobs of a report, and the bytes they have moved.
+fn mark(document: Node<'_>) -> (Vec<String>, f64) {
+    let (mut names, mut moved) = (Vec::new(), 0.0);
+    for job in document.get("jobs").map(Node::items).unwrap_or_default() {
+        let options = job.get("job options").map(options).unwrap_or_default();
+        names.push(format!(
+            "{} {options:?}",
+            job.get("jobname").map(Node::text).unwrap_or_default()
+        ));
+        for way in WAYS {
+            let bytes = job
+                .path(&[way, "io_bytes"])
+                .and_then(|node| node.number()?.number());
+            moved += bytes.unwrap_or(0.0);
+        }
+    }
+    (names, moved)
+}
+
 fn run(document: Node<'_>) -> Run {
     let mut run = Run {
         format: "fio JSON",

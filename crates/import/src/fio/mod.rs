@@ -5,6 +5,7 @@
 
 mod fill;
 mod json;
+mod terse;
 mod text;
 
 #[cfg(test)]
@@ -128,13 +129,33 @@ fn way<'a>(ways: &'a mut Vec<Way>, name: &'static str) -> &'a mut Way {
 }
 
 pub(super) fn looks_like(text: &Text) -> Confidence {
-    json::looks_like(text).or(text::looks_like(text))
+    json::looks_like(text)
+        .or(text::looks_like(text))
+        .or(terse::looks_like(text))
+}
+
+/// Whether a text is the output of a run and no fragment of one.
+pub(super) fn is_whole(text: &Text) -> bool {
+    json::looks_like(text).missing.is_empty()
+        || terse::looks_like(text).missing.is_empty()
+        || text::has_jobs(text)
+}
+
+/// The lines at which further runs of one file begin: `fio a.fio >> FILE; fio b.fio >> FILE`.
+pub(super) fn runs(text: &Text) -> Vec<usize> {
+    match json::looks_like(text).missing {
+        "" => json::runs(text),
+        _ => text::runs(text),
+    }
 }
 
 pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError> {
     for text in texts {
         let run = match json::looks_like(text).missing {
             "" => json::read(text, draft)?,
+            _ if !text::has_jobs(text) && terse::looks_like(text).missing.is_empty() => {
+                terse::read(text, draft)
+            }
             _ => text::read(text, draft),
         };
         fill::fill(run, draft);

@@ -1,6 +1,6 @@
 //! fio's outputs of three versions, and the two faces of one run.
 
-use super::super::testing::{imported, info, number, sample, survives, told, value};
+use super::super::testing::{imported, info, number, record_of, sample, survives, told, value};
 use super::super::{Source, Tool, import, recognise};
 use assay_measure::record::Record;
 use assay_storage::record::info::{StorageInfo, StorageWay};
@@ -304,4 +304,48 @@ fn both_faces_of_one_run_of_the_real_fio_agree() {
             "{key}: {x} and {y}, {allowed} allowed"
         );
     }
+}
+
+#[test]
+fn a_terse_line_gives_the_figures_of_its_job() {
+    let record = imported("fio-3.33-terse.txt");
+    let info = info(&record);
+    assert_eq!(
+        (info.tool_version.as_str(), info.format.as_str()),
+        ("3.33", "fio terse")
+    );
+    for (key, value) in [
+        ("read_ios_per_s", 25_600.0),
+        ("read_mib_per_s", 200.0),
+        ("read_moved_bytes", 419_430_400.0),
+        ("read_lat_us_avg", 307.0),
+        ("read_clat_us_p99", 1375.0),
+        ("read_iops_per_s_avg", 25_596.3),
+        ("cpu_system_pct", 31.2),
+    ] {
+        assert_eq!(number(&record, "oltp", key), value, "{key}");
+    }
+    assert_eq!(number(&record, "sdb", "disk_busy_pct"), 96.34);
+    assert_eq!(number(&record, "oltp, below 500 us", "lat_share_pct"), 48.2);
+    let ways: Vec<&str> = info.values.iter().map(|value| value.key.as_str()).collect();
+    assert!(
+        ways.iter()
+            .all(|key| !key.starts_with("write_") && !key.starts_with("trim_"))
+    );
+}
+
+#[test]
+fn only_the_status_of_a_run_and_lines_of_its_progress_are_read() {
+    let text = sample("fio-2.1.txt");
+    let status = text.find("Run status group 0").expect("the sample has it");
+    let record = record_of("status.txt", &text[status..]);
+    assert_eq!(
+        number(&record, "group 0", "read_mib_per_s"),
+        80_001.0 / 1024.0
+    );
+    let begun = text.find("oltp-read: (groupid=0").expect("a job");
+    let eta = "Jobs: 5 (f=5): [r(4),W(1)] [50.0% done] [80000KB/7966KB/0KB /s] [10.0K/1991/0 iops] [eta 00m:30s]\n";
+    let with = format!("{}{eta}{eta}{}", &text[..begun], &text[begun..]);
+    let record = record_of("eta.txt", &with);
+    assert_eq!(number(&record, "oltp-read", "read_ios_per_s"), 10_000.0);
 }

@@ -32,7 +32,50 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
             ("a line clat (usec): min=..., max=...", latency),
         ],
     );
-    whole.or(fragment)
+    // What many pages show of a run, and nothing else of it.
+    let status = Confidence::of(
+        72,
+        &[
+            (
+                "a line Run status group 0 (all jobs):",
+                has(&["Run status group "]),
+            ),
+            (
+                "a line READ: bw=... or READ: io=..., aggrb=...",
+                has(&["bw=", "io=", "run="]) || has(&["io=", "aggrb="]),
+            ),
+        ],
+    );
+    whole.or(fragment).or(status)
+}
+
+/// Whether a line says that a job ended: `NAME: (groupid=0, jobs=1): err= 0: ...`.
+fn is_job(line: &Line) -> bool {
+    line.text.contains(": (groupid=") && line.text.contains("err=")
+}
+
+/// Whether there are jobs, or at least the lines that sum them up, in the text's own form.
+pub(super) fn has_jobs(text: &Text) -> bool {
+    text.lines
+        .iter()
+        .any(|line| is_job(line) || line.text.starts_with("Run status group "))
+}
+
+/// Lines at which a further run begins: it announces its jobs, or, where that was left out, reports them after the
+/// summary of the run before.
+pub(super) fn runs(text: &Text) -> Vec<usize> {
+    let (mut is_over, mut has_jobs, mut found) = (false, false, Vec::new());
+    for (i, line) in text.lines.iter().enumerate() {
+        let announces = line.text.contains(": (g=") && line.text.contains("rw=");
+        let begins = (announces && (has_jobs || is_over)) || (is_over && is_job(line));
+        if begins {
+            found.push(i);
+            (is_over, has_jobs) = (false, false);
+        }
+        has_jobs |= is_job(line);
+        is_over |= line.text.starts_with("Run status group ");
+    }
+    found
 }
 
 /// What the lines so far have led to.

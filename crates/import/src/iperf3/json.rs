@@ -3,7 +3,7 @@
 use super::super::draft::{Draft, Reading};
 use super::super::json::{Node, Source};
 use super::super::rows::{put_step, setting, step};
-use super::super::text::{At, Text};
+use super::super::text::Text;
 use super::super::{Confidence, ImportError};
 use super::{series_name, value};
 use std::collections::BTreeMap;
@@ -32,7 +32,6 @@ struct Parts<'a> {
     intervals: Vec<Node<'a>>,
     end: Option<Node<'a>>,
     error: Option<Node<'a>>,
-    title: Option<At>,
 }
 
 pub(super) fn read(text: &Text, draft: &mut Draft) -> Result<(), ImportError> {
@@ -50,7 +49,7 @@ pub(super) fn read(text: &Text, draft: &mut Draft) -> Result<(), ImportError> {
             ),
         });
     }
-    let parts = parts(&documents.whole, draft);
+    let parts = parts(&documents.whole);
     if let Some(error) = parts.error {
         draft.note(error.at(), format!("the test failed: {}", error.text()));
     }
@@ -68,7 +67,19 @@ pub(super) fn read(text: &Text, draft: &mut Draft) -> Result<(), ImportError> {
     Ok(())
 }
 
-fn parts<'a>(documents: &[Node<'a>], draft: &mut Draft) -> Parts<'a> {
+/// Lines at which a further whole document begins; the events of one test are no documents.
+pub(super) fn runs(text: &Text) -> Vec<usize> {
+    let source = Source::new(text);
+    let documents = source.documents().whole;
+    let tests = documents.iter().filter(|node| {
+        let event = node.get("event").map(Node::text);
+        event.map_or(node.get("start").is_some(), |event| event == "start")
+    });
+    let lines = tests.map(|node| node.at().line.saturating_sub(1) as usize);
+    lines.skip(1).collect()
+}
+
+fn parts<'a>(documents: &[Node<'a>]) -> Parts<'a> {
     let mut parts = Parts::default();
     for document in documents {
         let event = document.get("event").map(Node::text);
@@ -82,14 +93,6 @@ fn parts<'a>(documents: &[Node<'a>], draft: &mut Draft) -> Parts<'a> {
             }
             continue;
         }
-        if parts.title.is_some() {
-            draft.note(
-                document.at(),
-                "a second test begins here; one record can contain one test only: split the file to import it",
-            );
-            break;
-        }
-        parts.title = Some(document.at());
         for (key, node) in document.members() {
             match key.as_str() {
                 "start" => parts.start = Some(node),
@@ -140,8 +143,9 @@ fn start(start: Node<'_>, draft: &mut Draft) -> bool {
 }
 
 /// Keys of an interval's sum, ours and what to multiply by.
-const STEPS: [(&str, &str, f64); 6] = [
+const STEPS: [(&str, &str, f64); 7] = [
     ("bits_per_second", "throughput_bits_per_s", 1.0),
+    ("bytes", "moved_bytes", 1.0),
     ("retransmits", "retransmits_count", 1.0),
     ("jitter_ms", "jitter_us_mean", 1e3),
     ("lost_packets", "lost_count", 1.0),
@@ -236,6 +240,16 @@ const ENDS: [(&str, &str, f64); 13] = [
     ("max_rtt", "rtt_us_max", 1.0),
 ];
 
+/// CPU of both ends: whose, the field, our key.
+const CPU: [(&str, &str, &str); 6] = [
+    ("local", "host_total", "network_cpu_pct"),
+    ("local", "host_user", "network_cpu_user_pct"),
+    ("local", "host_system", "network_cpu_system_pct"),
+    ("remote", "remote_total", "network_cpu_pct"),
+    ("remote", "remote_user", "network_cpu_user_pct"),
+    ("remote", "remote_system", "network_cpu_system_pct"),
+];
+
 fn end(end: Node<'_>, protocol: &str, draft: &mut Draft) {
     let members: BTreeMap<String, Node<'_>> = end.members().into_iter().collect();
     let both_ways = members.contains_key("sum_sent_bidir_reverse");
@@ -247,12 +261,14 @@ fn end(end: Node<'_>, protocol: &str, draft: &mut Draft) {
         ("sum_received_bidir_reverse", "RX-C receiver".to_owned()),
     ] {
         if let Some(sum) = members.get(name) {
-            summary(*sum, protocol, &scope, draft);
+            let of_sender = protocol == "udp" && name.starts_with("sum_sent");
+            let which = if of_sender { SENT } else { |_: &str| true };
+            summary(*sum, protocol, &scope, which, draft);
         }
     }
     // Older ones print but one sum for UDP: bytes of the sender, losses of the receiver.
     if let (Some(sum), false) = (members.get("sum"), members.contains_key("sum_received")) {
-        summary(*sum, protocol, "receiver", draft);
+        udp(*sum, protocol, "", draft);
     }
     let streams = members
         .get("streams")
@@ -260,32 +276,24 @@ fn end(end: Node<'_>, protocol: &str, draft: &mut Draft) {
         .unwrap_or_default();
     for stream in &streams {
         for (side, node) in stream.members() {
-            let side = if side == "udp" {
-                "receiver".to_owned()
-            } else {
-                side
-            };
             let socket = node.get("socket").map(Node::text).unwrap_or_default();
-            match streams.len() {
-                1 => summary(node, protocol, &side, draft),
-                _ => summary(node, protocol, &format!("stream {socket} {side}"), draft),
+            let of = match streams.len() {
+                1 => String::new(),
+                _ => format!("stream {socket} "),
+            };
+            match side.as_str() {
+                "udp" => udp(node, protocol, &of, draft),
+                _ => summary(node, protocol, &format!("{of}{side}"), |_| true, draft),
             }
         }
     }
-    for (side, field) in [("local", "host_total"), ("remote", "remote_total")] {
+    for (side, field, key) in CPU {
         let node = members
             .get("cpu_utilization_percent")
             .and_then(|cpu| cpu.get(field));
         if let Some(node) = node {
             let printed = node.number();
-            value(
-                draft,
-                node.at(),
-                "network_cpu_pct".to_owned(),
-                field,
-                side,
-                printed,
-            );
+            value(draft, node.at(), key.to_owned(), field, side, printed);
         }
     }
     let seconds = ["sum_received", "sum_sent", "sum"]
@@ -299,12 +307,37 @@ fn end(end: Node<'_>, protocol: &str, draft: &mut Draft) {
     }
 }
 
+/// Fields of a sum of UDP that the sender knows; the others are of the receiver.
+const SENT: fn(&str) -> bool =
+    |field| ["bits_per_second", "bytes", "seconds", "packets"].contains(&field);
+
+/// One sum for both ends: what was sent, and what the receiver says of it. What arrived was not printed.
+fn udp(node: Node<'_>, protocol: &str, of: &str, draft: &mut Draft) {
+    summary(node, protocol, &format!("{of}sender"), SENT, draft);
+    let of_receiver = |field: &str| !SENT(field) || field == "packets";
+    summary(node, protocol, &format!("{of}receiver"), of_receiver, draft);
+}
+
+/// Windows and round trips are 0 where the end that prints them did not send: nobody measured them there.
+fn is_made_up(field: &str, node: Node<'_>) -> bool {
+    let is_of_sender = field.ends_with("_rtt") || field == "max_snd_cwnd";
+    is_of_sender && node.number().and_then(|printed| printed.number()) == Some(0.0)
+}
+
 /// What stands at a sum already is not taken from its only stream.
-fn summary(node: Node<'_>, protocol: &str, scope: &str, draft: &mut Draft) {
+fn summary(
+    node: Node<'_>,
+    protocol: &str,
+    scope: &str,
+    which: fn(&str) -> bool,
+    draft: &mut Draft,
+) {
     let members: BTreeMap<String, Node<'_>> = node.members().into_iter().collect();
     for (field, key, factor) in ENDS {
         let key = format!("{protocol}_{key}");
         if let Some(node) = members.get(field)
+            && which(field)
+            && !is_made_up(field, *node)
             && !draft.has(scope, &key)
         {
             let printed = node.number().map(|printed| printed.scaled(factor));

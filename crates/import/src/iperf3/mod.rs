@@ -28,6 +28,14 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
     Ok(())
 }
 
+/// Lines at which further tests of one file begin: the log of a server, documents one after the other.
+pub(super) fn runs(text: &Text) -> Vec<usize> {
+    match json::looks_like(text).missing {
+        "" => json::runs(text),
+        _ => text::runs(text),
+    }
+}
+
 /// A value of the network, under `tcp_...` or `udp_...`.
 fn value(
     draft: &mut Draft,

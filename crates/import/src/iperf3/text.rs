@@ -7,6 +7,7 @@ use super::super::rows::{put_step, setting, step};
 use super::super::seen::{amount, between};
 use super::super::text::{At, Text};
 use super::{series_name, value};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Amounts are in powers of 1024.
 const BYTES: &[(&str, f64)] = &[
@@ -89,18 +90,31 @@ struct Reader {
     titles: u32,
     has_retr: bool,
     has_sum: bool,
-    tests: u32,
+    /// Lines of the whole as iperf 2 prints it, which says nothing else of them.
+    wholes: BTreeSet<u64>,
+    /// What the text is of there.
+    side: &'static str,
 }
 
 pub(super) fn read(text: &Text, draft: &mut Draft) {
     let mut reader = Reader {
         // Streams of a parallel test have sums, and then the sums are the whole.
-        has_sum: has_sum(text),
+        has_sum: text.lines.iter().any(|line| line.text.starts_with("[SUM]")),
+        is_udp: text.head_has("UDP port"),
+        wholes: wholes(text),
+        side: match text.head_begins("Server listening on ") {
+            true => "receiver",
+            false => "sender",
+        },
         ..Reader::default()
     };
     draft.recognised("", "iperf3 text");
     for line in &text.lines {
-        if reader.is_other_test(line.at, &line.text, draft) {
+        if line.text.starts_with("Server output:") {
+            draft.note(
+                line.at,
+                "the server's own report, from here on, was left out",
+            );
             break;
         }
         reader.line(line.at, &line.text, draft);
@@ -112,36 +126,30 @@ fn begins_test(line: &str) -> bool {
     line.starts_with("Accepted connection") || line.starts_with("Connecting to host")
 }
 
-/// Whether the first test of the text has rows with sums.
-fn has_sum(text: &Text) -> bool {
-    let mut tests = 0;
-    let of_first = text.lines.iter().take_while(|line| {
-        tests += u32::from(begins_test(&line.text));
-        tests < 2
-    });
-    of_first
-        .into_iter()
-        .any(|line| line.text.starts_with("[SUM]"))
+/// The last line of each stream from 0 on where iperf 2 printed the text: it marks the whole by nothing else.
+fn wholes(text: &Text) -> BTreeSet<u64> {
+    let is_old = text.head_begins("Client connecting to ")
+        || text.head_has("listening on TCP port")
+        || text.head_has("listening on UDP port");
+    let mut last = BTreeMap::new();
+    for line in text.lines.iter().filter(|_| is_old) {
+        if let Some(row) = row(&line.text).filter(|row| row.from_s == 0.0) {
+            // The server's own report of UDP is a whole of its own.
+            let is_report = row.rest.contains(&"ms");
+            last.insert((row.id.to_owned(), is_report), line.at.line);
+        }
+    }
+    last.into_values().collect()
+}
+
+/// Lines at which a further test begins.
+pub(super) fn runs(text: &Text) -> Vec<usize> {
+    let lines = text.lines.iter().enumerate();
+    let begins = lines.filter(|(_, line)| begins_test(&line.text));
+    begins.map(|(i, _)| i).skip(1).collect()
 }
 
 impl Reader {
-    /// A server's log may hold many tests: one record is of one.
-    fn is_other_test(&mut self, at: At, text: &str, draft: &mut Draft) -> bool {
-        if begins_test(text) {
-            self.tests += 1;
-            if self.tests > 1 {
-                draft.note(at, "a second test begins here; one record can contain one test only: split the file to \
-                    import it");
-                return true;
-            }
-        }
-        if text.starts_with("Server output:") {
-            draft.note(at, "the server's own report, from here on, was left out");
-            return true;
-        }
-        false
-    }
-
     fn line(&mut self, at: At, text: &str, draft: &mut Draft) {
         if let Some(row) = row(text) {
             self.row(at, &row, draft);
@@ -178,13 +186,19 @@ impl Reader {
 
     fn row(&mut self, at: At, row: &Row<'_>, draft: &mut Draft) {
         let last = row.rest.last().copied().unwrap_or_default();
-        let is_summary = last == "sender" || last == "receiver" || self.titles > 1;
+        let is_old = self.wholes.contains(&at.line);
+        let is_summary = last == "sender" || last == "receiver" || self.titles > 1 || is_old;
         let is_whole = !self.has_sum || row.id == "SUM";
         if last == "(omitted)" {
             return;
         }
         if is_summary {
-            self.summary(at, row, last, is_whole, draft);
+            let side = match is_old {
+                true if row.rest.contains(&"ms") => "receiver",
+                true => self.side,
+                false => last,
+            };
+            self.summary(at, row, side, is_whole, draft);
         } else if is_whole {
             self.interval(at, row, draft);
         }
@@ -228,7 +242,15 @@ impl Reader {
         );
         put("moved_bytes", "Transfer", Some(row.bytes.clone()));
         put("interval_s", "Interval", Some(row.to.clone()));
-        if self.is_udp {
+        if self.is_udp && side == "sender" {
+            // The sender knows what it sent. The jitter and the losses in its line are zeros that nobody measured.
+            let all = row.rest.iter().find_map(|token| token.split_once('/'));
+            put(
+                "datagrams_count",
+                "Total Datagrams",
+                all.and_then(|(_, all)| number::count(all)),
+            );
+        } else if self.is_udp {
             datagrams(&row.rest, &mut put);
         } else if self.has_retr && side == "sender" {
             put(
@@ -269,9 +291,12 @@ impl Reader {
             "Bitrate",
             Some(row.bits_per_s.clone()),
         );
+        put("moved_bytes", "Transfer", Some(row.bytes.clone()));
         if self.is_udp {
-            if row.rest.len() > 1 {
-                datagrams(&row.rest, &mut put);
+            match row.rest.as_slice() {
+                // The sender counts what it sends and no more.
+                [sent] => put("datagrams_count", "Total Datagrams", number::count(sent)),
+                rest => datagrams(rest, &mut put),
             }
             return;
         }
@@ -299,6 +324,11 @@ fn datagrams(rest: &[&str], put: &mut impl FnMut(&str, &str, Option<Printed>)) {
         put("jitter_us_mean", "Jitter", printed);
     }
     let counts = tokens.find_map(|token| token.split_once('/'));
+    // `0/  893` of iperf 2.
+    let counts = counts.map(|(lost, total)| match total {
+        "" => (lost, tokens.next().copied().unwrap_or_default()),
+        total => (lost, total),
+    });
     if let Some((lost, total)) = counts {
         put("lost_count", "Lost", number::count(lost));
         put("datagrams_count", "Total Datagrams", number::count(total));
@@ -321,5 +351,18 @@ fn cpu(at: At, text: &str, draft: &mut Draft) {
         let printed = number::measure(total);
         let key = "network_cpu_pct".to_owned();
         value(draft, at, key, "CPU Utilization", host, printed);
+        // `(0.7%u/45.3%s)`
+        let parts = tokens.next().and_then(|parts| parts.split_once('/'));
+        let Some((user, system)) = parts else {
+            continue;
+        };
+        for (part, key) in [
+            (user, "network_cpu_user_pct"),
+            (system, "network_cpu_system_pct"),
+        ] {
+            let bare = part.trim_matches(|c: char| c != '.' && !c.is_ascii_digit());
+            let printed = number::measure(bare);
+            value(draft, at, key.to_owned(), "CPU Utilization", host, printed);
+        }
     }
 }

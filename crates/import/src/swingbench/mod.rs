@@ -1,9 +1,10 @@
-//! Swingbench: the data generator's summary, the table of `parse_results.py`, and the results file.
+//! Swingbench: the data generator's summary, the lines of `charbench`, the table of `parse_results.py`, the results file.
 //!
 //! Times are printed in whole milliseconds at level `simple`, and its percentiles are estimates that hardly move:
 //! identity I37 judges them.
 
 mod builder;
+mod progress;
 mod table;
 mod xml;
 
@@ -21,6 +22,7 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
     xml::looks_like(text)
         .or(table::looks_like(text))
         .or(builder::looks_like(text))
+        .or(progress::looks_like(text))
 }
 
 pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError> {
@@ -29,8 +31,10 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
             xml::read(text, draft)?;
         } else if table::looks_like(text).missing.is_empty() {
             table::read(text, draft);
-        } else {
+        } else if builder::looks_like(text).missing.is_empty() {
             builder::read(text, draft);
+        } else {
+            progress::read(text, draft);
         }
     }
     operations_are_transactions(draft);

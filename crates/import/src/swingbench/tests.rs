@@ -3,7 +3,8 @@
 use super::super::testing::{imported, number, sample, survives, told, value};
 use super::super::{Source, Tool, import, recognise};
 
-const SAMPLES: [&str; 3] = [
+const SAMPLES: [&str; 4] = [
+    "swingbench-charbench.txt",
     "swingbench-oewizard-scale5.txt",
     "swingbench-results-table.txt",
     "swingbench-results.xml",
@@ -56,6 +57,15 @@ fn the_results_file_has_more() {
     let rates = &record.series.metrics["commits_count_per_s"];
     assert_eq!(rates.len(), 4);
     assert_eq!(rates[3].value(), Some(1005.0));
+}
+
+#[test]
+fn the_progress_of_charbench_is_a_series() {
+    let record = imported("swingbench-charbench.txt");
+    assert_eq!(record.run.sessions, 100);
+    let rates = &record.series.metrics["commits_count_per_s"];
+    let rates: Vec<Option<f64>> = rates.iter().map(|rate| rate.value()).collect();
+    assert_eq!(rates, [Some(1830.0), Some(2050.0), Some(2081.0)]);
 }
 
 #[test]

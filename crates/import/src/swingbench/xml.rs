@@ -150,7 +150,8 @@ fn snake(name: &str) -> String {
 }
 
 /// The names of percentiles are spelled as the format spells them, and as they should be.
-const STATISTICS: [(&str, &str); 17] = [
+const STATISTICS: [(&str, &str); 18] = [
+    ("StandardDeviation", "stddev"),
     ("AverageResponse", "avg"),
     ("MinimumResponse", "min"),
     ("MaximumResponse", "max"),

@@ -215,7 +215,8 @@ pub fn stem(key: &str) -> &str {
 /// Unit and better way of a key, by its ending with the statistic left out.
 #[must_use]
 pub fn of_key(key: &str) -> (&'static str, Better) {
-    const UNITS: [(&str, &str, Better); 16] = [
+    const UNITS: [(&str, &str, Better); 17] = [
+        ("_kib_per_s", "KiB/s", Better::Higher),
         ("_bits_per_s", "bits/s", Better::Higher),
         ("_bytes_per_s", "bytes/s", Better::Higher),
         ("_mib_per_s", "MiB/s", Better::Higher),
@@ -248,6 +249,7 @@ mod tests {
             of_key("tcp_throughput_bits_per_s_mean"),
             ("bits/s", Better::Higher)
         );
+        assert_eq!(of_key("read_bw_kib_per_s_min"), ("KiB/s", Better::Higher));
         assert_eq!(of_key("rtt_us_mdev"), ("us", Better::Lower));
         assert_eq!(of_key("loss_pct"), ("%", Better::Neither));
         assert_eq!(of_key("nonsense"), ("", Better::Neither));

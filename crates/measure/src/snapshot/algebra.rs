@@ -6,8 +6,8 @@
 //! field, so that a new field cannot be forgotten.
 
 use super::{
-    DiskReading, DriverReading, EventReading, HostReading, IoReading, NetReading, OpReading,
-    PathReading, Reading, RequestReading, Snapshot, StatSet, TimedReading,
+    BucketReading, DiskReading, DriverReading, EventReading, HostReading, IoReading, NetReading,
+    OpReading, PathReading, Reading, RequestReading, Snapshot, StatSet, TimedReading,
 };
 use crate::histogram::Histogram;
 use std::cmp::Ordering;
@@ -40,6 +40,23 @@ impl Cumulative for Histogram {
 
     fn since(&self, earlier: &Self) -> Option<Self> {
         self.difference(earlier)
+    }
+}
+
+/// By place.
+impl Cumulative for Vec<u64> {
+    fn absorb(&mut self, more: &Self) {
+        self.resize(self.len().max(more.len()), 0);
+        for (mine, more) in self.iter_mut().zip(more) {
+            mine.absorb(more);
+        }
+    }
+
+    fn since(&self, earlier: &Self) -> Option<Self> {
+        let old = earlier.iter().chain(std::iter::repeat(&0));
+        let mut places = self.iter().zip(old);
+        (self.len() >= earlier.len())
+            .then(|| places.by_ref().map(|(now, old)| now.since(old)).collect())?
     }
 }
 
@@ -127,6 +144,7 @@ impl StatSet {
             counters,
             events,
             timed,
+            buckets,
             sources,
             io,
             paths,
@@ -142,6 +160,7 @@ impl StatSet {
         }
         merge_rows(&mut self.events, events);
         merge_rows(&mut self.timed, timed);
+        merge_rows(&mut self.buckets, buckets);
         merge_texts(&mut self.sources, sources);
         merge_rows(&mut self.io, io);
         merge_rows(&mut self.paths, paths);
@@ -181,6 +200,7 @@ impl StatSet {
             counters,
             events,
             timed,
+            buckets,
             sources,
             io,
             paths,
@@ -204,6 +224,7 @@ impl StatSet {
             counters,
             events: rows_since(events, &earlier.events, &mut resets),
             timed: rows_since(timed, &earlier.timed, &mut resets),
+            buckets: rows_since(buckets, &earlier.buckets, &mut resets),
             sources: sources.clone(),
             io: rows_since(io, &earlier.io, &mut resets),
             paths: rows_since(paths, &earlier.paths, &mut resets),
@@ -266,6 +287,10 @@ row! {
 row! {
     TimedReading as |row| format!("timed event {} ({})", row.name, word(&row.actor));
     key name actor; sums waits wait_ns; gauges; least class source; reasons
+}
+row! {
+    BucketReading as |row| format!("buckets of {}", row.name);
+    key name; sums waits; gauges; least source; reasons
 }
 row! {
     RequestReading as |row| format!("requests {} ({})", row.event, word(&row.direction));

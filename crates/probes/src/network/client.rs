@@ -45,6 +45,8 @@ pub(super) struct Seen {
     /// Bytes of a block, as they came to be.
     pub(super) block: u64,
     pub(super) is_stopped: bool,
+    /// Why it ended early; empty where it did not.
+    pub(super) failed: String,
 }
 
 struct Client<'a> {
@@ -112,10 +114,7 @@ pub(super) fn run(
         stop,
     };
     let seen = client.test(steps, of);
-    seen.map_err(|problem| match problem {
-        Problem::Peer(broken) => told(ask, &broken),
-        Problem::Own(error) => error,
-    })
+    seen.map_err(|problem| problem.told(ask))
 }
 
 fn line_error(ask: &Ask, what: &str) -> EngineError {
@@ -126,6 +125,15 @@ fn line_error(ask: &Ask, what: &str) -> EngineError {
 enum Problem {
     Peer(Broken),
     Own(EngineError),
+}
+
+impl Problem {
+    fn told(self, ask: &Ask) -> EngineError {
+        match self {
+            Self::Peer(broken) => told(ask, &broken),
+            Self::Own(error) => error,
+        }
+    }
 }
 
 impl From<Broken> for Problem {
@@ -228,21 +236,13 @@ impl Client<'_> {
             (bytes, _) => Some(bytes.div_ceil(params.block)),
         };
         let around = Around::now();
-        let mut crew = Crew::start(streams, &params, self.ask.is_strict, blocks)?;
+        let mut crew = Crew::start(streams, &params, (self.ask.is_strict, self.ask.cpu), blocks)?;
         let mut meter = Meter::new(&crew);
-        let is_stopped = self.watch(&crew, &mut meter, steps, of)?;
+        let watched = self.watch(&crew, &mut meter, steps, of);
         let around = around.since();
         let own = |crew: &Crew, meter: &Meter| own(crew, meter, &congestion, around);
-        let theirs = match is_stopped {
-            true => {
-                // It is told; whether it hears is its own affair.
-                let _ = self.control.send_state(State::ClientTerminate);
-                crew.drain();
-                None
-            }
-            false => Some(self.exchange(&mut crew, &mut meter, &own)?),
-        };
-        crew.dismiss();
+        let is_stopped = matches!(watched, Ok(true));
+        let (theirs, failed) = self.end(watched, &mut crew, &mut meter, &own)?;
         Ok(Seen {
             to: self.to,
             cookie: cookie.text(),
@@ -254,7 +254,40 @@ impl Client<'_> {
             buffers,
             block: params.block,
             is_stopped,
+            failed,
         })
+    }
+
+    /// Ends the test as it went; what the other end tells, or why it does not although something moved.
+    fn end(
+        &mut self,
+        watched: Result<bool, Problem>,
+        crew: &mut Crew,
+        meter: &mut Meter,
+        own: &dyn Fn(&Crew, &Meter) -> Results,
+    ) -> Result<(Option<Results>, String), Problem> {
+        let theirs = match watched {
+            Ok(true) => {
+                // It is told; whether it hears is its own affair.
+                let _ = self.control.send_state(State::ClientTerminate);
+                Ok(None)
+            }
+            Ok(false) => self.exchange(crew, meter, own).map(Some),
+            Err(problem) => {
+                meter.tick(crew);
+                Err(problem)
+            }
+        };
+        crew.drain();
+        crew.dismiss();
+        match theirs {
+            Ok(theirs) => Ok((theirs, String::new())),
+            // What moved before is kept, and what was waited for in vain is no time of the test.
+            Err(problem) if meter.ends_with_movement() => {
+                Ok((None, problem.told(self.ask).to_string()))
+            }
+            Err(problem) => Err(problem),
+        }
     }
 
     fn words(&self) -> SocketWords {

@@ -1,7 +1,7 @@
 //! The data streams: a thread each, that sends or receives until it is told to stop, and shows what it has done.
 
 use super::datagram::{self, Arrivals, HEADER_BYTES};
-use super::params::Params;
+use super::params::{Params, TCP_BLOCK};
 use assay_measure::clock::Clock;
 use assay_run::engine::EngineError;
 use assay_run::host::random_u64;
@@ -20,6 +20,11 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Shortest sleep of a sender that may catch up: half of iperf3's pacing timer, whose bursts at 1 Gbit/s overflow a
 /// receiver's buffer of the usual size; half as long again costs more CPU than iperf3 needs.
 const SLEEP_LEAST_NS: u64 = 500_000;
+/// Blocks of the usual length that go to the kernel with one call, where no rate and no number of them is kept: a call for each
+/// costs a third of the CPU. Who names another length gets a call of that length.
+const BLOCKS_A_CALL: usize = 8;
+/// Bytes that are asked for with one call, of whatever is there.
+const READ_BYTES: usize = 1 << 20;
 
 /// What a stream runs over.
 #[derive(Debug)]
@@ -147,11 +152,11 @@ pub(crate) struct Crew {
 }
 
 impl Crew {
-    /// Starts a thread for each; `blocks`: how many those that send may send in all.
+    /// Starts a thread for each, all on one CPU where one is named; `blocks`: how many those that send may send in all.
     pub(crate) fn start(
         streams: Vec<Stream>,
         params: &Params,
-        is_strict: bool,
+        (is_strict, cpu): (bool, Option<u32>),
         blocks: Option<u64>,
     ) -> Result<Self, EngineError> {
         let mut crew = Self {
@@ -173,7 +178,11 @@ impl Crew {
                 stream.seen.thread.store(tid, Ordering::Relaxed);
                 // A thread that works to a schedule is woken when it asked to be.
                 let _ = assay_block::set_timer_slack(1);
-                if let Err(error) = turn(stream, &params, is_strict, &orders) {
+                if let Some(cpu) = cpu.filter(|cpu| !crate::crew::pin(*cpu)) {
+                    let _ = stream
+                        .failed
+                        .set(format!("CPU {cpu} (--affinity) is not to be had"));
+                } else if let Err(error) = turn(stream, &params, is_strict, &orders) {
                     let _ = stream.failed.set(error.to_string());
                 }
                 stream.is_idle.store(true, Ordering::Release);
@@ -275,15 +284,19 @@ fn turn(stream: &Stream, params: &Params, is_strict: bool, orders: &Orders) -> i
                 let count = bytes - from as usize;
                 Ok(sendfile(socket, &file, Some(&mut from), count)?)
             };
-            send_tcp(stream, params, &mut pace, orders, &clock, &mut call)
+            let each = (params.block as usize, params.burst);
+            send_tcp(stream, each, &mut pace, orders, &clock, &mut call)
         }
         (Socket::Tcp(socket), true) => {
-            let block = random_bytes(params.block as usize);
+            let is_usual = params.block == TCP_BLOCK && params.rate == 0 && orders.left.is_none();
+            let blocks = if is_usual { BLOCKS_A_CALL } else { 1 };
+            let bytes = random_bytes(params.block as usize * blocks);
             let mut socket = socket;
-            let mut call = |bytes: usize| socket.write(&block[..bytes]);
-            send_tcp(stream, params, &mut pace, orders, &clock, &mut call)
+            let mut call = |count: usize| socket.write(&bytes[..count]);
+            let each = (bytes.len(), params.burst);
+            send_tcp(stream, each, &mut pace, orders, &clock, &mut call)
         }
-        (Socket::Tcp(socket), false) => receive_tcp(stream, socket, params, orders),
+        (Socket::Tcp(socket), false) => receive_tcp(stream, socket, orders),
         (Socket::Udp(socket), true) => send_udp(stream, socket, params, &mut pace, orders, &clock),
         (Socket::Udp(socket), false) => receive_udp(stream, socket, params, orders, &clock),
     }
@@ -313,19 +326,19 @@ fn is_early(error: &io::Error) -> bool {
     )
 }
 
+/// Sends so many bytes with a call, and so many calls at once.
 fn send_tcp(
     stream: &Stream,
-    params: &Params,
+    (block, burst): (usize, u64),
     pace: &mut Pace,
     orders: &Orders,
     clock: &Clock,
     call: &mut dyn FnMut(usize) -> io::Result<usize>,
 ) -> io::Result<()> {
-    let block = params.block as usize;
     let mut sent = 0_u64;
     while orders.level() == 0 {
         let granted = match pace.green(sent, orders, clock) {
-            true => orders.take(params.burst),
+            true => orders.take(burst),
             false => continue,
         };
         if granted == 0 {
@@ -348,13 +361,8 @@ fn send_tcp(
     Ok(())
 }
 
-fn receive_tcp(
-    stream: &Stream,
-    mut socket: &TcpStream,
-    params: &Params,
-    orders: &Orders,
-) -> io::Result<()> {
-    let mut into = vec![0; (params.block as usize).max(64 << 10)];
+fn receive_tcp(stream: &Stream, mut socket: &TcpStream, orders: &Orders) -> io::Result<()> {
+    let mut into = vec![0; READ_BYTES];
     let mut got = 0_u64;
     while orders.level() < 2 {
         match socket.read(&mut into) {

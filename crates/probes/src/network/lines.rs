@@ -16,6 +16,11 @@ fn adaptive(mut number: f64, base: f64, units: [&str; 5]) -> String {
         }
         (number, unit) = (number / base, next);
     }
+    fixed(number, unit)
+}
+
+/// A number of width 4 in this unit.
+fn fixed(number: f64, unit: &str) -> String {
     let decimals = match number {
         _ if number < 9.995 => 2,
         _ if number < 99.95 => 1,
@@ -33,13 +38,24 @@ pub(crate) fn amount(bytes: f64) -> String {
     )
 }
 
-/// `20.8 Gbits/sec`
-pub(crate) fn rate(bits_per_s: f64) -> String {
-    adaptive(
-        bits_per_s,
-        1000.0,
-        ["bits", "Kbits", "Mbits", "Gbits", "Tbits"],
-    ) + "/sec"
+/// `20.8 Gbits/sec`; `units` is the letter of iperf3's `-f`, or empty: what fits.
+pub(crate) fn rate(bits_per_s: f64, units: &str) -> String {
+    const BITS: [&str; 5] = ["bits", "Kbits", "Mbits", "Gbits", "Tbits"];
+    const BYTES: [&str; 5] = ["Bytes", "KBytes", "MBytes", "GBytes", "TBytes"];
+    let at = |letters: &str| {
+        Some(units)
+            .filter(|u| !u.is_empty())
+            .and_then(|u| letters.find(u))
+    };
+    let told = match (at("kmgt"), at("KMGT")) {
+        (Some(at), _) => fixed(bits_per_s / 1000_f64.powi(at as i32 + 1), BITS[at + 1]),
+        (_, Some(at)) => fixed(
+            bits_per_s / 8.0 / 1024_f64.powi(at as i32 + 1),
+            BYTES[at + 1],
+        ),
+        _ => adaptive(bits_per_s, 1000.0, BITS),
+    };
+    told + "/sec"
 }
 
 /// Two significant digits, as C's `%.2g`.
@@ -80,7 +96,7 @@ pub(crate) fn head(socket: Option<i32>, role: &str) -> String {
 }
 
 /// When, how much and how fast: what every row begins with.
-pub(crate) fn begin(head: &str, (start, end): (f64, f64), bytes: u64) -> String {
+pub(crate) fn begin(head: &str, (start, end): (f64, f64), bytes: u64, units: &str) -> String {
     let bits = if end > start {
         8.0 * bytes as f64 / (end - start)
     } else {
@@ -89,7 +105,7 @@ pub(crate) fn begin(head: &str, (start, end): (f64, f64), bytes: u64) -> String 
     format!(
         "{head}{start:6.2}-{end:<6.2} sec  {}  {}",
         amount(bytes as f64),
-        rate(bits)
+        rate(bits, units)
     )
 }
 
@@ -113,8 +129,8 @@ pub(crate) fn loss(jitter_ms: f64, lost: u64, total: u64) -> String {
 }
 
 /// A row of a summary: who, when, and either side.
-pub(crate) fn ended(head: &str, end: &StreamEnd, is_udp: bool) -> String {
-    let row = begin(head, (0.0, end.seconds), end.bytes);
+pub(crate) fn ended(head: &str, end: &StreamEnd, is_udp: bool, units: &str) -> String {
+    let row = begin(head, (0.0, end.seconds), end.bytes, units);
     match (is_udp, end.is_sender) {
         (true, true) => row + &loss(0.0, 0, end.datagrams) + "  sender",
         (true, false) => row + &loss(1e3 * end.jitter_s, end.lost, end.datagrams) + "  receiver",
@@ -144,7 +160,7 @@ pub(crate) fn summary_of_server(streams: &[StreamEnd], params: &Params) -> Strin
         };
         // A server's descriptors are of no use to anybody: its rows have the numbers of the wire.
         let head = head(Some(stream.id as i32), role);
-        let _ = write!(text, "\n{}", ended(&head, stream, params.is_udp));
+        let _ = write!(text, "\n{}", ended(&head, stream, params.is_udp, ""));
     }
     for is_sender in [true, false] {
         let some: Vec<&StreamEnd> = streams
@@ -162,7 +178,7 @@ pub(crate) fn summary_of_server(streams: &[StreamEnd], params: &Params) -> Strin
         let _ = write!(
             text,
             "\n{}",
-            ended(&head(None, role), &sum(&some), params.is_udp)
+            ended(&head(None, role), &sum(&some), params.is_udp, "")
         );
     }
     text
@@ -237,15 +253,23 @@ mod tests {
         ] {
             assert_eq!(amount(bytes), wanted, "{bytes}");
         }
-        assert_eq!(rate(20.8e9), "20.8 Gbits/sec");
-        assert_eq!(rate(1_048_576.0), "1.05 Mbits/sec");
-        assert_eq!(rate(282e6), " 282 Mbits/sec");
+        for (bits, units, wanted) in [
+            (20.8e9, "", "20.8 Gbits/sec"),
+            (1_048_576.0, "", "1.05 Mbits/sec"),
+            (282e6, "", " 282 Mbits/sec"),
+            (20.8e9, "m", "20800 Mbits/sec"),
+            (20.8e9, "g", "20.8 Gbits/sec"),
+            (8.0 * 1024.0 * 1024.0, "K", "1024 KBytes/sec"),
+            (8.0 * 1024.0 * 1024.0, "M", "1.00 MBytes/sec"),
+        ] {
+            assert_eq!(rate(bits, units), wanted);
+        }
     }
 
     #[test]
     fn net_12_rows_are_those_of_iperf3_byte_for_byte() {
         let head = head(Some(5), "");
-        let row = begin(&head, (0.0, 1.0), 250 * 1024);
+        let row = begin(&head, (0.0, 1.0), 250 * 1024, "");
         assert_eq!(row, "[  5]   0.00-1.00   sec   250 KBytes  2.05 Mbits/sec");
         let sent = StreamEnd {
             is_sender: true,
@@ -255,7 +279,7 @@ mod tests {
             ..StreamEnd::default()
         };
         assert_eq!(
-            ended(&head, &sent, false),
+            ended(&head, &sent, false, ""),
             "[  5]   0.00-2.00   sec  4.79 GBytes  20.6 Gbits/sec   38             sender"
         );
         let got = StreamEnd {
@@ -264,7 +288,7 @@ mod tests {
             ..sent
         };
         assert_eq!(
-            ended(&head, &got, false),
+            ended(&head, &got, false, ""),
             "[  5]   0.00-2.00   sec  4.79 GBytes  20.6 Gbits/sec                  receiver"
         );
         let udp = StreamEnd {
@@ -275,7 +299,7 @@ mod tests {
             ..StreamEnd::default()
         };
         assert_eq!(
-            ended("[  7][RX-C] ", &udp, true),
+            ended("[  7][RX-C] ", &udp, true, ""),
             "[  7][RX-C]   0.00-2.00   sec   288 KBytes  1.18 Mbits/sec  0.065 ms  0/9 (0%)  receiver"
         );
     }

@@ -112,6 +112,15 @@ impl Meter {
         self.base = self.ticks.len() - 1;
     }
 
+    /// Drops the readings behind the last movement; whether anything moved in what is measured.
+    pub(crate) fn ends_with_movement(&mut self) -> bool {
+        let bytes = |tick: &Tick| tick.streams.iter().map(|stream| stream.bytes).sum::<u64>();
+        let moved = |pair: &[Tick]| bytes(&pair[1]) > bytes(&pair[0]);
+        let last = self.ticks.windows(2).rposition(moved);
+        self.ticks.truncate(last.map_or(1, |at| at + 2));
+        self.ticks.len() > self.base + 1
+    }
+
     /// What was done in all, when nobody sends any more; `before` bytes went over each stream ahead of the test's. What the
     /// senders did between the last tick and their stop is added to it: it takes microseconds, and is counted at the
     /// other end.

@@ -9,7 +9,8 @@ use crate::dial::Family;
 use crate::peer::asked::{self, PATIENCE, V4, V6};
 use assay_measure::units::parse_duration_ns;
 use assay_run::engine::EngineError;
-use assay_run::probe::{ProbeOption, Request};
+use assay_run::probe::{LOGFILE, ProbeOption, Request};
+use rustix::thread::{CpuSet, sched_getaffinity};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -114,6 +115,27 @@ const SECRET: ProbeOption = ProbeOption::new(
     "",
     "A secret that both ends know; a server with one serves assay alone",
 );
+const AFFINITY: ProbeOption = ProbeOption::new(
+    "affinity",
+    &["A"],
+    "N[,M]",
+    "",
+    "Keep the streams on CPU N here, and on CPU M there",
+);
+const VERBOSE: ProbeOption = ProbeOption::new(
+    "verbose",
+    &["V"],
+    "",
+    "",
+    "With --format tool: what iperf3 tells with -V",
+);
+const UNITS: ProbeOption = ProbeOption::new(
+    "units",
+    &["f"],
+    "LETTER",
+    "",
+    "With --format tool: rates in k, m, g, t (bits) or K, M, G, T (bytes), as iperf3's -f",
+);
 const ONE_OFF: ProbeOption =
     ProbeOption::new("one-off", &["1"], "", "", "A server ends after one test");
 const OUTPUT: ProbeOption = ProbeOption::new(
@@ -153,6 +175,10 @@ pub(super) const OPTIONS: &[ProbeOption] = &[
     BIND,
     SECRET,
     PATIENCE,
+    AFFINITY,
+    VERBOSE,
+    UNITS,
+    LOGFILE,
     ONE_OFF,
     OUTPUT,
     JSON,
@@ -170,6 +196,10 @@ pub(super) struct Ask {
     pub(super) patience: Duration,
     pub(super) is_one_off: bool,
     pub(super) is_strict: bool,
+    /// The CPU of the streams here; that of the other end goes with the parameters.
+    pub(super) cpu: Option<u32>,
+    pub(super) is_verbose: bool,
+    pub(super) units: String,
     /// Seconds between two readings; 0: one at the end.
     pub(super) interval_s: f64,
     /// Whether a length of the block was said; UDP's own depends on the path.
@@ -210,6 +240,38 @@ fn bitrate(request: &Request, option: &ProbeOption) -> Result<Option<(u64, u64)>
     Ok(Some(((number * factor) as u64, burst)))
 }
 
+/// `3` or `3,1`: a CPU of this host that this process may run on, and one of the other's.
+fn affinity(request: &Request) -> Result<(Option<u32>, Option<u32>), EngineError> {
+    let Some(text) = request.said(&AFFINITY) else {
+        return Ok((None, None));
+    };
+    let (here, there) = match text.split_once(',') {
+        Some((here, there)) => (here, Some(there)),
+        None => (text, None),
+    };
+    let cpu = |text: &str| {
+        let cpu = text
+            .parse()
+            .ok()
+            .filter(|cpu| *cpu < CpuSet::MAX_CPU as u32);
+        cpu.ok_or_else(|| AFFINITY.refused(text, "a CPU's number, or two: here,there"))
+    };
+    let (here, there) = (cpu(here)?, there.map(cpu).transpose()?);
+    match may_run_on(here) {
+        true => Ok((Some(here), there)),
+        false => {
+            let why = format!("this process may not run on CPU {here} (see taskset -cp)");
+            Err(AFFINITY.refused(text, why))
+        }
+    }
+}
+
+/// Whether this process may run on a CPU; where the kernel does not say, trying will.
+pub(super) fn may_run_on(cpu: u32) -> bool {
+    let cpu = cpu as usize;
+    cpu < CpuSet::MAX_CPU && sched_getaffinity(None).map_or(true, |may| may.is_set(cpu))
+}
+
 impl Ask {
     pub(super) fn of(request: &Request) -> Result<Self, EngineError> {
         let interval_s = seconds(request, &INTERVAL)?;
@@ -221,6 +283,13 @@ impl Ask {
             "mean" => false,
             other => return Err(PACE.refused(other, "mean or strict")),
         };
+        let units = request.option(&UNITS);
+        if !units.is_empty() && !["k", "m", "g", "t", "K", "M", "G", "T"].contains(&units) {
+            return Err(UNITS.refused(units, "one of k, m, g, t, K, M, G, T is taken"));
+        }
+        let (cpu, server_cpu) = affinity(request)?;
+        let mut params = params(request)?;
+        params.server_cpu = server_cpu;
         Ok(Self {
             host: asked::host(request)?,
             port: request
@@ -237,9 +306,12 @@ impl Ask {
                 .unwrap_or_default(),
             is_one_off: request.is_on(&ONE_OFF),
             is_strict,
+            cpu,
+            is_verbose: request.is_on(&VERBOSE),
+            units: units.to_owned(),
             interval_s,
             has_block: request.is_on(&LENGTH),
-            params: params(request)?,
+            params,
         })
     }
 }
@@ -298,6 +370,7 @@ fn params(request: &Request) -> Result<Params, EngineError> {
         // 32 bits wrap within the hour on a quick link.
         wide_counters: is_udp,
         zero_copy: request.is_on(&ZERO_COPY),
+        server_cpu: None,
         wants_server_output: request.is_on(&OUTPUT),
     })
 }

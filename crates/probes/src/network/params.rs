@@ -54,6 +54,8 @@ pub(crate) struct Params {
     pub(crate) wide_counters: bool,
     pub(crate) zero_copy: bool,
     pub(crate) wants_server_output: bool,
+    /// The CPU of the server's streams.
+    pub(crate) server_cpu: Option<u32>,
 }
 
 impl Params {
@@ -84,6 +86,7 @@ impl Params {
             ("window", known(self.window)),
             ("TOS", known(self.tos.map(u64::from))),
             ("fqrate", known(self.pacing)),
+            ("server_affinity", known(self.server_cpu.map(u64::from))),
             (
                 "congestion",
                 self.congestion.as_ref().map(|name| json!(name)),
@@ -167,6 +170,7 @@ impl Params {
             wide_counters: is("udp_counters_64bit")?,
             zero_copy: is("zerocopy")?,
             wants_server_output: is("get_server_output")?,
+            server_cpu: number("server_affinity", 1 << 16)?.map(|cpu| cpu as u32),
         })
     }
 

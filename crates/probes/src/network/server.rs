@@ -8,7 +8,7 @@ use super::datagram::{ANSWER, HELLO};
 use super::flow::{Crew, Socket, Stream};
 use super::lines::summary_of_server;
 use super::meter::Meter;
-use super::options::Ask;
+use super::options::{Ask, may_run_on};
 use super::params::{Params, stream_ids};
 use super::results::Results;
 use super::wire::{
@@ -23,6 +23,7 @@ use crate::peer::secret::Secret;
 use assay_run::engine::{EngineError, Line, LineValue};
 use assay_run::probe::Serving;
 use assay_run::stop::Stop;
+use rustix::io::Errno;
 use rustix::net::sockopt;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
@@ -48,6 +49,8 @@ pub(super) struct Server {
     listener: Listener,
     secret: Option<Secret>,
     is_one_off: bool,
+    /// Of the streams, where a client names none.
+    cpu: Option<u32>,
     patience: Duration,
 }
 
@@ -84,6 +87,7 @@ impl Server {
             secret: ask.secret.as_deref().map(Secret::of_file).transpose()?,
             listener: Listener::bind(&address(ask), ask.port)?,
             is_one_off: ask.is_one_off,
+            cpu: ask.cpu,
             patience: ask.patience,
         })
     }
@@ -307,6 +311,10 @@ impl Test<'_> {
             Ok(params) => params,
             Err(why) => return Err(self.turn_away(BAD_PARAMETERS, 0, why)),
         };
+        if let Some(cpu) = params.server_cpu.filter(|cpu| !may_run_on(*cpu)) {
+            let why = format!("the client wants CPU {cpu}, which there is not for this process");
+            return Err(self.turn_away(BAD_PARAMETERS, Errno::INVAL.raw_os_error(), why));
+        }
         let words = SocketWords {
             window: params.window,
             no_delay: params.no_delay,
@@ -425,7 +433,8 @@ impl Test<'_> {
         let congestion = streams.first().and_then(|stream| stream.socket.as_tcp());
         let congestion = congestion.and_then(|tcp| sockopt::tcp_congestion(tcp).ok());
         let around = Around::now();
-        let mut crew = Crew::start(streams, params, false, None)?;
+        let cpu = params.server_cpu.or(self.shared.server.cpu);
+        let mut crew = Crew::start(streams, params, (false, cpu), None)?;
         let mut meter = Meter::new(&crew);
         self.control.send_state(State::TestRunning)?;
         let ended = self.watch(&crew, &mut meter, params);

@@ -23,6 +23,8 @@ pub(crate) enum PeerError {
     Foreign(String),
     /// It will not serve this, and says why.
     Refused(String),
+    /// This side cannot go on.
+    Own(String),
     /// Somebody asked for the end meanwhile.
     Stopped,
 }
@@ -34,7 +36,7 @@ impl fmt::Display for PeerError {
             Self::Silent(after, what) => {
                 write!(out, "no answer within {} s {what}", after.as_secs_f64())
             }
-            Self::Foreign(what) | Self::Refused(what) => out.write_str(what),
+            Self::Foreign(what) | Self::Refused(what) | Self::Own(what) => out.write_str(what),
             Self::Stopped => out.write_str("interrupted"),
         }
     }
@@ -45,6 +47,7 @@ impl PeerError {
     pub(crate) fn of(self, peer: &str) -> EngineError {
         match self {
             Self::Stopped => EngineError::Interrupted,
+            Self::Own(what) => EngineError::Unusable(what),
             other => EngineError::Unusable(format!("{peer}: {other}")),
         }
     }

@@ -5,9 +5,9 @@ use super::way::{self, Way};
 use assay_block::set_timer_slack;
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
 use assay_measure::histogram::Histogram;
-use assay_run::engine::EngineError;
 use assay_run::probe::Steps;
 use assay_run::stop::Stop;
+use std::fmt::Display;
 use std::io;
 use std::time::Duration;
 
@@ -74,6 +74,8 @@ pub(super) struct Tally {
     /// How late the requests went, those whose turn had come in time.
     pub(super) late: Histogram,
     pub(super) is_stopped: bool,
+    /// Why there was nobody to talk to any more; empty where there was.
+    pub(super) gone: String,
 }
 
 impl Tally {
@@ -169,7 +171,7 @@ impl Tally {
     }
 }
 
-/// Sends and waits until the time is over, so many were sent, or somebody stops it.
+/// Sends and waits until the time is over, so many were sent, somebody stops it or there is nobody to talk to any more.
 pub(super) fn run(
     ask: &Ask,
     way: &mut dyn Way,
@@ -177,20 +179,16 @@ pub(super) fn run(
     stop: &Stop,
     steps: &dyn Steps,
     of: usize,
-) -> Result<Tally, EngineError> {
+) -> Tally {
     // The kernel wakes a thread that asks for it at its instant, not 50 us later.
     let _ = set_timer_slack(1);
     let clock = Clock::real();
     let begun = clock.now_ns();
     let now = || clock.now_ns() - begun;
-    let end = match ask.count {
-        Some(_) => Ns::MAX,
-        None => ask.time.as_nanos() as Ns,
-    };
+    let end = end_ns(ask);
     let mut tally = Tally::default();
     let before = way::retransmits(way);
-    let (mut step, mut errors) = (0, 0);
-    let mut seq = 0_u64;
+    let (mut step, mut errors, mut answered, mut seq) = (0, 0, 0, 0_u64);
     loop {
         let due = match ask.is_flood {
             true => now(),
@@ -215,34 +213,55 @@ pub(super) fn run(
             Ok(None) | Err(_) => tally.is_lost(seq, due, sent, now()),
         }
         match came {
-            Ok(_) => errors = 0,
+            Ok(Some(_)) => (errors, answered) = (0, now()),
+            Ok(None)
+                if way.tcp().is_some() && now() - answered >= ask.patience.as_nanos() as Ns =>
+            {
+                // A connection loses nothing by itself: one that is silent for so long is none any more.
+                tally.gone = gone(ask, way.name(), &tally, &silent(ask.patience));
+                break;
+            }
+            Ok(None) => errors = 0,
             Err(error) => {
                 errors += 1;
                 if tally.failed(&error, errors, way.tcp().is_some()) {
-                    return Err(gone(ask, way.name(), &tally, &error));
+                    tally.gone = gone(ask, way.name(), &tally, &error);
+                    break;
                 }
             }
         }
     }
-    while step < of && !stop.requested() {
+    tally.is_stopped = stop.requested();
+    while step < of && !tally.is_stopped && tally.gone.is_empty() {
         step += 1;
         steps.step(step, of, &told(&tally));
     }
     tally.elapsed_ns = now();
-    tally.is_stopped = stop.requested();
     tally.retransmits = before
         .zip(way::retransmits(way))
         .map(|(then, now)| now - then);
-    Ok(tally)
+    tally
 }
 
-fn gone(ask: &Ask, method: &str, tally: &Tally, error: &io::Error) -> EngineError {
-    EngineError::Unusable(format!(
+/// When the test is over; of one that counts its requests, never by time.
+fn end_ns(ask: &Ask) -> Ns {
+    match ask.count {
+        Some(_) => Ns::MAX,
+        None => ask.time.as_nanos() as Ns,
+    }
+}
+
+fn silent(patience: Duration) -> String {
+    format!("no answer within {} s", patience.as_secs_f64())
+}
+
+fn gone(ask: &Ask, method: &str, tally: &Tally, error: &dyn Display) -> String {
+    format!(
         "{}: {error} ({method}); {} of {} requests were answered before",
         ask.host,
         tally.service.count(),
         tally.sent
-    ))
+    )
 }
 
 /// Sleeps, but not past a stop; whether to go on.

@@ -180,14 +180,17 @@ impl Aimed for Aim {
         let rate = ask.rate.unwrap_or(way.usual_rate());
         let mut sampler = Sampler::new(Vec::new());
         let (host_before, cpus, thread) = (sampler.sample(), CpuTimes::read(), thread_times());
-        let tally = measure::run(ask, way.as_mut(), rate, stop, &part(0), each)?;
+        let tally = measure::run(ask, way.as_mut(), rate, stop, &part(0), each);
         let steal = cpus.zip(CpuTimes::read());
         if tally.sent == 0 {
             return Err(EngineError::Interrupted);
         }
+        if tally.service.count() == 0 && !tally.gone.is_empty() {
+            return Err(EngineError::Unusable(tally.gone));
+        }
         let run_delay = thread_times().since(&thread).run_delay_ns;
         let host_after = sampler.sample();
-        let load = ask.load.filter(|_| !tally.is_stopped);
+        let load = (ask.load).filter(|_| !tally.is_stopped && tally.gone.is_empty());
         let loaded = load.map(|port| loaded::run(ask, port, way.as_mut(), rate, stop, &part(each)));
         Ok(Box::new(PingReadings {
             ask: ask.clone(),
@@ -197,7 +200,7 @@ impl Aimed for Aim {
             why_not,
             rate,
             tally,
-            loaded: loaded.transpose()?,
+            loaded,
             host_before,
             host_after,
             steal_pct: steal.and_then(|(then, now)| now.steal_pct(&then)),

@@ -10,7 +10,6 @@ use super::wire::{Ack, END, HEADER_BYTES, Header};
 use crate::host::{thread_cpu_ns, thread_times};
 use crate::peer::line::PeerError;
 use assay_measure::clock::{Clock, Ns};
-use assay_measure::histogram::Histogram;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use std::collections::VecDeque;
@@ -77,25 +76,32 @@ impl<'a, 'b> Alone<'a, 'b> {
         })
     }
 
-    /// Sends for the time asked for, and says that it was the last.
-    pub(super) fn run(mut self) -> Result<Stream, PeerError> {
-        let ask = self.work.ask;
-        if !ask.alone.is_zero() && !ask.is_async {
-            self.stream.network_alone = self.network_alone(ask.alone)?;
+    /// Sends for the time asked for, and says that it was the last; what was measured, and why no more of it.
+    pub(super) fn run(mut self) -> (Stream, Result<(), PeerError>) {
+        let ended = self.network_alone().and_then(|()| {
+            let times = thread_times();
+            let ended = self.messages();
+            self.stream.cpu_ns = thread_times().since(&times).cpu_ns;
+            ended
+        });
+        if ended.is_err() {
+            // What was waited for in vain is no time of the test.
+            self.stream.elapsed_ns = self.stream.seconds.end_ns();
+            self.stream.sent_ns = self.stream.sent_ns.max(self.stream.elapsed_ns);
         }
-        let times = thread_times();
+        (self.stream, ended)
+    }
+
+    fn messages(&mut self) -> Result<(), PeerError> {
+        let ask = self.work.ask;
         self.begun = self.work.clock.now_ns();
         match (ask.is_async, ask.commits) {
-            (true, _) => self.streamed()?,
+            (true, _) => return self.streamed(),
             (false, Some(commits)) => self.grouped(commits)?,
             (false, None) => self.closed()?,
         }
-        if !ask.is_async {
-            self.link.end(self.sequence)?;
-            self.link.ended()?;
-        }
-        self.stream.cpu_ns = thread_times().since(&times).cpu_ns;
-        Ok(self.stream)
+        self.link.end(self.sequence)?;
+        self.link.ended()
     }
 
     /// Sends the next message; how long it was packed before.
@@ -106,7 +112,7 @@ impl<'a, 'b> Alone<'a, 'b> {
         let (mut pack_ns, mut packed) = (0, None);
         if self.work.ask.compress != Compress::None {
             let (begun, cpu) = (clock.now_ns(), thread_cpu_ns());
-            packed = self.packer.pack(payload).map_err(PeerError::Refused)?;
+            packed = self.packer.pack(payload).map_err(PeerError::Own)?;
             pack_ns = clock.now_ns() - begun;
             if !is_unwritten {
                 self.stream.pack.record(pack_ns);
@@ -129,20 +135,23 @@ impl<'a, 'b> Alone<'a, 'b> {
         Ok(pack_ns)
     }
 
-    /// The same messages, which the standby does not write.
-    fn network_alone(&mut self, time: Duration) -> Result<Histogram, PeerError> {
+    /// The same messages, which the standby does not write; where that was asked for.
+    fn network_alone(&mut self) -> Result<(), PeerError> {
+        let ask = self.work.ask;
+        if ask.alone.is_zero() || ask.is_async {
+            return Ok(());
+        }
         let clock = self.work.clock;
-        let mut histogram = Histogram::new();
         let mut now = clock.now_ns();
-        let until = now + time.as_nanos() as u64;
+        let until = now + ask.alone.as_nanos() as u64;
         while now < until && !self.work.stop.requested() {
-            self.ship(self.work.ask.length, true)?;
+            self.ship(ask.length, true)?;
             self.link.acknowledged()?;
             let ended = clock.now_ns();
-            histogram.record(ended - now);
+            self.stream.network_alone.record(ended - now);
             now = ended;
         }
-        Ok(histogram)
+        Ok(())
     }
 
     /// Up to `--inflight` messages under way; each but the first few waits for an acknowledgement.
@@ -253,7 +262,7 @@ impl<'a, 'b> Alone<'a, 'b> {
         (length, commits): (u64, u64),
     ) -> Result<Sent, PeerError> {
         let written = self.scribe.before(self.sequence + 1, length as usize);
-        let local_ns = written.map_err(PeerError::Refused)?;
+        let local_ns = written.map_err(PeerError::Own)?;
         let pack_ns = self.ship(length, false)?;
         Ok(Sent {
             due_ns,
@@ -276,6 +285,9 @@ impl<'a, 'b> Alone<'a, 'b> {
             ));
         };
         let first = self.sequence - under_way.len() as u64;
+        if ack.sequence == END {
+            return Err(self.link.broke_off());
+        }
         if ack.sequence != first {
             return Err(PeerError::Foreign(format!(
                 "it acknowledges message {} where {first} was due",
@@ -287,7 +299,7 @@ impl<'a, 'b> Alone<'a, 'b> {
         let send_ns = sent.sent_ns - sent.start_ns - sent.local_ns - sent.pack_ns;
         let times = [remote_ns, send_ns, sent.pack_ns];
         self.stream.parts.record(times, &ack);
-        let beside = self.scribe.beside().map_err(PeerError::Refused)?;
+        let beside = self.scribe.beside().map_err(PeerError::Own)?;
         let ended = beside.map_or(now, |written| written.ended_ns.max(now));
         if self.work.ask.local != Local::None {
             let local_ns = beside.map_or(sent.local_ns, |written| written.took_ns);
@@ -334,7 +346,7 @@ impl<'a, 'b> Alone<'a, 'b> {
     fn streamed(&mut self) -> Result<(), PeerError> {
         let (ask, clock, stop) = (self.work.ask, self.work.clock, self.work.stop);
         let twin = self.link.peer.twin();
-        let peer = twin.map_err(|error| PeerError::Gone(format!("on this side: {error}")))?;
+        let peer = twin.map_err(|error| PeerError::Own(format!("the connection: {error}")))?;
         let mut hears = Link {
             peer,
             ready: self.link.ready.clone(),
@@ -343,7 +355,11 @@ impl<'a, 'b> Alone<'a, 'b> {
         let bytes = ask.length + HEADER_BYTES as u64;
         std::thread::scope(|scope| {
             let live = self.work.live;
-            let heard = scope.spawn(move || consumed(&mut hears, clock, begun, bytes, live));
+            let heard = scope.spawn(move || {
+                let mut seconds = Seconds::default();
+                let heard = consumed(&mut hears, clock, begun, &mut seconds, (bytes, live));
+                (seconds, heard)
+            });
             let until = begun + ask.time.as_nanos() as u64;
             let mut now = begun;
             let mut sent = Ok(());
@@ -354,30 +370,31 @@ impl<'a, 'b> Alone<'a, 'b> {
                 }
                 now = clock.now_ns();
             }
-            self.stream.sent = self.sequence;
-            self.stream.commits = self.sequence;
+            self.stream.sent = self.sequence - u64::from(sent.is_err());
+            self.stream.commits = self.stream.sent;
             self.stream.sent_ns = clock.now_ns() - begun;
-            let ended = sent.and_then(|()| self.link.end(self.sequence));
+            // Where that fails, who listens hears of it.
+            let _ = sent.and_then(|()| self.link.end(self.sequence));
             let heard = heard.join();
             let heard = heard.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            // Who listens knows better why there is nothing to be heard than who sends.
-            let (seconds, elapsed_ns) = heard?;
-            ended?;
-            (self.stream.seconds, self.stream.elapsed_ns) = (seconds, elapsed_ns);
+            let (seconds, heard) = heard;
+            self.stream.seconds = seconds;
+            // Who listens knows better why there is nothing to be heard than who sends; behind the last acknowledgement the
+            // standby says itself why it came early.
+            self.stream.elapsed_ns = heard?;
             Ok(())
         })
     }
 }
 
-/// Hears what is consumed, until all is: by second, and when that was.
+/// Hears what is consumed, messages of so many bytes by second, until all is; when that was.
 fn consumed(
     link: &mut Link,
     clock: &Clock,
     begun: Ns,
-    bytes: u64,
-    live: &AtomicU64,
-) -> Result<(Seconds, Ns), PeerError> {
-    let mut seconds = Seconds::default();
+    seconds: &mut Seconds,
+    (bytes, live): (u64, &AtomicU64),
+) -> Result<Ns, PeerError> {
     let mut known = 0;
     loop {
         let Ack {
@@ -397,7 +414,7 @@ fn consumed(
         }
         known = messages;
         if sequence == END {
-            return Ok((seconds, now));
+            return Ok(now);
         }
     }
 }

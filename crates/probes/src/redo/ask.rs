@@ -68,6 +68,8 @@ pub(super) struct Ask {
     pub(super) rate: Option<f64>,
     pub(super) rule: Rule,
     pub(super) max_lag: u64,
+    /// How long the others are waited for once the first has acknowledged.
+    pub(super) grace: Option<Duration>,
     pub(super) local: Local,
     pub(super) local_file: PathBuf,
     pub(super) slow_local: Duration,
@@ -94,7 +96,7 @@ impl Ask {
             _ => Vec::new(),
         };
         let standbys = standbys(request)?;
-        let rule = Rule::parse(request.option(&o::ACK), standbys.len())?;
+        let (rule, grace) = rule(request, standbys.len())?;
         let local = match request.option(&o::LOCAL) {
             "none" => Local::None,
             "serial" => Local::Serial,
@@ -132,6 +134,7 @@ impl Ask {
             rate: rate(request)?,
             rule,
             max_lag: o::size_bytes(request, &o::MAX_LAG)?,
+            grace,
             local,
             local_file: PathBuf::from(request.option(&o::LOCAL_FILE)),
             slow_local: o::duration(request, &o::SLOW_LOCAL)?,
@@ -157,19 +160,24 @@ impl Ask {
             return usage(format!("--logblock {}: 512 or 4k", self.log_block));
         }
         self.schedule_fits()?;
-        let is_plain = !self.is_async && self.inflight == 1 && self.rate.is_none();
-        if self.standbys.len() > 1 && !(is_plain && self.connections == 1) {
-            let text = "several standbys are tested in SYNC mode with one connection and one message under way: leave \
-                        out --mode async, --connections, --inflight and --rate";
+        let is_plain = self.inflight == 1 && self.rate.is_none() && self.connections == 1;
+        if self.standbys.len() > 1 && !is_plain {
+            let text = "several standbys are tested with one connection to each and one message under way: leave out \
+                        --connections, --inflight and --rate";
+            return usage(text.to_owned());
+        }
+        if self.grace.is_some() && (self.standbys.len() == 1 || self.is_async) {
+            let text = "--grace: how long a commit waits for the other standbys once the first has acknowledged; it needs \
+                        --standby and --mode sync";
             return usage(text.to_owned());
         }
         if self.standbys.len() > 1 && self.compress != Compress::None {
             let text = "--compress: one standby at a time is tested with compressed messages";
             return usage(text.to_owned());
         }
-        if self.is_async && (self.inflight > 1 || self.local != Local::None || self.rate.is_some())
-        {
-            let text = "--mode async waits for no acknowledgement: --inflight, --rate and --local have no meaning";
+        let waits = self.inflight > 1 || self.local != Local::None || self.rate.is_some();
+        if self.is_async && (waits || self.rule != Rule::All) {
+            let text = "--mode async waits for no acknowledgement: --inflight, --rate, --ack and --local have no meaning";
             return usage(text.to_owned());
         }
         if self.local != Local::None && (self.inflight > 1 || self.connections > 1) {
@@ -286,7 +294,7 @@ impl Ask {
             let path = self.local_file.display().to_string();
             lines.push(text("local", "log here, gone afterwards, in", path));
         }
-        if self.standbys.len() > 1 {
+        if self.standbys.len() > 1 && !self.is_async {
             lines.push(text("ack", "a commit waits for", self.rule.to_string()));
         }
         lines.push(Line {
@@ -349,6 +357,15 @@ fn standbys(request: &Request) -> Result<Vec<Standby>, EngineError> {
         return Err(EngineError::Usage(text));
     }
     Ok(all)
+}
+
+/// For whom a commit waits, and how long for the others once the first has acknowledged.
+fn rule(request: &Request, standbys: usize) -> Result<(Rule, Option<Duration>), EngineError> {
+    let grace = Some(o::duration(request, &o::GRACE)?).filter(|grace| !grace.is_zero());
+    match Rule::parse(request.option(&o::ACK), standbys)? {
+        Rule::All if grace.is_some() => Ok((Rule::Left, grace)),
+        rule => Ok((rule, grace)),
+    }
 }
 
 fn interval(request: &Request) -> Result<u64, EngineError> {

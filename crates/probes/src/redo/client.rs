@@ -1,7 +1,7 @@
 //! The primary: opens its connections, lets the messages flow, and gathers what each end saw.
 
 use super::alone::{Alone, Work};
-use super::ask::{Ask, Local};
+use super::ask::{Ask, Local, Standby};
 use super::crowd::Crowd;
 use super::link::Link;
 use super::log::{Log, Shape, Slowed};
@@ -56,16 +56,9 @@ impl Aimed for Aim {
         let pool = Pool::new(&ask.content, ask.length, random_u64())?;
         let modes = self.other_modes(&pool, stop, steps)?;
         let mut links = Vec::new();
-        match ask.standbys.as_slice() {
-            [only] => {
-                for _ in 0..ask.connections {
-                    links.push(Link::open(ask, only, stop)?);
-                }
-            }
-            several => {
-                for standby in several {
-                    links.push(Link::open(ask, standby, stop)?);
-                }
+        for standby in &ask.standbys {
+            for _ in 0..ask.connections {
+                links.push(Link::open(ask, standby, stop)?);
             }
         }
         let log = local_log(ask, stop)?;
@@ -89,9 +82,12 @@ impl Aimed for Aim {
             stop,
             live: &live,
         };
-        watched(&work, steps, seconds, || match ask.standbys.len() {
-            1 => one_standby(&work, &mut links, (pool, scribe), &mut readings),
-            _ => several(&work, links, (pool, scribe), &mut readings),
+        // A commit that waits for several standbys is one thread's work; who waits for nobody sends to each at its own speed.
+        watched(&work, steps, seconds, || {
+            match ask.is_async || ask.standbys.len() == 1 {
+                true => apart(&work, &mut links, (pool, scribe), &mut readings),
+                false => several(&work, links, (pool, scribe), &mut readings),
+            }
         })?;
         readings.ended_ns = clock.now_ns();
         readings.host.1 = sampler.sample();
@@ -132,12 +128,16 @@ impl Aim {
                 live: &AtomicU64::new(0),
             };
             let mut readings = Readings::default();
-            one_standby(
+            apart(
                 &work,
                 &mut links,
                 (pool.clone(), Scribe::None),
                 &mut readings,
             )?;
+            if !readings.failed.is_empty() {
+                let why = format!("{} (while {} was measured)", readings.failed, mode.name());
+                return Err(EngineError::Unusable(why));
+            }
             modes.push((*mode, readings));
         }
         Ok(modes)
@@ -211,14 +211,14 @@ fn local_log(ask: &Ask, stop: &Stop) -> Result<Option<Log>, EngineError> {
     made.map(Some).ok_or(EngineError::Interrupted)
 }
 
-fn one_standby(
+/// Each connection by a thread of its own, to one standby or, in ASYNC, to several.
+fn apart(
     work: &Work<'_>,
     links: &mut [Link],
     (pool, scribe): (Pool, Scribe),
     readings: &mut Readings,
 ) -> Result<(), EngineError> {
     let ask = work.ask;
-    let peer = links[0].peer.peer().to_owned();
     // One connection alone writes here: several exclude it.
     let mut scribe = Some(scribe);
     let mut alone = Vec::new();
@@ -226,7 +226,7 @@ fn one_standby(
         let scribe = scribe.take().unwrap_or(Scribe::None);
         alone.push(Alone::new(work, link, pool.clone(), scribe)?);
     }
-    let ended: Vec<Result<Stream, PeerError>> = std::thread::scope(|scope| {
+    let ended: Vec<(Stream, Result<(), PeerError>)> = std::thread::scope(|scope| {
         let threads: Vec<_> = alone
             .into_iter()
             .map(|alone| std::thread::Builder::new().spawn_scoped(scope, || alone.run()))
@@ -235,32 +235,71 @@ fn one_standby(
             Ok(thread) => thread
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            Err(error) => Err(PeerError::Refused(format!(
-                "a thread cannot be started: {error}"
-            ))),
+            Err(error) => {
+                let what = format!("a thread cannot be started: {error}");
+                (Stream::default(), Err(PeerError::Own(what)))
+            }
         });
         ended.collect()
     });
-    let mut first = true;
-    let mut standby = StandbyReading::default();
-    for (link, stream) in links.iter_mut().zip(ended) {
-        let stream = stream.map_err(|error| error.of(&peer))?;
-        // As it is while messages flow: the rest of the connection is silence.
-        let reading = link.reading(&ask.standbys[0]);
-        let found = link.found().map_err(|error| error.of(&peer))?;
-        match first {
-            true => {
-                standby = reading;
-                standby.found = found;
-            }
-            false => record::merge(&mut standby.found, &found),
-        }
-        first = false;
+    let (mut ended, mut failed) = (ended.into_iter(), Vec::new());
+    let each = ask.standbys.iter().zip(links.chunks_mut(ask.connections));
+    for (standby, links) in each {
+        let ended = ended.by_ref().take(ask.connections);
+        let (reading, stream, error) = ends(standby, links, ended);
+        failed.extend(error);
         readings.stream.merge(&stream);
+        readings.standbys.push(reading);
     }
-    standby.parts = readings.stream.parts.clone();
-    readings.standbys = vec![standby];
-    Ok(())
+    let lost = readings.standbys.iter().filter(|one| !one.lost.is_empty());
+    let lost = lost.count();
+    // One of several that is lost is an event: nobody waits for it.
+    if failed.len() == lost && lost < ask.standbys.len() {
+        return Ok(());
+    }
+    let is_nothing = readings.stream.seconds.end_ns() == 0;
+    let is_stop = |error: &EngineError| matches!(error, EngineError::Interrupted);
+    match failed.iter().position(|error| is_nothing || is_stop(error)) {
+        Some(at) => Err(failed.swap_remove(at)),
+        None => {
+            let all: Vec<String> = failed.iter().map(ToString::to_string).collect();
+            readings.failed = all.join("; ");
+            Ok(())
+        }
+    }
+}
+
+/// What the connections to one standby brought, and why one of them broke; what was measured until then is kept.
+fn ends(
+    standby: &Standby,
+    links: &mut [Link],
+    ended: impl Iterator<Item = (Stream, Result<(), PeerError>)>,
+) -> (StandbyReading, Stream, Option<EngineError>) {
+    let (mut all, mut broken) = (Stream::default(), None);
+    // As it is while messages flow: the rest of the connection is silence.
+    let mut reading = links[0].reading(standby);
+    for (link, (stream, ended)) in links.iter_mut().zip(ended) {
+        match (ended.and_then(|()| link.found()), &mut reading.found) {
+            (Ok(found), Some(all)) => record::merge(all, &found),
+            (Ok(found), None) => reading.found = Some(found),
+            (Err(error), _) => broken = broken.or(Some(error)),
+        }
+        all.merge(&stream);
+    }
+    reading.parts = all.parts.clone();
+    reading.sent = all.sent + all.network_alone.count();
+    reading.consumed = all.seconds.total();
+    reading.elapsed_ns = all.elapsed_ns;
+    if let Some(error) = &broken {
+        if !matches!(error, PeerError::Own(_) | PeerError::Stopped) {
+            reading.lost = error.to_string();
+            reading.lost_s = all.elapsed_ns as f64 / 1e9;
+        }
+        // What some of its connections told is not the whole.
+        reading.found = None;
+    }
+    let peer = links[0].peer.peer();
+    (reading, all, broken.map(|error| error.of(peer)))
 }
 
 fn several(
@@ -279,11 +318,13 @@ fn several(
                 .and_then(|()| member.link.ended())
                 .and_then(|()| member.link.found());
             match found {
-                Ok(found) => reading.found = found,
+                Ok(found) => reading.found = Some(found),
                 Err(error) => member.lost = Some((error.to_string(), crowd.stream.elapsed_ns)),
             }
         }
         reading.parts = member.parts;
+        reading.sent = crowd.stream.sent;
+        reading.tcp_seconds = member.tcp_seconds;
         if let Some((why, at)) = member.lost {
             (reading.lost, reading.lost_s) = (why, at as f64 / 1e9);
         }

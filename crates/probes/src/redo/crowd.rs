@@ -8,9 +8,10 @@ use super::payload::Pool;
 use super::quorum::Rule;
 use super::reading::{Parts, Slow, Stream};
 use super::scribe::Scribe;
-use super::wire::{ACK_BYTES, Ack, HEADER_BYTES, Header};
+use super::wire::{ACK_BYTES, Ack, END, HEADER_BYTES, Header};
 use crate::peer::line::{PeerError, is_wait};
-use assay_measure::clock::Ns;
+use assay_block::socket::TcpInfo;
+use assay_measure::clock::{NS_PER_S, Ns};
 use assay_measure::histogram::Histogram;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::VecDeque;
@@ -20,15 +21,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// A wait for acknowledgements looks this often at requests to stop.
-const PIECE: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: 100_000_000,
-};
+const PIECE_NS: Ns = 100_000_000;
 
 /// One standby in the crowd.
 pub(super) struct Member {
     pub(super) link: Link,
     pub(super) parts: Parts,
+    /// What the kernel said of the connection in each second.
+    pub(super) tcp_seconds: Vec<Option<TcpInfo>>,
     /// Why and when it was lost, from the start of the test.
     pub(super) lost: Option<(String, Ns)>,
     /// Messages wholly handed to its socket, and bytes of the next that are.
@@ -46,6 +46,7 @@ impl Member {
         Self {
             link,
             parts: Parts::default(),
+            tcp_seconds: Vec::new(),
             lost: None,
             sent: 0,
             partial: 0,
@@ -144,6 +145,7 @@ impl<'a> Crowd<'a> {
             is_done: false,
             acks: vec![None; self.members.len()],
         });
+        let lost_before = self.lost();
         self.push_all();
         loop {
             self.settle();
@@ -152,7 +154,7 @@ impl<'a> Crowd<'a> {
                 last.sequence != self.issued || last.is_done || self.is_content(last, &lost)
             });
             if done {
-                return self.committed();
+                return self.committed(&lost_before);
             }
             let here = lost.iter().filter(|lost| !**lost).count();
             let rule = self.work.ask.rule;
@@ -186,14 +188,32 @@ impl<'a> Crowd<'a> {
         format!("commit rule \"{rule}\" cannot be kept: {}", gone.join("; "))
     }
 
-    /// The newest message is committed.
-    fn committed(&mut self) -> Result<(), String> {
+    /// Asks the kernel about every connection that is left, once in each second.
+    fn look(&mut self, second: usize) {
+        let left = self.members.iter_mut().filter(|one| one.lost.is_none());
+        for member in left.filter(|one| one.tcp_seconds.len() <= second) {
+            member.tcp_seconds.resize(second, None);
+            let info = TcpInfo::of(member.link.peer.stream());
+            member.tcp_seconds.push(info.ok());
+        }
+    }
+
+    /// Until when those that have not acknowledged the newest message are waited for, once another has.
+    fn grace_ends(&self) -> Option<Ns> {
+        let grace = self.work.ask.grace?.as_nanos() as Ns;
+        // Once it is committed nobody waits any more.
+        let newest = self.pending.back().filter(|newest| !newest.is_done)?;
+        Some(newest.acks.iter().flatten().min()? + grace)
+    }
+
+    /// The newest message is committed: when the rule was content, or when a standby that it waited for was given up.
+    fn committed(&mut self, lost_before: &[bool]) -> Result<(), String> {
         let beside = self.scribe.beside()?;
-        let (rule, lost, now) = (self.work.ask.rule, self.lost(), self.work.clock.now_ns());
+        let (rule, now) = (self.work.ask.rule, self.work.clock.now_ns());
         let Some(last) = self.pending.back_mut() else {
             return Ok(());
         };
-        let remote = rule.done(&last.acks, &lost).unwrap_or(now);
+        let remote = rule.done(&last.acks, lost_before).unwrap_or(now);
         last.is_done = true;
         let ended = beside.map_or(remote, |written| written.ended_ns.max(remote));
         let total_ns = ended - last.start_ns;
@@ -206,6 +226,8 @@ impl<'a> Crowd<'a> {
         }
         let bytes = self.work.ask.length + HEADER_BYTES as u64;
         let ended_ns = ended - self.begun;
+        self.look((ended_ns / NS_PER_S) as usize);
+        let stream = &mut self.stream;
         stream.seconds.record(ended_ns, bytes, total_ns, 0);
         stream.worst.see(Slow {
             total_ns,
@@ -301,7 +323,7 @@ impl<'a> Crowd<'a> {
 
     /// Waits for acknowledgements and for room in sockets, and takes what there is.
     fn wait(&mut self) -> Result<(), String> {
-        let issued = self.issued;
+        let (issued, grace_ends) = (self.issued, self.grace_ends());
         let here: Vec<usize> = (0..self.members.len())
             .filter(|at| self.members[*at].lost.is_none())
             .collect();
@@ -317,8 +339,14 @@ impl<'a> Crowd<'a> {
                     PollFd::from_borrowed_fd(member.link.peer.stream().as_fd(), flags)
                 })
                 .collect();
+            let now = self.work.clock.now_ns();
+            let left = grace_ends.map_or(PIECE_NS, |ends| ends.saturating_sub(now).min(PIECE_NS));
+            let piece = Timespec {
+                tv_sec: 0,
+                tv_nsec: left as i64,
+            };
             // A signal ends the wait early, and nothing else.
-            let _ = poll(&mut polled, Some(&PIECE));
+            let _ = poll(&mut polled, Some(&piece));
             polled
                 .iter()
                 .map(|fd| {
@@ -340,8 +368,12 @@ impl<'a> Crowd<'a> {
             let lost = match heard {
                 Err(error) => Some(error.to_string()),
                 Ok(()) if owes => {
-                    let what = "for an acknowledgement".to_owned();
+                    let what = "while an acknowledgement was awaited".to_owned();
                     Some(PeerError::Silent(patience, what).to_string())
+                }
+                // By the acknowledgements known before this look: what came meanwhile was heard above.
+                Ok(()) if member.acked < issued && grace_ends.is_some_and(|ends| now >= ends) => {
+                    Some("it had not acknowledged when --grace was over".to_owned())
                 }
                 Ok(()) => None,
             };
@@ -356,40 +388,46 @@ impl<'a> Crowd<'a> {
         Ok(())
     }
 
-    /// Takes the acknowledgements of one standby that are there.
+    /// Takes the next acknowledgement of one standby, as far as it is there.
     fn hear(&mut self, at: usize, now: Ns) -> Result<(), PeerError> {
         let member = &mut self.members[at];
-        let mut buffer = [0; 16 * ACK_BYTES];
+        // Never beyond this acknowledgement: behind the last one follows the result.
+        let mut bytes = [0; ACK_BYTES];
+        let (known, rest) = bytes.split_at_mut(member.heard.len());
+        known.copy_from_slice(&member.heard);
         let mut stream = member.link.peer.stream();
-        let count = match stream.read(&mut buffer) {
+        let count = match stream.read(rest) {
             Ok(0) => return Err(PeerError::Gone("while messages were sent".to_owned())),
             Ok(count) => count,
             Err(error) if is_wait(&error) => return Ok(()),
             Err(error) => return Err(PeerError::Gone(error.to_string())),
         };
-        member.heard.extend_from_slice(&buffer[..count]);
-        let whole = member.heard.len() / ACK_BYTES * ACK_BYTES;
-        let acks: Vec<u8> = member.heard.drain(..whole).collect();
-        for bytes in acks.chunks_exact(ACK_BYTES) {
-            let mut one = [0; ACK_BYTES];
-            one.copy_from_slice(bytes);
-            let ack = Ack::read(&one);
-            if ack.sequence != member.acked + 1 || ack.sequence > member.sent {
-                return Err(PeerError::Foreign(format!(
-                    "it acknowledges message {} where {} was due",
-                    ack.sequence,
-                    member.acked + 1
-                )));
-            }
-            member.acked = ack.sequence;
-            member.owes_ns = now;
-            let mut pending = self.pending.iter_mut();
-            if let Some(pending) = pending.find(|one| one.sequence == ack.sequence) {
-                pending.acks[at] = Some(now);
-                // In serial order the remote part begins when the local one has ended.
-                let total = (now - pending.start_ns).saturating_sub(pending.local_ns);
-                member.parts.record([total, 0, 0], &ack);
-            }
+        if count < rest.len() {
+            member.heard.extend_from_slice(&rest[..count]);
+            return Ok(());
+        }
+        member.heard.clear();
+        let ack = Ack::read(&bytes);
+        if ack.sequence == END {
+            // What it says of the end is worth waiting for.
+            let _ = member.link.peer.stream().set_nonblocking(false);
+            return Err(member.link.broke_off());
+        }
+        if ack.sequence != member.acked + 1 || ack.sequence > member.sent {
+            return Err(PeerError::Foreign(format!(
+                "it acknowledges message {} where {} was due",
+                ack.sequence,
+                member.acked + 1
+            )));
+        }
+        member.acked = ack.sequence;
+        member.owes_ns = now;
+        let mut pending = self.pending.iter_mut();
+        if let Some(pending) = pending.find(|one| one.sequence == ack.sequence) {
+            pending.acks[at] = Some(now);
+            // In serial order the remote part begins when the local one has ended.
+            let total = (now - pending.start_ns).saturating_sub(pending.local_ns);
+            member.parts.record([total, 0, 0], &ack);
         }
         Ok(())
     }

@@ -56,7 +56,8 @@ impl Link {
 
     pub(super) fn acknowledged(&mut self) -> Result<Ack, PeerError> {
         let mut bytes = [0; ACK_BYTES];
-        self.peer.read(&mut bytes, "for an acknowledgement")?;
+        let what = "while an acknowledgement was awaited";
+        self.peer.read(&mut bytes, what)?;
         Ok(Ack::read(&bytes))
     }
 
@@ -80,9 +81,17 @@ impl Link {
         }
     }
 
+    /// Why it says that all is consumed while messages are under way.
+    pub(super) fn broke_off(&mut self) -> PeerError {
+        match self.found() {
+            Ok(_) => PeerError::Foreign("it ended before it was told to".to_owned()),
+            Err(error) => error,
+        }
+    }
+
     /// Reads what the standby found.
     pub(super) fn found(&mut self) -> Result<Found, PeerError> {
-        let found: Found = self.peer.hear(RESULT_MAX, "for the result")?;
+        let found: Found = self.peer.hear(RESULT_MAX, "while its result was awaited")?;
         match found.failed.is_empty() {
             true => Ok(found),
             false => Err(PeerError::Refused(format!("it failed: {}", found.failed))),

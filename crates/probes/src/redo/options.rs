@@ -150,6 +150,13 @@ pub(super) const MAX_LAG: ProbeOption = ProbeOption::new(
     "64m",
     "A standby that is so far behind counts as disconnected",
 );
+pub(super) const GRACE: ProbeOption = ProbeOption::new(
+    "grace",
+    &[],
+    "DURATION",
+    "0s",
+    "Once a standby has acknowledged, wait so long for the others, then go on without them; 0: for --timeout",
+);
 pub(super) const LOCAL: ProbeOption = ProbeOption::new(
     "local",
     &[],
@@ -251,6 +258,7 @@ pub(super) const OPTIONS: &[ProbeOption] = &[
     STANDBY,
     ACK,
     MAX_LAG,
+    GRACE,
     LOCAL,
     LOCAL_FILE,
     ALONE,

@@ -8,6 +8,8 @@ use std::fmt;
 pub(super) enum Rule {
     /// Every standby.
     All,
+    /// Every standby that is left, one at least: `all` with `--grace`.
+    Left,
     /// So many, whichever they are.
     Any(usize),
     /// The first so many that are there, in the order they were named.
@@ -18,6 +20,7 @@ impl fmt::Display for Rule {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::All => out.write_str("all"),
+            Self::Left => out.write_str("all that are left"),
             Self::Any(k) => write!(out, "any {k}"),
             Self::First(k) => write!(out, "first {k}"),
         }
@@ -61,6 +64,7 @@ impl Rule {
     pub(super) fn needs(self, standbys: usize) -> usize {
         match self {
             Self::All => standbys,
+            Self::Left => 1,
             Self::Any(k) | Self::First(k) => k,
         }
     }
@@ -71,6 +75,11 @@ impl Rule {
         match self {
             Self::All => {
                 let latest = acks.iter().copied().collect::<Option<Vec<u64>>>()?;
+                latest.into_iter().max()
+            }
+            Self::Left => {
+                let left = acks.iter().zip(lost).filter(|(_, lost)| !**lost);
+                let latest = left.map(|(ack, _)| *ack).collect::<Option<Vec<u64>>>()?;
                 latest.into_iter().max()
             }
             Self::Any(k) => {
@@ -111,6 +120,9 @@ mod tests {
         // The next one takes over where one is gone.
         assert_eq!(Rule::First(2).done(&acks, &[false, true, false]), Some(20));
         assert_eq!(Rule::All.done(&[Some(1), Some(9), Some(3)], &here), Some(9));
+        assert_eq!(Rule::Left.done(&acks, &here), None);
+        assert_eq!(Rule::Left.done(&acks, &[false, true, false]), Some(20));
+        assert_eq!(Rule::Left.done(&acks, &[true; 3]), None);
     }
 
     #[test]

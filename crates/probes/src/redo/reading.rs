@@ -105,6 +105,19 @@ impl Seconds {
         &mut self.0[second]
     }
 
+    /// Messages and bytes of all.
+    pub(super) fn total(&self) -> (u64, u64) {
+        let add = |(messages, bytes): (u64, u64), second: &Second| {
+            (messages + second.messages, bytes + second.bytes)
+        };
+        self.0.iter().fold((0, 0), add)
+    }
+
+    /// When the last message ended.
+    pub(super) fn end_ns(&self) -> Ns {
+        self.0.iter().map(|second| second.end_ns).max().unwrap_or(0)
+    }
+
     /// Asks the kernel about the connection, once in each second.
     pub(super) fn look(&mut self, ns: Ns, stream: &TcpStream) {
         let second = self.at(ns);
@@ -281,8 +294,16 @@ impl Stream {
 pub(super) struct StandbyReading {
     pub(super) name: String,
     pub(super) ready: Ready,
-    pub(super) found: Found,
+    /// What it told at the end; nothing where it was lost before.
+    pub(super) found: Option<Found>,
     pub(super) parts: Parts,
+    /// Messages sent to it.
+    pub(super) sent: u64,
+    /// Of ASYNC: messages and bytes that it said it had consumed, and until when.
+    pub(super) consumed: (u64, u64),
+    pub(super) elapsed_ns: Ns,
+    /// What the kernel said of the connection in each second; of several standbys in SYNC.
+    pub(super) tcp_seconds: Vec<Option<TcpInfo>>,
     /// `SO_SNDBUF` in force at the end.
     pub(super) send_buffer: Option<u64>,
     pub(super) tcp: Option<TcpInfo>,

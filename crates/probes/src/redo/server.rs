@@ -18,6 +18,7 @@ use crate::peer::line::{Line as Peer, PeerError, is_wait};
 use crate::peer::listen::Listener;
 use crate::peer::secret::Secret;
 use assay_block::device_facts;
+use assay_block::socket::set_wake_bytes;
 use assay_measure::clock::Clock;
 use assay_measure::histogram::Histogram;
 use assay_measure::snapshot::Fact;
@@ -39,6 +40,10 @@ const PREPARING: Duration = Duration::from_millis(500);
 /// How often an ASYNC client hears what is consumed, and after how many bytes at the latest.
 const PROGRESS_NS: u64 = 250_000_000;
 const PROGRESS_BYTES: u64 = 64 << 20;
+/// Bytes of a streamed message that wake the server: each wake costs the sender more than copying a segment.
+const WAKE_BYTES: usize = 256 << 10;
+/// What the kernel delivers at once at most: below it there is nothing to be saved.
+const SEGMENT_BYTES: usize = 64 << 10;
 
 /// What the server was told.
 pub(super) struct Server {
@@ -199,9 +204,20 @@ impl Server {
             patience,
             found: Found::default(),
             began_ns: 0,
+            wake_bytes: 1,
         };
         let (cpu, times) = (CpuTimes::read(), thread_times());
         let ended = session.messages(&mut log);
+        let failed = match ended {
+            Ok(()) => String::new(),
+            Err(Ended::Log(error)) => error.to_string(),
+            Err(Ended::Peer(PeerError::Stopped)) => "the standby was stopped".to_owned(),
+            Err(Ended::Peer(error)) => return Err(error),
+        };
+        if !failed.is_empty() {
+            // Who waits for an acknowledgement learns that none comes.
+            session.say_end()?;
+        }
         let mut found = session.found;
         let spent = thread_times().since(&times);
         (found.cpu_ns, found.run_delay_ns) = (spent.cpu_ns, spent.run_delay_ns);
@@ -211,11 +227,7 @@ impl Server {
         found.cpu_mhz = effective_mhz(&clock);
         // Gone before the client hears of the end.
         drop(log);
-        match ended {
-            Ok(()) => {}
-            Err(Ended::Peer(error)) => return Err(error),
-            Err(Ended::Log(error)) => found.failed = error.to_string(),
-        }
+        found.failed = failed;
         peer.tell(&found, "in the result")?;
         match found.failed.is_empty() {
             true => Ok(format!(
@@ -351,6 +363,8 @@ struct Session<'a> {
     patience: Duration,
     found: Found,
     began_ns: u64,
+    /// Bytes that wake it.
+    wake_bytes: usize,
 }
 
 impl Session<'_> {
@@ -375,11 +389,7 @@ impl Session<'_> {
             };
             let received_ns = self.clock.now_ns();
             if header.is_end {
-                return Ok(self.acknowledge(&Ack {
-                    sequence: END,
-                    messages: self.found.messages,
-                    ..Ack::default()
-                })?);
+                return Ok(self.say_end()?);
             }
             let length = match &mut packed {
                 Some((buffer, unpacker)) => {
@@ -459,6 +469,15 @@ impl Session<'_> {
         }
     }
 
+    /// Says that no more acknowledgements come.
+    fn say_end(&mut self) -> Result<(), PeerError> {
+        self.acknowledge(&Ack {
+            sequence: END,
+            messages: self.found.messages,
+            ..Ack::default()
+        })
+    }
+
     fn acknowledge(&mut self, ack: &Ack) -> Result<(), PeerError> {
         self.peer.write(&ack.bytes(), "while messages came")
     }
@@ -478,10 +497,19 @@ impl Session<'_> {
         let mut header = Header::default();
         let mut begun = None;
         loop {
-            let flags = match done < HEADER_BYTES {
+            let lacks = wanted - done;
+            let is_streamed =
+                self.wanted.is_async && done >= HEADER_BYTES && lacks >= SEGMENT_BYTES;
+            let flags = match done < HEADER_BYTES || is_streamed {
                 true => RecvFlags::empty(),
                 false => RecvFlags::WAITALL,
             };
+            // Never more than the message still lacks, so that no end and no smaller message is held back.
+            self.wake_at(if is_streamed {
+                lacks.min(WAKE_BYTES)
+            } else {
+                1
+            });
             let room = &mut buffer[FROM + done..FROM + wanted];
             match rustix::net::recv(self.peer.stream(), room, flags) {
                 Ok((_, 0)) => {
@@ -520,6 +548,15 @@ impl Session<'_> {
                 }
                 Err(error) => return Err(PeerError::Gone(format!("while messages came: {error}"))),
             }
+        }
+    }
+
+    /// So many bytes wake it from now on.
+    fn wake_at(&mut self, bytes: usize) {
+        if bytes != self.wake_bytes {
+            self.wake_bytes = bytes;
+            // A kernel that refuses wakes for every segment.
+            let _ = set_wake_bytes(self.peer.stream(), bytes as u32);
         }
     }
 

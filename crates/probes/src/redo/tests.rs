@@ -1,7 +1,8 @@
-use super::wire::SERVICE;
+use super::wire::{Ack, END, Found, HEADER_BYTES, Ready, SERVICE, Wanted};
 use super::{RedoTransport, hear_a_stranger};
-use crate::peer::hello::greet;
+use crate::peer::hello::{greet, welcome};
 use crate::peer::line::Line;
+use crate::peer::testing::{Served, against};
 use assay_run::conformance;
 use assay_run::probe::{Probe, Request};
 use assay_run::stop::Stop;
@@ -38,6 +39,71 @@ proptest! {
             "compress": { "zstd": level },
         });
         hear_a_stranger(text.to_string().as_bytes());
+    }
+}
+
+/// A standby whose log fails after three messages of 64 bytes.
+fn fails_after_three(listener: &TcpListener, is_async: bool) {
+    let stream = listener.accept().expect("a client").0;
+    let stop = Stop::new();
+    let mut line = Line::of(stream, String::new(), Duration::from_secs(20), &stop);
+    welcome(&mut line, SERVICE, None, false).expect("it greets");
+    let _: Wanted = line.hear(1 << 16, "in a test").expect("it asks");
+    line.tell(&Ready::default(), "in a test").expect("ready");
+    for sequence in 1..=3 {
+        let mut message = [0; HEADER_BYTES + 64];
+        line.read(&mut message, "in a test").expect("a message");
+        if !is_async || sequence == 3 {
+            let ack = Ack {
+                sequence,
+                messages: sequence,
+                ..Ack::default()
+            };
+            line.write(&ack.bytes(), "in a test").expect("heard");
+        }
+    }
+    let ack = Ack {
+        sequence: END,
+        messages: 3,
+        ..Ack::default()
+    };
+    line.write(&ack.bytes(), "in a test").expect("heard");
+    let found = Found {
+        failed: "its log: No space left on device".to_owned(),
+        ..Found::default()
+    };
+    line.tell(&found, "in a test").expect("heard");
+    // The client closes when it has read it.
+    let _ = line.read(&mut [0; 1 << 20], "in a test");
+}
+
+#[test]
+fn what_a_standby_fails_of_is_told_and_what_came_before_is_kept() {
+    for (mode, more) in [("sync", 0), ("async", 0), ("sync", 1)] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("known").port();
+        let served: Vec<_> = (0..more)
+            .map(|_| Served::new(&RedoTransport, &[]))
+            .collect();
+        let others = served.iter().map(|one| format!("127.0.0.1:{}", one.port));
+        let standby = format!("standby={}", others.collect::<Vec<_>>().join(","));
+        let record = std::thread::scope(|scope| {
+            scope.spawn(|| fails_after_three(&listener, mode == "async"));
+            let mode = format!("mode={mode}");
+            against(&RedoTransport, port, 30, &["length=64", &mode, &standby]).expect("a record")
+        });
+        assert_eq!(record.run.verdict, "invalid", "{mode}");
+        let told = record.run.verdict_reasons.join("; ");
+        assert!(
+            told.contains("it failed: its log: No space left on device"),
+            "{told}"
+        );
+        let messages =
+            serde_json::to_value(&record).expect("JSON")["parts"]["redo"]["messages_count"].clone();
+        assert!(
+            (1..=3).contains(&messages.as_u64().expect("a count")),
+            "{mode}: {messages}"
+        );
     }
 }
 

@@ -1,9 +1,9 @@
 //! Whether two groups measured the same thing: each condition with both values, and whether a difference may be
 //! tolerated or forbids to call one side faster.
 
-use super::allowed;
 use super::model::{Check, Finding};
 use super::sides::Group;
+use super::{allowed, host};
 use crate::kinds;
 use assay_measure::config::nearest;
 use assay_measure::record::{Figure, Record};
@@ -111,6 +111,7 @@ pub(super) fn checks(baseline: &Group<'_>, candidate: &Group<'_>, allow: &[Strin
         all.extend(window(a, b));
         all.extend(work(baseline, candidate));
     }
+    all.extend(host::differences(a, b));
     allowed::apply(allow, a, b, &mut all);
     all.extend(repeats("A", baseline));
     all.extend(repeats("B", candidate));
@@ -362,10 +363,9 @@ fn repeats(letter: &str, group: &Group<'_>) -> Vec<Check> {
             workload(record),
             Finding::Forbids,
         ));
-        for check in unlike
-            .into_iter()
-            .filter(|check| check.finding == Finding::Forbids)
-        {
+        unlike.retain(|check| check.finding == Finding::Forbids);
+        unlike.extend(host::differences(first, record));
+        for check in unlike {
             let what = format!("{} among the runs of {letter}", check.what);
             if !all.iter().any(|known| known.what == what) {
                 all.push(Check { what, ..check });

@@ -3,7 +3,7 @@
 //! A gate on a change fires only where the change is shown; what is beyond the limit but not shown is told and does not
 //! fire by itself. What could not be judged is neither: whoever asked must not take it for good.
 
-use super::model::{Comparison, Pair, Row};
+use super::model::{Comparison, Pair, Row, Verdict};
 use super::verdict::{percent, ratio_text};
 use assay_measure::config::nearest;
 use assay_measure::record::Figure;
@@ -214,7 +214,11 @@ impl Gate {
                         false => (
                             GateOutcome::Unsure,
                             format!(
-                                "{said}: beyond the limit, but the change is not statistically shown"
+                                "{said}: beyond the limit, but the change is not {}",
+                                match against.verdict {
+                                    Verdict::NotMeasurable => "measurable now",
+                                    _ => "statistically shown",
+                                }
                             ),
                         ),
                     }
@@ -250,7 +254,8 @@ impl Gate {
         } else {
             limit >= 0.0
         };
-        if is_far {
+        // What others on the hosts may have done moves the interval's ends by as much.
+        if is_far || against.is_disturbed {
             return against.verdict.is_shown();
         }
         let end = if self.is_below {

@@ -9,6 +9,7 @@ mod charts;
 mod comparable;
 mod gate;
 mod histograms;
+mod host;
 mod model;
 mod repeats;
 mod sections;
@@ -24,8 +25,8 @@ pub(crate) use charts::charts;
 pub use comparable::{is_same, known};
 pub use gate::{Gate, GateError, GateOutcome, Judged};
 pub use model::{
-    Against, Cell, Check, Comparison, Doubt, Finding, GroupInfo, Pair, Row, RunCard, SCHEMA,
-    SharedHistogram, Verdict, WaitShares,
+    Against, Cell, Check, Comparison, Disturbance, Doubt, Finding, GroupInfo, Pair, Row, RunCard,
+    SCHEMA, SharedHistogram, Verdict, WaitShares,
 };
 pub use repeats::{NoiseRow, REPEAT_SCHEMA, RepeatRun, Repeats};
 pub use sections::render;
@@ -81,6 +82,10 @@ pub fn of(groups: &[Group<'_>], options: &Options) -> Comparison {
             shared_runs: comparable::shared(&groups[0], group),
             forbids_faster: comparable::forbids(&checks),
             checks,
+            disturbances: [(letter(0), &groups[0]), (letter(at), group)]
+                .iter()
+                .filter_map(|(letter, group)| host::disturbance(letter, group))
+                .collect(),
             ..Pair::default()
         };
         judge(&figures[0], &figures[at], &mut rows, &mut pair);

@@ -92,6 +92,9 @@ pub struct Pair {
     /// Ids of the runs that stand in both groups: nothing is judged where there is one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub shared_runs: Vec<String>,
+    /// Sides whose host others kept busy: what that can explain is not called a difference.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub disturbances: Vec<Disturbance>,
     /// One of the checks forbids the words "faster" and "slower".
     pub forbids_faster: bool,
     /// `repeats` (run-to-run variance is known), `within-run` (only that inside the runs is) or `values` (none is).
@@ -100,6 +103,20 @@ pub struct Pair {
     pub method_text: String,
     /// Declared figures that were tested together: what Holm's correction divides by.
     pub family_count: u64,
+}
+
+/// What others did to the runs of one side.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Disturbance {
+    /// Letter of the group.
+    pub group: String,
+    /// Id of the run that suffered most.
+    pub run: String,
+    /// The largest share of their pace that the group's runs may have lost to it, mean over the runs, 0..100.
+    pub lost_pct: f64,
+    /// What others did to that run, as a clause.
+    pub text: String,
 }
 
 /// One figure of every group.
@@ -171,6 +188,9 @@ pub struct Against {
     pub detectable_80_pct: Figure,
     /// Smallest difference that would have been seen 19 times in 20, %.
     pub detectable_95_pct: Figure,
+    /// Others on the hosts may have changed it: the true ratio may lie outside the interval.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_disturbed: bool,
     /// In a word.
     pub verdict: Verdict,
     /// In a sentence.
@@ -192,8 +212,10 @@ pub enum Verdict {
     Higher,
     /// A difference downwards is shown; it is neither good nor bad, or may not be called so.
     Lower,
-    /// None is shown.
+    /// None of a size that matters is there.
     NoDifference,
+    /// Noise, or what others took of the hosts, could hide or explain a difference of a size that matters.
+    NotMeasurable,
     /// The runs are too short to say.
     TooShort,
     /// One value each: nothing is known of its noise.
@@ -235,6 +257,7 @@ impl Verdict {
             Self::Higher => "higher",
             Self::Lower => "lower",
             Self::NoDifference => "none shown",
+            Self::NotMeasurable => "not now",
             Self::TooShort => "too short",
             Self::OneValue => "one value",
             Self::Na => "n/a",

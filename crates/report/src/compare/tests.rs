@@ -329,6 +329,127 @@ fn runs_of_different_length_are_compared_by_their_rates() {
     );
 }
 
+/// A run on whose host others used half of the CPU time.
+fn disturbed(record: &Record) -> Record {
+    let mut record = again(record);
+    let elapsed = record.interval.elapsed_s.value().expect("a window");
+    record.os.cpus_count = Figure::Count(2);
+    record.os.process.cpu_s = Figure::decimal(0.6 * elapsed);
+    let busy = Figure::decimal(80.0);
+    record.os.cpu_pct.insert("busy".to_owned(), busy);
+    record
+}
+
+#[test]
+fn a_difference_that_other_work_explains_is_not_measurable_and_a_larger_one_is_told() {
+    let with = |pace: f64| {
+        let mut record = paced(pace);
+        set_seconds(&mut record, &waves(600, 0.05));
+        record
+    };
+    let (base, slower, slowest) = (with(1.0), disturbed(&with(0.8)), disturbed(&with(0.3)));
+    let comparison = compared(&[&[&base], &[&slower]]);
+    let ops = against(&comparison, "ops_per_s");
+    assert_eq!(ops.verdict, Verdict::NotMeasurable, "{ops:?}");
+    assert!(ops.is_disturbed);
+    let text = said(&comparison);
+    assert!(
+        text.contains("On the host of B (b0b0b0b0) other processes used 50 %"),
+        "{text}"
+    );
+    assert!(!text.contains("less per second"), "{text}");
+    let gate = Gate::parse("ops_per_s < -5%").unwrap();
+    let judged = &gate.judge(&comparison)[0];
+    assert_eq!(judged.outcome, GateOutcome::Unsure);
+    assert!(
+        judged.line.contains("not measurable now"),
+        "{}",
+        judged.line
+    );
+    // The faster side was the disturbed one: that makes the difference larger, not smaller.
+    let comparison = compared(&[&[&slower], &[&base]]);
+    assert_eq!(
+        against(&comparison, "ops_per_s").verdict,
+        Verdict::NotMeasurable
+    );
+    let faster = disturbed(&with(1.2));
+    let comparison = compared(&[&[&base], &[&faster]]);
+    assert_eq!(against(&comparison, "ops_per_s").verdict, Verdict::Better);
+    // Half of the CPUs cannot have cost seven tenths of the pace; a tail of latencies they can.
+    let comparison = compared(&[&[&base], &[&slowest]]);
+    assert_eq!(against(&comparison, "ops_per_s").verdict, Verdict::Worse);
+    let tail = against(&comparison, "read_us_p99");
+    assert_eq!(tail.verdict, Verdict::NotMeasurable);
+    // Nothing shown is no proof of nothing where others were at work.
+    let same = compared(&[&[&base], &[&disturbed(&base)]]);
+    assert_eq!(against(&same, "ops_per_s").verdict, Verdict::NotMeasurable);
+}
+
+#[test]
+fn repeats_on_equally_busy_hosts_are_compared_by_their_scatter() {
+    let runs = |paces: &[f64]| -> Vec<Record> {
+        paces.iter().map(|pace| disturbed(&paced(*pace))).collect()
+    };
+    let (a, b) = (runs(&[1.0, 1.01, 0.99, 1.0]), runs(&[0.8, 0.81, 0.79]));
+    let sides = [&a, &b].map(|side| side.iter().collect::<Vec<_>>());
+    let comparison = compared(&[&sides[0], &sides[1]]);
+    assert_eq!(against(&comparison, "ops_per_s").verdict, Verdict::Worse);
+    let idle: Vec<Record> = [1.0, 1.01, 0.99].into_iter().map(paced).collect();
+    let comparison = compared(&[&idle.iter().collect::<Vec<_>>(), &sides[1]]);
+    assert_eq!(
+        against(&comparison, "ops_per_s").verdict,
+        Verdict::NotMeasurable
+    );
+}
+
+#[test]
+fn a_difference_of_the_hosts_is_always_listed() {
+    let (mut a, mut b) = (paced(1.0), again(&paced(1.0)));
+    for (record, cpus, kernel) in [(&mut a, "2", "6.1"), (&mut b, "1", "6.2")] {
+        record.host.facts = vec![
+            assay_measure::facts::CPUS.fact(cpus),
+            assay_measure::facts::KERNEL.fact(kernel),
+            assay_measure::facts::MEMORY_BYTES.fact(1 << 30),
+        ];
+        let facts = &mut record.plan.engine_facts;
+        facts.retain(|fact| fact.name != "device_scheduler");
+        facts.push(assay_measure::facts::DISK_SCHEDULER.fact(kernel));
+    }
+    let comparison = compared(&[&[&a], &[&b]]);
+    let pair = &comparison.pairs[0];
+    assert!(!pair.forbids_faster);
+    for (what, finding) in [
+        ("host: cpus_usable", Finding::Tolerable),
+        ("host: kernel", Finding::Tolerable),
+        ("host: device_scheduler", Finding::Tolerable),
+    ] {
+        let found = pair.checks.iter().find(|check| check.what == what);
+        assert_eq!(found.map(|check| check.finding), Some(finding), "{what}");
+    }
+    let listed = |what: &str| pair.checks.iter().any(|check| check.what.contains(what));
+    assert!(!listed("memory_bytes") && !listed("device_path"));
+    let text = said(&comparison);
+    assert!(text.contains("The hosts of A and B differ"), "{text}");
+    assert!(
+        text.contains("cpus_usable 2 and 1; kernel 6.1 and 6.2"),
+        "{text}"
+    );
+    let options = Options {
+        allow: vec!["cpus_usable".to_owned()],
+        ..Options::default()
+    };
+    let groups = [&a, &b].map(|record| Group {
+        name: "x".to_owned(),
+        records: vec![record],
+    });
+    let allowed = of(&groups, &options);
+    let check = allowed.pairs[0]
+        .checks
+        .iter()
+        .find(|check| check.what == "host: cpus_usable");
+    assert_eq!(check.map(|check| check.finding), Some(Finding::Varied));
+}
+
 /// Every sentence about a figure names the ends of the interval that stands in its row, and no other.
 #[test]
 fn sentences_agree_with_the_interval_beside_them() {
@@ -662,6 +783,8 @@ fn a_comparison_reads_as_reviewed() {
     set_seconds(&mut a, &waves(600, 0.05));
     set_seconds(&mut b, &waves(600, 0.06));
     b.interval.elapsed_s = Figure::decimal(30.0);
+    // As much of the host is this test's as before.
+    b.os.process.cpu_s = b.os.process.cpu_s.scaled(1.5);
     kinds::figure(&mut b);
     let comparison = compared(&[&[&a], &[&b]]);
     insta::assert_snapshot!("comparison", said(&comparison));

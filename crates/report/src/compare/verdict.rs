@@ -1,11 +1,15 @@
 //! From a difference to a word and a sentence.
 
+use super::host::HOST;
 use super::model::{Against, Comparison, Finding, Pair, Row, Verdict};
 use super::sides::{Compared, Unjudged};
 use assay_measure::record::Figure;
 use assay_measure::sample::ALPHA;
 use assay_measure::section::Weight;
 use assay_measure::units::{fixed, significant};
+
+/// The smallest change that users act on, %: "no difference" is said only where one of this size would have been shown.
+const MATTERS_PCT: f64 = 10.0;
 
 /// What one outcome is judged by.
 pub(super) struct Judgement<'a> {
@@ -63,7 +67,16 @@ impl Judgement<'_> {
         let p = difference.p_value();
         let is_shown = self.p_holm.unwrap_or(p) <= ALPHA;
         let detectable = |power: f64| pct(difference.detectable(self.alpha, power));
-        let verdict = self.word(is_shown, difference.estimate);
+        let others = self.others(compared.method);
+        let is_explained = low - others.raised <= 0.0 && high + others.lowered >= 0.0;
+        let is_blurred =
+            detectable(0.95) > MATTERS_PCT || pct(others.raised.max(others.lowered)) > MATTERS_PCT;
+        let verdict = match is_shown {
+            true if is_explained => Verdict::NotMeasurable,
+            true => self.word(difference.estimate),
+            false if is_blurred => Verdict::NotMeasurable,
+            false => Verdict::NoDifference,
+        };
         Against {
             method: compared.method.to_owned(),
             basis: compared.basis.clone(),
@@ -77,22 +90,55 @@ impl Judgement<'_> {
             degrees: Figure::decimal(difference.degrees),
             detectable_80_pct: Figure::decimal(detectable(0.8)),
             detectable_95_pct: Figure::decimal(detectable(0.95)),
+            is_disturbed: others.raised.max(others.lowered) > 0.0,
             verdict,
             sentence: self.sentence(compared, verdict, (low, high)),
             remark: compared.remark.clone(),
         }
     }
 
-    fn word(&self, is_shown: bool, estimate: f64) -> Verdict {
+    /// How much others on the hosts may have changed the ratio. A run that lost a share s of its pace would have had 1 / (1 - s)
+    /// times the rate; a tail of latencies may have been longer by any factor. Where repeats tell how much the hosts'
+    /// moods scatter, only what one side lost more than the other is left.
+    fn others(&self, method: &str) -> Others {
+        let lost = |letter: &str| {
+            let mut all = self.pair.disturbances.iter();
+            let found = all.find(|disturbance| disturbance.group == letter);
+            let share = found.map_or(0.0, |disturbance| disturbance.lost_pct / 100.0);
+            match share > 0.0 && is_tail(&self.row.key) {
+                true => f64::INFINITY,
+                false => -(1.0 - share).ln(),
+            }
+        };
+        let (mut a, mut b) = (lost(&self.pair.baseline), lost(&self.pair.candidate));
+        if method == "repeats" {
+            (a, b) = ((a - b).max(0.0), (b - a).max(0.0));
+        }
+        match self.row.better.as_str() {
+            "higher" => Others {
+                raised: a,
+                lowered: b,
+            },
+            "lower" => Others {
+                raised: b,
+                lowered: a,
+            },
+            _ => Others {
+                raised: a.max(b),
+                lowered: a.max(b),
+            },
+        }
+    }
+
+    fn word(&self, estimate: f64) -> Verdict {
         let is_up = estimate > 0.0;
-        match (is_shown, self.pair.forbids_faster, self.row.better.as_str()) {
-            (false, ..) => Verdict::NoDifference,
-            (true, false, "higher") if is_up => Verdict::Better,
-            (true, false, "higher") => Verdict::Worse,
-            (true, false, "lower") if is_up => Verdict::Worse,
-            (true, false, "lower") => Verdict::Better,
-            (true, ..) if is_up => Verdict::Higher,
-            (true, ..) => Verdict::Lower,
+        match (self.pair.forbids_faster, self.row.better.as_str()) {
+            (false, "higher") if is_up => Verdict::Better,
+            (false, "higher") => Verdict::Worse,
+            (false, "lower") if is_up => Verdict::Worse,
+            (false, "lower") => Verdict::Better,
+            _ if is_up => Verdict::Higher,
+            _ => Verdict::Lower,
         }
     }
 
@@ -108,7 +154,11 @@ impl Judgement<'_> {
             );
         }
         let change = left_open(low.exp(), high.exp());
-        let mut text = format!("no difference shown (95 % interval: {change})");
+        let said = match verdict {
+            Verdict::NotMeasurable => "not measurable now",
+            _ => "no difference shown",
+        };
+        let mut text = format!("{said} (95 % interval: {change})");
         if let Some(p) = self
             .p_holm
             .filter(|_| compared.difference.p_value() <= ALPHA)
@@ -140,6 +190,19 @@ impl Judgement<'_> {
             }
         }
     }
+}
+
+/// What others on the hosts may have done to a ratio, as differences of logarithms, both at least 0.
+struct Others {
+    /// It may be so much too high.
+    raised: f64,
+    /// It may be so much too low.
+    lowered: f64,
+}
+
+/// Whether a figure is of the few longest waits.
+fn is_tail(key: &str) -> bool {
+    ["_p9", "_max"].iter().any(|part| key.contains(part))
 }
 
 /// The changes that the ends of an interval, of ratios, leave open.
@@ -224,6 +287,8 @@ fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<(Weight, Stri
     if pair.forbids_faster {
         all.push((Weight::Warning, not_comparable(pair)));
     }
+    all.extend(hosts(pair).map(|said| (Weight::Plain, said)));
+    all.extend(disturbed(pair).map(|said| (Weight::Warning, said)));
     let declared = comparison.rows.iter().filter(|row| row.is_primary);
     let declared = declared.filter_map(|row| Some((row, row.against.get(at)?)));
     let declared: Vec<(&Row, &Against)> = declared
@@ -257,6 +322,7 @@ fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<(Weight, Stri
              leaves open)"
         ),
     );
+    list(Verdict::NotMeasurable, change, not_measurable(pair));
     let short = declared
         .iter()
         .find(|(_, a)| a.verdict == Verdict::TooShort);
@@ -279,6 +345,19 @@ fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<(Weight, Stri
     all
 }
 
+/// What is said before the figures of which nothing can be said now.
+fn not_measurable(pair: &Pair) -> String {
+    let others = match pair.disturbances.is_empty() {
+        true => "",
+        false => " and other work",
+    };
+    format!(
+        "Not measurable now: a change of {MATTERS_PCT} % between {} and {} could be hidden or feigned by noise{others} (in \
+         brackets: the change that the 95 % interval leaves open)",
+        pair.baseline, pair.candidate
+    )
+}
+
 fn not_comparable(pair: &Pair) -> String {
     let forbids = |check: &&super::Check| check.finding == Finding::Forbids;
     let why = pair.checks.iter().filter(forbids);
@@ -291,6 +370,55 @@ fn not_comparable(pair: &Pair) -> String {
         pair.baseline,
         why.collect::<Vec<_>>().join("; ")
     )
+}
+
+/// Facts of the hosts that differ and were not varied on purpose.
+fn hosts(pair: &Pair) -> Option<String> {
+    const FIRST: usize = 5;
+    let checks = pair.checks.iter();
+    let checks = checks.filter(|check| check.finding == Finding::Tolerable);
+    let told: Vec<String> = checks
+        .filter_map(|check| {
+            let fact = check.what.strip_prefix(HOST)?;
+            Some(format!("{fact} {} and {}", check.baseline, check.candidate))
+        })
+        .collect();
+    let more = match told.len().saturating_sub(FIRST) {
+        0 => String::new(),
+        more => format!(" ({more} more are among the conditions)"),
+    };
+    let first: Vec<&str> = told.iter().take(FIRST).map(String::as_str).collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "The hosts of {} and {} differ, which may be a cause: {}{more}.",
+            pair.baseline,
+            pair.candidate,
+            first.join("; ")
+        )
+    })
+}
+
+/// What others did to either side.
+fn disturbed(pair: &Pair) -> Option<String> {
+    let told = pair.disturbances.iter();
+    let told: Vec<String> = told
+        .map(|found| {
+            format!(
+                "of {} ({}) {}: this may have cost it {} % of its pace",
+                found.group,
+                found.run,
+                found.text,
+                percent(found.lost_pct)
+            )
+        })
+        .collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "Other work slowed these runs. On the host {}. assay calls nothing different that this could explain; \
+             repeat both sides on a host that does nothing else.",
+            told.join("; on that ")
+        )
+    })
 }
 
 /// What differs on purpose.
@@ -345,6 +473,7 @@ fn summary(pair: &Pair, declared: &[(&Row, &Against)]) -> String {
         (&[Verdict::Higher], "higher"),
         (&[Verdict::Lower], "lower"),
         (&[Verdict::NoDifference], "without a shown difference"),
+        (&[Verdict::NotMeasurable], "not measurable now"),
         (&[Verdict::TooShort, Verdict::OneValue], "not judged"),
     ];
     let told = told.iter().filter_map(|(verdicts, words)| {

@@ -1,5 +1,10 @@
-//! Where a server is and who asks: `//[USER[:PASSWORD]@][HOST[:PORT]]/DATABASE[?socket=PATH]`.
+//! Where a server is and who asks: `//[USER[:PASSWORD]@][HOST[:PORT]]/[DATABASE][?socket=PATH&ssl-mode=MODE...]`; what the
+//! URL does not say, files of options may.
 
+use super::files::Options;
+use super::password::Password;
+use super::tls::{self, Tls};
+use crate::place::decoded;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,19 +12,10 @@ const PORT: u16 = 3306;
 /// How long an answer may take where nobody says otherwise.
 const ANSWER: Duration = Duration::from_secs(60);
 /// The password, where the URL has none: read by the clients of MariaDB and MySQL too.
-const PASSWORD: &str = "MYSQL_PWD";
+const VARIABLE: &str = "MYSQL_PWD";
 const FORM: &str = "write mysql://USER[:PASSWORD]@HOST[:PORT]/DATABASE, or \
      mysql://USER@/DATABASE?socket=PATH";
-
-/// A password; never shown.
-#[derive(Clone, PartialEq, Eq)]
-pub(super) struct Password(pub(super) String);
-
-impl std::fmt::Debug for Password {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("***")
-    }
-}
+const PARAMETERS: &str = "socket, ssl-mode, ssl-ca, ssl-cert, ssl-key";
 
 /// The way to a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,66 +40,92 @@ pub(super) struct Address {
     pub(super) user: String,
     pub(super) password: Option<Password>,
     pub(super) database: String,
+    pub(super) tls: Tls,
     /// How long an answer may take.
     pub(super) answer: Duration,
 }
 
 impl Address {
-    /// Reads what follows `mysql:`; the password may come from the environment.
+    /// Reads what follows `mysql:`; what it leaves out may come from the environment and from files of options.
     ///
     /// # Errors
     /// What is wrong, without repeating what may be a password.
-    pub(super) fn parse(url: &str) -> Result<Self, String> {
-        Self::with(url, std::env::var(PASSWORD).ok())
+    pub(super) fn parse(url: &str, files: Options) -> Result<Self, String> {
+        Self::with(url, std::env::var(VARIABLE).ok(), files)
     }
 
-    fn with(url: &str, password: Option<String>) -> Result<Self, String> {
+    fn with(url: &str, password: Option<String>, files: Options) -> Result<Self, String> {
         let rest = url.strip_prefix("//").ok_or(FORM)?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (server, database) = rest.split_once('/').ok_or(FORM)?;
-        let database = decoded(database)?;
+        let database = match decoded(database)? {
+            none if none.is_empty() => files.database.clone().unwrap_or_default(),
+            database => database,
+        };
         if database.is_empty() || database.contains(['/', '\0']) {
             return Err(format!("the URL names no database: {FORM}"));
         }
-        let (who, server) = server.rsplit_once('@').ok_or(FORM)?;
+        let (who, server) = server.rsplit_once('@').unwrap_or(("", server));
         let (user, given) = match who.split_once(':') {
             Some((user, password)) => (user, Some(decoded(password)?)),
             None => (who, None),
         };
-        let user = decoded(user)?;
+        let user = match decoded(user)? {
+            none if none.is_empty() => files.user.clone().unwrap_or_default(),
+            user => user,
+        };
         if user.is_empty() {
             return Err(format!("the URL names no user: {FORM}"));
         }
+        let (socket, tls) = parameters(query)?;
         Ok(Self {
-            host: host(server, query)?,
+            host: host(server, socket, &files)?,
             user,
             password: given
-                .or(password)
-                .filter(|text| !text.is_empty())
-                .map(Password),
+                .map(Password)
+                .or(password.map(Password))
+                .or(files.password)
+                .filter(|password| !password.0.is_empty()),
             database,
+            tls: tls.or(files.tls).decide()?,
             answer: ANSWER,
         })
     }
 }
 
-fn host(server: &str, query: &str) -> Result<Host, String> {
-    let mut socket = None;
+fn parameters(query: &str) -> Result<(Option<String>, tls::Asked), String> {
+    let (mut socket, mut tls) = (None, tls::Asked::default());
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        match pair.split_once('=') {
-            Some(("socket", path)) if !path.is_empty() => socket = Some(decoded(path)?),
-            Some((name, _)) => {
-                return Err(format!(
-                    "the URL's parameter {name} is unknown; there is socket=PATH alone"
-                ));
-            }
-            None => return Err(FORM.to_owned()),
+        let (name, value) = pair.split_once('=').ok_or(FORM)?;
+        let value = decoded(value)?;
+        if name == "socket" && !value.is_empty() {
+            socket = Some(value);
+        } else if !tls.set(name, &value)? {
+            return Err(format!(
+                "the URL's parameter {name} is unknown; there are {PARAMETERS}"
+            ));
         }
     }
+    Ok((socket, tls))
+}
+
+fn host(server: &str, socket: Option<String>, files: &Options) -> Result<Host, String> {
     if let Some(path) = socket {
         return match server {
             "" | "localhost" => Ok(Host::Socket(PathBuf::from(path))),
             _ => Err("the URL names a host and a socket; keep one of them".to_owned()),
+        };
+    }
+    if server.is_empty() {
+        return match (&files.host, &files.socket) {
+            // A socket is how clients reach the server of their own host.
+            (None, Some(path)) => Ok(Host::Socket(path.clone())),
+            (Some(host), Some(path)) if host == "localhost" => Ok(Host::Socket(path.clone())),
+            (Some(host), _) => Ok(Host::Tcp {
+                host: host.clone(),
+                port: files.port.unwrap_or(PORT),
+            }),
+            (None, None) => Err(format!("the URL names neither host nor socket: {FORM}")),
         };
     }
     // An IPv6 address stands in brackets, so its colons are no port's.
@@ -112,7 +134,7 @@ fn host(server: &str, query: &str) -> Result<Host, String> {
         _ => (server, None),
     };
     let port = match port {
-        None => PORT,
+        None => files.port.unwrap_or(PORT),
         Some(text) => text
             .parse()
             .ok()
@@ -124,26 +146,6 @@ fn host(server: &str, query: &str) -> Result<Host, String> {
         "" => Err(format!("the URL names neither host nor socket: {FORM}")),
         _ => Ok(Host::Tcp { host: name, port }),
     }
-}
-
-/// A part of a URL with its `%XX`.
-fn decoded(text: &str) -> Result<String, String> {
-    let wrong = || "the URL has a % that is not followed by two hexadecimal digits".to_owned();
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let mut digit = || {
-            let digit = char::from(rest.next()?).to_digit(16)?;
-            u8::try_from(digit).ok()
-        };
-        let (high, low) = (digit().ok_or_else(wrong)?, digit().ok_or_else(wrong)?);
-        bytes.push(high * 16 + low);
-    }
-    String::from_utf8(bytes).map_err(|_| "a part of the URL is not UTF-8".to_owned())
 }
 
 /// A text as a part of a URL.
@@ -160,21 +162,26 @@ pub(super) fn encoded(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tls::Mode;
     use super::*;
+
+    fn with(url: &str, password: Option<&str>) -> Result<Address, String> {
+        Address::with(url, password.map(str::to_owned), Options::default())
+    }
 
     #[test]
     fn an_address_has_user_host_port_and_database() {
-        let read = Address::with("//me:p%40ss@db.example:3307/test", None).unwrap();
+        let read = with("//me:p%40ss@db.example:3307/test", None).unwrap();
         assert_eq!(read.user, "me");
         assert_eq!(read.password, Some(Password("p@ss".to_owned())));
         assert_eq!(read.host.to_string(), "db.example:3307");
         assert_eq!(read.database, "test");
         assert!(!format!("{read:?}").contains("ss\""));
-        let six = Address::with("//me@[::1]/test", Some("env".to_owned())).unwrap();
+        let six = with("//me@[::1]/test", Some("env")).unwrap();
         assert_eq!(six.host.to_string(), "::1:3306");
         assert_eq!(six.password, Some(Password("env".to_owned())));
         let path = format!("//root@/assay?socket={}", encoded("/a b/s"));
-        let socket = Address::with(&path, None).unwrap();
+        let socket = with(&path, None).unwrap();
         assert_eq!(socket.host, Host::Socket(PathBuf::from("/a b/s")));
     }
 
@@ -185,17 +192,48 @@ mod tests {
             ("//me:Kq9@h", "write mysql://"),
             ("//me:Kq9@h/", "no database"),
             ("//:Kq9@h/d", "no user"),
-            ("//h/d", "write mysql://"),
+            ("//h/d", "no user"),
             ("//me:Kq9@/d", "neither host nor socket"),
             ("//me:Kq9@h:0/d", "port"),
             ("//me:Kq9@h:x/d", "port"),
             ("//me:Kq9%zz@h/d", "hexadecimal"),
             ("//me:Kq9@h/d?socket=/s", "keep one"),
             ("//me:Kq9@h/d?sslmode=require", "sslmode is unknown"),
+            ("//me:Kq9@h/d?ssl-mode=always", "ssl-mode is one of"),
+            ("//me:Kq9@h/d?ssl-ca=/no/such", "/no/such"),
         ] {
-            let why = Address::with(url, None).expect_err(url);
+            let why = with(url, None).expect_err(url);
             assert!(why.contains(wanted), "{url}: {why}");
             assert!(!why.contains("Kq9"), "{url}: {why}");
         }
+    }
+
+    #[test]
+    fn what_the_url_leaves_out_is_taken_from_files_and_what_it_says_is_not() {
+        let files = || Options {
+            user: Some("file".to_owned()),
+            password: Some(Password("p".to_owned())),
+            host: None,
+            port: Some(3310),
+            socket: Some(PathBuf::from("/run/s")),
+            database: Some("base".to_owned()),
+            tls: tls::Asked::default(),
+        };
+        let bare = Address::with("///", None, files()).unwrap();
+        assert_eq!(bare.host, Host::Socket(PathBuf::from("/run/s")));
+        assert_eq!(
+            (bare.user.as_str(), bare.database.as_str()),
+            ("file", "base")
+        );
+        assert_eq!(bare.password, Some(Password("p".to_owned())));
+        assert_eq!(bare.tls.mode, Mode::Preferred);
+        let url = "//me:q@h/d?ssl-mode=REQUIRED";
+        let said = Address::with(url, Some("env".to_owned()), files()).unwrap();
+        assert_eq!(said.host.to_string(), "h:3310");
+        assert_eq!((said.user.as_str(), said.database.as_str()), ("me", "d"));
+        assert_eq!(said.password, Some(Password("q".to_owned())));
+        assert_eq!(said.tls.mode, Mode::Required);
+        let env = Address::with("//h/", Some("env".to_owned()), files()).unwrap();
+        assert_eq!(env.password, Some(Password("env".to_owned())));
     }
 }

@@ -207,9 +207,10 @@ fn content(
     level: Level,
 ) -> Result<f64, EngineError> {
     let sizes = Sizes::of_page(marker.block_bytes)?;
-    let pairs = match level {
+    let each = sizes.rows;
+    let groups = match level {
         Level::Full => rows,
-        Level::Sampled => rows.min(SAMPLED_ROWS / 2),
+        Level::Sampled => rows.min(SAMPLED_ROWS / each),
     };
     let wrong: Vec<String> = column_names()
         .map(|name| format!("char_length({name}) <> {COLUMN_BYTES}"))
@@ -217,14 +218,14 @@ fn content(
     let asked = connection
         .rows(&format!(
             "select count(*), count(custid), \
-             coalesce(sum(custid is not null and ({} or length(filler) <> {} or pk % 2 = 0)), 0), \
-             coalesce(sum(custid is null and (c2 is not null or length(filler) <> {} or pk % 2 = 1)), 0), \
-             coalesce(sum(if(custid is null, 0e0, pow(custid - (pk + 1) / 2, 2))), 0e0) \
+             coalesce(sum(custid is not null and ({} or length(filler) <> {} or pk % {each} <> 1)), 0), \
+             coalesce(sum(custid is null and (c2 is not null or length(filler) <> {} or pk % {each} = 1)), 0), \
+             coalesce(sum(if(custid is null, 0e0, pow(custid - (pk - 1) div {each} - 1, 2))), 0e0) \
              from {table} force index (primary) where pk <= {}",
             wrong.join(" or "),
             sizes.live,
             sizes.pad,
-            2 * pairs
+            each * groups
         ))
         .map_err(told("reading the rows"))?;
     let row = asked.into_iter().next().unwrap_or_default();
@@ -232,12 +233,12 @@ fn content(
     let is: Vec<u64> = (0..4)
         .map(|at| text(at).parse().unwrap_or(u64::MAX))
         .collect();
-    if is != [2 * pairs, pairs, 0, 0] {
+    if is != [each * groups, groups, 0, 0] {
         return Err(damaged(
             table,
             &format!(
-                "rows, rows with a key, rows and pads of a wrong size are {is:?}, not [{}, {pairs}, 0, 0]",
-                2 * pairs
+                "rows, rows with a key, rows and pads of a wrong size are {is:?}, not [{}, {groups}, 0, 0]",
+                each * groups
             ),
         ));
     }
@@ -246,7 +247,7 @@ fn content(
     Ok(1.0 - 6.0 * squares / (n * (n * n - 1.0)).max(1.0))
 }
 
-/// Pages that hold rows, by the server's own statistics, made anew: one for each row and its pad. None where the user
+/// Pages that hold rows, by the server's own statistics, made anew: one for each row and its pads. None where the user
 /// may not read them.
 fn leaf_pages(
     connection: &mut Connection,

@@ -8,8 +8,7 @@
 use super::address::Address;
 use super::conn::{Connection, MyError, told};
 use crate::claim::Purpose;
-use assay_run::engine::{EngineError, Remarks};
-use std::collections::BTreeMap;
+use assay_run::engine::EngineError;
 use std::time::{Duration, Instant};
 
 /// How long a claim waits for its holder: an assay that follows another at once is not to be refused for that.
@@ -107,59 +106,4 @@ fn in_use(connection: &mut Connection, address: &Address, ids: &[u64]) -> Engine
         address.database,
         who.join("; ")
     ))
-}
-
-/// The claim of a run, as one reading after the other shows it.
-#[derive(Debug)]
-pub(super) struct Company {
-    own: u64,
-    begun: Instant,
-    /// By session: seen from, until.
-    others: BTreeMap<u64, (Duration, Duration)>,
-    /// When it was first seen to be gone.
-    lost: Option<Duration>,
-}
-
-impl Company {
-    /// Of the claim that this session holds.
-    pub(super) fn of(own: u32) -> Self {
-        Self {
-            own: own.into(),
-            begun: Instant::now(),
-            others: BTreeMap::new(),
-            lost: None,
-        }
-    }
-
-    /// Takes the holders of a reading.
-    pub(super) fn note(&mut self, holders: &[u64]) {
-        let now = self.begun.elapsed();
-        for id in holders.iter().filter(|id| **id != self.own) {
-            self.others.entry(*id).or_insert((now, now)).1 = now;
-        }
-        if !holders.contains(&self.own) {
-            self.lost.get_or_insert(now);
-        }
-    }
-
-    /// What the record has to say of it.
-    pub(super) fn remark(&self, remarks: &mut Remarks) {
-        for (id, (from, until)) in &self.others {
-            remarks.warnings.push(format!(
-                "Another assay shared this data set at the same time (server session {id}, seen from {:.0} s to {:.0} s \
-                 after this run claimed it). If it was a run, the figures show both loads together; repeat the run \
-                 alone, or name another database.",
-                from.as_secs_f64(),
-                until.as_secs_f64()
-            ));
-        }
-        if let Some(at) = self.lost {
-            remarks.invalid.push(format!(
-                "the claim on the data set was lost {:.0} s after it was taken (server session {} ended): after that, \
-                 other commands could change or remove its tables",
-                at.as_secs_f64(),
-                self.own
-            ));
-        }
-    }
 }

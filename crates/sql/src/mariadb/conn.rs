@@ -1,6 +1,7 @@
 //! A connection: the crate `mysql` with our addresses, times and words for errors.
 
 use super::address::{Address, Host};
+use super::tls::{Mode, Tls};
 use assay_run::engine::{EngineError, OpError};
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder, Row};
@@ -43,6 +44,19 @@ impl MyError {
             mysql::Error::MySqlError(error) => Some(error.code),
             _ => None,
         }
+    }
+
+    /// The server cannot protect the connection.
+    fn lacks_tls(&self) -> bool {
+        matches!(
+            &self.0,
+            mysql::Error::DriverError(mysql::DriverError::TlsNotSupported)
+        )
+    }
+
+    /// There is no connection.
+    pub(super) fn gone() -> Self {
+        Self(mysql::Error::IoError(ErrorKind::NotConnected.into()))
     }
 
     /// The connection cannot be used any more: it broke, or the server ended it (1053 and 1927, shutdown and KILL).
@@ -93,6 +107,7 @@ pub(super) fn told(doing: &str) -> impl Fn(MyError) -> EngineError + '_ {
                 "; the user needs ALL PRIVILEGES on the database of the data set (a run without updates: SELECT)"
             }
             Some(1290 | 1792 | 1836) => "; assay needs a server that can be written to",
+            Some(1176) => "; check the index with `assay check`",
             Some(1021 | 1114) => "; make room, or use fewer schemas or a smaller SCALE",
             _ => "",
         };
@@ -102,17 +117,23 @@ pub(super) fn told(doing: &str) -> impl Fn(MyError) -> EngineError + '_ {
 
 /// An operation's failure by what the server said.
 pub(super) fn op_error(error: &MyError) -> OpError {
-    let known = error
-        .code()
-        .and_then(|code| CLASSES.iter().find(|(known, ..)| *known == code));
-    let (class, retryable) = match known {
-        _ if error.is_fatal() => ("connection lost", false),
-        Some((_, class, again)) => (*class, *again),
-        None => ("server", false),
-    };
+    match error.is_fatal() {
+        true => OpError {
+            class: "connection lost",
+            text: error.to_string(),
+            retryable: false,
+        },
+        false => op_error_of(error.code().unwrap_or(0), &error.to_string()),
+    }
+}
+
+/// The same from the server's number and text.
+pub(super) fn op_error_of(code: u16, text: &str) -> OpError {
+    let known = CLASSES.iter().find(|(known, ..)| *known == code);
+    let (class, retryable) = known.map_or(("server", false), |(_, class, again)| (*class, *again));
     OpError {
         class,
-        text: error.to_string(),
+        text: text.to_owned(),
         retryable,
     }
 }
@@ -142,7 +163,16 @@ impl Connection {
             Host::Tcp { host, port } => builder.ip_or_hostname(Some(host)).tcp_port(*port),
             Host::Socket(path) => builder.socket(Some(path.display().to_string())),
         };
-        match Conn::new(builder) {
+        let with = |tls: &Tls| Conn::new(builder.clone().ssl_opts(tls.options()));
+        let opened = match with(&address.tls) {
+            Err(mysql::Error::DriverError(mysql::DriverError::TlsNotSupported))
+                if address.tls.mode == Mode::Preferred =>
+            {
+                with(&Tls::none())
+            }
+            opened => opened,
+        };
+        match opened {
             Ok(conn) => {
                 let mut connection = Self { conn };
                 let pinned = connection.run("set names latin1, sql_mode = 'STRICT_ALL_TABLES'");
@@ -181,6 +211,12 @@ impl Connection {
     /// The session's number on the server.
     pub(super) fn id(&self) -> u32 {
         self.conn.connection_id()
+    }
+
+    /// Who listens at the other end, if this is a socket of the file system.
+    pub(super) fn listener(&self) -> Option<i32> {
+        let peer = rustix::net::sockopt::socket_peercred(self.socket().ok()?).ok()?;
+        Some(peer.pid.as_raw_nonzero().get())
     }
 
     /// The socket once more, for a thread that ends waits in it. The crate keeps its own to itself.
@@ -230,6 +266,9 @@ fn refused(address: &Address, error: &MyError) -> EngineError {
             "the server at {host} has no connection left: {error}; raise max_connections or use fewer sessions"
         ),
         Some(_) => format!("the server at {host} refuses the connection: {error}"),
+        None if error.lacks_tls() => format!(
+            "the server at {host} has no TLS, which ssl-mode asks for: give it a certificate, or use ssl-mode=disabled"
+        ),
         None => format!("cannot connect to the server at {host}: {error}"),
     };
     EngineError::Unusable(text)

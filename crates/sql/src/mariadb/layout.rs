@@ -1,7 +1,8 @@
 //! What a data set is called and made of in a database: names and statements, no connection.
 //!
-//! InnoDB puts at least two rows on a page. So rows come in pairs: a live row and a pad that no key finds, of sizes such
-//! that a pair fits on a page and a third row of either size does not (slob-method 3.4). `pk` counts both in the
+//! InnoDB puts at least two rows on a page. So rows come in groups: a live row and pads that no key finds (one on pages of
+//! 8 and 16 KiB, more on larger ones: a row has less than half a page, and at most 16 KB), of sizes such
+//! that a group fits on a page and one more row of either size does not (slob-method 3.4). `pk` counts all in the
 //! order of their insertion; `custid`, the key, is a permutation of the live ones, with an index of its own, so that
 //! the rows of a range lie on unrelated pages.
 
@@ -32,6 +33,8 @@ pub(super) struct Sizes {
     pub(super) live: usize,
     /// Bytes of the filler of a pad.
     pub(super) pad: usize,
+    /// Rows of a group: the live one and its pads.
+    pub(super) rows: u64,
 }
 
 /// Bytes of a page that are not for rows: headers, the two rows that bound it, its directory, its trailer.
@@ -46,23 +49,35 @@ impl Sizes {
     /// `Unusable`: a row of SLOB does not fit twice, or a third row would.
     pub(super) fn of_page(page_bytes: u64) -> Result<Self, EngineError> {
         let content = COLUMNS * COLUMN_BYTES;
-        let page = match page_bytes {
-            8192 | 16384 => page_bytes as usize,
-            _ => {
-                return Err(EngineError::Unusable(format!(
-                    "innodb_page_size is {page_bytes}: assay lays one row on a page of 8192 or 16384 bytes (a SLOB row \
-                     is more than half of a smaller page, and less than a third of what a larger one takes)"
-                )));
+        let room = |page: u64| page as usize - PAGE_OVERHEAD;
+        match page_bytes {
+            8192 | 16384 => {
+                let room = room(page_bytes);
+                // A little under the most the server stores in one row: half of a page.
+                let row = room / 2 - ROW_OVERHEAD - room / 64;
+                Ok(Self {
+                    live: row - content,
+                    // The pair leaves less room than a pad needs.
+                    pad: room / 3 - ROW_OVERHEAD,
+                    rows: 2,
+                })
             }
-        };
-        let room = page - PAGE_OVERHEAD;
-        // A little under the most the server stores in one row: half of a page.
-        let row = room / 2 - ROW_OVERHEAD - room / 64;
-        Ok(Self {
-            live: row - content,
-            // The pair leaves less room than a pad needs.
-            pad: room / 3 - ROW_OVERHEAD,
-        })
+            32768 | 65536 => {
+                let rows = if page_bytes == 32768 { 3 } else { 5 };
+                // Where rows come in order, the server leaves a sixteenth of a page that has two of them.
+                let room = room(page_bytes) - page_bytes as usize / 16;
+                let row = room / rows - ROW_OVERHEAD - room / 128;
+                Ok(Self {
+                    live: row - content,
+                    pad: row,
+                    rows: rows as u64,
+                })
+            }
+            _ => Err(EngineError::Unusable(format!(
+                "innodb_page_size is {page_bytes}: assay lays one row on a page of 8192, 16384, 32768 or 65536 bytes. A \
+                 SLOB row has {content} bytes, and InnoDB stores no row of half a page or more in one"
+            ))),
+        }
     }
 }
 
@@ -112,25 +127,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slob_34_a_pair_fits_a_page_and_a_third_row_does_not() {
-        for page in [8192_u64, 16384] {
+    fn slob_34_a_group_fits_a_page_and_one_more_row_does_not() {
+        // What the server stores of a row at most.
+        const ROW_MAX: usize = 16_383;
+        for page in [8192_u64, 16384, 32768, 65536] {
             let sizes = Sizes::of_page(page).unwrap();
             let (live, pad) = (
                 sizes.live + COLUMNS * COLUMN_BYTES + ROW_OVERHEAD,
                 sizes.pad + ROW_OVERHEAD,
             );
             let room = page as usize - PAGE_OVERHEAD;
-            assert!(live < room / 2, "{page}: {live}");
-            assert!(live + pad <= room, "{page}: {live} {pad}");
+            assert!(live < room / 2 && live < ROW_MAX, "{page}: {live}");
+            let pads = sizes.rows as usize - 1;
+            let reserve = if sizes.rows > 2 {
+                page as usize / 16
+            } else {
+                0
+            };
+            assert!(live + pads * pad + reserve <= room, "{page}: {live} {pad}");
             // Rows are never larger than assumed, but may be a little smaller.
+            let more = sizes.rows as usize + 1;
             assert!(
-                live + 2 * pad > room + 2 * ROW_OVERHEAD,
+                live + (pads + 1) * pad > room + more * ROW_OVERHEAD,
                 "{page}: {live} {pad}"
             );
         }
-        for page in [4096, 32768, 65536] {
-            let text = Sizes::of_page(page).unwrap_err().to_string();
-            assert!(text.contains(&page.to_string()), "{text}");
-        }
+        let text = Sizes::of_page(4096).unwrap_err().to_string();
+        assert!(text.contains("4096") && text.contains("2432"), "{text}");
     }
 }

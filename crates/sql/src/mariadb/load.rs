@@ -4,30 +4,26 @@
 //! once it is verified; what was begun and not ended goes when the next prepare begins.
 
 use super::address::Address;
+use super::batch::Batch;
 use super::check::{self, Findings, Level};
 use super::conn::{Connection, told};
 use super::guard::{Guard, TICK, Waiting};
-use super::layout::{self, Sizes, create_index, create_table, rows_table, scan_table};
-use super::marker::{self, Marker};
-use super::plan::{LoadPlan, Start};
+use super::layout::{create_index, create_table, rows_table, scan_table};
+use super::marker;
+use super::plan::LoadPlan;
+use crate::wanted::Start;
 use assay_measure::permutation::Permutation;
-use assay_measure::units::many;
-use assay_run::dataset::lines::{bytes, count, decimal, text};
-use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS, FILL, Random};
+use assay_run::dataset::lines::{decimal, text};
 use assay_run::engine::{EngineError, Line, Progress};
 use assay_run::stop::Stop;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Instant;
 
-/// Live rows of a statement, each with its pad.
-const ROWS: u64 = 64;
 /// Statements of a transaction: a sync of the log for each would be most of the load.
 const STATEMENTS: u64 = 32;
 /// Added to the number of a schema for the rows of its scan table: they are unlike all others.
 const SCAN: u32 = 1 << 20;
-/// Of a statement beside its rows, and of a row beside its columns and fillers, at most.
-const FRAME_BYTES: usize = 200;
 
 /// Loads, verifies and sums up.
 ///
@@ -46,7 +42,7 @@ pub(super) fn run(
     let findings = job.run(keeper, progress)?;
     let load_s = begun.elapsed().as_secs_f64();
     let written = write_out(plan, keeper);
-    let mut lines = summary(plan, load_s);
+    let mut lines = plan.summary(load_s);
     lines.push(written);
     lines.extend(findings.lines());
     lines.push(decimal(
@@ -110,40 +106,6 @@ fn write_out(plan: &LoadPlan, keeper: &mut Connection) -> Line {
             ),
         ),
     }
-}
-
-fn summary(plan: &LoadPlan, load_s: f64) -> Vec<Line> {
-    if plan.load.is_empty() {
-        let all = many(plan.schemas.into(), "SLOB schema");
-        let action = format!("nothing loaded: {all} there already");
-        return vec![text("action", "Action", action)];
-    }
-    let seconds = load_s.max(1e-9);
-    vec![
-        count(
-            "loaded_schemas",
-            "SLOB schemas loaded",
-            plan.load.len() as u64,
-        ),
-        count("loaded_rows", "Rows loaded", plan.rows()),
-        bytes("load_bytes", "Table data written", plan.data_bytes()),
-        decimal("load_s", "Load time with index and verification, s", load_s),
-        decimal(
-            "load_rows_per_s",
-            "Load rate in rows",
-            plan.rows() as f64 / seconds,
-        ),
-        decimal(
-            "load_mb_per_s",
-            "Load rate, MB/s (10^6)",
-            plan.data_bytes() as f64 / 1e6 / seconds,
-        ),
-        count(
-            "load_connections",
-            "Connections that loaded",
-            plan.degree as u64,
-        ),
-    ]
 }
 
 /// What the connections of a load share.
@@ -302,8 +264,8 @@ impl<'a> Job<'a> {
     ) -> Result<(), EngineError> {
         let doing = format!("loading {table}");
         let doing = told(&doing);
-        let mut batch = Batch::new(&self.plan.marker, self.plan.sizes, schema);
-        let step = batch.rows_within(self.plan.server.packet_bytes);
+        let mut batch = Batch::new(connection, self.plan, schema);
+        let step = batch.rows();
         connection.run("begin").map_err(&doing)?;
         let mut first = 0;
         while first < rows {
@@ -311,8 +273,8 @@ impl<'a> Job<'a> {
                 return Err(EngineError::Interrupted);
             }
             let last = (first + step).min(rows);
-            let sql = batch.insert(table, first..last, key_of_slot);
-            connection.run(sql).map_err(&doing)?;
+            let done = batch.put(connection, table, first..last, key_of_slot);
+            done.map_err(&doing)?;
             if (last / step).is_multiple_of(STATEMENTS) {
                 connection.run("commit").map_err(&doing)?;
                 connection.run("begin").map_err(&doing)?;
@@ -322,80 +284,6 @@ impl<'a> Job<'a> {
             first = last;
         }
         connection.run("commit").map_err(&doing)
-    }
-}
-
-/// The text of inserts.
-struct Batch<'a> {
-    marker: &'a Marker,
-    sizes: Sizes,
-    schema: u32,
-    sql: String,
-    column: Vec<u8>,
-}
-
-impl<'a> Batch<'a> {
-    fn new(marker: &'a Marker, sizes: Sizes, schema: u32) -> Self {
-        Self {
-            marker,
-            sizes,
-            schema,
-            sql: String::new(),
-            column: Vec::new(),
-        }
-    }
-
-    /// Live rows of a statement that the server takes.
-    fn rows_within(&self, packet_bytes: u64) -> u64 {
-        let pair = COLUMNS * (COLUMN_BYTES + 3) + self.sizes.live + self.sizes.pad + FRAME_BYTES;
-        let room = usize::try_from(packet_bytes).unwrap_or(usize::MAX);
-        (room.saturating_sub(FRAME_BYTES) / pair).clamp(1, ROWS as usize) as u64
-    }
-
-    /// Inserts the pairs of these slots.
-    fn insert(
-        &mut self,
-        table: &str,
-        slots: std::ops::Range<u64>,
-        key_of_slot: &dyn Fn(u64) -> u64,
-    ) -> &str {
-        let names: Vec<String> = layout::column_names().collect();
-        self.sql.clear();
-        self.sql.push_str(&format!(
-            "insert into {table} (pk, custid, {}, filler) values ",
-            names.join(", ")
-        ));
-        for (i, slot) in slots.enumerate() {
-            if i > 0 {
-                self.sql.push(',');
-            }
-            // Two rows of one data set have nothing in common.
-            let number = (u64::from(self.schema) << 40) + slot;
-            let mut random = Random::of_row(self.marker.data_set, number);
-            self.sql
-                .push_str(&format!("({},{}", 2 * slot + 1, key_of_slot(slot)));
-            for _ in 0..COLUMNS {
-                self.push_text(&mut random, COLUMN_BYTES);
-            }
-            self.push_text(&mut random, self.sizes.live);
-            self.sql.push_str(&format!("),({},null", 2 * slot + 2));
-            self.sql.push_str(&",null".repeat(COLUMNS));
-            self.push_text(&mut random, self.sizes.pad);
-            self.sql.push(')');
-        }
-        &self.sql
-    }
-
-    fn push_text(&mut self, random: &mut Random, bytes: usize) {
-        self.sql.push_str(",'");
-        self.column.clear();
-        self.column.resize(bytes, FILL);
-        if self.marker.obfuscate {
-            random.fill_column(&mut self.column, self.marker.compress_pct as u32);
-        }
-        // Letters and digits alone, by what fills it.
-        self.sql.push_str(&String::from_utf8_lossy(&self.column));
-        self.sql.push('\'');
     }
 }
 

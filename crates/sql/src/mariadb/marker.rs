@@ -7,86 +7,14 @@
 
 use super::conn::{Connection, told};
 use super::layout::{literal, rows_table, scan_table};
-use assay_run::engine::{DataSet, EngineError};
+pub(super) use crate::marked::{FORMAT, Found, Marked, Marker};
+use assay_run::engine::EngineError;
 use std::collections::BTreeSet;
-
-/// Version of the marker and of everything it stands for.
-pub(super) const FORMAT: u32 = 1;
 
 const DATA_SET: &str = "assay_data_set";
 const SCHEMAS: &str = "assay_schemas";
 
-/// What a data set is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Marker {
-    /// Drawn when it was made.
-    pub(super) data_set: u64,
-    /// Of the key order.
-    pub(super) seed: u64,
-    /// The server's page.
-    pub(super) block_bytes: u64,
-    /// Live rows of each `cf1`.
-    pub(super) scale: u64,
-    /// Live rows of each `cf2`.
-    pub(super) scan_blocks: u64,
-    /// Columns hold random text, another for each row.
-    pub(super) obfuscate: bool,
-    /// Percent of each column that stays constant then.
-    pub(super) compress_pct: u64,
-    /// The index is unique.
-    pub(super) unique: bool,
-}
-
-/// A marker as it was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Marked {
-    pub(super) marker: Marker,
-    /// When it was made, by the server's clock, UTC.
-    pub(super) created: String,
-    /// SLOB schemas loaded and verified.
-    pub(super) loaded: BTreeSet<u32>,
-    /// SLOB schemas whose load has begun and not ended.
-    pub(super) loading: BTreeSet<u32>,
-    /// Tables, routines and events that are not of it.
-    pub(super) foreign: Vec<String>,
-}
-
-/// What is in the database.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// Nothing, or what a killed prepare left before it had made anything.
-    Nothing,
-    /// A data set of ours.
-    Ours(Box<Marked>),
-}
-
 impl Marked {
-    /// SLOB schemas 1 to this one are loaded.
-    pub(super) fn usable(&self) -> u32 {
-        (1..)
-            .take_while(|n| self.loaded.contains(n))
-            .last()
-            .unwrap_or(0)
-    }
-
-    /// For those who run on it; `None` while there is nothing to run on.
-    pub(super) fn data_set(&self) -> Option<DataSet> {
-        let usable = self.usable();
-        let last = self.loaded.union(&self.loading).last().copied();
-        let marker = &self.marker;
-        (usable > 0).then(|| DataSet {
-            schemas: usable,
-            scale_blocks: marker.scale,
-            scan_blocks: marker.scan_blocks,
-            block_bytes: marker.block_bytes,
-            state: format!(
-                "format {FORMAT}, created {}, seed {}, data set {:016x}",
-                self.created, marker.seed, marker.data_set
-            ),
-            unfinished: last.filter(|_| !self.loading.is_empty()),
-        })
-    }
-
     /// Tables of all its SLOB schemas.
     pub(super) fn tables(&self) -> BTreeSet<String> {
         let schemas = self.loaded.union(&self.loading);
@@ -164,60 +92,18 @@ fn has_row(connection: &mut Connection, content: &BTreeSet<String>) -> bool {
 fn read(connection: &mut Connection, database: &str) -> Result<Marked, EngineError> {
     let doing = format!("reading {DATA_SET}");
     let doing = told(&doing);
-    let damaged = |what: &str| {
-        EngineError::Damaged(format!(
-            "the marker in database {database} {what}, which no version of assay writes: compare it with the tables, \
-             or drop the database by hand"
-        ))
-    };
-    let formats = connection
-        .rows(&format!("select format from {DATA_SET}"))
-        .map_err(&doing)?;
-    let [format] = formats.as_slice() else {
-        let what = format!("has {} rows instead of one", formats.len());
-        return Err(damaged(&what));
-    };
-    let format = format.first().cloned().flatten().unwrap_or_default();
-    match format.parse::<u32>() {
-        Ok(FORMAT) => {}
-        Ok(newer) if newer > FORMAT => {
-            return Err(EngineError::Unusable(format!(
-                "the data set in database {database} has format {newer}, but this version of assay knows formats up \
-                 to {FORMAT}: use the version that made it"
-            )));
-        }
-        _ => return Err(damaged(&format!("says format {format}"))),
-    }
-    let values: Vec<String> = connection
-        .rows(&format!(
-            "select data_set, seed, block_bytes, scale_blocks, scan_blocks, obfuscate, compress_pct, unique_index, \
-             checksum, date_format(created, '%Y-%m-%d %H:%i:%sZ') from {DATA_SET}"
-        ))
-        .map_err(&doing)?
-        .into_iter()
-        .flatten()
-        .map(Option::unwrap_or_default)
-        .collect();
-    let (marker, created) = Marker::parse(&values).map_err(|what| damaged(&what))?;
-    let states = connection
-        .rows(&format!("select n, state from {SCHEMAS}"))
-        .map_err(&doing)?;
-    let (mut loaded, mut loading) = (BTreeSet::new(), BTreeSet::new());
-    for row in states {
-        let value = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
-        match (value(0).parse::<u32>(), value(1).as_str()) {
-            (Ok(n), "loaded") if n > 0 => loaded.insert(n),
-            (Ok(n), "loading") if n > 0 => loading.insert(n),
-            (_, state) => return Err(damaged(&format!("says schema {} is {state}", value(0)))),
-        };
-    }
-    Ok(Marked {
-        marker,
-        created,
-        loaded,
-        loading,
-        foreign: Vec::new(),
-    })
+    let mut rows = |sql: &str| connection.rows(sql).map_err(&doing);
+    let place = format!("database {database}");
+    Marked::known_format(&place, &rows(&format!("select format from {DATA_SET}"))?)?;
+    let values = rows(&format!(
+        "select data_set, seed, block_bytes, scale_blocks, scan_blocks, obfuscate, compress_pct, unique_index, \
+         checksum, date_format(created, '%Y-%m-%d %H:%i:%sZ') from {DATA_SET}"
+    ))?;
+    Marked::read(
+        &place,
+        values,
+        &rows(&format!("select n, state from {SCHEMAS}"))?,
+    )
 }
 
 impl Marker {
@@ -242,71 +128,6 @@ impl Marker {
                 literal(&self.checksum())
             ),
         ]
-    }
-
-    /// As the table has them, in its order, without format, checksum and time.
-    fn values(&self) -> [String; 8] {
-        let flag = |value: bool| if value { "t" } else { "f" }.to_owned();
-        [
-            format!("{:016x}", self.data_set),
-            self.seed.to_string(),
-            self.block_bytes.to_string(),
-            self.scale.to_string(),
-            self.scan_blocks.to_string(),
-            flag(self.obfuscate),
-            self.compress_pct.to_string(),
-            flag(self.unique),
-        ]
-    }
-
-    /// CRC-32C of the values: what was edited by hand is not what was loaded.
-    fn checksum(&self) -> String {
-        let text = format!("{FORMAT}|{}", self.values().join("|"));
-        format!("{:08x}", crc32c::crc32c(text.as_bytes()))
-    }
-
-    /// From the values of [`read`]; also the time it was made.
-    fn parse(values: &[String]) -> Result<(Self, String), String> {
-        let [
-            data_set,
-            seed,
-            block_bytes,
-            scale,
-            scan_blocks,
-            obfuscate,
-            compress_pct,
-            unique,
-            checksum,
-            created,
-        ] = values
-        else {
-            return Err(format!("has {} values", values.len()));
-        };
-        let number = |name: &str, text: &str| {
-            text.parse::<u64>()
-                .map_err(|_| format!("says {name} is {text}"))
-        };
-        let marker = Self {
-            data_set: u64::from_str_radix(data_set, 16)
-                .map_err(|_| format!("says data_set is {data_set}"))?,
-            seed: number("seed", seed)?,
-            block_bytes: number("block_bytes", block_bytes)?,
-            scale: number("scale_blocks", scale)?,
-            scan_blocks: number("scan_blocks", scan_blocks)?,
-            obfuscate: obfuscate == "t",
-            compress_pct: number("compress_pct", compress_pct)?,
-            unique: unique == "t",
-        };
-        let wanted = marker.checksum();
-        if *checksum != wanted {
-            return Err(format!(
-                "has checksum {checksum}, but its values give {wanted}"
-            ));
-        }
-        if marker.scale == 0 {
-            return Err("says the scale is 0".to_owned());
-        }
-        Ok((marker, created.clone()))
     }
 }
 

@@ -5,22 +5,28 @@
 //! `check` make and verify it, while `guard` looks after them; `engine` runs sessions on it, `stats` reads the server's counters. `README.md` beside
 //! this file lists privileges, versions, what is written, and what is not there yet.
 
+mod activity;
 mod address;
+mod batch;
 mod check;
 mod claim;
 mod conn;
 mod engine;
+mod files;
 mod guard;
+mod host;
 mod layout;
 mod load;
 mod marker;
 mod params;
+mod password;
 mod plan;
 mod server;
 mod stats;
 mod temp;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 use crate::claim::Purpose;
 use crate::place::Place;
@@ -32,6 +38,7 @@ use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use check::{Findings, Level};
 use conn::told;
+use files::Options;
 use guard::{Guard, TICK, Waiting};
 use marker::{Found, Marked};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -39,6 +46,8 @@ use std::time::Duration;
 
 /// The parameter that says how long an answer may take.
 const PATIENCE: &str = "MYSQL_ANSWER_TIMEOUT";
+/// The parameter that names a file of options.
+const FILES: &str = "MYSQL_DEFAULTS_FILE";
 /// No answer is given up sooner.
 const ANSWER_MIN: Duration = Duration::from_secs(1);
 /// The page of a stock server.
@@ -50,8 +59,13 @@ pub struct Mariadb;
 
 fn address_of(place: &Place, settings: &Settings) -> Result<Address, EngineError> {
     let (url, _) = place.server()?;
-    let address =
-        Address::parse(url).map_err(|why| EngineError::Usage(format!("target mysql: {why}")))?;
+    let usage = |why| EngineError::Usage(format!("target mysql: {why}"));
+    // A server of one's own is reached as it was started.
+    let files = match place.is_throw_away() {
+        true => Options::default(),
+        false => Options::read(settings.text(FILES)).map_err(usage)?,
+    };
+    let address = Address::parse(url, files).map_err(usage)?;
     Ok(Address {
         answer: Duration::from_nanos(settings.ns(PATIENCE)).max(ANSWER_MIN),
         ..address
@@ -108,12 +122,17 @@ impl Target for Mariadb {
             Place::Temporary { version } => {
                 temp::start(version.as_deref(), settings, stop, progress).map(Some)
             }
-            Place::Server { .. } => match settings.text("MYSQL_SET") {
-                "" => Ok(None),
-                given => Err(EngineError::Usage(format!(
-                    "MYSQL_SET={given}: applies only to a temp:mariadb server; this server already has its settings"
-                ))),
-            },
+            Place::Server { .. } => {
+                for (name, unsaid) in [("MYSQL_SET", ""), ("COMMIT_MODE", "default")] {
+                    let given = settings.text(name);
+                    if given != unsaid {
+                        return Err(EngineError::Usage(format!(
+                            "{name}={given}: applies only to a temp:mariadb server; this server already has its settings"
+                        )));
+                    }
+                }
+                Ok(None)
+            }
         }
     }
 

@@ -8,6 +8,13 @@ use assay_measure::params;
 pub(super) const PARAMS: &[ParamDef] = params! {
     "READ_MODE", Choice(&["single", "batched"]), "single", "single: one page at a time, by the index; batched: rows in \
      the order of their pages (MRR)";
+    "COMMIT_MODE", Choice(&["default", "sync", "write", "none"]), "default", "of a temp:mariadb server: sync, each commit \
+     is durable; write, written at each commit and synced once a second; none, both once a second \
+     (innodb_flush_log_at_trx_commit 1, 2, 0); default: as the server is set. Another server is left as it is";
+    "MYSQL_DEFAULTS_FILE", Text, "", "file of options (groups client and assay) that says what the URL does not; default: \
+     /etc/my.cnf, /etc/mysql/my.cnf, ~/.my.cnf";
+    "MYSQL_LOAD", Choice(&["auto", "local", "insert"]), "auto", "how rows are loaded: local, LOAD DATA LOCAL from memory; \
+     insert, inserts of many rows; auto: local where the server allows it";
     "MYSQL_ANSWER_TIMEOUT", Seconds, "60", "seconds (at least 1) to wait for an answer before assay gives the server up; a \
      load or a check waits as long as the server answers on another connection";
     "MYSQL_GRACE", Seconds, "60", "seconds (at least 1) that a timed run waits after its end for operations in \

@@ -20,6 +20,8 @@ pub(super) struct Server {
     /// Longest statement, bytes.
     pub(super) packet_bytes: u64,
     pub(super) pool_bytes: u64,
+    /// Clients may send what LOAD DATA LOCAL asks for.
+    pub(super) local_infile: bool,
 }
 
 impl Server {
@@ -35,7 +37,7 @@ impl Server {
             .rows(
                 "select @@innodb_page_size, @@read_only, current_user(), @@max_connections, @@max_allowed_packet, \
                  @@innodb_buffer_pool_size, (select variable_value from information_schema.global_status where \
-                 variable_name = 'threads_connected')",
+                 variable_name = 'threads_connected'), @@local_infile",
             )
             .map_err(&doing)?;
         let row = rows.into_iter().next().unwrap_or_default();
@@ -50,6 +52,7 @@ impl Server {
             packet_bytes: number(4),
             pool_bytes: number(5),
             sessions: number(6),
+            local_infile: number(7) != 0,
         })
     }
 

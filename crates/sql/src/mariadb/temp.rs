@@ -1,6 +1,7 @@
 //! A throw-away server from installed programs: `temp:mariadb[:VERSION]`, made and kept as [`crate::temp`] does it.
 
 use super::address::{Address, encoded};
+use super::files::Options;
 use super::load::connect;
 use super::plan;
 use crate::place::Place;
@@ -47,6 +48,7 @@ const OURS: [(&str, &str); 10] = [
 /// Words of the lines of its log that say why it gave up.
 const COMPLAINTS: [&str; 2] = ["[ERROR]", "FATAL ERROR"];
 const SOCKET: &str = "server.sock";
+const FLUSH_LOG: &str = "innodb_flush_log_at_trx_commit";
 /// The database of the data set.
 const DATABASE: &str = "assay";
 /// Longest orderly shutdown: it writes out pages that nobody will read.
@@ -67,6 +69,8 @@ struct Programs {
     installer: PathBuf,
     /// As it says itself: `10.11.19-MariaDB-0+deb12u1`
     version: String,
+    /// Where it was unpacked, if that is not where it was built for.
+    root: Option<PathBuf>,
 }
 
 impl Programs {
@@ -107,6 +111,7 @@ impl Programs {
             });
             if fits {
                 return Ok(Self {
+                    root: root_of(&server),
                     server,
                     installer,
                     version: is,
@@ -116,6 +121,13 @@ impl Programs {
         }
         Err(none(named, version, &seen))
     }
+}
+
+/// Of `<root>/bin/mariadbd`: a tree of its own has its statements and messages in `<root>/share`.
+fn root_of(server: &Path) -> Option<PathBuf> {
+    let root = server.parent()?.parent()?;
+    let made = root.join("share/mariadb_system_tables.sql");
+    made.is_file().then(|| root.to_path_buf())
 }
 
 fn none(named: &str, version: Option<&str>, seen: &[String]) -> EngineError {
@@ -154,9 +166,27 @@ struct Choice {
     owner: Option<Owner>,
     home: Home,
     asked: Vec<Setting>,
+    /// COMMIT_MODE as the server's setting.
+    flush_log: Option<&'static str>,
     page_bytes: u64,
     sessions: u64,
     needed_bytes: u64,
+}
+
+/// What COMMIT_MODE asks for.
+fn flush_log(settings: &Settings, asked: &[Setting]) -> Result<Option<&'static str>, EngineError> {
+    let value = match settings.text("COMMIT_MODE") {
+        "sync" => "1",
+        "write" => "2",
+        "none" => "0",
+        _ => return Ok(None),
+    };
+    match asked.iter().any(|(name, _)| name == FLUSH_LOG) {
+        false => Ok(Some(value)),
+        true => Err(EngineError::Usage(format!(
+            "COMMIT_MODE and MYSQL_SET both say {FLUSH_LOG}; keep one of them"
+        ))),
+    }
 }
 
 fn number(settings: &Settings, name: &str) -> Option<u64> {
@@ -170,6 +200,7 @@ impl Choice {
     /// Everything is found and checked that can be without making anything.
     fn new(version: Option<&str>, settings: &Settings) -> Result<Self, EngineError> {
         let asked = settings::parse(settings.text("MYSQL_SET"), "MYSQL_SET", &OURS)?;
+        let flush_log = flush_log(settings, &asked)?;
         let programs = Programs::find(settings.text("MYSQL_BIN"), version)?;
         let owner = owner::of_server(BRAND)?;
         for program in [&programs.server, &programs.installer] {
@@ -192,6 +223,7 @@ impl Choice {
             owner,
             home,
             asked,
+            flush_log,
             page_bytes,
             sessions: sessions.unwrap_or(schemas.saturating_mul(threads)),
             needed_bytes,
@@ -200,7 +232,11 @@ impl Choice {
 
     /// What it gets beside what was asked for.
     fn own_settings(&self, data: &Path) -> Vec<Setting> {
-        let mut own = vec![
+        let root = self.programs.root.iter();
+        let mut own: Vec<Setting> = root
+            .map(|root| ("basedir".to_owned(), root.display().to_string()))
+            .collect();
+        own.extend([
             ("datadir".to_owned(), data.display().to_string()),
             // A server that starts removes all temporary files that lie there: in /tmp those of other servers too.
             ("tmpdir".to_owned(), data.display().to_string()),
@@ -211,7 +247,22 @@ impl Choice {
                 data.join("server.pid").display().to_string(),
             ),
             ("innodb_page_size".to_owned(), self.page_bytes.to_string()),
-        ];
+        ]);
+        if let Some(value) = self.flush_log {
+            own.push((FLUSH_LOG.to_owned(), value.to_owned()));
+        }
+        let given = |name: &str| self.asked.iter().any(|(asked, _)| asked.starts_with(name));
+        if !given("performance_schema") {
+            // Reads, writes and syncs of data files are counted and timed, and nothing else: two clock readings each.
+            let one = format!("{}=ON", super::stats::INSTRUMENT);
+            for (name, value) in [
+                ("performance_schema", "ON"),
+                ("performance_schema_instrument", "%=OFF"),
+                ("performance_schema_instrument", &one),
+            ] {
+                own.push((name.to_owned(), value.to_owned()));
+            }
+        }
         let connections = self.sessions.saturating_add(OTHER_CONNECTIONS);
         let is_given = self.asked.iter().any(|(name, _)| name == "max_connections");
         if connections > STOCK_CONNECTIONS && !is_given {
@@ -243,6 +294,8 @@ impl Choice {
         let words =
             |program: &Path| vec![program.display().to_string(), "--no-defaults".to_owned()];
         let mut make = words(&self.programs.installer);
+        let root = self.programs.root.iter();
+        make.extend(root.map(|root| format!("--basedir={}", root.display())));
         make.extend([
             format!("--datadir={}", data.display()),
             format!("--tmpdir={}", data.display()),
@@ -308,7 +361,7 @@ pub(super) fn start(
     let socket = directory.join(DATA).join(SOCKET);
     let socket = encoded(&socket.display().to_string());
     let url = |database: &str| format!("//root@/{database}?socket={socket}");
-    let place = Address::parse(&url("mysql")).map_err(EngineError::Usage)?;
+    let place = Address::parse(&url("mysql"), Options::default()).map_err(EngineError::Usage)?;
     connect(&place)?
         .run(&format!("create database {DATABASE}"))
         .map_err(super::conn::told("creating the database"))?;

@@ -1,16 +1,18 @@
 //! Data sets and sessions on real servers: the suites every target must pass, the items of slob-method 3.4, and what is
 //! refused. Servers are Debian's; with `ASSAY_REQUIRE_MARIADB` set a missing one fails the test.
 
+use super::address::Host;
 use super::conn::Connection;
 use super::*;
 use assay_measure::clock::Clock;
 use assay_measure::config::{self, Tables};
-use assay_measure::snapshot::{RunData, Verdict};
+use assay_measure::snapshot::{Reading, RunData, StatSet, Verdict};
 use assay_measure::stats::{self, Stat};
 use assay_run::conformance::life::{self, Unwatched};
 use assay_run::conformance::{self, Ground, Subject, claims_suite};
-use assay_run::engine::{LineValue, Running};
+use assay_run::engine::{LineValue, Op, Running};
 use assay_run::plan::RedoStress;
+use assay_run::trace::{Memory, Row};
 use assay_run::{Options as RunOptions, Unobserved, execute};
 use std::path::PathBuf;
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -35,6 +37,17 @@ fn settings(said: &[(&str, &str)]) -> Settings {
     let resolved = config::resolve(&tables, &[config::command_line(said)]);
     assert!(!resolved.has_errors(), "{:?}", resolved.problems);
     resolved.settings
+}
+
+/// Past what the harness holds back.
+fn said_aloud(skipped: &str) {
+    let stderr = std::fs::File::options()
+        .append(true)
+        .open("/proc/self/fd/2");
+    if let Ok(mut stderr) = stderr {
+        let line = format!("!! SKIPPED: {skipped}\n");
+        let _ = std::io::Write::write_all(&mut stderr, line.as_bytes());
+    }
 }
 
 /// A running server.
@@ -65,13 +78,7 @@ impl Server {
             Err(error) if error.to_string().contains("no programs of") => {
                 let required = std::env::var_os("ASSAY_REQUIRE_MARIADB");
                 assert!(required.is_none_or(|word| word.is_empty()), "{error}");
-                let tty = std::fs::File::options()
-                    .append(true)
-                    .open("/proc/self/fd/2");
-                if let Ok(mut stderr) = tty {
-                    let line = format!("!! SKIPPED: a test on MariaDB: {error}\n");
-                    let _ = std::io::Write::write_all(&mut stderr, line.as_bytes());
-                }
+                said_aloud(&format!("a test on MariaDB: {error}"));
                 None
             }
             Err(error) => panic!("{error}"),
@@ -109,7 +116,7 @@ impl Server {
     }
 
     fn connect(&self) -> Connection {
-        let address = Address::parse(&self.url("mysql")).expect("its own URL");
+        let address = Address::parse(&self.url("mysql"), Options::default()).expect("its own URL");
         load::connect(&address).expect("the server answers")
     }
 
@@ -143,18 +150,103 @@ fn the_engine_keeps_the_contract() {
     let Some(server) = Server::shared() else {
         return;
     };
-    let url = server.database("contract");
-    let settings = settings(SMALL);
-    load(&url, &settings, 2).unwrap();
-    let violations = conformance::suite(&mut |plan| Subject {
-        engine: Mariadb
-            .open(&url, plan, &settings, &Stop::new(), &Unwatched)
-            .unwrap_or_else(|error| panic!("{error}")),
-        clock: Clock::real(),
-    });
-    assert_eq!(violations, Vec::<String>::new());
-    // Rows, sizes and places are as they were loaded (slob_21).
-    life::check(&Mariadb, &url, &settings).unwrap();
+    for run_loop in ["client", "server"] {
+        // The suite writes what it wrote before, and a row that stays as it is does not count as changed.
+        let url = server.database(&format!("contract_{run_loop}"));
+        load(&url, &settings(SMALL), 2).unwrap();
+        let mut said = SMALL.to_vec();
+        said.push(("LOOP", run_loop));
+        let settings = settings(&said);
+        let violations = conformance::suite(&mut |plan| Subject {
+            engine: Mariadb
+                .open(&url, plan, &settings, &Stop::new(), &Unwatched)
+                .unwrap_or_else(|error| panic!("{error}")),
+            clock: Clock::real(),
+        });
+        assert_eq!(violations, Vec::<String>::new(), "LOOP={run_loop}");
+        // Rows, sizes and places are as they were loaded (slob_21).
+        life::check(&Mariadb, &url, &settings).unwrap();
+    }
+}
+
+/// Operations of a run in the order of their sessions, as the trace tells them.
+fn traced(url: &str, plan: &Plan, run_loop: &str) -> (RunData, Vec<String>) {
+    let trace = Memory::new();
+    let options = RunOptions {
+        calibrate: false,
+        trace: Some(Box::new(trace.clone())),
+        ..RunOptions::default()
+    };
+    let data = run_with(url, plan, &[("LOOP", run_loop)], options);
+    let mut rows = trace.rows();
+    rows.sort_by_key(|row| (row.session, row.i));
+    // All of an operation but its stamp, which no two runs share.
+    let op = |op: &Op| match *op {
+        Op::Update {
+            schema,
+            first_key,
+            width,
+            ..
+        } => format!("update {schema} {first_key} {width}"),
+        ref other => format!("{other:?}"),
+    };
+    let told = |row: &Row| format!("{} {} {} {:?}", row.session, row.i, op(&row.op), row.rows);
+    (data, rows.iter().map(told).collect())
+}
+
+#[test]
+fn a_loop_in_the_server_does_the_same_operations_and_commits_each() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let url = server.database("loops");
+    load(&url, &settings(SMALL), 2).unwrap();
+    for (obfuscate, redo_stress) in [(false, RedoStress::Lite), (true, RedoStress::Heavy)] {
+        let plan = Plan {
+            schemas: 2,
+            threads_per_schema: 2,
+            update_pct: 30,
+            scan_pct: 10,
+            hot_schema_frequency: 4,
+            // Ranges that go past the last key.
+            edge: assay_run::plan::Edge::Wrap,
+            obfuscate,
+            redo_stress,
+            seed: 11,
+            ..plan(8192, 2, 1000, 300)
+        };
+        let (client, asked) = traced(&url, &plan, "client");
+        let again = Plan {
+            run_stamp: plan.run_stamp + 1,
+            ..plan.clone()
+        };
+        let (data, in_server) = traced(&url, &again, "server");
+        assert_eq!(asked.len(), 1200);
+        assert_eq!(asked, in_server);
+        for stat in [
+            stats::USER_COMMITS,
+            stats::ROWS_CHANGED,
+            stats::ROWS_VISITED,
+        ] {
+            assert_eq!(counted(&data, stat), counted(&client, stat), "{stat:?}");
+        }
+        assert_eq!(counted(&data, stats::USER_COMMITS), 360);
+        // Each row was changed, with other bytes than it had; other tests work on this server too.
+        let changed = counted(&data, stats::ROWS_CHANGED);
+        assert!(counted(&data, stats::TUPLES_UPDATED) >= changed);
+    }
+    life::check(&Mariadb, &url, &settings(SMALL)).unwrap();
+    let refused = Mariadb.open(
+        &url,
+        &Plan {
+            commit_every: 10,
+            ..plan(8192, 1, 1000, 1)
+        },
+        &settings(&[("LOOP", "server")]),
+        &Stop::new(),
+        &Unwatched,
+    );
+    assert!(told_by(refused).contains("COMMIT_EVERY"));
 }
 
 #[test]
@@ -184,16 +276,20 @@ fn every_pair_of_commands_shares_a_data_set_or_is_refused() {
 
 /// Runs so many operations of each session to their end.
 fn run(url: &str, plan: &Plan, given: &[(&str, &str)]) -> RunData {
+    let options = RunOptions {
+        calibrate: false,
+        ..RunOptions::default()
+    };
+    run_with(url, plan, given, options)
+}
+
+fn run_with(url: &str, plan: &Plan, given: &[(&str, &str)], options: RunOptions) -> RunData {
     let mut said = SMALL.to_vec();
     said.retain(|(name, _)| given.iter().all(|(other, _)| other != name));
     said.extend(given);
     let engine = Mariadb
         .open(url, plan, &settings(&said), &Stop::new(), &Unwatched)
         .unwrap_or_else(|error| panic!("{error}"));
-    let options = RunOptions {
-        calibrate: false,
-        ..RunOptions::default()
-    };
     let (clock, stop) = (Clock::real(), Stop::new());
     let data = execute(plan, &*engine, &clock, &stop, &mut Unobserved, options)
         .unwrap_or_else(|error| panic!("{error}"));
@@ -246,7 +342,7 @@ fn slob_34_a_row_is_a_page_and_a_range_reads_one_for_each_key() {
     let reads = counted(&data, stats::PHYSICAL_READS);
     let per_select = reads as f64 / f64::from(selects);
     // All but what the pool holds, and a few of the index.
-    assert!((48.0..=66.0).contains(&per_select), "{per_select}");
+    assert!((48.0..=68.0).contains(&per_select), "{per_select}");
     assert_eq!(counted(&data, stats::PHYSICAL_READS_CACHE_PREFETCH), 0);
     assert_eq!(counted(&data, stats::STATEMENT_CALLS), 400);
     assert_eq!(counted(&data, stats::ROWS_VISITED), 400 * 64);
@@ -255,6 +351,90 @@ fn slob_34_a_row_is_a_page_and_a_range_reads_one_for_each_key() {
     assert!(
         gets >= 400 * 64 && counted(&data, stats::CACHE_DEMAND_MISSES) <= gets,
         "{gets}"
+    );
+    the_kernel_and_the_server_tell_the_same(&data, reads);
+}
+
+/// What the kernel charged the server's threads with, and what `performance_schema` timed, fits what was read.
+fn the_kernel_and_the_server_tell_the_same(data: &RunData, reads: u64) {
+    let fact = |name: &str| {
+        let fact = data.engine_facts.iter().find(|fact| fact.name == name);
+        fact.map(|fact| fact.value.clone()).unwrap_or_default()
+    };
+    let place = fact("server_host");
+    assert!(
+        place.contains("SO_PEERCRED") && place.contains("it started when"),
+        "{place}"
+    );
+    assert!(fact("io_timing_achieved").starts_with("on"));
+    assert!(!fact("device_fs_type").starts_with("n/a"));
+    // All of it came by direct reads of the server's process, and by nothing else.
+    let page = 16384;
+    let device = counted(data, stats::SERVER_DEVICE_READ_BYTES);
+    let called = counted(data, stats::SERVER_READ_CALL_BYTES);
+    assert!(called >= reads * page, "{called} of {}", reads * page);
+    let memory = fact("device_is_tmpfs") == "yes";
+    assert!(
+        memory || device >= reads * page * 99 / 100,
+        "{device} of {}",
+        reads * page
+    );
+    for stat in [stats::DB_CPU, stats::BACKGROUND_CPU] {
+        assert!(counted(data, stat) > 0, "{stat:?}");
+    }
+    let number = |reading: &Reading| match reading {
+        Reading::Count(value) => *value,
+        Reading::Na(why) => panic!("{why}"),
+    };
+    let event = |set: &StatSet| {
+        let mut timed = set.timed.iter();
+        let event = timed.find(|event| event.name == "db file sequential read");
+        let event = event.expect("a line of reads").clone();
+        (number(&event.waits), number(&event.wait_ns))
+    };
+    let (before, after) = (event(&data.gate.stats), event(&data.drained.stats));
+    let (waits, wait_ns) = (after.0 - before.0, after.1 - before.1);
+    assert!(
+        waits.abs_diff(reads) <= reads / 100 + 5,
+        "{waits} of {reads}"
+    );
+    assert!(wait_ns > waits, "{wait_ns}");
+    let gauges = &data.drained.stats.gauges;
+    for name in [
+        "checkpoint_age_bytes",
+        "pending_reads_count",
+        "read_views_count",
+    ] {
+        assert!(gauges.contains_key(name), "{name}: {gauges:?}");
+    }
+}
+
+#[test]
+fn slob_34_a_row_is_a_page_on_large_pages_too_and_a_small_one_is_refused() {
+    for page in [32768_u64, 65536] {
+        let Some(server) = Server::own(&page.to_string(), "innodb_flush_log_at_trx_commit=0")
+        else {
+            return;
+        };
+        let url = server.database("large");
+        let small = settings(&[("SCALE", "1000"), ("SCAN_TABLE_SZ", "16")]);
+        let loaded = load(&url, &small, 1).unwrap();
+        let pages = line(&loaded, "verified_pages");
+        assert!((1016..=1040).contains(&pages), "{page}: {pages}");
+        let plan = Plan {
+            update_pct: 50,
+            ..plan(page, 1, 1000, 40)
+        };
+        let data = run(&url, &plan, &[]);
+        assert_eq!(counted(&data, stats::ROWS_VISITED), 40 * 64);
+        life::check(&Mariadb, &url, &small).unwrap();
+    }
+    let small = settings(&[("BLOCK_SZ", "4096"), ("SCALE", "1000")]);
+    let refused = Mariadb.start("temp", &small, &Stop::new(), &Unwatched);
+    let text = told_by(refused.map(|_| ()));
+    assert!(
+        text.contains("4096") || text.contains("no programs"),
+        "{text}"
     );
 }
 
@@ -297,7 +477,7 @@ fn obfuscated_rows_differ_and_batched_ranges_touch_the_same_rows() {
     let mut said = SMALL.to_vec();
     said.extend([("OBFUSCATE_COLUMNS", "TRUE"), ("UNIQUE_INDEX", "TRUE")]);
     load(&url, &settings(&said), 1).unwrap();
-    let address = Address::parse(&url).unwrap();
+    let address = Address::parse(&url, Options::default()).unwrap();
     let mut connection = load::connect(&address).unwrap();
     let different = connection
         .number("select count(distinct c7, left(filler, 50)) from cf1_1 where custid > 0");
@@ -353,7 +533,8 @@ fn what_is_not_as_it_was_loaded_is_named() {
             "update assay_data_set set seed = '7'",
         ),
     ] {
-        let mut connection = load::connect(&Address::parse(&url).unwrap()).unwrap();
+        let mut connection =
+            load::connect(&Address::parse(&url, Options::default()).unwrap()).unwrap();
         connection
             .run(harm)
             .unwrap_or_else(|error| panic!("{harm}: {error}"));
@@ -373,7 +554,7 @@ fn a_foreign_database_is_refused_and_not_touched() {
     };
     let url = server.database("theirs");
     let settings = settings(SMALL);
-    let mut connection = load::connect(&Address::parse(&url).unwrap()).unwrap();
+    let mut connection = load::connect(&Address::parse(&url, Options::default()).unwrap()).unwrap();
     connection.run("create table customers (id int)").unwrap();
     let text = told_by(load(&url, &settings, 1));
     assert!(
@@ -435,18 +616,292 @@ fn who_is_not_let_in_or_may_not_write_is_told_why_and_what_to_do() {
     ));
 }
 
+/// An authority `ca`, another one, and a certificate of the first for `db.example`.
+fn certificates() -> tempfile::TempDir {
+    let dir = tempfile::Builder::new()
+        .prefix("assay-test-")
+        .tempdir_in("/var/tmp")
+        .unwrap();
+    let script = r#"
+set -e
+cd "$1"
+new="-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes"
+for ca in ca other; do openssl req -x509 $new -keyout $ca.key -out $ca.crt -days 30 -subj /CN=$ca; done
+openssl req $new -keyout server.key -out server.csr -subj /CN=db.example
+echo "subjectAltName=DNS:db.example,DNS:localhost" >ext
+openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -out server.crt -days 30 -extfile ext
+chmod 644 ./*; chmod 755 .
+"#;
+    let made = std::process::Command::new("bash")
+        .args(["-c", script, "certificates"])
+        .arg(dir.path())
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    dir
+}
+
+/// Passes what comes to a port of this host on to the server's socket: TLS is for TCP alone.
+fn port_of(server: &Server) -> u16 {
+    let Host::Socket(socket) = Address::parse(&server.url("x"), Options::default())
+        .unwrap()
+        .host
+    else {
+        panic!("a socket of its own");
+    };
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let server = std::os::unix::net::UnixStream::connect(&socket).unwrap();
+            let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut from, &mut to);
+                let _ = to.shutdown(std::net::Shutdown::Both);
+            });
+            let (mut from, mut to) = (server, client);
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut from, &mut to);
+                let _ = to.shutdown(std::net::Shutdown::Both);
+            });
+        }
+    });
+    port
+}
+
+/// Debian has it in the package of the service; `test.sh` takes it out of there.
+fn plugins() -> Option<String> {
+    let there = std::env::var("MARIADB_PLUGINS")
+        .ok()
+        .filter(|path| !path.is_empty());
+    if there.is_none() {
+        said_aloud("a login by ed25519: MARIADB_PLUGINS names no directory of plugins");
+    }
+    there
+}
+
 #[test]
-fn a_read_only_server_and_a_loop_of_the_server_are_refused() {
-    let Some(server) = Server::own("8192", "read_only=1") else {
+fn a_read_only_server_is_refused_and_a_connection_is_protected_as_asked() {
+    let made = certificates();
+    let file = |name: &str| made.path().join(name).display().to_string();
+    let (cert, key) = (file("server.crt"), file("server.key"));
+    let plugins = plugins();
+    let more = plugins
+        .as_ref()
+        .map_or(String::new(), |path| format!("; plugin_dir={path}"));
+    let set = format!("read_only=1; ssl_cert={cert}; ssl_key={key}{more}");
+    let Some(server) = Server::own("8192", &set) else {
         return;
     };
     let url = server.database("replica");
     let text = told_by(load(&url, &settings(SMALL), 1));
     assert!(text.contains("read-only"), "{text}");
-    let plan = plan(8192, 1, 1000, 1);
-    let asked = settings(&[("LOOP", "server")]);
-    let opened = Mariadb.open(&url, &plan, &asked, &Stop::new(), &Unwatched);
-    assert!(matches!(opened, Err(EngineError::Usage(_))));
+    let port = port_of(&server);
+    let open = |user: &str, host: &str, query: &str| {
+        let url = format!("//{user}@{host}:{port}/mysql?{query}");
+        let address = Address::parse(&url, Options::default()).map_err(EngineError::Usage)?;
+        load::connect(&address)
+    };
+    let version = |query: &str| {
+        let mut connection =
+            open("root", "localhost", query).unwrap_or_else(|why| panic!("{query}: {why}"));
+        let rows = connection
+            .rows("show session status like 'Ssl_version'")
+            .unwrap();
+        rows[0][1].clone().unwrap_or_default()
+    };
+    let (ca, other) = (
+        format!("ssl-ca={}", file("ca.crt")),
+        format!("ssl-ca={}", file("other.crt")),
+    );
+    assert_eq!(version("ssl-mode=disabled"), "");
+    for query in [
+        "",
+        "ssl-mode=required",
+        &ca,
+        &format!("ssl-mode=verify-ca&{ca}"),
+        &format!("ssl-mode=verify-identity&{ca}"),
+    ] {
+        assert_eq!(version(query), "TLSv1.3", "{query}");
+    }
+    for (host, query) in [
+        ("localhost", other.clone()),
+        ("localhost", "ssl-mode=verify-identity".to_owned()),
+        ("127.0.0.1", format!("ssl-mode=verify-identity&{ca}")),
+    ] {
+        let text = told_by(open("root", host, &query).map(|_| ()));
+        assert!(text.contains("certificate"), "{query}: {text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+    }
+    if plugins.is_some() {
+        server.run("install soname 'auth_ed25519'");
+        server.run("create user ed@localhost identified via ed25519 using password('Kq9')");
+        server.run("grant select on mysql.* to ed@localhost");
+        open("ed:Kq9", "localhost", "").unwrap();
+        let text = told_by(open("ed:no", "localhost", "").map(|_| ()));
+        assert!(text.contains("check user and password"), "{text}");
+    }
+    let Some(plain) = Server::shared() else {
+        return;
+    };
+    let port = port_of(plain);
+    let open = |query: &str| {
+        let url = format!("//root@localhost:{port}/mysql?{query}");
+        load::connect(&Address::parse(&url, Options::default()).unwrap())
+    };
+    open("").unwrap();
+    let text = told_by(open("ssl-mode=required").map(|_| ()));
+    assert!(text.contains("has no TLS"), "{text}");
+}
+
+#[test]
+fn a_server_without_room_and_a_hidden_index_are_told_with_the_way_out() {
+    // One file for all tables, which may not grow.
+    let set = "innodb_file_per_table=0; innodb_data_file_path=ibdata1:12M";
+    let Some(server) = Server::own("8192", set) else {
+        return;
+    };
+    let url = server.database("full");
+    for way in ["local", "insert"] {
+        let large = settings(&[("SCALE", "4000"), ("MYSQL_LOAD", way)]);
+        let text = told_by(load(&url, &large, 1));
+        assert!(text.contains("make room"), "{way}: {text}");
+        life::destroy(&Mariadb, &url, &large).unwrap();
+    }
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let url = server.database("hidden");
+    load(&url, &settings(SMALL), 1).unwrap();
+    let engine = |url: &str, update_pct| {
+        let plan = Plan {
+            update_pct,
+            ..plan(8192, 1, 1000, 1)
+        };
+        let engine = Mariadb
+            .open(url, &plan, &settings(SMALL), &Stop::new(), &Unwatched)
+            .unwrap_or_else(|error| panic!("{error}"));
+        let assignment = assay_run::engine::Assignment {
+            thread: 0,
+            threads: 1,
+            sessions: vec![(1, 1)],
+        };
+        let opened = engine.driver(&assignment).map(|_| ());
+        engine.close().unwrap();
+        opened
+    };
+    server.run("create or replace user looker@localhost identified by 'Kq9'");
+    server.run("grant select on hidden.* to looker@localhost");
+    let looker = url.replacen("root@", "looker:Kq9@", 1);
+    engine(&looker, 0).unwrap();
+    let text = told_by(engine(&looker, 50));
+    assert!(
+        text.contains("ALL PRIVILEGES") && !text.contains("Kq9"),
+        "{text}"
+    );
+    server.run("alter table hidden.cf1_1 alter index i_custid ignored");
+    let text = told_by(engine(&url, 0));
+    assert!(text.contains("assay check"), "{text}");
+    server.run("alter table hidden.cf1_1 alter index i_custid not ignored");
+    engine(&url, 50).unwrap();
+}
+
+#[test]
+fn a_session_that_is_cut_off_makes_the_run_invalid_and_the_data_set_stays_whole() {
+    let Some(server) = Server::shared() else {
+        return;
+    };
+    let url = server.database("cut");
+    load(&url, &settings(SMALL), 1).unwrap();
+    for run_loop in ["client", "server"] {
+        let ended = std::sync::atomic::AtomicBool::new(false);
+        let plan = Plan {
+            update_pct: 50,
+            run_stamp: run_loop.len() as u32,
+            ..plan(8192, 2, 1000, 1_000_000)
+        };
+        let mut said = SMALL.to_vec();
+        said.push(("LOOP", run_loop));
+        let engine = Mariadb
+            .open(&url, &plan, &settings(&said), &Stop::new(), &Unwatched)
+            .unwrap_or_else(|error| panic!("{error}"));
+        let cutter = || {
+            let mut connection = server.connect();
+            let busy = "select max(id) from information_schema.processlist where db = 'cut' and state <> '' \
+                        and command in ('Execute', 'Query') and time_ms >= 0 and info like '%cf1_1%'";
+            while !ended.load(std::sync::atomic::Ordering::Acquire) {
+                match connection.number(busy).unwrap() {
+                    0 => std::thread::sleep(std::time::Duration::from_millis(5)),
+                    // It may have ended its statement, not its session.
+                    id => drop(connection.run(&format!("kill {id}"))),
+                }
+            }
+        };
+        let (clock, stop) = (Clock::real(), Stop::new());
+        let options = RunOptions {
+            calibrate: false,
+            ..RunOptions::default()
+        };
+        let ran = std::thread::scope(|scope| {
+            scope.spawn(cutter);
+            let ran = execute(&plan, &*engine, &clock, &stop, &mut Unobserved, options);
+            ended.store(true, std::sync::atomic::Ordering::Release);
+            ran
+        });
+        match ran {
+            Ok(data) => match data.verdict {
+                Verdict::Invalid(why) => {
+                    assert!(why.iter().any(|why| why.contains("connection")), "{why:?}");
+                }
+                other => panic!("{run_loop}: {other:?}"),
+            },
+            Err(error) => assert!(error.to_string().contains("connection"), "{error}"),
+        }
+    }
+    life::check(&Mariadb, &url, &settings(SMALL)).unwrap();
+}
+
+#[test]
+fn a_newer_version_is_loaded_run_and_checked() {
+    let bins = std::env::var("MARIADB_BINS").unwrap_or_default();
+    if bins.is_empty() {
+        let required = std::env::var("ASSAY_REQUIRE_MARIADB").unwrap_or_default();
+        assert!(!required.contains("11.4"), "MARIADB_BINS is not set");
+        return said_aloud("MariaDB 11.4: MARIADB_BINS names no directories of its programs");
+    }
+    let mut said = SMALL.to_vec();
+    said.extend([
+        ("MYSQL_BIN", bins.as_str()),
+        ("COMMIT_MODE", "write"),
+        ("BLOCK_SZ", "16384"),
+    ]);
+    let started = Mariadb.start("temp:11.4", &settings(&said), &Stop::new(), &Unwatched);
+    let started = started.unwrap().expect("a temporary place is started");
+    let server = Server {
+        location: started.location,
+        lines: started.lines,
+        _running: Mutex::new(started.keep),
+    };
+    let mut connection = server.connect();
+    let version = connection.value("select version()").unwrap();
+    assert!(version.starts_with("11.4"), "{version}");
+    let flush = "select @@innodb_flush_log_at_trx_commit";
+    assert_eq!(connection.number(flush).unwrap(), 2);
+    let url = server.database("newer");
+    load(&url, &settings(SMALL), 1).unwrap();
+    for (run_stamp, run_loop) in [(1, "client"), (2, "server")] {
+        let plan = Plan {
+            update_pct: 30,
+            scan_pct: 10,
+            run_stamp,
+            ..plan(16384, 2, 1000, 100)
+        };
+        let data = run(&url, &plan, &[("LOOP", run_loop)]);
+        assert_eq!(counted(&data, stats::USER_COMMITS), 60);
+        assert_eq!(counted(&data, stats::TUPLES_UPDATED), 60 * 64);
+        assert!(counted(&data, stats::REDO_SIZE) > 60 * 64 * 256);
+    }
+    life::check(&Mariadb, &url, &settings(SMALL)).unwrap();
 }
 
 #[test]

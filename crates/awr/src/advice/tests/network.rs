@@ -24,3 +24,25 @@ fn advice_r23_network_part_of_a_remote_call() {
     assert!(lacks(&imported(&[("redo_transport_us_avg", 600.0)]), "R23"));
     is_silent(&build(&fixture::run()), "R23");
 }
+
+#[test]
+fn advice_r23_takes_the_average_and_not_the_first_second() {
+    let mut record = imported(&[
+        ("redo_transport_us_avg", 2532.0),
+        ("redo_transport_disk_write_us_avg", 2500.0),
+    ]);
+    let info = record.import.as_mut().expect("an import");
+    for (key, us) in [
+        ("redo_transport_us_avg", 1708.0),
+        ("redo_transport_disk_write_us_avg", 1025.0),
+    ] {
+        let first = assay_measure::record::ImportedValue {
+            key: key.to_owned(),
+            scope: "1 s".to_owned(),
+            value: Figure::decimal(us),
+            ..Default::default()
+        };
+        info.values.insert(0, first);
+    }
+    is_silent(&record, "R23");
+}

@@ -129,6 +129,8 @@ fn advice_r08_and_r18_read_what_an_import_printed() {
     let mut event = build(&fixture::run()).instance.events[0].clone();
     event.name = "cell single block physical read".to_owned();
     event.actor = "foreground".to_owned();
+    event.class = "User I/O".to_owned();
+    event.db_time_pct = 60.0.into();
     event.hist_us = vec![0; 34];
     // Published histogram of bare metal, 128 us to 16.384 ms.
     for (bucket, count) in [
@@ -144,6 +146,7 @@ fn advice_r08_and_r18_read_what_an_import_printed() {
         event.hist_us[bucket] = count;
     }
     record.instance.events = vec![event];
+    record.instance.time_model.db_time_us = 1e9.into();
     let said = fires(&record, "R8");
     let pct = |key: &str| said.evidence[key].value().unwrap();
     assert!((3.0..3.6).contains(&pct("slow_waits_pct")), "{said:?}");
@@ -160,4 +163,7 @@ fn advice_r08_and_r18_read_what_an_import_printed() {
             .text
             .contains("make the buffer cache smaller")
     );
+    // A database at work, whose hits are no fault.
+    record.instance.events[0].db_time_pct = 40.0.into();
+    is_silent(&record, "R18");
 }

@@ -21,7 +21,9 @@ pub(in crate::network) fn build(run: &RunData, readings: &NetReadings) -> Record
     let info = info(readings);
     let mut run = run.clone();
     run.sessions = info.streams.len() as u64;
-    if info.is_stopped {
+    if !info.failed.is_empty() {
+        run.verdict = Verdict::Invalid(vec![info.failed.clone()]);
+    } else if info.is_stopped {
         run.verdict = Verdict::Incomplete(format!(
             "stopped on request after {} s; what the other end received is not known",
             assay_measure::units::fixed(info.elapsed_s, 1)
@@ -157,7 +159,10 @@ fn info(readings: &NetReadings) -> NetworkInfo {
         server_output: theirs
             .and_then(|t| t.server_output.clone())
             .unwrap_or_default(),
+        is_verbose: ask.is_verbose,
+        units: ask.units.clone(),
         is_stopped: seen.is_stopped,
+        failed: seen.failed.clone(),
     }
 }
 

@@ -58,8 +58,13 @@ pub(crate) struct NetworkInfo {
     pub native_remote: Option<Native>,
     pub server_output: String,
     pub conditions: Conditions,
+    /// What was asked of iperf3's text: more of it, and the letter of a unit.
+    pub is_verbose: bool,
+    pub units: String,
     /// Stopped before its time: the other end has told nothing.
     pub is_stopped: bool,
+    /// Why it ended early; empty where it did not.
+    pub failed: String,
 }
 
 impl Part for NetworkInfo {

@@ -4,7 +4,7 @@ use super::info::{IntervalInfo, IntervalStream, NetworkInfo, StreamInfo, rate};
 use super::metrics::side_of;
 use crate::network::lines::{DIVIDER, amount, begin, ended, head, loss, title};
 use crate::network::params::VERSION;
-use crate::network::results::StreamEnd;
+use crate::network::results::{CpuPct, StreamEnd};
 use serde_json::{Map, Value, json};
 
 /// Role of a stream where both ends send.
@@ -18,25 +18,31 @@ fn role(info: &NetworkInfo, is_sent_here: bool) -> &'static str {
 
 /// The text.
 pub(super) fn text(info: &NetworkInfo) -> String {
-    let mut lines = vec![format!(
+    let mut lines = Vec::new();
+    if info.is_verbose {
+        lines.extend([
+            format!("iperf {VERSION}"),
+            info.system.clone(),
+            format!("Control connection MSS {}", info.max_segment_bytes),
+            format!("Time: {}", http_time(info.started_s)),
+        ]);
+    }
+    lines.push(format!(
         "Connecting to host {}, port {}",
         info.host, info.port
-    )];
+    ));
     if info.is_reverse {
         lines.push(format!(
             "Reverse mode, remote host {} is sending",
             info.host
         ));
     }
-    for stream in &info.streams {
-        lines.push(format!(
-            "[{:3}] local {} port {} connected to {} port {}",
-            stream.socket,
-            stream.local_host,
-            stream.local_port,
-            stream.remote_host,
-            stream.remote_port
-        ));
+    if info.is_verbose {
+        before(info, &mut lines);
+    }
+    lines.extend(info.streams.iter().map(connected));
+    if info.is_verbose {
+        lines.push(starting(info));
     }
     let both = info.is_bidirectional;
     let sends = info.way(true).next().is_some();
@@ -56,15 +62,83 @@ pub(super) fn text(info: &NetworkInfo) -> String {
         block(info, interval, &mut lines);
     }
     lines.push(DIVIDER.to_owned());
+    if info.is_verbose {
+        lines.push("Test Complete. Summary Results:".to_owned());
+    }
     summary(info, &mut lines);
+    if info.is_verbose {
+        after(info, &mut lines);
+    }
     lines.push(String::new());
     if !info.server_output.is_empty() {
         lines.push("Server output:".to_owned());
         lines.push(info.server_output.clone());
         lines.push(String::new());
     }
-    lines.push("iperf Done.".to_owned());
+    if info.failed.is_empty() {
+        lines.push("iperf Done.".to_owned());
+    }
     lines.join("\n") + "\n"
+}
+
+fn connected(stream: &StreamInfo) -> String {
+    format!(
+        "[{:3}] local {} port {} connected to {} port {}",
+        stream.socket, stream.local_host, stream.local_port, stream.remote_host, stream.remote_port
+    )
+}
+
+/// What `-V` tells before the streams.
+fn before(info: &NetworkInfo, lines: &mut Vec<String>) {
+    lines.push(format!("      Cookie: {}", info.cookie));
+    if !info.is_udp() {
+        lines.push(format!(
+            "      TCP MSS: {} (default)",
+            info.max_segment_bytes
+        ));
+    }
+    if info.rate_bits_per_s > 0 {
+        lines.push(format!("      Target Bitrate: {}", info.rate_bits_per_s));
+    }
+}
+
+fn starting(info: &NetworkInfo) -> String {
+    let end = match (info.bytes_asked, info.blocks_asked) {
+        (0, 0) => format!("{} second test", info.time_s),
+        (0, blocks) => format!("{blocks} blocks to send"),
+        (bytes, _) => format!("{bytes} bytes to send"),
+    };
+    format!(
+        "Starting Test: protocol: {}, {} streams, {} byte blocks, omitting {} seconds, {end}, tos {}",
+        info.protocol.to_uppercase(),
+        info.streams_count,
+        info.block_bytes,
+        info.omit_s,
+        info.tos
+    )
+}
+
+/// What `-V` tells behind the summary: CPU of both ends, and congestion control.
+fn after(info: &NetworkInfo, lines: &mut Vec<String>) {
+    let told = |cpu: CpuPct| format!("{:.1}% ({:.1}%u/{:.1}%s)", cpu.total, cpu.user, cpu.system);
+    let (here, there) = match info.is_reverse {
+        true => ("receiver", "sender"),
+        false => ("sender", "receiver"),
+    };
+    lines.push(format!(
+        "CPU Utilization: local/{here} {}, remote/{there} {}",
+        told(info.cpu_local),
+        told(info.cpu_remote.unwrap_or_default())
+    ));
+    let (sends, receives) = match info.is_reverse {
+        true => (&info.congestion_remote, &info.congestion_local),
+        false => (&info.congestion_local, &info.congestion_remote),
+    };
+    for (side, name) in [("snd", sends), ("rcv", receives)] {
+        if !name.is_empty() {
+            lines.push(format!("{side}_tcp_congestion {name}"));
+        }
+    }
 }
 
 /// The rows of an interval.
@@ -73,7 +147,7 @@ fn block(info: &NetworkInfo, interval: &IntervalInfo, lines: &mut Vec<String>) {
     let times = (interval.start_s, interval.end_s);
     for (stream, seen) in info.streams.iter().zip(&interval.streams) {
         let head = head(Some(stream.socket), role(info, stream.is_sent_here));
-        let row = begin(&head, times, seen.bytes);
+        let row = begin(&head, times, seen.bytes, &info.units);
         lines.push(row + &behind(info, stream.is_sent_here, seen, true, tail));
     }
     if info.streams_count < 2 {
@@ -92,7 +166,7 @@ fn block(info: &NetworkInfo, interval: &IntervalInfo, lines: &mut Vec<String>) {
                 / all.len().max(1) as f64,
             ..IntervalStream::default()
         };
-        let row = begin(&head(None, role(info, way)), times, sum.bytes);
+        let row = begin(&head(None, role(info, way)), times, sum.bytes, &info.units);
         lines.push(row + &behind(info, way, &sum, false, tail));
     }
 }
@@ -166,7 +240,7 @@ fn summary(info: &NetworkInfo, lines: &mut Vec<String>) {
     for stream in &info.streams {
         let head = head(Some(stream.socket), role(info, stream.is_sent_here));
         for end in sides(stream) {
-            lines.push(ended(&head, &end, info.is_udp()));
+            lines.push(ended(&head, &end, info.is_udp(), &info.units));
         }
         let late = stream.received.as_ref().map_or(0, |end| end.out_of_order);
         if info.is_udp() && late > 0 {
@@ -179,7 +253,8 @@ fn summary(info: &NetworkInfo, lines: &mut Vec<String>) {
     if info.streams_count > 1 {
         for way in info.ways() {
             for end in sums(info, way) {
-                lines.push(ended(&head(None, role(info, way)), &end, info.is_udp()));
+                let head = head(None, role(info, way));
+                lines.push(ended(&head, &end, info.is_udp(), &info.units));
             }
         }
     }
@@ -195,11 +270,12 @@ pub(super) fn json(info: &NetworkInfo) -> String {
     if !info.server_output.is_empty() {
         all.insert("server_output_text".to_owned(), json!(info.server_output));
     }
-    if info.is_stopped {
-        all.insert(
-            "error".to_owned(),
-            json!("interrupt - the client has terminated"),
-        );
+    let error = match info.failed.as_str() {
+        "" if info.is_stopped => "interrupt - the client has terminated",
+        failed => failed,
+    };
+    if !error.is_empty() {
+        all.insert("error".to_owned(), json!(error));
     }
     all.insert(
         "native".to_owned(),
@@ -255,28 +331,11 @@ fn start(info: &NetworkInfo) -> Value {
 
 /// `Mon, 23 Nov 2026 18:48:45 GMT` of seconds since 1970.
 fn http_time(seconds: u64) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Days since 0000-03-01, in eras of 400 years (146097 days).
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = (month + 2) % 12;
-    let year = year_of_era + era * 400 + u64::from(month < 2);
-    format!(
-        "{}, {day:02} {} {year} {:02}:{:02}:{:02} GMT",
-        DAYS[(days % 7) as usize],
-        MONTHS[month as usize],
-        rest / 3600,
-        rest / 60 % 60,
-        rest % 60
-    )
+    let time = i64::try_from(seconds).ok();
+    let time = time.and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+    time.unwrap_or_default()
+        .strftime("%a, %d %b %Y %H:%M:%S GMT")
+        .to_string()
 }
 
 /// What every object of figures has.

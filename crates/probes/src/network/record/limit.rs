@@ -44,11 +44,11 @@ pub(super) fn of(record: &Record, info: &NetworkInfo) -> Limit {
         true => ("this host", "the other host"),
         false => ("the other host", "this host"),
     };
-    asked(info, way)
+    asked(info, got.as_ref())
         .or_else(|| udp_loss(info, &streams, way, got.as_ref()))
         .or_else(|| one_cpu(record, info, way))
         .or_else(|| held(info, sent.as_ref(), from, to))
-        .or_else(|| backed_up(info, way, sent.as_ref(), from))
+        .or_else(|| backed_up(info, sent.as_ref(), got.as_ref(), from))
         .or_else(|| loss(info, sent.as_ref()))
         .or_else(|| shaper(info, sent.as_ref()))
         .or_else(|| cpu::limit(record))
@@ -67,9 +67,10 @@ pub(super) fn of_way(info: &NetworkInfo, way: bool) -> f64 {
     end.map_or(0.0, |end| rate(end.bytes, end.seconds))
 }
 
-fn asked(info: &NetworkInfo, way: bool) -> Option<Limit> {
+/// What arrived must be known: what was sent may still lie in buffers.
+fn asked(info: &NetworkInfo, got: Option<&StreamEnd>) -> Option<Limit> {
     let asked = (info.rate_bits_per_s * info.streams_count) as f64;
-    let got = of_way(info, way);
+    let got = got.map(|got| rate(got.bytes, got.seconds))?;
     (asked > 0.0 && got >= REACHED * asked).then(|| {
         Limit::new(
             "the rate that was asked for",
@@ -204,9 +205,14 @@ fn held(info: &NetworkInfo, sent: Option<&StreamEnd>, from: &str, to: &str) -> O
 }
 
 /// Datagrams that could not be sent at the rate asked for, although no CPU was full.
-fn backed_up(info: &NetworkInfo, way: bool, sent: Option<&StreamEnd>, from: &str) -> Option<Limit> {
+fn backed_up(
+    info: &NetworkInfo,
+    sent: Option<&StreamEnd>,
+    got: Option<&StreamEnd>,
+    from: &str,
+) -> Option<Limit> {
     let asked = (info.rate_bits_per_s * info.streams_count) as f64;
-    let sent = sent.filter(|_| info.is_udp() && asked > 0.0)?;
+    let (sent, got) = sent.zip(got).filter(|_| info.is_udp() && asked > 0.0)?;
     let bits = rate(sent.bytes, sent.seconds);
     (bits < REACHED * asked).then(|| {
         Limit::new(
@@ -215,7 +221,7 @@ fn backed_up(info: &NetworkInfo, way: bool, sent: Option<&StreamEnd>, from: &str
                 "{} of {} asked for could be sent, and {} arrived: the socket's buffer stood full before the link.",
                 mbit(bits),
                 mbit(asked),
-                mbit(of_way(info, way))
+                mbit(rate(got.bytes, got.seconds))
             ),
         )
     })

@@ -146,6 +146,20 @@ fn loss_and_a_queue_before_a_flat_rate_are_told_apart() {
 }
 
 #[test]
+fn of_a_test_whose_other_end_told_nothing_no_limit_says_what_arrived() {
+    for protocol in ["tcp", "udp"] {
+        let mut info = sent(|info, _, _| {
+            info.protocol = protocol.to_owned();
+            info.rate_bits_per_s = 1_000_000_000;
+        });
+        info.streams[0].received = None;
+        let (what, evidence) = limit_of(&info);
+        assert!(!evidence.contains("arrived"), "{what}: {evidence}");
+        assert!(!what.contains("asked for"), "{what}: {evidence}");
+    }
+}
+
+#[test]
 fn what_was_asked_for_and_arrived_is_the_limit_before_all_others() {
     let reached = sent(|info, from, _| {
         info.rate_bits_per_s = 1_000_000_000;

@@ -32,6 +32,9 @@ pub(in crate::ping) fn build(run: &RunData, readings: &PingReadings) -> Record {
             info.sent_count
         )]);
     }
+    if !info.failed.is_empty() {
+        run.verdict = Verdict::Invalid(vec![info.failed.clone()]);
+    }
     let at = |at_ns: u64, host: &HostReading| Snapshot {
         at_ns,
         host: host.clone(),
@@ -39,6 +42,7 @@ pub(in crate::ping) fn build(run: &RunData, readings: &PingReadings) -> Record {
     };
     if let Some(failed) = info.loaded.as_ref().map(|loaded| &loaded.failed)
         && !failed.is_empty()
+        && info.failed.is_empty()
     {
         let reason =
             format!("the stream of --load failed, so nothing was measured beside it: {failed}");
@@ -119,6 +123,12 @@ fn info(readings: &PingReadings) -> PingInfo {
         conditions: conditions(readings),
         is_loopback: to.ip().is_loopback(),
         loaded: readings.loaded.as_ref().map(loaded),
+        failed: match &readings.loaded {
+            Some(loaded) if !loaded.tally.gone.is_empty() => {
+                format!("beside the stream: {}", loaded.tally.gone)
+            }
+            _ => tally.gone.clone(),
+        },
     }
 }
 

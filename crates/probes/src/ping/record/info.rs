@@ -55,6 +55,8 @@ pub(crate) struct PingInfo {
     pub is_loopback: bool,
     /// The same beside a stream, where that was asked for.
     pub loaded: Option<LoadedInfo>,
+    /// Why it ended early; empty where it did not.
+    pub failed: String,
 }
 
 /// Requests beside a stream that fills the way.

@@ -27,6 +27,7 @@ fn tested(info: &RedoInfo) -> String {
     };
     let rule = match info.standbys.len() {
         0 | 1 => String::new(),
+        _ if info.mode == "async" => ", to each at its own speed".to_owned(),
         _ => format!(", a commit waits for {}", info.rule),
     };
     let what = match info.asked_commits_per_s.value() {
@@ -71,12 +72,7 @@ fn rows(record: &Record, info: &RedoInfo) -> Vec<Line> {
             ],
             "n/a (nothing was sent)",
         ));
-        rows.extend(
-            info.standbys
-                .first()
-                .filter(|s| s.write_mode != "none")
-                .map(|standby| times("Disk write", &standby.disk)),
-        );
+        rows.extend(streams(info));
         return rows;
     }
     rows.push(times("Commit", &info.commit));
@@ -100,6 +96,32 @@ fn rows(record: &Record, info: &RedoInfo) -> Vec<Line> {
     }
     if info.local != "none" {
         rows.push(times("Local log", &info.local_write));
+    }
+    rows
+}
+
+/// What each standby consumed, where there are several, and its disk.
+fn streams(info: &RedoInfo) -> Vec<Line> {
+    let is_one = info.standbys.len() == 1;
+    let mut rows = Vec::new();
+    for standby in &info.standbys {
+        let named = |mut line: Line, what: &str| {
+            if !is_one {
+                line.lead = format!("{}: {what}", standby.name);
+            }
+            line
+        };
+        if !is_one {
+            let told = vec![
+                Told::new(&standby.per_s, "messages/s"),
+                Told::new(&standby.bytes_per_s.scaled(1e-6), "MB/s with headers"),
+            ];
+            rows.push(named(Line::of("", told, "n/a (nothing was consumed)"), ""));
+        }
+        if standby.write_mode != "none" {
+            let title = if is_one { "Disk write" } else { "" };
+            rows.push(named(times(title, &standby.disk), "disk write "));
+        }
     }
     rows
 }
@@ -163,15 +185,23 @@ fn limit(record: &Record, info: &RedoInfo) -> Limit {
             super::advice::cap_text(info, cap),
         );
     }
+    if info.mode == "async" {
+        let rate = |one: &&StandbyInfo| mean(&one.per_s);
+        let slowest = info
+            .standbys
+            .iter()
+            .min_by(|a, b| rate(a).total_cmp(&rate(b)));
+        return match slowest {
+            Some(standby) => streaming(record, info, standby),
+            None => Limit::unknown("no standby answered"),
+        };
+    }
     if info.standbys.len() > 1 {
         return slowest(info);
     }
     let Some(standby) = info.standbys.first() else {
         return Limit::unknown("no standby answered");
     };
-    if info.mode == "async" {
-        return streaming(record, info, standby);
-    }
     let total = mean(&standby.total.avg_us);
     if total <= 0.0 {
         return Limit::unknown("nothing was acknowledged");
@@ -242,8 +272,12 @@ fn streaming(record: &Record, info: &RedoInfo, standby: &StandbyInfo) -> Limit {
     } else {
         0.0
     };
+    let who = match info.standbys.len() {
+        1 => "The standby".to_owned(),
+        _ => format!("The slowest standby, {},", standby.name),
+    };
     let evidence = format!(
-        "The standby spent {} % of the time in writes to its log.",
+        "{who} spent {} % of the time in writes to its log.",
         fixed(100.0 * share, 0)
     );
     if share >= 0.8 {

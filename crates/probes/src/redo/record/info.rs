@@ -137,14 +137,9 @@ pub(crate) struct SecondRow {
     pub disk_us: f64,
     /// When the last of them ended, s after the start; 0 without one.
     pub end_s: f64,
-    /// What the kernel said of the connection when the first of them ended: its smoothed round trip.
-    pub rtt_us: Figure,
-    /// Its congestion window.
-    pub cwnd_bytes: Figure,
-    /// Segments under way.
-    pub unacked_count: Figure,
-    /// Segments sent again since the connection began.
-    pub retransmits_count: Figure,
+    /// What the kernel said of the connection when the first of them ended.
+    #[serde(flatten)]
+    pub tcp: TcpRow,
 }
 
 /// Latency under one commit rule.
@@ -215,6 +210,14 @@ pub(crate) struct StandbyInfo {
     pub messages_count: u64,
     /// Messages it says it has consumed.
     pub consumed_count: u64,
+    /// Messages sent to it.
+    pub sent_count: u64,
+    /// Of ASYNC to several: what it consumed per second, headers included.
+    pub per_s: Figure,
+    /// See above.
+    pub bytes_per_s: Figure,
+    /// Of SYNC to several: what the kernel said of the connection in each second.
+    pub tcp_seconds: Vec<TcpRow>,
     /// How it wrote.
     pub write_mode: String,
     /// CPU time of the threads that served, s.
@@ -231,6 +234,20 @@ pub(crate) struct StandbyInfo {
     pub lost_s: Figure,
     /// Its host, the place and the device of its log.
     pub facts: Vec<Fact>,
+}
+
+/// What the kernel said of a connection.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct TcpRow {
+    /// Its smoothed round trip.
+    pub rtt_us: Figure,
+    /// Its congestion window.
+    pub cwnd_bytes: Figure,
+    /// Segments under way.
+    pub unacked_count: Figure,
+    /// Segments sent again since the connection began.
+    pub retransmits_count: Figure,
 }
 
 /// A cap on messages per second.

@@ -150,9 +150,26 @@ fn local(info: &RedoInfo) -> Vec<Metric> {
         .collect()
 }
 
+/// What one of several consumed, where each has a stream of its own.
+fn stream_to(standby: &StandbyInfo) -> Vec<Metric> {
+    let rate = |key: &str, name: &str, unit: &str, value: &Figure| {
+        let value = value.clone();
+        plain(Group::Operation, key, name, unit, Better::Higher, value)
+    };
+    let (messages, throughput) = ("redo_standby_per_s", "redo_standby_bytes_per_s");
+    let name = "throughput, headers included";
+    vec![
+        rate(messages, "messages", "1/s", &standby.per_s),
+        rate(throughput, name, "bytes/s", &standby.bytes_per_s),
+    ]
+}
+
 fn of_standby(info: &RedoInfo, standby: &StandbyInfo) -> Vec<Metric> {
     let mut all = Vec::new();
     let is_sync = info.mode != "async";
+    if !is_sync && info.standbys.len() > 1 {
+        all.extend(stream_to(standby));
+    }
     if is_sync && info.standbys.len() > 1 {
         all.extend(latency(
             Group::Operation,
@@ -176,13 +193,12 @@ fn of_standby(info: &RedoInfo, standby: &StandbyInfo) -> Vec<Metric> {
         ));
     }
     if standby.write_mode != "none" {
-        let disk = latency(
+        all.extend(latency(
             Group::Storage,
             "redo_transport_disk_write",
             "disk-write",
             &standby.disk,
-        );
-        all.extend(disk);
+        ));
     }
     all.push(plain(
         Group::Operation,

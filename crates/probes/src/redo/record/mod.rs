@@ -22,12 +22,14 @@ use assay_block::socket::TcpInfo;
 use assay_measure::chart::Drawn;
 use assay_measure::histogram::Histogram;
 use assay_measure::kind::{Finding, Headline, OwnKind, figure};
+use assay_measure::plain::slug;
 use assay_measure::record::{Figure, Latency, Metric, Record, Series};
 use assay_measure::section::Sections;
 use assay_measure::snapshot::{RunData, Verdict};
-use info::{ModeRow, RedoInfo, RuleRow, SecondRow, StandbyInfo, WorstRow};
+use info::{ModeRow, RedoInfo, RuleRow, SecondRow, StandbyInfo, TcpRow, WorstRow};
 
 const NOT_TOLD: &str = "the kernel does not tell it";
+const LOST: &str = "the standby was lost before it told";
 
 /// The kind of its records.
 #[derive(Debug)]
@@ -326,31 +328,45 @@ fn modes(readings: &Readings) -> Vec<ModeRow> {
 }
 
 fn second(second: &Second) -> SecondRow {
-    let tcp = |get: fn(&TcpInfo) -> u64| match &second.tcp {
-        Some(tcp) => Figure::Count(get(tcp)),
-        None => Figure::na("no message ended in it, or several standbys"),
-    };
     SecondRow {
         messages_count: second.messages,
         bytes: second.bytes,
         total_us: us(second.total_ns),
         disk_us: us(second.disk_ns),
         end_s: second.end_ns as f64 / 1e9,
-        rtt_us: tcp(|tcp| u64::from(tcp.rtt)),
-        cwnd_bytes: tcp(TcpInfo::cwnd_bytes),
-        unacked_count: tcp(|tcp| u64::from(tcp.unacked)),
-        retransmits_count: tcp(|tcp| u64::from(tcp.total_retrans)),
+        tcp: tcp_row(&second.tcp),
+    }
+}
+
+/// What the kernel told of a connection, where it was asked.
+fn tcp_row(info: &Option<TcpInfo>) -> TcpRow {
+    let of = |get: fn(&TcpInfo) -> u64| match info {
+        Some(info) => Figure::Count(get(info)),
+        None => Figure::na("no message ended in it, or several standbys"),
+    };
+    TcpRow {
+        rtt_us: of(|tcp| u64::from(tcp.rtt)),
+        cwnd_bytes: of(TcpInfo::cwnd_bytes),
+        unacked_count: of(|tcp| u64::from(tcp.unacked)),
+        retransmits_count: of(|tcp| u64::from(tcp.total_retrans)),
     }
 }
 
 fn standby(reading: &StandbyReading, is_async: bool) -> StandbyInfo {
-    let (parts, found) = (&reading.parts, &reading.found);
-    let tcp = |get: fn(&TcpInfo) -> u64| {
-        reading
-            .tcp
-            .map_or_else(|| Figure::na(NOT_TOLD), |tcp| Figure::Count(get(&tcp)))
+    let parts = &reading.parts;
+    let untold = Found::default();
+    let found = reading.found.as_ref().unwrap_or(&untold);
+    let told = |figure: Figure| match reading.found {
+        Some(_) => figure,
+        None => Figure::na(LOST),
     };
-    let pct = |value: Option<f64>| value.map_or_else(|| Figure::na(NOT_TOLD), Figure::decimal);
+    let pct =
+        |value: Option<f64>| told(value.map_or_else(|| Figure::na(NOT_TOLD), Figure::decimal));
+    let elapsed_s = reading.elapsed_ns as f64 / 1e9;
+    let streamed = |count: u64| match is_async {
+        true => Figure::Count(count).per(elapsed_s, "nothing was consumed"),
+        false => Figure::na("of ASYNC"),
+    };
     // A streamed message has no acknowledgement of its own: what the standby saw is all there is.
     let (assembly, write, sync, disk, server) = match is_async {
         true => (
@@ -386,6 +402,32 @@ fn standby(reading: &StandbyReading, is_async: bool) -> StandbyInfo {
         }),
         queue: Latency::of(&parts.queue),
         negative_count: parts.negative,
+        messages_count: found
+            .messages
+            .max(parts.total.count())
+            .max(reading.consumed.0),
+        consumed_count: found.messages,
+        sent_count: reading.sent,
+        per_s: streamed(reading.consumed.0),
+        bytes_per_s: streamed(reading.consumed.1),
+        write_mode: reading.ready.write.name().to_owned(),
+        cpu_s: told(seconds(found.cpu_ns)),
+        busy_pct: pct(found.busy_pct),
+        steal_pct: pct(found.steal_pct),
+        cpu_mhz: told(Figure::decimal(found.cpu_mhz)),
+        facts: reading.ready.facts.clone(),
+        ..connection(reading)
+    }
+}
+
+/// What this side knows of the connection, and of its loss.
+fn connection(reading: &StandbyReading) -> StandbyInfo {
+    let tcp = |get: fn(&TcpInfo) -> u64| {
+        reading
+            .tcp
+            .map_or_else(|| Figure::na(NOT_TOLD), |tcp| Figure::Count(get(&tcp)))
+    };
+    StandbyInfo {
         send_buffer_bytes: reading
             .send_buffer
             .map_or_else(|| Figure::na(NOT_TOLD), Figure::Count),
@@ -393,21 +435,24 @@ fn standby(reading: &StandbyReading, is_async: bool) -> StandbyInfo {
         min_rtt_us: tcp(|tcp| u64::from(tcp.min_rtt)),
         retransmits_count: tcp(|tcp| u64::from(tcp.total_retrans)),
         cwnd_bytes: tcp(TcpInfo::cwnd_bytes),
-        messages_count: found.messages.max(parts.total.count()),
-        consumed_count: found.messages,
-        write_mode: reading.ready.write.name().to_owned(),
-        cpu_s: seconds(found.cpu_ns),
-        busy_pct: pct(found.busy_pct),
-        steal_pct: pct(found.steal_pct),
-        cpu_mhz: Figure::decimal(found.cpu_mhz),
+        tcp_seconds: reading.tcp_seconds.iter().map(tcp_row).collect(),
         lost: reading.lost.clone(),
         lost_s: match reading.lost.is_empty() {
             true => Figure::na("it was not"),
             false => Figure::decimal(reading.lost_s),
         },
-        facts: reading.ready.facts.clone(),
+        ..StandbyInfo::default()
     }
 }
+
+/// Columns of a series, and where they are of a connection.
+type Column = (&'static str, fn(&TcpRow) -> &Figure);
+const TCP_COLUMNS: [Column; 4] = [
+    ("rtt_us", |row| &row.rtt_us),
+    ("cwnd_bytes", |row| &row.cwnd_bytes),
+    ("tcp_unacked_count", |row| &row.unacked_count),
+    ("tcp_retransmits_count", |row| &row.retransmits_count),
+];
 
 /// Messages, bytes and latencies of every second: they add up to the totals.
 fn series(info: &RedoInfo) -> Series {
@@ -433,12 +478,9 @@ fn series(info: &RedoInfo) -> Series {
         Figure::Count(row.bytes).per(s, "no time")
     });
     if info.standbys.len() == 1 {
-        column("rtt_us", &|row, _| row.rtt_us.clone());
-        column("cwnd_bytes", &|row, _| row.cwnd_bytes.clone());
-        column("tcp_unacked_count", &|row, _| row.unacked_count.clone());
-        column("tcp_retransmits_count", &|row, _| {
-            row.retransmits_count.clone()
-        });
+        for (name, get) in TCP_COLUMNS {
+            column(name, &|row, _| get(&row.tcp).clone());
+        }
     }
     if info.mode != "async" {
         let per_message = |us: f64, row: &SecondRow| {
@@ -451,6 +493,20 @@ fn series(info: &RedoInfo) -> Series {
             column("redo_transport_disk_write_us_avg", &|row, _| {
                 per_message(row.disk_us, row)
             });
+        }
+    }
+    for standby in info
+        .standbys
+        .iter()
+        .filter(|one| !one.tcp_seconds.is_empty())
+    {
+        for (name, get) in TCP_COLUMNS {
+            let known = standby.tcp_seconds.iter().map(|row| get(row).clone());
+            let rest =
+                std::iter::repeat(Figure::na("the standby was lost, or no commit ended in it"));
+            let figures = known.chain(rest).take(info.seconds.len()).collect();
+            let name = format!("{name}_{}", slug(&standby.name));
+            series.metrics.insert(name, figures);
         }
     }
     series.t_s = (0..info.seconds.len()).map(ends).collect();

@@ -40,7 +40,7 @@ pub(super) fn render(record: &Record, info: &RedoInfo) -> Sections {
     modes(&mut page, info);
     super::demand::sections(&mut page, info);
     parts(&mut page, info);
-    if info.standbys.len() > 1 {
+    if info.standbys.len() > 1 && info.mode != "async" {
         rules(&mut page, info);
     }
     if info.local != "none" {
@@ -97,14 +97,16 @@ fn times(page: &mut Sections, name: &str, of: &Latency) {
 /// Where the time of a message goes.
 fn parts(page: &mut Sections, info: &RedoInfo) {
     page.heading("Where the Time Goes");
-    page.columns(&TIMES);
-    times(page, "commit", &info.commit);
     let is_one = info.standbys.len() == 1;
+    if is_one || info.mode != "async" {
+        page.columns(&TIMES);
+        times(page, "commit", &info.commit);
+    }
     for standby in &info.standbys {
-        let name = |part: &str| match is_one {
-            true => part.to_owned(),
-            false => format!("{} {part}", standby.name),
-        };
+        if !is_one {
+            page.line(&format!("To {}:", standby.name));
+            page.columns(&TIMES);
+        }
         for (part, of) in [
             ("message", &standby.total),
             ("  compression", &standby.pack),
@@ -120,7 +122,7 @@ fn parts(page: &mut Sections, info: &RedoInfo) {
             ("  first to last byte", &standby.assembly),
         ] {
             if of.max_us.value().is_some_and(|max| max > 0.0) {
-                times(page, &name(part), of);
+                times(page, part, of);
             }
         }
         if standby.negative_count > 0 {

@@ -133,7 +133,7 @@ impl Driver for PgDriver<'_> {
     fn slice_ops(&self) -> usize {
         self.sliced
             .iter()
-            .map(|sliced| sliced.ops)
+            .map(|sliced| sliced.pace.ops)
             .max()
             .unwrap_or(0)
     }

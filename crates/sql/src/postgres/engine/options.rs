@@ -2,6 +2,7 @@
 
 use crate::postgres::layout::Names;
 use crate::postgres::own::PINNED;
+use crate::slices::refuse_unfit;
 use assay_measure::config::Settings;
 use assay_run::engine::EngineError;
 use assay_run::plan::Plan;
@@ -73,25 +74,11 @@ impl Options {
         Ok(options)
     }
 
-    /// A loop that runs in the server cannot heed what only the client's clock decides.
     fn fits(&self, plan: &Plan) -> Result<(), EngineError> {
         if self.run_loop == Loop::Client {
             return Ok(());
         }
-        let refused = [
-            (plan.rate_per_s > 0, "RATE", "0"),
-            (plan.think.is_some(), "THINK_TM_FREQUENCY", "0"),
-            (plan.commit_every > 1, "COMMIT_EVERY", "1"),
-        ];
-        for (asked, name, out) in refused {
-            if asked {
-                return Err(EngineError::Usage(format!(
-                    "{name} needs LOOP=client: with LOOP=server the server itself starts each operation and commits \
-                     it; use LOOP=client or {name}={out}"
-                )));
-            }
-        }
-        Ok(())
+        refuse_unfit(plan)
     }
 
     /// Threads for so many sessions.

@@ -10,47 +10,30 @@ use super::options::Options;
 use super::{errors, session::Session};
 use crate::postgres::layout::changed_columns;
 use crate::postgres::wire::{Bind, Connection, PgError, Prepared, clean};
+use crate::slices::{Answer, NS_PER_US, Pace, foreign, is_hot};
 use assay_measure::clock::{Clock, Ns};
 use assay_run::dataset::rows::{COLUMN_BYTES, fill_columns};
-use assay_run::engine::{EngineError, Op, OpError, Outcome, Slice, SliceDone};
+use assay_run::engine::{EngineError, Op, Slice, SliceDone};
 use assay_run::plan::{Edge, Plan};
 
-/// Operations of the first slice, and the most of any.
-const OPS_FIRST: usize = 16;
+/// Most operations of a slice.
 const OPS_MAX: usize = 8192;
 /// Kinds as they travel; those of the hot schema come after.
 const SELECT: i32 = 0;
 const UPDATE: i32 = 1;
 const SCAN: i32 = 2;
 const HOT: i32 = 3;
-const NS_PER_US: u64 = 1000;
-/// More rows than any operation touches: what a server claims beyond is kept from overflowing sums.
-const ROWS_MAX: i64 = 1 << 40;
 
 /// A session's procedure.
 #[derive(Debug)]
 pub(super) struct Sliced {
     call: Prepared,
     home: u32,
-    /// Operations to ask for.
-    pub ops: usize,
-    /// No slice may be longer: half of the server's statement_timeout.
-    longest_ns: Ns,
-    /// What the last slice took beside its operations.
-    overhead_ns: Ns,
+    pub(super) pace: Pace,
     kinds: Vec<i32>,
     firsts: Vec<i64>,
     contents: Vec<u8>,
     content: Vec<u8>,
-}
-
-/// What a call brought back.
-#[derive(Debug, Default)]
-struct Answer {
-    began_us: i64,
-    ends_us: Vec<i64>,
-    rows: Vec<i64>,
-    failed: Option<(String, String)>,
 }
 
 /// Columns an update changes, and how many contents it carries.
@@ -87,9 +70,7 @@ impl Sliced {
         Ok(Self {
             call,
             home,
-            ops: OPS_FIRST,
-            longest_ns: longest(connection)?,
-            overhead_ns: 0,
+            pace: Pace::new(OPS_MAX, longest(connection)?),
             kinds: Vec::new(),
             firsts: Vec::new(),
             contents: Vec::new(),
@@ -107,17 +88,18 @@ impl Sliced {
     ) -> Result<SliceDone, EngineError> {
         self.encode(plan, slice.ops)?;
         let sent_ns = clock.now_ns();
-        let left_ns = slice
-            .until_ns
-            .saturating_sub(sent_ns + self.overhead_ns / 2)
-            .min(self.longest_ns);
+        let left_ns = self.pace.left_ns(sent_ns, slice.until_ns);
         let answered = self.ask(session, plan, left_ns);
         let end_ns = clock.now_ns();
         let answer = match answered {
             Ok(answer) => answer,
-            Err(error) => return Ok(self.nothing_done(session, error, sent_ns, end_ns)),
+            // A session that is lost says so, anything else is the next operation's failure.
+            Err(error) => {
+                let failed = session.unanswered(error);
+                return Ok(Pace::nothing_done(failed, sent_ns, end_ns));
+            }
         };
-        Ok(self.timed(slice.ops.len(), sent_ns, end_ns, answer))
+        Ok(self.pace.timed(slice.ops.len(), (sent_ns, end_ns), answer))
     }
 
     fn encode(&mut self, plan: &Plan, ops: &[Op]) -> Result<(), EngineError> {
@@ -126,33 +108,19 @@ impl Sliced {
         self.contents.clear();
         let contents = contents_of(plan);
         for op in ops {
-            let (schema, kind, first) = match *op {
-                Op::Select {
-                    schema, first_key, ..
-                } => (schema, SELECT, first_key),
+            let (kind, first) = match *op {
+                Op::Select { first_key, .. } => (SELECT, first_key),
                 Op::Update {
-                    schema,
-                    first_key,
-                    stamp,
-                    ..
+                    first_key, stamp, ..
                 } => {
                     fill_columns(&mut self.content, contents, stamp, 0, plan.obfuscate);
                     self.contents.extend_from_slice(&self.content);
-                    (schema, UPDATE, first_key)
+                    (UPDATE, first_key)
                 }
-                Op::Scan { schema } => (schema, SCAN, 0),
-                Op::Call { .. } => return Err(EngineError::Usage(OpError::not_ours().text)),
+                Op::Scan { .. } => (SCAN, 0),
+                Op::Call { .. } => return Err(foreign()),
             };
-            let hot = match schema {
-                schema if schema == self.home => 0,
-                1 => HOT,
-                _ => {
-                    return Err(EngineError::Unusable(format!(
-                        "an operation of schema {schema} in a session of schema {}",
-                        self.home
-                    )));
-                }
-            };
+            let hot = if is_hot(op, self.home)? { HOT } else { 0 };
             self.kinds.push(kind + hot);
             self.firsts.push(first as i64);
         }
@@ -179,67 +147,6 @@ impl Sliced {
             &mut |values| answer = decode(values),
         )?;
         Ok(answer)
-    }
-
-    /// The whole call failed: a session that is lost says so, anything else is the next operation's failure.
-    fn nothing_done(
-        &mut self,
-        session: &mut Session,
-        error: PgError,
-        begin_ns: Ns,
-        end_ns: Ns,
-    ) -> SliceDone {
-        let failed = session.unanswered(error);
-        SliceDone {
-            begin_ns,
-            outcomes: vec![Outcome {
-                end_ns,
-                result: Err(failed),
-            }],
-            end_ns,
-        }
-    }
-
-    /// Lays the server's instants between our two: what the call took beside its operations is split evenly
-    /// between the way there and the way back.
-    fn timed(&mut self, asked: usize, sent_ns: Ns, end_ns: Ns, answer: Answer) -> SliceDone {
-        // Whatever the server says its clock is: no sum of it may overflow.
-        let offset_ns = |us: i64| {
-            let us = us.saturating_sub(answer.began_us).max(0) as u64;
-            us.saturating_mul(NS_PER_US)
-        };
-        let worked_ns = answer.ends_us.last().map_or(0, |us| offset_ns(*us));
-        let passed_ns = end_ns - sent_ns;
-        self.overhead_ns = passed_ns.saturating_sub(worked_ns);
-        let begin_ns = sent_ns + self.overhead_ns / 2;
-        let done = answer.ends_us.len();
-        self.ops = if done == asked && answer.failed.is_none() {
-            (asked * 2).min(OPS_MAX)
-        } else {
-            (done + done / 4 + OPS_FIRST).min(OPS_MAX)
-        };
-        let mut latest_ns = begin_ns;
-        let mut outcomes: Vec<Outcome> = answer
-            .ends_us
-            .iter()
-            .zip(&answer.rows)
-            .map(|(us, rows)| {
-                // The server's clock may be set back; ours is not.
-                latest_ns = latest_ns.max(begin_ns.saturating_add(offset_ns(*us)).min(end_ns));
-                Outcome {
-                    end_ns: latest_ns,
-                    result: Ok((*rows).clamp(0, ROWS_MAX) as u64),
-                }
-            })
-            .collect();
-        if let (Some((code, text)), Some(last)) = (answer.failed, outcomes.last_mut()) {
-            last.result = Err(errors::by_code(&code, text));
-        }
-        SliceDone {
-            begin_ns,
-            outcomes,
-            end_ns,
-        }
     }
 }
 
@@ -391,7 +298,7 @@ fn decode(values: &[Option<&[u8]>]) -> Answer {
             .map_or(0, i64::from_be_bytes),
         ends_us: int8s(1),
         rows: int8s(2),
-        failed: text(3).map(|code| (code, text(4).unwrap_or_default())),
+        failed: text(3).map(|code| errors::by_code(&code, text(4).unwrap_or_default())),
     }
 }
 

@@ -6,8 +6,7 @@
 //! must name our port, or both must have started when the server says they did.
 
 use crate::postgres::wire::{Connection, PgError};
-use crate::procs;
-use rustix::time::{ClockId, clock_gettime};
+use crate::procs::{self, start_s};
 use std::fs;
 use std::path::Path;
 
@@ -136,17 +135,6 @@ fn judge(proc: &Path, claims: &Claims, pid: i32) -> Result<Here, String> {
             proofs.join("; ")
         ),
     })
-}
-
-/// When a process started, s since 1970.
-fn start_s(proc: &Path, pid: i32) -> Option<f64> {
-    let ticks_per_s = rustix::param::clock_ticks_per_second().max(1) as f64;
-    let seconds = |clock| {
-        let time = clock_gettime(clock);
-        time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
-    };
-    let boot_s = seconds(ClockId::Realtime) - seconds(ClockId::Boottime);
-    Some(boot_s + procs::start_ticks(proc, pid)? as f64 / ticks_per_s)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::classes;
 use super::{OwnWork, collector, sql};
+use crate::looks::Looks;
 use crate::postgres::conninfo::ConnectOptions;
 use crate::postgres::own::PINNED;
 use crate::postgres::wire::{Connection, PgError, Prepared};
@@ -10,22 +11,7 @@ use assay_run::engine::{Doing, EngineError};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
-
-/// A look may take this part of the distance of two looks.
-const SHARE: u32 = 5;
-/// Distance of two looks, and what it becomes where a look is too dear.
-const STEPS: [Duration; 3] = [
-    Duration::from_millis(100),
-    Duration::from_millis(500),
-    Duration::from_secs(1),
-];
-/// So many dear looks in a row and the next distance is taken.
-const DEAR_MAX: u32 = 3;
-/// After a failure nobody tries again for this long.
-const RETRY: Duration = Duration::from_secs(1);
-/// A tick may come a little early.
-const EARLY: Duration = Duration::from_millis(20);
+use std::time::Instant;
 
 /// Backend pids by session number, from 1.
 pub(in crate::postgres) type Pids = Box<dyn Fn() -> Vec<(u32, i32)> + Send + Sync>;
@@ -38,15 +24,7 @@ struct Session {
 #[derive(Default)]
 struct State {
     session: Option<Session>,
-    failed: Option<Instant>,
-    /// Index into [`STEPS`].
-    step: usize,
-    dear: u32,
-    last: Option<Instant>,
-    looks: u64,
-    failures: u64,
-    spent: Duration,
-    longest: Duration,
+    looks: Looks,
 }
 
 /// See the module.
@@ -106,49 +84,23 @@ impl Activity {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a look is due at this tick: one that is too dear for every tick leaves some out.
-    fn due(&self) -> bool {
-        let state = self.lock();
-        if state.failed.is_some_and(|since| since.elapsed() < RETRY) {
-            return false;
-        }
-        state
-            .last
-            .is_none_or(|last| last.elapsed() + EARLY >= STEPS[state.step])
-    }
-
     /// What each session does, entry k for session k + 1; those the server does not know keep what they came with.
     /// False: nobody looked, because it is not due or not possible.
     pub(in crate::postgres) fn look(&self, sessions: &mut [Doing]) -> bool {
-        if !self.due() {
+        let mut state = self.lock();
+        if !state.looks.due() {
             return false;
         }
-        let mut state = self.lock();
         let begun = Instant::now();
         let rows = match self.rows(&mut state) {
             Ok(rows) => rows,
             Err(_) => {
-                state.failures += 1;
-                state.failed = Some(begun);
+                state.looks.failed(begun);
                 state.session = None;
                 return false;
             }
         };
-        let spent = begun.elapsed();
-        state.failed = None;
-        state.last = Some(begun);
-        state.looks += 1;
-        state.spent += spent;
-        state.longest = state.longest.max(spent);
-        state.dear = if spent * SHARE > STEPS[state.step] {
-            state.dear + 1
-        } else {
-            0
-        };
-        if state.dear >= DEAR_MAX && state.step + 1 < STEPS.len() {
-            state.step += 1;
-            state.dear = 0;
-        }
+        state.looks.had(begun);
         drop(state);
         let by_pid: BTreeMap<i32, &Row> = rows.iter().map(|row| (row.0, row)).collect();
         for (session, pid) in (self.pids)() {
@@ -193,23 +145,7 @@ impl Activity {
 
     /// For the report: how often it looked and what that took.
     pub(in crate::postgres) fn facts(&self) -> Vec<Fact> {
-        let state = self.lock();
-        let mean = state.spent.as_secs_f64() * 1e3 / (state.looks.max(1) as f64);
-        let mut value = format!(
-            "{} queries of pg_stat_activity, mean {mean:.2} ms, longest {:.1} ms",
-            state.looks,
-            state.longest.as_secs_f64() * 1e3
-        );
-        if state.step > 0 {
-            value.push_str(&format!(
-                "; a query took more than a fifth of a tick, so assay queries every {} ms instead of every 100 ms",
-                STEPS[state.step].as_millis()
-            ));
-        }
-        if state.failures > 0 {
-            value.push_str(&format!("; {} looks failed", state.failures));
-        }
-        vec![Fact::new("activity_sampling", value)]
+        vec![self.lock().looks.fact("pg_stat_activity")]
     }
 }
 

@@ -2,6 +2,17 @@
 //!
 //! Each is judged for every job, stream or transaction it applies to; the one furthest off stands for all and is named.
 
+mod fio;
+mod loads;
+mod network;
+mod steps;
+
+#[cfg(test)]
+mod mutation;
+#[cfg(test)]
+mod tests;
+
+use super::Side as Num;
 use assay_measure::identity::{Rule, Scope, Side};
 use assay_measure::record::{Identity, ImportInfo, ImportedValue, Record, Truth};
 use assay_storage::record::info::{StorageInfo, StorageJob};
@@ -29,7 +40,7 @@ pub(super) fn identities(record: &Record) -> Vec<Identity> {
         storage: record.parts.get().unwrap_or_default(),
         info,
     };
-    let all = [
+    let mut all = [
         read.in_flight(),
         read.throughput(),
         read.group_sums(),
@@ -40,7 +51,11 @@ pub(super) fn identities(record: &Record) -> Vec<Identity> {
         read.losses(),
         read.stressors(),
         read.counters(),
-    ];
+    ]
+    .to_vec();
+    all.extend(fio::identities(&read));
+    all.extend(network::identities(&read));
+    all.extend(loads::identities(&read));
     all.into_iter().flatten().collect()
 }
 
@@ -82,7 +97,38 @@ fn judge(rule: Rule, cases: Vec<Case>) -> Option<Identity> {
     Some(identity)
 }
 
+/// Two that must be equal, within their rounding and a share of the larger.
+fn equal(name: String, lhs: Num, rhs: Num, share: f64) -> Case {
+    Case {
+        name,
+        lhs: Ok(lhs.value),
+        rhs: Ok(rhs.value),
+        tolerance: lhs.off + rhs.off + share * lhs.value.abs().max(rhs.value.abs()),
+    }
+}
+
+/// A part that may not be above its bound; one that is not is its own bound.
+fn at_most(name: String, part: Num, bound: Num, share: f64) -> Case {
+    let rhs = Num {
+        value: bound.value.min(part.value),
+        ..bound
+    };
+    equal(name, part, rhs, share)
+}
+
 impl Read<'_> {
+    fn num(&self, scope: &str, key: &str) -> Option<Num> {
+        let value = self.value(scope, key)?;
+        Some(Num {
+            value: value.value.value()?,
+            off: value.rounding,
+        })
+    }
+
+    fn elapsed(&self) -> Option<Num> {
+        self.num("", "elapsed_s").filter(|time| time.value > 0.0)
+    }
+
     fn value(&self, scope: &str, key: &str) -> Option<&ImportedValue> {
         let mut values = self.info.values.iter();
         values.find(|value| value.scope == scope && value.key == key)
@@ -610,171 +656,5 @@ fn percent_of(digits: &str) -> Option<f64> {
         1 | 2 => digits.parse().ok(),
         _ if digits == "100" => Some(100.0),
         _ => format!("{}.{}", &digits[..2], &digits[2..]).parse().ok(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::percent_of;
-    use crate::testing::{imported, record_of, sample};
-    use assay_measure::record::{Identity, Record, Truth};
-
-    fn of(record: &Record, id: &str) -> Identity {
-        let found = super::identities(record).into_iter();
-        let mut found = found.filter(|identity| identity.id == id);
-        found.next().unwrap_or_else(|| panic!("no {id}"))
-    }
-
-    fn holds(name: &str, id: &str) {
-        let identity = of(&imported(name), id);
-        assert_eq!(
-            identity.ok,
-            Truth::Holds,
-            "{name} {id}: {}",
-            identity.sentence
-        );
-    }
-
-    fn is_violated(record: &Record, id: &str) -> Identity {
-        let identity = of(record, id);
-        assert_eq!(identity.ok, Truth::Violated, "{id}: {}", identity.sentence);
-        identity
-    }
-
-    #[test]
-    fn percents_are_read_from_keys() {
-        for (digits, percent) in [
-            ("1", 1.0),
-            ("50", 50.0),
-            ("995", 99.5),
-            ("9999", 99.99),
-            ("0_1", 0.1),
-        ] {
-            assert_eq!(percent_of(digits), Some(percent));
-        }
-        assert_eq!(percent_of("x"), None);
-    }
-
-    #[test]
-    fn identity_i27_in_flight_of_published_runs() {
-        for name in [
-            "fio-3.7-randread-4k-qd256.txt",
-            "fio-2.1.txt",
-            "vdbench-summary.txt",
-            "fio-3.33-mixed.txt",
-        ] {
-            holds(name, "I27");
-        }
-        let wrong = sample("fio-3.7-randread-4k-qd256.txt").replace("avg=70791.09", "avg=7791.09");
-        is_violated(&record_of("wrong", &wrong), "I27");
-    }
-
-    #[test]
-    fn identity_i30_throughput_is_rate_times_size() {
-        for name in [
-            "fio-3.7-randread-4k-qd256.txt",
-            "fio-2.1.txt",
-            "fio-3.33-mixed.json",
-            "vdbench-two-runs.txt",
-        ] {
-            holds(name, "I30");
-        }
-        let wrong = sample("fio-3.7-randread-4k-qd256.txt")
-            .replace("BW=56.5MiB/s (59.2MB/s)", "BW=65.5MiB/s (68.7MB/s)");
-        is_violated(&record_of("wrong", &wrong), "I30");
-    }
-
-    #[test]
-    fn a_group_is_the_sum_of_its_jobs() {
-        holds("fio-2.1.txt", "IO12");
-        holds("fio-3.33-two-groups.txt", "IO12");
-        let wrong = sample("fio-2.1.txt").replace("READ: io=4687.8MB", "READ: io=4887.8MB");
-        is_violated(&record_of("wrong", &wrong), "IO12");
-    }
-
-    #[test]
-    fn identity_i37_the_published_percentiles_cannot_be() {
-        let identity = is_violated(&imported("swingbench-results-table.txt"), "I37");
-        assert!(
-            identity.sentence.starts_with("6 of 6"),
-            "{}",
-            identity.sentence
-        );
-        assert!(
-            identity
-                .sentence
-                .contains("are all 6,000 us while the mean is 18,190 us"),
-            "{}",
-            identity.sentence
-        );
-        for name in [
-            "swingbench-results.xml",
-            "fio-3.33-mixed.txt",
-            "fio-3.33-two-groups.txt",
-            "fio-2.1.txt",
-        ] {
-            holds(name, "I37");
-        }
-        let wrong = sample("fio-2.1.txt").replace("99.00th=[13376]", "99.00th=[ 9000]");
-        is_violated(&record_of("wrong", &wrong), "I37");
-    }
-
-    #[test]
-    fn identity_i38_a_closed_loop_gives_its_mean() {
-        let identity = of(&imported("swingbench-results-table.txt"), "I38");
-        assert_eq!(identity.ok, Truth::Holds);
-        assert!(
-            identity.sentence.starts_with("16,418 us lies between"),
-            "{}",
-            identity.sentence
-        );
-        for name in [
-            "swingbench-results.xml",
-            "pgbench-15-progress.txt",
-            "sysbench-1.0-oltp.txt",
-            "sysbench-0.4-oltp.txt",
-        ] {
-            holds(name, "I38");
-        }
-        for name in ["pgbench-15-failures.txt", "pgbench-15-scripts.txt"] {
-            assert!(
-                matches!(of(&imported(name), "I38").ok, Truth::Na(_)),
-                "{name}"
-            );
-        }
-        let wrong = sample("sysbench-0.4-oltp.txt").replace("9.99ms", "4.99ms");
-        is_violated(&record_of("wrong", &wrong), "I38");
-    }
-
-    #[test]
-    fn identity_i39_a_synchronous_stream() {
-        holds("oratcptest-0.txt", "I39");
-        let wrong = sample("oratcptest-0.txt").replace("1.547 Mbytes/s", "2.547 Mbytes/s");
-        is_violated(&record_of("wrong", &wrong), "I39");
-    }
-
-    #[test]
-    fn sums_of_the_network_and_of_stressors() {
-        for name in [
-            "iperf3-tcp.txt",
-            "iperf3-3.12-parallel.txt",
-            "iperf3-3.12-bidir.json",
-            "iperf3-3.12-udp.txt",
-        ] {
-            holds(name, "NET1");
-        }
-        holds("ping-bsd.txt", "NET2");
-        for name in [
-            "stress-ng-cpu.txt",
-            "stress-ng-0.15-metrics.txt",
-            "stress-ng-0.15.yaml",
-        ] {
-            holds(name, "CPU1");
-        }
-        holds("pgio.txt", "PG1");
-        let wrong = sample("stress-ng-cpu.txt").replace("4494.50", "5494.50");
-        is_violated(&record_of("wrong", &wrong), "CPU1");
-        let wrong = sample("pgio.txt").replace("RIOPS >20000<", "RIOPS >60000<");
-        is_violated(&record_of("wrong", &wrong), "PG1");
     }
 }

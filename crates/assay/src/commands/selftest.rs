@@ -1,0 +1,388 @@
+//! What assay says of a target, checked on a server that somebody has: a script of assay's own commands, each a process as a user
+//! would start it, claims on what their records say, and one file with all of it to send back.
+
+use crate::cli::SelftestArgs;
+use crate::configure::{self, Configured};
+use crate::exit::{Code, Failure};
+use crate::{signals, ui};
+use assay_measure::record::{Record, Truth};
+use assay_measure::stats::{self, Stat};
+use assay_run::engine::Presence;
+use assay_run::stop::Stop;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+/// Blocks of a schema: the fewest whose scatter is judged.
+const SCALE: &str = "SCALE=10000";
+/// Width of an operation: enough that the way through the index is little beside it.
+const WORK_UNIT: u64 = 64;
+/// Gets of a range select beside its rows, at most (slob-method, item 50).
+const INDEX_GETS: f64 = 8.0;
+/// Redo of a heavy row over that of a light one, at least (item 18).
+const HEAVY: f64 = 4.0;
+
+/// One command of the script.
+struct Step {
+    name: &'static str,
+    words: Vec<String>,
+    /// How it must end.
+    code: u8,
+    /// Leaves a record.
+    run: bool,
+}
+
+/// What a claim came to.
+struct Claim {
+    text: &'static str,
+    held: Option<bool>,
+    evidence: String,
+}
+
+pub(super) fn selftest(args: &SelftestArgs) -> Result<Code, Failure> {
+    let mut settings = args.settings.clone();
+    settings.target = args.url.clone().or(settings.target);
+    let configured = configure::configure(&settings, Vec::new())?;
+    configured.refuse_temporary("test")?;
+    refuse_present(&configured)?;
+    let stop = Stop::new();
+    signals::watch(&stop)?;
+    let out = args
+        .output
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("assay-selftest.json"));
+    let mut file = create(&out)?;
+    let place = out.with_extension("runs");
+    let mut script = Script {
+        target: configured.url.clone(),
+        args,
+        place: place.clone(),
+        stop,
+        steps: Vec::new(),
+        records: Vec::new(),
+    };
+    let done = script.play();
+    let claims = claims(&script);
+    let shown = configured.shown();
+    let passed = done && claims.iter().all(|claim| claim.held != Some(false));
+    let all = json!({
+        "schema": "assay-selftest/1",
+        "version": env!("CARGO_PKG_VERSION"),
+        "target": shown,
+        "passed": passed,
+        "steps": script.steps,
+        "claims": claims.iter().map(|claim| json!({
+            "claim": claim.text,
+            "held": claim.held,
+            "evidence": claim.evidence,
+        })).collect::<Vec<_>>(),
+        "records": script.records.iter().map(|(name, record)| json!({"run": name, "record": record})).collect::<Vec<_>>(),
+    });
+    let written = serde_json::to_writer_pretty(&mut file, &all);
+    written.map_err(|error| Failure::output(format!("{}: {error}", out.display())))?;
+    tell(&claims, passed, &out, &place)?;
+    match (script.stop.requested(), passed) {
+        (true, _) => Ok(Code::Interrupted),
+        (false, true) => Ok(Code::Good),
+        (false, false) => Ok(Code::Invalid),
+    }
+}
+
+/// The script makes a data set and removes it: it touches none that is there.
+fn refuse_present(configured: &Configured) -> Result<(), Failure> {
+    match configured
+        .target
+        .inspect(&configured.location, &configured.settings)?
+    {
+        Presence::Absent { .. } => Ok(()),
+        Presence::Present(_) => Err(Failure::new(
+            Code::Unusable,
+            format!(
+                "there is a data set at {}: the self-test makes and removes one of its own; remove yours, or name another place",
+                configured.shown()
+            ),
+        )),
+    }
+}
+
+fn create(out: &Path) -> Result<std::fs::File, Failure> {
+    let made = std::fs::File::options()
+        .write(true)
+        .create_new(true)
+        .open(out);
+    made.map_err(|error| {
+        Failure::output(format!(
+            "{}: {error}; name another file with -o",
+            out.display()
+        ))
+    })
+}
+
+fn tell(claims: &[Claim], passed: bool, out: &Path, place: &Path) -> Result<(), Failure> {
+    let mut text = String::new();
+    for claim in claims {
+        let word = match claim.held {
+            Some(true) => "holds",
+            Some(false) => "FAILS",
+            None => "n/a",
+        };
+        text.push_str(&format!("{word:<6} {}: {}\n", claim.text, claim.evidence));
+    }
+    let verdict = if passed { "passed" } else { "FAILED" };
+    text.push_str(&format!(
+        "self-test {verdict}. All of it is in {}; the runs are below {}\n",
+        out.display(),
+        place.display()
+    ));
+    ui::product(&text)
+}
+
+/// The script, and what came of it.
+struct Script<'a> {
+    target: String,
+    args: &'a SelftestArgs,
+    place: PathBuf,
+    stop: Stop,
+    steps: Vec<Value>,
+    records: Vec<(&'static str, Record)>,
+}
+
+impl Script<'_> {
+    fn steps(&self) -> Vec<Step> {
+        let time = self.args.time.as_str();
+        let data = |name, verb: &str, more: &[&str], code| Step {
+            name,
+            words: [&[verb][..], more]
+                .concat()
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
+            code,
+            run: false,
+        };
+        let run = |name, more: &[&str]| {
+            let mut words = vec![
+                "run", "-s", "2", "-t", "2", "--time", time, "--warmup", "1s", "--seed", "7",
+            ];
+            for set in more {
+                words.extend(["--set", *set]);
+            }
+            Step {
+                name,
+                words: words.into_iter().map(str::to_owned).collect(),
+                code: 0,
+                run: true,
+            }
+        };
+        let sizes = ["-s", "2", "--set", SCALE, "--set", "SCAN_TABLE_SZ=64"];
+        vec![
+            data("check of nothing", "check", &[], 3),
+            data("plan", "prepare", &[&sizes[..], &["--dry-run"]].concat(), 0),
+            data("load", "prepare", &sizes, 0),
+            data("load again", "prepare", &sizes, 2),
+            data("check", "check", &[], 0),
+            run("selects", &["UPDATE_PCT=0"]),
+            run("selects batched", &["UPDATE_PCT=0", "READ_MODE=batched"]),
+            run("updates LITE", &["UPDATE_PCT=100"]),
+            run("updates HEAVY", &["UPDATE_PCT=100", "REDO_STRESS=HEAVY"]),
+            run(
+                "mixed, one commit in ten",
+                &["UPDATE_PCT=25", "SCAN_PCT=10", "COMMIT_EVERY=10"],
+            ),
+            run(
+                "mixed in the server",
+                &["UPDATE_PCT=25", "SCAN_PCT=10", "LOOP=server"],
+            ),
+            run(
+                "hot schema and hot spot",
+                &["UPDATE_PCT=10", "HOT_SCHEMA_FREQUENCY=4", "DO_HOTSPOT=TRUE"],
+            ),
+            data("check after all", "check", &[], 0),
+            data("destroy", "destroy", &[], 0),
+            data("check of what is gone", "check", &[], 3),
+        ]
+    }
+
+    /// Plays it; whether each command ended as it must. What is left is removed even after a stop.
+    fn play(&mut self) -> bool {
+        let mut right = true;
+        for step in self.steps() {
+            if self.stop.requested() && step.name != "destroy" {
+                right = false;
+                continue;
+            }
+            ui::say(&format!("self-test: {}", step.name));
+            right &= self.perform(&step);
+        }
+        right
+    }
+
+    fn perform(&mut self, step: &Step) -> bool {
+        let Ok(program) = std::env::current_exe() else {
+            return false;
+        };
+        let directory = self.place.join(step.name.replace([' ', ','], "-"));
+        let mut command = Command::new(program);
+        command.args(["--quiet"]).args(&step.words);
+        if let Some(config) = &self.args.settings.config {
+            command.arg("-c").arg(config);
+        }
+        for set in &self.args.settings.set {
+            command.args(["--set", set]);
+        }
+        if step.run {
+            command.arg("-o").arg(&directory);
+        }
+        // Where there may be a password, no list of processes shows it.
+        command.env("ASSAY_TARGET", &self.target);
+        let begun = Instant::now();
+        let output = command.output();
+        let took_s = begun.elapsed().as_secs_f64();
+        let (code, said) = match output {
+            Ok(output) => (
+                output.status.code(),
+                [output.stdout, output.stderr]
+                    .map(|text| String::from_utf8_lossy(&text).into_owned()),
+            ),
+            Err(error) => (None, [String::new(), error.to_string()]),
+        };
+        let right = code == Some(i32::from(step.code));
+        if !right {
+            ui::say(&format!(
+                "self-test: {} ended with {code:?}, not {}: {}",
+                step.name,
+                step.code,
+                said[1].trim_end()
+            ));
+        }
+        self.steps.push(json!({
+            "step": step.name,
+            "command": step.words,
+            "expected_code": step.code,
+            "code": code,
+            "took_s": took_s,
+            "stdout": said[0],
+            "stderr": said[1],
+        }));
+        if step.run
+            && let Ok(text) = std::fs::read_to_string(directory.join("record.json"))
+            && let Ok(record) = serde_json::from_str(&text)
+        {
+            self.records.push((step.name, record));
+        }
+        right
+    }
+
+    fn record(&self, name: &str) -> Option<&Record> {
+        let found = self.records.iter().find(|(run, _)| *run == name);
+        found.map(|(_, record)| record)
+    }
+
+    /// A counter from the gate to the end of the drain.
+    fn whole(&self, name: &str, stat: Stat) -> Option<f64> {
+        let row = self.record(name)?.instance.stats.get(stat.key)?;
+        row.whole_run_total.value()
+    }
+}
+
+/// A claim about a quotient of two counters of a run.
+fn quotient(
+    text: &'static str,
+    (above, below): (Option<f64>, Option<f64>),
+    holds: impl Fn(f64) -> bool,
+) -> Claim {
+    match (above, below.filter(|below| *below > 0.0)) {
+        (Some(above), Some(below)) => Claim {
+            text,
+            held: Some(holds(above / below)),
+            evidence: format!("{:.2} ({above:.0} / {below:.0})", above / below),
+        },
+        _ => Claim {
+            text,
+            held: None,
+            evidence: "the server does not tell, or the run failed".to_owned(),
+        },
+    }
+}
+
+fn claims(script: &Script<'_>) -> Vec<Claim> {
+    let of = |run: &str, stat| script.whole(run, stat);
+    let unit = WORK_UNIT as f64;
+    let redo = |run: &str| {
+        Some(of(run, stats::REDO_SIZE)? / of(run, stats::ROWS_CHANGED).filter(|rows| *rows > 0.0)?)
+    };
+    let mut claims = vec![
+        quotient(
+            "gets of a range select: its rows, and a few of the index",
+            (
+                of("selects", stats::SESSION_LOGICAL_READS),
+                of("selects", stats::EXECUTE_COUNT),
+            ),
+            |gets| (unit..=unit + INDEX_GETS).contains(&gets),
+        ),
+        quotient(
+            "rows of a range select",
+            (
+                of("selects", stats::ROWS_VISITED),
+                of("selects", stats::EXECUTE_COUNT),
+            ),
+            |rows| rows == unit,
+        ),
+        quotient(
+            "selects alone change nothing: redo bytes an operation",
+            (
+                of("selects", stats::REDO_SIZE),
+                of("selects", stats::EXECUTE_COUNT),
+            ),
+            |bytes| bytes < 64.0,
+        ),
+        quotient(
+            "commits as the server counts them, for each commit of an update",
+            (
+                of("updates LITE", stats::SERVER_COMMITS),
+                of("updates LITE", stats::USER_COMMITS),
+            ),
+            |ratio| (0.999..1.02).contains(&ratio),
+        ),
+        quotient(
+            "redo of a row, HEAVY over LITE",
+            (redo("updates HEAVY"), redo("updates LITE")),
+            |ratio| ratio > HEAVY,
+        ),
+        quotient(
+            "batched selects touch as many blocks as single ones",
+            (
+                of("selects batched", stats::SESSION_LOGICAL_READS),
+                of("selects batched", stats::EXECUTE_COUNT),
+            ),
+            |gets| gets <= unit + INDEX_GETS,
+        ),
+    ];
+    claims.extend(
+        script
+            .records
+            .iter()
+            .map(|(name, record)| agreement(name, record)),
+    );
+    claims
+}
+
+/// Whether the figures of a run agree with each other.
+fn agreement(name: &str, record: &Record) -> Claim {
+    let violated = record
+        .integrity
+        .iter()
+        .filter(|identity| identity.ok == Truth::Violated);
+    let wrong: Vec<&str> = violated
+        .map(|identity| identity.sentence.as_str())
+        .collect();
+    Claim {
+        text: "the figures of a run agree with each other",
+        held: Some(wrong.is_empty()),
+        evidence: match wrong.is_empty() {
+            true => format!("{name}: {} identities", record.integrity.len()),
+            false => format!("{name}: {}", wrong.join("; ")),
+        },
+    }
+}

@@ -1,0 +1,147 @@
+//! Oracle by the program itself, as far as no server allows: what is refused, by whom, with which exit code. `assay selftest` on a
+//! target that is here.
+
+use crate::common::{Place, json};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+
+const PASSWORD: &str = "Kq9hunter2";
+
+/// A listener that refuses the service, or never says anything.
+fn listener(refuses: bool) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.expect("a connection");
+            let mut asked = [0; 1024];
+            let _ = stream.read(&mut asked);
+            if refuses {
+                let text = b"(DESCRIPTION=(ERR=12514))";
+                let mut packet = vec![
+                    0,
+                    12 + text.len() as u8,
+                    0,
+                    0,
+                    4,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    text.len() as u8,
+                ];
+                packet.extend(text);
+                let _ = stream.write_all(&packet);
+            }
+            // Until the other end has had enough.
+            let mut rest = Vec::new();
+            let _ = stream.read_to_end(&mut rest);
+        }
+    });
+    address
+}
+
+#[test]
+fn a_refusal_and_a_silence_are_one_clear_error_each_with_exit_code_3_and_no_password() {
+    for (refuses, wanted) in [(true, "is not registered"), (false, "no answer within 1 s")] {
+        let target = format!("oracle://slob@//{}/orclpdb1", listener(refuses));
+        for verb in ["run", "prepare", "check", "destroy"] {
+            let place = Place::new();
+            let mut command = place.command(&[verb, "--target", &target]);
+            command.env("ASSAY_ORACLE_PASSWORD", PASSWORD);
+            // A refusal is told a second late by the driver; silence is to end soon.
+            command.env(
+                "ASSAY_ORACLE_ANSWER_TIMEOUT",
+                if refuses { "60" } else { "1" },
+            );
+            let output = command.output().expect("it starts");
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(3), "{verb}: {said}");
+            assert!(said.contains(wanted), "{verb}: {said}");
+            assert_eq!(said.lines().count(), 1, "{verb}: {said}");
+            let all = said + &String::from_utf8_lossy(&output.stdout);
+            assert!(!all.contains(PASSWORD), "{verb}: {all}");
+        }
+    }
+}
+
+#[test]
+fn what_the_url_lacks_is_a_usage_error_before_anything_connects() {
+    let place = Place::new();
+    for (target, wanted) in [
+        ("oracle://slob@//127.0.0.1:1/s", "no password of user slob"),
+        ("oracle://127.0.0.1:1/s", "names no user"),
+        (
+            "oracle://system:x@//127.0.0.1:1/s",
+            "the server's own tables",
+        ),
+    ] {
+        let output = place
+            .command(&["run", "--target", target])
+            .output()
+            .expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{target}: {said}");
+        assert!(said.contains(wanted), "{target}: {said}");
+    }
+}
+
+#[test]
+fn the_self_test_plays_its_script_and_leaves_one_file_and_no_data_set() {
+    let place = Place::new();
+    let url = "native:./selftest-data";
+    let output = place
+        .command(&[
+            "selftest",
+            url,
+            "--time",
+            "1s",
+            "-o",
+            "sent-back.json",
+            "--set",
+            "CACHE_MB=4",
+        ])
+        .output()
+        .expect("it starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let file =
+        json(&std::fs::read_to_string(place.path("sent-back.json")).expect("it was written"));
+    let code = |name: &str| {
+        let steps = file["steps"].as_array().expect("steps");
+        let step = steps.iter().find(|step| step["step"] == name);
+        step.map(|step| (step["code"].clone(), step["expected_code"].clone()))
+            .expect(name)
+    };
+    for step in [
+        "check of nothing",
+        "load",
+        "load again",
+        "selects",
+        "updates HEAVY",
+        "destroy",
+        "check of what is gone",
+    ] {
+        let (is, must) = code(step);
+        assert_eq!(is, must, "{step}: {file:#}");
+    }
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for held in [
+        "gets of a range select",
+        "rows of a range select",
+        "redo of a row",
+    ] {
+        assert!(
+            said.lines()
+                .any(|line| line.starts_with("holds") && line.contains(held)),
+            "{held}: {said}"
+        );
+    }
+    assert!(!place.path("selftest-data").exists(), "{said}");
+    assert!(
+        file["records"]
+            .as_array()
+            .is_some_and(|records| records.len() >= 5)
+    );
+}

@@ -1,0 +1,552 @@
+//! What fio and vdbench print twice: I/Os, bytes, time and their rates; latencies and their parts; shares.
+
+use super::super::Side as Num;
+use super::{Case, MIB, Read, at_most, equal, judge};
+use assay_measure::identity::{Rule, Scope};
+use assay_measure::record::Identity;
+use assay_storage::record::info::StorageJob;
+
+/// What a clock's whole milliseconds and the begin of clones one after the other may do to a rate.
+const CLOCK: f64 = 0.002;
+/// fio's buckets are 1/64 of an octave wide, and it prints their upper ends.
+const BUCKET: f64 = 0.02;
+
+pub(super) fn identities(read: &Read<'_>) -> Vec<Option<Identity>> {
+    vec![
+        sizes(read),
+        rates(read),
+        parts(read),
+        shares(read),
+        classes(read),
+        cpu(read),
+        samples(read),
+        groups(read),
+        intervals(read),
+        mixed(read),
+        bins(read),
+    ]
+}
+
+fn rule(id: &'static str, text: &'static str) -> Rule {
+    Rule::within(id, Scope::Window, text, 0.0)
+}
+
+/// Every job with each of its ways.
+fn ways(read: &Read<'_>) -> Vec<(String, StorageJob, String)> {
+    let mut all = Vec::new();
+    for (scope, job) in read.job_scopes() {
+        for way in &job.ways {
+            all.push((scope.clone(), job.clone(), way.way.clone()));
+        }
+    }
+    all
+}
+
+/// Bytes of a block, where all have one size: `8 KiB`, `8k`, `4096`.
+fn block(job: &StorageJob) -> Option<f64> {
+    let text = job.block_sizes.to_ascii_lowercase();
+    let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+    let unit = text[digits.len()..].trim().trim_end_matches("ib");
+    let factor = match unit.trim_end_matches('b') {
+        "" => 1.0,
+        "k" => 1024.0,
+        "m" => MIB,
+        _ => return None,
+    };
+    Some(digits.parse::<f64>().ok()? * factor)
+}
+
+/// IO13: bytes are I/Os times their size, less what short ones lacked.
+fn sizes(read: &Read<'_>) -> Option<Identity> {
+    let mut cases = Vec::new();
+    for (scope, job, way) in ways(read) {
+        let num = |what: &str| read.num(&scope, &format!("{way}_{what}"));
+        let (Some(ios), Some(bytes), Some(block)) =
+            (num("ios_count"), num("moved_bytes"), block(&job))
+        else {
+            continue;
+        };
+        let short = num("short_ios_count").map_or(0.0, |short| short.value * block);
+        let mut case = equal(format!("{scope}, {way}"), bytes, ios.times(block), 1e-6);
+        case.tolerance += short;
+        cases.push(case);
+    }
+    judge(rule("IO13", "bytes = I/Os x block size"), cases)
+}
+
+/// IO14: what was done, over the run time, is the rate.
+fn rates(read: &Read<'_>) -> Option<Identity> {
+    let mut cases = Vec::new();
+    for (scope, _, way) in ways(read) {
+        let num = |what: &str| read.num(&scope, &format!("{way}_{what}"));
+        let Some(time) = num("runtime_s").filter(|time| time.value > 0.0) else {
+            continue;
+        };
+        for (total, rate, unit) in [
+            (num("ios_count"), num("ios_per_s"), 1.0),
+            (num("moved_bytes"), num("mib_per_s"), 1.0 / MIB),
+            (num("moved_bytes"), num("mb_per_s"), 1e-6),
+        ] {
+            if let (Some(total), Some(rate)) = (total, rate) {
+                let by_time = total.times(unit).over(time);
+                cases.push(equal(format!("{scope}, {way}"), rate, by_time, CLOCK));
+            }
+        }
+    }
+    judge(
+        rule(
+            "IO14",
+            "I/Os and bytes / run time = IOPS and bytes per second",
+        ),
+        cases,
+    )
+}
+
+/// IO15: a latency is the time to submit and the time to complete.
+fn parts(read: &Read<'_>) -> Option<Identity> {
+    let mut cases = Vec::new();
+    for (scope, _, way) in ways(read) {
+        let num = |what: &str| read.num(&scope, &format!("{way}_{what}"));
+        // Versions that count whole microseconds cut each of the three.
+        let cut = |case: Case| Case {
+            tolerance: case.tolerance + 1.0,
+            ..case
+        };
+        let name = |what: &str| format!("{scope}, {way} {what}");
+        if let (Some(lat), Some(slat), Some(clat)) =
+            (num("lat_us_avg"), num("slat_us_avg"), num("clat_us_avg"))
+        {
+            cases.push(cut(equal(name("avg"), lat, slat.plus(clat), 0.005)));
+        }
+        for what in ["avg", "min", "max"] {
+            for part in ["clat", "slat"] {
+                let sides = num(&format!("{part}_us_{what}")).zip(num(&format!("lat_us_{what}")));
+                cases.extend(sides.map(|(part, whole)| cut(part_of(name(what), part, whole))));
+            }
+        }
+        if let (Some(lat), Some(slat), Some(clat)) =
+            (num("lat_us_max"), num("slat_us_max"), num("clat_us_max"))
+        {
+            cases.push(cut(part_of(name("max"), lat, slat.plus(clat))));
+        }
+    }
+    judge(
+        rule(
+            "IO15",
+            "slat + clat = lat, of the means and within the extremes",
+        ),
+        cases,
+    )
+}
+
+/// What may not be above another, as an equality with the part that is above.
+fn part_of(name: String, part: Num, whole: Num) -> Case {
+    at_most(name, part, whole, 0.0)
+}
+
+/// Scopes of a job that name a slot of it: `job, below 100 us`.
+fn slots<'a>(read: &'a Read<'_>, scope: &str, key: &str) -> Vec<(&'a str, Num)> {
+    let prefix = format!("{scope}, ");
+    let values = read.info.values.iter().filter(|value| value.key == key);
+    let of_job = values.filter_map(|value| {
+        let slot = value.scope.strip_prefix(&prefix)?;
+        let num = Num {
+            value: value.value.value()?,
+            off: value.rounding,
+        };
+        Some((slot, num))
+    });
+    of_job.collect()
+}
+
+/// IO16: shares of all I/Os sum to 100 %; below where something was cut out of the text.
+fn shares(read: &Read<'_>) -> Option<Identity> {
+    let is_cut = read
+        .info
+        .notes
+        .iter()
+        .any(|note| note.text.contains("cut out"));
+    let hundred = Num {
+        value: 100.0,
+        off: 0.0,
+    };
+    let mut cases = Vec::new();
+    for (scope, job) in read.job_scopes() {
+        // Syncs are counted at depth 1 without being I/Os.
+        let has_syncs = job.sync.count > 0 || job.sync.avg_us.value().is_some();
+        for (key, least) in [
+            ("lat_share_pct", 0.01),
+            ("depth_share_pct", 0.1),
+            ("submit_batch_share_pct", 0.1),
+            ("complete_batch_share_pct", 0.1),
+        ] {
+            let all = slots(read, &scope, key);
+            if all.is_empty() || (has_syncs && key != "lat_share_pct") {
+                continue;
+            }
+            // What is next to nothing is printed as the least.
+            let rounding = least * all.len() as f64 + 0.05;
+            let sum: f64 = all.iter().map(|(_, num)| num.value).sum();
+            let sum = Num {
+                value: sum,
+                off: rounding,
+            };
+            let name = format!("{scope}, {key}");
+            cases.push(match is_cut {
+                true => at_most(name, sum, hundred, 0.0),
+                false => equal(name, sum, hundred, 0.0),
+            });
+        }
+    }
+    judge(
+        rule(
+            "IO16",
+            "shares of latencies, depths and batches sum to 100 %",
+        ),
+        cases,
+    )
+}
+
+/// `below 100 us`: its bound in us; the last class has none.
+fn bound_us(slot: &str) -> Option<f64> {
+    let (number, unit) = slot.strip_prefix("below ")?.split_once(' ')?;
+    let factor = match unit {
+        "ns" => 1e-3,
+        "us" => 1.0,
+        _ => 1e3,
+    };
+    Some(number.parse::<f64>().ok()? * factor)
+}
+
+/// IO17: so many I/Os as a percentile says are below it by the classes too.
+fn classes(read: &Read<'_>) -> Option<Identity> {
+    let mut cases = Vec::new();
+    for (scope, job) in read.job_scopes() {
+        let [way] = job.ways.as_slice() else {
+            // The classes are of all ways together.
+            continue;
+        };
+        let all = slots(read, &scope, "lat_share_pct");
+        let mut below: Vec<(f64, f64)> = (all.iter())
+            .filter_map(|(slot, num)| Some((bound_us(slot)?, num.value)))
+            .collect();
+        below.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let one = 100.0 / (way.ios_count.max(1) as f64);
+        let rounding = 0.01 * all.len() as f64 + 0.1 + one;
+        let stem = format!("{}_clat_us_p", way.way);
+        let percentiles = (read.info.values.iter()).filter(|value| value.scope == scope);
+        for value in percentiles {
+            let percent = value.key.strip_prefix(&stem).and_then(super::percent_of);
+            let (Some(percent), Some(us)) = (percent, value.value.value()) else {
+                continue;
+            };
+            let (low, high) = (
+                us * (1.0 - BUCKET) - value.rounding,
+                us * (1.0 + BUCKET) + value.rounding,
+            );
+            let until = |limit: f64| -> f64 {
+                let within = below.iter().take_while(|(bound, _)| *bound <= limit);
+                within.map(|(_, share)| share).sum()
+            };
+            // Nothing above it is below it, and everything of the classes that begin above it is missing.
+            let least = until(low);
+            let next = below.iter().find(|(bound, _)| *bound >= high);
+            let most = next.map_or(100.0, |(bound, _)| until(*bound));
+            let (side, is_low) = match percent < least {
+                true => (least, true),
+                false => (most, false),
+            };
+            let clamped = if is_low {
+                percent.max(side)
+            } else {
+                percent.min(side)
+            };
+            cases.push(Case {
+                name: format!("{scope}, p{percent}"),
+                lhs: Ok(percent),
+                rhs: Ok(clamped),
+                tolerance: rounding,
+            });
+        }
+    }
+    judge(
+        rule(
+            "IO17",
+            "percentiles agree with the shares of the latency classes",
+        ),
+        cases,
+    )
+}
+
+/// IO18: a clone cannot use more than one CPU, a device not be busy for more than all the time.
+fn cpu(read: &Read<'_>) -> Option<Identity> {
+    const ROOM: f64 = 0.02;
+    let hundred = Num {
+        value: 100.0,
+        off: 0.0,
+    };
+    let mut cases = Vec::new();
+    for scope in read.scopes("cpu_user_pct") {
+        let sides = read
+            .num(scope, "cpu_user_pct")
+            .zip(read.num(scope, "cpu_system_pct"));
+        let sum = sides.map(|(user, system)| user.plus(system));
+        cases.extend(sum.map(|sum| at_most(format!("{scope}, cpu"), sum, hundred, ROOM)));
+    }
+    for key in ["disk_busy_pct", "cpu_busy_pct"] {
+        for scope in read.scopes(key) {
+            let busy = read.num(scope, key);
+            cases.extend(busy.map(|busy| at_most(format!("{scope}, {key}"), busy, hundred, 0.001)));
+        }
+    }
+    for scope in read.scopes("cpu_busy_pct") {
+        let sides = read
+            .num(scope, "cpu_system_pct")
+            .zip(read.num(scope, "cpu_busy_pct"));
+        cases.extend(sides.map(|(system, all)| at_most(format!("{scope}, cpu"), system, all, 0.0)));
+    }
+    judge(
+        rule("IO18", "CPU of a clone, busy time of a device <= 100 %"),
+        cases,
+    )
+}
+
+/// IO19: the samples of a rate lie between their extremes, and are the share of the group that is printed.
+fn samples(read: &Read<'_>) -> Option<Identity> {
+    let mut cases = Vec::new();
+    for (scope, job, way) in ways(read) {
+        let num = |what: &str| read.num(&scope, &format!("{way}_{what}"));
+        let name = format!("{scope}, {way}");
+        for stem in ["bw_kib_per_s", "iops_per_s"] {
+            let of = |what: &str| num(&format!("{stem}_{what}"));
+            let (Some(min), Some(avg), Some(max)) = (of("min"), of("avg"), of("max")) else {
+                continue;
+            };
+            cases.push(at_most(format!("{name} {stem} min"), min, avg, 0.001));
+            cases.push(at_most(format!("{name} {stem} max"), avg, max, 0.001));
+        }
+        let (Some(kib), group) = (num("bw_kib_per_s_avg"), format!("group {}", job.group)) else {
+            continue;
+        };
+        let whole = read.num(&group, &format!("{way}_mib_per_s"));
+        if let (Some(share), Some(whole)) = (num("bw_of_group_pct"), whole)
+            && share.value < 100.0
+        {
+            let part = share.by(whole).times(0.01 * 1024.0);
+            cases.push(equal(format!("{name} bw"), kib, part, CLOCK));
+        }
+        if let (Some(iops), Some(block)) = (num("iops_per_s_avg"), block(&job)) {
+            // Each sample is cut to whole KiB and whole I/Os.
+            let by_ios = iops.times(block / 1024.0);
+            let mut case = equal(format!("{name} bw, iops"), kib, by_ios, 0.01);
+            case.tolerance += 1.0 + block / 1024.0;
+            cases.push(case);
+        }
+        cases.extend(of_whole(
+            &name,
+            &job,
+            kib,
+            num("mib_per_s"),
+            num("runtime_s"),
+        ));
+    }
+    judge(
+        rule(
+            "IO19",
+            "samples of a rate agree with their extremes and the whole",
+        ),
+        cases,
+    )
+}
+
+/// The mean of the samples is the rate, of each clone or of all; the beginning and the end are in no sample.
+fn of_whole(
+    name: &str,
+    job: &StorageJob,
+    kib: Num,
+    rate: Option<Num>,
+    time: Option<Num>,
+) -> Option<Case> {
+    const LOOSE: f64 = 0.15;
+    const LONG_S: f64 = 5.0;
+    let rate = rate.filter(|_| time.is_some_and(|time| time.value >= LONG_S))?;
+    let whole = rate.times(1024.0);
+    let of_clone = whole.times(1.0 / job.numjobs_count.max(1) as f64);
+    let is_nearer = (kib.value - of_clone.value).abs() < (kib.value - whole.value).abs();
+    let rhs = if is_nearer { of_clone } else { whole };
+    Some(equal(format!("{name} bw, mean"), kib, rhs, LOOSE))
+}
+
+/// IO20: a group's rate is its bytes over the longest run time of its jobs.
+fn groups(read: &Read<'_>) -> Option<Identity> {
+    let mut cases = Vec::new();
+    for group in &read.storage.groups {
+        let scope = format!("group {}", group.group);
+        for way in &group.ways {
+            let key = |what: &str| format!("{}_{what}", way.way);
+            let (Some(rate), Some(time)) = (
+                read.num(&scope, &key("mib_per_s")),
+                read.num(&scope, &key("runtime_s")),
+            ) else {
+                continue;
+            };
+            let bytes = read.num(&scope, &key("moved_bytes"));
+            if let Some(bytes) = bytes.filter(|_| time.value > 0.0) {
+                let by_time = bytes.times(1.0 / MIB).over(time);
+                cases.push(equal(scope.clone(), rate, by_time, CLOCK));
+            }
+            let jobs = read.job_scopes().into_iter();
+            let times = jobs
+                .filter(|(_, job)| job.group == group.group)
+                .filter_map(|(scope, _)| read.num(&scope, &key("runtime_s")));
+            let longest = times.max_by(|a, b| a.value.total_cmp(&b.value));
+            cases.extend(longest.map(|longest| equal(scope.clone(), time, longest, CLOCK)));
+        }
+    }
+    judge(
+        rule("IO20", "rate and run time of a group = those of its jobs"),
+        cases,
+    )
+}
+
+/// IO21: vdbench's averages are those of its intervals, the first of which it leaves out.
+fn intervals(read: &Read<'_>) -> Option<Identity> {
+    if read.info.tool != "vdbench" {
+        return None;
+    }
+    let [job] = read.jobs() else {
+        return None;
+    };
+    let mut cases = Vec::new();
+    for key in ["ios_per_s", "mib_per_s", "lat_us_avg"] {
+        let steps = read.steps(key, "");
+        let (Some(whole), [_, rest @ ..]) = (read.num(&job.name, key), steps.as_slice()) else {
+            continue;
+        };
+        let mean = |steps: &[super::steps::Step]| {
+            let sum = super::steps::sum(steps)?;
+            Some(sum.times(1.0 / steps.len() as f64))
+        };
+        let near = [mean(rest), mean(&steps)].into_iter().flatten();
+        let off = |num: &Num| (num.value - whole.value).abs();
+        let near = near.min_by(|a, b| off(a).total_cmp(&off(b)));
+        // Latencies weigh by their I/Os.
+        let loose = if key == "lat_us_avg" { 0.05 } else { CLOCK };
+        cases.extend(near.map(|near| equal(key.to_owned(), whole, near, loose)));
+    }
+    let most = read
+        .steps("lat_us_max", "")
+        .iter()
+        .map(|step| step.num.value)
+        .fold(0.0, f64::max);
+    let whole = read.num(&job.name, "lat_us_max").filter(|_| most > 0.0);
+    cases.extend(whole.map(|whole| {
+        let most = Num {
+            value: most,
+            off: whole.off,
+        };
+        at_most("lat_us_max".to_owned(), whole, most, 0.0)
+    }));
+    judge(
+        rule("IO21", "averages of the run = means of its intervals"),
+        cases,
+    )
+}
+
+/// IO22: a response time of both directions is theirs, by the share of reads, and no longer than the longest.
+fn mixed(read: &Read<'_>) -> Option<Identity> {
+    if read.info.tool != "vdbench" {
+        return None;
+    }
+    let mut cases = Vec::new();
+    for job in read.jobs() {
+        let num = |key: &str| read.num(&job.name, key);
+        let zero = Num {
+            value: 0.0,
+            off: 0.0,
+        };
+        let (of_reads, of_writes) = (
+            num("read_lat_us_avg").unwrap_or(zero),
+            num("write_lat_us_avg").unwrap_or(zero),
+        );
+        if let (Some(lat), Some(pct)) = (num("lat_us_avg"), num("read_share_pct"))
+            && of_reads.value + of_writes.value > 0.0
+        {
+            let reads = pct.times(0.01);
+            let writes = Num {
+                value: 1.0 - reads.value,
+                ..reads
+            };
+            let sum = reads.by(of_reads).plus(writes.by(of_writes));
+            cases.push(equal(job.name.clone(), lat, sum, 0.005));
+        }
+        for (avg, max) in [
+            ("lat_us_avg", "lat_us_max"),
+            ("read_lat_us_avg", "read_lat_us_max"),
+            ("write_lat_us_avg", "write_lat_us_max"),
+            ("lat_us_stddev", "lat_us_max"),
+        ] {
+            let sides = num(avg).zip(num(max)).filter(|(_, max)| max.value > 0.0);
+            cases.extend(sides.map(|(avg, max)| at_most(job.name.clone(), avg, max, 0.0)));
+        }
+    }
+    judge(
+        rule(
+            "IO22",
+            "response time = that of reads and writes by their shares, <= the longest",
+        ),
+        cases,
+    )
+}
+
+/// IO23: the bins of json+ give the percentiles and the mean, and every I/O has its latency.
+fn bins(read: &Read<'_>) -> Option<Identity> {
+    let mut cases = Vec::new();
+    for (scope, job) in read.job_scopes() {
+        for way in &job.ways {
+            let num = |what: &str| read.num(&scope, &format!("{}_{what}", way.way));
+            for what in ["lat", "clat", "slat"] {
+                let sides = num(&format!("{what}_count")).zip(num("ios_count"));
+                let name = format!("{scope}, {} {what} N", way.way);
+                // Short I/Os are counted once and timed twice.
+                let short = num("short_ios_count").map_or(0.0, |short| short.value);
+                cases.extend(sides.map(|(timed, ios)| {
+                    let mut case = equal(name, timed, ios, 0.001);
+                    case.tolerance += short;
+                    case
+                }));
+            }
+            let all = &way.clat.hist_ns;
+            if all.count() == 0 {
+                continue;
+            }
+            let stem = format!("{}_clat_us_p", way.way);
+            for value in read.info.values.iter().filter(|value| value.scope == scope) {
+                let percent = value.key.strip_prefix(&stem).and_then(super::percent_of);
+                let (Some(percent), Some(us)) = (percent, value.value.value()) else {
+                    continue;
+                };
+                // Where few lie beyond it, the neighbour is as good.
+                let beyond = all.count() as f64 * (100.0 - percent).min(percent) / 100.0;
+                let found = all
+                    .percentile_ns(percent / 100.0)
+                    .filter(|_| beyond >= 10.0);
+                cases.extend(found.map(|ns| {
+                    let (said, found) = (us_of(us, value.rounding), us_of(ns as f64 / 1e3, 0.0));
+                    equal(format!("{scope}, p{percent}"), said, found, 2.0 * BUCKET)
+                }));
+            }
+        }
+    }
+    judge(
+        rule(
+            "IO23",
+            "percentiles are those of the bins; every I/O has a latency",
+        ),
+        cases,
+    )
+}
+
+fn us_of(value: f64, off: f64) -> Num {
+    Num { value, off }
+}

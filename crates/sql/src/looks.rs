@@ -1,0 +1,106 @@
+//! How often a server is asked what its sessions do: at every tick, or more rarely where a look is too dear.
+
+use assay_measure::snapshot::Fact;
+use std::time::{Duration, Instant};
+
+/// A look may take this part of the distance of two looks.
+const SHARE: u32 = 5;
+/// Distance of two looks, and what it becomes where a look is too dear.
+const STEPS: [Duration; 3] = [
+    Duration::from_millis(100),
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+];
+/// So many dear looks in a row and the next distance is taken.
+const DEAR_MAX: u32 = 3;
+/// After a failure nobody tries again for this long.
+const RETRY: Duration = Duration::from_secs(1);
+/// A tick may come a little early.
+const EARLY: Duration = Duration::from_millis(20);
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    failed: Option<Instant>,
+    /// Index into [`STEPS`].
+    step: usize,
+    dear: u32,
+    last: Option<Instant>,
+    looks: u64,
+    failures: u64,
+    spent: Duration,
+    longest: Duration,
+}
+
+impl Looks {
+    /// Whether a look is due at this tick.
+    pub(crate) fn due(&self) -> bool {
+        if self.failed.is_some_and(|since| since.elapsed() < RETRY) {
+            return false;
+        }
+        self.last
+            .is_none_or(|last| last.elapsed() + EARLY >= STEPS[self.step])
+    }
+
+    /// The look that began then could not be had.
+    pub(crate) fn failed(&mut self, begun: Instant) {
+        self.failures += 1;
+        self.failed = Some(begun);
+    }
+
+    /// The look that began then was had.
+    pub(crate) fn had(&mut self, begun: Instant) {
+        let spent = begun.elapsed();
+        self.failed = None;
+        self.last = Some(begun);
+        self.looks += 1;
+        self.spent += spent;
+        self.longest = self.longest.max(spent);
+        self.dear = if spent * SHARE > STEPS[self.step] {
+            self.dear + 1
+        } else {
+            0
+        };
+        if self.dear >= DEAR_MAX && self.step + 1 < STEPS.len() {
+            self.step += 1;
+            self.dear = 0;
+        }
+    }
+
+    /// For the report: how often `what` was asked and what that took.
+    pub(crate) fn fact(&self, what: &str) -> Fact {
+        let mean = self.spent.as_secs_f64() * 1e3 / (self.looks.max(1) as f64);
+        let mut value = format!(
+            "{} queries of {what}, mean {mean:.2} ms, longest {:.1} ms",
+            self.looks,
+            self.longest.as_secs_f64() * 1e3
+        );
+        if self.step > 0 {
+            value.push_str(&format!(
+                "; a query took more than a fifth of a tick, so assay queries every {} ms instead of every 100 ms",
+                STEPS[self.step].as_millis()
+            ));
+        }
+        if self.failures > 0 {
+            value.push_str(&format!("; {} looks failed", self.failures));
+        }
+        Fact::new("activity_sampling", value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_that_are_too_dear_become_rarer() {
+        let mut looks = Looks::default();
+        assert!(looks.due());
+        for _ in 0..DEAR_MAX {
+            looks.had(Instant::now() - Duration::from_millis(50));
+        }
+        assert!(looks.fact("x").value.contains("every 500 ms"));
+        looks.failed(Instant::now());
+        assert!(!looks.due());
+    }
+}

@@ -1,0 +1,162 @@
+//! What our sessions are doing, ten times a second: the server's list of its sessions, and what the kernel says of the
+//! thread of each. The server alone tells no wait; the kernel tells a thread that waits for the disk from one that
+//! waits for something else. So this needs the server on this host.
+
+use super::address::Address;
+use super::conn::{Connection, MyError};
+use super::host::Host;
+use super::load::connect;
+use crate::looks::Looks;
+use assay_measure::snapshot::{Fact, WaitClass};
+use assay_run::engine::{Doing, EngineError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+const LIST: &str = "select tid, command, state from information_schema.processlist";
+/// No look may hold the time line longer.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
+
+struct State {
+    connection: Option<Connection>,
+    looks: Looks,
+}
+
+/// See the module.
+pub(super) struct Activity {
+    address: Address,
+    /// None: nobody can look.
+    state: Option<Mutex<State>>,
+}
+
+impl Activity {
+    /// Logs in, if the threads can be seen.
+    ///
+    /// # Errors
+    /// The server refuses the connection.
+    pub(super) fn open(address: &Address, host: &Host) -> Result<Self, EngineError> {
+        let address = Address {
+            answer: ANSWER_MAX,
+            ..address.clone()
+        };
+        let state = match host.sees_threads() {
+            false => None,
+            true => Some(Mutex::new(State {
+                connection: Some(connect(&address)?),
+                looks: Looks::default(),
+            })),
+        };
+        Ok(Self { address, state })
+    }
+
+    /// What each session does, entry k for session k + 1; `threads` are theirs. False: nobody looked.
+    pub(super) fn look(&self, host: &Host, threads: &[(u32, i32)], sessions: &mut [Doing]) -> bool {
+        let Some(state) = &self.state else {
+            return false;
+        };
+        let mut state = lock(state);
+        if !state.looks.due() {
+            return false;
+        }
+        let begun = Instant::now();
+        let rows = match self.rows(&mut state) {
+            Ok(rows) => rows,
+            Err(_) => {
+                state.looks.failed(begun);
+                state.connection = None;
+                return false;
+            }
+        };
+        for (session, thread) in threads {
+            let doing = sessions.get_mut((*session as usize).wrapping_sub(1));
+            if let (Some(doing), Some((command, said))) = (doing, rows.get(thread)) {
+                *doing = translate(command, said, host.doing(*thread));
+            }
+        }
+        state.looks.had(begun);
+        true
+    }
+
+    /// Command and state by thread.
+    fn rows(&self, state: &mut State) -> Result<BTreeMap<i32, (String, String)>, MyError> {
+        if state.connection.is_none() {
+            state.connection = connect(&self.address).ok();
+        }
+        let Some(connection) = &mut state.connection else {
+            return Err(MyError::gone());
+        };
+        let rows = connection.rows(LIST)?;
+        Ok(rows
+            .into_iter()
+            .filter_map(|row| {
+                let mut row = row.into_iter();
+                let mut next = || row.next().flatten();
+                let tid = next()?.parse().ok()?;
+                Some((tid, (next()?, next().unwrap_or_default())))
+            })
+            .collect())
+    }
+
+    /// For the report: how often it looked and what that took.
+    pub(super) fn facts(&self) -> Vec<Fact> {
+        vec![match &self.state {
+            Some(state) => lock(state).looks.fact("the server's sessions"),
+            None => Fact::new(
+                "activity_sampling",
+                "n/a (the server's threads cannot be seen from this host)".to_owned(),
+            ),
+        }]
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a session does that is inside an operation of ours: the server's words, and the kernel's letter for its thread.
+fn translate(command: &str, state: &str, letter: Option<char>) -> Doing {
+    let waiting = |event, class| Doing::Waiting { event, class };
+    let commits = state.to_ascii_lowercase().contains("commit");
+    match (command, letter) {
+        // The statement has not arrived yet, or the answer is on its way.
+        ("Sleep", _) => waiting("Client:network", WaitClass::Network),
+        (_, Some('R') | None) => Doing::OnCpu,
+        _ if commits => waiting("log file sync", WaitClass::Commit),
+        (_, Some('D')) => waiting("db file sequential read", WaitClass::UserIo),
+        _ if state.contains("lock") => waiting("Server:table lock", WaitClass::Application),
+        _ => waiting(
+            "InnoDB:lock, latch or another's read",
+            WaitClass::Concurrency,
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_inside_an_operation_works_waits_or_is_between_us_and_the_server() {
+        let waits = |command, state, letter| match translate(command, state, letter) {
+            Doing::Waiting { class, .. } => Some(class),
+            _ => None,
+        };
+        assert_eq!(waits("Sleep", "", Some('S')), Some(WaitClass::Network));
+        assert_eq!(waits("Execute", "Sending data", Some('R')), None);
+        assert_eq!(
+            waits("Execute", "Sending data", Some('D')),
+            Some(WaitClass::UserIo)
+        );
+        assert_eq!(
+            waits("Execute", "Commit", Some('D')),
+            Some(WaitClass::Commit)
+        );
+        assert_eq!(
+            waits("Query", "Updating", Some('S')),
+            Some(WaitClass::Concurrency)
+        );
+        let locked = waits("Query", "Waiting for table metadata lock", Some('S'));
+        assert_eq!(locked, Some(WaitClass::Application));
+        assert_eq!(waits("Execute", "Updating", None), None);
+    }
+}

@@ -1,0 +1,165 @@
+//! Rows on their way to a table: the text of an insert of many rows, or lines that the server asks for as if they were a
+//! file of ours (LOAD DATA LOCAL). The latter are made in memory; no file is ever read, whatever name a server asks for.
+
+use super::conn::{Connection, MyError};
+use super::layout::{Sizes, column_names};
+use super::marker::Marker;
+use super::plan::{LoadPlan, Way};
+use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS, FILL, Random};
+use mysql::LocalInfileHandler;
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Live rows of a statement, each with its pads.
+const ROWS: u64 = 64;
+/// Of a statement beside its rows, and of a row beside its columns and fillers, at most.
+const FRAME_BYTES: usize = 200;
+
+/// How a value, a row and NULL are written.
+struct Style {
+    row: &'static str,
+    column: &'static str,
+    quote: &'static str,
+    null: &'static str,
+    end: &'static str,
+}
+
+const INSERT: Style = Style {
+    row: "(",
+    column: ",",
+    quote: "'",
+    null: "null",
+    end: "),",
+};
+const LOCAL: Style = Style {
+    row: "",
+    column: "\t",
+    quote: "",
+    null: "\\N",
+    end: "\n",
+};
+
+/// See the module.
+pub(super) struct Batch<'a> {
+    marker: &'a Marker,
+    sizes: Sizes,
+    way: Way,
+    rows: u64,
+    schema: u32,
+    /// What is sent next.
+    lines: Arc<Mutex<Vec<u8>>>,
+    column: Vec<u8>,
+}
+
+impl<'a> Batch<'a> {
+    /// For the tables of this number; the connection is made ready.
+    pub(super) fn new(connection: &mut Connection, plan: &'a LoadPlan, schema: u32) -> Self {
+        let sizes = plan.sizes;
+        let lines: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let asked = Arc::clone(&lines);
+        let handler = LocalInfileHandler::new(move |_, server| {
+            server.write_all(&asked.lock().unwrap_or_else(PoisonError::into_inner))
+        });
+        connection.conn.set_local_infile_handler(Some(handler));
+        let pads = (sizes.rows as usize - 1) * (sizes.pad + FRAME_BYTES);
+        let each = COLUMNS * (COLUMN_BYTES + 3) + sizes.live + FRAME_BYTES + pads;
+        // The server takes statements of so many bytes; lines of a file it takes in pieces.
+        let room = usize::try_from(plan.server.packet_bytes).unwrap_or(usize::MAX);
+        let fit = (room.saturating_sub(FRAME_BYTES) / each).max(1) as u64;
+        Self {
+            marker: &plan.marker,
+            sizes,
+            way: plan.way,
+            rows: match plan.way {
+                Way::Insert => ROWS.min(fit),
+                Way::Local => ROWS,
+            },
+            schema,
+            lines,
+            column: Vec::new(),
+        }
+    }
+
+    /// Live rows of a statement.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Loads the groups of these slots.
+    pub(super) fn put(
+        &mut self,
+        connection: &mut Connection,
+        table: &str,
+        slots: std::ops::Range<u64>,
+        key_of_slot: &dyn Fn(u64) -> u64,
+    ) -> Result<(), MyError> {
+        let names: Vec<String> = column_names().collect();
+        let columns = format!("(pk, custid, {}, filler)", names.join(", "));
+        let mut text = std::mem::take(&mut *lock(&self.lines));
+        text.clear();
+        if self.way == Way::Insert {
+            text.extend(format!("insert into {table} {columns} values ").bytes());
+        }
+        for slot in slots {
+            self.group(&mut text, slot, key_of_slot(slot));
+        }
+        match self.way {
+            Way::Insert => {
+                // The comma after the last row.
+                text.pop();
+                let sql = String::from_utf8_lossy(&text);
+                let done = connection.run(&sql);
+                *lock(&self.lines) = text;
+                done
+            }
+            Way::Local => {
+                *lock(&self.lines) = text;
+                connection.run(&format!(
+                    "load data local infile 'assay' into table {table} character set latin1 {columns}"
+                ))
+            }
+        }
+    }
+
+    /// A live row and its pads.
+    fn group(&mut self, text: &mut Vec<u8>, slot: u64, key: u64) {
+        let style = match self.way {
+            Way::Insert => INSERT,
+            Way::Local => LOCAL,
+        };
+        // Two rows of one data set have nothing in common.
+        let number = (u64::from(self.schema) << 40) + slot;
+        let mut random = Random::of_row(self.marker.data_set, number);
+        let first = self.sizes.rows * slot + 1;
+        text.extend(format!("{}{first}{}{key}", style.row, style.column).bytes());
+        for _ in 0..COLUMNS {
+            self.value(text, &style, &mut random, COLUMN_BYTES);
+        }
+        self.value(text, &style, &mut random, self.sizes.live);
+        text.extend(style.end.bytes());
+        for pad in 1..self.sizes.rows {
+            text.extend(format!("{}{}", style.row, first + pad).bytes());
+            for _ in 0..=COLUMNS {
+                text.extend(style.column.bytes().chain(style.null.bytes()));
+            }
+            self.value(text, &style, &mut random, self.sizes.pad);
+            text.extend(style.end.bytes());
+        }
+    }
+
+    fn value(&mut self, text: &mut Vec<u8>, style: &Style, random: &mut Random, bytes: usize) {
+        text.extend(style.column.bytes().chain(style.quote.bytes()));
+        self.column.clear();
+        self.column.resize(bytes, FILL);
+        // Letters and digits alone, in every case.
+        if self.marker.obfuscate {
+            random.fill_column(&mut self.column, self.marker.compress_pct as u32);
+        }
+        text.extend_from_slice(&self.column);
+        text.extend(style.quote.bytes());
+    }
+}
+
+fn lock(lines: &Mutex<Vec<u8>>) -> std::sync::MutexGuard<'_, Vec<u8>> {
+    lines.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,101 @@
+//! The statements of a schema, and the plans they must have.
+
+use super::super::conn::{Connection, MyError, told};
+use super::super::layout::{INDEX, changed_columns, rows_table, scan_table};
+use assay_run::engine::EngineError;
+use assay_run::plan::Plan;
+use mysql::Statement;
+use mysql::prelude::Queryable;
+
+/// The rows of a range; `into` is empty, or names a variable of a procedure.
+pub(super) fn select_sql(schema: u32, into: &str, range: &str) -> String {
+    let rows = rows_table(schema);
+    format!("select count(c2){into} from {rows} force index ({INDEX}) where custid between {range}")
+}
+
+/// Changes the rows of a range; `value` is the text of the new value of the n-th column that changes.
+pub(super) fn update_sql(
+    plan: &Plan,
+    schema: u32,
+    value: impl Fn(usize) -> String,
+    range: &str,
+) -> String {
+    let columns = changed_columns(plan.redo_stress).iter().enumerate();
+    let set: Vec<String> = columns
+        .map(|(n, column)| format!("c{column} = {}", value(n)))
+        .collect();
+    let rows = rows_table(schema);
+    format!(
+        "update {rows} force index ({INDEX}) set {} where custid between {range}",
+        set.join(", ")
+    )
+}
+
+/// The rows of the scan table.
+pub(super) fn scan_sql(schema: u32, into: &str) -> String {
+    format!("select count(c2){into} from {}", scan_table(schema))
+}
+
+/// What a session can do with one schema.
+pub(super) struct Calls {
+    pub(super) schema: u32,
+    pub(super) select: Statement,
+    pub(super) update: Option<Statement>,
+    pub(super) scan: Option<Statement>,
+}
+
+impl Calls {
+    /// Prepares what the plan needs and makes sure that the server performs it as it should.
+    pub(super) fn prepare(
+        connection: &mut Connection,
+        plan: &Plan,
+        schema: u32,
+    ) -> Result<Self, EngineError> {
+        let select = |range: &str| select_sql(schema, "", range);
+        let update =
+            |value: &str, range: &str| update_sql(plan, schema, |_| value.to_owned(), range);
+        let scan = scan_sql(schema, "");
+        let by_index = format!("range {INDEX}");
+        let width = plan.work_unit.max(plan.update_work_unit);
+        let sample = format!("1 and {width}");
+        plan_is(connection, &select(&sample), &by_index)?;
+        let (mut updates, mut scans) = (None, None);
+        if plan.update_pct > 0 {
+            plan_is(connection, &update("c3", &sample), &by_index)?;
+            updates = Some(prepared(connection, &update("?", "? and ?"))?);
+        }
+        if plan.scan_pct > 0 {
+            plan_is(connection, &scan, "ALL ")?;
+            scans = Some(prepared(connection, &scan)?);
+        }
+        Ok(Self {
+            schema,
+            select: prepared(connection, &select("? and ?"))?,
+            update: updates,
+            scan: scans,
+        })
+    }
+}
+
+fn prepared(connection: &mut Connection, sql: &str) -> Result<Statement, EngineError> {
+    let statement = connection.conn.prep(sql).map_err(MyError::from);
+    statement.map_err(told("preparing a statement"))
+}
+
+/// The server performs a statement by this way of access and index.
+fn plan_is(connection: &mut Connection, sql: &str, wanted: &str) -> Result<(), EngineError> {
+    let rows = connection
+        .rows(&format!("explain {sql}"))
+        .map_err(told("asking for a plan"))?;
+    // id, select_type, table, type, possible_keys, key, ...
+    let row = rows.into_iter().next().unwrap_or_default();
+    let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
+    let is = format!("{} {}", text(3), text(5));
+    if is == wanted {
+        return Ok(());
+    }
+    Err(EngineError::Unusable(format!(
+        "the server would not perform `{sql}` as the test needs it: its plan is {is}, not {wanted}; check the index \
+         with `assay check`"
+    )))
+}

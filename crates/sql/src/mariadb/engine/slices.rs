@@ -1,0 +1,295 @@
+//! LOOP=server: a block (`BEGIN NOT ATOMIC ... END`) performs a slice of operations.
+//!
+//! The workload is decided here as ever: kinds, keys and contents travel in the text of the block, and for each
+//! operation the server's clock at its end comes back, in whole microseconds. Each operation commits by itself. A
+//! block is compiled once and is a stored procedure in all but that it is not stored: it needs no privilege, no two
+//! runs meet in it, and nothing of it is left, however the session ends. What it has done so far lies in variables of
+//! the session, so that it is known even where the block was killed.
+
+use super::super::conn::{Connection, MyError, op_error_of, told};
+use super::super::layout::changed_columns;
+use super::calls::{scan_sql, select_sql, update_sql};
+use super::session::{Failure, Session};
+use crate::slices::{Answer, NS_PER_US, Pace, foreign, is_hot};
+use assay_measure::clock::{Clock, Ns};
+use assay_run::dataset::rows::{COLUMN_BYTES, fill_columns};
+use assay_run::engine::{EngineError, Op, Slice, SliceDone};
+use assay_run::plan::{Edge, Plan};
+
+/// Most operations of a slice: what a block has done is gathered in one text, which grows with each.
+const OPS_MAX: usize = 512;
+/// Kinds as they travel, in a digit; those of the hot schema come after.
+const SELECT: u8 = 0;
+const UPDATE: u8 = 1;
+const SCAN: u8 = 2;
+const HOT: u8 = 3;
+/// Digits of a key.
+const KEY_DIGITS: usize = 14;
+/// Of a block beside its operations, about.
+const FRAME_BYTES: u64 = 65_536;
+
+/// What a session sends.
+pub(super) struct Sliced {
+    pub(super) pace: Pace,
+    home: u32,
+    /// The loop of the block.
+    work: String,
+    sql: String,
+    content: Vec<u8>,
+}
+
+/// Contents that an update carries: the same in all columns, or one for each.
+fn contents_of(plan: &Plan) -> usize {
+    match plan.obfuscate {
+        false => 1,
+        true => changed_columns(plan.redo_stress).len(),
+    }
+}
+
+impl Sliced {
+    /// For a session whose own schema is `home`, on a server that takes statements of so many bytes.
+    pub(super) fn open(
+        connection: &mut Connection,
+        plan: &Plan,
+        home: u32,
+        packet_bytes: u64,
+    ) -> Result<Self, EngineError> {
+        let each = 1 + KEY_DIGITS + contents_of(plan) * COLUMN_BYTES;
+        let room = packet_bytes.saturating_sub(FRAME_BYTES) as usize / each;
+        if room == 0 {
+            return Err(EngineError::Unusable(format!(
+                "LOOP=server: max_allowed_packet is {packet_bytes} bytes, too few for an operation; raise it or use \
+                 LOOP=client"
+            )));
+        }
+        Ok(Self {
+            pace: Pace::new(OPS_MAX.min(room), longest(connection)?),
+            home,
+            work: work(plan, home),
+            sql: String::new(),
+            content: Vec::new(),
+        })
+    }
+
+    /// Performs a slice.
+    pub(super) fn perform(
+        &mut self,
+        session: &mut Session,
+        plan: &Plan,
+        clock: &Clock,
+        slice: Slice<'_>,
+    ) -> Result<SliceDone, EngineError> {
+        let sent_ns = clock.now_ns();
+        let left_ns = self.pace.left_ns(sent_ns, slice.until_ns);
+        self.encode(plan, slice.ops, left_ns / NS_PER_US)?;
+        let answered = self.ask(session);
+        let end_ns = clock.now_ns();
+        match answered {
+            Ok(answer) if !answer.ends_us.is_empty() || answer.failed.is_none() => {
+                let asked = slice.ops.len();
+                Ok(self.pace.timed(asked, (sent_ns, end_ns), answer))
+            }
+            Ok(Answer { failed, .. }) => {
+                let failed = failed.unwrap_or_else(|| op_error_of(0, "nothing was done"));
+                Ok(Pace::nothing_done(failed, sent_ns, end_ns))
+            }
+            Err(failure) => {
+                let failed = session.failed(failure);
+                Ok(Pace::nothing_done(failed, sent_ns, end_ns))
+            }
+        }
+    }
+
+    /// The text of the block.
+    fn encode(&mut self, plan: &Plan, ops: &[Op], budget_us: u64) -> Result<(), EngineError> {
+        let contents = contents_of(plan);
+        let mut told = String::with_capacity(ops.len() * (1 + KEY_DIGITS));
+        let mut filled = String::new();
+        for op in ops {
+            let (kind, first) = match *op {
+                Op::Select { first_key, .. } => (SELECT, first_key),
+                Op::Update {
+                    first_key, stamp, ..
+                } => {
+                    fill_columns(
+                        &mut self.content,
+                        contents,
+                        stamp,
+                        first_key,
+                        plan.obfuscate,
+                    );
+                    filled.push_str(&String::from_utf8_lossy(&self.content));
+                    (UPDATE, first_key)
+                }
+                Op::Scan { .. } => (SCAN, 0),
+                Op::Call { .. } => return Err(foreign()),
+            };
+            let hot = if is_hot(op, self.home)? { HOT } else { 0 };
+            told.push_str(&format!("{}{first:0KEY_DIGITS$}", kind + hot));
+        }
+        let values: String = (0..contents)
+            .map(|n| format!("declare v{n} char({COLUMN_BYTES}) character set latin1; "))
+            .collect();
+        self.sql.clear();
+        self.sql.push_str(&format!(
+            "begin not atomic \
+               declare ops longtext character set latin1 default '{told}'; \
+               declare contents longtext character set latin1 default '{filled}'; \
+               declare i, k, u int default 0; declare a, n, m, us bigint default 0; {values}\
+               declare began datetime(6) default sysdate(6); \
+               set @assay_done = '', @assay_code = 0, @assay_text = ''; \
+               begin \
+                 declare exit handler for sqlexception begin \
+                   get diagnostics condition 1 @assay_code = mysql_errno, @assay_text = message_text; rollback; \
+                   set @assay_done = concat(@assay_done, timestampdiff(microsecond, began, sysdate(6)), ' 0 '); \
+                 end; \
+                 while i < {} and us < {budget_us} do \
+                   set k = substr(ops, 1 + i * {}, 1), a = substr(ops, 2 + i * {}, {KEY_DIGITS}); \
+                   {} \
+                   set us = timestampdiff(microsecond, began, sysdate(6)), i = i + 1; \
+                   set @assay_done = concat(@assay_done, us, ' ', n, ' '); \
+                 end while; \
+               end; \
+               select @assay_done, @assay_code, @assay_text; \
+             end",
+            ops.len(),
+            1 + KEY_DIGITS,
+            1 + KEY_DIGITS,
+            self.work
+        ));
+        Ok(())
+    }
+
+    fn ask(&self, session: &mut Session) -> Result<Answer, Failure> {
+        let connection = session.connection.as_mut().ok_or(Failure::Closed)?;
+        match connection.rows(&self.sql) {
+            Ok(rows) => Ok(answer(rows)),
+            Err(error) if error.is_fatal() => Err(error.into()),
+            Err(error) => Ok(killed(connection, &error)?),
+        }
+    }
+}
+
+/// A block that was killed has no answer, but what it has done is still known.
+fn killed(connection: &mut Connection, error: &MyError) -> Result<Answer, MyError> {
+    connection.run("rollback")?;
+    let rows = connection.rows("select @assay_done, 0, ''")?;
+    let mut known = answer(rows);
+    // The one that was under way ended with the block.
+    let last = known.ends_us.last().copied().unwrap_or(0);
+    known.ends_us.push(last);
+    known.rows.push(0);
+    known.failed = Some(op_error_of(error.code().unwrap_or(0), &error.to_string()));
+    Ok(known)
+}
+
+fn answer(rows: Vec<Vec<Option<String>>>) -> Answer {
+    let row = rows.into_iter().next().unwrap_or_default();
+    let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
+    let mut known = Answer::default();
+    let done = text(0);
+    let mut numbers = done.split_ascii_whitespace().map(str::parse::<i64>);
+    while let (Some(Ok(us)), Some(Ok(rows))) = (numbers.next(), numbers.next()) {
+        known.ends_us.push(us);
+        known.rows.push(rows);
+    }
+    let code = text(1).parse().unwrap_or(0);
+    known.failed = (code != 0).then(|| op_error_of(code, &format!("{} (error {code})", text(2))));
+    known
+}
+
+/// Half of max_statement_time: a slice is one statement to the server.
+fn longest(connection: &mut Connection) -> Result<Ns, EngineError> {
+    const SHORTEST_S: f64 = 0.1;
+    let seconds = connection
+        .value("select @@max_statement_time")
+        .map_err(told("asking for max_statement_time"))?;
+    match seconds.parse::<f64>().unwrap_or(0.0) {
+        0.0 => Ok(Ns::MAX),
+        s if s >= SHORTEST_S => Ok((s * 5e8) as Ns),
+        s => Err(EngineError::Usage(format!(
+            "max_statement_time is {s} s, but with LOOP=server a whole slice of operations is one statement: use \
+             LOOP=client, or a max_statement_time of {SHORTEST_S} s or more for this user"
+        ))),
+    }
+}
+
+/// One turn of the loop: what the plan cannot ask for is left out.
+fn work(plan: &Plan, home: u32) -> String {
+    let mut kinds = Vec::new();
+    let hot = (plan.hot_schema_frequency > 0 && home != 1).then_some(1);
+    for (base, schema) in [(0, Some(home)), (HOT, hot)] {
+        let Some(schema) = schema else { continue };
+        if plan.update_pct < 100 && plan.scan_pct < 100 {
+            kinds.push((base + SELECT, select(plan, schema)));
+        }
+        if plan.update_pct > 0 {
+            kinds.push((base + UPDATE, update(plan, schema)));
+        }
+        if plan.scan_pct > 0 {
+            kinds.push((base + SCAN, format!("{};", scan_sql(schema, " into n"))));
+        }
+    }
+    match kinds.as_slice() {
+        [(_, only)] => only.clone(),
+        several => {
+            let cases: Vec<String> = several
+                .iter()
+                .map(|(kind, sql)| format!("when {kind} then {sql}"))
+                .collect();
+            format!("case k {} end case;", cases.join(" "))
+        }
+    }
+}
+
+/// Ranges of one operation: one, or two where it may go past the last key.
+fn ranges(plan: &Plan, width: u32) -> (String, Option<String>) {
+    let last = width - 1;
+    match plan.edge {
+        Edge::Clamp => (format!("a and a + {last}"), None),
+        Edge::Wrap => (
+            format!("a and least(a + {last}, {})", plan.scale),
+            Some(format!("a + {last} - {}", plan.scale)),
+        ),
+    }
+}
+
+fn select(plan: &Plan, schema: u32) -> String {
+    let (range, beyond) = ranges(plan, plan.select_width());
+    let one = |into: &str, range: &str| select_sql(schema, &format!(" into {into}"), range);
+    match beyond {
+        None => format!("{};", one("n", &range)),
+        Some(beyond) => format!(
+            "{}; if {beyond} > 0 then {}; set n = n + m; end if;",
+            one("n", &range),
+            one("m", &format!("1 and {beyond}"))
+        ),
+    }
+}
+
+fn update(plan: &Plan, schema: u32) -> String {
+    let (range, beyond) = ranges(plan, plan.update_width());
+    let contents = contents_of(plan);
+    let value = |n: usize| format!("v{}", n % contents);
+    let take: Vec<String> = (0..contents)
+        .map(|n| {
+            let at = n * COLUMN_BYTES + 1;
+            let each = contents * COLUMN_BYTES;
+            format!("v{n} = substr(contents, {at} + u * {each}, {COLUMN_BYTES})")
+        })
+        .collect();
+    let take = format!("set {}; set u = u + 1;", take.join(", "));
+    let change = |range: &str, into: &str| {
+        let sql = update_sql(plan, schema, value, range);
+        format!("{sql}; set {into} = row_count();")
+    };
+    match beyond {
+        None => format!("{take} {}", change(&range, "n")),
+        Some(beyond) => format!(
+            "{take} if {beyond} > 0 then start transaction; {} {} commit; set n = n + m; else {} end if;",
+            change(&range, "n"),
+            change(&format!("1 and {beyond}"), "m"),
+            change(&range, "n")
+        ),
+    }
+}

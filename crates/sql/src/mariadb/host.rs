@@ -1,0 +1,346 @@
+//! The server as the host sees it: its process and threads, and the device under its files.
+//!
+//! An address proves nothing: `localhost` may be a container or a tunnel. The server tells which thread serves our
+//! session; that thread must be one of a process here that calls itself a MariaDB server, and that process must be the
+//! one that listens on our socket, or must have started when the server says it did.
+
+use super::conn::{Connection, told};
+use crate::procs::{self, ProcReader, start_s};
+use assay_measure::snapshot::{Fact, Reading, StatSet};
+use assay_measure::stats::{self, Stat};
+use assay_run::engine::EngineError;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const PROC: &str = "/proc";
+/// Key of the counters read here.
+const SOURCE: &str = "proc";
+/// Two clocks of one host may differ by so much, s.
+const SAME_INSTANT_S: f64 = 3.0;
+/// What a server's program is called.
+const NAMES: [&str; 2] = ["mariadbd", "mysqld"];
+
+/// See the module.
+pub(super) struct Host {
+    threads: Result<ProcReader, String>,
+    /// Why the CPU of a session cannot be told from that of others.
+    pooled: Option<String>,
+    facts: Vec<Fact>,
+    watched: Vec<PathBuf>,
+}
+
+/// What the server says of itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Claims {
+    /// The thread of our session, as the server numbers it.
+    thread: i32,
+    /// When it started, s since 1970.
+    started_s: Option<f64>,
+    /// Who listens at the other end of our socket.
+    listener: Option<i32>,
+}
+
+/// The thread of a session, as the server numbers it; 0 where it does not tell.
+pub(super) fn thread_of(connection: &mut Connection) -> i32 {
+    let sql = "select tid from information_schema.processlist where id = connection_id()";
+    let tid = connection.number(sql).unwrap_or(0);
+    i32::try_from(tid).unwrap_or(0)
+}
+
+impl Host {
+    /// Looks for the server that `control` is connected to.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub(super) fn find(control: &mut Connection) -> Result<Self, EngineError> {
+        let doing = told("asking the server for its files");
+        let sql = "select unix_timestamp(now(6)) - variable_value, @@datadir, @@innodb_log_group_home_dir, \
+                   @@innodb_undo_directory, @@thread_handling from information_schema.global_status \
+                   where variable_name = 'uptime'";
+        let rows = control.rows(sql).map_err(&doing)?;
+        let row = rows.into_iter().next().unwrap_or_default();
+        let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
+        let claims = Claims {
+            thread: thread_of(control),
+            started_s: text(0).parse().ok(),
+            listener: control.listener(),
+        };
+        let found = find(Path::new(PROC), &claims);
+        let pooled = match text(4).as_str() {
+            "one-thread-per-connection" => None,
+            other => Some(format!(
+                "unknowable: thread_handling={other}, so a thread serves many sessions"
+            )),
+        };
+        let data = PathBuf::from(text(1));
+        let mut facts = vec![Fact::new(
+            "server_host",
+            match &found {
+                Ok((_, evidence)) => format!("same host: {evidence}"),
+                Err(why) => format!("n/a (unknowable: {why})"),
+            },
+        )];
+        let mut watched = Vec::new();
+        let told = format!("{} (setting datadir)", data.display());
+        facts.push(Fact::new("server_data_directory", told));
+        match &found {
+            Ok((pid, _)) => {
+                let reach = |path: &Path| reach(Path::new(PROC), *pid, path);
+                let device = assay_block::device_facts(&reach(&data));
+                let device = device.lines().into_iter();
+                facts.extend(
+                    device.map(|(name, value)| Fact::new(&format!("device_{name}"), value)),
+                );
+                watched = [text(1), text(2), text(3)]
+                    .iter()
+                    .filter(|path| !path.is_empty())
+                    .map(|path| reach(&data.join(path)))
+                    .collect();
+            }
+            Err(why) => {
+                for name in ["device_disk", "device_fs_type"] {
+                    facts.push(Fact::new(name, format!("n/a ({why})")));
+                }
+            }
+        }
+        Ok(Self {
+            threads: found.map(|(pid, _)| ProcReader::threads(Path::new(PROC), pid)),
+            pooled,
+            facts,
+            watched,
+        })
+    }
+
+    pub(super) fn facts(&self) -> Vec<Fact> {
+        self.facts.clone()
+    }
+
+    /// Kernel names of the disks under its files; none if it is elsewhere.
+    pub(super) fn disks(&self) -> Vec<String> {
+        assay_block::disks_under(&self.watched)
+    }
+
+    /// What the kernel charged the server with. `ours` are the threads of this run's sessions, `others` those of all
+    /// clients, or why they are not told; `ahead_bytes` came by asynchronous reads, which are no read calls.
+    pub(super) fn sample(
+        &self,
+        ours: &[i32],
+        others: &Result<Vec<i32>, String>,
+        ahead_bytes: &Reading,
+        into: &mut StatSet,
+    ) {
+        let reader = match &self.threads {
+            Ok(reader) => reader,
+            Err(_) => {
+                for stat in IO.iter().chain(CPU) {
+                    into.put(*stat, Reading::Na("unknowable".to_owned()), SOURCE);
+                }
+                return;
+            }
+        };
+        let clients = others.as_deref().unwrap_or_default();
+        let sum = reader.sample_beside(ours, clients);
+        let io = |value: fn(&procs::Io) -> u64| match &sum.io {
+            Ok(io) => Reading::Count(value(io)),
+            Err(reason) => Reading::Na(reason.clone()),
+        };
+        into.put(
+            stats::SERVER_DEVICE_READ_BYTES,
+            io(|io| io.device_bytes),
+            SOURCE,
+        );
+        into.put(
+            stats::SERVER_DIRTIED_BYTES,
+            io(|io| io.dirtied_bytes),
+            SOURCE,
+        );
+        into.put(stats::SERVER_READ_CALLS, io(|io| io.calls), SOURCE);
+        let calls = super::stats::sum([io(|io| io.call_bytes), ahead_bytes.clone()]);
+        into.put(
+            stats::SERVER_READ_CALL_BYTES,
+            calls,
+            "proc + innodb_buffer_pool_read_ahead",
+        );
+        let cpu = |ns: u64, unknown: Option<&String>| match (sum.has_cpu, unknown) {
+            (false, _) => Reading::Na("absent: /proc/<pid>/schedstat".to_owned()),
+            (true, Some(why)) => Reading::Na(why.clone()),
+            (true, None) => Reading::Count(ns),
+        };
+        let pooled = self.pooled.as_ref();
+        let untold = pooled.or(others.as_ref().err());
+        into.put(stats::DB_CPU, cpu(sum.ours.used_ns, pooled), SOURCE);
+        into.put(
+            stats::SERVER_RUN_DELAY,
+            cpu(sum.ours.delay_ns, pooled),
+            SOURCE,
+        );
+        into.put(
+            stats::BACKGROUND_CPU,
+            cpu(sum.background.used_ns, untold),
+            SOURCE,
+        );
+        into.put(
+            stats::SERVER_OTHER_CPU,
+            cpu(sum.other.used_ns, untold),
+            SOURCE,
+        );
+        let threads = "server_threads_count".to_owned();
+        into.gauges.insert(threads, sum.processes as u64);
+    }
+
+    /// Reads the CPU of a session's thread a last time: call it before the session is closed.
+    pub(super) fn last_look(&self, thread: i32) {
+        if let Ok(reader) = &self.threads {
+            reader.last_look(thread);
+        }
+    }
+
+    /// What the thread of a session does by the kernel's letter; none where nobody can look.
+    pub(super) fn doing(&self, thread: i32) -> Option<char> {
+        match (&self.threads, &self.pooled) {
+            (Ok(reader), None) => reader.doing(thread),
+            _ => None,
+        }
+    }
+
+    /// Whether anybody can look at the threads of sessions.
+    pub(super) fn sees_threads(&self) -> bool {
+        self.threads.is_ok() && self.pooled.is_none()
+    }
+}
+
+const IO: &[Stat] = &[
+    stats::SERVER_DEVICE_READ_BYTES,
+    stats::SERVER_DIRTIED_BYTES,
+    stats::SERVER_READ_CALL_BYTES,
+    stats::SERVER_READ_CALLS,
+];
+
+const CPU: &[Stat] = &[
+    stats::DB_CPU,
+    stats::SERVER_RUN_DELAY,
+    stats::BACKGROUND_CPU,
+    stats::SERVER_OTHER_CPU,
+];
+
+/// A path of the server as it is reached from here: its file system may not be ours.
+fn reach(proc: &Path, pid: i32, path: &Path) -> PathBuf {
+    let inside = proc.join(format!("{pid}/root"));
+    let inside = inside.join(path.strip_prefix("/").unwrap_or(path));
+    let file = |path: &Path| {
+        use std::os::unix::fs::MetadataExt;
+        fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
+    };
+    match file(&inside).is_some() && file(&inside) != file(path) {
+        true => inside,
+        false => path.to_path_buf(),
+    }
+}
+
+/// The server's process here, and why it is this one.
+fn find(proc: &Path, claims: &Claims) -> Result<(i32, String), String> {
+    if claims.thread == 0 {
+        return Err("the server does not tell the thread of a session".to_owned());
+    }
+    let mut servers: Vec<i32> = procs::pids(proc)
+        .into_iter()
+        .filter(|pid| {
+            let name = fs::read_to_string(proc.join(format!("{pid}/comm"))).unwrap_or_default();
+            NAMES.contains(&name.trim())
+        })
+        .collect();
+    servers.sort_unstable();
+    let mut seen = false;
+    for pid in servers {
+        let tasks = proc.join(format!("{pid}/task"));
+        let has = procs::pids(&tasks)
+            .into_iter()
+            .any(|tid| procs::inner_pid(&tasks, tid) == Some(claims.thread));
+        if !has {
+            continue;
+        }
+        seen = true;
+        let mut proofs = Vec::new();
+        if claims.listener == Some(pid) {
+            proofs.push("it listens on the socket of this connection (SO_PEERCRED)");
+        }
+        let started = start_s(proc, pid).zip(claims.started_s);
+        if started.is_some_and(|(seen, said)| (seen - said).abs() <= SAME_INSTANT_S) {
+            proofs.push("it started when the server says it did");
+        }
+        if !proofs.is_empty() {
+            let thread = claims.thread;
+            let proofs = proofs.join("; ");
+            return Ok((
+                pid,
+                format!("assay's session is thread {thread} of process {pid}; {proofs}"),
+            ));
+        }
+    }
+    Err(match seen {
+        true => format!(
+            "a MariaDB server on this host has a thread {}, but neither the socket nor its start time shows that it is \
+             the one of assay's session",
+            claims.thread
+        ),
+        false => format!(
+            "the server's thread {} of assay's session is not on this host",
+            claims.thread
+        ),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fake `/proc` with one server: process 100, thread 200 of it, which it calls 7.
+    fn tree(name: &str) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        let task = dir.path().join("100/task/200");
+        fs::create_dir_all(&task).unwrap();
+        fs::write(dir.path().join("100/comm"), format!("{name}\n")).unwrap();
+        fs::write(task.join("status"), "NSpid:\t200\t7\n").unwrap();
+        let stat = "100 (x) S 1 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 50";
+        fs::write(dir.path().join("100/stat"), stat).unwrap();
+        dir
+    }
+
+    #[test]
+    fn a_server_is_found_by_its_thread_and_a_proof_and_by_nothing_less() {
+        let dir = tree("mariadbd");
+        let now = start_s(dir.path(), 100).unwrap();
+        let at = |thread, started_s, listener| {
+            find(
+                dir.path(),
+                &Claims {
+                    thread,
+                    started_s,
+                    listener,
+                },
+            )
+        };
+        let (pid, evidence) = at(7, None, Some(100)).unwrap();
+        assert_eq!(pid, 100);
+        assert!(evidence.contains("SO_PEERCRED"), "{evidence}");
+        assert!(at(7, Some(now + 1.0), None).is_ok());
+        assert!(
+            at(7, Some(now + 60.0), None)
+                .unwrap_err()
+                .contains("neither")
+        );
+        assert!(
+            at(8, Some(now), Some(100))
+                .unwrap_err()
+                .contains("not on this host")
+        );
+        assert!(at(0, Some(now), Some(100)).is_err());
+        let other = tree("sleep");
+        let claims = Claims {
+            thread: 7,
+            started_s: Some(now),
+            listener: Some(100),
+        };
+        assert!(find(other.path(), &claims).is_err());
+    }
+}

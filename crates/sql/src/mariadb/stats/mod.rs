@@ -1,0 +1,372 @@
+//! What the server counts, on a connection of our own, once a second and at every mark: `SHOW GLOBAL STATUS`; times of
+//! file I/O from `performance_schema` where it is on ([`timing`]); requests under way from `SHOW ENGINE INNODB STATUS`
+//! ([`monitor`]); the threads of its clients from `information_schema.processlist`.
+//!
+//! Sessions of the run use prepared statements alone and our own connections never do, so what counts executed
+//! statements needs nothing taken off. All other counters are the whole server's.
+
+mod monitor;
+mod tables;
+mod timing;
+
+use super::address::Address;
+use super::claim;
+use super::conn::{Connection, MyError, told};
+use super::server::Server;
+use crate::claim::Company;
+use assay_measure::snapshot::{Fact, Reading, StatSet};
+use assay_measure::stats;
+use assay_run::engine::{EngineError, Remarks};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tables::{ABSENT, COUNTERS, GAUGES, NEVER};
+pub(super) use timing::INSTRUMENT;
+use timing::Timing;
+
+/// No reading may hold the collector longer.
+const READING_MAX: Duration = Duration::from_secs(7);
+/// After a lost connection, no sooner than this does anybody try again.
+const RETRY: Duration = Duration::from_secs(1);
+/// What a total has beside its part, by the name of the total: it never falls.
+type Rests = BTreeMap<&'static str, u64>;
+
+struct State {
+    rests: Rests,
+    connection: Option<Connection>,
+    /// Why there is none, and since when.
+    lost: Option<(String, Instant)>,
+    company: Company,
+    claim_ended: bool,
+    longest: Duration,
+}
+
+/// See the module.
+pub(super) struct ServerStats {
+    address: Address,
+    page_bytes: u64,
+    in_server: bool,
+    timing: Timing,
+    state: Mutex<State>,
+}
+
+/// One reading.
+struct Raw {
+    status: BTreeMap<String, u64>,
+    timed: Option<timing::Row>,
+    gauges: Vec<(&'static str, u64)>,
+    clients: Result<Vec<i32>, String>,
+}
+
+/// What others need of a reading.
+pub(super) struct Beside {
+    /// Threads that serve clients, or why they are not told.
+    pub(super) clients: Result<Vec<i32>, String>,
+    /// Bytes read ahead, by requests that are no read calls.
+    pub(super) ahead_bytes: Reading,
+}
+
+impl ServerStats {
+    /// Logs in and reads a first time; `claim` is the session that holds the claim, and with `in_server` the server
+    /// performs many operations in one statement.
+    ///
+    /// # Errors
+    /// The server refuses the connection or the reading.
+    pub(super) fn open(
+        address: &Address,
+        server: &Server,
+        claim: u32,
+        in_server: bool,
+    ) -> Result<Self, EngineError> {
+        let doing = told("reading the server's counters");
+        let mut connection = Connection::open(address, Some(READING_MAX))?;
+        let timing = Timing::of(&mut connection).map_err(&doing)?;
+        read(&mut connection, &timing).map_err(&doing)?;
+        Ok(Self {
+            address: address.clone(),
+            page_bytes: server.page_bytes,
+            in_server,
+            timing,
+            state: Mutex::new(State {
+                rests: Rests::new(),
+                connection: Some(connection),
+                lost: None,
+                company: Company::of(claim),
+                claim_ended: false,
+                longest: Duration::ZERO,
+            }),
+        })
+    }
+
+    /// The server's counters at this instant, cumulative as it keeps them; what cannot be known has its reason.
+    pub(super) fn sample(&self) -> (StatSet, Beside) {
+        let mut state = self.lock();
+        let begun = Instant::now();
+        let raw = self.reading(&mut state);
+        state.longest = state.longest.max(begun.elapsed());
+        let mut set = StatSet::default();
+        for (stat, why) in NEVER {
+            set.put(*stat, Reading::Na((*why).to_owned()), "mysql");
+        }
+        let value = |name: &str| match &raw {
+            Ok(raw) => match raw.status.get(name) {
+                Some(value) => Reading::Count(*value),
+                None => Reading::Na(ABSENT.to_owned()),
+            },
+            Err(why) => Reading::Na(why.clone()),
+        };
+        for (stat, name) in COUNTERS {
+            set.put(*stat, value(name), name);
+        }
+        self.parts(&mut state.rests, &mut set, &value);
+        combined(&mut set, &value);
+        self.statements(&mut set);
+        timing::events(
+            &mut set,
+            &self.timing,
+            raw.as_ref().ok().and_then(|raw| raw.timed),
+            &value,
+        );
+        for (gauge, name) in GAUGES {
+            if let Reading::Count(value) = value(name) {
+                set.gauges.insert((*gauge).to_owned(), value);
+            }
+        }
+        let ahead_bytes = self.bytes(&value("innodb_buffer_pool_read_ahead"));
+        let clients = match raw {
+            Ok(raw) => {
+                let gauges = raw.gauges.into_iter();
+                set.gauges
+                    .extend(gauges.map(|(name, value)| (name.to_owned(), value)));
+                raw.clients
+            }
+            Err(why) => Err(why),
+        };
+        (
+            set,
+            Beside {
+                clients,
+                ahead_bytes,
+            },
+        )
+    }
+
+    fn bytes(&self, pages: &Reading) -> Reading {
+        match pages {
+            Reading::Count(pages) => Reading::Count(pages * self.page_bytes),
+            na @ Reading::Na(_) => na.clone(),
+        }
+    }
+
+    /// Totals and their parts. The server reads its counters one after the other while they move, so a part may seem to
+    /// have grown by more than its total: the rest is what is kept from falling, and the total is their sum. Each page is read, and written, by a request of its own.
+    fn parts(&self, rests: &mut Rests, set: &mut StatSet, value: &dyn Fn(&str) -> Reading) {
+        let mut whole = |name: &'static str, part: &Reading, total: Reading| match (part, total) {
+            (Reading::Count(part), Reading::Count(total)) => {
+                let rest = rests.entry(name).or_default();
+                *rest = (*rest).max(total.saturating_sub(*part));
+                (Reading::Count(part + *rest), Reading::Count(*rest))
+            }
+            (na @ Reading::Na(_), _) => (na.clone(), na.clone()),
+            (_, na) => (na.clone(), na),
+        };
+        let (read, written) = ("innodb_pages_read", "innodb_pages_written");
+        let (reads, writes) = (value(read), value(written));
+        let (read_bytes, written_bytes) = (self.bytes(&reads), self.bytes(&writes));
+        let gets = "innodb_buffer_pool_read_requests";
+        let (all, hits) = whole(gets, &reads, value(gets));
+        set.put(stats::CACHE_HITS, hits, gets);
+        set.put(stats::SESSION_LOGICAL_READS, all.clone(), gets);
+        set.put(stats::GETS_FROM_CACHE, all, gets);
+        let ahead = sum([
+            value("innodb_buffer_pool_read_ahead"),
+            value("innodb_buffer_pool_read_ahead_rnd"),
+        ]);
+        let (reads, demanded) = whole(read, &ahead, reads);
+        set.put(stats::CACHE_DEMAND_MISSES, demanded, read);
+        set.put(
+            stats::PHYSICAL_READS_CACHE_PREFETCH,
+            ahead,
+            "innodb_buffer_pool_read_ahead",
+        );
+        for stat in [
+            stats::PHYSICAL_READS,
+            stats::PHYSICAL_READS_CACHE,
+            stats::PHYSICAL_READ_REQUESTS,
+        ] {
+            set.put(stat, reads.clone(), read);
+        }
+        for stat in [
+            stats::PHYSICAL_WRITES,
+            stats::PHYSICAL_WRITES_FROM_CACHE,
+            stats::PHYSICAL_WRITE_REQUESTS,
+        ] {
+            set.put(stat, writes.clone(), written);
+        }
+        set.put(stats::PHYSICAL_READ_BYTES, read_bytes.clone(), read);
+        set.put(stats::PHYSICAL_WRITE_BYTES, written_bytes.clone(), written);
+        for (stat, name, part) in [
+            (
+                stats::PHYSICAL_READ_TOTAL_REQUESTS,
+                "innodb_data_reads",
+                &reads,
+            ),
+            (
+                stats::PHYSICAL_READ_TOTAL_BYTES,
+                "innodb_data_read",
+                &read_bytes,
+            ),
+            (
+                stats::PHYSICAL_WRITE_TOTAL_REQUESTS,
+                "innodb_data_writes",
+                &writes,
+            ),
+            (
+                stats::PHYSICAL_WRITE_TOTAL_BYTES,
+                "innodb_data_written",
+                &written_bytes,
+            ),
+        ] {
+            set.put(stat, whole(name, part, value(name)).0, name);
+        }
+    }
+
+    /// With LOOP=server many operations are one statement.
+    fn statements(&self, set: &mut StatSet) {
+        if self.in_server {
+            let why = "unsupported: with LOOP=server a statement performs many operations";
+            set.put(stats::STATEMENT_CALLS, Reading::Na(why.to_owned()), "mysql");
+        }
+    }
+
+    /// One reading; a lost connection is opened again once.
+    fn reading(&self, state: &mut State) -> Result<Raw, String> {
+        for _ in 0..2 {
+            if state.connection.is_none() {
+                if let Some((why, since)) = &state.lost
+                    && since.elapsed() < RETRY
+                {
+                    return Err(why.clone());
+                }
+                match Connection::open(&self.address, Some(READING_MAX)) {
+                    Ok(connection) => state.connection = Some(connection),
+                    Err(error) => return Err(lost(state, &error.to_string())),
+                }
+            }
+            let Some(connection) = &mut state.connection else {
+                continue;
+            };
+            let read = read(connection, &self.timing).and_then(|raw| {
+                if !state.claim_ended {
+                    let holders = claim::sharers(connection, &self.address.database)?;
+                    state.company.note(&holders);
+                }
+                Ok(raw)
+            });
+            match read {
+                Ok(raw) => return Ok(raw),
+                Err(error) if !error.is_fatal() => return Err(error.to_string()),
+                Err(error) => {
+                    state.connection = None;
+                    if state.lost.is_some() {
+                        return Err(lost(state, &error.to_string()));
+                    }
+                }
+            }
+        }
+        Err(lost(state, "it ended again and again"))
+    }
+
+    /// The claim is about to be given back.
+    pub(super) fn claim_ends(&self) {
+        self.lock().claim_ended = true;
+    }
+
+    /// What the record has to say of others on the data set.
+    pub(super) fn remarks(&self) -> Remarks {
+        let mut remarks = Remarks::default();
+        self.lock().company.remark(&mut remarks);
+        remarks
+    }
+
+    /// For the report: what a reading costs.
+    pub(super) fn facts(&self) -> Vec<Fact> {
+        let longest = self.lock().longest.as_secs_f64() * 1e3;
+        vec![
+            Fact::new("io_timing_achieved", self.timing.told()),
+            Fact::new(
+                "statistics_reading",
+                format!("status, threads and monitor, longest so far {longest:.1} ms"),
+            ),
+            Fact::new(
+                "statistics_endpoint_error",
+                "none beside the duration of a reading: the server counts as it works".to_owned(),
+            ),
+            Fact::new(
+                "statistics_scope",
+                "the whole server: other databases and clients are in its counters".to_owned(),
+            ),
+        ]
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is made of several counters.
+fn combined(set: &mut StatSet, value: &dyn Fn(&str) -> Reading) {
+    // Of a range the first row is read by its key, the others as the next ones.
+    let fetched = sum([value("handler_read_key"), value("handler_read_next")]);
+    let by_index = "handler_read_key + handler_read_next";
+    set.put(stats::TUPLES_FETCHED, fetched.clone(), by_index);
+    let returned = sum([fetched, value("handler_read_rnd_next")]);
+    let all = "handler_read_key + handler_read_next + handler_read_rnd_next";
+    set.put(stats::TUPLES_RETURNED, returned, all);
+}
+
+/// Of two counters; unknown where one is.
+pub(super) fn sum(readings: [Reading; 2]) -> Reading {
+    match readings {
+        [Reading::Count(a), Reading::Count(b)] => Reading::Count(a + b),
+        [na @ Reading::Na(_), _] | [_, na] => na,
+    }
+}
+
+/// Notes why there is no connection.
+fn lost(state: &mut State, why: &str) -> String {
+    let reason = format!("statistics connection lost ({why})");
+    state.lost = Some((reason.clone(), Instant::now()));
+    reason
+}
+
+/// Everything of one instant.
+fn read(connection: &mut Connection, timing: &Timing) -> Result<Raw, MyError> {
+    let rows = connection.rows("show global status")?;
+    let status = rows
+        .into_iter()
+        .filter_map(|row| {
+            let mut row = row.into_iter().flatten();
+            let name = row.next()?.to_ascii_lowercase();
+            Some((name, row.next()?.parse().ok()?))
+        })
+        .collect();
+    Ok(Raw {
+        status,
+        timed: timing.read(connection)?,
+        gauges: monitor::read(connection)?,
+        clients: clients(connection)?,
+    })
+}
+
+/// The threads that serve clients: all of them, for who may see other users' sessions.
+fn clients(connection: &mut Connection) -> Result<Result<Vec<i32>, String>, MyError> {
+    let sql = "select tid, (select count(*) from information_schema.user_privileges where privilege_type = 'PROCESS' \
+               and replace(grantee, '\\'', '') = current_user()) from information_schema.processlist";
+    let rows = connection.rows(sql)?;
+    let number = |value: &Option<String>| value.as_ref().and_then(|text| text.parse::<i32>().ok());
+    if rows.iter().any(|row| number(&row[1]) == Some(0)) {
+        return Ok(Err("denied: other users' sessions need PROCESS".to_owned()));
+    }
+    Ok(Ok(rows.iter().filter_map(|row| number(&row[0])).collect()))
+}

@@ -1,0 +1,236 @@
+//! Verifying a data set: after a load, and by `assay check`.
+
+use super::marker::Marker;
+use super::session::{Bind, OraError, Session, told};
+use super::sql;
+use assay_run::dataset::lines::{count, decimal, text};
+use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS};
+use assay_run::engine::{EngineError, Line};
+
+/// Where the rank correlation of key and place says something.
+const SCATTER_ROWS: u64 = 10_000;
+/// Most it may be.
+const CORRELATION_MAX: f64 = 0.05;
+/// What is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    /// Every row.
+    Full,
+    /// The dictionary, and every key by the index.
+    Sampled,
+}
+
+/// What was found, over all schemas.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Findings {
+    schemas: u64,
+    rows: u64,
+    /// Blocks that hold them; none where nobody looked.
+    blocks: Option<u64>,
+    segment_blocks: u64,
+    correlation_max: f64,
+}
+
+impl Findings {
+    pub(super) fn merge(&mut self, more: &Self) {
+        self.blocks = match self.schemas {
+            0 => more.blocks,
+            _ => self.blocks.zip(more.blocks).map(|(a, b)| a + b),
+        };
+        self.schemas += more.schemas;
+        self.rows += more.rows;
+        self.segment_blocks += more.segment_blocks;
+        self.correlation_max = self.correlation_max.max(more.correlation_max);
+    }
+
+    /// For people and JSON.
+    pub(super) fn lines(&self) -> Vec<Line> {
+        vec![
+            count("verified_schemas", "SLOB schemas verified", self.schemas),
+            count("verified_rows", "Rows verified", self.rows),
+            match self.blocks {
+                Some(blocks) => count("verified_blocks", "Blocks that hold them", blocks),
+                None => text(
+                    "verified_blocks",
+                    "Blocks that hold them",
+                    "n/a (CHECK=sampled)".to_owned(),
+                ),
+            },
+            count(
+                "segment_blocks",
+                "Blocks of the tables' segments",
+                self.segment_blocks,
+            ),
+            decimal(
+                "key_place_correlation",
+                "Largest rank correlation of key and place",
+                self.correlation_max,
+            ),
+        ]
+    }
+}
+
+/// Verifies one SLOB schema.
+///
+/// # Errors
+/// `Damaged` names table, expectation and finding; the server's.
+pub(super) fn schema(
+    session: &mut dyn Session,
+    marker: &Marker,
+    n: u32,
+    level: Level,
+) -> Result<Findings, EngineError> {
+    let rows = sql::rows_table(n);
+    shape(session, &rows)?;
+    indexes(session, n, marker.unique)?;
+    keys(session, n, marker.scale)?;
+    let mut found = Findings {
+        schemas: 1,
+        rows: marker.scale + marker.scan_blocks,
+        segment_blocks: segment(session, &rows)?,
+        ..Findings::default()
+    };
+    if level == Level::Full {
+        let (blocks, correlation) = content(session, &rows, marker.scale)?;
+        if marker.scale >= SCATTER_ROWS && correlation.abs() > CORRELATION_MAX {
+            return Err(damaged(
+                &rows,
+                &format!("keys follow their places: rank correlation {correlation:.3}"),
+            ));
+        }
+        found.blocks = Some(blocks);
+        found.correlation_max = correlation.abs();
+    }
+    if marker.scan_blocks > 0 {
+        let scan = sql::scan_table(n);
+        shape(session, &scan)?;
+        found.segment_blocks += segment(session, &scan)?;
+        if level == Level::Full {
+            let (more, _) = content(session, &scan, marker.scan_blocks)?;
+            found.blocks = found.blocks.map(|blocks| blocks + more);
+        }
+    }
+    Ok(found)
+}
+
+fn damaged(table: &str, what: &str) -> EngineError {
+    EngineError::Damaged(format!(
+        "{table}: {what}; the data set is not as assay loaded it: assay destroy, then assay prepare"
+    ))
+}
+
+/// Values of a row, NULL as nothing.
+fn values(session: &mut dyn Session, sql: &str, table: &str) -> Result<Vec<Vec<String>>, OraError> {
+    let name = table.to_ascii_uppercase();
+    let rows = session.rows(sql, &[Bind::Text(&name)])?;
+    let text = |row: Vec<Option<String>>| row.into_iter().map(Option::unwrap_or_default).collect();
+    Ok(rows.into_iter().map(text).collect())
+}
+
+/// The columns and the way of keeping them that assay gave it.
+fn shape(session: &mut dyn Session, table: &str) -> Result<(), EngineError> {
+    let doing = format!("reading the definition of {table}");
+    let doing = told(&doing);
+    let is = values(session, sql::COLUMNS_OF, table)
+        .map_err(&doing)?
+        .concat();
+    if is.is_empty() {
+        return Err(damaged(table, "the table is missing"));
+    }
+    let mut must = vec!["custid number(10)".to_owned()];
+    must.extend((2..2 + COLUMNS).map(|column| format!("c{column} varchar2({COLUMN_BYTES})")));
+    if is != must {
+        return Err(damaged(table, "its columns were changed"));
+    }
+    let kept = values(session, sql::TABLE_IS, table)
+        .map_err(&doing)?
+        .concat();
+    let must = ["99", "DISABLED", "NO", "N", "HEAP", "DISABLED"];
+    if kept != must {
+        return Err(damaged(
+            table,
+            &format!(
+                "PCTFREE, compression, partitions, temporary, kind and row movement are {}, not {}",
+                kept.join(", "),
+                must.join(", ")
+            ),
+        ));
+    }
+    Ok(())
+}
+
+fn indexes(session: &mut dyn Session, n: u32, unique: bool) -> Result<(), EngineError> {
+    let table = sql::rows_table(n);
+    let is = values(session, sql::INDEXES_OF, &table)
+        .map_err(told("reading the indexes"))?
+        .concat();
+    let unique = if unique { "unique" } else { "nonunique" };
+    let must = [format!("{} custid {unique} valid visible", sql::index(n))];
+    if is == must {
+        return Ok(());
+    }
+    Err(damaged(
+        &table,
+        &format!("its indexes are [{}], not [{}]", is.join(", "), must[0]),
+    ))
+}
+
+/// Each key once, by the index.
+fn keys(session: &mut dyn Session, n: u32, scale: u64) -> Result<(), EngineError> {
+    let rows = session
+        .rows(&sql::verify_keys(n), &[])
+        .map_err(told("reading the keys"))?;
+    let is: Vec<String> = rows
+        .into_iter()
+        .flatten()
+        .map(Option::unwrap_or_default)
+        .collect();
+    let all = scale.to_string();
+    let must = [all.as_str(), &all, "1", &all];
+    if is == must {
+        return Ok(());
+    }
+    Err(damaged(
+        &sql::rows_table(n),
+        &format!(
+            "rows with a key, different keys, first and last key are {}, not {}",
+            is.join(", "),
+            must.join(", ")
+        ),
+    ))
+}
+
+/// One row on a block, of the right size; blocks that hold rows, and the rank correlation of key and place.
+fn content(session: &mut dyn Session, table: &str, rows: u64) -> Result<(u64, f64), EngineError> {
+    let asked = session
+        .rows(&sql::verify(table), &[])
+        .map_err(told("reading the rows"))?;
+    let is: Vec<String> = asked
+        .into_iter()
+        .flatten()
+        .map(Option::unwrap_or_default)
+        .collect();
+    let all = rows.to_string();
+    let must = [all.as_str(), &all, "1", &all, "0", &all];
+    if is.len() != must.len() + 1 || is[..must.len()] != must {
+        return Err(damaged(
+            table,
+            &format!(
+                "rows, different keys, first and last key, rows of a wrong size and blocks that hold rows are {}, not {}",
+                is[..is.len().min(must.len())].join(", "),
+                must.join(", ")
+            ),
+        ));
+    }
+    Ok((rows, is[must.len()].trim().parse().unwrap_or(0.0)))
+}
+
+/// Blocks of a table's segment: free ones and those of the map are among them.
+fn segment(session: &mut dyn Session, table: &str) -> Result<u64, EngineError> {
+    let is = values(session, sql::SEGMENT, table).map_err(told("reading the size of a table"))?;
+    Ok(is
+        .concat()
+        .first()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(0))
+}

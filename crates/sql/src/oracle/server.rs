@@ -1,0 +1,266 @@
+//! What a server is, asked once a command: by the owner of the data set, who needs no privilege for it, and by who looks at
+//! V$ views.
+
+use super::session::{Bind, Rows, Session, told};
+use super::sql;
+use assay_measure::snapshot::Fact;
+use assay_run::engine::EngineError;
+use std::collections::BTreeMap;
+
+/// Versions whose statements and views are known to us.
+const KNOWN: std::ops::RangeInclusive<u32> = 12..=26;
+const UNLIMITED: &str = "unlimited";
+
+/// What the owner of the data set can tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Server {
+    /// As it says itself: `19.0.0.0.0`.
+    pub(super) version: String,
+    pub(super) major: u32,
+    pub(super) user: String,
+    pub(super) database: String,
+    pub(super) instance: String,
+    /// The pluggable database, or what stands for one.
+    pub(super) container: String,
+    pub(super) service: String,
+    role: String,
+    pub(super) tablespace: Tablespace,
+}
+
+/// Where the data set lies, or will.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tablespace {
+    pub(super) name: String,
+    pub(super) block_bytes: u64,
+    /// NOLOGGING, ...
+    pub(super) logging: String,
+    /// AUTO or MANUAL.
+    pub(super) management: String,
+    /// Free without growing; none where the server does not tell.
+    pub(super) free_bytes: Option<u64>,
+    /// What this user may take; none without a limit.
+    pub(super) quota_bytes: Option<u64>,
+}
+
+fn text(rows: &Rows, at: usize) -> String {
+    let value = rows.first().and_then(|row| row.get(at)?.clone());
+    value.unwrap_or_default()
+}
+
+impl Server {
+    /// Asks; `tablespace` is ORACLE_TABLESPACE, empty for the user's own.
+    ///
+    /// # Errors
+    /// `Unusable`: a version that assay does not know, a standby, no such tablespace; `Usage`: no name.
+    pub(super) fn ask(session: &mut dyn Session, tablespace: &str) -> Result<Self, EngineError> {
+        let doing = told("asking the server what it is");
+        let who = session.rows(sql::WHO, &[]).map_err(&doing)?;
+        let version = text(&who, 6);
+        let major = version.split('.').next().and_then(|text| text.parse().ok());
+        let Some(major) = major.filter(|major| KNOWN.contains(major)) else {
+            return Err(EngineError::Unusable(format!(
+                "the server is version {version}, but assay knows {} to {}",
+                KNOWN.start(),
+                KNOWN.end()
+            )));
+        };
+        let name = match tablespace {
+            "" => text(&who, 7),
+            given => sql::identifier(given).ok_or_else(|| {
+                EngineError::Usage(format!(
+                    "ORACLE_TABLESPACE={given} is no name without quotes"
+                ))
+            })?,
+        };
+        let rows = session
+            .rows(sql::TABLESPACE, &[Bind::Text(&name)])
+            .map_err(&doing)?;
+        if rows.is_empty() {
+            return Err(EngineError::Unusable(format!(
+                "there is no tablespace {name} that user {} may see: give the user a quota on it, or name another one in \
+                 ORACLE_TABLESPACE",
+                text(&who, 0)
+            )));
+        }
+        Ok(Self {
+            version,
+            major,
+            user: text(&who, 0),
+            database: text(&who, 1),
+            instance: text(&who, 2),
+            container: text(&who, 3),
+            service: text(&who, 4),
+            role: text(&who, 5),
+            tablespace: Tablespace {
+                name,
+                block_bytes: text(&rows, 0).parse().unwrap_or(0),
+                logging: text(&rows, 2),
+                management: text(&rows, 3),
+                free_bytes: text(&rows, 4).parse().ok(),
+                quota_bytes: match text(&rows, 5).as_str() {
+                    UNLIMITED => None,
+                    // Without a row there is no quota, but perhaps the privilege UNLIMITED TABLESPACE.
+                    bytes => bytes.parse().ok(),
+                },
+            },
+        })
+    }
+
+    /// # Errors
+    /// `Unusable`: nothing can be written here.
+    pub(super) fn refuse_read_only(&self) -> Result<(), EngineError> {
+        if self.role.is_empty() || self.role == "PRIMARY" {
+            return Ok(());
+        }
+        Err(EngineError::Unusable(format!(
+            "database {} is a {}: connect to the primary, which takes writes",
+            self.database,
+            self.role.to_lowercase()
+        )))
+    }
+
+    /// # Errors
+    /// `Unusable`: the user may not take so many bytes of the tablespace. What is free there says nothing where files grow.
+    pub(super) fn refuse_too_large(&self, bytes: u64) -> Result<(), EngineError> {
+        match self.tablespace.quota_bytes {
+            Some(quota) if quota < bytes => Err(EngineError::Unusable(format!(
+                "the data set takes about {bytes} bytes, but user {} may take {quota} more of tablespace {}: raise the \
+                 quota, or use fewer schemas or a smaller SCALE",
+                self.user, self.tablespace.name
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What the instance says of itself in V$ views.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Instance {
+    /// Parameters and sizes by name; why there are none.
+    values: BTreeMap<String, String>,
+    denied: Option<String>,
+}
+
+impl Instance {
+    /// Asks; a user who may not look learns nothing, and the report says so.
+    pub(super) fn ask(session: &mut dyn Session) -> Self {
+        let mut values = BTreeMap::new();
+        let mut denied = None;
+        for sql in [sql::PARAMETERS, sql::CACHES] {
+            match session.rows(sql, &[]) {
+                Ok(rows) => values.extend(rows.into_iter().filter_map(|row| {
+                    let mut row = row.into_iter();
+                    Some((row.next()??, row.next()?.unwrap_or_default()))
+                })),
+                Err(error) => denied = Some(format!("denied: {error}; GRANT SELECT_CATALOG_ROLE")),
+            }
+        }
+        Self { values, denied }
+    }
+
+    /// A value; empty where there is none.
+    pub(super) fn text(&self, name: &str) -> &str {
+        self.values.get(name).map_or("", String::as_str)
+    }
+
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        self.text(name).parse().ok()
+    }
+
+    /// A fact of the report.
+    fn fact(&self, fact: &str, name: &str) -> Fact {
+        let value = match (self.text(name), &self.denied) {
+            ("", Some(why)) => format!("n/a ({why})"),
+            ("", None) => "not set".to_owned(),
+            (value, _) => value.to_owned(),
+        };
+        Fact::new(fact, value)
+    }
+
+    /// Blocks of the pool the tables are in: KEEP where there is one, else the default one.
+    pub(super) fn cache_bytes(&self) -> Option<(u64, &'static str)> {
+        match self.number("KEEP buffer cache").filter(|bytes| *bytes > 0) {
+            Some(keep) => Some((keep, "db_keep_cache_size")),
+            None => Some((self.number("DEFAULT buffer cache")?, "db_cache_size")),
+        }
+    }
+
+    /// How files are opened, as set; what the kernel made of it only the server's host knows.
+    fn io_mode(&self) -> String {
+        let set = self.text("filesystemio_options");
+        let mode = match set.to_ascii_lowercase().as_str() {
+            "" => return "n/a (the user may not read V$PARAMETER)".to_owned(),
+            "setall" | "directio" => "direct on file systems",
+            _ => "buffered on file systems",
+        };
+        format!("{mode}, by filesystemio_options={set}; ASM is direct always")
+    }
+
+    /// What may deceive who reads the figures.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if let (Some((_, "db_keep_cache_size")), Some(default)) =
+            (self.cache_bytes(), self.number("DEFAULT buffer cache"))
+        {
+            warnings.push(format!(
+                "The tables of SLOB are in the KEEP pool, and this instance has one (db_keep_cache_size): it is the cache \
+                 under test, not db_cache_size ({default} bytes now). Set db_keep_cache_size to 0 to test the default pool."
+            ));
+        }
+        if self.text("timed_statistics").eq_ignore_ascii_case("false") {
+            warnings.push(
+                "timed_statistics is FALSE: the times of waits are 0 and mean nothing.".to_owned(),
+            );
+        }
+        warnings
+    }
+
+    /// Settings that a reader of the report needs.
+    pub(super) fn facts(&self) -> Vec<Fact> {
+        const NAMES: [&str; 16] = [
+            "db_cache_size",
+            "db_keep_cache_size",
+            "sga_target",
+            "memory_target",
+            "db_block_checksum",
+            "db_block_checking",
+            "disk_asynch_io",
+            "db_writer_processes",
+            "log_buffer",
+            "fast_start_mttr_target",
+            "commit_logging",
+            "commit_wait",
+            "processes",
+            "_db_block_prefetch_limit",
+            "_db_block_prefetch_quota",
+            "_db_file_noncontig_mblock_read_count",
+        ];
+        let mut facts: Vec<Fact> = NAMES.iter().map(|name| self.fact(name, name)).collect();
+        facts.push(self.fact("default_pool_bytes", "DEFAULT buffer cache"));
+        facts.push(self.fact("keep_pool_bytes", "KEEP buffer cache"));
+        facts.push(self.fact("log_mode", "log mode"));
+        facts.push(self.fact("log_bytes", "log bytes"));
+        facts.push(self.fact("instances_count", "instances"));
+        facts.push(Fact::new("io_mode_achieved", self.io_mode()));
+        facts
+    }
+
+    /// # Errors
+    /// `Unusable`: so many sessions more do not fit, as far as one can tell.
+    pub(super) fn refuse_too_few_sessions(
+        &self,
+        wanted: u64,
+        why: &str,
+    ) -> Result<(), EngineError> {
+        let (Some(most), Some(now)) = (self.number("sessions"), self.number("sessions now")) else {
+            return Ok(());
+        };
+        if most.saturating_sub(now) >= wanted {
+            return Ok(());
+        }
+        Err(EngineError::Unusable(format!(
+            "{why} needs {wanted} sessions, but the instance allows {most} and {now} are in use: raise processes, or ask \
+             for fewer"
+        )))
+    }
+}

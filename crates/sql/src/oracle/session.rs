@@ -1,0 +1,228 @@
+//! What a database session must be able to do, whoever speaks to the server: the driver, or a stand-in in tests.
+//!
+//! Values come back as text: each statement of `sql` says how a number is to be written. Only what an operation
+//! does in the measured time has calls of its own.
+
+use super::address::Door;
+use assay_run::engine::{EngineError, OpError};
+use std::time::Duration;
+
+/// A value for a placeholder of a statement, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bind<'a> {
+    /// A whole number.
+    Int(i64),
+    /// Text.
+    Text(&'a str),
+}
+
+/// How the server knows a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Id {
+    /// Of the session.
+    pub(super) sid: u32,
+    /// Tells sessions apart that had the same number.
+    pub(super) serial: u32,
+}
+
+/// Rows as text; `None` is NULL.
+pub(super) type Rows = Vec<Vec<Option<String>>>;
+
+/// One session. A failed call leaves it usable unless the error [is fatal](OraError::is_fatal).
+pub(super) trait Session: Send {
+    /// Which one it is.
+    fn id(&self) -> Id;
+
+    /// How long an answer may take from now on: then the statement is interrupted, and a server that does not answer to
+    /// that as long again is given up.
+    fn patience(&mut self, answer: Duration) -> Result<(), OraError>;
+
+    /// A statement or block without results; rows it changed.
+    fn run(&mut self, sql: &str, binds: &[Bind<'_>]) -> Result<u64, OraError>;
+
+    /// The statement for each of these rows of values, in one call; rows it changed.
+    fn batch(&mut self, sql: &str, rows: &[Vec<Bind<'_>>]) -> Result<u64, OraError>;
+
+    /// All rows of a query.
+    fn rows(&mut self, sql: &str, binds: &[Bind<'_>]) -> Result<Rows, OraError>;
+
+    /// A query whose answer is one number.
+    fn number(&mut self, sql: &str, binds: &[Bind<'_>]) -> Result<u64, OraError>;
+
+    /// A block with `outs` placeholders after those of `binds`, which it fills with text of at most 4000 bytes.
+    fn call(&mut self, sql: &str, binds: &[Bind<'_>], outs: usize)
+    -> Result<Vec<String>, OraError>;
+
+    /// Ends the transaction.
+    fn commit(&mut self) -> Result<(), OraError>;
+
+    /// Takes the transaction back.
+    fn rollback(&mut self) -> Result<(), OraError>;
+}
+
+/// How sessions are opened.
+pub(super) trait Way: Send + Sync {
+    /// Logs in. No answer is waited for longer than `answer`, nor the login as a whole.
+    ///
+    /// # Errors
+    /// Nobody there, refused, wrong password: with the way out.
+    fn open(&self, door: &Door, answer: Duration) -> Result<Box<dyn Session>, EngineError>;
+}
+
+/// Why a server did not do as asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OraError {
+    /// NNNNN of ORA-NNNNN; none where no server said it.
+    pub(super) code: Option<u32>,
+    /// What was said.
+    pub(super) text: String,
+}
+
+/// The session is gone with these: ended by somebody, by a limit, by the end of the instance or of the way to it.
+const FATAL: &[u32] = &[
+    28, 600, 1012, 1033, 1034, 1041, 1089, 1090, 1092, 2391, 2396, 2399, 3113, 3114, 3135, 12_514,
+    12_537, 12_547, 12_570, 25_402, 25_403, 25_405, 25_408,
+];
+
+/// Classes of failed operations by number; whether another attempt may help.
+const CLASSES: &[(u32, &str, bool)] = &[
+    (60, "deadlock", true),
+    (8177, "serialisation", true),
+    (54, "lock timeout", false),
+    (30_006, "lock timeout", false),
+    (1013, "cancelled", false),
+    (1555, "snapshot too old", false),
+    (30_036, "undo full", false),
+    (1650, "undo full", false),
+    (257, "disk full", false),
+    (1536, "disk full", false),
+    (1652, "disk full", false),
+    (1653, "disk full", false),
+    (1654, "disk full", false),
+    (1688, "disk full", false),
+    (1691, "disk full", false),
+    (16_000, "read only", false),
+    (4030, "out of memory", false),
+    (4031, "out of memory", false),
+    (1110, "io", false),
+    (1115, "io", false),
+    (1578, "corrupt", false),
+    (942, "missing", false),
+    (8103, "missing", false),
+    (1031, "no privilege", false),
+    (4068, "statement", false),
+    (6550, "statement", false),
+];
+
+impl OraError {
+    /// Said by a server.
+    pub(super) fn said(code: u32, text: impl Into<String>) -> Self {
+        Self {
+            code: Some(code),
+            text: text.into(),
+        }
+    }
+
+    /// The way to the server broke.
+    pub(super) fn broken(text: impl Into<String>) -> Self {
+        Self {
+            code: None,
+            text: text.into(),
+        }
+    }
+
+    /// The session cannot be used any more.
+    pub(super) fn is_fatal(&self) -> bool {
+        self.code.is_none_or(|code| FATAL.contains(&code))
+    }
+
+    /// An operation's failure.
+    pub(super) fn of_operation(&self) -> OpError {
+        let known = self
+            .code
+            .and_then(|code| CLASSES.iter().find(|(known, ..)| *known == code));
+        let (class, retryable) = match known {
+            _ if self.is_fatal() => ("connection lost", false),
+            Some((_, class, again)) => (*class, *again),
+            None => ("server", false),
+        };
+        OpError {
+            class,
+            text: self.to_string(),
+            retryable,
+        }
+    }
+}
+
+impl std::fmt::Display for OraError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // What a server says begins with its number.
+        f.write_str(self.text.lines().next().unwrap_or_default())
+    }
+}
+
+/// Says what was being done when the server refused, and the way out where there is one.
+pub(super) fn told(doing: &str) -> impl Fn(OraError) -> EngineError + '_ {
+    move |error| {
+        let way_out = match error.code {
+            Some(942 | 1031) => {
+                "; see the privileges in docs/guides/oracle.md (for V$ views: GRANT SELECT_CATALOG_ROLE)"
+            }
+            Some(1536 | 1950) => {
+                "; give the user a quota on the tablespace (ALTER USER ... QUOTA UNLIMITED ON ...)"
+            }
+            Some(1650 | 1652 | 1653 | 1654 | 1688 | 1691 | 30_036) => {
+                "; make the tablespace larger, or use fewer schemas or a smaller SCALE"
+            }
+            Some(257) => "; the archiver has no room: free or enlarge the recovery area",
+            Some(959) => "; ORACLE_TABLESPACE must name one that exists",
+            Some(16_000) => "; assay needs a database that can be written to (not a standby)",
+            Some(1013) => {
+                "; the answer took longer than allowed (ORACLE_ANSWER_TIMEOUT), or somebody cancelled it"
+            }
+            _ => "",
+        };
+        EngineError::Unusable(format!("{doing}: {error}{way_out}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_has_the_class_of_its_number_and_a_lost_session_is_known() {
+        let class = |code, text: &str| OraError::said(code, text).of_operation();
+        let deadlock = class(
+            60,
+            "ORA-00060: deadlock detected while waiting for resource\nORA-06512: at line 1",
+        );
+        assert_eq!((deadlock.class, deadlock.retryable), ("deadlock", true));
+        assert_eq!(
+            deadlock.text,
+            "ORA-00060: deadlock detected while waiting for resource"
+        );
+        assert_eq!(
+            class(1653, "ORA-01653: unable to extend table").class,
+            "disk full"
+        );
+        assert_eq!(
+            class(3113, "ORA-03113: end-of-file on communication channel").class,
+            "connection lost"
+        );
+        assert_eq!(class(12_345, "ORA-12345: strange").class, "server");
+        assert!(OraError::broken("closed").is_fatal());
+        assert!(!OraError::said(1, "ORA-00001: unique constraint violated").is_fatal());
+    }
+
+    #[test]
+    fn a_refusal_says_what_was_done_and_what_helps() {
+        let text = told("creating cf1_1")(OraError::said(
+            1950,
+            "ORA-01950: no privileges on tablespace 'USERS'",
+        ))
+        .to_string();
+        assert!(text.starts_with("creating cf1_1: ORA-01950"), "{text}");
+        assert!(text.contains("QUOTA"), "{text}");
+    }
+}

@@ -1,0 +1,642 @@
+//! What the instance counts: V$SYSSTAT, V$SYS_TIME_MODEL, V$OSSTAT, V$SYSTEM_EVENT, V$EVENT_HISTOGRAM_MICRO and
+//! V$IOSTAT_FUNCTION, on a session of our own, once a second and at every mark. None of them needs a licence.
+//!
+//! What this session itself adds to V$SYSSTAT is taken off by the query. All else is the whole instance's, or the pluggable
+//! database's where the session is in one.
+
+use super::address::{Address, Door};
+use super::claim;
+use super::session::{Rows, Session, Way, told};
+use super::sql::{ACTIVITY, Views};
+use crate::claim::Company;
+use assay_measure::snapshot::{
+    Actor, BUCKETS, BucketReading, Fact, IoReading, Reading, StatSet, TimedReading, WaitClass,
+};
+use assay_measure::stats::{self, Stat};
+use assay_run::engine::{Doing, EngineError, Remarks};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// No reading may hold the collector longer.
+const READING_MAX: Duration = Duration::from_secs(7);
+/// After a lost connection, no sooner than this does anybody try again.
+const RETRY: Duration = Duration::from_secs(5);
+/// A look at what sessions do costs a tenth of the time at most.
+const LOOK_SHARE: u32 = 10;
+const ABSENT: &str = "absent: this version of the server has no such statistic";
+const UNSUPPORTED: &str = "unsupported";
+const REMOTE: &str = "unknowable: assay does not look at the server's host";
+
+const SYSSTAT: &str = "v$sysstat";
+const TIME_MODEL: &str = "v$sys_time_model";
+const OSSTAT: &str = "v$osstat";
+const EVENTS: &str = "v$system_event";
+const HISTOGRAM: &str = "v$event_histogram_micro";
+const FUNCTIONS: &str = "v$iostat_function";
+
+/// Hundredths of a second and microseconds, in ns.
+const CS: u64 = 10_000_000;
+const US: u64 = 1000;
+const MIB: u64 = 1 << 20;
+
+/// Statistics under their own names.
+const SAME: &[Stat] = &[
+    stats::SESSION_LOGICAL_READS,
+    stats::DB_BLOCK_GETS,
+    stats::CONSISTENT_GETS,
+    stats::DB_BLOCK_CHANGES,
+    stats::PHYSICAL_READS,
+    stats::PHYSICAL_READS_CACHE,
+    stats::PHYSICAL_READS_CACHE_PREFETCH,
+    stats::PHYSICAL_READS_DIRECT,
+    stats::PHYSICAL_READ_REQUESTS,
+    stats::PHYSICAL_READ_BYTES,
+    stats::PHYSICAL_READ_TOTAL_REQUESTS,
+    stats::PHYSICAL_READ_TOTAL_BYTES,
+    stats::PHYSICAL_READ_MULTI_BLOCK_REQUESTS,
+    stats::PHYSICAL_WRITES,
+    stats::PHYSICAL_WRITES_FROM_CACHE,
+    stats::PHYSICAL_WRITES_DIRECT,
+    stats::PHYSICAL_WRITES_NON_CHECKPOINT,
+    stats::PHYSICAL_WRITE_REQUESTS,
+    stats::PHYSICAL_WRITE_BYTES,
+    stats::PHYSICAL_WRITE_TOTAL_REQUESTS,
+    stats::PHYSICAL_WRITE_TOTAL_BYTES,
+    stats::PHYSICAL_WRITE_MULTI_BLOCK_REQUESTS,
+    stats::FREE_BUFFER_REQUESTED,
+    stats::FREE_BUFFER_INSPECTED,
+    stats::DIRTY_BUFFERS_INSPECTED,
+    stats::PINNED_BUFFERS_INSPECTED,
+    stats::HOT_BUFFERS_SPARED,
+    stats::DBWR_CHECKPOINT_BUFFERS,
+    stats::DBWR_UNDO_WRITES,
+    stats::DBWR_CHECKPOINTS,
+    stats::WRITE_CLONES,
+    stats::REDO_SIZE,
+    stats::REDO_ENTRIES,
+    stats::REDO_WRITES,
+    stats::REDO_BLOCKS_WRITTEN,
+    stats::REDO_WASTAGE,
+    stats::REDO_SYNCH_WRITES,
+    stats::REDO_ALLOCATION_RETRIES,
+    stats::REDO_LOG_SPACE_REQUESTS,
+    stats::UNDO_CHANGE_SIZE,
+];
+
+/// Statistics under another name, or in another unit: ours, the server's, its unit in ours.
+const OTHER: &[(Stat, &str, u64)] = &[
+    (stats::REDO_WRITE_TIME, "redo write time", CS),
+    (stats::REDO_SYNCH_TIME, "redo synch time (usec)", US),
+    (stats::REDO_LOG_SPACE_TIME, "redo log space wait time", CS),
+    (stats::SERVER_COMMITS, "user commits", 1),
+    (stats::SERVER_EXECUTIONS, "execute count", 1),
+    (stats::SERVER_SESSIONS, "logons cumulative", 1),
+    (stats::TUPLES_FETCHED, "table fetch by rowid", 1),
+    (stats::SCAN_BLOCKS, "table scan blocks gotten", 1),
+    (stats::SERVER_DEADLOCKS, "enqueue deadlocks", 1),
+];
+
+/// From the time model, us, and from the host's view, hundredths of a second.
+const MODEL: &[(Stat, &str)] = &[
+    (stats::SERVER_ACTIVE_TIME, "DB time"),
+    (stats::DB_CPU, "DB CPU"),
+    (stats::BACKGROUND_CPU, "background cpu time"),
+    (stats::BACKGROUND_TIME, "background elapsed time"),
+];
+const HOST: &[(Stat, &str)] = &[
+    (stats::SERVER_HOST_BUSY, "BUSY_TIME"),
+    (stats::SERVER_HOST_IDLE, "IDLE_TIME"),
+    (stats::SERVER_HOST_IOWAIT, "IOWAIT_TIME"),
+];
+
+/// Statistics that the server cannot tell; why.
+const NEVER: &[(Stat, &str)] = &[
+    (
+        stats::SERVER_ROLLBACKS,
+        "unsupported: the server counts what was asked for alone, and no operation that only reads",
+    ),
+    (
+        stats::STATEMENT_CALLS,
+        "unsupported: a block and the statements in it are counted alike; see server executions",
+    ),
+    (stats::INDEX_GETS, UNSUPPORTED),
+    (stats::INDEX_HITS, UNSUPPORTED),
+    (
+        stats::CACHE_SHARED_MISSES,
+        "unknowable: see the event read by other session",
+    ),
+    (stats::PHYSICAL_READ_LARGE_REQUESTS, UNSUPPORTED),
+    (stats::BUFFERS_DIRTIED, UNSUPPORTED),
+    (stats::BUFFERS_CLEANED, UNSUPPORTED),
+    (stats::CONTROL_WRITES, UNSUPPORTED),
+    (stats::CONTROL_BYTES_WRITTEN, UNSUPPORTED),
+    (stats::REDO_LOG_SWITCHES, UNSUPPORTED),
+    (stats::SERVER_DEVICE_READ_BYTES, REMOTE),
+];
+
+/// What the views said at one time, as text.
+struct Read {
+    statistics: HashMap<String, u64>,
+    model: HashMap<String, u64>,
+    host: HashMap<String, u64>,
+    events: Rows,
+    buckets: Rows,
+    functions: Rows,
+}
+
+struct State {
+    session: Option<Box<dyn Session>>,
+    /// Why there is none, and since when.
+    lost: Option<(String, Instant)>,
+    company: Company,
+    claim_ended: bool,
+    longest: Duration,
+}
+
+/// A session that looks what the others do.
+struct Looker {
+    session: Option<Box<dyn Session>>,
+    /// No look before this.
+    next: Instant,
+}
+
+/// See the module.
+pub(super) struct ServerStats {
+    way: Arc<dyn Way>,
+    door: Door,
+    owner: String,
+    views: Views,
+    log_block_bytes: Option<u64>,
+    state: Mutex<State>,
+    look: Mutex<Looker>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A name in the first column and a number in the second.
+fn numbers(rows: Rows) -> HashMap<String, u64> {
+    let each = rows.into_iter().filter_map(|row| {
+        let mut row = row.into_iter().flatten();
+        Some((row.next()?, whole(&row.next()?)?))
+    });
+    each.collect()
+}
+
+/// A number of a view: never negative in earnest, and some have a fraction.
+fn whole(text: &str) -> Option<u64> {
+    let text = text.split(['.', ',']).next()?;
+    match text.strip_prefix('-') {
+        Some(_) => Some(0),
+        None if text.is_empty() => Some(0),
+        None => text.parse().ok(),
+    }
+}
+
+impl ServerStats {
+    /// Logs in and reads a first time; `claim` is the session that holds the claim.
+    ///
+    /// # Errors
+    /// The server refuses the connection or the reading, with the privilege that is missing.
+    pub(super) fn open(
+        way: &Arc<dyn Way>,
+        address: &Address,
+        views: Views,
+        log_block_bytes: Option<u64>,
+        claim: u32,
+    ) -> Result<Self, EngineError> {
+        let mut session = way.open(address.admin(), address.answer.min(READING_MAX))?;
+        read(&mut *session, views).map_err(told(
+            "reading the server's statistics (V$SYSSTAT and others)",
+        ))?;
+        Ok(Self {
+            way: Arc::clone(way),
+            door: address.admin().clone(),
+            owner: address.data.user.clone(),
+            views,
+            log_block_bytes,
+            state: Mutex::new(State {
+                session: Some(session),
+                lost: None,
+                company: Company::of(claim),
+                claim_ended: false,
+                longest: Duration::ZERO,
+            }),
+            look: Mutex::new(Looker {
+                session: None,
+                next: Instant::now(),
+            }),
+        })
+    }
+
+    /// The server's counters at this instant, cumulative as it keeps them; what cannot be known has its reason.
+    pub(super) fn sample(&self) -> StatSet {
+        let mut state = locked(&self.state);
+        let begun = Instant::now();
+        let read = self.read(&mut state);
+        state.longest = state.longest.max(begun.elapsed());
+        let mut set = StatSet::default();
+        for (stat, why) in NEVER {
+            set.put(*stat, Reading::Na((*why).to_owned()), "oracle");
+        }
+        self.counters(&mut set, &read);
+        if let Ok(views) = &read {
+            events(&mut set, &views.events);
+            buckets(&mut set, &views.buckets);
+            functions(&mut set, &views.functions);
+        }
+        set
+    }
+
+    fn counters(&self, set: &mut StatSet, read: &Result<Read, String>) {
+        let value = |table: fn(&Read) -> &HashMap<String, u64>, name: &str, unit: u64| match read {
+            Ok(views) => match table(views).get(name) {
+                Some(value) => Reading::Count(value.saturating_mul(unit)),
+                None => Reading::Na(ABSENT.to_owned()),
+            },
+            Err(why) => Reading::Na(why.clone()),
+        };
+        let statistic = |name: &str, unit| value(|views| &views.statistics, name, unit);
+        for stat in SAME {
+            set.put(*stat, statistic(stat.name, 1), SYSSTAT);
+        }
+        for (stat, name, unit) in OTHER {
+            set.put(*stat, statistic(name, *unit), SYSSTAT);
+        }
+        for (stat, name) in MODEL {
+            set.put(*stat, value(|views| &views.model, name, US), TIME_MODEL);
+        }
+        for (stat, name) in HOST {
+            set.put(*stat, value(|views| &views.host, name, CS), OSSTAT);
+        }
+        let two = |a: &str, b: &str, both: fn(u64, u64) -> u64| match (
+            statistic(a, 1),
+            statistic(b, 1),
+        ) {
+            (Reading::Count(a), Reading::Count(b)) => Reading::Count(both(a, b)),
+            (na @ Reading::Na(_), _) | (_, na) => na,
+        };
+        let gets = two(
+            "consistent gets from cache",
+            "db block gets from cache",
+            u64::saturating_add,
+        );
+        let (cache, ahead) = ("physical reads cache", "physical reads cache prefetch");
+        let hits = match (&gets, statistic(cache, 1)) {
+            (Reading::Count(gets), Reading::Count(reads)) => {
+                Reading::Count(gets.saturating_sub(reads))
+            }
+            (na @ Reading::Na(_), _) => na.clone(),
+            (_, na) => na,
+        };
+        set.put(
+            stats::CACHE_DEMAND_MISSES,
+            two(cache, ahead, u64::saturating_sub),
+            SYSSTAT,
+        );
+        set.put(stats::CACHE_HITS, hits, SYSSTAT);
+        set.put(stats::GETS_FROM_CACHE, gets, SYSSTAT);
+        let written = match self.log_block_bytes {
+            Some(bytes) => statistic("redo blocks written", bytes),
+            None => Reading::Na("denied: the user may not read V$LOG".to_owned()),
+        };
+        set.put(stats::REDO_BYTES_WRITTEN, written, SYSSTAT);
+    }
+
+    /// One reading; a lost connection is opened again.
+    fn read(&self, state: &mut State) -> Result<Read, String> {
+        if let Some((why, since)) = &state.lost
+            && since.elapsed() < RETRY
+        {
+            return Err(why.clone());
+        }
+        let mut session = match state.session.take() {
+            Some(session) => session,
+            None => match self.way.open(&self.door, READING_MAX) {
+                Ok(session) => session,
+                Err(error) => return Err(lost(state, &error.to_string())),
+            },
+        };
+        let answer = read(&mut *session, self.views).and_then(|views| {
+            match claim::holders(&mut *session, &self.owner) {
+                Ok(holders) if !state.claim_ended => {
+                    let ids: Vec<u64> = holders.into_iter().map(|(sid, _)| sid).collect();
+                    state.company.note(&ids);
+                }
+                Err(error) if error.is_fatal() => return Err(error),
+                // Who may not see locks learns nothing of others, and all the rest.
+                _ => {}
+            }
+            Ok(views)
+        });
+        match answer {
+            Ok(views) => {
+                state.session = Some(session);
+                state.lost = None;
+                Ok(views)
+            }
+            Err(error) if !error.is_fatal() => {
+                state.session = Some(session);
+                Err(error.to_string())
+            }
+            Err(error) => Err(lost(state, &error.to_string())),
+        }
+    }
+
+    /// What the run's sessions do, by V$SESSION; false where nobody looked.
+    pub(super) fn look(&self, sids: &HashMap<u32, usize>, sessions: &mut [Doing]) -> bool {
+        // On several instances numbers of sessions stand for more than one.
+        let Ok(mut looker) = self.look.try_lock() else {
+            return false;
+        };
+        if self.views.global {
+            return false;
+        }
+        let now = Instant::now();
+        if now < looker.next {
+            return false;
+        }
+        if looker.session.is_none() {
+            looker.session = self.way.open(&self.door, READING_MAX).ok();
+        }
+        let asked = looker
+            .session
+            .as_mut()
+            .map(|session| session.rows(ACTIVITY, &[]));
+        let Some(Ok(rows)) = asked else {
+            looker.session = None;
+            looker.next = now + RETRY;
+            return false;
+        };
+        looker.next = now + now.elapsed() * LOOK_SHARE;
+        for row in rows {
+            let mut row = row.into_iter().map(Option::unwrap_or_default);
+            let (sid, state) = (row.next(), row.next());
+            let place = sid.and_then(|sid| sids.get(&sid.parse().ok()?).copied());
+            let (Some(event), Some(class)) = (row.next(), row.next()) else {
+                continue;
+            };
+            // Any other state means that its last wait is over.
+            if let (Some(place), Some("WAITING")) = (place, state.as_deref())
+                && let Some(doing) = sessions.get_mut(place)
+            {
+                *doing = Doing::Waiting {
+                    event: known(&event),
+                    class: wait_class(&class),
+                };
+            }
+        }
+        true
+    }
+
+    /// The claim is about to be given back.
+    pub(super) fn claim_ends(&self) {
+        locked(&self.state).claim_ended = true;
+        drop(locked(&self.look).session.take());
+    }
+
+    /// What the record has to say of others on the data set.
+    pub(super) fn remarks(&self) -> Remarks {
+        let mut remarks = Remarks::default();
+        locked(&self.state).company.remark(&mut remarks);
+        remarks
+    }
+
+    /// For the report: what a reading costs, and what it covers.
+    pub(super) fn facts(&self) -> Vec<Fact> {
+        let longest = locked(&self.state).longest.as_secs_f64() * 1e3;
+        let scope = match self.views.global {
+            true => "all instances (GV$): other databases and clients are in its counters",
+            false => {
+                "the instance or, inside one, the pluggable database: other clients are in its counters"
+            }
+        };
+        vec![
+            Fact::new(
+                "statistics_reading",
+                format!(
+                    "V$ views, longest so far {longest:.1} ms; its own work is taken off V$SYSSTAT"
+                ),
+            ),
+            Fact::new(
+                "statistics_endpoint_error",
+                "none beside the duration of a reading: the server counts as it works".to_owned(),
+            ),
+            Fact::new("statistics_scope", scope.to_owned()),
+        ]
+    }
+}
+
+/// Notes why there is no connection.
+fn lost(state: &mut State, why: &str) -> String {
+    let reason = format!("statistics connection lost ({why})");
+    state.lost = Some((reason.clone(), Instant::now()));
+    state.session = None;
+    reason
+}
+
+fn read(session: &mut dyn Session, views: Views) -> Result<Read, super::session::OraError> {
+    let mut rows = |sql: String| session.rows(&sql, &[]);
+    Ok(Read {
+        statistics: numbers(rows(views.statistics())?),
+        model: numbers(rows(views.time_model())?),
+        host: numbers(rows(views.host())?),
+        events: rows(views.events())?,
+        buckets: rows(views.buckets())?,
+        functions: rows(views.functions())?,
+    })
+}
+
+/// The classes of V$EVENT_NAME that a record knows; the others are few and stand together.
+pub(super) fn wait_class(name: &str) -> WaitClass {
+    match name {
+        "User I/O" => WaitClass::UserIo,
+        "System I/O" => WaitClass::SystemIo,
+        "Commit" => WaitClass::Commit,
+        "Configuration" => WaitClass::Configuration,
+        "Concurrency" => WaitClass::Concurrency,
+        "Application" => WaitClass::Application,
+        "Network" => WaitClass::Network,
+        "Idle" => WaitClass::Idle,
+        _ => WaitClass::Other,
+    }
+}
+
+/// A name for as long as the program lives; the server has some two thousand.
+fn known(event: &str) -> &'static str {
+    static NAMES: Mutex<BTreeMap<String, &'static str>> = Mutex::new(BTreeMap::new());
+    let mut names = locked(&NAMES);
+    if let Some(name) = names.get(event) {
+        return name;
+    }
+    let name: &'static str = Box::leak(event.to_owned().into_boxed_str());
+    names.insert(event.to_owned(), name);
+    name
+}
+
+/// Events of V$SYSTEM_EVENT: the foreground's, and what is left of all for the background.
+fn events(set: &mut StatSet, rows: &Rows) {
+    for row in rows {
+        let text = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
+        let number = |at: usize| whole(text(at)).unwrap_or(0);
+        let class = wait_class(text(1));
+        let (all, all_us) = (number(2), number(4));
+        let (foreground, foreground_us) = (number(5).min(all), number(6).min(all_us));
+        // Who sleeps between two statements waits for nobody.
+        if text(0).is_empty() || class == WaitClass::Idle {
+            continue;
+        }
+        let parts = [
+            (Actor::Foreground, foreground, foreground_us),
+            (Actor::Background, all - foreground, all_us - foreground_us),
+        ];
+        for (actor, waits, us) in parts {
+            set.timed.push(TimedReading {
+                name: text(0).to_owned(),
+                class,
+                actor,
+                waits: Reading::Count(waits),
+                wait_ns: Reading::Count(us.saturating_mul(US)),
+                source: EVENTS.to_owned(),
+            });
+        }
+    }
+    set.timed
+        .sort_by(|a, b| (&a.name, a.actor).cmp(&(&b.name, b.actor)));
+}
+
+/// Buckets of V$EVENT_HISTOGRAM_MICRO, each named by the power of two of microseconds that its waits stay below.
+fn buckets(set: &mut StatSet, rows: &Rows) {
+    let mut events: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    for row in rows {
+        let text = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
+        let (Some(below), Some(waits)) = (whole(text(1)), whole(text(2))) else {
+            continue;
+        };
+        let place = (below.max(1).next_power_of_two().ilog2() as usize).min(BUCKETS - 1);
+        events.entry(text(0)).or_insert_with(|| vec![0; BUCKETS])[place] += waits;
+    }
+    set.buckets = events
+        .into_iter()
+        .map(|(name, waits)| BucketReading {
+            name: name.to_owned(),
+            waits,
+            source: HISTOGRAM.to_owned(),
+        })
+        .collect();
+}
+
+/// I/O by function; bytes come in whole MiB.
+fn functions(set: &mut StatSet, rows: &Rows) {
+    for row in rows {
+        let text = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
+        let number = |at: usize| whole(text(at)).unwrap_or(0);
+        set.io.push(IoReading {
+            function: text(0).to_owned(),
+            file_type: "all files".to_owned(),
+            small_read_requests: number(1),
+            large_read_requests: number(2),
+            read_bytes: number(3).saturating_mul(MIB),
+            small_write_requests: number(4),
+            large_write_requests: number(5),
+            write_bytes: number(6).saturating_mul(MIB),
+            waits: number(7),
+            wait_ns: number(8).saturating_mul(1_000_000),
+            na: BTreeMap::new(),
+        });
+    }
+    set.sources.insert("io".to_owned(), FUNCTIONS.to_owned());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(text: &[&[&str]]) -> Rows {
+        let row = |row: &&[&str]| row.iter().map(|text| Some((*text).to_owned())).collect();
+        text.iter().map(row).collect()
+    }
+
+    #[test]
+    fn foreground_and_background_add_up_to_what_the_view_has() {
+        let mut set = StatSet::default();
+        events(
+            &mut set,
+            &rows(&[
+                &[
+                    "db file sequential read",
+                    "User I/O",
+                    "100",
+                    "0",
+                    "50000",
+                    "90",
+                    "40000",
+                ],
+                &[
+                    "SQL*Net message from client",
+                    "Idle",
+                    "7",
+                    "0",
+                    "9",
+                    "7",
+                    "9",
+                ],
+            ]),
+        );
+        let is: Vec<_> = set
+            .timed
+            .iter()
+            .map(|row| (row.actor, row.waits.clone(), row.wait_ns.clone()))
+            .collect();
+        assert_eq!(
+            is,
+            [
+                (
+                    Actor::Foreground,
+                    Reading::Count(90),
+                    Reading::Count(40_000_000)
+                ),
+                (
+                    Actor::Background,
+                    Reading::Count(10),
+                    Reading::Count(10_000_000)
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_bucket_is_the_one_of_the_power_of_two_that_names_it() {
+        let mut set = StatSet::default();
+        buckets(
+            &mut set,
+            &rows(&[
+                &["e", "1", "3"],
+                &["e", "128", "5"],
+                &["e", "4294967296", "1"],
+                &["e", "x", "1"],
+            ]),
+        );
+        let waits = &set.buckets[0].waits;
+        // 64 <= us < 128 is 2^6 to 2^7.
+        assert_eq!(
+            (waits[0], waits[7], waits[32], waits.iter().sum::<u64>()),
+            (3, 5, 1, 9)
+        );
+    }
+
+    #[test]
+    fn numbers_of_views_have_fractions_signs_and_nothing() {
+        for (text, is) in [
+            ("12", Some(12)),
+            ("12.5", Some(12)),
+            ("-3", Some(0)),
+            (".5", Some(0)),
+            ("x", None),
+        ] {
+            assert_eq!(whole(text), is, "{text}");
+        }
+    }
+}

@@ -1,0 +1,1071 @@
+//! A stand-in for a server: it keeps tables, locks and counters in memory and answers the statements of `sql`, and no others. Its
+//! V$ views have the shapes that AWR reports of the field publish (names, units, classes), and move as operations are done.
+//!
+//! No server can run where these tests do. What this proves is everything above the driver: order, claims, marker, resume, counts,
+//! statistics, reports; that a server takes the statements is the parsers' and a server's to say.
+
+use super::super::address::Door;
+use super::super::session::{Bind, Id, OraError, Rows, Session, Way};
+use super::super::sql;
+use assay_run::engine::EngineError;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The one password of the one user.
+pub(in super::super) const PASSWORD: &str = "Kq9right";
+const BLOCK: u64 = 8192;
+
+/// A row: where it lies, and what an update wrote to its first column.
+#[derive(Clone, Debug)]
+struct Row {
+    block: u64,
+    c2: String,
+    /// Bytes of a column that is not as long as the others.
+    odd: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Table {
+    ddl: String,
+    rows: BTreeMap<i64, Row>,
+    /// How many rows a block takes: without the freeze two fit, as PCTFREE 99 alone cannot promise one in larger blocks.
+    frozen: bool,
+    inserted: u64,
+    index: Option<(String, bool)>,
+}
+
+/// A database.
+#[derive(Debug, Default)]
+pub(in super::super) struct Db {
+    tables: BTreeMap<String, Table>,
+    marker: Vec<Vec<Option<String>>>,
+    states: BTreeMap<i64, String>,
+    /// Who locks the table of claims, and whether alone.
+    claims: HashMap<u32, bool>,
+    /// Added to V$ views: by name.
+    pub(in super::super) moved: BTreeMap<&'static str, u64>,
+    /// Fails the next statement that contains the first with the second.
+    pub(in super::super) fail: Vec<(&'static str, OraError)>,
+    /// What `user_objects` has besides.
+    pub(in super::super) foreign: Vec<&'static str>,
+    pub(in super::super) triggers: Vec<&'static str>,
+    pub(in super::super) statspack: bool,
+    pub(in super::super) role: Option<&'static str>,
+    pub(in super::super) management: Option<&'static str>,
+    pub(in super::super) keep_bytes: u64,
+    /// Reading V$ views is denied.
+    pub(in super::super) denied: bool,
+    /// Ends every session at its next call.
+    pub(in super::super) down: bool,
+    /// Every statement text that came, once.
+    pub(in super::super) seen: BTreeMap<String, u64>,
+    /// What each operation takes, and what the views say that it took.
+    pub(in super::super) latency: Duration,
+    /// Sessions that said who they are.
+    named: Vec<u32>,
+    snapshots: u64,
+    plan_of: String,
+}
+
+#[derive(Default)]
+pub(in super::super) struct Shared {
+    db: Mutex<Db>,
+    changed: Condvar,
+}
+
+impl Shared {
+    pub(in super::super) fn db(&self) -> MutexGuard<'_, Db> {
+        self.db.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+static DATABASES: LazyLock<Mutex<HashMap<String, Arc<Shared>>>> = LazyLock::new(Mutex::default);
+static SESSIONS: AtomicU32 = AtomicU32::new(100);
+
+/// The database of this name; it is made when it is first asked for.
+pub(in super::super) fn database(name: &str) -> Arc<Shared> {
+    let mut all = DATABASES.lock().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(all.entry(name.to_owned()).or_default())
+}
+
+/// The way of tests: `//fake/NAME` leads to the database of that name.
+pub(in super::super) struct Fake;
+
+impl Way for Fake {
+    fn open(&self, door: &Door, _answer: Duration) -> Result<Box<dyn Session>, EngineError> {
+        let name = door.connect.rsplit('/').next().unwrap_or_default();
+        // Numbered services are ways to one database.
+        let name = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
+        if door.password.0 != PASSWORD {
+            return Err(EngineError::Unusable(format!(
+                "cannot connect to {} as {}: ORA-01017: invalid credential or not authorized; logon denied",
+                door.connect, door.user
+            )));
+        }
+        let shared = database(name);
+        shared.db().add("logons cumulative", 1);
+        Ok(Box::new(FakeSession {
+            shared,
+            sid: SESSIONS.fetch_add(1, Ordering::Relaxed),
+            user: door.user.to_ascii_uppercase(),
+            waiting: 0,
+        }))
+    }
+}
+
+struct FakeSession {
+    shared: Arc<Shared>,
+    sid: u32,
+    user: String,
+    /// Rows of an open transaction.
+    waiting: u64,
+}
+
+impl Drop for FakeSession {
+    fn drop(&mut self) {
+        self.shared.db().claims.remove(&self.sid);
+        self.shared.changed.notify_all();
+    }
+}
+
+/// V$SYSSTAT as an AWR report of an OLTP-like hour has it: the names that the report prints, and others it does not.
+const SYSSTAT: &[(&str, u64)] = &[
+    ("CPU used by this session", 812_345),
+    ("DBWR checkpoint buffers written", 39_187),
+    ("DBWR checkpoints", 12),
+    ("DBWR undo block writes", 91_412),
+    ("consistent gets", 81_234_567),
+    ("consistent gets from cache", 81_234_000),
+    ("db block changes", 6_412_331),
+    ("db block gets", 7_912_331),
+    ("db block gets from cache", 7_912_300),
+    ("dirty buffers inspected", 331),
+    ("enqueue deadlocks", 0),
+    ("execute count", 912_441),
+    ("free buffer inspected", 712_331),
+    ("free buffer requested", 1_912_331),
+    ("hot buffers moved to head of LRU", 41_022),
+    ("logons cumulative", 1244),
+    ("physical read IO requests", 1_500_864),
+    ("physical read bytes", 13_971_089_408),
+    ("physical read total IO requests", 1_543_210),
+    ("physical read total bytes", 14_671_089_408),
+    ("physical read total multi block requests", 6),
+    ("physical reads", 1_705_458),
+    ("physical reads cache", 1_705_113),
+    ("physical reads cache prefetch", 1_190_884),
+    ("physical reads direct", 345),
+    ("physical write IO requests", 1_467_712),
+    ("physical write bytes", 19_986_317_312),
+    ("physical write total IO requests", 1_587_712),
+    ("physical write total bytes", 22_986_317_312),
+    ("physical write total multi block requests", 812),
+    ("physical writes", 2_439_736),
+    ("physical writes direct", 442),
+    ("physical writes from cache", 2_439_294),
+    ("physical writes non checkpoint", 1_366_252),
+    ("pinned buffers inspected", 12),
+    ("redo blocks written", 5_812_331),
+    ("redo buffer allocation retries", 31),
+    ("redo entries", 3_412_001),
+    ("redo log space requests", 18),
+    ("redo log space wait time", 44),
+    ("redo size", 2_812_331_004),
+    ("redo synch time (usec)", 91_233_411),
+    ("redo synch writes", 71_233),
+    ("redo wastage", 21_233_004),
+    ("redo write time", 9812),
+    ("redo writes", 70_912),
+    ("session logical reads", 89_146_898),
+    ("table fetch by rowid", 58_912_331),
+    ("table scan blocks gotten", 412_331),
+    ("undo change vector size", 812_331_004),
+    ("user commits", 71_021),
+    ("user rollbacks", 12),
+    ("write clones created in background", 21),
+];
+
+/// V$SYSTEM_EVENT: name, class, waits, timeouts, us, and the foreground's waits and us.
+const EVENTS: &[(&str, &str, [u64; 5])] = &[
+    (
+        "db file sequential read",
+        "User I/O",
+        [249_854, 0, 115_700_000, 249_100, 115_200_000],
+    ),
+    (
+        "db file parallel read",
+        "User I/O",
+        [11_021, 0, 91_000_000, 11_021, 91_000_000],
+    ),
+    (
+        "db file scattered read",
+        "User I/O",
+        [913, 0, 1_912_000, 902, 1_900_000],
+    ),
+    (
+        "db file parallel write",
+        "System I/O",
+        [131_022, 0, 81_912_000, 0, 0],
+    ),
+    (
+        "log file parallel write",
+        "System I/O",
+        [70_912, 0, 98_120_000, 0, 0],
+    ),
+    (
+        "log file sync",
+        "Commit",
+        [71_233, 12, 91_233_411, 71_230, 91_230_000],
+    ),
+    (
+        "control file sequential read",
+        "System I/O",
+        [9123, 0, 912_000, 41, 4100],
+    ),
+    (
+        "buffer busy waits",
+        "Concurrency",
+        [312, 0, 41_200, 300, 40_000],
+    ),
+    (
+        "SQL*Net message to client",
+        "Network",
+        [912_441, 0, 912_000, 912_441, 912_000],
+    ),
+    (
+        "SQL*Net message from client",
+        "Idle",
+        [912_440, 0, 9_912_331_000, 912_440, 9_912_331_000],
+    ),
+    (
+        "rdbms ipc message",
+        "Idle",
+        [412_331, 391_000, 99_912_331_000, 0, 0],
+    ),
+    ("gc current block 2-way", "Cluster", [0, 0, 0, 0, 0]),
+];
+
+/// V$IOSTAT_FUNCTION: requests small and large, MiB, the same for writes, waits, ms.
+const FUNCTIONS: &[(&str, [u64; 8])] = &[
+    (
+        "Buffer Cache Reads",
+        [1_500_812, 21, 13_322, 0, 0, 0, 261_788, 208_612],
+    ),
+    ("DBWR", [0, 0, 0, 1_467_212, 412, 19_060, 0, 0]),
+    ("LGWR", [21, 0, 1, 70_912, 31, 2791, 4, 3]),
+    ("Direct Reads", [345, 0, 2, 0, 0, 0, 0, 0]),
+    ("Others", [41_231, 3, 644, 9123, 0, 142, 12_331, 1212]),
+];
+
+impl Db {
+    pub(in super::super) fn add(&mut self, name: &'static str, n: u64) {
+        *self.moved.entry(name).or_default() += n;
+    }
+
+    fn at(&self, name: &str) -> u64 {
+        self.moved.get(name).copied().unwrap_or(0)
+    }
+
+    /// Rows read through the index: each a get and, for most, a read.
+    fn fetched(&mut self, rows: u64) {
+        self.add("execute count", 1);
+        self.add("consistent gets", rows + 3);
+        self.add("consistent gets from cache", rows + 3);
+        self.add("table fetch by rowid", rows);
+        let reads = rows * 9 / 10;
+        for name in [
+            "physical reads",
+            "physical reads cache",
+            "physical read IO requests",
+            "free buffer requested",
+        ] {
+            self.add(name, reads);
+        }
+        self.add("physical read total IO requests", reads);
+        self.add("session logical reads", rows + 3);
+        let us = self.latency.as_micros() as u64;
+        self.add("busy us", us * 9 / 10);
+        self.add("cpu us", us / 10);
+        self.add("read us", us / 2);
+        self.add("physical read bytes", reads * BLOCK);
+        self.add("physical read total bytes", reads * BLOCK);
+        self.add("waits", reads);
+    }
+
+    fn changed(&mut self, rows: u64) {
+        self.add("execute count", 1);
+        self.add("db block gets", rows * 2);
+        self.add("session logical reads", rows * 2);
+        self.add("db block gets from cache", rows * 2);
+        self.add("db block changes", rows * 2 + 5);
+        self.add("redo size", rows * 800);
+        self.add("redo entries", rows);
+        self.add("undo change vector size", rows * 300);
+    }
+
+    fn committed(&mut self) {
+        self.add("user commits", 1);
+        self.add("redo synch writes", 1);
+        self.add("redo writes", 1);
+        self.add("physical write total IO requests", 1);
+        self.add("physical write total bytes", 2048);
+        let us = self.latency.as_micros() as u64;
+        self.add("sync us", us / 5);
+        self.add("redo write time", us / 6 / 10_000);
+        self.add("redo synch time (usec)", us / 5);
+        self.add("redo blocks written", 4);
+        self.add("redo wastage", 200);
+        self.add("commits waited", 1);
+    }
+
+    fn table(&mut self, name: &str) -> Result<&mut Table, OraError> {
+        let missing = || {
+            OraError::said(
+                942,
+                format!("ORA-00942: table or view \"SLOB\".\"{name}\" does not exist"),
+            )
+        };
+        self.tables
+            .get_mut(&name.to_ascii_lowercase())
+            .ok_or_else(missing)
+    }
+
+    fn insert(&mut self, name: &str, key: i64) -> Result<(), OraError> {
+        let table = self.table(name)?;
+        let each = if table.frozen { 1 } else { 2 };
+        let block = 128 + table.inserted / each;
+        table.inserted += 1;
+        let c2 = "X".repeat(128);
+        table.rows.insert(
+            key,
+            Row {
+                block,
+                c2,
+                odd: false,
+            },
+        );
+        Ok(())
+    }
+
+    fn update(&mut self, name: &str, (first, last): (i64, i64), c2: &str) -> Result<u64, OraError> {
+        let table = self.table(name)?;
+        let mut rows = 0;
+        for (_, row) in table.rows.range_mut(first..=last) {
+            c2.clone_into(&mut row.c2);
+            rows += 1;
+        }
+        self.fetched(rows);
+        self.changed(rows);
+        Ok(rows)
+    }
+
+    fn select(&mut self, name: &str, (first, last): (i64, i64)) -> Result<u64, OraError> {
+        let rows = self.table(name)?.rows.range(first..=last).count() as u64;
+        self.fetched(rows);
+        Ok(rows)
+    }
+
+    fn scan(&mut self, name: &str) -> Result<u64, OraError> {
+        let rows = self.table(name)?.rows.len() as u64;
+        self.add("execute count", 1);
+        self.add("table scan blocks gotten", rows);
+        self.add("session logical reads", rows);
+        let us = self.latency.as_micros() as u64;
+        self.add("busy us", us * 9 / 10);
+        self.add("cpu us", us / 2);
+        self.add("consistent gets", rows);
+        self.add("consistent gets from cache", rows);
+        Ok(rows)
+    }
+
+    /// Makes a column of a row shorter, as somebody's hand might.
+    pub(in super::super) fn harm(&mut self, table: &str, key: i64) {
+        let row = self
+            .tables
+            .get_mut(table)
+            .and_then(|table| table.rows.get_mut(&key));
+        row.expect("it was loaded").odd = true;
+    }
+
+    /// What an update left in the first column of a row.
+    pub(in super::super) fn content(&self, table: &str, key: i64) -> &str {
+        &self.tables[table].rows[&key].c2
+    }
+
+    pub(in super::super) fn drop_index(&mut self, table: &str) {
+        self.tables.get_mut(table).expect("it was loaded").index = None;
+    }
+
+    pub(in super::super) fn is_empty(&self) -> bool {
+        self.tables.is_empty()
+    }
+}
+
+fn row(values: &[&str]) -> Vec<Option<String>> {
+    let value = |text: &&str| (!text.is_empty()).then(|| (*text).to_owned());
+    values.iter().map(value).collect()
+}
+
+/// The word after another one.
+fn word_after<'a>(sql: &'a str, before: &str) -> &'a str {
+    let at = sql
+        .find(before)
+        .unwrap_or_else(|| panic!("no {before:?} in {sql}"));
+    let rest = &sql[at + before.len()..];
+    rest.split([' ', ';', ',', ')']).next().unwrap_or_default()
+}
+
+fn ints(binds: &[Bind<'_>]) -> Vec<i64> {
+    let int = |bind: &Bind<'_>| match bind {
+        Bind::Int(value) => Some(*value),
+        Bind::Text(_) => None,
+    };
+    binds.iter().filter_map(int).collect()
+}
+
+fn texts<'a>(binds: &[Bind<'a>]) -> Vec<&'a str> {
+    let text = |bind: &Bind<'a>| match bind {
+        Bind::Text(text) => Some(*text),
+        Bind::Int(_) => None,
+    };
+    binds.iter().filter_map(text).collect()
+}
+
+fn range(binds: &[Bind<'_>]) -> (i64, i64) {
+    let keys = ints(binds);
+    (keys[keys.len() - 2], keys[keys.len() - 1])
+}
+
+impl FakeSession {
+    /// What a disk would take.
+    fn work(&self) {
+        let latency = self.shared.db().latency;
+        if !latency.is_zero() {
+            std::thread::sleep(latency);
+        }
+    }
+
+    /// The state, unless the statement is to fail.
+    fn begin(&self, sql: &str) -> Result<MutexGuard<'_, Db>, OraError> {
+        let mut db = self.shared.db();
+        if db.down {
+            return Err(OraError::said(
+                3113,
+                "ORA-03113: end-of-file on communication channel",
+            ));
+        }
+        *db.seen.entry(sql.to_owned()).or_default() += 1;
+        if db.denied && sql.contains("v$") {
+            return Err(OraError::said(
+                942,
+                "ORA-00942: table or view \"SYS\".\"V_$PARAMETER\" does not exist",
+            ));
+        }
+        if let Some(at) = db.fail.iter().position(|(part, _)| sql.contains(part)) {
+            return Err(db.fail.remove(at).1);
+        }
+        Ok(db)
+    }
+
+    fn lock(&self, alone: bool) -> Result<u64, OraError> {
+        let begun = Instant::now();
+        let mut db = self.shared.db();
+        db.table(sql::CLAIM)?;
+        loop {
+            let others = db.claims.iter().filter(|(sid, _)| **sid != self.sid);
+            if others.clone().all(|(_, theirs)| !alone && !*theirs) {
+                db.claims.insert(self.sid, alone);
+                return Ok(0);
+            }
+            let left = Duration::from_secs(2).saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Err(OraError::said(
+                    30_006,
+                    "ORA-30006: resource busy; acquire with WAIT timeout expired",
+                ));
+            }
+            let waited = self.shared.changed.wait_timeout(db, left);
+            db = waited.unwrap_or_else(PoisonError::into_inner).0;
+            db.table(sql::CLAIM)?;
+        }
+    }
+
+    fn ddl(&self, db: &mut Db, statement: &str) -> Result<u64, OraError> {
+        // Every DDL statement ends a transaction.
+        db.claims.remove(&self.sid);
+        self.shared.changed.notify_all();
+        if let Some(rest) = statement.strip_prefix("create table ") {
+            let name = rest.split(' ').next().unwrap_or_default().to_owned();
+            if db.tables.contains_key(&name) {
+                return Err(OraError::said(
+                    955,
+                    "ORA-00955: name is already used by an existing object",
+                ));
+            }
+            let ddl = statement.to_owned();
+            db.tables.insert(
+                name,
+                Table {
+                    ddl,
+                    ..Table::default()
+                },
+            );
+        } else if statement.starts_with("drop table ") {
+            let name = word_after(statement, "drop table ").to_owned();
+            if name == sql::CLAIM && !db.claims.is_empty() {
+                return Err(OraError::said(
+                    54,
+                    "ORA-00054: resource busy and acquire with NOWAIT specified or timeout expired",
+                ));
+            }
+            db.table(&name)?;
+            db.tables.remove(&name);
+            if name == sql::SCHEMAS {
+                db.states.clear();
+            }
+        } else if statement.starts_with("truncate table ") {
+            let table = db.table(word_after(statement, "truncate table "))?;
+            table.rows.clear();
+            table.inserted = 0;
+        } else if statement.contains("minimize records_per_block") {
+            let table = db.table(word_after(statement, "alter table "))?;
+            assert!(
+                table.rows.len() == 1 && table.ddl.contains("pctfree 99"),
+                "{}",
+                table.ddl
+            );
+            table.frozen = true;
+        } else if statement.starts_with("create") && statement.contains("index ") {
+            let unique = statement.starts_with("create unique");
+            let table = db.table(word_after(statement, " on "))?;
+            table.index = Some((word_after(statement, "index ").to_owned(), unique));
+        } else {
+            assert!(statement.starts_with("alter system"), "{statement}");
+        }
+        Ok(0)
+    }
+
+    /// Statements on the marker's tables.
+    fn marker(&self, db: &mut Db, statement: &str, binds: &[Bind<'_>]) -> Option<u64> {
+        let n = ints(binds).first().copied().unwrap_or(0);
+        match statement {
+            sql::WRITE_MARKER => {
+                let mut values = vec![Some(n.to_string())];
+                values.extend(texts(binds).into_iter().map(|text| Some(text.to_owned())));
+                values.push(Some("2026-11-25 08:00:00Z".to_owned()));
+                db.marker = vec![values];
+            }
+            sql::FORGET_ALL => db.marker.clear(),
+            sql::NOTE_LOADING => drop(db.states.insert(n, "loading".to_owned())),
+            sql::NOTE_LOADED | sql::NOTE_GOING => {
+                let state = if statement == sql::NOTE_LOADED {
+                    "loaded"
+                } else {
+                    "loading"
+                };
+                db.states.get_mut(&n)?.replace_range(.., state);
+            }
+            sql::FORGET => drop(db.states.remove(&n)),
+            _ => return None,
+        }
+        Some(1)
+    }
+
+    /// The block of LOOP=server.
+    fn slice(&mut self, block: &str, binds: &[Bind<'_>]) -> Result<Vec<String>, OraError> {
+        let texts = texts(binds);
+        let width = |what: &str| -> i64 { word_after(block, what).parse().expect("a width") };
+        let (ops, mut stamps, limit_us) = (
+            texts[0],
+            texts[1],
+            texts[2].parse::<u64>().expect("a number"),
+        );
+        let widths: Vec<i64> = block
+            .match_indices("b := a + ")
+            .map(|(at, _)| {
+                word_after(&block[at..], "b := a + ")
+                    .parse()
+                    .expect("a width")
+            })
+            .collect();
+        let scale = width("if b > ");
+        let begun = Instant::now();
+        let (mut counts, mut ends, mut failed) = (String::new(), String::new(), String::new());
+        for op in ops.as_bytes().chunks(sql::OP_CHARS) {
+            if begun.elapsed().as_micros() as u64 >= limit_us && !counts.is_empty() || limit_us == 0
+            {
+                break;
+            }
+            let letter = char::from(op[0]);
+            let first: i64 = std::str::from_utf8(&op[1..])
+                .expect("digits")
+                .parse()
+                .expect("a key");
+            // A capital means the hot schema, which has statements of its own in the block.
+            let arm = format!("when '{letter}' then ");
+            let at = block
+                .find(&arm)
+                .unwrap_or_else(|| panic!("no {arm:?} in {block}"));
+            let table = match letter.to_ascii_lowercase() {
+                'u' | 'v' => word_after(&block[at..], "*/ ").to_owned(),
+                _ => word_after(&block[at..], " from ").to_owned(),
+            };
+            self.work();
+            let done = (|| {
+                let mut db = self.begin(&arm)?;
+                let both = |width: i64| {
+                    [
+                        (first, (first + width - 1).min(scale)),
+                        (1, first + width - 1 - scale),
+                    ]
+                };
+                let mut rows = 0;
+                match letter.to_ascii_lowercase() {
+                    's' => {
+                        for keys in both(widths[0]).into_iter().filter(|(a, b)| a <= b) {
+                            rows += db.select(&table, keys)?;
+                        }
+                    }
+                    'c' => rows = db.scan(&table)?,
+                    _ => {
+                        let (stamp, rest) = stamps.split_at(16);
+                        stamps = rest;
+                        let content = format!("{stamp}{}", "X".repeat(112));
+                        for keys in both(widths[1]).into_iter().filter(|(a, b)| a <= b) {
+                            rows += db.update(&table, keys, &content)?;
+                        }
+                        if letter.eq_ignore_ascii_case(&'u') {
+                            db.committed();
+                        }
+                    }
+                }
+                Ok::<u64, OraError>(rows)
+            })();
+            let rows = match done {
+                Ok(rows) => rows,
+                Err(error) if error.is_fatal() => return Err(error),
+                Err(error) => {
+                    failed = error.text;
+                    0
+                }
+            };
+            counts.push_str(&format!("{rows:010}"));
+            ends.push_str(&format!("{:010}", begun.elapsed().as_micros()));
+            if !failed.is_empty() {
+                break;
+            }
+        }
+        Ok(vec![counts, ends, failed])
+    }
+}
+
+impl Session for FakeSession {
+    fn id(&self) -> Id {
+        Id {
+            sid: self.sid,
+            serial: 1,
+        }
+    }
+
+    fn patience(&mut self, _answer: Duration) -> Result<(), OraError> {
+        Ok(())
+    }
+
+    fn run(&mut self, statement: &str, binds: &[Bind<'_>]) -> Result<u64, OraError> {
+        let mut db = self.begin(statement)?;
+        if let Some(rows) = self.marker(&mut db, statement, binds) {
+            return Ok(rows);
+        }
+        if statement.starts_with("lock table ") {
+            drop(db);
+            return self.lock(statement.contains("exclusive"));
+        }
+        if statement.starts_with("insert into ") {
+            let table = word_after(statement, "insert into ").to_owned();
+            db.insert(&table, ints(binds)[0])?;
+            return Ok(1);
+        }
+        if statement.starts_with("update ") {
+            let table = word_after(statement, "*/ ").to_owned();
+            let rows = db.update(&table, range(binds), texts(binds)[0])?;
+            drop(db);
+            self.waiting += rows;
+            return Ok(rows);
+        }
+        if let Some(explained) =
+            statement.strip_prefix("explain plan set statement_id = 'assay' for ")
+        {
+            explained.clone_into(&mut db.plan_of);
+            return Ok(0);
+        }
+        if statement == sql::NAME_SESSION {
+            db.named.push(self.sid);
+        }
+        if statement == sql::GATHER
+            || statement == sql::NAME_SESSION
+            || statement == sql::FORGET_PLAN
+        {
+            return Ok(0);
+        }
+        self.ddl(&mut db, statement)
+    }
+
+    fn batch(&mut self, statement: &str, rows: &[Vec<Bind<'_>>]) -> Result<u64, OraError> {
+        let mut db = self.begin(statement)?;
+        let table = word_after(statement, "insert into ").to_owned();
+        for row in rows {
+            assert_eq!(row.len(), statement.matches(':').count(), "{statement}");
+            db.insert(&table, ints(row)[0])?;
+        }
+        Ok(rows.len() as u64)
+    }
+
+    fn rows(&mut self, statement: &str, binds: &[Bind<'_>]) -> Result<Rows, OraError> {
+        let mut db = self.begin(statement)?;
+        let table = texts(binds)
+            .first()
+            .map(|name| name.to_ascii_lowercase())
+            .unwrap_or_default();
+        match statement {
+            sql::WHO => Ok(vec![row(&[
+                &self.user,
+                "orcl",
+                "orcl1",
+                "ORCLPDB1",
+                "orclpdb1",
+                db.role.unwrap_or("PRIMARY"),
+                "19.0.0.0.0",
+                "USERS",
+            ])]),
+            sql::TABLESPACE => Ok(match table.as_str() {
+                "users" => vec![row(&[
+                    "8192",
+                    "ONLINE",
+                    "NOLOGGING",
+                    "AUTO",
+                    "9663676416",
+                    "unlimited",
+                ])],
+                _ => Vec::new(),
+            }),
+            sql::CONTENT => {
+                let mut names: Vec<&str> = db.tables.keys().map(String::as_str).collect();
+                names.extend(&db.foreign);
+                Ok(names
+                    .into_iter()
+                    .map(|name| row(&[name, "TABLE"]))
+                    .collect())
+            }
+            sql::STRANGE => Ok(db.triggers.iter().map(|name| row(&[name])).collect()),
+            sql::READ_FORMAT => Ok(db.marker.iter().map(|row| vec![row[0].clone()]).collect()),
+            sql::READ_MARKER => Ok(db.marker.iter().map(|row| row[1..].to_vec()).collect()),
+            sql::READ_STATES => Ok(db
+                .states
+                .iter()
+                .map(|(n, state)| row(&[&n.to_string(), state]))
+                .collect()),
+            sql::HOLDERS => {
+                let holder = |(sid, alone): (&u32, &bool)| {
+                    let mode = if *alone { "6" } else { "4" };
+                    row(&[&sid.to_string(), mode, "SLOB from testbox"])
+                };
+                Ok(db.claims.iter().map(holder).collect())
+            }
+            sql::PARAMETERS | sql::CACHES => Ok(instance(&db, statement)),
+            sql::PLAN => Ok(plan(&db)),
+            sql::COLUMNS_OF | sql::TABLE_IS | sql::INDEXES_OF | sql::SEGMENT => {
+                Ok(dictionary(&db, statement, &table))
+            }
+            sql::ACTIVITY => {
+                let waits = |sid: &u32| {
+                    row(&[
+                        &sid.to_string(),
+                        "WAITING",
+                        "db file sequential read",
+                        "User I/O",
+                    ])
+                };
+                Ok(db.named.iter().map(waits).collect())
+            }
+            sql::ASH => Ok(vec![
+                row(&["db file sequential read", "812"]),
+                row(&["ON CPU", "31"]),
+            ]),
+            _ if statement.contains("index_ffs") => keys(&mut db, statement),
+            _ if statement.contains("dbms_rowid") => verify(&mut db, statement),
+            _ => Ok(views(&db, statement)),
+        }
+    }
+
+    fn number(&mut self, statement: &str, binds: &[Bind<'_>]) -> Result<u64, OraError> {
+        if statement.starts_with("select /*+") {
+            self.work();
+        }
+        let mut db = self.begin(statement)?;
+        match statement {
+            sql::LIFE => Ok(1),
+            sql::STATSPACK_IS => Ok(u64::from(db.statspack)),
+            "select count(*) from assay_data_set" => Ok(db.marker.len() as u64),
+            _ if statement.contains("between") => {
+                let table = word_after(statement, " from ").to_owned();
+                db.select(&table, range(binds))
+            }
+            _ => {
+                let table = word_after(statement, " from ").to_owned();
+                db.scan(&table)
+            }
+        }
+    }
+
+    fn call(
+        &mut self,
+        statement: &str,
+        binds: &[Bind<'_>],
+        _outs: usize,
+    ) -> Result<Vec<String>, OraError> {
+        if statement.starts_with("declare") {
+            return self.slice(statement, binds);
+        }
+        self.work();
+        let mut db = self.begin(statement)?;
+        if statement == sql::AWR_SNAPSHOT || statement == sql::STATSPACK_SNAPSHOT {
+            db.snapshots += 1;
+            return Ok(vec![(40 + db.snapshots).to_string()]);
+        }
+        let table = word_after(statement, "*/ ").to_owned();
+        let rows = db.update(&table, range(binds), texts(binds)[0])?;
+        db.committed();
+        Ok(vec![rows.to_string()])
+    }
+
+    fn commit(&mut self) -> Result<(), OraError> {
+        let mut db = self.begin("commit")?;
+        db.claims.remove(&self.sid);
+        db.committed();
+        drop(db);
+        self.waiting = 0;
+        self.shared.changed.notify_all();
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> Result<(), OraError> {
+        drop(self.begin("rollback")?);
+        self.waiting = 0;
+        Ok(())
+    }
+}
+
+fn instance(db: &Db, statement: &str) -> Rows {
+    let keep = db.keep_bytes.to_string();
+    if statement == sql::PARAMETERS {
+        return vec![
+            row(&["db_cache_size", "0"]),
+            row(&["sga_target", "2147483648"]),
+            row(&["filesystemio_options", "SETALL"]),
+            row(&["processes", "500"]),
+            row(&["sessions", "776"]),
+            row(&[
+                "control_management_pack_access",
+                db.management.unwrap_or("DIAGNOSTIC+TUNING"),
+            ]),
+            row(&["_db_block_prefetch_limit", "0"]),
+        ];
+    }
+    vec![
+        row(&["DEFAULT buffer cache", "1073741824"]),
+        row(&["KEEP buffer cache", &keep]),
+        row(&["log mode", "NOARCHIVELOG"]),
+        row(&["log block bytes", "512"]),
+        row(&["log bytes", "629145600"]),
+        row(&["instances", "1"]),
+        row(&["sessions now", "81"]),
+    ]
+}
+
+fn plan(db: &Db) -> Rows {
+    let (table, is_scan) = match db.plan_of.starts_with("update") {
+        true => (word_after(&db.plan_of, "*/ "), false),
+        false => (
+            word_after(&db.plan_of, " from "),
+            !db.plan_of.contains("between"),
+        ),
+    };
+    let upper = table.to_ascii_uppercase();
+    let index = db.tables.get(table).and_then(|table| table.index.clone());
+    match index.filter(|_| !is_scan) {
+        Some((index, _)) => vec![
+            row(&["SELECT STATEMENT"]),
+            row(&["SORT AGGREGATE"]),
+            row(&[&format!("TABLE ACCESS BY INDEX ROWID {upper}")]),
+            row(&[&format!("INDEX RANGE SCAN {}", index.to_ascii_uppercase())]),
+        ],
+        None => vec![
+            row(&["SELECT STATEMENT"]),
+            row(&[&format!("TABLE ACCESS FULL {upper}")]),
+        ],
+    }
+}
+
+fn dictionary(db: &Db, statement: &str, name: &str) -> Rows {
+    let Some(table) = db.tables.get(name) else {
+        return Vec::new();
+    };
+    match statement {
+        sql::COLUMNS_OF => {
+            let mut columns = vec![row(&["custid number(10)"])];
+            columns.extend((2..=20).map(|column| row(&[&format!("c{column} varchar2(128)")])));
+            columns
+        }
+        sql::TABLE_IS => vec![row(&["99", "DISABLED", "NO", "N", "HEAP", "DISABLED"])],
+        sql::INDEXES_OF => {
+            let each = table.index.iter().map(|(index, unique)| {
+                let unique = if *unique { "unique" } else { "nonunique" };
+                row(&[&format!("{index} custid {unique} valid visible")])
+            });
+            each.collect()
+        }
+        _ => vec![row(&[&(table.rows.len() + 200).to_string()])],
+    }
+}
+
+fn keys(db: &mut Db, statement: &str) -> Result<Rows, OraError> {
+    let table = db.table(word_after(statement, " from "))?;
+    let (first, last) = (table.rows.keys().next(), table.rows.keys().last());
+    let all = table.rows.len().to_string();
+    Ok(vec![row(&[
+        &all,
+        &all,
+        &first.map_or(String::new(), i64::to_string),
+        &last.map_or(String::new(), i64::to_string),
+    ])])
+}
+
+fn verify(db: &mut Db, statement: &str) -> Result<Rows, OraError> {
+    let at = statement.rfind(" from ").unwrap_or(0);
+    let table = db.table(word_after(&statement[at..], " from "))?;
+    let mut places: Vec<(u64, i64)> = table
+        .rows
+        .iter()
+        .map(|(key, row)| (row.block, *key))
+        .collect();
+    places.sort_unstable();
+    let mut blocks: Vec<u64> = places.iter().map(|(block, _)| *block).collect();
+    blocks.dedup();
+    let n = places.len() as f64;
+    let squares: f64 = places
+        .iter()
+        .enumerate()
+        .map(|(place, (_, key))| (*key as f64 - place as f64 - 1.0).powi(2))
+        .sum();
+    let correlation = 1.0 - 6.0 * squares / (n * (n * n - 1.0)).max(1.0);
+    let wrong = table
+        .rows
+        .values()
+        .filter(|row| row.odd || row.c2.len() != 128)
+        .count();
+    let all = table.rows.len().to_string();
+    Ok(vec![row(&[
+        &all,
+        &all,
+        &table
+            .rows
+            .keys()
+            .next()
+            .map_or(String::new(), i64::to_string),
+        &table
+            .rows
+            .keys()
+            .last()
+            .map_or(String::new(), i64::to_string),
+        &wrong.to_string(),
+        &blocks.len().to_string(),
+        &format!("{correlation:.6}"),
+    ])])
+}
+
+/// V$ views: their shape, and what was done since.
+fn views(db: &Db, statement: &str) -> Rows {
+    let (waits, commits) = (db.at("waits"), db.at("commits waited"));
+    if statement.contains("v$sysstat") {
+        let each = SYSSTAT
+            .iter()
+            .map(|(name, base)| row(&[name, &(base + db.at(name)).to_string()]));
+        return each.collect();
+    }
+    if statement.contains("sys_time_model") {
+        return vec![
+            row(&["DB time", &(4_812_331_004 + db.at("busy us")).to_string()]),
+            row(&["DB CPU", &(812_331_004 + db.at("cpu us")).to_string()]),
+            row(&[
+                "background elapsed time",
+                &(91_233_004 + db.at("sync us")).to_string(),
+            ]),
+            row(&[
+                "background cpu time",
+                &(41_233_004 + commits * 4).to_string(),
+            ]),
+            row(&["parse time elapsed", "1233004"]),
+        ];
+    }
+    if statement.contains("v$osstat") {
+        return vec![
+            row(&["NUM_CPUS", "16"]),
+            row(&["BUSY_TIME", "812331"]),
+            row(&["IDLE_TIME", "9912331"]),
+            row(&["IOWAIT_TIME", "81233"]),
+        ];
+    }
+    if statement.contains("v$system_event") {
+        let each = EVENTS.iter().map(|(name, class, base)| {
+            let [more, us] = match *name {
+                "db file sequential read" => [waits, db.at("read us")],
+                "log file sync" => [commits, db.at("sync us")],
+                "log file parallel write" => [commits, db.at("sync us") * 5 / 6],
+                _ => [0, 0],
+            };
+            let foreground = if base[3] > 0 { [more, us] } else { [0, 0] };
+            let moved = [more, 0, us, foreground[0], foreground[1]];
+            let mut values = vec![(*name).to_owned(), (*class).to_owned()];
+            values.extend(
+                base.iter()
+                    .zip(moved)
+                    .map(|(base, more)| (base + more).to_string()),
+            );
+            values.into_iter().map(Some).collect()
+        });
+        return each.collect();
+    }
+    if statement.contains("event_histogram_micro") {
+        let each = [(256, 6), (512, 3), (1024, 1)].map(|(below, of)| {
+            row(&[
+                "db file sequential read",
+                &below.to_string(),
+                &(24_985 * of + waits * of / 10).to_string(),
+            ])
+        });
+        return each.to_vec();
+    }
+    assert!(statement.contains("v$iostat_function"), "{statement}");
+    let each = FUNCTIONS.iter().map(|(name, base)| {
+        let mut values = *base;
+        match *name {
+            "Buffer Cache Reads" => {
+                values[0] += waits;
+                values[2] += waits * BLOCK / (1 << 20);
+                values[6] += waits;
+                values[7] += db.at("read us") / 1000;
+            }
+            "LGWR" => {
+                values[3] += commits;
+                values[5] += commits * 2048 / (1 << 20);
+            }
+            _ => {}
+        }
+        let mut row = vec![(*name).to_owned()];
+        row.extend(values.iter().map(u64::to_string));
+        row.into_iter().map(Some).collect()
+    });
+    each.collect()
+}

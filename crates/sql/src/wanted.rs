@@ -1,0 +1,290 @@
+//! What a data set is asked to be: checked against its server, and against what is there already.
+
+use crate::marked::{FORMAT, Found, Marked, Marker};
+use assay_measure::config::{Settings, Value};
+use assay_measure::units::many;
+use assay_run::dataset::lines::{bytes, count, decimal, made_otherwise, text};
+use assay_run::dataset::rows::drawn_id;
+use assay_run::engine::{EngineError, Line};
+use std::collections::BTreeSet;
+
+/// Fewest rows of a schema: below, neither scatter nor a work unit means anything.
+const FEWEST_ROWS: u64 = 1000;
+/// Most schemas: as many as SLOB was ever run with.
+const MOST_SCHEMAS: u32 = 4096;
+
+/// How the load begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// Nothing is there.
+    Fresh,
+    /// A marker is there but nothing that could be used, and other settings are asked for: what it names goes first.
+    Over(Marked),
+    /// Its loaded SLOB schemas are kept.
+    Add(Marked),
+}
+
+/// What a load has decided, whatever the database.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) marker: Marker,
+    pub(crate) start: Start,
+    /// SLOB schemas the data set will have.
+    pub(crate) schemas: u32,
+    /// To be loaded, in this order; what an earlier prepare began of them goes first.
+    pub(crate) load: Vec<u32>,
+    /// Begun by an earlier prepare and not asked for now: they go.
+    pub(crate) drop: Vec<u32>,
+    /// Connections that load.
+    pub(crate) degree: usize,
+}
+
+impl Wanted {
+    /// Decides: from what is there, what is asked for (settings, SLOB schemas) and the server's block (bytes, what it calls
+    /// one). `place` is where, for people.
+    ///
+    /// # Errors
+    /// `Usage` for settings that contradict themselves, the server or the data set; `Unusable`: something else is there.
+    pub(crate) fn new(
+        found: Found,
+        (settings, schemas): (&Settings, u32),
+        (block, unit): (u64, &str),
+        place: &str,
+    ) -> Result<Self, EngineError> {
+        let fresh = || new_marker(settings, block, drawn_id()?, unit);
+        let (start, marker) = match found {
+            Found::Nothing => (Start::Fresh, fresh()?),
+            Found::Ours(marked) if !marked.foreign.is_empty() => {
+                return Err(EngineError::Unusable(format!(
+                    "{place} contains objects that assay did not make: {}; move them elsewhere. assay loads nothing beside \
+                     them",
+                    marked.foreign.join(", ")
+                )));
+            }
+            Found::Ours(marked) => match refuse_contradictions(&marked.marker, settings, block) {
+                Err(_) if marked.loaded.is_empty() => (Start::Over(*marked), fresh()?),
+                Err(error) => return Err(error),
+                Ok(()) => {
+                    let marker = marked.marker.clone();
+                    (Start::Add(*marked), marker)
+                }
+            },
+        };
+        let (loaded, loading) = match &start {
+            Start::Add(marked) => (marked.loaded.clone(), marked.loading.clone()),
+            Start::Over(marked) => (BTreeSet::new(), marked.loading.clone()),
+            Start::Fresh => (BTreeSet::new(), BTreeSet::new()),
+        };
+        let schemas = schemas.max(loaded.last().copied().unwrap_or(0));
+        let load: Vec<u32> = (1..=schemas).filter(|n| !loaded.contains(n)).collect();
+        let degree = (settings.int("LOAD_PARALLEL_DEGREE") as usize).clamp(1, load.len().max(1));
+        Ok(Self {
+            marker,
+            drop: loading.into_iter().filter(|n| *n > schemas).collect(),
+            start,
+            schemas,
+            load,
+            degree,
+        })
+    }
+
+    /// Live rows to be loaded, of both tables.
+    pub(crate) fn rows(&self) -> u64 {
+        self.load.len() as u64 * (self.marker.scale + self.marker.scan_blocks)
+    }
+
+    /// Blocks of the tables to be written.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        self.rows() * self.marker.block_bytes
+    }
+
+    /// What a load of so many seconds did.
+    pub(crate) fn summary(&self, load_s: f64) -> Vec<Line> {
+        if self.load.is_empty() {
+            let all = many(self.schemas.into(), "SLOB schema");
+            let action = format!("nothing loaded: {all} there already");
+            return vec![text("action", "Action", action)];
+        }
+        let seconds = load_s.max(1e-9);
+        vec![
+            count(
+                "loaded_schemas",
+                "SLOB schemas loaded",
+                self.load.len() as u64,
+            ),
+            count("loaded_rows", "Rows loaded", self.rows()),
+            bytes("load_bytes", "Table data written", self.data_bytes()),
+            decimal("load_s", "Load time with index and verification, s", load_s),
+            decimal(
+                "load_rows_per_s",
+                "Load rate in rows",
+                self.rows() as f64 / seconds,
+            ),
+            decimal(
+                "load_mb_per_s",
+                "Load rate, MB/s (10^6)",
+                self.data_bytes() as f64 / 1e6 / seconds,
+            ),
+            count(
+                "load_connections",
+                "Connections that loaded",
+                self.degree as u64,
+            ),
+        ]
+    }
+
+    /// What a load would do at `place`, in a sentence.
+    pub(crate) fn action(&self, place: &str) -> String {
+        let all = many(u64::from(self.schemas), "SLOB schema");
+        match &self.start {
+            Start::Fresh => format!("create a data set of {all} in {place}"),
+            Start::Over(_) => format!(
+                "start over: an earlier prepare did not finish; remove its tables and create {all}"
+            ),
+            Start::Add(_) if self.load.is_empty() && self.drop.is_empty() => {
+                format!("nothing: {all} there already")
+            }
+            Start::Add(marked) => {
+                let resume = match marked.loading.is_empty() {
+                    true => "",
+                    false => "resume: an earlier prepare did not finish; ",
+                };
+                let more = many(self.load.len() as u64, "SLOB schema");
+                format!("{resume}load {more}, so that there are {}", self.schemas)
+            }
+        }
+    }
+}
+
+/// The lines of a plan; `unit` is what the server calls a block.
+pub(crate) fn data_lines(marker: &Marker, schemas: u32, unit: &str) -> Vec<Line> {
+    let content = match (marker.obfuscate, marker.compress_pct) {
+        (false, _) => "the letter X".to_owned(),
+        (true, 0) => "random text, different in each row".to_owned(),
+        (true, pct) => format!("random text, different in each row, {pct} % constant"),
+    };
+    let index = if marker.unique {
+        "unique"
+    } else {
+        "not unique"
+    };
+    vec![
+        count("format_version", "Format version", u64::from(FORMAT)),
+        count("schemas", "SLOB schemas", u64::from(schemas)),
+        count(
+            "scale_blocks",
+            &format!("Rows (= {unit}s) per schema"),
+            marker.scale,
+        ),
+        count(
+            "scan_blocks",
+            &format!("Scan table {unit}s per schema"),
+            marker.scan_blocks,
+        ),
+        count(
+            "block_bytes",
+            &format!("Size of a {unit}, bytes"),
+            marker.block_bytes,
+        ),
+        count("seed", "Seed of the key order", marker.seed),
+        text("content", "Columns", content),
+        text("index", "Index", index.to_owned()),
+    ]
+}
+
+/// # Errors
+/// `Usage`: no so many schemas can be loaded.
+pub(crate) fn refuse_counts(schemas: u32) -> Result<(), EngineError> {
+    if (1..=MOST_SCHEMAS).contains(&schemas) {
+        return Ok(());
+    }
+    Err(EngineError::Usage(format!(
+        "{schemas} schemas cannot be loaded; the range is 1 to {MOST_SCHEMAS}"
+    )))
+}
+
+/// The settings of a new data set in blocks of so many bytes; `unit` is what the server calls one.
+///
+/// # Errors
+/// `Usage`: they contradict each other or the server.
+pub(crate) fn new_marker(
+    settings: &Settings,
+    page: u64,
+    data_set: u64,
+    unit: &str,
+) -> Result<Marker, EngineError> {
+    if settings.is_given("BLOCK_SZ") && settings.int("BLOCK_SZ") != page {
+        return Err(EngineError::Usage(format!(
+            "BLOCK_SZ={}, but this server has {unit}s of {page} bytes: leave BLOCK_SZ out",
+            settings.get("BLOCK_SZ").text
+        )));
+    }
+    let scale = settings.blocks("SCALE", page).unwrap_or(0);
+    let fewest = FEWEST_ROWS.max(settings.int("WORK_UNIT"));
+    if scale < fewest {
+        return Err(EngineError::Usage(format!(
+            "SCALE={} is {scale} blocks of {page} bytes; at least {fewest} are needed",
+            settings.get("SCALE").text
+        )));
+    }
+    Ok(Marker {
+        data_set,
+        seed: match settings.get("SEED").value {
+            Value::Int(seed) => seed,
+            _ => drawn_id()?,
+        },
+        block_bytes: page,
+        scale,
+        scan_blocks: settings.blocks("SCAN_TABLE_SZ", page).unwrap_or(0),
+        obfuscate: settings.bool("OBFUSCATE_COLUMNS"),
+        compress_pct: settings.int("COMPRESS_PCT"),
+        unique: settings.bool("UNIQUE_INDEX"),
+    })
+}
+
+/// Settings somebody gave that the data set that is there cannot follow.
+///
+/// # Errors
+/// `Usage`, with all of them.
+pub(crate) fn refuse_contradictions(
+    marker: &Marker,
+    settings: &Settings,
+    page: u64,
+) -> Result<(), EngineError> {
+    let blocks = |name| settings.blocks(name, page).unwrap_or(0).to_string();
+    let flag = |name| settings.bool(name).to_string();
+    let pairs = [
+        (
+            "BLOCK_SZ",
+            settings.int("BLOCK_SZ").to_string(),
+            marker.block_bytes.to_string(),
+        ),
+        ("SCALE", blocks("SCALE"), marker.scale.to_string()),
+        (
+            "SCAN_TABLE_SZ",
+            blocks("SCAN_TABLE_SZ"),
+            marker.scan_blocks.to_string(),
+        ),
+        (
+            "OBFUSCATE_COLUMNS",
+            flag("OBFUSCATE_COLUMNS"),
+            marker.obfuscate.to_string(),
+        ),
+        (
+            "COMPRESS_PCT",
+            settings.int("COMPRESS_PCT").to_string(),
+            marker.compress_pct.to_string(),
+        ),
+        (
+            "UNIQUE_INDEX",
+            flag("UNIQUE_INDEX"),
+            marker.unique.to_string(),
+        ),
+    ];
+    let contradictions: Vec<String> = pairs
+        .into_iter()
+        .filter(|(name, asked, has)| settings.is_given(name) && asked != has)
+        .map(|(name, _, has)| format!("{name}={} but it has {has}", settings.get(name).text))
+        .collect();
+    made_otherwise(&contradictions)
+}
