@@ -16,14 +16,14 @@ use assay_run::engine::Target;
 use assay_run::null::Null;
 use assay_run::probe::Probe;
 use assay_sql::mariadb::Mariadb;
-use assay_sql::oracle::ORACLE;
+use assay_sql::oracle::Oracle;
 use assay_sql::postgres::Postgres;
 use assay_sql::postgres::orders::PostgresOrders;
 use assay_storage::StorageProbe;
 use assay_sweep::Sweep;
 
 /// The targets, in the order of their help.
-pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Mariadb, &ORACLE, &Null];
+pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Mariadb, &Oracle::DRIVEN, &Null];
 
 /// The data sets of other workloads than SLOB, each by the server that it lies on.
 pub(crate) static OF_WORKLOADS: &[&dyn Target] = &[&PostgresOrders];

@@ -50,8 +50,10 @@ pub struct Oracle {
     way: fn() -> Result<Arc<dyn Way>, EngineError>,
 }
 
-/// The target, by Oracle's own driver.
-pub static ORACLE: Oracle = Oracle { way: driver };
+impl Oracle {
+    /// The target, by Oracle's own driver.
+    pub const DRIVEN: Self = Self { way: driver };
+}
 
 #[cfg(feature = "oracle")]
 fn driver() -> Result<Arc<dyn Way>, EngineError> {

@@ -29,7 +29,7 @@ static FAKE: Oracle = Oracle {
 pub(super) fn settings(said: &[(&str, &str)]) -> Settings {
     let tables = Tables {
         target: "oracle",
-        params: ORACLE.params(),
+        params: Oracle::DRIVEN.params(),
         others: &[],
     };
     let lines: Vec<String> = said
