@@ -46,7 +46,7 @@ pub struct SeriesLine {
     #[serde(default)]
     pub events: Vec<EventStep>,
     /// See [`StatSet::buckets`], cumulative.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub buckets: Vec<BucketReading>,
     /// See [`StatSet::timed`], cumulative.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

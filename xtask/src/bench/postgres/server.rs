@@ -200,6 +200,8 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.stop();
+        // The next bench makes its own; what cannot be removed is told by that one.
+        let _ = std::fs::remove_dir_all(&self.dir);
     }
 }
 
