@@ -207,7 +207,7 @@ fn a_standby_that_is_late_is_left_behind_when_grace_is_over() {
     let place = Place::new();
     let (_standbys, _relays, names) = three(&place, [0, 0, 200_000]);
     let args = [
-        "redo", &names, "--grace", "20ms", "--length", "1k", "--time", "2s", "-o", "run",
+        "redo", &names, "--grace", "20ms", "--length", "1k", "--time", "4s", "-o", "run",
     ];
     let ran = place.assay(&args).code(0);
     let record = place.record("run");

@@ -355,6 +355,11 @@ fn changes(mut set: StatSet) -> StatSet {
         row.na.clear();
     }
     set.sources.clear();
+    set.buckets
+        .retain(|row| row.waits.iter().any(|waits| *waits > 0));
+    for row in &mut set.buckets {
+        row.source.clear();
+    }
     set.timed.retain(|row| {
         let moved = |reading: &Reading| *reading != Reading::Count(0);
         moved(&row.waits) || moved(&row.wait_ns)

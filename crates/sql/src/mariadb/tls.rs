@@ -129,6 +129,7 @@ impl Tls {
         if self.mode == Mode::Disabled {
             return None;
         }
+        crate::choose_cryptography();
         let verifies = matches!(self.mode, Mode::VerifyCa | Mode::VerifyIdentity);
         let trusted = || {
             let files = TRUSTED.iter().map(PathBuf::from);

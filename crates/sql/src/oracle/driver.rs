@@ -10,7 +10,6 @@ use assay_run::engine::EngineError;
 use oracledb::{Connection, DB_TYPE_VARCHAR, DbType, ErrorKind, Statement, ToDbValue};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Once;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -26,7 +25,7 @@ pub(super) struct Thin;
 
 impl Way for Thin {
     fn open(&self, door: &Door, answer: Duration) -> Result<Box<dyn Session>, EngineError> {
-        choose_cryptography();
+        crate::choose_cryptography();
         let config = config(door)?;
         let link = within(answer, "oracle login", move || {
             let connection = oracledb::connect(config)?;
@@ -50,15 +49,6 @@ impl Way for Thin {
             ))),
         }
     }
-}
-
-/// The driver asks for the process's way of encrypting, and there are two libraries for it in the program.
-fn choose_cryptography() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // Somebody else's choice is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-    });
 }
 
 fn config(door: &Door) -> Result<oracledb::Config, EngineError> {
