@@ -1,7 +1,7 @@
 //! The data streams: a thread each, that sends or receives until it is told to stop, and shows what it has done.
 
 use super::datagram::{self, Arrivals, HEADER_BYTES};
-use super::params::{Params, TCP_BLOCK};
+use super::params::Params;
 use assay_measure::clock::Clock;
 use assay_run::engine::EngineError;
 use assay_run::host::random_u64;
@@ -20,11 +20,6 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Shortest sleep of a sender that may catch up: half of iperf3's pacing timer, whose bursts at 1 Gbit/s overflow a
 /// receiver's buffer of the usual size; half as long again costs more CPU than iperf3 needs.
 const SLEEP_LEAST_NS: u64 = 500_000;
-/// Blocks of the usual length that go to the kernel with one call, where no rate and no number of them is kept: a call for each
-/// costs a third of the CPU. Who names another length gets a call of that length.
-const BLOCKS_A_CALL: usize = 8;
-/// Bytes that are asked for with one call, of whatever is there.
-const READ_BYTES: usize = 1 << 20;
 
 /// What a stream runs over.
 #[derive(Debug)]
@@ -284,19 +279,15 @@ fn turn(stream: &Stream, params: &Params, is_strict: bool, orders: &Orders) -> i
                 let count = bytes - from as usize;
                 Ok(sendfile(socket, &file, Some(&mut from), count)?)
             };
-            let each = (params.block as usize, params.burst);
-            send_tcp(stream, each, &mut pace, orders, &clock, &mut call)
+            send_tcp(stream, params, &mut pace, orders, &clock, &mut call)
         }
         (Socket::Tcp(socket), true) => {
-            let is_usual = params.block == TCP_BLOCK && params.rate == 0 && orders.left.is_none();
-            let blocks = if is_usual { BLOCKS_A_CALL } else { 1 };
-            let bytes = random_bytes(params.block as usize * blocks);
+            let block = random_bytes(params.block as usize);
             let mut socket = socket;
-            let mut call = |count: usize| socket.write(&bytes[..count]);
-            let each = (bytes.len(), params.burst);
-            send_tcp(stream, each, &mut pace, orders, &clock, &mut call)
+            let mut call = |bytes: usize| socket.write(&block[..bytes]);
+            send_tcp(stream, params, &mut pace, orders, &clock, &mut call)
         }
-        (Socket::Tcp(socket), false) => receive_tcp(stream, socket, orders),
+        (Socket::Tcp(socket), false) => receive_tcp(stream, socket, params, orders),
         (Socket::Udp(socket), true) => send_udp(stream, socket, params, &mut pace, orders, &clock),
         (Socket::Udp(socket), false) => receive_udp(stream, socket, params, orders, &clock),
     }
@@ -326,19 +317,19 @@ fn is_early(error: &io::Error) -> bool {
     )
 }
 
-/// Sends so many bytes with a call, and so many calls at once.
 fn send_tcp(
     stream: &Stream,
-    (block, burst): (usize, u64),
+    params: &Params,
     pace: &mut Pace,
     orders: &Orders,
     clock: &Clock,
     call: &mut dyn FnMut(usize) -> io::Result<usize>,
 ) -> io::Result<()> {
+    let block = params.block as usize;
     let mut sent = 0_u64;
     while orders.level() == 0 {
         let granted = match pace.green(sent, orders, clock) {
-            true => orders.take(burst),
+            true => orders.take(params.burst),
             false => continue,
         };
         if granted == 0 {
@@ -361,8 +352,13 @@ fn send_tcp(
     Ok(())
 }
 
-fn receive_tcp(stream: &Stream, mut socket: &TcpStream, orders: &Orders) -> io::Result<()> {
-    let mut into = vec![0; READ_BYTES];
+fn receive_tcp(
+    stream: &Stream,
+    mut socket: &TcpStream,
+    params: &Params,
+    orders: &Orders,
+) -> io::Result<()> {
+    let mut into = vec![0; (params.block as usize).max(64 << 10)];
     let mut got = 0_u64;
     while orders.level() < 2 {
         match socket.read(&mut into) {
