@@ -1,10 +1,10 @@
 //! Identities that involve the host's own accounts, and those over the series.
 
 use super::{Judge as _, Rule, Scope, Side, known, moved, moved_sum};
-use crate::readings::{Deltas, Rises, delta, disk_deltas};
+use crate::readings::{Deltas, Rises, Span, delta, disk_deltas};
 use assay_measure::record::{Figure, Identity, Record};
 use assay_measure::snapshot::Reading;
-use assay_measure::stats;
+use assay_measure::stats::{self, Stat};
 
 /// The kernel counts CPU time in ticks of 10 ms, and samples host readings beside the
 /// snapshots, not at their instant: so many seconds per CPU may be missing or extra.
@@ -31,20 +31,9 @@ pub(super) fn identities(deltas: &Deltas<'_>, record: &Record, rises: &Rises) ->
 
 fn cpu(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let w = &deltas.window;
-    let cpus = known(record.os.cpus_count.clone());
-    let all_s = cpus.map(|cpus| cpus * w.elapsed_s);
     let slack = |all_s: &Side| 0.02 * all_s.clone().unwrap_or(0.0) + HOST_SLACK_S;
     let ours = moved_sum(w, &[stats::DB_CPU, stats::BACKGROUND_CPU]).map(|ns| ns / 1e9);
-    // A kernel that counts by ticks misses much of the bursts of microseconds between waits for a device, in its busy
-    // columns (11 % for one session's single reads, where it was measured). Its idle columns are clock readings.
-    let idle: Side = ["idle", "iowait"]
-        .iter()
-        .map(|column| match record.os.cpu_s.get(*column) {
-            Some(figure) => known(figure.clone()),
-            None => Err("host CPU absent".to_owned()),
-        })
-        .sum();
-    let busy = all_s.clone().and_then(|all| idle.map(|idle| all - idle));
+    let (all_s, busy) = cpus_of_the_server(deltas).unwrap_or_else(|| cpus_of_this_host(w, record));
     vec![
         Rule::within(
             "I25a",
@@ -67,6 +56,30 @@ fn cpu(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
         .at_most()
         .judge(deltas, ours, busy),
     ]
+}
+
+/// CPU seconds there were and those that were busy where the server runs, by its own view of its host: that need not be the
+/// host where the sessions are driven.
+fn cpus_of_the_server(deltas: &Deltas<'_>) -> Option<(Side, Side)> {
+    let of = |stats: &[Stat]| moved_sum(&deltas.window, stats).map(|ns| ns / 1e9);
+    let busy = of(&[stats::SERVER_HOST_BUSY]);
+    let all = of(&[stats::SERVER_HOST_BUSY, stats::SERVER_HOST_IDLE]);
+    busy.is_ok().then_some((all, busy))
+}
+
+fn cpus_of_this_host(w: &Span<'_>, record: &Record) -> (Side, Side) {
+    let all_s = known(record.os.cpus_count.clone()).map(|cpus| cpus * w.elapsed_s);
+    // A kernel that counts by ticks misses much of the bursts of microseconds between waits for a device, in its busy
+    // columns (11 % for one session's single reads, where it was measured). Its idle columns are clock readings.
+    let idle: Side = ["idle", "iowait"]
+        .iter()
+        .map(|column| match record.os.cpu_s.get(*column) {
+            Some(figure) => known(figure.clone()),
+            None => Err("host CPU absent".to_owned()),
+        })
+        .sum();
+    let busy = all_s.clone().and_then(|all| idle.map(|idle| all - idle));
+    (all_s, busy)
 }
 
 fn columns(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {

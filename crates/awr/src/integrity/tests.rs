@@ -3,7 +3,7 @@ use crate::fixture;
 use crate::record::{SeriesBuilder, build, build_with};
 use assay_measure::histogram::Histogram;
 use assay_measure::identity::{violated, violated_exact};
-use assay_measure::snapshot::{Actor, Reading, RunData, UPDATE};
+use assay_measure::snapshot::{Actor, Reading, RunData, Snapshot, UPDATE};
 use assay_measure::stats::{self, DICTIONARY};
 
 fn identity(run: &RunData, id: &str) -> Identity {
@@ -274,6 +274,27 @@ fn identity_i25_cpu_is_within_the_hosts() {
     (end[0], end[2]) = (begin[0], begin[2]);
     assert!(holds(&run, "I25b"));
     run.end.host.cpu_ns.as_mut().unwrap()[3] += 20_000_000_000;
+    assert!(!holds(&run, "I25b"));
+}
+
+#[test]
+fn identity_i25_cpu_is_within_that_of_the_host_where_the_server_runs() {
+    // The driver's own host was idle all the time, and the server has 16 CPUs of another.
+    let mut run = fixture::run();
+    off(&mut run, stats::DB_CPU, 80_000_000_000);
+    let (busy, idle) = (stats::SERVER_HOST_BUSY.name, stats::SERVER_HOST_IDLE.name);
+    let count = |mark: &mut Snapshot, name: &'static str, ns| {
+        mark.stats.counters.insert(name.into(), Reading::Count(ns));
+    };
+    count(&mut run.begin, busy, 0);
+    count(&mut run.begin, idle, 0);
+    for mark in [&mut run.end, &mut run.drained] {
+        count(mark, busy, 90_000_000_000);
+        count(mark, idle, 400_000_000_000);
+    }
+    assert!(holds(&run, "I25a"));
+    assert!(holds(&run, "I25b"));
+    count(&mut run.end, busy, 10_000_000_000);
     assert!(!holds(&run, "I25b"));
 }
 
