@@ -351,10 +351,7 @@ impl Generator {
         let lists = d.lists;
         out.int(id as i64);
         out.int(self.any(d, self.counts.customers));
-        out.time(
-            d.range(day::Y2000 * 86_400..day::MADE_LAST * 86_400) as i64,
-            "",
-        );
+        out.time(d.range(day::Y2000 * 86_400..day::MADE_LAST * 86_400) as i64);
         let mut word = Vec::with_capacity(64);
         match d.odds(1, 10) {
             true => out.null(),
@@ -455,10 +452,7 @@ impl Generator {
     fn order(&self, id: u64, out: &mut Lines) {
         let d = &mut self.draw(Table::Orders, id);
         out.int(id as i64);
-        out.time(
-            d.range(day::Y2007 * 86_400..day::ORDERED_LAST * 86_400) as i64,
-            "+00",
-        );
+        out.instant(d.range(day::Y2007 * 86_400..day::ORDERED_LAST * 86_400) as i64);
         match d.range(0..10) {
             0 | 1 => out.null(),
             2..=5 => out.text(b"direct"),
@@ -509,10 +503,7 @@ impl Generator {
         let d = &mut self.draw(Table::Logon, id);
         out.int(id as i64);
         out.int(self.any(d, self.counts.customers));
-        out.time(
-            d.range(day::Y2000 * 86_400..day::LOGGED_LAST * 86_400) as i64,
-            "",
-        );
+        out.time(d.range(day::Y2000 * 86_400..day::LOGGED_LAST * 86_400) as i64);
         out.end();
     }
 }

@@ -16,14 +16,18 @@ pub struct Lines {
     rows: u64,
     /// Written behind a number of months.
     months_unit: &'static str,
+    /// Written behind a point in time, which is UTC.
+    zone: &'static str,
 }
 
 impl Lines {
-    /// None yet. `months_unit` is what the server wants behind a number of months, perhaps nothing.
+    /// None yet. `months_unit` and `zone` are what the server wants behind a number of months and behind a point in time,
+    /// perhaps nothing.
     #[must_use]
-    pub fn new(months_unit: &'static str) -> Self {
+    pub fn new(months_unit: &'static str, zone: &'static str) -> Self {
         Self {
             months_unit,
+            zone,
             ..Self::default()
         }
     }
@@ -98,8 +102,14 @@ impl Lines {
         self.day(day);
     }
 
-    /// An instant in seconds from 1970-01-01, UTC; counts as its day.
-    pub fn time(&mut self, second: i64, zone: &str) {
+    /// A point in time in seconds from 1970-01-01, UTC; counts as its day.
+    pub fn instant(&mut self, second: i64) {
+        self.time(second);
+        self.bytes.extend_from_slice(self.zone.as_bytes());
+    }
+
+    /// A local time in seconds from 1970-01-01; counts as its day.
+    pub fn time(&mut self, second: i64) {
         let (day, rest) = (second.div_euclid(86_400), second.rem_euclid(86_400));
         self.next(day - DAYS_TO_2000);
         self.day(day);
@@ -113,7 +123,6 @@ impl Lines {
             }
             self.two(part);
         }
-        self.bytes.extend_from_slice(zone.as_bytes());
     }
 
     fn two(&mut self, n: i64) {
@@ -165,12 +174,12 @@ mod tests {
 
     #[test]
     fn a_row_is_what_copy_reads() {
-        let mut lines = Lines::new(" months");
+        let mut lines = Lines::new(" months", "Z");
         lines.int(-17);
         lines.null();
         lines.text(b"abc");
         lines.date(0);
-        lines.time(86_399, "Z");
+        lines.instant(86_399);
         lines.months(13);
         lines.end();
         let row = "-17\t\\N\tabc\t1970-01-01\t1970-01-01 23:59:59Z\t13 months\n";
@@ -183,12 +192,12 @@ mod tests {
     proptest! {
         #[test]
         fn a_day_is_the_one_of_the_calendar(day in -20_000_i64..40_000, n in any::<i64>()) {
-            let mut lines = Lines::new("");
+            let mut lines = Lines::new("", "");
             lines.date(day);
             let second = jiff::Timestamp::from_second(day * 86_400).expect("in range");
             let civil = jiff::tz::TimeZone::UTC.to_datetime(second).date().to_string();
             prop_assert_eq!(std::str::from_utf8(lines.bytes()), Ok(civil.as_str()));
-            let mut lines = Lines::new("");
+            let mut lines = Lines::new("", "");
             lines.int(n);
             let text = n.to_string();
             prop_assert_eq!(lines.bytes(), text.as_bytes());

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 /// The rows of a few units of a table, as columns.
 fn rows(generator: &Generator, table: Table, units: std::ops::Range<u64>) -> Vec<Vec<String>> {
-    let mut lines = Lines::new("");
+    let mut lines = Lines::new("", "+00");
     for unit in units {
         generator.write(table, unit, &mut lines);
     }
@@ -159,7 +159,7 @@ fn as_many_name_pairs_hit_two_customers_as_published() {
         .map(|(i, n)| (n.as_str(), i))
         .collect();
     let mut hits = vec![0_u8; 1_000_000];
-    let mut lines = Lines::new("");
+    let mut lines = Lines::new("", "+00");
     for id in 1..=1_000_000 {
         generator.write(Table::Customers, id, &mut lines);
         {
@@ -195,7 +195,7 @@ proptest! {
     fn a_checksum_is_the_sum_of_its_parts(seed in any::<u64>(), cut in 2_u64..40) {
         let generator = Generator::new(seed, 10, false);
         let sum = |units: std::ops::Range<u64>| {
-            let mut lines = Lines::new("");
+            let mut lines = Lines::new("", "+00");
             units.for_each(|unit| generator.write(Table::OrderItems, unit, &mut lines));
             (lines.sum(), lines.rows())
         };

@@ -92,7 +92,7 @@ mod tests {
             assert_eq!(next, generator.units(table) + 1);
         }
         let written = |piece: &Piece| {
-            let (mut lines, mut bytes) = (Lines::new(""), 0);
+            let (mut lines, mut bytes) = (Lines::new("", ""), 0);
             let sent = piece.write(&generator, &mut lines, |part| {
                 bytes += part.len();
                 Ok::<(), ()>(())

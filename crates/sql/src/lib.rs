@@ -12,6 +12,7 @@ mod claim;
 mod looks;
 pub mod mariadb;
 mod marked;
+mod orders;
 pub mod oracle;
 pub mod patience;
 mod place;

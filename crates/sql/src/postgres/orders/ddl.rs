@@ -1,5 +1,6 @@
 //! Order entry in PostgreSQL's words: tables, keys, indexes, views, sequences.
 
+use crate::orders::marker::LOADED;
 use crate::postgres::layout::{literal, quote};
 use assay_orders::checks::Words;
 use assay_orders::ledger::{BASELINE, LEDGER};
@@ -8,8 +9,6 @@ use assay_orders::model::{
 };
 use assay_orders::params::Indexes;
 
-/// The table of pieces that are loaded.
-pub(super) const LOADED: &str = "soe_load";
 /// Numbers that a sequence hands to a session at once.
 const SEQUENCE_CACHE: u32 = 100;
 
@@ -21,6 +20,11 @@ pub(super) struct Named {
 }
 
 impl Named {
+    /// For people.
+    pub(super) fn place(&self) -> String {
+        format!("schema {}", self.schema)
+    }
+
     /// Anything of the schema, for SQL.
     pub(super) fn relation(&self, name: &str) -> String {
         format!("{}.{}", quote(&self.schema), quote(name))

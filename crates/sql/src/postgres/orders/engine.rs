@@ -5,8 +5,9 @@
 
 use super::ddl::Named;
 use super::session::{Common, Session};
-use super::{books, load, marker};
+use super::marker;
 use crate::place::Place;
+use crate::orders::books;
 use crate::postgres::attached::{Attached, locked};
 use crate::postgres::claim::{self, Purpose};
 use crate::postgres::engine::many::Many;
@@ -14,6 +15,7 @@ use crate::postgres::engine::server::{connections, settings as server_settings};
 use crate::postgres::layout::Names;
 use crate::postgres::own;
 use crate::postgres::server::Server;
+use crate::postgres::wire::Connection;
 use assay_measure::config::Settings;
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_measure::stats;
@@ -69,7 +71,7 @@ pub(super) fn open(
             names.schema
         ))
     })?;
-    let customers = load::generator(&found).counts().customers;
+    let customers = found.generator().counts().customers;
     let opened = opening_sql(|name| names.relation(name));
     let mut facts = vec![
         Fact::new("engine", "PostgreSQL"),
@@ -85,7 +87,7 @@ pub(super) fn open(
         data_seed: found.seed,
         data_version: found.version,
         isolation: "read committed".to_owned(),
-        durability: books::durability(&mut control, settings)?,
+        durability: durability(&mut control, settings)?,
         asked: Some(asked.clone()),
         ..FromEngine::default()
     };
@@ -121,6 +123,8 @@ impl OrdersEngine {
         let mut part = self.about.clone();
         part.ledger = locked(&self.ledger).clone();
         if let Some(mut control) = self.on.release() {
+            // Without it the checks are slower.
+            let _ = control.query(super::CHECK_MEMORY);
             books::close(&mut control, &self.names, &mut part, verify);
             control.close();
         }
@@ -319,4 +323,28 @@ impl Drop for OrdersDriver<'_> {
     fn drop(&mut self) {
         self.log_off();
     }
+}
+
+/// What keeps a commit safe, as the sessions have it.
+fn durability(
+    control: &mut Connection,
+    settings: &Settings,
+) -> Result<String, EngineError> {
+    let mut told_all = Vec::new();
+    for name in ["fsync", "full_page_writes", "synchronous_commit"] {
+        let rows = control
+            .query(&format!("select current_setting('{name}')"))
+            .map_err(own::told("asking for its durability"))?;
+        let value = rows
+            .rows
+            .first()
+            .and_then(|row| row.first().cloned().flatten())
+            .unwrap_or_default();
+        let value = match (name, settings.text("COMMIT_MODE")) {
+            ("synchronous_commit", mode) if mode != "default" => mode.to_owned(),
+            _ => value,
+        };
+        told_all.push(format!("{name}={value}"));
+    }
+    Ok(told_all.join(", "))
 }

@@ -1,6 +1,9 @@
 //! The transactions as functions that the server performs by itself, and as single statements: the same steps on the same
 //! inputs. Names are found by the session's search path, which [`super::session`] pins.
 
+use crate::orders::text::{
+    ADDRESS, BEST, CARD, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, OFFERED, PRODUCT,
+};
 use assay_orders::mix::Tx;
 use assay_orders::program::Statement;
 
@@ -27,31 +30,8 @@ pub(super) const PAUSE_NAME: &str = "soe_pause";
 /// Looks a customer up and writes the logon down.
 pub(super) const LOGON_NAME: &str = "soe_logon";
 
-const CUSTOMER: &str = "select customer_id, cust_first_name, cust_last_name, nls_language, nls_territory, credit_limit, \
-    cust_email, account_mgr_id, customer_since, customer_class, suggestions, dob, mailshot, partner_mailshot, \
-    preferred_address, preferred_card";
-const ADDRESS: &str = "select address_id, customer_id, date_created, house_no_or_name, street_name, town, county, \
-    country, post_code, zip_code";
-const CARD: &str =
-    "select card_id, customer_id, card_type, card_number, expiry_date, is_valid, security_code";
-const PRODUCT: &str = "select p.product_id, p.product_name, p.product_description, p.category_id, p.weight_class, \
-    p.warranty_period, p.supplier_id, p.product_status, p.list_price, p.min_price, p.catalog_url, v.quantity_on_hand";
-const OFFERED: &str = "from products p join inventories v on v.product_id = p.product_id";
-const NEW_ADDRESS: &str = "insert into addresses (address_id, customer_id, date_created, house_no_or_name, street_name, \
-    town, county, country, post_code, zip_code)";
-const NEW_CUSTOMER: &str = "insert into customers (customer_id, cust_first_name, cust_last_name, nls_language, \
-    nls_territory, credit_limit, cust_email, account_mgr_id, customer_since, customer_class, suggestions, dob, \
-    mailshot, partner_mailshot, preferred_address, preferred_card)";
-const NEW_CARD: &str = "insert into card_details (card_id, customer_id, card_type, card_number, expiry_date, is_valid, \
-    security_code)";
-const NEW_ORDER: &str = "insert into orders (order_id, order_date, order_mode, customer_id, order_status, warehouse_id, \
-    delivery_type, delivery_address_id, cost_of_delivery, wait_till_all_available, customer_class, card_id, \
-    invoice_address_id)";
 const NEW_ITEM: &str = "insert into order_items (order_id, line_item_id, product_id, unit_price, quantity, gift_wrap, \
     condition, estimated_delivery)";
-const BEST: &str = "select t.order_total, t.sales_rep_id, t.order_date, c.cust_first_name, c.cust_last_name from \
-    (select o.*, rank() over (order by o.order_total desc) as rk from orders o where o.sales_rep_id = $1) t \
-    join customers c using (customer_id) where t.rk <= 10";
 const TOTALS: &str = "select o.order_mode, o.warehouse_id, sum(o.order_total), count(*) from orders o \
     join warehouses h using (warehouse_id) where h.warehouse_id = $1 group by cube (o.order_mode, o.warehouse_id)";
 const HOUR: &str = "select o.warehouse_id, s.hi, s.lo, sum(o.order_total), count(*) from \

@@ -3,62 +3,19 @@
 //! The marker is the comment on the schema, as JSON. A schema without it, of another role, or with something in it that a
 //! data set does not have, is refused by name.
 
-use super::ddl::{LOADED, Named};
+use super::ddl::Named;
 use super::functions;
+use crate::orders::marker::{Marker, relations};
 use crate::postgres::layout::literal;
 use crate::postgres::own::told;
 use crate::postgres::wire::Connection;
-use assay_orders::ledger::{BASELINE, LEDGER};
 use assay_orders::mix;
-use assay_orders::model::{METADATA, SEQUENCES, TABLES, VIEWS};
 use assay_run::engine::EngineError;
-use serde::{Deserialize, Serialize};
 
-/// What the marker calls a data set.
-const WHAT: &str = "assay order entry data set";
-
-/// What is known of a data set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Marker {
-    what: String,
-    /// Version of the rows' rules.
-    pub version: u32,
-    pub seed: u64,
-    pub scale_milli: u64,
-    pub legacy: bool,
-    pub indexes: String,
-    /// Everything is loaded, indexed and verified.
-    pub complete: bool,
-}
-
-impl Marker {
-    /// Of a data set that is to be.
-    pub(super) fn new(seed: u64, scale_milli: u64, legacy: bool, indexes: &str) -> Self {
-        Self {
-            what: WHAT.to_owned(),
-            version: assay_orders::generate::VERSION,
-            seed,
-            scale_milli,
-            legacy,
-            indexes: indexes.to_owned(),
-            complete: false,
-        }
-    }
-
-    /// The statement that writes it on the schema.
-    pub(super) fn sql(&self, names: &Named) -> String {
-        let json = serde_json::to_string(self).unwrap_or_default();
-        format!(
-            "comment on schema {} is {}",
-            crate::postgres::layout::quote(&names.schema),
-            literal(&json)
-        )
-    }
-
-    /// The scale as it is written.
-    pub(super) fn scale(&self) -> String {
-        assay_measure::units::six(self.scale_milli as f64 / 1000.0)
-    }
+/// The statement that writes a marker on the schema.
+pub(super) fn sql(marker: &Marker, names: &Named) -> String {
+    let schema = crate::postgres::layout::quote(&names.schema);
+    format!("comment on schema {schema} is {}", literal(&marker.json()))
 }
 
 /// The data set of a schema; `None` where there is no such schema.
@@ -81,14 +38,7 @@ pub(super) fn find(
     };
     let [comment, owner, mine] =
         [0, 1, 2].map(|at| row.get(at).cloned().flatten().unwrap_or_default());
-    let marker: Option<Marker> = serde_json::from_str(&comment).ok();
-    let Some(marker) = marker.filter(|marker| marker.what == WHAT) else {
-        return Err(EngineError::Unusable(format!(
-            "schema {} exists and assay did not make it for order entry (it has no mark of assay's): name another with \
-             --set ORDERS_SCHEMA=NAME",
-            names.schema
-        )));
-    };
+    let marker = Marker::read(&comment, &names.place())?;
     if mine != "t" {
         return Err(EngineError::Unusable(format!(
             "the data set in schema {} belongs to role {owner}: connect as that role, or name another schema with --set \
@@ -96,28 +46,8 @@ pub(super) fn find(
             names.schema
         )));
     }
-    if marker.version != assay_orders::generate::VERSION {
-        return Err(EngineError::Unusable(format!(
-            "the data set in schema {} was made by rules of version {}, this assay has version {}: remove it with `assay \
-             orders destroy` and prepare it again",
-            names.schema,
-            marker.version,
-            assay_orders::generate::VERSION
-        )));
-    }
     refuse_strangers(connection, names)?;
     Ok(Some(marker))
-}
-
-/// Relations of a data set, views included.
-pub(super) fn relations() -> Vec<&'static str> {
-    let tables = TABLES.into_iter().map(|table| table.name());
-    let sequences = SEQUENCES.into_iter().map(|(name, ..)| name);
-    tables
-        .chain([METADATA, BASELINE, LEDGER, LOADED])
-        .chain(sequences)
-        .chain(VIEWS)
-        .collect()
 }
 
 /// Functions of a data set.
@@ -154,18 +84,5 @@ fn refuse_strangers(connection: &mut Connection, names: &Named) -> Result<(), En
             schema = literal(&names.schema)
         ))
         .map_err(told("looking at the data set"))?;
-    let strange: Vec<String> = rows
-        .rows
-        .into_iter()
-        .filter_map(|row| row.into_iter().next().flatten())
-        .collect();
-    match strange.is_empty() {
-        true => Ok(()),
-        false => Err(EngineError::Unusable(format!(
-            "schema {} holds what assay did not make there: {}; move it elsewhere, since assay neither executes nor \
-             removes it",
-            names.schema,
-            strange.join(", ")
-        ))),
-    }
+    crate::orders::refuse_strangers(&names.place(), rows.rows)
 }

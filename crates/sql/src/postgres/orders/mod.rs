@@ -1,9 +1,8 @@
 //! Order entry on PostgreSQL: the data set's life, and what a run performs on it.
 //!
 //! `ddl` and `functions` are its words, `marker` says whose a schema is, `load` makes it, `session` and `engine` run it,
-//! `books` checks what a run left. What is not PostgreSQL's is in `assay_orders`.
+//! What is not PostgreSQL's is in `assay_orders` and in `crate::orders`.
 
-mod books;
 mod ddl;
 mod engine;
 mod functions;
@@ -18,21 +17,24 @@ use super::layout::{Names, quote};
 use super::own::{self, connect, told};
 use super::server::Server;
 use super::{PATIENCE, Postgres, params};
+use crate::orders::marker::{Marker, relations};
+use crate::orders::{all, already, books, checked_lines, nothing, removed};
 use crate::place::Place;
 use assay_measure::config::{ParamDef, Settings};
-use assay_orders::model::TABLES;
 use assay_orders::params::{PARAMS, heeds};
 use assay_orders::workload::{NAME, OrderEntry};
 use assay_run::engine::{
-    DataSet, Engine, EngineError, Line, LineValue, Presence, Progress, Started, Target,
+    DataSet, Engine, EngineError, Line, Presence, Progress, Started, Target,
 };
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use ddl::Named;
-use marker::Marker;
 use std::sync::LazyLock;
 
 static ALL_PARAMS: LazyLock<Vec<ParamDef>> = LazyLock::new(|| [params::PARAMS, PARAMS].concat());
+
+/// Memory for the sorts and hashes of the checks.
+const CHECK_MEMORY: &str = "set work_mem = '256MB'; set jit = off";
 
 /// Order entry on a PostgreSQL server.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +120,7 @@ impl Target for PostgresOrders {
         Ok(found.map_or(absent, |found| {
             Presence::Present(DataSet {
                 schemas: 1,
-                scale_blocks: load::generator(&found).counts().customers,
+                scale_blocks: found.generator().counts().customers,
                 scan_blocks: 0,
                 block_bytes: 8192,
                 state: format!("order entry, scale {}, seed {}", found.scale(), found.seed),
@@ -133,7 +135,7 @@ impl Target for PostgresOrders {
             .patient(settings, PATIENCE, &Stop::new());
         let names = named(settings).ok()?;
         let found = find(&place, &names).ok()??;
-        Some(EngineError::Usage(load::already(&names, &found)))
+        Some(already(&names.place(), &found))
     }
 
     fn plan_prepare(
@@ -148,7 +150,7 @@ impl Target for PostgresOrders {
             Place::Temporary { .. } => None,
             Place::Server { .. } => find(&place, &names)?,
         };
-        load::plan(found, &names, settings)
+        crate::orders::load::plan(found, &names.schema, settings)
     }
 
     fn prepare(
@@ -180,8 +182,8 @@ impl Target for PostgresOrders {
     fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
         let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::new());
         let names = named(settings)?;
-        let found = find(&place, &names)?.ok_or_else(|| nothing(&names))?;
-        Ok(removed(&names, &found))
+        let found = find(&place, &names)?.ok_or_else(|| nothing(&names.place()))?;
+        Ok(removed(&names.schema, &found))
     }
 
     fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
@@ -215,62 +217,16 @@ impl Target for PostgresOrders {
     }
 }
 
-fn nothing(names: &Named) -> EngineError {
-    EngineError::Unusable(format!(
-        "schema {} has no data set of order entry: `assay orders prepare` makes one",
-        names.schema
-    ))
-}
-
-fn text(key: &'static str, label: &str, value: String) -> Line {
-    Line {
-        key,
-        label: label.to_owned(),
-        value: LineValue::Text(value),
-    }
-}
-
 /// The consistency of the data set, and of tables that nothing changes the very content.
 fn check(place: &Place, settings: &Settings) -> Result<Vec<Line>, EngineError> {
     let names = named(settings)?;
     let options = own::options(place)?;
     let mut control = claim::take(&options, &Names::of_schema(&names.schema)?, Purpose::Check)?;
-    let found = marker::find(&mut control, &names)?.ok_or_else(|| nothing(&names))?;
+    let found = marker::find(&mut control, &names)?.ok_or_else(|| nothing(&names.place()))?;
+    control.query(CHECK_MEMORY).map_err(told("checking"))?;
     let checked = books::check(&mut control, &names)?;
     control.close();
-    let broken: Vec<String> = checked
-        .iter()
-        .filter(|one| one.verdict == assay_orders::checks::BROKEN)
-        .map(|one| format!("{} ({}): {}", one.id, one.what, one.found))
-        .collect();
-    if !broken.is_empty() {
-        return Err(EngineError::Damaged(format!(
-            "the data set in schema {} is not consistent: {}",
-            names.schema,
-            broken.join("; ")
-        )));
-    }
-    let mut lines = vec![text("scale", "scale", found.scale())];
-    lines.extend(checked.into_iter().map(|one| {
-        let verdict = match one.found.is_empty() {
-            true => one.verdict,
-            false => format!("{} ({})", one.verdict, one.found),
-        };
-        text("check", &format!("{} {}", one.id, one.what), verdict)
-    }));
-    Ok(lines)
-}
-
-fn removed(names: &Named, found: &Marker) -> Vec<Line> {
-    vec![
-        text("schema", "schema", names.schema.clone()),
-        text("scale", "scale", found.scale()),
-        text(
-            "tables",
-            "tables",
-            TABLES.map(|table| table.name()).join(", "),
-        ),
-    ]
+    checked_lines(&names.place(), &found, checked)
 }
 
 /// Removes what a data set is made of, by name, and its schema.
@@ -282,7 +238,7 @@ fn destroy(place: &Place, settings: &Settings) -> Result<Vec<Line>, EngineError>
         &Names::of_schema(&names.schema)?,
         Purpose::Destroy,
     )?;
-    let found = marker::find(&mut control, &names)?.ok_or_else(|| nothing(&names))?;
+    let found = marker::find(&mut control, &names)?.ok_or_else(|| nothing(&names.place()))?;
     let mut sql = vec!["begin".to_owned()];
     sql.extend(
         marker::functions()
@@ -303,7 +259,7 @@ fn destroy(place: &Place, settings: &Settings) -> Result<Vec<Line>, EngineError>
             .iter()
             .map(|name| format!("drop sequence if exists {}", names.relation(name))),
     );
-    let tables: Vec<String> = marker::relations()
+    let tables: Vec<String> = relations()
         .into_iter()
         .filter(|name| !sequences.contains(name) && !assay_orders::model::VIEWS.contains(name))
         .map(|name| names.relation(name))
@@ -312,7 +268,7 @@ fn destroy(place: &Place, settings: &Settings) -> Result<Vec<Line>, EngineError>
     sql.push(format!("drop table if exists {}", tables.join(", ")));
     sql.push(format!("drop schema {}", quote(&names.schema)));
     sql.push("commit".to_owned());
-    load::all(&mut control, &sql, "removing the data set")?;
+    all(&mut control, &sql, "removing the data set")?;
     control.close();
-    Ok(removed(&names, &found))
+    Ok(removed(&names.schema, &found))
 }

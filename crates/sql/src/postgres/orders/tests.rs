@@ -10,6 +10,7 @@ use assay_orders::checks::{BROKEN, Checked, HOLDS};
 use assay_orders::mix::ALL;
 use assay_orders::model::Table;
 use assay_orders::part::FromEngine;
+use assay_run::engine::LineValue;
 use assay_run::{Options, Unobserved, execute};
 
 const SCALE: &str = ".002";
@@ -278,12 +279,12 @@ fn a_load_that_was_cut_short_is_finished_as_it_was_begun() {
     let mut marker = marker::find(&mut connection, &names).unwrap().unwrap();
     marker.complete = false;
     let torn = [
-        marker.sql(&names),
+        marker::sql(&marker, &names),
         "alter table assay_orders.order_items drop constraint order_items_pk".to_owned(),
         "delete from assay_orders.order_items".to_owned(),
         "delete from assay_orders.soe_load where tbl = 'order_items'".to_owned(),
     ];
-    load::all(&mut connection, &torn, "tearing").unwrap();
+    all(&mut connection, &torn, "tearing").unwrap();
     let absent = PostgresOrders.inspect(place, &settings(&[])).unwrap();
     assert!(matches!(absent, Presence::Absent { .. }), "{absent:?}");
     let other = prepare(place, &[("ORDERS_SCALE", ".003")])
@@ -302,7 +303,7 @@ fn a_load_that_was_cut_short_is_finished_as_it_was_begun() {
         .query("update assay_orders.customers set credit_limit = 1 where customer_id = 1")
         .unwrap();
     let wanted = (2000, 0);
-    let error = load::compare(&mut connection, &names, Table::Customers, wanted).unwrap_err();
+    let error = crate::orders::load::compare(&mut connection, &names, Table::Customers, wanted).unwrap_err();
     assert!(
         error.to_string().contains("table customers: 2000 rows"),
         "{error}"

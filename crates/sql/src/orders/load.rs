@@ -1,0 +1,374 @@
+//! Preparing the data set: pieces copied by several connections, each with its entry in the list of loaded pieces, so that
+//! a load that was cut short goes on where it was; then keys, indexes and functions, and at last everything verified.
+
+use super::marker::{LOADED, Marker};
+use super::{Talk, all, line, text_line};
+use assay_measure::config::{Origin, Settings};
+use assay_measure::units;
+use assay_orders::checks::{self, Words};
+use assay_orders::generate::Generator;
+use assay_orders::lines::Lines;
+use assay_orders::model::{TABLES, Table};
+use assay_orders::params::Indexes;
+use assay_orders::work::{Piece, pieces};
+use assay_run::engine::{EngineError, Line, LineValue, Progress};
+use assay_run::stop::Stop;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// Bytes of a scale unit: rows, keys and indexes, and the log of loading them.
+const UNIT_BYTES: u64 = 2_300_000_000;
+const UNIT_LOG_BYTES: u64 = 900_000_000;
+/// Products and inventories, which are the same at every scale.
+const FIXED_BYTES: u64 = 120_000_000;
+/// Threads that load.
+pub(crate) fn threads(settings: &Settings) -> usize {
+    match settings.get("LOAD_PARALLEL_DEGREE").origin {
+        Origin::Default => std::thread::available_parallelism().map_or(2, usize::from),
+        _ => settings.int("LOAD_PARALLEL_DEGREE") as usize,
+    }
+}
+
+/// What will be done.
+pub(crate) fn plan(
+    found: Option<Marker>,
+    schema: &str,
+    settings: &Settings,
+) -> Result<Vec<Line>, EngineError> {
+    let (marker, again) = Marker::resumed(found, settings)?;
+    let generator = marker.generator();
+    let text = text_line;
+    let bytes = |unit: u64| FIXED_BYTES + unit / 1000 * marker.scale_milli;
+    let mut lines = vec![
+        text("schema", "schema", schema.to_owned()),
+        text("scale", "scale", marker.scale()),
+        line(
+            "planned_rows",
+            "rows",
+            LineValue::Count(generator.rows_in_all()),
+        ),
+        text(
+            "planned_bytes",
+            "size, about",
+            format!(
+                "{} of tables and indexes, {} of log",
+                units::size(bytes(UNIT_BYTES)),
+                units::size(bytes(UNIT_LOG_BYTES))
+            ),
+        ),
+        text("indexes", "indexes", marker.indexes.clone()),
+        line(
+            "load_threads",
+            "threads that load",
+            LineValue::Count(threads(settings) as u64),
+        ),
+        line("seed", "seed", LineValue::Count(marker.seed)),
+    ];
+    if again {
+        lines.push(text(
+            "continues",
+            "continues",
+            "a load that did not finish".to_owned(),
+        ));
+    }
+    Ok(lines)
+}
+
+fn seconds(s: f64) -> LineValue {
+    LineValue::Decimal((s * 1000.0).round() / 1000.0)
+}
+
+/// Rows and checksum of what was loaded of each table.
+pub(crate) type Sums = BTreeMap<Table, (u64, i128)>;
+
+/// What a server does in its own way.
+pub(crate) trait Copies: Sync {
+    type Connection: Talk;
+
+    /// Another connection, made ready to load and to make indexes.
+    fn connect(&self) -> Result<Self::Connection, EngineError>;
+
+    /// No rows yet, written as the server reads them.
+    fn lines(&self) -> Lines;
+
+    /// A piece and its entry in the list of loaded ones in one transaction; the bytes it had.
+    fn copy_piece(
+        &self,
+        connection: &mut Self::Connection,
+        generator: &Generator,
+        piece: &Piece,
+        lines: &mut Lines,
+    ) -> Result<u64, EngineError>;
+
+    /// Keys, indexes, references, sequences, functions, statistics, and what was loaded.
+    fn finish(
+        &self,
+        load: &Load<'_, Self>,
+        control: &mut Self::Connection,
+        indexes: Indexes,
+        sums: &Sums,
+    ) -> Result<(), EngineError>
+    where
+        Self: Sized;
+
+    /// The statements that write metadata and, at last, the marker of a data set that can be used.
+    fn complete(&self, marker: &Marker, metadata: &[(&str, String)]) -> Vec<String>;
+}
+
+/// A load.
+pub(crate) struct Load<'a, C> {
+    pub(crate) copies: &'a C,
+    pub(crate) words: &'a (dyn Words + Sync),
+    pub(crate) generator: Generator,
+    pub(crate) threads: usize,
+    pub(crate) stop: &'a Stop,
+    pub(crate) progress: &'a dyn Progress,
+}
+
+/// The statement that notes a piece as loaded.
+pub(crate) fn note_sql(words: &dyn Words, piece: &Piece, rows: u64, sum: i128) -> String {
+    format!(
+        "insert into {} values ('{}', {}, {rows}, {sum})",
+        words.relation(LOADED),
+        piece.table.name(),
+        piece.units.start
+    )
+}
+
+/// What the copying threads share.
+#[derive(Default)]
+struct Tally {
+    next: AtomicUsize,
+    rows: AtomicU64,
+    bytes: AtomicU64,
+    commits: AtomicU64,
+}
+
+impl<C: Copies> Load<'_, C> {
+    /// Copies what is not there yet, verifies, finishes; what it took, the connection and all before it included.
+    pub(crate) fn run(
+        &self,
+        control: &mut C::Connection,
+        mut marker: Marker,
+        (start, connected): (Instant, Duration),
+    ) -> Result<Vec<Line>, EngineError> {
+        let (there, before) = self.loaded(control)?;
+        let before: u64 = before.values().map(|(rows, _)| rows).sum();
+        let left: Vec<Piece> = pieces(&self.generator)
+            .into_iter()
+            .filter(|piece| !there.contains(&(piece.table, piece.units.start)))
+            .collect();
+        let began = Instant::now();
+        let tally = Tally::default();
+        self.copy(&left, &tally)?;
+        let copied = began.elapsed().as_secs_f64();
+        let (_, sums) = self.loaded(control)?;
+        let verified = self.verify(&sums)?;
+        let indexed = Instant::now();
+        self.copies.finish(self, control, marker.which(), &sums)?;
+        marker.complete = true;
+        self.complete(control, &marker)?;
+        let finished = indexed.elapsed().as_secs_f64();
+        let rows = tally.rows.load(Relaxed);
+        let bytes = tally.bytes.load(Relaxed);
+        let per_s = |n: f64| seconds(n / copied.max(1e-3));
+        let mut lines = vec![
+            line("connect_s", "connection time", seconds(connected.as_secs_f64())),
+            line("generate_s", "data generation time", seconds(copied)),
+            line("verify_s", "verification time", seconds(verified)),
+            line("ddl_s", "DDL creation time", seconds(finished)),
+            line("rows_per_s", "rows inserted per sec", per_s(rows as f64)),
+            line(
+                "mb_per_s",
+                "data generated (MB, 10^6) per sec",
+                per_s(bytes as f64 / 1e6),
+            ),
+            line(
+                "loaded_rows",
+                "actual rows generated",
+                LineValue::Count(rows),
+            ),
+            line(
+                "commits",
+                "commits completed",
+                LineValue::Count(tally.commits.load(Relaxed)),
+            ),
+        ];
+        if before > 0 {
+            lines.push(line(
+                "resumed_rows",
+                "rows loaded before",
+                LineValue::Count(before),
+            ));
+        }
+        lines.extend(TABLES.into_iter().map(|table| {
+            let rows = sums.get(&table).map_or(0, |(rows, _)| *rows);
+            line("table_rows", table.name(), LineValue::Count(rows))
+        }));
+        let total = start.elapsed().as_secs_f64();
+        lines.push(line("total_s", "total run time", seconds(total)));
+        Ok(lines)
+    }
+
+    /// Rows and checksum of what is loaded of each table, and the first unit of each piece.
+    fn loaded(
+        &self,
+        control: &mut C::Connection,
+    ) -> Result<(BTreeSet<(Table, u64)>, Sums), EngineError> {
+        let sql = format!(
+            "select tbl, first, rows, checksum from {}",
+            self.words.relation(LOADED)
+        );
+        let rows = control.ask(&sql, "reading what is loaded")?;
+        let (mut there, mut sums) = (BTreeSet::new(), Sums::new());
+        for row in rows {
+            let text = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
+            let Some(table) = Table::named(text(0)) else {
+                continue;
+            };
+            there.insert((table, text(1).parse().unwrap_or(0)));
+            let sum = sums.entry(table).or_default();
+            sum.0 += text(2).parse::<u64>().unwrap_or(0);
+            sum.1 += text(3).parse::<i128>().unwrap_or(0);
+        }
+        Ok((there, sums))
+    }
+
+    /// Copies all pieces by several connections.
+    fn copy(&self, left: &[Piece], tally: &Tally) -> Result<(), EngineError> {
+        let all: u64 = left.iter().map(|piece| piece.rows).sum();
+        self.together(|connection| {
+            let mut lines = self.copies.lines();
+            while let Some(piece) = left.get(tally.next.fetch_add(1, Relaxed)) {
+                if self.stop.requested() {
+                    return Err(EngineError::Interrupted);
+                }
+                let bytes =
+                    self.copies
+                        .copy_piece(connection, &self.generator, piece, &mut lines)?;
+                tally.bytes.fetch_add(bytes, Relaxed);
+                tally.commits.fetch_add(1, Relaxed);
+                let rows = tally.rows.fetch_add(piece.rows, Relaxed) + piece.rows;
+                let done = tally.bytes.load(Relaxed);
+                // All are about as long.
+                let expected = u128::from(done) * u128::from(all) / u128::from(rows.max(1));
+                self.progress
+                    .update("rows", done, u64::try_from(expected).unwrap_or(u64::MAX));
+            }
+            Ok(())
+        })
+    }
+
+    /// Does the same work by several connections; the first failure of one is the answer.
+    fn together(
+        &self,
+        work: impl Fn(&mut C::Connection) -> Result<(), EngineError> + Sync,
+    ) -> Result<(), EngineError> {
+        let failed = Mutex::new(None);
+        let one = || {
+            let mut connection = self.copies.connect()?;
+            work(&mut connection)
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..self.threads {
+                scope.spawn(|| {
+                    if let Err(error) = one() {
+                        failed
+                            .lock()
+                            .unwrap_or_else(std::sync::PoisonError::into_inner)
+                            .get_or_insert(error);
+                    }
+                });
+            }
+        });
+        let failed = failed
+            .into_inner()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Performs statements that do not meet each other, several at a time.
+    pub(crate) fn several(&self, sql: &[String], phase: &str) -> Result<(), EngineError> {
+        let next = AtomicUsize::new(0);
+        self.together(|connection| {
+            loop {
+                let at = next.fetch_add(1, Relaxed);
+                let Some(statement) = sql.get(at) else {
+                    return Ok(());
+                };
+                if self.stop.requested() {
+                    return Err(EngineError::Interrupted);
+                }
+                connection.tell(statement, phase)?;
+                self.progress.update(phase, 0, 0);
+            }
+        })
+    }
+
+    /// Every table has exactly the rows that were generated, by count and checksum; seconds it took.
+    fn verify(&self, sums: &Sums) -> Result<f64, EngineError> {
+        let began = Instant::now();
+        for table in TABLES {
+            let (rows, _) = sums.get(&table).copied().unwrap_or_default();
+            let planned = self.generator.rows(table);
+            if rows != planned {
+                return Err(EngineError::Damaged(format!(
+                    "table {} has {rows} loaded rows where {planned} were generated",
+                    table.name()
+                )));
+            }
+        }
+        let next = AtomicUsize::new(0);
+        self.together(|connection| {
+            while let Some(table) = TABLES.get(next.fetch_add(1, Relaxed)) {
+                let wanted = sums.get(table).copied().unwrap_or_default();
+                compare(connection, self.words, *table, wanted)?;
+            }
+            Ok(())
+        })?;
+        Ok(began.elapsed().as_secs_f64())
+    }
+
+    /// The data set can be used.
+    fn complete(&self, control: &mut C::Connection, marker: &Marker) -> Result<(), EngineError> {
+        let counts = self.generator.counts();
+        let entries = [
+            ("SOE_MIN_CUSTOMER_ID", "1".to_owned()),
+            ("SOE_MAX_CUSTOMER_ID", counts.customers.to_string()),
+            ("SOE_MIN_ORDER_ID", "1".to_owned()),
+            ("SOE_MAX_ORDER_ID", counts.orders.to_string()),
+            ("ASSAY_SEED", marker.seed.to_string()),
+            ("ASSAY_SCALE", marker.scale()),
+            ("ASSAY_VERSION", marker.version.to_string()),
+        ];
+        let sql = self.copies.complete(marker, &entries);
+        all(control, &sql, "writing the metadata")
+    }
+}
+
+/// A table has these rows and this checksum.
+pub(crate) fn compare(
+    connection: &mut dyn Talk,
+    words: &dyn Words,
+    table: Table,
+    wanted: (u64, i128),
+) -> Result<(), EngineError> {
+    let rows = connection
+        .ask(&checks::checksum_sql(words, table), "verifying")?;
+    let row = rows.first().cloned().unwrap_or_default();
+    let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
+    let found = (text(0).parse::<u64>().ok(), text(1).parse::<i128>().ok());
+    if found == (Some(wanted.0), Some(wanted.1)) {
+        return Ok(());
+    }
+    Err(EngineError::Damaged(format!(
+        "table {}: {} rows with checksum {} where {} rows with checksum {} were generated",
+        table.name(),
+        text(0),
+        text(1),
+        wanted.0,
+        wanted.1
+    )))
+}

@@ -1,0 +1,116 @@
+//! Order entry on any SQL server: what a data set says of itself, how it is loaded, and the books that are closed after a
+//! run. A server's folder brings its words, its way to copy rows, and its sessions.
+
+pub(crate) mod books;
+pub(crate) mod load;
+pub(crate) mod marker;
+pub(crate) mod text;
+
+use assay_orders::checks::{BROKEN, Checked};
+use assay_orders::model::TABLES;
+use assay_run::engine::{EngineError, Line, LineValue};
+use marker::Marker;
+
+/// Rows of an answer as text; `None` is NULL.
+pub(crate) type Rows = Vec<Vec<Option<String>>>;
+
+/// A connection, as far as a data set needs one.
+pub(crate) trait Talk {
+    /// Executes a statement whose answer does not matter; an error says what was being done.
+    fn tell(&mut self, sql: &str, doing: &str) -> Result<(), EngineError>;
+
+    /// All rows.
+    fn ask(&mut self, sql: &str, doing: &str) -> Result<Rows, EngineError>;
+}
+
+/// Executes statements one after the other.
+pub(crate) fn all(
+    connection: &mut dyn Talk,
+    sql: &[String],
+    doing: &str,
+) -> Result<(), EngineError> {
+    sql.iter()
+        .try_for_each(|statement| connection.tell(statement, doing))
+}
+
+pub(crate) fn line(key: &'static str, label: &str, value: LineValue) -> Line {
+    Line {
+        key,
+        label: label.to_owned(),
+        value,
+    }
+}
+
+pub(crate) fn text_line(key: &'static str, label: &str, value: String) -> Line {
+    line(key, label, LineValue::Text(value))
+}
+
+/// There is no data set at a place ("schema x").
+pub(crate) fn nothing(place: &str) -> EngineError {
+    EngineError::Unusable(format!(
+        "{place} has no data set of order entry: `assay orders prepare` makes one"
+    ))
+}
+
+/// The refusal of a data set that is there.
+pub(crate) fn already(place: &str, found: &Marker) -> EngineError {
+    EngineError::Usage(format!(
+        "{place} already has a data set of scale {} (seed {}): run on it, or remove it with `assay orders destroy` first",
+        found.scale(),
+        found.seed
+    ))
+}
+
+/// Refuses a place with something in it that a data set does not have.
+pub(crate) fn refuse_strangers(place: &str, strange: Rows) -> Result<(), EngineError> {
+    let strange: Vec<String> = strange
+        .into_iter()
+        .filter_map(|row| row.into_iter().next().flatten())
+        .collect();
+    match strange.is_empty() {
+        true => Ok(()),
+        false => Err(EngineError::Unusable(format!(
+            "{place} holds what assay did not make there: {}; move it elsewhere, since assay neither executes nor \
+             removes it",
+            strange.join(", ")
+        ))),
+    }
+}
+
+/// What `check` tells of the seventeen checks.
+pub(crate) fn checked_lines(
+    place: &str,
+    found: &Marker,
+    checked: Vec<Checked>,
+) -> Result<Vec<Line>, EngineError> {
+    let broken: Vec<String> = checked
+        .iter()
+        .filter(|one| one.verdict == BROKEN)
+        .map(|one| format!("{} ({}): {}", one.id, one.what, one.found))
+        .collect();
+    if !broken.is_empty() {
+        return Err(EngineError::Damaged(format!(
+            "the data set in {place} is not consistent: {}",
+            broken.join("; ")
+        )));
+    }
+    let mut lines = vec![text_line("scale", "scale", found.scale())];
+    lines.extend(checked.into_iter().map(|one| {
+        let verdict = match one.found.is_empty() {
+            true => one.verdict,
+            false => format!("{} ({})", one.verdict, one.found),
+        };
+        text_line("check", &format!("{} {}", one.id, one.what), verdict)
+    }));
+    Ok(lines)
+}
+
+/// What goes with a data set.
+pub(crate) fn removed(schema: &str, found: &Marker) -> Vec<Line> {
+    let tables = TABLES.map(|table| table.name()).join(", ");
+    vec![
+        text_line("schema", "schema", schema.to_owned()),
+        text_line("scale", "scale", found.scale()),
+        text_line("tables", "tables", tables),
+    ]
+}

@@ -1,0 +1,26 @@
+//! Parts of statements that every server says alike: columns, and what is joined with what.
+
+pub(crate) const CUSTOMER: &str = "select customer_id, cust_first_name, cust_last_name, nls_language, nls_territory, credit_limit, \
+    cust_email, account_mgr_id, customer_since, customer_class, suggestions, dob, mailshot, partner_mailshot, \
+    preferred_address, preferred_card";
+pub(crate) const ADDRESS: &str = "select address_id, customer_id, date_created, house_no_or_name, street_name, town, county, \
+    country, post_code, zip_code";
+pub(crate) const CARD: &str =
+    "select card_id, customer_id, card_type, card_number, expiry_date, is_valid, security_code";
+pub(crate) const PRODUCT: &str = "select p.product_id, p.product_name, p.product_description, p.category_id, p.weight_class, \
+    p.warranty_period, p.supplier_id, p.product_status, p.list_price, p.min_price, p.catalog_url, v.quantity_on_hand";
+pub(crate) const OFFERED: &str = "from products p join inventories v on v.product_id = p.product_id";
+pub(crate) const NEW_ADDRESS: &str = "insert into addresses (address_id, customer_id, date_created, house_no_or_name, street_name, \
+    town, county, country, post_code, zip_code)";
+pub(crate) const NEW_CUSTOMER: &str = "insert into customers (customer_id, cust_first_name, cust_last_name, nls_language, \
+    nls_territory, credit_limit, cust_email, account_mgr_id, customer_since, customer_class, suggestions, dob, \
+    mailshot, partner_mailshot, preferred_address, preferred_card)";
+pub(crate) const NEW_CARD: &str = "insert into card_details (card_id, customer_id, card_type, card_number, expiry_date, is_valid, \
+    security_code)";
+pub(crate) const NEW_ORDER: &str = "insert into orders (order_id, order_date, order_mode, customer_id, order_status, warehouse_id, \
+    delivery_type, delivery_address_id, cost_of_delivery, wait_till_all_available, customer_class, card_id, \
+    invoice_address_id)";
+/// SQ, of the sales representative `$1`.
+pub(crate) const BEST: &str = "select t.order_total, t.sales_rep_id, t.order_date, c.cust_first_name, c.cust_last_name from \
+    (select o.*, rank() over (order by o.order_total desc) as rk from orders o where o.sales_rep_id = $1) t \
+    join customers c using (customer_id) where t.rk <= 10";
